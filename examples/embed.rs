@@ -22,9 +22,9 @@ use std::time::Duration;
 use actix_web::dev::ServerHandle;
 use actix_web::http::StatusCode;
 use actix_web::{App, HttpResponse, HttpServer, web};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use svc::engine::catalogue::{FunctionEntry, InputField, PluginIdentity};
-use svc::engine::{self, CompileCx, CompiledTask, Function, Inputs, TaskCx, TaskExecution, TaskOutcome};
+use svc::engine::{ClosureFunction, TaskError};
 use svc::{Config, Options, PlannedFault, Service, TreeExit};
 
 /// The larger application: a shop.
@@ -44,7 +44,11 @@ impl Shop {
         config.storage.url = format!("sqlite:{}", database.display());
         let service = Service::start(
             config,
-            Options { functions: vec![Arc::new(ShippingCost)], faults, ..Options::default() },
+            Options {
+                functions: vec![Arc::new(ClosureFunction::new(&SHIPPING_COST, shipping_cost))],
+                faults,
+                ..Options::default()
+            },
         )
         .await?;
         let (routes, shared) = (service.routes(), web::Data::new(service.clone()));
@@ -72,7 +76,7 @@ impl Shop {
     }
 }
 
-/// The entry of [`ShippingCost`], by which its tasks are checked.
+/// The entry of [`shipping_cost`], by which its tasks are checked.
 static SHIPPING_COST: FunctionEntry = FunctionEntry {
     retry_safety: "pure",
     accepts_any_input: false,
@@ -84,35 +88,10 @@ static SHIPPING_COST: FunctionEntry = FunctionEntry {
     ..FunctionEntry::plugin("shipping_cost", "Computes the cost of shipping a parcel")
 };
 
-/// A function of the host, which workflows call like those of the service.
-struct ShippingCost;
-
-impl Function for ShippingCost {
-    fn entry(&self) -> &'static FunctionEntry {
-        &SHIPPING_COST
-    }
-
-    fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
-        let output = input["output"].as_str().unwrap_or("data");
-        let output = engine::Path::parse_target(output).map_err(|error| error.to_string())?;
-        Ok(Box::new(ShippingCostTask { inputs: Inputs::new(&SHIPPING_COST, input), output }))
-    }
-}
-
-/// One task of a workflow that calls `shipping_cost`.
-struct ShippingCostTask {
-    inputs: Inputs,
-    output: engine::Path,
-}
-
-impl CompiledTask for ShippingCostTask {
-    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> TaskExecution<'a> {
-        Box::pin(async move {
-            let weight = self.inputs.require(cx, "weight_kg")?.as_f64().unwrap_or_default();
-            cx.write(&self.output, (4.5 + 1.2 * weight.ceil()).into())?;
-            Ok(TaskOutcome::Success)
-        })
-    }
+/// Computes the cost of shipping, for workflows that call the function like those of the service.
+fn shipping_cost(inputs: &Map<String, Value>) -> Result<Value, TaskError> {
+    let weight = inputs.get("weight_kg").and_then(Value::as_f64).unwrap_or_default();
+    Ok((4.5 + 1.2 * weight.ceil()).into())
 }
 
 async fn front_page() -> &'static str {

@@ -8,12 +8,15 @@ mod cache;
 mod connections;
 mod cpu;
 mod disk;
+mod failover;
 mod freeze;
 mod goodput;
 mod h2_heads;
+mod idempotency;
 mod lockout;
 mod loopback_web;
 mod memory;
+mod pooler;
 mod recoveries;
 mod rolling;
 mod rollout;
@@ -33,9 +36,10 @@ use verdict::{AttackOutcome, AttackVerdict, Promise};
 type Attack = (Promise, fn(&AttackTarget) -> io::Result<AttackOutcome>);
 
 /// Every attack, in the order of the report.
-const ATTACKS: [Attack; 17] = [
+const ATTACKS: [Attack; 20] = [
     recoveries::ATTACK,
     rolling::ATTACK,
+    pooler::ATTACK,
     rollout::ATTACK,
     stop::ATTACK,
     goodput::SUBMISSIONS,
@@ -45,6 +49,8 @@ const ATTACKS: [Attack; 17] = [
     lockout::ATTACK,
     loopback_web::ATTACK,
     cache::ATTACK,
+    idempotency::ATTACK,
+    failover::ATTACK,
     connections::BODIES,
     connections::PIPELINE,
     connections::DESCRIPTORS,

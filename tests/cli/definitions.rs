@@ -25,7 +25,9 @@ fn workflow_lives_from_creation_to_deletion() {
     let changed = json!({"name": "Renamed"}).to_string();
     assert!(cli.ok(&["workflows", "update", "w", "-d", &changed]).contains("version 2 (draft)"));
     cli.ok(&["workflows", "activate", "w", "--rollout", "25"]);
-    assert!(cli.ok(&["workflows", "rollout", "w", "-p", "50"]).starts_with("Gave 50 % to workflow 'w'"));
+    let shares = "Workflow 'w': version 2 serves 50 %, version 1 serves 50 %.\n";
+    assert_eq!(cli.ok(&["workflows", "rollout", "w", "-p", "50"]), shares);
+    assert!(cli.ok(&["workflows", "versions", "w"]).contains("ROLLOUT"));
     assert_eq!(cli.ok(&["workflows", "versions", "w", "-q"]), "2\n1\n");
     assert_eq!(cli.json(&["workflows", "dependencies", "w"])["data"]["workflow_id"], "w");
     assert_eq!(cli.ok(&["workflows", "list", "--status", "active", "-q"]), "w\n");
@@ -190,7 +192,9 @@ fn connector_is_tested_disabled_and_its_breakers_shown() {
     let probe = cli.run(&["connectors", "test", "c1", "-o", "json"]);
     assert_eq!(probe.code, 1, "{probe:?}");
     assert_eq!(serde_json::from_str::<Value>(&probe.out).unwrap()["data"]["reachable"], false);
-    assert!(cli.ok(&["connectors", "disable", "c1"]).contains("(disabled)"));
+    assert_eq!(cli.ok(&["connectors", "get", "crm", "-q"]), "c1\n", "by its name");
+    assert!(cli.fails(&["connectors", "get", "nobody"], 1).contains("[NOT_FOUND]"));
+    assert!(cli.ok(&["connectors", "disable", "crm"]).contains("(disabled)"));
     cli.ok(&["connectors", "enable", "c1"]);
     assert!(cli.ok(&["connectors", "list"]).contains("loaded"));
     cli.ok(&["connectors", "update", "c1", "-d", r#"{"tags": ["x"]}"#]);

@@ -6,11 +6,12 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 use svc_testkit::server::ServerProcess;
 
-use crate::support::{CliClient, channel, failing_workflow, serve_echo, start};
+use crate::support::{CliClient, channel, failing_workflow, launch, serve_echo};
 
 /// Starts a server with an echo channel `a` and a channel `f` whose runs fail.
 fn serving() -> (ServerProcess, CliClient) {
-    let server = start();
+    // What fails is not tried again, so that it ends.
+    let server = launch().env("SVC_TRACE_QUEUE__DLQ_RETRY_ENABLED", "false").start().unwrap();
     let cli = CliClient::with_server(&server);
     serve_echo(&cli, "a");
     let nowhere = json!({"id": "nowhere", "name": "nowhere", "connector_type": "db",
@@ -52,6 +53,30 @@ fn asynchronous_message_is_waited_for_with_its_token() {
     let failed = cli.run(&["send", "f", "--async", "--wait", "-d", "{}", "-o", "json"]);
     assert_eq!(failed.code, 1, "{failed:?}");
     assert_eq!(serde_json::from_str::<Value>(&failed.out).unwrap()["data"]["status"], "failed");
+}
+
+#[test]
+fn trace_is_a_table_of_its_tasks_with_outcomes_and_errors() {
+    let (_server, cli) = serving();
+    let completed = cli.ok(&["send", "a", "-d", "{}", "-q"]);
+    let shown = cli.ok(&["traces", "get", completed.trim()]);
+    assert!(
+        shown.contains("status") && shown.contains("completed") && !shown.contains("audit_trail"),
+        "{shown}"
+    );
+    cli.fails(&["send", "f", "-d", "{}"], 1);
+    let failed = cli.ok(&["traces", "list", "--status", "failed", "-q"]);
+    let shown = cli.ok(&["traces", "get", failed.trim()]);
+    let heading: Vec<_> = ["TASK", "FUNCTION", "TARGET", "MS", "OUTCOME", "ERROR"].into();
+    let table: Vec<&str> = shown.lines().skip_while(|line| !line.starts_with("TASK")).collect();
+    assert_eq!(table[0].split_whitespace().collect::<Vec<_>>(), heading, "{shown}");
+    assert!(table[1].contains("failed") && table[1].contains("_ERROR "), "{shown}");
+
+    let both = cli.ok(&["traces", "get", completed.trim(), failed.trim(), "-q"]);
+    assert_eq!(both.lines().count(), 2);
+    let run = cli.run(&["traces", "get", completed.trim(), "absent", "-q"]);
+    assert_eq!((run.code, run.out.as_str()), (1, &*completed), "{run:?}");
+    assert!(run.err.contains("absent: [NOT_FOUND]") && run.err.contains("1 of 2 failed"), "{run:?}");
 }
 
 #[test]

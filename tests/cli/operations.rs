@@ -109,9 +109,10 @@ fn schedules_and_their_occurrences_are_shown() {
 }
 
 #[test]
-fn backups_and_packages_are_listed_by_their_names() {
+fn caller_backups_and_packages_are_listed_by_their_names() {
     let server = start();
     let cli = CliClient::with_server(&server);
+    assert_eq!(cli.ok(&["whoami", "-q"]), "anonymous\n");
     assert_eq!(cli.ok(&["backups", "list", "-q"]), "");
     let file = cli.ok(&["backups", "create", "-q"]);
     assert!(file.starts_with("svc_backup_") && file.ends_with(".db\n"), "{file}");

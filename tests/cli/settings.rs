@@ -12,6 +12,31 @@ fn listing() -> Upstream {
 }
 
 #[test]
+fn key_for_a_server_on_this_machine_goes_to_no_proxy() {
+    let (server, proxy) = (listing(), listing());
+    let port = server.address().port();
+    for (variable, host) in [
+        ("http_proxy", "127.0.0.1"),
+        ("HTTP_PROXY", "localhost"),
+        ("ALL_PROXY", "127.0.0.1"),
+        ("all_proxy", "localhost"),
+    ] {
+        let cli = CliClient::new().env(variable, &proxy.url("")).env("SVC_API_KEY", "secret-key");
+        cli.ok(&["workflows", "list", "--server", &format!("http://{host}:{port}")]);
+    }
+    assert_eq!((server.requests().len(), proxy.requests().len()), (4, 0));
+}
+
+#[test]
+fn key_in_clear_through_a_proxy_is_warned_of() {
+    let proxy = listing();
+    let cli = CliClient::new().env("http_proxy", &proxy.url("")).env("SVC_API_KEY", "secret-key");
+    let run = cli.run(&["workflows", "list", "--server", "http://svc.example:8080"]);
+    assert_eq!((run.code, proxy.requests().len()), (0, 1), "{run:?}");
+    assert!(run.err.contains("the key crosses the network in clear"), "{run:?}");
+}
+
+#[test]
 fn option_wins_over_the_environment_and_that_over_the_file() {
     let servers = [listing(), listing(), listing()];
     let [option, environment, file] = servers.each_ref().map(|server| format!("http://{}", server.address()));

@@ -156,10 +156,15 @@ pub(crate) fn stable(text: &str) -> String {
     let word = |word: &str| {
         let bare = word.trim_end().trim_end_matches('"');
         let is_time = bare.len() >= 20 && bare.ends_with('Z') && bare.as_bytes()[10] == b'T';
+        let digits = |at: std::ops::Range<usize>| {
+            bare.get(at).is_some_and(|text| text.bytes().all(|b| b.is_ascii_digit()))
+        };
+        let is_day = bare.len() == 5 && bare.as_bytes()[2] == b'-' && digits(0..2) && digits(3..5);
+        let is_clock = bare.len() == 8 && bare.matches(':').count() == 2 && digits(0..2) && digits(6..8);
         let is_uuid = bare.len() == 36 && bare.matches('-').count() == 4;
         if is_time {
             word.replace(bare, "0000-00-00T00:00:00Z")
-        } else if is_uuid {
+        } else if is_uuid || is_day || is_clock {
             word.chars().map(|c| if c.is_ascii_hexdigit() { '0' } else { c }).collect()
         } else {
             word.to_owned()

@@ -38,16 +38,35 @@ impl Daemon {
         Self::start_own(script, certificate).map_err(|why| peer::report_missing(script, &why)).ok()
     }
 
+    /// Starts a server of the test's own, with files beside its directory, by their extensions. Reports a missing server
+    /// with [`peer::report_missing`].
+    pub fn own_beside(script: &'static str, files: &[(&str, &str)]) -> Option<Self> {
+        let started = Self::make_directory(script).and_then(|(own, directory)| {
+            for (extension, text) in files {
+                std::fs::write(directory.with_extension(extension), text)
+                    .map_err(|error| error.to_string())?;
+            }
+            Self::start(script, directory, Some(own))
+        });
+        started.map_err(|why| peer::report_missing(script, &why)).ok()
+    }
+
     fn start_own(script: &'static str, certificate: Option<&IssuedCertificate>) -> Result<Self, String> {
+        let (own, directory) = Self::make_directory(script)?;
+        if let Some(certificate) = certificate {
+            write(certificate, &directory.with_extension("tls")).map_err(|error| error.to_string())?;
+        }
+        Self::start(script, directory, Some(own))
+    }
+
+    /// Makes the directory of a server of the test's own, and returns the place within it.
+    fn make_directory(script: &'static str) -> Result<(TempDir, PathBuf), String> {
         let own = TempDir::new().map_err(|error| error.to_string())?;
         // The server runs as another user, who must be able to enter the directory.
         std::fs::set_permissions(own.path(), Permissions::from_mode(0o755))
             .map_err(|error| error.to_string())?;
         let directory = own.path().join(script);
-        if let Some(certificate) = certificate {
-            write(certificate, &directory.with_extension("tls")).map_err(|error| error.to_string())?;
-        }
-        Self::start(script, directory, Some(own))
+        Ok((own, directory))
     }
 
     fn start(script: &'static str, directory: PathBuf, own: Option<TempDir>) -> Result<Self, String> {

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -72,6 +73,14 @@ impl Redis {
     /// Host and port.
     pub fn place(&self) -> &str {
         self.url.rsplit_once('@').map_or(&*self.url, |(_, place)| place)
+    }
+
+    /// Host and port, as an address.
+    ///
+    /// # Panics
+    /// The script that starts it printed no address.
+    pub fn address(&self) -> SocketAddr {
+        self.place().parse().expect("the address of a server on this machine")
     }
 
     fn password(&self) -> &str {

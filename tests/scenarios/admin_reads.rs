@@ -210,3 +210,32 @@ fn metrics_tell_what_the_process_uses() {
         assert!(text.contains(&format!("# TYPE {name} ")), "{name}");
     }
 }
+
+#[test]
+fn lists_take_the_values_that_the_document_names_and_refuse_others() {
+    let server = start();
+    let mut client = server.client();
+    let document = client.get("/api/v1/openapi.json").unwrap().json();
+    let mut checked = 0;
+    for (path, item) in document["paths"].as_object().unwrap() {
+        if !path.starts_with(ADMIN) || path.contains('{') {
+            continue;
+        }
+        for parameter in item["get"]["parameters"].as_array().into_iter().flatten() {
+            let (name, values) = (parameter["name"].as_str().unwrap(), &parameter["schema"]["enum"]);
+            let Some(values) = values.as_array() else { continue };
+            for value in values.iter().filter_map(Value::as_str) {
+                for value in [value.to_owned(), value.to_uppercase()] {
+                    let answer = client.get(&format!("{path}?{name}={value}")).unwrap();
+                    assert_eq!(answer.status, 200, "{path} {name}={value}: {}", answer.text());
+                }
+            }
+            let refused = client.get(&format!("{path}?{name}=faild")).unwrap();
+            let refused = error(&refused, 400, "VALIDATION_ERROR");
+            assert_eq!(&refused["details"][0]["expected"], &parameter["schema"]["enum"], "{refused}");
+            assert_eq!(refused["details"][0]["path"], format!("query.{name}"));
+            checked += 1;
+        }
+    }
+    assert!(checked >= 15, "{checked}");
+}

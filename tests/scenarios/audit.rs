@@ -2,12 +2,18 @@
 
 use diesel::connection::SimpleConnection;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use svc_testkit::http::HttpClient;
 
 use crate::support::{channel, echo_workflow, error, launch, open_database};
 
 const ADMIN: &str = "/api/v1/admin";
 const KEY: &str = "an-admin-key-of-more-than-32-characters";
+
+/// Returns the details of a row.
+fn details(row: &Value) -> Value {
+    serde_json::from_str(row["details"].as_str().unwrap()).unwrap()
+}
 
 #[test]
 fn every_mutation_has_its_row_with_principal_and_details() {
@@ -49,9 +55,8 @@ fn every_mutation_has_its_row_with_principal_and_details() {
         expected.iter().map(|(a, b, c)| ((*a).to_owned(), (*b).to_owned(), (*c).to_owned())).collect();
     assert_eq!(rows, expected, "newest first, refused requests not at all");
     let row = &log["data"][0];
-    let principal = row["principal"].as_str().unwrap();
-    assert!(principal.starts_with("key-") && principal.len() == 20, "{principal}");
-    let details: Value = serde_json::from_str(row["details"].as_str().unwrap()).unwrap();
+    assert_eq!(row["principal"], hex::encode(Sha256::digest(KEY))[..12]);
+    let details = details(row);
     assert_eq!(
         (&details["request_id"], &details["change_context"]),
         (&json!("req-7"), &json!("package=p@1"))
@@ -103,4 +108,100 @@ fn reload_counts_as_an_audit_event_once_its_row_is_written() {
     let reloaded = client.json("POST", &format!("{ADMIN}/engine/reload"), &json!({})).unwrap();
     assert_eq!(reloaded.status, 200, "{}", reloaded.text());
     assert_eq!(rows_and_count(&mut client, "reload", "engine"), (1, 1));
+}
+
+/// Returns action, version, and content hashes before and after of every change of an entity, the oldest first.
+fn changes(client: &mut HttpClient, resource_type: &str, id: &str) -> Vec<(String, Value, Value, Value)> {
+    let path = format!("{ADMIN}/audit-logs?resource_type={resource_type}&resource_id={id}");
+    let rows = client.get(&path).unwrap().json()["data"].as_array().unwrap().clone();
+    let change = |row: &Value| {
+        let details = details(row);
+        let hashes = &details["content_hash"];
+        let action = row["action"].as_str().unwrap().to_owned();
+        (action, details["version"].clone(), hashes["before"].clone(), hashes["after"].clone())
+    };
+    rows.iter().rev().map(change).collect()
+}
+
+#[test]
+fn change_of_a_definition_tells_its_version_and_the_content_before_and_after() {
+    let server = launch().start().unwrap();
+    let mut client = server.client();
+    let mut hashes = Vec::new();
+    let mut send = |method: &str, path: &str, body: Value| {
+        let answer = client.json(method, &format!("{ADMIN}{path}"), &body).unwrap();
+        assert!(answer.status < 300, "{method} {path}: {}", answer.text());
+        if answer.status != 204 {
+            hashes.push(answer.json()["data"]["content_hash"].clone());
+        }
+    };
+    send("POST", "/workflows", echo_workflow("w"));
+    send("PUT", "/workflows/w", json!({"priority": 1}));
+    send("PATCH", "/workflows/w/status", json!({"status": "active"}));
+    send("POST", "/workflows/w/versions", json!({}));
+    send("PUT", "/workflows/w", json!({"priority": 2}));
+    send("PATCH", "/workflows/w/status", json!({"status": "active", "rollout_percentage": 10}));
+    send("PATCH", "/workflows/w/rollout", json!({"rollout_percentage": 100}));
+    send("PATCH", "/workflows/w/status", json!({"status": "archived"}));
+    send("DELETE", "/workflows/w", json!({}));
+    send(
+        "POST",
+        "/connectors",
+        json!({"id": "c", "name": "c", "connector_type": "http", "config": {"url": "https://a.example"}}),
+    );
+    send("PATCH", "/connectors/c/status", json!({"status": "archived"}));
+    let [first, edited, third] = [0, 1, 4].map(|index| hashes[index].clone());
+    let none = Value::Null;
+    let change = |action: &str, version: i64, before: &Value, after: &Value| {
+        (action.to_owned(), json!(version), before.clone(), after.clone())
+    };
+    let expected = [
+        change("create", 1, &none, &first),
+        change("update", 1, &first, &edited),
+        change("status_active", 1, &none, &edited),
+        change("create_version", 2, &edited, &edited),
+        change("update", 2, &edited, &third),
+        change("status_active", 2, &edited, &third),
+        change("update_rollout", 2, &third, &third),
+        change("status_archived", 2, &third, &none),
+        change("delete", 2, &third, &none),
+    ];
+    assert_eq!(changes(&mut client, "workflow", "w"), expected);
+    let connector = changes(&mut client, "connector", "c");
+    assert_eq!((&connector[0].2, &connector[0].3), (&none, &hashes[8]), "{connector:?}");
+    assert_eq!((&connector[1].2, &connector[1].1), (&connector[0].3, &none), "connectors have no versions");
+    let log = client.get(&format!("{ADMIN}/audit-logs?action=update_rollout")).unwrap().json();
+    assert_eq!(details(&log["data"][0])["rollout_percentage"], 100);
+}
+
+#[test]
+fn caller_is_recorded_under_the_name_of_its_key_or_its_id() {
+    let launch = launch();
+    let (file, reader) = (launch.directory().join("svc.toml"), "a-reading-key-of-more-than-32-characters");
+    let digest = hex::encode(Sha256::digest(reader));
+    let text = format!(
+        "[admin_auth]\nenabled = true\napi_keys = [{{ name = \"ci\", key = \"{KEY}\" }}]\n\
+         read_only_api_keys = [\"sha256:{digest}\"]\n"
+    );
+    std::fs::write(&file, text).unwrap();
+    let server = launch.args(&["-c", file.to_str().unwrap()]).start().unwrap();
+    let mut client = server.client().with_header("x-api-key", KEY);
+    client.json("POST", &format!("{ADMIN}/workflows"), &echo_workflow("w")).unwrap();
+    let log = client.get(&format!("{ADMIN}/audit-logs?principal=ci")).unwrap().json();
+    assert_eq!((&log["total"], &log["data"][0]["action"]), (&json!(1), &json!("create")));
+    let id = |key: &str| {
+        let output = crate::support::launch().args(&["key-id", key]).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    assert_eq!(id(reader), id(&format!("sha256:{digest}")));
+    let caller = client.get(&format!("{ADMIN}/whoami")).unwrap().json()["data"].clone();
+    assert_eq!(caller, json!({"principal": "ci", "key_id": id(KEY), "access": "full"}));
+    let mut client = server.client().with_header("authorization", &format!("Bearer {reader}"));
+    let caller = client.get(&format!("{ADMIN}/whoami")).unwrap().json()["data"].clone();
+    assert_eq!(caller, json!({"principal": id(reader), "key_id": id(reader), "access": "read_only"}));
+    error(&server.client().get(&format!("{ADMIN}/whoami")).unwrap(), 401, "UNAUTHORIZED");
+    let open = crate::support::start();
+    let caller = open.client().get(&format!("{ADMIN}/whoami")).unwrap().json()["data"].clone();
+    assert_eq!(caller, json!({"principal": "anonymous", "key_id": null, "access": "full"}));
 }

@@ -89,7 +89,11 @@ fn faults() -> Vec<Fault> {
         (key(json!({"key": "short"})), "channel.config.auth.jwt_keys[0].key", "32 bytes"),
         (key(json!({"key_encoding": "utf16"})), "channel.config.auth.jwt_keys[0].key_encoding", "hex"),
         (key(json!({"algorithm": "RS256"})), "channel.config.auth.jwt_keys[0].key", "PEM"),
-        (logic(json!({"a": 1, "b": 2})), AUTH, "auth.authorization_logic calls no operator"),
+        (
+            logic(json!({"a": 1, "b": 2})),
+            "channel.config.auth.authorization_logic",
+            "an object of several members calls no operator",
+        ),
         (logic(json!({"==": [{"secret": "token"}, 1]})), AUTH, "auth.authorization_logic does not compile"),
         (logic(json!({"==": [{"var": "claims.sub"}, "env://SUB"]})), AUTH, "secret reference"),
     ]
@@ -204,7 +208,11 @@ fn an_expression_that_reads_a_secret_or_is_always_true_is_not_stored() {
             json!({"rate_limit": limit(&misspelled)}),
         ),
         ("channel.config.rate_limit.key_logic", "INVALID", json!({"rate_limit": limit(&json!({}))})),
-        ("channel.config.validation_logic", "INVALID", json!({"validation_logic": {"a": true, "b": true}})),
+        (
+            "channel.config.validation_logic",
+            "NOT_AN_EXPRESSION",
+            json!({"validation_logic": {"a": true, "b": true}}),
+        ),
     ] {
         let refused = client.json("POST", BASE, &channel("wrong", "w", config)).unwrap();
         let all = details(&error(&refused, 400, "VALIDATION_ERROR"));

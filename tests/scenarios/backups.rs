@@ -126,6 +126,28 @@ fn backups_are_listed_pruned_audited_and_private() {
 }
 
 #[test]
+fn no_connector_reads_a_backup_and_only_the_owner_reads_the_database() {
+    let (command, directory) = with_directory();
+    let database = command.directory().join("svc.db");
+    let server = command.start().unwrap();
+    let backup = back_up(&server);
+    for file in
+        [database.clone(), database.with_file_name("svc.db-wal"), database.with_file_name("svc.db-shm")]
+    {
+        let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{}", file.display());
+    }
+    let path = backup["path"].as_str().unwrap();
+    for place in [path.to_owned(), directory.join("other.db").display().to_string()] {
+        let config = json!({"connection_string": format!("sqlite:{place}")});
+        let body = json!({"name": "peek", "connector_type": "db", "config": config});
+        let refused = server.client().json("POST", "/api/v1/admin/connectors", &body).unwrap();
+        let text = error(&refused, 400, "VALIDATION_ERROR").to_string();
+        assert!(text.contains("a backup of it"), "{place}: {text}");
+    }
+}
+
+#[test]
 fn backup_that_cannot_be_written_leaves_nothing_and_says_why() {
     let command = launch();
     let blocked = command.directory().join("file");

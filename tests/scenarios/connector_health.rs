@@ -69,6 +69,12 @@ fn health_counts_what_should_be_in_use_and_is_not_and_says_why_to_an_admin_alone
     let expected =
         [("inside", "deserialize"), ("no-secret", "secret_resolution"), ("no-variable", "env_substitution")];
     assert_eq!(failed, expected, "{ill}");
+    let reload = client.json("POST", "/api/v1/admin/engine/reload", &json!({})).unwrap().json();
+    let status = client.get("/api/v1/admin/engine/status").unwrap().json();
+    for shown in [&reload, &status] {
+        assert_eq!(shown["data"]["failed_connectors"], ill["connectors"]["failed_to_load"], "{shown}");
+        assert_eq!(shown["data"]["quarantined"], json!([]), "{shown}");
+    }
     let shown = health(&mut stranger);
     assert_eq!(shown["components"]["connectors"], "degraded");
     assert!(shown.get("connectors").is_none(), "{shown}");

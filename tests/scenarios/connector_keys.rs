@@ -1,4 +1,4 @@
-//! Connectors at rest: encrypted, under keys that are replaced, through crashes.
+//! Connectors and the credentials of channels at rest: encrypted, under keys that are replaced, through crashes.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use svc_testkit::http::HttpClient;
 use svc_testkit::server::ServerCommand;
 
-use crate::support::{eventually, launch, open_database};
+use crate::support::{echo, error, eventually, launch, open_database};
 
 const CONNECTORS: &str = "/api/v1/admin/connectors";
 const WRITERS: usize = 4;
@@ -236,6 +236,63 @@ fn without_its_key_a_connector_fails_alone_and_is_kept() {
     let server = command(directory.path(), Some(&key), None).start().unwrap();
     let sealed = client_row(&mut server.client(), "sealed");
     assert_eq!((&sealed["config"]["max_response_size"], &sealed["enabled"]), (&json!(8), &json!(false)));
+}
+
+/// Calls the channel with its credential and returns the status.
+fn call(client: &mut HttpClient, name: &str) -> u16 {
+    let path = format!("/api/v1/data/{name}");
+    client.send("POST", &path, &[("x-api-key", "swordfish-key")], b"{}").unwrap().status
+}
+
+#[test]
+fn credentials_of_channels_are_encrypted_rewritten_and_never_lost() {
+    let directory = tempfile::tempdir().unwrap();
+    let keys = ["a7".repeat(32), "b8".repeat(32)];
+    let auth = || json!({"auth": {"mode": "api_key", "keys": ["swordfish-key", "env://PATH"]}});
+    let reencrypt = |launch: ServerCommand| {
+        let done = launch.args(&["reencrypt"]).run_to_end().unwrap();
+        (done.status.code(), String::from_utf8_lossy(&done.stderr).into_owned())
+    };
+    let server = command(directory.path(), Some(&keys[0]), None).start().unwrap();
+    echo(&mut server.client(), "orders", auth());
+    let answer = server.client().send("POST", "/api/v1/admin/channels/orders/versions", &[], b"").unwrap();
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    assert_eq!(call(&mut server.client(), "orders"), 200);
+    assert!(!files_hold(directory.path(), "swordfish"));
+    let (code, text) = reencrypt(command(directory.path(), Some(&keys[1]), Some(&keys[0])));
+    let nodes = server.client().get("/api/v1/admin/nodes").unwrap().json();
+    let node = nodes["data"][0]["id"].as_str().unwrap();
+    assert!(code == Some(1) && text.contains("live nodes cannot read") && text.contains(node), "{text}");
+    drop(server);
+    let (code, text) = reencrypt(command(directory.path(), Some(&keys[1]), Some(&keys[0])));
+    assert!(code == Some(0) && text.contains("versions of channels rewritten: 2"), "{text}");
+    let (code, text) = reencrypt(command(directory.path(), Some(&keys[1]), None));
+    assert!(code == Some(0) && text.contains("versions of channels rewritten: 0"), "{text}");
+    let server = command(directory.path(), Some(&keys[1]), None).start().unwrap();
+    assert_eq!(call(&mut server.client(), "orders"), 200);
+    drop(server);
+
+    // Without the key the channel is quarantined, says why, and is not copied elsewhere.
+    let server = command(directory.path(), None, None).start().unwrap();
+    let mut client = server.client();
+    assert_eq!(call(&mut client, "orders"), 503);
+    let health = client.get("/health").unwrap().text();
+    assert!(health.contains("config.auth.keys[0]") && health.contains("is not configured"), "{health}");
+    let shown = client.get("/api/v1/admin/channels/orders").unwrap();
+    assert!(shown.status == 200 && !shown.text().contains("enc:v"), "{}", shown.text());
+    let body = json!({"config": {"auth": {"mode": "api_key", "keys": ["******"]}}});
+    let refused = client.json("PUT", "/api/v1/admin/channels/orders", &body).unwrap();
+    let refused = error(&refused, 400, "VALIDATION_ERROR");
+    assert_eq!(refused["details"][0]["path"], "channel.config.auth.keys[0]", "{refused}");
+    echo(&mut client, "plain", auth());
+    drop(server);
+    let (code, text) = reencrypt(command(directory.path(), Some(&keys[0]), None));
+    assert!(code == Some(1) && text.contains("channel 'orders' version 1 was left as it is"), "{text}");
+    assert!(text.contains("versions of channels rewritten: 1"), "the one in plain text: {text}");
+    let server = command(directory.path(), Some(&keys[1]), Some(&keys[0])).start().unwrap();
+    for name in ["orders", "plain"] {
+        assert_eq!(call(&mut server.client(), name), 200, "{name}");
+    }
 }
 
 fn client_row(client: &mut HttpClient, id: &str) -> Value {

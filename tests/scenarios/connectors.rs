@@ -230,6 +230,38 @@ fn a_backend_in_trouble_is_left_alone_until_an_operator_closes_its_breaker() {
 }
 
 #[test]
+fn breakers_of_what_was_deleted_or_archived_are_dropped() {
+    let upstream = Upstream::start(|_| UpstreamReply::new(200, "1")).unwrap();
+    let dead = json!({"url": "http://127.0.0.1:1", "retry": {"max_retries": 0}});
+    let server = launch()
+        .env("SVC_ENGINE__CIRCUIT_BREAKER__ENABLED", "true")
+        .env("SVC_ENGINE__CIRCUIT_BREAKER__FAILURE_THRESHOLD", "1")
+        .env("SVC_ENGINE__CIRCUIT_BREAKER__RECOVERY_TIMEOUT_SECS", "3600")
+        .start()
+        .unwrap();
+    let mut client = server.client();
+    connect(&mut client, "api", &upstream, dead.clone());
+    connect(&mut client, "other", &upstream, dead);
+    serve(&mut client, "w", call(json!({"connector": "api"})));
+    serve(&mut client, "v", call(json!({"connector": "other"})));
+    for (channel, status) in [("w", 500), ("w", 503), ("v", 500), ("v", 503)] {
+        let answer = client.json("POST", &format!("/api/v1/data/{channel}"), &json!({})).unwrap();
+        assert_eq!(answer.status, status, "{}", answer.text());
+    }
+    let one = format!("{CONNECTORS}/api?force=true");
+    assert_eq!(client.send("DELETE", &one, &[], b"").unwrap().status, 204);
+    connect(&mut client, "api", &upstream, json!({}));
+    assert_eq!(client.json("POST", "/api/v1/data/w", &json!({})).unwrap().status, 200);
+    let list = format!("{CONNECTORS}/circuit-breakers");
+    let breakers = client.get(&list).unwrap().json()["data"]["breakers"].clone();
+    assert_eq!(breakers, json!({"w:api": "closed", "v:other": "open"}));
+    let archived = json!({"status": "archived"});
+    assert_eq!(client.json("PATCH", "/api/v1/admin/channels/v/status", &archived).unwrap().status, 200);
+    let breakers = client.get(&list).unwrap().json()["data"]["breakers"].clone();
+    assert_eq!(breakers, json!({"w:api": "closed"}));
+}
+
+#[test]
 fn a_start_is_refused_over_a_broken_connector_only_where_that_was_asked_for() {
     let upstream = Upstream::start(|_| UpstreamReply::new(200, "{}")).unwrap();
     let server = start();

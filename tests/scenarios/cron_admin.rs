@@ -148,7 +148,7 @@ fn the_list_is_newest_first_and_every_filter_counts() {
         ("channel_id=a".to_owned(), vec![&three, &one]),
         ("status=failed".to_owned(), vec![&two]),
         ("status=completed&channel_id=b".to_owned(), vec![]),
-        ("status=no-such-status".to_owned(), vec![]),
+        ("status=skipped_misfire".to_owned(), vec![]),
         (format!("since={due}"), vec![&three, &two]),
         (format!("until={}", due.trim_end_matches('Z')), vec![&two, &one]),
         (format!("since={}%2B00:00&until={due}", due.trim_end_matches('Z')), vec![&two]),

@@ -1,8 +1,11 @@
 //! Dead letters: what failed behind a 202 is kept, tried again, and let go by an operator.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use diesel::connection::SimpleConnection;
 use serde_json::{Value, json};
 use svc_testkit::http::HttpClient;
+use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use crate::support::{error, eventually, launch, open_database, serve, wait_until_stable};
 
@@ -32,14 +35,19 @@ fn wait_for_letter(client: &mut HttpClient) -> Value {
     wait_for_letter_of(client, "broken")
 }
 
-/// Submits to a channel, waits until it has failed, and returns its trace.
+/// Submits to a channel, waits until an attempt has failed, and returns the row of its trace.
 fn wait_for_letter_of(client: &mut HttpClient, channel: &str) -> Value {
     let submission = client.json("POST", &format!("/api/v1/data/{channel}/async"), &json!({"n": 1})).unwrap();
     assert_eq!(submission.status, 202, "{}", submission.text());
-    let submission = submission.json();
-    let text = |key: &str| submission[key].as_str().unwrap().to_owned();
-    let path = format!("{TRACES}/{}?token={}", text("trace_id"), text("trace_token"));
-    wait_until_stable(|| client.get(&path).unwrap().json()["data"].clone())
+    let id = submission.json()["trace_id"].clone();
+    let mut row = Value::Null;
+    eventually(|| {
+        let page = client.get(&format!("{TRACES}?channel={channel}")).unwrap().json();
+        let rows = page["data"].as_array().unwrap();
+        row = rows.iter().find(|row| row["id"] == id).cloned().unwrap_or_default();
+        ["retrying", "failed"].contains(&row["status"].as_str().unwrap_or_default())
+    });
+    row
 }
 
 fn letters(client: &mut HttpClient, query: &str) -> Vec<Value> {
@@ -55,8 +63,7 @@ fn a_failed_submission_is_a_dead_letter_that_an_operator_requeues() {
     create_broken(&mut client);
     let trace = wait_for_letter(&mut client);
     assert_eq!(trace["status"], "failed", "{trace}");
-    assert!(trace["error"].as_str().is_some_and(|text| !text.is_empty()), "{trace}");
-    assert_eq!(trace.get("message"), None, "{trace}");
+    assert!(trace["error_message"].as_str().is_some_and(|text| !text.is_empty()), "{trace}");
     let listed = letters(&mut client, "?channel=broken&exhausted=false");
     assert_eq!(listed.len(), 1, "{listed:?}");
     let row = &listed[0];
@@ -90,7 +97,7 @@ fn what_is_not_there_or_not_understood_is_refused() {
 }
 
 #[test]
-fn retries_run_as_new_traces_until_they_are_exhausted_and_purged() {
+fn retries_are_attempts_of_the_same_work_until_they_are_exhausted_and_purged() {
     let server = launch()
         .env("SVC_TRACE_QUEUE__DLQ_MAX_RETRIES", "1")
         .env("SVC_TRACE_QUEUE__DLQ_POLL_INTERVAL_SECS", "1")
@@ -103,8 +110,16 @@ fn retries_run_as_new_traces_until_they_are_exhausted_and_purged() {
     let letter = letters(&mut client, "")[0].clone();
     assert_eq!((&letter["retry_count"], &letter["max_retries"]), (&json!(1), &json!(1)), "{letter}");
     assert_ne!(letter["trace_id"], first["id"], "a retry has a trace of its own");
+    assert_eq!((&first["status"], &letter["attempt_of"]), (&json!("retrying"), &first["id"]), "{letter}");
     let retried = client.get(&format!("{TRACES}/{}", letter["trace_id"].as_str().unwrap())).unwrap().json();
-    assert_eq!((&retried["data"]["status"], &retried["data"]["mode"]), (&json!("failed"), &json!("async")));
+    let retried = &retried["data"];
+    assert_eq!((&retried["status"], &retried["mode"]), (&json!("failed"), &json!("async")), "{retried}");
+    assert_eq!((&retried["attempt"], &retried["attempt_of"]), (&json!(2), &first["id"]), "{retried}");
+    let works = client.get(&format!("{TRACES}?channel=broken")).unwrap().json();
+    assert_eq!((&works["data"][0]["id"], &works["data"][0]["status"]), (&first["id"], &json!("failed")));
+    assert_eq!((works["data"].as_array().map(Vec::len), &works["data"][0]["attempt"]), (Some(1), &json!(2)));
+    let all = client.get(&format!("{TRACES}?channel=broken&attempts=true")).unwrap().json();
+    assert_eq!(all["data"].as_array().map(Vec::len), Some(2), "{all}");
     let purge = client.json("POST", &format!("{LETTERS}/purge"), &json!({"older_than_hours": 0})).unwrap();
     assert_eq!(purge.json()["data"], json!({"purged": 1, "older_than_hours": 0}), "{}", purge.text());
     assert_eq!(letters(&mut client, ""), [Value::Null; 0]);
@@ -113,17 +128,46 @@ fn retries_run_as_new_traces_until_they_are_exhausted_and_purged() {
 }
 
 #[test]
+fn whoever_polls_a_submission_learns_that_its_retry_completed() {
+    let calls = AtomicUsize::new(0);
+    let upstream = Upstream::start(move |_| match calls.fetch_add(1, Ordering::SeqCst) {
+        0 => UpstreamReply::new(503, ""),
+        _ => UpstreamReply::new(200, r#"{"ok": true}"#),
+    });
+    let upstream = upstream.unwrap();
+    let server = launch().start().unwrap();
+    let mut client = server.client();
+    let up = json!({"name": "up", "connector_type": "http", "config": {
+        "url": upstream.url(""), "allow_private_urls": true, "retry": {"max_retries": 0}}});
+    assert_eq!(client.json("POST", "/api/v1/admin/connectors", &up).unwrap().status, 201);
+    let call = json!([{"id": "call", "name": "", "function": {"name": "http_call", "input": {
+        "connector": "up", "output": "data.up"}}}]);
+    serve(&mut client, "job", call);
+    let accepted = client.json("POST", "/api/v1/data/job/async", &json!({})).unwrap();
+    let (place, body) = (accepted.header("location").unwrap().to_owned(), accepted.json());
+    let token = body["trace_token"].as_str().unwrap().to_owned();
+    let mut poll = || client.send("GET", &place, &[("x-trace-token", &token)], b"").unwrap();
+    let mut waits = Value::Null;
+    eventually(|| {
+        waits = poll().json()["data"].clone();
+        waits["status"] == "retrying" && waits["next_retry_at"].is_string()
+    });
+    assert_eq!((&waits["attempt"], waits.get("data")), (&json!(1), None), "{waits}");
+    assert_eq!(waits["errors"][0], json!({"code": "HTTP_ERROR", "task_id": "call"}), "{waits}");
+    let done = wait_until_stable(|| poll().json()["data"].clone());
+    assert_eq!((&done["status"], &done["attempt"]), (&json!("completed"), &json!(2)), "{done}");
+    assert_eq!((&done["data"], done.get("errors")), (&json!({"up": {"ok": true}}), None), "{done}");
+}
+
+#[test]
 fn permanent_failure_is_an_exhausted_letter_that_a_requeue_runs_at_once() {
     let server = launch().env("SVC_TRACE_QUEUE__DLQ_POLL_INTERVAL_SECS", "3600").start().unwrap();
     let mut client = server.client();
     wrong(&mut client, "broken");
     let trace = wait_for_letter(&mut client);
-    assert!(trace["error"].as_str().unwrap().ends_with("(not retried)"), "{trace}");
-    assert_eq!(
-        (&trace["errors"][0]["task_id"], &trace["workflow_version"]),
-        (&json!("boom"), &json!(1)),
-        "{trace}"
-    );
+    let message = trace["error_message"].as_str().unwrap();
+    assert!(message.starts_with("boom: ") && message.ends_with("(not retried)"), "{trace}");
+    assert_eq!((&trace["status"], &trace["workflow_version"]), (&json!("failed"), &json!(1)), "{trace}");
     let letter = letters(&mut client, "?exhausted=true").remove(0);
     assert_eq!(letter["trace_id"], trace["id"]);
     let path = format!("{LETTERS}/{}/requeue", letter["id"].as_str().unwrap());

@@ -72,22 +72,18 @@ fn every_unreadable_file_is_named_with_its_place() {
 }
 
 #[test]
-fn unreadable_files_do_not_count_and_a_failed_compile_writes_nothing() {
+fn unreadable_files_fail_a_sound_project_and_a_failed_compile_writes_nothing() {
     let root = tempfile::tempdir().unwrap();
-    write_hostile(root.path());
+    let hostile = write_hostile(root.path());
     let directory = root.path().to_str().unwrap();
     fs::write(
         root.path().join("c.json"),
         r#"{"name": "memory", "connector_type": "cache", "config": {"backend": "memory"}}"#,
     )
     .unwrap();
-    let (linted, _) = run(&["lint", "--deny-warnings", directory]);
-    assert_eq!(linted.status.code(), Some(0));
-    fs::write(
-        root.path().join("w.json"),
-        r#"{"workflow_id": "w", "name": "W", "tasks": [{"id": "a", "name": "n"}]}"#,
-    )
-    .unwrap();
+    let (linted, err) = run(&["lint", directory]);
+    assert_eq!(linted.status.code(), Some(1));
+    hostile.iter().for_each(|(name, message)| assert_tells(&err, name, message));
     let package = root.path().join("target.txt");
     let (compiled, _) =
         run(&["compile", directory, "--name", "p", "--version", "1", "-o", package.to_str().unwrap()]);
@@ -98,4 +94,74 @@ fn unreadable_files_do_not_count_and_a_failed_compile_writes_nothing() {
         .unwrap()
         .filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|end| end == "tmp"));
     assert!(!package.exists() && left.count() == 0);
+    let names: Vec<_> = hostile.iter().map(|(name, _)| *name).chain(["loop"]).collect();
+    fs::write(root.path().join(".svcignore"), names.join("\n")).unwrap();
+    let (linted, err) = run(&["lint", "--deny-warnings", directory]);
+    assert_eq!(linted.status.code(), Some(0), "{err}");
+}
+
+/// A name that would steer a terminal, and a runner of CI from a line of its own.
+const STEERING: &str = "n\u{1b}]0;owned\u{7}\u{9b}31m\n::error file=x::owned\r##vso[task]\u{202e}";
+
+/// Checks that no line of an output is obeyed by a terminal or a runner of CI.
+fn assert_not_obeyed(what: &str, text: &str) {
+    for line in text.lines() {
+        let is_obeyed = line.chars().any(|c| c.is_control() || c == '\u{202e}')
+            || line.trim_start().starts_with("::")
+            || line.contains("##vso[");
+        assert!(!is_obeyed, "{what}: {line:?}");
+    }
+}
+
+#[test]
+fn names_do_not_steer_the_terminal_and_the_log_of_ci() {
+    let root = tempfile::tempdir().unwrap();
+    let file = |name: &str, document: serde_json::Value| {
+        fs::write(root.path().join(name), document.to_string()).unwrap();
+    };
+    file(
+        "c.json",
+        serde_json::json!({"name": STEERING, "connector_type": "http", "config": {"urll": STEERING}}),
+    );
+    file(
+        "w.json",
+        serde_json::json!({"workflow_id": "w", "name": STEERING, "tasks": [{"id": STEERING, "name": "n",
+        "function": {"name": STEERING, "input": {STEERING: {"uper": [1]}}}}]}),
+    );
+    file("x\u{1b}]0;owned\u{7}.json", serde_json::json!({"taks": STEERING}));
+    file("y\n::error::owned.json", serde_json::json!({"channel_type": STEERING, "name": STEERING}));
+    fs::create_dir(root.path().join("tests")).unwrap();
+    file(
+        "tests/z\n::error::owned.case.json",
+        serde_json::json!({"name": STEERING, "workflow": STEERING, "input": 1}),
+    );
+    let directory = root.path().to_str().unwrap();
+    for args in [
+        vec!["lint", directory],
+        vec!["lint", directory, "--format", "github"],
+        vec!["compile", directory, "--name", "p", "--version", "1"],
+        vec!["test", root.path().join("tests").to_str().unwrap()],
+        vec!["fmt", "--check", directory],
+    ] {
+        let (output, err) = run(&args);
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+        assert_not_obeyed(&args.join(" "), &err);
+        let out = String::from_utf8(output.stdout).unwrap();
+        if args.contains(&"github") {
+            assert!(out.lines().count() > 3, "{out}");
+            let commands = ["::error ", "::warning ", "::notice "];
+            for line in out.lines() {
+                assert!(commands.iter().any(|command| line.starts_with(command)), "{line:?}");
+                assert!(!line.contains(char::is_control) && !line.contains("::owned\r"), "{line:?}");
+            }
+        } else {
+            assert_not_obeyed(&args.join(" "), &out);
+        }
+    }
+    file(
+        "one.json",
+        serde_json::json!({"name": STEERING, "connector_type": "cache", "config": {"backend": "memory"}}),
+    );
+    let (_, err) = run(&["lint", root.path().join("y\n::error::owned.json").to_str().unwrap()]);
+    assert_not_obeyed("lint of a file", &err);
 }

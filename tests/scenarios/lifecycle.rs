@@ -269,3 +269,35 @@ fn version_changes_under_load_fail_no_request_and_keep_the_configured_shares() {
         assert!(phase.deviation() <= 1.0, "{phase:?}");
     }
 }
+
+#[test]
+fn lists_show_what_serves_whatever_the_latest_version_is() {
+    let server = start();
+    let mut client = server.client();
+    serve_first(&mut client, "w");
+    let list = |client: &mut HttpClient, kind: &str, status: &str| -> Vec<Value> {
+        let page = client.get(&format!("{ADMIN}/{kind}?status={status}")).unwrap().json();
+        assert_eq!(page["total"], page["data"].as_array().unwrap().len(), "{page}");
+        let row = |row: &Value| json!([row["version"], row["status"], row["active_version"]]);
+        page["data"].as_array().unwrap().iter().map(row).collect()
+    };
+    draft(&mut client, "w", 2);
+    assert_eq!(list(&mut client, "workflows", "active"), [json!([2, "draft", 1])]);
+    assert_eq!(list(&mut client, "workflows", "draft"), [json!([2, "draft", 1])]);
+    // A canary that is aborted.
+    activate(&mut client, "w", json!({"status": "active", "rollout_percentage": 10}));
+    assert_eq!(list(&mut client, "workflows", "active"), [json!([2, "active", 1])], "the larger share");
+    let rollout = format!("{ADMIN}/workflows/w/rollout");
+    let aborted = client.json("PATCH", &rollout, &json!({"rollout_percentage": 0})).unwrap();
+    assert_eq!(aborted.status, 200, "{}", aborted.text());
+    assert_eq!(list(&mut client, "workflows", "active"), [json!([2, "archived", 1])]);
+    assert_eq!(list(&mut client, "workflows", "archived"), [Value::Null; 0]);
+    let read = client.get(&format!("{ADMIN}/workflows/w")).unwrap().json();
+    assert_eq!(read["data"]["active_version"], 1, "{read}");
+    let exported = client.get(&format!("{ADMIN}/workflows/export?status=active")).unwrap().json();
+    assert_eq!(exported["data"], json!([]), "an export has the latest versions");
+    assert_eq!(list(&mut client, "channels", "active"), [json!([1, "active", 1])]);
+    client.json("PATCH", &format!("{ADMIN}/channels/w/status"), &json!({"status": "archived"})).unwrap();
+    assert_eq!(list(&mut client, "channels", "archived"), [json!([1, "archived", null])]);
+    assert_eq!(list(&mut client, "channels", "active"), [Value::Null; 0]);
+}

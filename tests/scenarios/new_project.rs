@@ -46,29 +46,14 @@ fn a_new_project_is_canonical_lints_and_passes_its_tests() {
 }
 
 #[test]
-fn a_new_project_answers_once_it_is_imported() {
+fn a_new_project_answers_once_its_package_is_applied() {
     let root = tempfile::tempdir().unwrap();
-    let (shop, bulk) = (path(root.path(), "shop"), path(root.path(), "bulk"));
+    let (shop, package) = (path(root.path(), "shop"), path(root.path(), "shop.json"));
     succeeds(&["new", &shop]);
-    succeeds(&["compile", &shop, "--format", "bulk", "--output", &bulk]);
+    succeeds(&["compile", &shop, "--name", "shop", "--version", "1", "--output", &package]);
     let server = start();
+    succeeds(&["package", "apply", "-s", &format!("http://{}", server.address()), "-f", &package]);
     let mut client = server.client();
-    for kind in ["connectors", "workflows", "channels"] {
-        let file = root.path().join("bulk").join(kind).with_extension("json");
-        let items: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
-        let imported = client.json("POST", &format!("/api/v1/admin/{kind}/import"), &items).unwrap();
-        assert_eq!(
-            (imported.status, &imported.json()["data"]["failed"]),
-            (200, &json!(0)),
-            "{}",
-            imported.text()
-        );
-    }
-    for entity in ["workflows/price-order", "channels/orders"] {
-        let path = format!("/api/v1/admin/{entity}/status");
-        let active = client.json("PATCH", &path, &json!({"status": "active"})).unwrap();
-        assert_eq!(active.status, 200, "{}", active.text());
-    }
     let mut order =
         |body: Value| client.json("POST", "/api/v1/data/orders", &body).unwrap().json()["data"].clone();
     assert_eq!(order(json!({"qty": 3})), json!({"previous": null, "total": 150, "review": false}));

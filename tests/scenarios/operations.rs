@@ -1,6 +1,8 @@
 //! Health, metrics and the actor tree.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
 
 use serde_json::json;
 use svc_testkit::http::HttpClient;
@@ -51,6 +53,52 @@ fn metrics_are_off_by_default_and_the_text_format_when_on() {
         assert!(text.contains(line), "{line} not in\n{text}");
     }
     assert!(!text.contains("# EOF") && !text.contains("svc_svc_"), "{text}");
+}
+
+/// The type and the labels of every metric on the page of metrics.
+fn documented_metrics() -> BTreeMap<String, (String, BTreeSet<String>)> {
+    let page =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/metrics.md")).unwrap();
+    let rows = page.lines().filter(|line| line.starts_with("| `"));
+    rows.map(|row| {
+        let cells: Vec<_> = row.split('|').map(str::trim).collect();
+        let labels = cells[3].split('`').skip(1).step_by(2).map(str::to_owned).collect();
+        (cells[1].trim_matches('`').to_owned(), (cells[2].to_owned(), labels))
+    })
+    .collect()
+}
+
+/// The names of the labels of a sample; the values here have no commas and quotes.
+fn labels(sample: &str) -> BTreeSet<String> {
+    let listed =
+        sample.split_once('{').and_then(|(_, rest)| rest.rsplit_once('}')).map_or("", |(listed, _)| listed);
+    let names =
+        listed.split("\",").filter_map(|label| label.split_once('=')).map(|(name, _)| name.to_owned());
+    names.filter(|name| name != "le").collect()
+}
+
+#[test]
+fn metrics_have_the_types_and_labels_of_their_page() {
+    let server = launch().env("SVC_METRICS__ENABLED", "true").start().unwrap();
+    let mut client = server.client();
+    echo(&mut client, "m", json!({"rate_limit": {"requests_per_second": 1, "burst": 1}}));
+    for path in ["m", "m", "m/async", "unknown"] {
+        client.json("POST", &format!("/api/v1/data/{path}"), &json!({})).unwrap();
+    }
+    let (text, page) = (client.get("/metrics").unwrap().text(), documented_metrics());
+    let mut kind = None;
+    for line in text.lines().filter(|line| !line.starts_with("# HELP")) {
+        if let Some((name, described)) = line.strip_prefix("# TYPE ").and_then(|rest| rest.split_once(' ')) {
+            let documented = page.get(name).unwrap_or_else(|| panic!("{name} is on no page"));
+            assert_eq!(documented.0, described, "{name}");
+            kind = Some(documented);
+        } else {
+            assert_eq!(labels(line), kind.unwrap().1, "{line}");
+        }
+    }
+    for reason in ["engine", "storage", "kafka_dlq", "dlq_exhausted"] {
+        assert!(text.contains(&format!("svc_errors_total{{reason=\"{reason}\"}} 0")), "{reason}: {text}");
+    }
 }
 
 #[test]

@@ -47,6 +47,65 @@ fn hup_reloads_what_was_deferred() {
     assert!(gone.unwrap());
 }
 
+/// The settings of the test of reloads, with a key and the rest.
+fn settings(key: &str, rest: &str) -> String {
+    format!("[admin_auth]\nenabled = true\napi_keys = ['{key}']\n{rest}\n")
+}
+
+#[test]
+fn hup_and_reload_take_new_keys_and_limits_and_name_what_needs_a_restart() {
+    let launch = launch();
+    let file = launch.directory().join("svc.toml");
+    let (first, second) = ("first-key-of-thirty-two-characters", "second-key-of-thirty-two-characters");
+    std::fs::write(&file, settings(first, "")).unwrap();
+    let server = launch.args(&["-c", &file.display().to_string()]).start().unwrap();
+    let mut client = server.client();
+    let mut ask = |key: &str, method: &str, path: &str, body: &str| {
+        let headers =
+            [("x-api-key", key), ("content-type", "application/json"), ("origin", "https://a.example")];
+        client.send(method, path, &headers, body.as_bytes()).unwrap()
+    };
+    let list = "/api/v1/admin/workflows";
+    let reload = "/api/v1/admin/engine/reload";
+    assert_eq!((ask(first, "GET", list, "").status, ask(second, "GET", list, "").status), (200, 401));
+
+    let rest = "[cors]\nallowed_origins = ['https://a.example']\n[server]\nmax_admin_body_size = 20\n\
+                [trace_queue]\nworkers = 3\n[logging]\nlevel = 'debug'";
+    std::fs::write(&file, settings(second, rest)).unwrap();
+    server.signal("HUP").unwrap();
+    let taken = wait_until(Duration::from_secs(10), || Ok(ask(second, "GET", list, "").status == 200));
+    assert!(taken.unwrap(), "{}", server.log_text());
+    assert_eq!(ask(first, "GET", list, "").status, 401, "a key that was taken away is no key");
+    let listed = ask(second, "GET", list, "");
+    assert_eq!(listed.header("access-control-allow-origin"), Some("https://a.example"));
+    assert_eq!(ask(second, "POST", list, &"x".repeat(21)).status, 413);
+    let told = wait_until(Duration::from_secs(10), || {
+        let log = server.log_text();
+        Ok(log.contains("changed settings need a restart") && log.contains("trace_queue.workers"))
+    });
+    assert!(told.unwrap(), "{}", server.log_text());
+    assert!(server.log_text().contains("admin_auth.api_keys"), "{}", server.log_text());
+    assert!(!server.log_text().contains(second), "no key is shown");
+
+    std::fs::write(&file, settings(first, "[server]\nprot = 1")).unwrap();
+    let refused = ask(second, "POST", reload, "");
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    let error = &refused.json()["error"];
+    assert_eq!(
+        (&error["code"], &error["details"][0]["path"]),
+        (&json!("VALIDATION_ERROR"), &json!("server.prot"))
+    );
+    assert_eq!(ask(second, "GET", list, "").status, 200, "what is wrong changes nothing");
+
+    std::fs::write(&file, settings(first, "")).unwrap();
+    let reloaded = ask(second, "POST", reload, "");
+    assert_eq!(reloaded.status, 200, "{}", reloaded.text());
+    let expected = json!({"needs_restart": [], "taken": ["server.max_admin_body_size", "logging.level",
+        "admin_auth.api_keys", "cors.allowed_origins"]});
+    assert_eq!(reloaded.json()["data"]["settings"], expected);
+    assert_eq!((ask(first, "GET", list, "").status, ask(second, "GET", list, "").status), (200, 401));
+}
+
 #[test]
 fn what_was_committed_is_served_after_a_crash() {
     let server = start();

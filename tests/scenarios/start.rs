@@ -2,6 +2,8 @@
 
 use std::net::{Ipv4Addr, TcpListener};
 
+use serde_json::Value;
+
 use crate::support::{launch, start};
 
 /// Runs to the end; checks the exit code and that one line of stderr holds every word.
@@ -121,4 +123,24 @@ fn logs_are_json_lines_off_a_terminal() {
         log.lines().find(|line| line.starts_with('{')).unwrap_or_else(|| panic!("no JSON line in {log}"));
     let record: serde_json::Value = serde_json::from_str(line).unwrap();
     assert!(record["msg"].is_string(), "{record}");
+}
+
+#[test]
+fn every_line_of_a_json_log_is_an_object() {
+    let json = || launch().env("SVC_LOGGING__FORMAT", "json");
+    let lines = |text: &str| -> Vec<Value> {
+        text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()
+    };
+    let server = json().start().unwrap();
+    let logged = lines(&server.log_text());
+    let note = logged.iter().find(|line| line["msg"].as_str().unwrap().starts_with("admin_auth.enabled: "));
+    assert_eq!(note.unwrap()["level"], "warn", "{logged:?}");
+    assert!(logged.iter().any(|line| line["level"] == "info" && line["msg"] == "listening"), "{logged:?}");
+    let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let output = json().port(port).run_to_end().unwrap();
+    let logged = lines(&String::from_utf8(output.stderr).unwrap());
+    let last = logged.last().unwrap();
+    assert_eq!((output.status.code(), &last["level"]), (Some(1), &Value::from("error")), "{last}");
+    assert!(last["error"].as_str().unwrap().contains(&port.to_string()), "{last}");
 }

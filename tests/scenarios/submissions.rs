@@ -1,10 +1,11 @@
-//! Asynchronous submissions: a 202, a token, and a trace that tells how it ended.
+//! Asynchronous submissions: a 202, a token, and a state that tells how it ended.
 
 use serde_json::{Value, json};
 use svc_testkit::example::create_and_activate;
 use svc_testkit::http::{HttpClient, HttpResponse};
+use svc_testkit::upstream::{Upstream, UpstreamReply};
 
-use crate::support::{channel, echo, error, launch, start, wait_until_stable};
+use crate::support::{channel, echo, error, launch, serve_with, start, wait_until_stable};
 
 const TRACES: &str = "/api/v1/admin/traces";
 
@@ -34,13 +35,102 @@ fn a_submission_is_accepted_run_and_read_with_its_token() {
         (&done["status"], &done["mode"], &done["channel"]),
         (&json!("completed"), &json!("async"), &json!("jobs"))
     );
-    let message = &done["message"];
-    assert_eq!(message["payload"], json!({"order": 7}), "{message}");
-    assert_eq!(message["context"]["data"], json!({"input": {"order": 7}}), "{message}");
-    assert_eq!(message["context"].get("metadata"), None, "{message}");
-    assert_eq!((&message["errors"], &message["audit_trail"][0]["task_id"]), (&json!([]), &json!("take")));
+    assert_eq!((&done["data"], &done["attempt"]), (&json!({"input": {"order": 7}}), &json!(1)), "{done}");
+    assert_eq!(done["message"], json!({"context": {"data": done["data"]}}), "{done}");
     let by_query = client.get(&format!("{TRACES}/{id}?token={token}")).unwrap();
     assert_eq!((by_query.status, by_query.header("cache-control")), (200, Some("no-store")));
+}
+
+#[test]
+fn a_202_names_the_place_where_its_submission_is_polled() {
+    let server = launch().env("SVC_SERVER__DATA_MOUNTS", "/shop").start().unwrap();
+    let mut client = server.client();
+    echo(&mut client, "jobs", json!({}));
+    for (id, pattern) in [("routed", "/shop/orders"), ("lines", "/shop/orders/{id}/lines")] {
+        let mut routed = channel(id, "jobs", json!({}));
+        routed["name"] = json!(format!("{id} of orders"));
+        routed["route_pattern"] = json!(pattern);
+        create_and_activate(&mut client, "channels", "channel_id", &routed).unwrap();
+    }
+    for (path, place) in [
+        ("/api/v1/data/jobs/async", "/api/v1/data/jobs/async/"),
+        ("/api/v1/data/shop/orders/async/", "/api/v1/data/shop/orders/async/"),
+        ("/shop/orders/async", "/shop/orders/async/"),
+        ("/shop/orders/7/lines/async", "/api/v1/data/lines%20of%20orders/async/"),
+    ] {
+        let accepted = client.json("POST", path, &json!({"n": 1})).unwrap();
+        assert_eq!(
+            (accepted.status, accepted.header("retry-after")),
+            (202, Some("1")),
+            "{}",
+            accepted.text()
+        );
+        let body = accepted.json();
+        let (id, token) = (body["trace_id"].as_str().unwrap(), body["trace_token"].as_str().unwrap());
+        let location = accepted.header("location").unwrap().to_owned();
+        assert_eq!(location, format!("{place}{id}"));
+        let poll = |client: &mut HttpClient, method: &str| {
+            client.send(method, &location, &[("x-trace-token", token)], b"").unwrap()
+        };
+        let done = wait_until_stable(|| poll(&mut client, "GET").json()["data"].clone());
+        assert_eq!((&done["id"], &done["data"]["input"]), (&json!(id), &json!({"n": 1})), "{done}");
+        let last = poll(&mut client, "HEAD");
+        assert_eq!((last.status, last.header("retry-after")), (200, None));
+        assert_eq!(client.get(&format!("{location}?token={token}")).unwrap().status, 200);
+    }
+}
+
+#[test]
+fn a_submission_that_is_polled_wrongly_is_the_same_404_as_one_that_is_not_there() {
+    let server = start();
+    let mut client = server.client();
+    echo(&mut client, "jobs", json!({}));
+    echo(&mut client, "others", json!({}));
+    let (id, token) = submit(&mut client, "jobs", &json!({}));
+    let poll = |client: &mut HttpClient, path: &str, token: &str| {
+        let answer = client.send("GET", path, &[("x-trace-token", token)], b"").unwrap();
+        error(&answer, 404, "NOT_FOUND")["message"].clone()
+    };
+    let own = format!("/api/v1/data/jobs/async/{id}");
+    let wrong = poll(&mut client, &own, "wrong");
+    let unknown = "/api/v1/data/jobs/async/0190a1b2-0000-7000-8000-000000000000";
+    for (path, token) in [
+        (own.as_str(), ""),
+        (unknown, token.as_str()),
+        (&format!("/api/v1/data/others/async/{id}"), &token),
+        (&format!("/api/v1/data/nobody/async/{id}"), &token),
+    ] {
+        assert_eq!(poll(&mut client, path, token), wrong, "{path}");
+    }
+    assert_eq!(client.send("GET", &own, &[("x-trace-token", &token)], b"").unwrap().status, 200);
+}
+
+#[test]
+fn a_token_shows_no_more_of_a_run_than_a_synchronous_answer() {
+    let upstream = Upstream::start(|_| UpstreamReply::new(502, "db-7.internal refused")).unwrap();
+    let server = launch().env("SVC_TRACE_QUEUE__DLQ_RETRY_ENABLED", "false").start().unwrap();
+    let mut client = server.client();
+    let billing = json!({"name": "billing-internal", "connector_type": "http", "config": {
+        "url": upstream.url(""), "allow_private_urls": true, "retry": {"max_retries": 0}}});
+    assert_eq!(client.json("POST", "/api/v1/admin/connectors", &billing).unwrap().status, 201);
+    let tasks = json!([
+        {"id": "scratch", "name": "", "function": {"name": "map", "input": {"mappings": [
+            {"path": "temp_data.margin", "logic": "canary"}]}}},
+        {"id": "call", "name": "", "function": {"name": "http_call", "input": {
+            "connector": "billing-internal", "capture_error_body": true, "output": "data.bill"}}}]);
+    serve_with(&mut client, "bills", json!({"tracing": {"task_details": true}}), tasks);
+    let (id, token) = submit(&mut client, "bills", &json!({"card": "canary"}));
+    for path in [format!("{TRACES}/{id}"), format!("/api/v1/data/bills/async/{id}")] {
+        let look = |client: &mut HttpClient| {
+            client.send("GET", &path, &[("x-trace-token", &token)], b"").unwrap().json()["data"].clone()
+        };
+        let failed = wait_until_stable(|| look(&mut client));
+        let errors = json!([{"code": "HTTP_ERROR", "task_id": "call"}, {"code": "WORKFLOW_ERROR"}]);
+        assert_eq!((&failed["status"], &failed["errors"]), (&json!("failed"), &errors), "{failed}");
+        for hidden in ["db-7", "billing", "canary"] {
+            assert!(!failed.to_string().contains(hidden), "{hidden}: {failed}");
+        }
+    }
 }
 
 #[test]

@@ -94,9 +94,11 @@ fn pages_follow_one_another_by_cursor_and_count_only_when_asked() {
         "completed_at",
         "created_at",
         "duration_ms",
+        "error_code",
         "error_message",
         "id",
         "mode",
+        "request_id",
         "started_at",
         "status",
         "updated_at",
@@ -174,4 +176,35 @@ fn only_failures_are_kept_where_only_they_are_asked_for() {
     let failed = run(&mut client, "strict", &json!({"bad": true}));
     error(&client.get(&format!("{TRACES}/{clean}")).unwrap(), 404, "NOT_FOUND");
     assert_eq!(client.get(&format!("{TRACES}/{failed}")).unwrap().status, 200);
+}
+
+#[test]
+fn request_id_leads_to_the_trace() {
+    let server = start();
+    let mut client = server.client();
+    let throws = json!([{"id": "t", "name": "t", "function": {"name": "map", "input": {"mappings": [
+        {"path": "data.x", "logic": {"throw": "no"}}]}}}]);
+    serve(&mut client, "fails", throws);
+    let headers = [("content-type", "application/json"), ("x-request-id", "caller 7")];
+    let failed = client.send("POST", "/api/v1/data/fails", &headers, b"{}").unwrap();
+    let trace = error(&failed, 500, "ENGINE_ERROR")["trace_id"].clone();
+    assert_eq!(failed.header("x-trace-id"), trace.as_str());
+    for filter in ["request_id=caller%207", "request_id=caller%207&status=failed"] {
+        let found = client.get(&format!("{TRACES}?{filter}")).unwrap().json();
+        assert_eq!(found["data"].as_array().map(Vec::len), Some(1), "{found}");
+        let row = &found["data"][0];
+        assert_eq!((&row["id"], &row["request_id"]), (&trace, &json!("caller 7")), "{found}");
+    }
+    let other = client.get(&format!("{TRACES}?request_id=caller")).unwrap().json();
+    assert_eq!(other["data"], json!([]));
+    eventually(|| {
+        let log = server.log_text();
+        let mut failures = log.lines().filter(|line| line.contains("request failed"));
+        failures.any(|line| line.contains("caller 7") && line.contains(trace.as_str().unwrap()))
+    });
+    let accepted = client.send("POST", "/api/v1/data/fails/async", &headers, b"{}").unwrap();
+    let id = accepted.json()["trace_id"].clone();
+    assert_eq!(accepted.header("x-trace-id"), id.as_str());
+    let detail = client.get(&format!("{TRACES}/{}", id.as_str().unwrap())).unwrap().json();
+    assert_eq!(detail["data"]["request_id"], "caller 7");
 }

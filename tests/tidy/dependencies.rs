@@ -19,13 +19,17 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // Light: it starts in milliseconds and needs neither engine nor database.
     ("src/cli", &["svc-client"]),
     ("src/single-flight", &[]),
+    ("src/pooler", &[]),
     ("src/vault", &["svc-outbound", "svc-secrets"]),
     ("src/ledger", &[]),
     ("src/dialect", &["svc-model"]),
     ("src/project", &["svc-auth", "svc-engine", "svc-model", "svc-outbound", "svc-secrets"]),
     ("src/api", &["svc-model"]),
     ("actors/supervision", &[]),
-    ("actors/store", &["actix-supervision", "svc-ledger", "svc-model", "svc-outbound", "svc-secrets"]),
+    (
+        "actors/store",
+        &["actix-supervision", "svc-ledger", "svc-model", "svc-outbound", "svc-pooler", "svc-secrets"],
+    ),
     ("actors/keysets", &["actix-supervision", "svc-auth", "svc-outbound", "svc-single-flight"]),
     (
         "actors/tokens",
@@ -40,6 +44,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "svc-engine",
             "svc-model",
             "svc-outbound",
+            "svc-pooler",
             "svc-redis",
             "svc-secrets",
             "svc-spans",

@@ -8,6 +8,7 @@ mod files;
 mod language;
 mod links;
 mod messages;
+mod metrics;
 mod migrations;
 mod modules;
 mod promises;

@@ -2,11 +2,14 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use svc_engine::Flow;
-use svc_model::config::{BodyMode, RecordFormat, RequestBodyFormat, ResponseConfig, ResponseMode};
+use svc_model::config::{
+    BodyMode, RecordFormat, RequestBodyFormat, RequestMode, ResponseConfig, ResponseMode, TombstonePolicy,
+};
 use svc_model::{Channel, ChannelConfig, Protocol, is_unreadable};
 use svc_secrets::Resolver;
 use svc_traces::TracePolicy;
@@ -14,10 +17,16 @@ use svc_traces::TracePolicy;
 use crate::cron::CronConfig;
 use crate::digest::{Digest, DigestBuilder};
 use crate::guards::{CacheKeyInputs, Guards};
+use crate::log_rate_limit::LogRateLimit;
+use crate::metadata;
 use crate::metrics::ChannelMeters;
 use crate::response_shape::ResponseShaper;
 use crate::series::FlowMeters;
 use crate::services::ChannelServices;
+
+/// Names of dropped members in a line of the log, and letters of each: a caller chose them.
+const SHOWN_MEMBERS: usize = 5;
+const SHOWN_LETTERS: usize = 64;
 
 /// A channel compiled to run. Immutable but for the state of its guards; shared by its actors on all threads.
 pub struct CompiledChannel {
@@ -28,8 +37,13 @@ pub struct CompiledChannel {
     pub(crate) flow: Flow,
     pub(crate) envelope: bool,
     body_format: RequestBodyFormat,
+    /// Set once a body was taken for an envelope and lost members.
+    has_dropped_members: Arc<AtomicBool>,
+    /// Calls over HTTP are accepted and run later.
+    accepts: bool,
     /// The interpretation of the value of a record.
     pub(crate) record_format: RecordFormat,
+    pub(crate) tombstones: TombstonePolicy,
     pub(crate) cookies: Vec<String>,
     pub(crate) guards: Guards,
     pub(crate) timeout: Option<Duration>,
@@ -45,6 +59,8 @@ pub struct CompiledChannel {
     /// run. The trace of a record always does.
     pub(crate) reads_metadata: bool,
     pub(crate) services: Arc<ChannelServices>,
+    /// The bound on log lines about failed requests.
+    pub(crate) failure_lines: LogRateLimit,
     pub(crate) meters: ChannelMeters,
     pub(crate) flow_meters: FlowMeters,
     version: i64,
@@ -107,13 +123,20 @@ impl CompiledChannel {
             || tracing.as_ref().is_some_and(|policy| policy.task_details);
         Ok(Self {
             id: row.channel_id.as_str().into(),
+            failure_lines: LogRateLimit::default(),
             chain: Arc::new([Arc::clone(&name)]),
             name,
             flow_meters: services.metrics.flow_meters(&flow),
             flow,
+            accepts: config.request.mode == RequestMode::Accept,
             envelope: config.request.body_mode == BodyMode::Auto,
             body_format: config.request.body_format,
+            has_dropped_members: previous
+                .filter(|previous| previous.envelope && config.request.body_mode == BodyMode::Auto)
+                .map(|previous| Arc::clone(&previous.has_dropped_members))
+                .unwrap_or_default(),
             record_format: config.request.body_format.record_format(),
+            tombstones: config.kafka.tombstones,
             cookies: config.request.cookies_to_metadata,
             guards,
             timeout: config.timeout_ms.map(Duration::from_millis),
@@ -134,9 +157,36 @@ impl CompiledChannel {
         self.cron.as_deref()
     }
 
+    /// Returns `true` if calls over HTTP are accepted and run later.
+    pub fn accepts(&self) -> bool {
+        self.accepts
+    }
+
     /// Returns the reading of the bodies of its requests.
     pub fn body_format(&self) -> RequestBodyFormat {
         self.body_format
+    }
+
+    /// Returns `true` if members of a body were dropped because the body was taken for an envelope.
+    pub fn has_dropped_members(&self) -> bool {
+        self.has_dropped_members.load(Ordering::Relaxed)
+    }
+
+    /// Counts a body that loses members because it is taken for an envelope; the first one is logged.
+    pub(crate) fn note_dropped_members(&self, body: &Value) {
+        let mut dropped = metadata::dropped_members(body).peekable();
+        if dropped.peek().is_none() {
+            return;
+        }
+        self.services.metrics.count_dropped_members(&self.name);
+        if self.has_dropped_members.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let names: Vec<String> =
+            dropped.take(SHOWN_MEMBERS).map(|name| name.chars().take(SHOWN_LETTERS).collect()).collect();
+        slog::warn!(self.services.log, "members of a body were dropped, it was taken for an envelope";
+            "channel" => &*self.name, "members" => names.join(", "),
+            "remedy" => "set request.body_mode to payload");
     }
 
     /// The name callers use.

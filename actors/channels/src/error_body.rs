@@ -9,8 +9,8 @@ use crate::response::ChannelResponse;
 /// Longest request id that is repeated in a body, in characters, as in the platform's own envelope.
 const MAX_REQUEST_ID: usize = 200;
 
-/// Renders the answer to a refusal with the body that the channel configures. Status, `Retry-After` and
-/// `WWW-Authenticate` are those of the refusal.
+/// Renders the answer to a refusal with the body that the channel configures. Status, `Retry-After`,
+/// `WWW-Authenticate` and the id of the trace are those of the refusal.
 ///
 /// Returns `None` if the content type promises JSON and the filled template is none; the caller then answers with the
 /// envelope of the platform.
@@ -40,7 +40,11 @@ pub(crate) fn render(
         headers.push(("www-authenticate".to_owned(), challenge.to_owned()));
     }
     let (status, is_guess) = (refusal.status(), refusal.is_guess());
-    Some(ChannelResponse { status, headers, body: body.into(), is_guess })
+    let mut answer = ChannelResponse { status, headers, body: body.into(), is_guess };
+    if let Some(id) = refusal.trace_id() {
+        answer.set_trace_id(id);
+    }
+    Some(answer)
 }
 
 fn is_json(content_type: &str) -> bool {

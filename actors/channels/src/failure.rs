@@ -1,6 +1,7 @@
 //! The records of failed runs.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use serde::Serialize;
 use svc_engine::{AuditTrailEntry, ExecutionTrace, RunOutcome, StepResult, TaskError, TraceStep};
@@ -45,18 +46,29 @@ impl CompiledChannel {
     }
 }
 
-/// Marks the span of a run that failed or that a task failed in, with the code of the error.
+/// Returns the code of the error that ended a run, or of the first one that it went on after.
+pub(crate) fn error_code(outcome: &RunOutcome) -> Option<&'static str> {
+    let failure = outcome.failure.as_ref().map(|failure| &failure.error);
+    failure.or_else(|| outcome.errors.first()).map(|error| error.code.name())
+}
+
+/// Marks the span of a run that failed, or that has an error which its workflow does not tolerate, with the code.
 pub(crate) fn mark_failed(span: &mut ActiveSpan, outcome: &RunOutcome) {
     let failure = outcome.failure.as_ref().map(|failure| &failure.error);
-    if let Some(error) = failure.or_else(|| outcome.errors.first()) {
+    if let Some(error) = failure.or_else(|| outcome.errors.iter().find(|error| !error.is_tolerated)) {
         span.fail(error.code.name());
     }
 }
 
-/// Describes the errors of a run in one text for operators.
-pub(crate) fn describe(errors: &[TaskError]) -> String {
+/// Describes the errors by which a run fails, in one text for operators: all but those that its workflow tolerates.
+pub(crate) fn describe_failure(outcome: &RunOutcome) -> String {
+    describe(outcome.errors.iter().filter(|error| !error.is_tolerated))
+}
+
+/// Describes errors in one text for operators.
+pub(crate) fn describe<'e>(errors: impl Iterator<Item = &'e TaskError> + Clone) -> String {
     let mut text = String::new();
-    for error in errors.iter().take(DESCRIBED) {
+    for error in errors.clone().take(DESCRIBED) {
         if !text.is_empty() {
             text.push_str("; ");
         }
@@ -64,26 +76,28 @@ pub(crate) fn describe(errors: &[TaskError]) -> String {
         // Writing to a text does not fail.
         let _ = write!(text, "{task}: {} {}", error.code.name(), error.message);
     }
-    if let Some(more) = errors.len().checked_sub(DESCRIBED + 1) {
+    if let Some(more) = errors.count().checked_sub(DESCRIBED + 1) {
         let _ = write!(text, "; and {} more", more + 1);
     }
     text
 }
 
-/// Returns true where a later run of the same message may succeed: one error that time heals may be the
-/// reason of all others.
+/// Returns true where a later run of the same message may succeed: one error that time heals, also one that the workflow
+/// tolerates, may be the reason of all others.
 pub(crate) fn is_transient(errors: &[TaskError]) -> bool {
     errors.iter().any(TaskError::is_transient)
+}
+
+/// Returns the longest wait that a system which was called asked for before another attempt.
+pub(crate) fn retry_after(errors: &[TaskError]) -> Option<Duration> {
+    let asked = errors.iter().filter_map(|error| error.retry_after_secs).max();
+    asked.map(|seconds| Duration::from_secs(seconds.into()))
 }
 
 /// The tasks that ran, without what they wrote.
 fn steps(outcome: &RunOutcome) -> ExecutionTrace {
     let entries = newest(&outcome.audit_trail, KEPT_STEPS);
-    let failed = outcome.failure.as_ref().and_then(|failure| failure.error.task_id.clone());
-    let mut steps: Vec<_> = entries.iter().map(step).collect();
-    if let Some(last) = steps.last_mut().filter(|last| failed.is_some() && last.task_id == failed) {
-        last.result = StepResult::Failed;
-    }
+    let steps = entries.iter().map(step).collect();
     ExecutionTrace { steps, input: None, truncated: entries.len() < outcome.audit_trail.len() }
 }
 
@@ -91,7 +105,7 @@ fn step(entry: &AuditTrailEntry) -> TraceStep {
     TraceStep {
         workflow_id: entry.workflow_id.clone(),
         task_id: Some(entry.task_id.clone()),
-        result: StepResult::Executed,
+        result: if entry.status < 500 { StepResult::Executed } else { StepResult::Failed },
         message: None,
         mapping_contexts: Vec::new(),
         started_at: None,
@@ -115,6 +129,14 @@ mod tests {
 
     fn error(code: ErrorCode, http_status: Option<u16>) -> TaskError {
         TaskError { http_status, ..TaskError::new(code, "x") }
+    }
+
+    #[test]
+    fn run_is_repeated_after_the_longest_wait_that_was_asked_for() {
+        let asking = |retry_after_secs| TaskError { retry_after_secs, ..error(ErrorCode::Http, Some(429)) };
+        assert_eq!(retry_after(&[asking(None)]), None);
+        let errors = [asking(Some(2)), asking(Some(60)), asking(None)];
+        assert_eq!(retry_after(&errors), Some(Duration::from_secs(60)));
     }
 
     #[test]

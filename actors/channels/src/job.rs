@@ -26,12 +26,12 @@ impl CompiledChannel {
     pub(crate) async fn enqueue(
         &self,
         admitted: AdmittedMessage,
-        trace_context: &TraceContext,
+        (request_id, trace_context): (&str, &TraceContext),
     ) -> Result<ChannelResponse, ServiceError> {
-        let AdmittedMessage { payload, mut metadata, bucket, claim, permit, .. } = admitted;
+        let AdmittedMessage { payload, mut metadata, bucket, run_key, claim, permit, .. } = admitted;
         let trace_id = Uuid::now_v7();
         // It stays with the job: a retry of its dead letter leaves another trace and has the same key.
-        metadata::set_run_key(&mut metadata, trace_id.to_string());
+        metadata::set_run_key(&mut metadata, run_key.unwrap_or_else(|| trace_id.to_string()));
         let job = Job {
             trace_id,
             channel_id: Some(self.id.clone()),
@@ -44,7 +44,7 @@ impl CompiledChannel {
             trace_headers: owned_headers(trace_context),
         };
         let accepted = match &self.services.traces {
-            Some(traces) => traces.submit(job).await,
+            Some(traces) => traces.submit(job, Some(request_id).filter(|id| !id.is_empty())).await,
             None => {
                 let what = "This service accepts no asynchronous submissions";
                 Err(SubmitError::Shed(ServiceError::unavailable(what)))
@@ -60,7 +60,9 @@ impl CompiledChannel {
         });
         let body =
             body.map_err(|error| ServiceError::from_code(Code::SerializationError).with_internal(error))?;
-        Ok(ChannelResponse::json(202, body))
+        let mut answer = ChannelResponse::json(202, body);
+        answer.set_trace_id(accepted.trace_id);
+        Ok(answer)
     }
 
     /// Runs an accepted job, no longer than `limit`. It passed its guards when it was accepted; only a job without a permit
@@ -105,7 +107,7 @@ impl CompiledChannel {
         let errors_only = policy.is_some_and(|policy| policy.errors_only);
         let (ending, ended) = self.conclude(&mut outcome, errors_only);
         recorder.outcome = Some(ending);
-        let is_kept = !(errors_only && matches!(ended, JobOutcome::Completed { .. }));
+        let is_kept = !(errors_only && outcome.errors.is_empty());
         let task_trace = outcome.trace.take().filter(|_| is_kept);
         JobResult {
             ended,
@@ -134,18 +136,20 @@ impl CompiledChannel {
     }
 
     fn conclude(&self, outcome: &mut RunOutcome, errors_only: bool) -> (MessageOutcome, JobOutcome) {
-        if !outcome.errors.is_empty() || outcome.failure.is_some() {
+        if outcome.has_failed() {
             let expired =
                 outcome.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Timeout);
             let ending = if expired { MessageOutcome::Timeout } else { MessageOutcome::Error };
             let failure = JobFailure {
-                message: failure::describe(&outcome.errors),
+                message: failure::describe_failure(outcome),
+                code: failure::error_code(outcome),
                 errors: self.serialize_errors(outcome),
                 is_transient: failure::is_transient(&outcome.errors),
+                retry_after: failure::retry_after(&outcome.errors),
             };
             return (ending, JobOutcome::Failed(failure));
         }
-        if errors_only {
+        if errors_only && outcome.errors.is_empty() {
             return (MessageOutcome::Ok, JobOutcome::Completed { result: None });
         }
         ResponseControl::take(&mut outcome.message.data);

@@ -35,6 +35,13 @@ pub(crate) fn split_body(body: Option<Value>, envelope: bool) -> (Value, Map<Str
     }
 }
 
+/// Returns the members of a body that [`split_body`] drops because it takes the body for an envelope.
+pub(crate) fn dropped_members(body: &Value) -> impl Iterator<Item = &str> {
+    let envelope = body.as_object().filter(|body| body.contains_key("data") || body.contains_key("metadata"));
+    let names = envelope.into_iter().flat_map(Map::keys).map(String::as_str);
+    names.filter(|name| !["data", "metadata"].contains(name))
+}
+
 /// The metadata that the service sets, whatever the caller sends.
 #[derive(Default)]
 pub(crate) struct MetadataStamps<'d> {
@@ -46,6 +53,8 @@ pub(crate) struct MetadataStamps<'d> {
     pub(crate) credential: Option<&'d str>,
     /// The claims of the verified token that are shown to the workflow.
     pub(crate) claims: Option<Map<String, Value>>,
+    /// The principal of the caller; `None` for a caller without a credential.
+    pub(crate) principal: Option<String>,
 }
 
 /// Turns the metadata of the caller into that of the message: drops reserved keys, then sets the facts of the
@@ -62,8 +71,8 @@ pub(crate) fn stamp(
         metadata.insert("vars".into(), vars.clone());
     }
     metadata.insert("channel".into(), stamps.channel.into());
-    if let Some(claims) = stamps.claims {
-        metadata.insert("auth".into(), json!({ "claims": claims }));
+    if let Some(auth) = auth_facts(stamps.claims, stamps.principal) {
+        metadata.insert("auth".into(), auth);
     }
     if request.ingress == Ingress::Http {
         let allowed = allowed_cookies(&request.headers, stamps.cookies);
@@ -85,6 +94,18 @@ pub(crate) fn stamp(
         );
     }
     metadata
+}
+
+/// Returns the facts that the credential of a caller proves; `None` for a caller without one.
+pub(crate) fn auth_facts(claims: Option<Map<String, Value>>, principal: Option<String>) -> Option<Value> {
+    let mut auth = Map::new();
+    if let Some(claims) = claims {
+        auth.insert("claims".into(), claims.into());
+    }
+    if let Some(principal) = principal {
+        auth.insert("principal".into(), principal.into());
+    }
+    (!auth.is_empty()).then(|| auth.into())
 }
 
 /// Builds the metadata of a scheduled run.

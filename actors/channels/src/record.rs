@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use svc_model::config::RecordFormat;
 
 use crate::compute_gate::ComputeGate;
@@ -48,6 +48,11 @@ impl TopicRecord {
         self.value.as_ref().map_or(0, Vec::len)
     }
 
+    /// Returns `true` for a record without a value.
+    pub(crate) fn is_tombstone(&self) -> bool {
+        self.value.is_none()
+    }
+
     /// Returns the metadata of the message: the facts of the record and nothing that its sender chose, but
     /// for its key. `encoding` tells how the value was taken, where that depends on the record.
     pub(crate) fn metadata(
@@ -69,6 +74,9 @@ impl TopicRecord {
         }
         if let Some(encoding) = encoding {
             metadata.insert("kafka_encoding".into(), encoding.into());
+        }
+        if self.is_tombstone() {
+            metadata.insert("kafka".into(), json!({"tombstone": true}));
         }
         metadata
     }
@@ -113,7 +121,10 @@ impl RecordPayload {
 }
 
 fn parse(value: Option<&[u8]>, format: RecordFormat) -> Result<RecordPayload, String> {
-    let value = value.filter(|value| !value.is_empty()).ok_or("the value is empty; a payload is JSON")?;
+    let Some(value) = value else { return Ok(RecordPayload { value: Value::Null, encoding: None }) };
+    if value.is_empty() {
+        return Err("the value is empty; a payload is JSON".to_owned());
+    }
     let is_raw = format == RecordFormat::Raw;
     let text = match std::str::from_utf8(value) {
         Ok(text) => text,
@@ -148,7 +159,7 @@ mod tests {
     fn metadata_has_the_place_of_the_record_and_its_key_if_that_is_text() {
         let vars = json!({"region": "eu"});
         assert_eq!(
-            json!(record(Some(b"k"), None).metadata("c", None, Some(&vars))),
+            json!(record(Some(b"k"), Some(b"1")).metadata("c", None, Some(&vars))),
             json!({"vars": {"region": "eu"}, "channel": "c", "kafka_topic": "orders", "kafka_partition": 3,
                 "kafka_offset": 42, "kafka_key": "k"})
         );
@@ -156,6 +167,7 @@ mod tests {
             assert!(!record(key, None).metadata("c", None, None).contains_key("kafka_key"));
         }
         assert_eq!(record(None, None).metadata("c", Some("text"), None)["kafka_encoding"], "text");
+        assert_eq!(record(None, None).metadata("c", None, None)["kafka"], json!({"tombstone": true}));
     }
 
     #[test]
@@ -170,7 +182,6 @@ mod tests {
             assert_eq!(parse(Some(value), RecordFormat::Json), Ok(expected));
         }
         for (value, reason) in [
-            (None, "the value is empty"),
             (Some(&b""[..]), "the value is empty"),
             (Some(b"\xff{}"), "the value is not UTF-8"),
             (Some(b"{} {}"), "the value is not JSON"),
@@ -192,8 +203,13 @@ mod tests {
             let expected = RecordPayload::raw(expected, encoding);
             assert_eq!(parse(Some(value), RecordFormat::Raw), Ok(expected));
         }
-        for empty in [None, Some(&b""[..])] {
-            assert!(parse(empty, RecordFormat::Raw).unwrap_err().starts_with("the value is empty"));
+        assert!(parse(Some(b""), RecordFormat::Raw).unwrap_err().starts_with("the value is empty"));
+    }
+
+    #[test]
+    fn record_without_a_value_is_null() {
+        for format in [RecordFormat::Json, RecordFormat::Raw] {
+            assert_eq!(parse(None, format), Ok(RecordPayload { value: Value::Null, encoding: None }));
         }
     }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use svc_engine::{FailureKind, Message, RunOptions, RunOutcome};
+use svc_model::config::TombstonePolicy;
 use svc_model::{ErrorReason, ServiceError, Timestamp, rollout};
 use svc_spans::{ActiveSpan, TraceContext};
 use svc_traces::{FailureReport, Record, TraceMode, Untraced};
@@ -14,7 +15,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::compiled_channel::CompiledChannel;
-use crate::failure::describe;
+use crate::failure::{describe_failure, error_code};
 use crate::guards::{IdempotencyClaim, RecordRefusal};
 use crate::job::serialize_run;
 use crate::metadata;
@@ -43,6 +44,8 @@ pub enum RecordOutcome {
     Completed,
     /// Its idempotency key was seen: nothing was run, and nothing is to be run.
     Duplicate,
+    /// It has no value, and the channel passes such records over: nothing was run, and nothing is to be run.
+    Tombstone,
     /// The channel cannot take it now; nothing was run.
     Deferred {
         /// The reason for operators.
@@ -84,13 +87,16 @@ impl RecordResult {
 
     /// Returns `true` if the record is done: it ran, or need not run.
     pub fn is_done(&self) -> bool {
-        matches!(self.outcome, RecordOutcome::Completed | RecordOutcome::Duplicate)
+        match self.outcome {
+            RecordOutcome::Completed | RecordOutcome::Duplicate | RecordOutcome::Tombstone => true,
+            RecordOutcome::Deferred { .. } | RecordOutcome::Failed { .. } => false,
+        }
     }
 
     /// Ends the span of the attempt, as failed where the attempt did not settle the record.
     pub fn with_span(mut self, mut span: ActiveSpan) -> Self {
         match &self.outcome {
-            RecordOutcome::Completed | RecordOutcome::Duplicate => {}
+            RecordOutcome::Completed | RecordOutcome::Duplicate | RecordOutcome::Tombstone => {}
             RecordOutcome::Deferred { .. } => span.fail("deferred"),
             RecordOutcome::Failed { .. } => span.fail("failed"),
         }
@@ -143,7 +149,7 @@ impl RecordSettlement {
                 "channel" => &*channel.name, "error" => error.internal().unwrap_or_default());
             self.trace = Some(record);
         }
-        stored
+        stored.map(drop)
     }
 
     /// Sets the channel that receives the report of a failed run.
@@ -237,6 +243,9 @@ impl CompiledChannel {
     }
 
     async fn parse_record(self: &Arc<Self>, run: RecordRun) -> Result<ParsedRecord, Box<RecordResult>> {
+        if self.tombstones == TombstonePolicy::Skip && run.record.is_tombstone() {
+            return Err(Box::new(RecordResult::new(RecordOutcome::Tombstone, None)));
+        }
         let draw = self.draw_trace(&run.record);
         let attempt = RecordAttempt {
             trace_id: Uuid::now_v7(),
@@ -285,7 +294,8 @@ impl CompiledChannel {
         let trace = is_kept.then(|| {
             let mut trace = self.record_trace(&attempt);
             trace.workflow = outcome.workflow.take();
-            trace.clean = !is_failed;
+            trace.clean = outcome.errors.is_empty();
+            trace.error_code = error_code(&outcome);
             if let RecordOutcome::Failed { message } = &ended {
                 trace.error = Some(message.clone());
                 trace.result = self.serialize_errors(&outcome);
@@ -375,8 +385,10 @@ impl CompiledChannel {
             channel: self.name.clone(),
             channel_id: self.id.clone(),
             mode: TraceMode::Kafka,
+            request_id: None,
             result: None,
             error: None,
+            error_code: None,
             clean: false,
             workflow: None,
             task_trace: None,
@@ -400,15 +412,15 @@ impl CompiledChannel {
 
 fn conclude(outcome: &RunOutcome, limit: Duration, took: Duration) -> (MessageOutcome, RecordOutcome) {
     match &outcome.failure {
-        None if outcome.errors.is_empty() => (MessageOutcome::Ok, RecordOutcome::Completed),
+        None if !outcome.has_failed() => (MessageOutcome::Ok, RecordOutcome::Completed),
         Some(failure) if failure.kind == FailureKind::Timeout => {
             // A run that used up its processor time ended before its limit.
             let message = match took < limit {
-                true => describe(&outcome.errors),
+                true => describe_failure(outcome),
                 false => format!("timed out after {}ms", limit.as_millis()),
             };
             (MessageOutcome::Timeout, RecordOutcome::Failed { message })
         }
-        _ => (MessageOutcome::Error, RecordOutcome::Failed { message: describe(&outcome.errors) }),
+        _ => (MessageOutcome::Error, RecordOutcome::Failed { message: describe_failure(outcome) }),
     }
 }

@@ -1,14 +1,30 @@
 //! The response to a caller, rendered once.
 
+use std::fmt;
+
 use bytes::Bytes;
 use serde::Serialize;
 use serde_json::Value;
 use svc_engine::{RunOutcome, TaskError};
 use svc_model::{Code, ServiceError};
+use uuid::Uuid;
 
 use crate::profile::Profile;
 use crate::response_shape::{DroppedPart, ResponseControl, ResponseShaper};
 use crate::settings::Settings;
+
+/// The header that names the trace of a run, where one is stored.
+pub const TRACE_ID_HEADER: &str = "x-trace-id";
+
+/// The field `trace_id` of a log line, where a trace is stored.
+#[derive(Debug)]
+pub struct TraceIdField<T>(pub Option<T>);
+
+impl<T: fmt::Display> slog::KV for TraceIdField<T> {
+    fn serialize(&self, _: &slog::Record<'_>, line: &mut dyn slog::Serializer) -> slog::Result {
+        self.0.as_ref().map_or(Ok(()), |id| line.emit_arguments("trace_id", &format_args!("{id}")))
+    }
+}
 
 /// Stands for the text of a task error that is for operators only.
 const TASK_FAILED: &str = "Task processing failed; full detail is available in the trace";
@@ -30,6 +46,16 @@ impl ChannelResponse {
     /// Returns `true` if the response sets a cookie and is therefore for one caller alone.
     pub(crate) fn sets_cookie(&self) -> bool {
         self.headers.iter().any(|(name, _)| name == "set-cookie")
+    }
+
+    /// Builds the response to a repeat that the channel accepts.
+    pub(crate) fn duplicate() -> Self {
+        Self::json(200, r#"{"status":"duplicate"}"#.to_owned())
+    }
+
+    /// Adds the header that names the trace of the run.
+    pub(crate) fn set_trace_id(&mut self, id: Uuid) {
+        self.headers.push((TRACE_ID_HEADER.to_owned(), id.to_string()));
     }
 
     /// Builds a response whose body is this JSON text.

@@ -17,25 +17,29 @@ use crate::compiled_channel::CompiledChannel;
 use crate::failure;
 use crate::guards::AdmittedMessage;
 use crate::metadata;
+use crate::metrics::MessageOutcome;
 use crate::profile::Profile;
 use crate::response::{ChannelResponse, ResponseRenderer};
 
 /// A finished run and the recorder of its trace.
 struct FinishedRun<'t> {
+    request_id: &'t str,
     traced: Option<(&'t Traces, &'t TracePolicy)>,
     started_at: Option<Timestamp>,
     took: Duration,
 }
 
 impl CompiledChannel {
-    /// Runs an admitted message and renders its response. In trace mode `sync` the response proves that its trace is stored.
+    /// Runs an admitted message, renders its response, and judges the run: one that went on after an error is answered and
+    /// counts as an error, as at every other ingress. In trace mode `sync` the response proves that its trace is stored.
     pub(crate) async fn run(
         &self,
         admitted: AdmittedMessage,
         (request_id, trace_context): (&str, TraceContext),
         arrived: Instant,
-    ) -> Result<ChannelResponse, ServiceError> {
-        let AdmittedMessage { payload, mut metadata, bucket, profile, cache_key, permit, .. } = admitted;
+    ) -> Result<(ChannelResponse, MessageOutcome), ServiceError> {
+        let AdmittedMessage { payload, mut metadata, bucket, profile, run_key, cache_key, permit, .. } =
+            admitted;
         let traced = self.sampled_trace();
         let details = traced.is_some_and(|(_, policy)| policy.task_details);
         let options = RunOptions {
@@ -49,12 +53,11 @@ impl CompiledChannel {
         };
         let id = Uuid::now_v7();
         if self.reads_metadata {
-            let key = if request_id.is_empty() { id.to_string() } else { request_id.to_owned() };
-            metadata::set_run_key(&mut metadata, key);
+            metadata::set_run_key(&mut metadata, run_key.unwrap_or_else(|| id.to_string()));
         }
         let message = Message::with_id(id, payload, metadata);
         let (started_at, started) = (traced.map(|_| Timestamp::now()), Instant::now());
-        let finish = || FinishedRun { traced, started_at, took: started.elapsed() };
+        let finish = || FinishedRun { request_id, traced, started_at, took: started.elapsed() };
         // What follows a run that failed is rare and large, so that it has futures of its own.
         let executed = AssertUnwindSafe(self.execute(message, options))
             .catch_unwind()
@@ -63,9 +66,8 @@ impl CompiledChannel {
         let finished = finish();
         if let Some(failure) = &outcome.failure {
             let error = failure.to_service_error(self.services.settings.verbose_errors);
-            let text = failure::describe(&outcome.errors);
-            Box::pin(self.record_failure(&finished, outcome, text)).await;
-            return Err(error);
+            let text = failure::describe_failure(&outcome);
+            return Err(Box::pin(self.record_failure(&finished, outcome, (error, text))).await);
         }
         let rendering = ResponseRenderer {
             request_id,
@@ -77,8 +79,8 @@ impl CompiledChannel {
             Ok(rendered) => rendered,
             Err(error) => {
                 self.count_error(error.code());
-                Box::pin(self.record_failure(&finished, outcome, error.message().to_owned())).await;
-                return Err(error);
+                let text = error.message().to_owned();
+                return Err(Box::pin(self.record_failure(&finished, outcome, (error, text))).await);
             }
         };
         for dropped in &rendered.dropped {
@@ -86,14 +88,15 @@ impl CompiledChannel {
                 "channel" => &*self.name, "part" => ?dropped);
         }
         let clean = outcome.errors.is_empty();
-        let mut trace_store = None;
+        let (mut trace_store, mut is_stored) = (None, false);
         let workflow = outcome.workflow.take();
         if let Some((traces, policy, mut record)) = self.build_record(&finished, id, workflow) {
             record.result = Some(rendered.result.take().unwrap_or_default());
             record.clean = clean;
+            record.error_code = failure::error_code(&outcome);
             record.task_trace = self.task_trace(outcome.trace.take());
             let storing = Instant::now();
-            traces.record(policy, record).await?;
+            is_stored = traces.record(policy, record).await?;
             trace_store = Some(storing.elapsed());
         }
         if profile {
@@ -106,7 +109,11 @@ impl CompiledChannel {
         if let Some(key) = cache_key.filter(|_| clean && !profile) {
             self.guards.store_response(&self.name, key, &rendered.answer, &self.services).await;
         }
-        Ok(rendered.answer)
+        // The header is of this run: what a cache hands out later is another answer.
+        if is_stored {
+            rendered.answer.set_trace_id(id);
+        }
+        Ok((rendered.answer, if clean { MessageOutcome::Ok } else { MessageOutcome::Error }))
     }
 
     /// Builds the trace of a traced run, without its result.
@@ -122,8 +129,10 @@ impl CompiledChannel {
             channel: self.name.clone(),
             channel_id: self.id.clone(),
             mode: TraceMode::Sync,
+            request_id: Some(finished.request_id).filter(|id| !id.is_empty()).map(str::to_owned),
             result: None,
             error: None,
+            error_code: None,
             workflow,
             clean: false,
             task_trace: None,
@@ -133,15 +142,26 @@ impl CompiledChannel {
         Some((traces, policy, record))
     }
 
-    /// Stores the trace of a run that failed. The caller gets the error of the run even if the trace is not stored, which is
-    /// counted.
-    async fn record_failure(&self, finished: &FinishedRun<'_>, mut outcome: RunOutcome, error: String) {
+    /// Stores the trace of a run that failed, with the text for operators. Returns the error for the caller, which names
+    /// the trace; it is the error of the run even if the trace is not stored, which is counted.
+    async fn record_failure(
+        &self,
+        finished: &FinishedRun<'_>,
+        mut outcome: RunOutcome,
+        (error, text): (ServiceError, String),
+    ) -> ServiceError {
         let (id, workflow) = (outcome.message.id, outcome.workflow.take());
-        let Some((traces, policy, mut record)) = self.build_record(finished, id, workflow) else { return };
-        record.error = Some(error);
+        let Some((traces, policy, mut record)) = self.build_record(finished, id, workflow) else {
+            return error;
+        };
+        record.error = Some(text);
+        record.error_code = failure::error_code(&outcome);
         record.result = self.serialize_errors(&outcome);
         record.task_trace = self.serialize_steps(&mut outcome);
-        self.store_failure(traces, policy, record).await;
+        match self.store_failure(traces, policy, record).await {
+            true => error.with_trace_id(id),
+            false => error,
+        }
     }
 
     /// Stores the trace of a run that panicked, and lets the panic go on: supervision counts the crash, and the dispatcher
@@ -154,16 +174,21 @@ impl CompiledChannel {
     ) -> Result<RunOutcome, Infallible> {
         if let Some((traces, policy, mut record)) = self.build_record(&finished, id, None) {
             record.error = Some(failure::CRASHED.to_owned());
-            self.store_failure(traces, policy, record).await;
+            if self.store_failure(traces, policy, record).await {
+                slog::error!(self.services.log, "run crashed"; "channel" => &*self.name,
+                    "request_id" => finished.request_id, "trace_id" => %id);
+            }
         }
         resume_unwind(panic)
     }
 
-    async fn store_failure(&self, traces: &Traces, policy: &TracePolicy, record: Record) {
-        if let Err(error) = traces.record(policy, record).await {
+    /// Stores the trace of a failure. Returns `true` if it is, or will be, there to be read.
+    async fn store_failure(&self, traces: &Traces, policy: &TracePolicy, record: Record) -> bool {
+        traces.record(policy, record).await.unwrap_or_else(|error| {
             slog::warn!(self.services.log, "the trace of a failed run was not stored";
                 "channel" => &*self.name, "error" => error.internal().unwrap_or_default());
-        }
+            false
+        })
     }
 
     /// Runs a message and counts its duration and its failure.

@@ -11,7 +11,7 @@ use svc_spans::SpanDraft;
 use uuid::Uuid;
 
 use crate::compiled_channel::CompiledChannel;
-use crate::failure::{describe, mark_failed};
+use crate::failure::{describe_failure, error_code, mark_failed};
 use crate::guards::ScheduledRunRefusal;
 use crate::metadata;
 use crate::metrics::MessageOutcome;
@@ -46,6 +46,8 @@ pub struct ScheduledRunResult {
     pub result: Option<String>,
     /// The execution trace, JSON, where the channel keeps one.
     pub task_trace: Option<String>,
+    /// The code of the error of the run, where it had one.
+    pub error_code: Option<&'static str>,
     /// The version of the workflow that it was given to, where one was.
     pub workflow: Option<WorkflowVersion>,
     /// Duration of the run; `None` if nothing ran.
@@ -71,7 +73,14 @@ pub enum ScheduledRunOutcome {
 impl ScheduledRunOutcome {
     /// Builds the result of an attempt in which nothing ran.
     pub fn without_run(self) -> ScheduledRunResult {
-        ScheduledRunResult { outcome: self, result: None, task_trace: None, workflow: None, took: None }
+        ScheduledRunResult {
+            outcome: self,
+            result: None,
+            task_trace: None,
+            error_code: None,
+            workflow: None,
+            took: None,
+        }
     }
 }
 
@@ -119,7 +128,7 @@ impl CompiledChannel {
         let (ending, ended) = conclude(&outcome, limit, recorder.started.elapsed());
         recorder.outcome = Some(ending);
         let clean = ended == ScheduledRunOutcome::Completed;
-        let is_kept = policy.is_some_and(|policy| !(policy.errors_only && clean));
+        let is_kept = policy.is_some_and(|policy| !(policy.errors_only && outcome.errors.is_empty()));
         let task_trace = outcome.trace.take().filter(|_| is_kept);
         ScheduledRunResult {
             result: match (is_kept, clean) {
@@ -128,6 +137,7 @@ impl CompiledChannel {
                 (true, false) => self.serialize_errors(&outcome),
             },
             task_trace: self.task_trace(task_trace),
+            error_code: error_code(&outcome),
             workflow: outcome.workflow.take(),
             outcome: ended,
             took: Some(recorder.started.elapsed()),
@@ -149,15 +159,15 @@ impl CompiledChannel {
 
 fn conclude(outcome: &RunOutcome, limit: Duration, took: Duration) -> (MessageOutcome, ScheduledRunOutcome) {
     match &outcome.failure {
-        None if outcome.errors.is_empty() => (MessageOutcome::Ok, ScheduledRunOutcome::Completed),
+        None if !outcome.has_failed() => (MessageOutcome::Ok, ScheduledRunOutcome::Completed),
         Some(failure) if failure.kind == FailureKind::Timeout => {
             // A run that used up its processor time ended before its limit.
             let message = match took < limit {
-                true => describe(&outcome.errors),
+                true => describe_failure(outcome),
                 false => format!("timed out after {}ms", limit.as_millis()),
             };
             (MessageOutcome::Timeout, ScheduledRunOutcome::Failed { message })
         }
-        _ => (MessageOutcome::Error, ScheduledRunOutcome::Failed { message: describe(&outcome.errors) }),
+        _ => (MessageOutcome::Error, ScheduledRunOutcome::Failed { message: describe_failure(outcome) }),
     }
 }

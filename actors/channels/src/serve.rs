@@ -9,8 +9,8 @@ use crate::compiled_channel::CompiledChannel;
 use crate::error_body;
 use crate::guards::ShortCircuit;
 use crate::metrics::{ChannelMeters, MessageOutcome};
-use crate::request::{DataRequest, Delivery};
-use crate::response::ChannelResponse;
+use crate::request::{DataRequest, Delivery, Ingress};
+use crate::response::{ChannelResponse, TraceIdField};
 
 impl CompiledChannel {
     /// Passes a message through the guards, runs or queues it, and counts its outcome.
@@ -22,16 +22,23 @@ impl CompiledChannel {
     ) -> impl Future<Output = Result<ChannelResponse, ServiceError>> {
         let request_id = request.request_id.clone();
         let trace_context = std::mem::take(&mut request.trace_context);
+        if self.accepts && request.ingress == Ingress::Http {
+            request.delivery = Delivery::Async;
+        }
         let delivery = request.delivery;
         let held_until_answered = request.reservation.take();
         async move {
             let _held = held_until_answered;
             let mut recorder = OutcomeRecorder::start(&self.meters);
-            let admitted = match self.admit(request).await {
+            let mut admitted = match self.admit(request).await {
                 Ok(admitted) => admitted,
                 Err(ShortCircuit::Answered(answer)) => {
                     recorder.outcome = Some(MessageOutcome::Ok);
                     return Ok(answer);
+                }
+                Err(ShortCircuit::Repeated) => {
+                    recorder.outcome = Some(MessageOutcome::Duplicate);
+                    return Ok(ChannelResponse::duplicate());
                 }
                 Err(ShortCircuit::Refused(refusal)) => {
                     recorder.outcome = Some(match refusal.code() {
@@ -44,13 +51,17 @@ impl CompiledChannel {
             };
             let answer = match delivery {
                 Delivery::Sync => {
-                    let answer = self.run(admitted, (&request_id, trace_context), recorder.started).await;
-                    recorder.outcome =
-                        Some(answer.as_ref().map_or_else(error_outcome, |_| MessageOutcome::Ok));
+                    let claim = admitted.claim.take().filter(|_| admitted.releases_on_error);
+                    let ran = self.run(admitted, (&request_id, trace_context), recorder.started).await;
+                    recorder.outcome = Some(ran.as_ref().map_or_else(error_outcome, |(_, outcome)| *outcome));
+                    let answer = ran.map(|(answer, _)| answer);
+                    if let Some(claim) = claim.filter(|_| !is_success(&answer)) {
+                        claim.release(&self.services).await;
+                    }
                     answer
                 }
                 Delivery::Async => {
-                    let accepted = self.enqueue(admitted, &trace_context).await;
+                    let accepted = self.enqueue(admitted, (&request_id, &trace_context)).await;
                     // What was accepted is counted when it has run.
                     recorder.outcome = accepted.as_ref().err().map(error_outcome);
                     accepted
@@ -77,12 +88,20 @@ impl CompiledChannel {
             error_body::render(&error, template, &self.name, request_id, Timestamp::now())
         });
         let Some(answer) = answer else { return Err(error) };
-        if let Some(internal) = error.internal() {
+        if let Some(internal) = error.internal()
+            && let Some(suppressed) = self.failure_lines.allow_failure(&error)
+        {
             slog::error!(self.services.log, "request failed"; "code" => error.code().name(), "detail" => internal,
-                "channel" => &*self.name, "request_id" => request_id);
+                "channel" => &*self.name, "request_id" => request_id, "suppressed" => suppressed,
+                TraceIdField(error.trace_id()));
         }
         Ok(answer)
     }
+}
+
+/// Returns `true` if the sender of the message need not send it again.
+fn is_success(answer: &Result<ChannelResponse, ServiceError>) -> bool {
+    answer.as_ref().is_ok_and(|answer| answer.status < 400)
 }
 
 /// Returns the outcome of a run, or of an attempt to queue one, that failed.

@@ -11,6 +11,7 @@ use svc_store::StoredConnector;
 use crate::breaker::BreakerState;
 use crate::directory::ConnectorDirectory;
 use crate::error::{ConnectorReloadError, LoadError};
+use crate::functions::NO_CHANNEL;
 use crate::inspection::{self, UnresolvedText};
 use crate::metrics::ConnectorMetrics;
 use crate::probe::ConnectorProbe;
@@ -128,6 +129,11 @@ impl Connectors {
     /// Closes a breaker; `false` if there is none of that key.
     pub fn reset_breaker(&self, key: &str) -> bool {
         self.directory.breakers().reset(key)
+    }
+
+    /// Drops the breakers of channels that are not served any more. Those of runs without a channel stay.
+    pub fn retain_breakers(&self, serves: impl Fn(&str) -> bool) {
+        self.directory.breakers().retain_channels(|channel| channel == NO_CHANNEL || serves(channel));
     }
 }
 

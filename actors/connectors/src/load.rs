@@ -57,7 +57,10 @@ fn document(text: &str, lookup: &VariableLookup, allowed: &AllowedVariables) -> 
         Some(quoted[1..quoted.len() - 1].to_owned())
     };
     let text = substitute(text, Syntax::Plain, escaped).map_err(|failed| {
-        let problems: Vec<_> = failed.into_iter().map(|error| error.problem.to_string()).collect();
+        // The same variable may stand in several texts.
+        let mut problems: Vec<_> = failed.into_iter().map(|error| error.problem.to_string()).collect();
+        let mut seen = BTreeSet::new();
+        problems.retain(|problem| seen.insert(problem.clone()));
         LoadError::new(LoadStage::EnvSubstitution, problems.join("; "))
     })?;
     if let Some(name) = text.names.iter().find(|name| !allowed.allows(name)) {

@@ -29,6 +29,7 @@ struct RetryLabels {
 pub(crate) enum SettledAs {
     Completed,
     Duplicate,
+    Tombstone,
     DeadLetter,
     Skipped,
 }
@@ -38,6 +39,7 @@ impl SettledAs {
         match self {
             Self::Completed => "completed",
             Self::Duplicate => "duplicate",
+            Self::Tombstone => "tombstone",
             Self::DeadLetter => "dead_letter",
             Self::Skipped => "skipped",
         }

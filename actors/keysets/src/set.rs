@@ -107,6 +107,9 @@ impl KeySet for SharedSet {
     }
 
     fn renew<'s>(&'s self, seen: &'s Arc<Jwks>) -> BoxFuture<'s, Option<Arc<Jwks>>> {
-        Box::pin(self.fetch_keys(Want::OtherThan(Arc::clone(seen))))
+        Box::pin(async move {
+            let keys = self.fetch_keys(Want::OtherThan(Arc::clone(seen))).await;
+            keys.filter(|keys| !Arc::ptr_eq(keys, seen) || !self.slot.state().is_failing())
+        })
     }
 }

@@ -24,4 +24,4 @@ pub use handle::{NodeHandle, RegisterError};
 pub use metrics::NodeMetrics;
 pub use settings::Settings;
 pub use state::{LeaseProof, LeaseStep, NodeLease};
-pub use takeover::{SETTLING, TAKEOVER_PAGE, TAKEOVER_SHARE, WHOLE_SCAN_INTERVAL, scan_interval};
+pub use takeover::{SETTLING, TAKEOVER_PAGE, WHOLE_SCAN_INTERVAL, scan_interval};

@@ -39,6 +39,7 @@ impl NodeShared {
     ) -> Result<Self, StoreError> {
         let (id, sent): (Arc<str>, _) = (settings.id.as_str().into(), Instant::now());
         leases.register(new_node(&settings, &id, None)).await?;
+        warn_of_unprepared_nodes(&leases, &log).await;
         let lease = NodeLease { id, proof: proof(&settings, sent), settled_at: sent };
         let (lease, is_released) = (watch::Sender::new(lease), Mutex::new(false));
         Ok(Self { leases, settings, lease, is_released, metrics, log })
@@ -143,5 +144,16 @@ fn new_node(settings: &Settings, id: &Arc<str>, former: Option<&Arc<str>>) -> Ne
         version: settings.version,
         lease: settings.lease,
         is_alone: settings.is_alone,
+    }
+}
+
+/// Warns of live nodes that cannot read what this one encrypts from now on.
+async fn warn_of_unprepared_nodes(leases: &NodeLeases, log: &Logger) {
+    // The start does not depend on it.
+    let nodes = leases.without_key().await.unwrap_or_default();
+    if !nodes.is_empty() {
+        let ids: Vec<_> = nodes.into_iter().map(|node| node.id).collect();
+        slog::warn!(log, "live nodes do not know the encryption key of this one: they cannot read what it stores";
+            "nodes" => ids.join(", "));
     }
 }

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-/// Rows that are read and taken over at once. Each may be as large as a payload.
-pub const TAKEOVER_PAGE: u32 = 20;
-/// Maximum number of jobs that one node has taken over and not begun: one page waits while the next is read.
-pub const TAKEOVER_SHARE: u32 = 2 * TAKEOVER_PAGE;
+/// Most rows that are read and taken over at once, where as many workers are free. Each may be as large as a payload.
+pub const TAKEOVER_PAGE: usize = 20;
 /// Time between two scans of all unfinished rows, even if no node is known to have lost its lease: a frozen process may
 /// have written a row in the name of a node whose work was taken over long ago.
 pub const WHOLE_SCAN_INTERVAL: Duration = Duration::from_secs(60);

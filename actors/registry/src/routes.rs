@@ -146,17 +146,27 @@ impl RouteTable {
 impl RouteTable {
     /// Returns the methods of every route that matches decoded segments, possibly repeated.
     pub(crate) fn methods(&self, path: &[String]) -> Vec<String> {
+        self.matching(path).iter().flat_map(|route| with_head(route.entry.methods())).collect()
+    }
+
+    /// Returns `true` if a route of the channel with this id matches decoded segments, by whatever method.
+    pub(crate) fn lead_to(&self, path: &[String], id: &str) -> bool {
+        self.matching(path).iter().any(|route| &*route.entry.id == id)
+    }
+
+    /// Returns every route that matches decoded segments.
+    fn matching(&self, path: &[String]) -> Vec<&Route> {
         if path.iter().any(String::is_empty) {
             return Vec::new();
         }
-        let (count, mut shape, mut methods) = (path.len(), String::new(), Vec::new());
+        let (count, mut shape, mut matching) = (path.len(), String::new(), Vec::new());
         for (&(_, mask), _) in self.masks.range((count, 0)..=(count, u128::MAX)) {
             write_shape(&mut shape, path, mask);
             let fitting = self.shapes.get(&shape).into_iter().flatten();
-            let fitting = fitting.filter(|route| route.pattern.matches(path).is_some());
-            methods.extend(fitting.flat_map(|route| with_head(route.entry.methods())));
+            matching
+                .extend(fitting.filter(|route| route.pattern.matches(path).is_some()).map(|route| &**route));
         }
-        methods
+        matching
     }
 }
 

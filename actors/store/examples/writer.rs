@@ -46,6 +46,7 @@ async fn caller(traces: TraceRepository, load: Load, until: Instant) -> Vec<Dura
                 status: TraceStatus::Completed,
                 result_json: Some(body.clone()),
                 error_message: None,
+                error_code: None,
                 duration_ms: Some(1.5),
                 task_trace_json: None,
                 workflow: None,

@@ -5,7 +5,7 @@
 //! it counts. A copy holds what the database holds, encrypted settings as they are, plain ones in plain text, so that
 //! its file is readable by its owner only.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +20,7 @@ use crate::config::{DatabaseTarget, StoreConfig};
 use crate::connection_manager::{ConnectionManager, Purpose, sqlite_uri};
 use crate::error::OpenError;
 use crate::migrate;
+use crate::private_file::private_options;
 
 /// Number of problems that a check reports at most.
 const PROBLEMS: usize = 10;
@@ -269,11 +270,8 @@ impl Unfinished {
     /// # Errors
     /// [`BackupError::File`] if it exists or cannot be created.
     pub fn create(path: &Path) -> Result<Self, BackupError> {
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(path).map_err(BackupError::file_error(path))?;
+        let created = private_options().write(true).create_new(true).open(path);
+        created.map_err(BackupError::file_error(path))?;
         Ok(Self { path: path.to_owned(), is_kept: false })
     }
 

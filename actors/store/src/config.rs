@@ -1,7 +1,7 @@
 //! The configuration of the store, and the parsing of database URLs.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use svc_secrets::EnvelopeKeys;
@@ -34,6 +34,15 @@ pub struct StoreConfig {
     pub connect_retry: Duration,
     /// Keys that encrypt the settings of connectors.
     pub connector_keys: EnvelopeKeys,
+    /// The directory of backups of a SQLite file, if there is one.
+    pub backup_dir: Option<PathBuf>,
+}
+
+impl StoreConfig {
+    /// Returns `true` if the URL leads to a server, which may be away, and not to a file.
+    pub fn is_server(&self) -> bool {
+        matches!(DatabaseTarget::parse(&self.url), Ok(DatabaseTarget::Postgres(_)))
+    }
 }
 
 impl Default for StoreConfig {
@@ -49,6 +58,7 @@ impl Default for StoreConfig {
             auto_migrate: true,
             connect_retry: Duration::from_secs(60),
             connector_keys: EnvelopeKeys::default(),
+            backup_dir: None,
         }
     }
 }

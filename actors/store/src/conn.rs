@@ -51,27 +51,28 @@ macro_rules! on {
 }
 pub(crate) use on;
 
-/// Loads all rows of a large result and converts each with `From`: `load_rows!(conn, query => Row).await`.
+/// Loads all rows of a large result and converts each: `load_rows!(conn, query => Row, convert).await`.
 ///
 /// A row of SQLite is converted while the statement stands at it. The asynchronous interface copies every value of every
 /// row first, into memory of the C library, which keeps it.
 macro_rules! load_rows {
-    ($conn:expr, $query:expr => $row:ty) => {
+    ($conn:expr, $query:expr => $row:ty, $convert:expr) => {
         async {
+            let convert = $convert;
             match $conn {
                 $crate::conn::Conn::Sqlite(c) => {
                     let load = move |c: &mut diesel::SqliteConnection| {
                         diesel::RunQueryDsl::load_iter::<$row, diesel::connection::DefaultLoadingMode>(
                             $query, c,
                         )?
-                        .map(|row| row.map(Into::into))
+                        .map(|row| row.map(&convert))
                         .collect::<diesel::QueryResult<Vec<_>>>()
                     };
                     c.spawn_blocking(load).await
                 }
                 $crate::conn::Conn::Postgres(c) => {
                     let rows = diesel_async::RunQueryDsl::load::<$row>($query, &mut **c).await?;
-                    Ok(rows.into_iter().map(Into::into).collect())
+                    Ok(rows.into_iter().map(convert).collect())
                 }
             }
         }

@@ -1,11 +1,11 @@
 //! Opens connections for the pool of readers, the writer and migrations.
 
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, SqliteConnection};
-use diesel_async::SimpleAsyncConnection as _;
 use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
 use slog::Logger;
 
@@ -13,6 +13,7 @@ use crate::config::{DatabaseTarget, StoreConfig};
 use crate::conn::{Conn, InlineExecutor};
 use crate::error::{OpenError, StoreError};
 use crate::postgres::PostgresDialer;
+use crate::private_file::create_if_missing;
 
 /// Pause between two attempts to switch a new file to WAL.
 const WAL_RETRY: Duration = Duration::from_millis(10);
@@ -77,7 +78,12 @@ impl ConnectionManager {
         }
     }
 
-    /// Returns whether connections hear announcements: the driver passes none on over a Unix socket.
+    /// Returns whether connections go through a pooler, as the last one did.
+    pub(crate) fn is_pooled(&self) -> bool {
+        self.postgres.as_ref().is_some_and(PostgresDialer::is_pooled)
+    }
+
+    /// Returns whether connections hear announcements: none arrives over a Unix socket, or through a pooler.
     pub(crate) fn announces(&self) -> bool {
         self.postgres.as_ref().is_some_and(PostgresDialer::announces)
     }
@@ -95,12 +101,11 @@ impl ConnectionManager {
                 Ok(Conn::Sqlite(SyncConnectionWrapper::with_runtime(conn, InlineExecutor)))
             }
             Some(postgres) => {
-                let mut conn = postgres.open().await?;
-                match purpose {
-                    Purpose::Read | Purpose::Write => conn.batch_execute(PLAN_EACH).await?,
-                    Purpose::Inspect => conn.batch_execute(READ_ONLY).await?,
-                }
-                Ok(Conn::Postgres(Box::new(conn)))
+                let settings = match purpose {
+                    Purpose::Read | Purpose::Write => PLAN_EACH,
+                    Purpose::Inspect => READ_ONLY,
+                };
+                Ok(Conn::Postgres(Box::new(postgres.open(settings).await?)))
             }
         }
     }
@@ -114,6 +119,10 @@ impl ConnectionManager {
             Purpose::Inspect => sqlite_uri(path, "mode=ro"),
             Purpose::Read | Purpose::Write => path.clone(),
         };
+        if purpose != Purpose::Inspect {
+            // SQLite would make it readable by everybody. It reports what cannot be opened.
+            let _reported = create_if_missing(Path::new(path));
+        }
         let mut conn = SqliteConnection::establish(&place)
             .map_err(|error| StoreError::Unavailable(error.to_string().into()))?;
         conn.batch_execute(&format!("PRAGMA busy_timeout = {};", self.busy_timeout_ms))?;

@@ -4,7 +4,7 @@
 //! ends for any reason. The text of the file names the holder and is read only while the lock is held. The
 //! path is resolved first, so that every spelling and every symbolic link leads to the same lock.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
@@ -13,6 +13,7 @@ use svc_outbound::describe_cause;
 
 use crate::config::{DatabaseTarget, StoreConfig};
 use crate::error::OpenError;
+use crate::private_file::{create_if_missing, private_options};
 
 /// Suffix of the lock file after the name of the database file.
 const SUFFIX: &str = "-lock";
@@ -38,7 +39,7 @@ impl FileLock {
             target: target.to_string(),
             detail: format!("cannot lock '{}': {}", path.display(), describe_cause(&error)),
         };
-        let mut options = OpenOptions::new();
+        let mut options = private_options();
         let mut file =
             options.read(true).write(true).create(true).truncate(false).open(&path).map_err(unreachable)?;
         match file.try_lock() {
@@ -53,6 +54,20 @@ impl FileLock {
     }
 }
 
+impl FileLock {
+    /// Returns whether another process holds the lock of the file that `config` names. False for a server.
+    ///
+    /// # Errors
+    /// [`OpenError::Url`] for an invalid URL.
+    pub(crate) fn is_held(config: &StoreConfig) -> Result<bool, OpenError> {
+        let target = DatabaseTarget::parse(&config.url)?;
+        let Some(path) = target.file().and_then(resolve) else { return Ok(false) };
+        // Shared, and released at once: it keeps another process from its start for a moment only.
+        let lock = File::open(path).map(|file| file.try_lock_shared());
+        Ok(matches!(lock, Ok(Err(TryLockError::WouldBlock))))
+    }
+}
+
 impl Drop for FileLock {
     fn drop(&mut self) {
         // Removes the name of this holder. If that fails, the stale text is read only while another process
@@ -64,9 +79,7 @@ impl Drop for FileLock {
 /// Returns the path of the lock file: beside the real file, whatever links lead there. Creates the file,
 /// empty, if it does not exist, as the database would.
 fn resolve(path: &Path) -> Option<PathBuf> {
-    if !path.exists() {
-        OpenOptions::new().create(true).append(true).open(path).ok()?;
-    }
+    create_if_missing(path).ok()?;
     let mut name = path.canonicalize().ok()?.into_os_string();
     name.push(SUFFIX);
     Some(name.into())

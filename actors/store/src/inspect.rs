@@ -76,8 +76,8 @@ async fn read(conn: &mut Conn, config: &StoreConfig) -> Result<StoredDefinitions
     let all = EntityFilter { sort_by: Some("name".to_owned()), ..EntityFilter::default() };
     let all = EntityFilter { sort_order: Some("asc".to_owned()), ..all };
     Ok(StoredDefinitions {
-        workflows: Workflow::list(conn, &all, None).await?.0,
-        channels: Channel::list(conn, &all, None).await?.0,
+        workflows: Workflow::list(conn, &all, None, &config.connector_keys).await?.0,
+        channels: Channel::list(conn, &all, None, &config.connector_keys).await?.0,
         connectors: all_connectors(conn, &config.connector_keys).await?,
     })
 }

@@ -28,9 +28,11 @@ pub mod migrate;
 mod pool;
 mod postgres;
 mod prepared;
+mod private_file;
 mod probe;
 mod reencrypt;
 mod repo;
+mod retry_window;
 mod schema;
 mod sqlstate;
 mod status;
@@ -44,7 +46,7 @@ pub use error::{OpenError, Outage, StoreError};
 pub use file_lock::FileLock;
 pub use listener::ConfigListener;
 pub use metrics::StoreMetrics;
-pub use reencrypt::{ReencryptionReport, reencrypt};
+pub use reencrypt::{ReencryptError, ReencryptionReport, reencrypt};
 pub use repo::{
     AdoptedRun, AlignOutcome, AuditEntry, AuditFilter, AuditLog, Backlog, BreakerReset, ChangedEntity,
     ChannelFacts, ChannelGates, ClaimBatch, ClaimedLetter, ConfigChange, ConfigEpoch, ConnectorRepository,
@@ -54,8 +56,9 @@ pub use repo::{
     OccurrenceFilter, OccurrencePage, OccurrenceRecord, OccurrenceRow, OnConflict, Ownership,
     PackageReceipts, PlatformRoute, References, RefreshLease, Repository, RollbackSource, RowKey,
     SaveOutcome, ScheduleStatus, StartResult, StoredConnector, TokenState, TokenStates, TraceAccess,
-    TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery, TraceRecord, TraceRepository, TraceRow,
-    TraceStatus, UnfinishedRun, Versioned, WorkflowGates,
+    TraceAttempt, TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery, TraceRecord, TraceRepository,
+    TraceRow, TraceStatus, UnfinishedRun, Versioned, WorkflowGates,
 };
+pub use retry_window::RetryWindow;
 pub use status::DatabaseStatus;
 pub use store::{OpenedStore, Store};

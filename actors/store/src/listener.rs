@@ -22,6 +22,9 @@ impl ConfigListener {
             return Ok(None);
         }
         let Conn::Postgres(conn) = manager.open(Purpose::Read).await? else { return Ok(None) };
+        if !manager.announces() {
+            return Ok(None);
+        }
         let mut conn = *conn;
         conn.batch_execute(&format!("LISTEN {NOTIFICATIONS}")).await?;
         Ok(Some(Self { conn }))

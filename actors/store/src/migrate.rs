@@ -149,6 +149,9 @@ async fn perform(connector: &ConnectionManager, task: Task) -> Result<SchemaRepo
                 Conn::Postgres(conn) => *conn,
                 Conn::Sqlite(_) => return Err(OpenError::Url("not a postgres database".into())),
             };
+            if connector.is_pooled() && task != Task::Pending {
+                return check_behind_pooler(conn, task, target).await;
+            }
             perform_postgres(conn, task, target).await
         }
     }
@@ -173,6 +176,25 @@ enum Aborted {
     Migration(#[from] OpenError),
     #[error(transparent)]
     Lock(#[from] diesel::result::Error),
+}
+
+/// Checks that there is nothing to do, and refuses what there is: the lock would stay with the pooler, and with whoever
+/// is given that connection next.
+async fn check_behind_pooler(
+    conn: AsyncPgConnection,
+    task: Task,
+    target: String,
+) -> Result<SchemaReport, OpenError> {
+    let report = perform_postgres(conn, Task::Pending, target.clone()).await?;
+    if task == Task::Run && report.migrations.is_empty() {
+        return Ok(report);
+    }
+    let detail = format!(
+        "a pooler lies between, and migrations need a session of their own: run `svc-server migrate` with the URL of the \
+         server itself (pending: {})",
+        report.migrations.join(", ")
+    );
+    Err(OpenError::Migration { target, detail })
 }
 
 async fn perform_postgres(

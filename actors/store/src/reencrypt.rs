@@ -1,5 +1,5 @@
-//! Re-encrypts the settings and the tokens of connectors with the current writing key, each bound to its
-//! place.
+//! Re-encrypts the settings and the tokens of connectors, and the credentials of channels, with the current writing key,
+//! each bound to its place.
 //!
 //! It works row by row. A row is replaced only while it still holds the text that was read, and together with
 //! its audit row. Servers may run meanwhile, and both they and this program may be killed: every row is under
@@ -7,15 +7,20 @@
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
+use serde_json::{Value, json};
 use svc_model::EntityKind;
 use svc_secrets::{EnvelopeError, EnvelopeKeys, EnvelopePlace};
 
-use crate::config::StoreConfig;
+use crate::config::{Backend, StoreConfig};
 use crate::conn::{Conn, on};
 use crate::connection_manager::{ConnectionManager, Purpose};
 use crate::error::{OpenError, StoreError};
-use crate::migrate::detail;
-use crate::repo::{AuditEntry, config_place, record, seal, state_place};
+use crate::file_lock::FileLock;
+use crate::migrate::{self, detail};
+use crate::repo::{
+    AuditEntry, ChannelVersion, NodeRow, NodeStatus, config_place, list_nodes, record, replace_stored_config,
+    reseal_credentials, seal, state_place, stored_configs,
+};
 use crate::schema::{connector_oauth_state as states, connectors};
 
 /// Principal in the audit log: anyone who may run the program beside the database.
@@ -33,19 +38,53 @@ pub struct ReencryptionReport {
     pub connectors: usize,
     /// Connectors whose tokens were rewritten.
     pub tokens: usize,
-    /// Names of the connectors whose rows could not be rewritten, each with the reason.
+    /// Versions of channels whose credentials were rewritten.
+    pub channels: usize,
+    /// The entities whose rows could not be rewritten, such as `connector 'a'`, each with the reason.
     pub failed: Vec<(String, EnvelopeError)>,
+}
+
+/// The reason why nothing was re-encrypted.
+#[derive(Debug, thiserror::Error)]
+pub enum ReencryptError {
+    /// The database cannot be used.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// Migrations are pending.
+    #[error("{target} has pending migrations: {}; apply them with `svc-server migrate`", .migrations.join(", "))]
+    OlderSchema {
+        /// The location, without the password.
+        target: String,
+        /// Their names, in order.
+        migrations: Vec<String>,
+    },
+    /// Live nodes do not know the writing key.
+    #[error(
+        "live nodes cannot read what is encrypted under the key {key}: {}; give it to each of them in \
+         storage.previous_connector_encryption_keys, restart them and run this again", .nodes.join(", ")
+    )]
+    UnpreparedNodes {
+        /// The id of the key.
+        key: String,
+        /// The ids of the nodes, with the reason where a node does not tell its keys.
+        nodes: Vec<String>,
+    },
 }
 
 /// Re-encrypts every row that is not under the writing key.
 ///
 /// # Errors
-/// [`OpenError`] if the database cannot be used.
-pub async fn reencrypt(config: &StoreConfig) -> Result<ReencryptionReport, OpenError> {
+/// [`ReencryptError`]: the database cannot be used, its schema is an older one, or a live node does not know the key.
+pub async fn reencrypt(config: &StoreConfig) -> Result<ReencryptionReport, ReencryptError> {
     let connector = ConnectionManager::new(config)?;
     let target = connector.target.to_string();
+    let migrations = migrate::pending_with(&connector).await?.migrations;
+    if !migrations.is_empty() {
+        return Err(ReencryptError::OlderSchema { target, migrations });
+    }
     let unreachable = |error| OpenError::Unreachable { target: target.clone(), detail: detail(error) };
     let mut conn = connector.open(Purpose::Write).await.map_err(unreachable)?;
+    refuse_unprepared_nodes(&mut conn, config).await.map_err(unreachable)??;
     let mut report = ReencryptionReport::default();
     for _ in 0..PASSES {
         report.failed.clear();
@@ -54,6 +93,29 @@ pub async fn reencrypt(config: &StoreConfig) -> Result<ReencryptionReport, OpenE
         }
     }
     Ok(report)
+}
+
+/// Refuses while a live node does not know the writing key. The inner result is the refusal.
+async fn refuse_unprepared_nodes(
+    conn: &mut Conn,
+    config: &StoreConfig,
+) -> Result<Result<(), ReencryptError>, StoreError> {
+    let Some(key) = config.connector_keys.current_id() else { return Ok(Ok(())) };
+    // The lease of a process that was killed outlives it; the lock of its file does not.
+    if conn.backend() == Backend::Sqlite && !FileLock::is_held(config).unwrap_or(true) {
+        return Ok(Ok(()));
+    }
+    let unprepared = |node: NodeRow| match node.knows_key(key) {
+        Some(true) => None,
+        Some(false) => Some(node.id),
+        None => Some(format!("{} (version {}, which does not tell its keys)", node.id, node.version)),
+    };
+    let live = list_nodes(conn).await?.into_iter().filter(|node| node.status == NodeStatus::Live);
+    let nodes: Vec<_> = live.filter_map(unprepared).collect();
+    Ok(match nodes.is_empty() {
+        true => Ok(()),
+        false => Err(ReencryptError::UnpreparedNodes { key: key.to_owned(), nodes }),
+    })
 }
 
 /// Makes one pass over the rows. Returns whether others changed a row between its read and its write.
@@ -68,11 +130,13 @@ async fn pass(
     let mut overtaken = false;
     for (id, name, kept) in rows {
         let Some(sealed) = reseal(&name, &kept, config_place(&id), keys, done)? else { continue };
-        match replace_and_record(conn, &id, &kept, &sealed).await? {
+        let replacing = async |conn: &mut Conn| replace(conn, &id, &kept, &sealed).await;
+        match run_in_transaction(conn, replacing).await? {
             true => done.connectors += 1,
             false => overtaken = true,
         }
     }
+    overtaken |= rewrite_channels(conn, keys, done).await?;
     // Tokens have no author, so their change leaves no audit row.
     let rows = states::table
         .inner_join(connectors::table.on(connectors::name.eq(states::connector_name)))
@@ -89,10 +153,47 @@ async fn pass(
     Ok(overtaken)
 }
 
+/// Makes one pass over the credentials of channels. Returns whether others changed a row between its read and its write.
+async fn rewrite_channels(
+    conn: &mut Conn,
+    keys: &EnvelopeKeys,
+    done: &mut ReencryptionReport,
+) -> Result<bool, StoreError> {
+    let mut overtaken = false;
+    for (id, version, kept) in stored_configs(conn).await? {
+        let Ok(config) = serde_json::from_str::<Value>(&kept) else { continue };
+        let of = ChannelVersion { id: &id, version };
+        let sealed = match reseal_credentials(&config, of, keys) {
+            Ok(sealed) => sealed?,
+            Err(error) => {
+                done.failed.push((format!("channel '{id}' version {version}"), error));
+                continue;
+            }
+        };
+        let Some(sealed) = sealed.map(|config| config.to_string()) else { continue };
+        let replacing = async |conn: &mut Conn| {
+            let is_replaced = replace_stored_config(conn, of, &kept, &sealed).await?;
+            if is_replaced {
+                let details = json!({ "version": version });
+                record(conn, audit_entry(EntityKind::Channel, &id, Some(details)), &id).await?;
+            }
+            Ok(is_replaced)
+        };
+        match run_in_transaction(conn, replacing).await? {
+            true => done.channels += 1,
+            false => overtaken = true,
+        }
+    }
+    Ok(overtaken)
+}
+
 /// Replaces a row and records the change, if the row still holds the text that was read.
-async fn replace_and_record(conn: &mut Conn, id: &str, kept: &str, sealed: &str) -> Result<bool, StoreError> {
+async fn run_in_transaction(
+    conn: &mut Conn,
+    work: impl AsyncFnOnce(&mut Conn) -> Result<bool, StoreError>,
+) -> Result<bool, StoreError> {
     conn.begin().await?;
-    match replace(conn, id, kept, sealed).await {
+    match work(conn).await {
         Ok(replaced) => conn.commit().await.map(|()| replaced),
         Err(error) => {
             // A connection whose rollback fails is broken, and nothing of the transaction is kept.
@@ -102,20 +203,23 @@ async fn replace_and_record(conn: &mut Conn, id: &str, kept: &str, sealed: &str)
     }
 }
 
+fn audit_entry(kind: EntityKind, id: &str, details: Option<Value>) -> AuditEntry {
+    AuditEntry {
+        principal: PRINCIPAL.to_owned(),
+        action: ACTION.to_owned(),
+        resource_type: kind.name().to_owned(),
+        resource_id: id.to_owned(),
+        details,
+    }
+}
+
 async fn replace(conn: &mut Conn, id: &str, kept: &str, sealed: &str) -> Result<bool, StoreError> {
     let unchanged = connectors::table.filter(connectors::id.eq(id)).filter(connectors::config_json.eq(kept));
     let change = diesel::update(unchanged).set(connectors::config_json.eq(sealed));
     if on!(conn, c => change.execute(c).await)? == 0 {
         return Ok(false);
     }
-    let entry = AuditEntry {
-        principal: PRINCIPAL.to_owned(),
-        action: ACTION.to_owned(),
-        resource_type: EntityKind::Connector.name().to_owned(),
-        resource_id: id.to_owned(),
-        details: None,
-    };
-    record(conn, entry, id).await?;
+    record(conn, audit_entry(EntityKind::Connector, id, None), id).await?;
     Ok(true)
 }
 
@@ -132,7 +236,7 @@ fn reseal(
         Ok(_) if keys.is_current(kept) => Ok(None),
         Ok(text) => seal(&text, place, keys).map(Some),
         Err(error) => {
-            done.failed.push((name.to_owned(), error));
+            done.failed.push((format!("connector '{name}'"), error));
             Ok(None)
         }
     }

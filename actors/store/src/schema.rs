@@ -161,6 +161,12 @@ table! {
         recoveries -> BigInt,
         workflow_id -> Nullable<Text>,
         workflow_version -> Nullable<BigInt>,
+        request_id -> Nullable<Text>,
+        error_code -> Nullable<Text>,
+        attempt -> BigInt,
+        attempt_of -> Nullable<Text>,
+        next_retry_at -> Nullable<Timestamp>,
+        first_attempt_json -> Nullable<Text>,
     }
 }
 
@@ -176,6 +182,7 @@ table! {
         stopped_at -> Nullable<Timestamp>,
         emptied_at -> Nullable<Timestamp>,
         applied_epoch -> Nullable<BigInt>,
+        encryption_key_ids -> Nullable<Text>,
     }
 }
 
@@ -195,6 +202,7 @@ table! {
         claimed_until -> Nullable<Timestamp>,
         created_at -> Timestamp,
         updated_at -> Timestamp,
+        attempt_of -> Nullable<Text>,
     }
 }
 

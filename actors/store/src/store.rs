@@ -7,7 +7,7 @@ use std::time::Duration;
 use actix_supervision::{ChildSpec, GroupSpec, Placement, SpawnError, StartError, Tree};
 use slog::Logger;
 use tokio::runtime::Handle;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use crate::backup::{self, BackupError};
 use crate::config::{Backend, StoreConfig};
@@ -17,6 +17,7 @@ use crate::error::OpenError;
 use crate::metrics::StoreMetrics;
 use crate::migrate::{self, SchemaReport};
 use crate::pool::ConnectionPool;
+use crate::private_file::is_readable_by_others;
 use crate::probe::HealthProbe;
 use svc_model::{Channel, Workflow};
 use svc_secrets::EnvelopeKeys;
@@ -25,12 +26,9 @@ use crate::repo::{
     AuditLog, ConfigEpoch, ConnectorRepository, DeadLetterRepository, JobLeases, Ledger, LedgerQueues,
     NodeLeases, PackageReceipts, Repository, StatusChanges, TokenStates, TraceRepository,
 };
+use crate::retry_window::RetryWindow;
 use crate::status::{DatabaseStatus, StatusLevel};
 use crate::writer::{StoreWriter, WriterConnection, WriterQueue};
-
-/// First pause between attempts to reach a server at start; doubles.
-const FIRST_RETRY: Duration = Duration::from_millis(250);
-const SLOWEST_RETRY: Duration = Duration::from_secs(5);
 
 /// Units in flight above which further writes are refused.
 const WRITES_IN_FLIGHT: usize = 8192;
@@ -46,6 +44,7 @@ pub struct OpenedStore {
     health_check: Duration,
     keys: Arc<EnvelopeKeys>,
     file: Option<PathBuf>,
+    backup_dir: Option<PathBuf>,
     connector: ConnectionManager,
 }
 
@@ -60,6 +59,7 @@ struct StoreInner {
     status: Arc<StatusLevel>,
     keys: Arc<EnvelopeKeys>,
     file: Option<PathBuf>,
+    backup_dir: Option<PathBuf>,
     status_changes: Arc<StatusChanges>,
     ledger_queues: Arc<LedgerQueues>,
     connector: ConnectionManager,
@@ -91,8 +91,8 @@ impl Store {
         path: &str,
         at: Placement,
     ) -> Result<Self, SpawnError> {
-        let OpenedStore { backend, pool, link, status, io, patience, health_check, keys, file, connector } =
-            opened;
+        let OpenedStore { backend, pool, link, status, io, patience, health_check, keys, .. } = opened;
+        let OpenedStore { file, backup_dir, connector, .. } = opened;
         tree.add_group(path, GroupSpec::new()).await?;
         let queue = Arc::new(WriterQueue::new(Arc::clone(&link), io.clone()));
         let (of_writer, of_probe) = (Arc::clone(&queue), (link, io.clone()));
@@ -112,8 +112,19 @@ impl Store {
         let database = Database::new(backend, pool, (writer, queue), patience);
         let status_changes = Arc::default();
         let ledger_queues = Arc::new(LedgerQueues::new());
-        let inner = StoreInner { database, status, keys, file, status_changes, ledger_queues, connector, io };
-        Ok(Self { inner: Arc::new(inner) })
+        Ok(Self {
+            inner: Arc::new(StoreInner {
+                database,
+                status,
+                keys,
+                file,
+                backup_dir,
+                status_changes,
+                ledger_queues,
+                connector,
+                io,
+            }),
+        })
     }
 
     /// Returns the kind of database.
@@ -131,6 +142,11 @@ impl Store {
         self.inner.file.as_deref()
     }
 
+    /// Returns the directory of backups of the database file; `None` for a server.
+    pub fn backup_dir(&self) -> Option<&Path> {
+        self.inner.backup_dir.as_deref()
+    }
+
     /// Returns the metrics of the store, to be registered once.
     pub fn metrics(&self) -> StoreMetrics {
         self.inner.database.metrics()
@@ -138,12 +154,12 @@ impl Store {
 
     /// Returns the repository of workflows.
     pub fn workflows(&self) -> Repository<Workflow> {
-        Repository::new(self.database(), Arc::clone(&self.inner.status_changes))
+        Repository::new(self.database(), Arc::clone(&self.inner.keys), Arc::clone(&self.inner.status_changes))
     }
 
     /// Returns the repository of channels.
     pub fn channels(&self) -> Repository<Channel> {
-        Repository::new(self.database(), Arc::clone(&self.inner.status_changes))
+        Repository::new(self.database(), Arc::clone(&self.inner.keys), Arc::clone(&self.inner.status_changes))
     }
 
     /// Returns the repository of connectors.
@@ -173,7 +189,7 @@ impl Store {
 
     /// Returns the repository of the leases of processes that share the database.
     pub fn nodes(&self) -> NodeLeases {
-        NodeLeases(self.database())
+        NodeLeases { database: self.database(), keys: Arc::clone(&self.inner.keys) }
     }
 
     /// Returns the leases of recurring jobs.
@@ -218,16 +234,43 @@ async fn open(config: &StoreConfig, io: Handle, log: Logger) -> Result<OpenedSto
     let mut connector = ConnectionManager::new(config)?;
     connector.log_protection(log.clone());
     check_schema(config, &connector, &log).await?;
+    if connector.is_pooled() {
+        slog::info!(
+            log,
+            "the storage is behind a pooler: statements have no names, and changes are polled for"
+        );
+    }
     let status = Arc::new(StatusLevel::new());
     let pool = ConnectionPool::open(config, connector.clone(), io.clone()).await?;
     let backend = connector.target.backend();
     // Made absolute now, so that a later change of the working directory has no effect.
-    let file = connector.target.file().map(|file| absolute(file).unwrap_or_else(|_| file.to_owned()));
+    let file = connector.target.file().map(to_absolute);
+    let backup_dir = file.as_ref().and(config.backup_dir.as_deref()).map(to_absolute);
+    if let Some(file) = file.as_deref().filter(|file| is_readable_by_others(file)) {
+        slog::warn!(log, "every user of this machine can read the database file; chmod 600 prevents it";
+            "file" => %file.display());
+    }
     let link =
         Arc::new(WriterConnection::new(connector.clone(), config.acquire_timeout, Arc::clone(&status), log));
     let (patience, keys) = (config.acquire_timeout, Arc::new(config.connector_keys.clone()));
     let health_check = config.health_check_timeout;
-    Ok(OpenedStore { backend, pool, link, status, io, patience, health_check, keys, file, connector })
+    Ok(OpenedStore {
+        backend,
+        pool,
+        link,
+        status,
+        io,
+        patience,
+        health_check,
+        keys,
+        file,
+        backup_dir,
+        connector,
+    })
+}
+
+fn to_absolute(path: &Path) -> PathBuf {
+    absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Runs or checks migrations. This is also the first contact, so it waits for a server that is not up yet.
@@ -236,8 +279,7 @@ async fn check_schema(
     connector: &ConnectionManager,
     log: &Logger,
 ) -> Result<(), OpenError> {
-    let deadline = Instant::now() + config.connect_retry;
-    let mut pause = FIRST_RETRY;
+    let mut window = RetryWindow::new(config.connect_retry);
     loop {
         let outcome = match config.auto_migrate {
             true => migrate::run_with(connector).await,
@@ -258,11 +300,11 @@ async fn check_schema(
                 return Err(OpenError::Pending { target: connector.target.to_string(), migrations });
             }
             Err(OpenError::Unreachable { detail, .. })
-                if connector.target.backend() == Backend::Postgres && Instant::now() + pause <= deadline =>
+                if connector.target.backend() == Backend::Postgres
+                    && let Some(pause) = window.next_pause() =>
             {
                 slog::warn!(log, "the database is not there yet"; "detail" => detail);
                 sleep(pause).await;
-                pause = (pause * 2).min(SLOWEST_RETRY);
             }
             Err(error) => return Err(error),
         }

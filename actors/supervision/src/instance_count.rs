@@ -20,6 +20,7 @@ impl InstanceCount {
     }
 
     /// Returns the number of instances and the number of runners alive.
+    #[cfg(feature = "universe")]
     pub(crate) fn count(&self) -> (usize, usize) {
         (self.instances.load(Ordering::Acquire), self.runners.load(Ordering::Acquire))
     }

@@ -29,6 +29,7 @@ mod state;
 mod supervisor;
 mod tasks;
 mod tree;
+#[cfg(feature = "universe")]
 pub mod universe;
 mod view;
 mod vitals;
@@ -48,5 +49,6 @@ pub use replace::PreparedReplacement;
 pub use spec::{ChildSpec, GroupSpec, Strategy};
 pub use state::NodeState;
 pub use tree::{Placement, Tree, TreeBuilder};
+#[cfg(feature = "universe")]
 pub use universe::Universe;
 pub use view::{NodeKind, NodeView, TreeView};

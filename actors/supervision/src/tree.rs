@@ -420,6 +420,7 @@ impl Tree {
         }
     }
 
+    #[cfg(feature = "universe")]
     pub(crate) fn has_ended(&self) -> bool {
         self.end.borrow().is_some()
     }

@@ -12,8 +12,6 @@ pub(crate) struct JobClaim {
     /// True if the start is recorded in the database before the job runs, because a node died while it ran
     /// the job.
     pub(crate) is_recovery: bool,
-    /// Permit of the limit on jobs that are taken over and not yet running. Released when the job begins.
-    pub(crate) share: Option<OwnedSemaphorePermit>,
     /// Permit of a job that is suspected of crashing its node: one such job runs at a time. Released when the
     /// job ends.
     pub(crate) turn: Option<OwnedSemaphorePermit>,
@@ -27,6 +25,6 @@ impl JobClaim {
 
     /// Claims a job that this node took over from another one.
     pub(crate) const fn for_adopted(ownership: Ownership) -> Self {
-        Self { ownership, is_recovery: false, share: None, turn: None }
+        Self { ownership, is_recovery: false, turn: None }
     }
 }

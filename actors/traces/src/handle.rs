@@ -233,19 +233,20 @@ impl Traces {
     }
 
     /// Stores the trace of a sampled run. In mode `sync` the row is on disk when this returns. In the other
-    /// modes the row is queued, or dropped and counted when the queue is full.
+    /// modes the row is queued, or dropped and counted when the queue is full. Returns `true` if the trace is
+    /// stored or queued.
     ///
     /// # Errors
     /// In mode `sync`, the error of the database that is away or refused the row. The other modes never fail.
-    pub async fn record(&self, policy: &TracePolicy, record: Record) -> Result<(), ServiceError> {
+    pub async fn record(&self, policy: &TracePolicy, record: Record) -> Result<bool, ServiceError> {
         let TracesShared { metrics, queues, traces, settings, .. } = &*self.shared;
         if policy.errors_only && record.clean {
             metrics.record_drop("errors_only");
-            return Ok(());
+            return Ok(false);
         }
         let queue = match policy.mode {
             TracingMode::Sync => {
-                return traces.insert(record.into_row()).await.map_err(|error| {
+                return traces.insert(record.into_row()).await.map(|()| true).map_err(|error| {
                     metrics.persistence_failures.inc();
                     settings.errors.tell(ErrorReason::Storage);
                     error.into()
@@ -253,12 +254,13 @@ impl Traces {
             }
             TracingMode::Async => &queues.one_by_one,
             TracingMode::Batch => &queues.batched,
-            TracingMode::Off => return Ok(()),
+            TracingMode::Off => return Ok(false),
         };
-        if !queue.enqueue(record.into_row()).await {
+        let is_queued = queue.enqueue(record.into_row()).await;
+        if !is_queued {
             metrics.record_drop("overflow");
         }
-        Ok(())
+        Ok(is_queued)
     }
 
     /// Polls the dead letters now, because an operator made one due.
@@ -288,10 +290,11 @@ impl Traces {
         report: FailureReport,
         error: &str,
     ) -> Result<AcceptedJob, SubmitError> {
-        self.submit(report.into_job(error)).await
+        self.submit(report.into_job(error), None).await
     }
 
     /// Accepts a job. When this returns, its row is on disk and this process or another one will run it.
+    /// `request_id` is the correlation id of the request that brought it.
     ///
     /// It never waits for room. While the queue is more than half full it returns with a delay of up to half
     /// a second, so that clients that wait for each answer submit no faster than the workers run. Not
@@ -301,7 +304,7 @@ impl Traces {
     /// - [`SubmitError::Shed`], 503: the queue is full (a retry may succeed) or closed.
     /// - [`SubmitError::Failed`], with the error of the database: the row was not written, or the answer was
     ///   lost.
-    pub async fn submit(&self, job: Job) -> Result<AcceptedJob, SubmitError> {
+    pub async fn submit(&self, job: Job, request_id: Option<&str>) -> Result<AcceptedJob, SubmitError> {
         let TracesShared { waiting, traces, settings, .. } = &*self.shared;
         // The slot is reserved before the job is serialized: a refusal must be cheap.
         let mut slot = waiting.slots.reserve().map_err(|shed| self.refuse(shed))?;
@@ -315,6 +318,7 @@ impl Traces {
             channel_id: job.channel_id.clone(),
             input_json: Some(input),
             access_token_hash: Some(token::hash(&token)),
+            request_id: request_id.map(str::to_owned),
             owner: Some(Arc::clone(&owner)),
             ..NewTrace::new(id, Arc::clone(&job.channel), TraceMode::Async, TraceStatus::Pending)
         };
@@ -397,6 +401,7 @@ impl TracesShared {
             runner,
             limit: self.settings.queue.processing_timeout,
             max_retries: self.settings.dead_letters.max_retries,
+            retries: self.settings.dead_letters.retry_enabled,
             metrics: self.metrics.clone(),
             letters_changed: Arc::clone(&self.letters_changed),
             letters_due: Arc::clone(&self.letters_due),

@@ -85,21 +85,25 @@ pub enum JobOutcome {
 pub struct JobFailure {
     /// The message for operators.
     pub message: String,
+    /// The code of the error, if a run had one.
+    pub code: Option<&'static str>,
     /// The errors of the tasks, as JSON.
     pub errors: Option<String>,
     /// True if a later attempt may succeed. A permanent failure is not retried.
     pub is_transient: bool,
+    /// The wait that a system which was called asked for before another attempt.
+    pub retry_after: Option<Duration>,
 }
 
 impl JobFailure {
     /// Returns a failure that a later attempt may not repeat.
     pub fn transient(message: impl Into<String>) -> Self {
-        Self { message: message.into(), errors: None, is_transient: true }
+        Self { message: message.into(), code: None, errors: None, is_transient: true, retry_after: None }
     }
 
     /// Returns a failure that every attempt repeats.
     pub fn permanent(message: impl Into<String>) -> Self {
-        Self { message: message.into(), errors: None, is_transient: false }
+        Self { is_transient: false, ..Self::transient(message) }
     }
 }
 

@@ -19,10 +19,14 @@ pub struct Record {
     pub channel_id: Arc<str>,
     /// Origin of the run.
     pub mode: TraceMode,
+    /// The correlation id of the request; `None` where there was none.
+    pub request_id: Option<String>,
     /// The whole answer as JSON; the errors of the tasks if the run failed.
     pub result: Option<String>,
     /// Reason of the failure; `None` for a run that was answered.
     pub error: Option<String>,
+    /// Code of the error that ended the run, or of the first one that it went on after.
+    pub error_code: Option<&'static str>,
     /// True if no task failed.
     pub clean: bool,
     /// The workflow version that was chosen for the run.
@@ -47,8 +51,10 @@ impl Record {
         let status = if self.error.is_some() { TraceStatus::Failed } else { TraceStatus::Completed };
         NewTrace {
             channel_id: Some(self.channel_id),
+            request_id: self.request_id,
             result_json: self.result,
             error_message: self.error,
+            error_code: self.error_code,
             workflow: self.workflow,
             duration_ms: Some(self.took.as_secs_f64() * 1000.0),
             started_at: Some(self.started_at),

@@ -63,6 +63,11 @@ pub struct ChannelResource {
     /// Time of the last change of the row.
     #[schema(value_type = String, format = DateTime)]
     pub updated_at: Timestamp,
+    /// Number of the version that serves, in lists and in the read of the latest version; of several the one with the
+    /// largest share of the traffic. Absent where none serves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub active_version: Option<i64>,
 }
 
 impl From<Channel> for ChannelResource {
@@ -89,6 +94,7 @@ impl From<Channel> for ChannelResource {
             content_hash,
             created_at: channel.created_at,
             updated_at: channel.updated_at,
+            active_version: None,
         }
     }
 }
@@ -108,9 +114,10 @@ pub struct ChannelDefinition {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 2048)]
     pub description: Option<String>,
-    /// The delivery mode.
-    #[schema(schema_with = channel_type)]
-    pub channel_type: String,
+    /// The delivery mode; `sync` if absent, `async` for `kafka` and `cron`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = channel_type, required = false)]
+    pub channel_type: Option<String>,
     /// The transport that brings messages.
     #[schema(schema_with = protocol)]
     pub protocol: String,

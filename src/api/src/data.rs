@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use svc_model::Timestamp;
 use utoipa::ToSchema;
 
 /// The response of a synchronous run, unless the workflow shapes it.
@@ -53,4 +54,59 @@ pub struct SubmissionReceipt {
     pub trace_id: String,
     /// The token that reads it, in the header `x-trace-token`.
     pub trace_token: String,
+}
+
+/// The state of a submission, as the holder of its token sees it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct SubmissionState {
+    /// Its id: the trace that the 202 named.
+    pub id: String,
+    /// `pending`, `running`, `retrying`, `completed` or `failed`.
+    pub status: String,
+    /// `async`.
+    pub mode: String,
+    /// Name of the channel.
+    pub channel: String,
+    /// Number of the newest attempt, from 1.
+    pub attempt: i64,
+    /// Instant at which the next attempt is due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
+    pub next_retry_at: Option<Timestamp>,
+    /// Instant of the acceptance.
+    #[schema(value_type = String, format = DateTime)]
+    pub created_at: Timestamp,
+    /// Start of the first attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
+    pub started_at: Option<Timestamp>,
+    /// End of the last attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
+    pub completed_at: Option<Timestamp>,
+    /// Duration of the newest attempt in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub duration_ms: Option<f64>,
+    /// The result of a completed submission: the `data` that a synchronous run answers with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Value>,
+    /// The same in the form in which a trace shows it to operators: `{"context": {"data": …}}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>, nullable = false)]
+    pub message: Option<Value>,
+    /// The errors of the newest attempt.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<SubmissionError>,
+}
+
+/// An error of a submission.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SubmissionError {
+    /// The class of the error.
+    pub code: String,
+    /// The task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub task_id: Option<String>,
 }

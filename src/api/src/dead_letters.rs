@@ -11,6 +11,10 @@ pub struct DeadLetterSummary {
     pub id: String,
     /// Trace of the failed run.
     pub trace_id: String,
+    /// Id of the accepted work, if the run was a later attempt at it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub attempt_of: Option<String>,
     /// Name of the channel.
     pub channel: String,
     /// Reason of the failure.
@@ -19,9 +23,9 @@ pub struct DeadLetterSummary {
     pub retry_count: i64,
     /// Maximum number of retries.
     pub max_retries: i64,
-    /// Instant at which the next retry is due.
-    #[schema(value_type = String, format = DateTime)]
-    pub next_retry_at: Timestamp,
+    /// Instant at which the next retry is due; null where no retry is left.
+    #[schema(value_type = Option<String>, format = DateTime, required = true)]
+    pub next_retry_at: Option<Timestamp>,
     /// Instant of the failure.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,

@@ -1,6 +1,7 @@
 //! The description of one endpoint: everything that the OpenAPI document says about it, and the query parameters that the
 //! server lets through to it.
 
+use svc_model::{ChannelType, Protocol};
 use utoipa::ToSchema;
 use utoipa::openapi::{RefOr, Schema};
 
@@ -104,6 +105,8 @@ pub enum Access {
     Optional,
     /// An admin key, or the token that came with the trace.
     TraceToken,
+    /// The token that came with the trace, and nothing else.
+    Token,
     /// The credential that the channel asks for.
     Channel,
 }
@@ -242,7 +245,7 @@ pub(crate) const ON_CONFLICT: QueryParameter = QueryParameter::new(
 
 /// The order of a list.
 pub(crate) const SORT_ORDER: QueryParameter =
-    QueryParameter::new("sort_order", ParameterKind::Text, "`asc` or `desc`; any other value is the default");
+    QueryParameter::new("sort_order", ParameterKind::OneOf(&["asc", "desc"]), "The direction of the order");
 
 /// The label of the rows of a list.
 pub(crate) const TAG: QueryParameter =
@@ -251,23 +254,25 @@ pub(crate) const TAG: QueryParameter =
 /// The delivery mode of the rows of a list of channels or workflows.
 pub(crate) const CHANNEL_TYPE: QueryParameter = QueryParameter::new(
     "channel_type",
-    ParameterKind::Text,
+    ParameterKind::OneOf(ChannelType::NAMES),
     "Only channels of this delivery mode; of no effect on workflows",
 );
 
 /// The transport of the rows of a list of channels or workflows.
 pub(crate) const PROTOCOL: QueryParameter = QueryParameter::new(
     "protocol",
-    ParameterKind::Text,
+    ParameterKind::OneOf(Protocol::NAMES),
     "Only channels of this transport; of no effect on workflows",
 );
 
-/// The column that orders a list.
-pub(crate) const SORT_BY: QueryParameter = QueryParameter::new(
-    "sort_by",
-    ParameterKind::Text,
-    "The column that orders the list, such as `name` or `created_at`; an unknown one is the default",
-);
+/// Returns the parameter that names the column by which a list is ordered; the first is the default.
+pub(crate) const fn sort_by(columns: &'static [&'static str]) -> QueryParameter {
+    QueryParameter::new(
+        "sort_by",
+        ParameterKind::OneOf(columns),
+        "The column that orders the list; the first by default",
+    )
+}
 
 /// Maximum number of rows of a page.
 pub(crate) const LIMIT: QueryParameter = QueryParameter::new(

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::operational::FailedConnector;
 use crate::validation::ValidationIssue;
 
 /// The state of the engine.
@@ -18,6 +19,10 @@ pub struct EngineStatus {
     pub active_workflows: usize,
     /// Names of the channels that serve, sorted.
     pub channels: Vec<String>,
+    /// The channels that could not be built.
+    pub quarantined: Vec<QuarantinedChannel>,
+    /// The connectors that could not be loaded.
+    pub failed_connectors: Vec<FailedConnector>,
 }
 
 /// The result of a reload.
@@ -29,10 +34,23 @@ pub struct EngineReloaded {
     pub workflows_count: usize,
     /// The channels that could not be built.
     pub quarantined: Vec<QuarantinedChannel>,
+    /// The connectors that could not be loaded.
+    pub failed_connectors: Vec<FailedConnector>,
     /// The channels that serve and are questionable; absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub warnings: Vec<QuestionableChannel>,
+    /// The settings that have changed since they were last read.
+    pub settings: ReloadedSettings,
+}
+
+/// The settings of a file that was read again, by their paths.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ReloadedSettings {
+    /// Settings whose new value is in effect on this node.
+    pub taken: Vec<String>,
+    /// Settings whose new value needs a restart.
+    pub needs_restart: Vec<String>,
 }
 
 /// A channel that could not be built and serves nothing.

@@ -31,6 +31,10 @@ pub struct ErrorDescription {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub request_id: Option<String>,
+    /// Id of the trace of a run that failed, where one is stored; also in the header `x-trace-id`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub trace_id: Option<String>,
 }
 
 /// A problem at one place of a request.
@@ -82,7 +86,11 @@ mod tests {
             FieldError::type_mismatch("body.status", "string", &Value::Null),
             FieldError::required("channel.name"),
         ]);
-        for body in [refused.body(Some("r-1")), ServiceError::not_found("gone").body(None)] {
+        let failed =
+            ServiceError::from_code(Code::EngineError).with_trace_id(svc_model::id::new_ordered_id());
+        for body in
+            [refused.body(Some("r-1")), ServiceError::not_found("gone").body(None), failed.body(Some("r"))]
+        {
             let read: ErrorEnvelope = serde_json::from_value(body.clone()).unwrap();
             assert_eq!(serde_json::to_string(&read).unwrap(), body.to_string());
         }

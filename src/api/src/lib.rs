@@ -39,7 +39,7 @@ mod validation;
 mod workflows;
 
 pub use actors::{ActorEvent, ActorNode, ActorTree};
-pub use audit::AuditLogEntry;
+pub use audit::{AuditLogEntry, CallerIdentity};
 pub use backups::{BackupFile, CreatedBackup};
 pub use channels::{ChannelDefinition, ChannelResource, ChannelUpdate, ChannelValidationResult};
 pub use connectors::{
@@ -47,10 +47,10 @@ pub use connectors::{
     ConnectorUpdate, ExportedConnector,
 };
 pub use cron::{OccurrenceDetail, OccurrenceListEnvelope, OccurrenceSummary, ScheduleSummary};
-pub use data::{RunError, RunResponse, SubmissionReceipt};
+pub use data::{RunError, RunResponse, SubmissionError, SubmissionReceipt, SubmissionState};
 pub use dead_letters::{DeadLetterDetail, DeadLetterSummary, PurgeRequest, PurgeResult};
 pub use endpoint::{Access, Answer, BodySchema, Endpoint, Method, SchemaSource, Tag};
-pub use engine::{EngineReloaded, EngineStatus, QuarantinedChannel, QuestionableChannel};
+pub use engine::{EngineReloaded, EngineStatus, QuarantinedChannel, QuestionableChannel, ReloadedSettings};
 pub use envelope::{DataEnvelope, ListEnvelope, PageEnvelope, WarnedEnvelope};
 pub use error::{ErrorDescription, ErrorDetail, ErrorEnvelope};
 pub use functions::{
@@ -67,7 +67,7 @@ pub use operational::{
 };
 pub use packages::{Inventory, PackageDetail, Receipt, ReceiptRequest};
 pub use parameter::{ParameterKind, PathParameter, QueryParameter};
-pub use traces::{TraceDetail, TraceListEnvelope, TraceSummary};
+pub use traces::{AttemptSummary, TraceDetail, TraceListEnvelope, TraceSummary};
 pub use validation::{ValidationIssue, ValidationResult};
 pub use workflows::{
     ConnectorDependency, TrialStep, TrialTrace, WorkflowDefinition, WorkflowDependencies, WorkflowResource,

@@ -12,10 +12,23 @@ fn one_of<'n>(names: impl IntoIterator<Item = &'n str>, description: &str) -> Re
     names.into()
 }
 
+/// The statuses of a version.
+pub(crate) const LIFECYCLE_STATUSES: &[&str] =
+    &[LifecycleStatus::Draft.name(), LifecycleStatus::Active.name(), LifecycleStatus::Archived.name()];
+
+/// The statuses of a run.
+pub(crate) const TRACE_STATUSES: &[&str] = &["pending", "running", "retrying", "completed", "failed"];
+
+/// The origins of a run.
+pub(crate) const TRACE_MODES: &[&str] = &["sync", "async", "kafka", "cron"];
+
+/// The statuses of an occurrence.
+pub(crate) const OCCURRENCE_STATUSES: &[&str] =
+    &["pending", "claimed", "running", "completed", "failed", "skipped_misfire", "skipped_singleton"];
+
 /// The status of a version.
 pub(crate) fn lifecycle_status() -> RefOr<Schema> {
-    let all = [LifecycleStatus::Draft, LifecycleStatus::Active, LifecycleStatus::Archived];
-    one_of(all.map(LifecycleStatus::name), "The lifecycle status of the version.")
+    one_of(LIFECYCLE_STATUSES.iter().copied(), "The lifecycle status of the version.")
 }
 
 /// The status that a version is to have.

@@ -31,6 +31,9 @@ pub struct NodeSummary {
     /// The configuration epoch that it serves; `null` until its first load.
     #[schema(required = true)]
     pub applied_epoch: Option<i64>,
+    /// The ids of the encryption keys that it can read; `null` for a program that does not tell them.
+    #[schema(required = true)]
+    pub encryption_key_ids: Option<Vec<String>>,
     /// `true` for the node that answers.
     pub is_this: bool,
 }

@@ -124,6 +124,7 @@ fn security(access: Access) -> Vec<SecurityRequirement> {
         Access::Open | Access::Channel => Vec::new(),
         Access::Admin => vec![named(BEARER), named(API_KEY)],
         Access::Optional => vec![SecurityRequirement::default(), named(BEARER), named(API_KEY)],
+        Access::Token => vec![named(TRACE_TOKEN)],
         Access::TraceToken => vec![named(BEARER), named(API_KEY), named(TRACE_TOKEN)],
     }
 }

@@ -17,7 +17,9 @@ pub enum ParameterKind {
     Boolean,
     /// RFC 3339, or without a zone, taken as UTC.
     Instant,
-    /// One of these names.
+    /// RFC 3339, or the time before now, such as `-15m`.
+    Moment,
+    /// One of these names; any other is refused.
     OneOf(&'static [&'static str]),
 }
 
@@ -41,6 +43,13 @@ impl QueryParameter {
         Self { name, kind, description, in_text_alone: false }
     }
 
+    /// Returns the name that a text means, whatever its case; `None` for one that the parameter does not take, or if it
+    /// takes any.
+    pub fn spelling(&self, text: &str) -> Option<&'static str> {
+        let ParameterKind::OneOf(names) = self.kind else { return None };
+        names.iter().copied().find(|name| name.eq_ignore_ascii_case(text))
+    }
+
     /// Returns the parameter, named in the text of the operation alone.
     pub(crate) const fn in_text_alone(mut self) -> Self {
         self.in_text_alone = true;
@@ -50,7 +59,7 @@ impl QueryParameter {
     /// Returns the description for the document.
     pub(crate) fn to_openapi(self) -> Parameter {
         let schema = match self.kind {
-            ParameterKind::Text => ObjectBuilder::new().schema_type(Type::String),
+            ParameterKind::Text | ParameterKind::Moment => ObjectBuilder::new().schema_type(Type::String),
             ParameterKind::Integer => ObjectBuilder::new().schema_type(Type::Integer),
             ParameterKind::Natural => ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)),
             ParameterKind::Boolean => ObjectBuilder::new().schema_type(Type::Boolean),

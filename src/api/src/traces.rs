@@ -23,8 +23,14 @@ pub struct TraceSummary {
     pub workflow_version: Option<i64>,
     /// `sync`, `async`, `kafka` or `cron`.
     pub mode: String,
-    /// `pending`, `running`, `completed` or `failed`.
+    /// `pending`, `running`, `retrying`, `completed` or `failed`.
     pub status: String,
+    /// The value of `x-request-id` of the request that it came with.
+    #[schema(required = true)]
+    pub request_id: Option<String>,
+    /// Code of the error that ended the run, or of the first one that it went on after.
+    #[schema(required = true)]
+    pub error_code: Option<String>,
     /// Reason of the failure.
     #[schema(required = true)]
     pub error_message: Option<String>,
@@ -43,6 +49,44 @@ pub struct TraceSummary {
     /// Instant of the last write.
     #[schema(value_type = String, format = DateTime)]
     pub updated_at: Timestamp,
+    /// Number of the newest attempt at this work; of a later attempt its own.
+    pub attempt: i64,
+    /// Id of the work that this is a later attempt of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub attempt_of: Option<String>,
+    /// Instant at which the next attempt is due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
+    pub next_retry_at: Option<Timestamp>,
+}
+
+/// An attempt at accepted work.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = TraceAttempt)]
+pub struct AttemptSummary {
+    /// Its number, from 1.
+    pub attempt: i64,
+    /// Id of its trace.
+    pub trace_id: String,
+    /// `pending`, `running`, `completed` or `failed`.
+    pub status: String,
+    /// Reason of the failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub error: Option<String>,
+    /// Start of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
+    pub started_at: Option<Timestamp>,
+    /// End of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
+    pub completed_at: Option<Timestamp>,
+    /// Duration of the run in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub duration_ms: Option<f64>,
 }
 
 /// A page of traces.
@@ -71,7 +115,7 @@ pub struct TraceListEnvelope {
 pub struct TraceDetail {
     /// Its id.
     pub id: String,
-    /// `pending`, `running`, `completed` or `failed`.
+    /// `pending`, `running`, `retrying`, `completed` or `failed`.
     pub status: String,
     /// `sync`, `async`, `kafka` or `cron`.
     pub mode: String,
@@ -86,17 +130,24 @@ pub struct TraceDetail {
     /// Version of that workflow.
     #[schema(required = true)]
     pub workflow_version: Option<i64>,
+    /// The value of `x-request-id` of the request that it came with.
+    #[schema(required = true)]
+    pub request_id: Option<String>,
     /// Instant of the first write.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
     /// The result of a completed run, without metadata. Its form depends on the mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<Value>,
-    /// Reason of the failure.
+    /// Reason of the failure of the newest attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub error: Option<String>,
-    /// The errors of tasks of a failed run.
+    /// Code of the error that ended the run, or of the first one that it went on after.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub error_code: Option<String>,
+    /// The errors of its tasks; of a completed run those that its workflow tolerated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<Object>>, nullable = false)]
     pub errors: Option<Value>,
@@ -112,7 +163,20 @@ pub struct TraceDetail {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub duration_ms: Option<f64>,
-    /// The steps of the run, where the channel records them.
+    /// Number of the newest attempt at this work; of a later attempt its own.
+    pub attempt: i64,
+    /// Id of the work that this is a later attempt of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub attempt_of: Option<String>,
+    /// Instant at which the next attempt is due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
+    pub next_retry_at: Option<Timestamp>,
+    /// The attempts at accepted work, the first one first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attempts: Vec<AttemptSummary>,
+    /// The steps of the run, of the first attempt at accepted work; where the channel records them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>, nullable = false)]
     pub task_trace_json: Option<Value>,

@@ -49,6 +49,11 @@ pub struct WorkflowResource {
     /// Time of the last change of the row.
     #[schema(value_type = String, format = DateTime)]
     pub updated_at: Timestamp,
+    /// Number of the version that serves, in lists and in the read of the latest version; of several the one with the
+    /// largest share of the traffic. Absent where none serves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub active_version: Option<i64>,
 }
 
 impl From<Workflow> for WorkflowResource {
@@ -71,6 +76,7 @@ impl From<Workflow> for WorkflowResource {
             content_hash,
             created_at: workflow.created_at,
             updated_at: workflow.updated_at,
+            active_version: None,
         }
     }
 }

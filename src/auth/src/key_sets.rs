@@ -96,6 +96,6 @@ pub trait KeySet: Send + Sync {
     fn obtain(&self) -> BoxFuture<'_, Option<Arc<Jwks>>>;
 
     /// Returns newer keys than `seen`, which lacks a key id. Fetches them, unless any fetch took place
-    /// recently; then returns the cached keys.
+    /// recently; then returns the cached keys. `None` if the last fetch failed: the issuer may have such a key.
     fn renew<'s>(&'s self, seen: &'s Arc<Jwks>) -> BoxFuture<'s, Option<Arc<Jwks>>>;
 }

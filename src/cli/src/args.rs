@@ -89,6 +89,8 @@ pub(crate) enum ClientCommand {
     /// Show the audit log
     #[command(subcommand, visible_alias = "audit")]
     AuditLogs(AuditCommand),
+    /// Show the name under which the audit log records the changes of this client
+    Whoami,
     /// Measure the server with messages of many callers
     #[command(visible_alias = "bench")]
     Benchmark(BenchmarkArgs),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use svc_client::{ClientError, describe_cause};
 
 use crate::output::printable;
+use crate::remedy::as_commands;
 
 /// Exit code of an error.
 pub(crate) const EXIT_FAILURE: u8 = 1;
@@ -102,7 +103,7 @@ impl CliError {
     }
 
     fn text(&self, is_verbose: bool) -> String {
-        let mut lines = vec![format!("Error: {}", printable(&self.to_string()))];
+        let mut lines = vec![format!("Error: {}", printable(&as_commands(&self.to_string())))];
         let (error, advice) = match self {
             Self::Client(error) => (Some(error), None),
             Self::Advised { error, advice } => (Some(error), Some(advice)),
@@ -113,6 +114,7 @@ impl CliError {
             if let Some(id) = api.request_id.as_deref().filter(|_| is_verbose || api.status >= 500) {
                 lines.push(format!("  request id: {}", printable(id)));
             }
+            lines.extend(api.trace_id.as_deref().map(|id| format!("  trace: {}", printable(id))));
         }
         lines.extend(advice.map(|advice| format!("hint: {}", printable(advice))));
         lines.join("\n") + "\n"

@@ -23,13 +23,20 @@ impl ServerAddress {
 
     /// Returns `true` if requests travel in clear to another machine.
     pub fn is_exposed(&self) -> bool {
-        let is_loopback = match self.0.host() {
-            Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-            Some(Host::Ipv4(address)) => IpAddr::from(address).is_loopback(),
-            Some(Host::Ipv6(address)) => IpAddr::from(address).is_loopback(),
+        self.0.scheme() == "http" && !self.is_loopback()
+    }
+
+    /// Returns `true` if the server is on this machine, by its address.
+    pub(crate) fn is_loopback(&self) -> bool {
+        match self.0.host() {
+            Some(Host::Domain(name)) => {
+                let name = name.strip_suffix('.').unwrap_or(name);
+                name == "localhost" || name.ends_with(".localhost")
+            }
+            Some(Host::Ipv4(address)) => address.is_loopback(),
+            Some(Host::Ipv6(address)) => IpAddr::from(address).to_canonical().is_loopback(),
             None => false,
-        };
-        self.0.scheme() == "http" && !is_loopback
+        }
     }
 
     /// Returns `true` if requests are sent over TLS.
@@ -106,6 +113,9 @@ mod tests {
             ("http://localhost:1", false),
             ("http://127.0.0.1:1", false),
             ("http://[::1]:1", false),
+            ("http://[::ffff:127.0.0.1]:1", false),
+            ("http://app.localhost.:1", false),
+            ("http://localhost.example.com", true),
         ] {
             assert_eq!(text.parse::<ServerAddress>().unwrap().is_exposed(), expected, "{text}");
         }

@@ -18,6 +18,8 @@ pub struct ApiError {
     pub details: Vec<FieldProblem>,
     /// The id of the request, as it stands in the log of the server.
     pub request_id: Option<String>,
+    /// The id of the trace of a run that failed, where one is stored.
+    pub trace_id: Option<String>,
     /// The time after which the server wants to be asked again.
     pub retry_after: Option<Duration>,
 }
@@ -48,6 +50,7 @@ impl ApiError {
             message: text(error, "message")?,
             details: error["details"].as_array().into_iter().flatten().map(FieldProblem::read).collect(),
             request_id: text(error, "request_id"),
+            trace_id: text(error, "trace_id"),
             retry_after,
         })
     }

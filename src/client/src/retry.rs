@@ -55,7 +55,8 @@ mod tests {
     fn refused(status: u16, retry_after: Option<u64>) -> ClientError {
         let retry_after = retry_after.map(Duration::from_secs);
         let (code, message) = (String::new(), String::new());
-        ApiError { status, code, message, details: Vec::new(), request_id: None, retry_after }.into()
+        ApiError { status, code, message, details: Vec::new(), request_id: None, trace_id: None, retry_after }
+            .into()
     }
 
     fn broken() -> ClientError {

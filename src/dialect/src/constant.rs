@@ -1,8 +1,13 @@
 //! Constants: the values that columns are compared with.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Number, Value};
 
 use crate::reader::single;
+
+/// The key of an object that stands for bytes.
+pub(crate) const BINARY: &str = "$binary";
 
 /// A single value of a comparison. Never null: a test for null is
 /// [`Predicate::Null`](crate::Predicate::Null).
@@ -16,6 +21,8 @@ pub enum Constant {
     Text(String),
     /// An object id of MongoDB: the text of `{"$oid": text}`.
     Oid(String),
+    /// Bytes: the base64 text of `{"$binary": text}`.
+    Binary(String),
     /// A timestamp of MongoDB: the text of `{"$date": text}`.
     Date(String),
 }
@@ -24,7 +31,8 @@ impl Constant {
     /// Converts a JSON value; returns `None` for null.
     ///
     /// # Errors
-    /// The reason why the value is not a constant: it is a list, or an object other than `$oid` and `$date`.
+    /// The reason why the value is not a constant: it is a list, or an object other than `$oid`, `$date` and
+    /// `$binary`.
     pub fn from_json(value: &Value) -> Result<Option<Self>, &'static str> {
         match value {
             Value::Null => Ok(None),
@@ -35,6 +43,10 @@ impl Constant {
             Value::Object(_) => match single(value) {
                 Some(("$oid", Value::String(text))) => Ok(Some(Self::Oid(text.clone()))),
                 Some(("$date", Value::String(text))) => Ok(Some(Self::Date(text.clone()))),
+                Some((BINARY, Value::String(text))) => match STANDARD.decode(text) {
+                    Ok(_) => Ok(Some(Self::Binary(text.clone()))),
+                    Err(_) => Err("\"$binary\" must be base64"),
+                },
                 _ => Err("an object is no value here"),
             },
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use svc_model::FieldCode;
 
-use crate::constant::Constant;
+use crate::constant::{BINARY, Constant};
 use crate::reader::{DocumentReader, join, single};
 use crate::refusal::DialectRefusal;
 
@@ -134,9 +134,11 @@ impl DocumentReader {
                 self.mismatch(&join(at, "var"), "string", path);
                 return None;
             }
-            Some(("$oid" | "$date", Value::String(_))) => OperandSource::Literal(value.clone()),
-            Some(("$oid" | "$date", inner)) if is_var(inner) => OperandSource::Folded(self.fold(value)),
-            Some((name @ ("$oid" | "$date"), inner)) => {
+            Some(("$oid" | "$date" | BINARY, Value::String(_))) => OperandSource::Literal(value.clone()),
+            Some(("$oid" | "$date" | BINARY, inner)) if is_var(inner) => {
+                OperandSource::Folded(self.fold(value))
+            }
+            Some((name @ ("$oid" | "$date" | BINARY), inner)) => {
                 self.mismatch(&join(at, name), "string", inner);
                 return None;
             }

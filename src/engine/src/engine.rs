@@ -21,6 +21,7 @@ use crate::function::{CompileSecrets, Function};
 use crate::limits::EngineLimits;
 use crate::operators::DeclaredSecrets;
 use crate::program::CompiledWorkflow;
+use crate::truth::{ConstantTruth, ResultUse};
 
 /// Compiles workflows and runs them.
 pub struct Engine {
@@ -100,23 +101,38 @@ impl Engine {
     /// # Errors
     /// A text for the author.
     pub fn compile_expression(&self, source: &Value) -> Result<Expression, String> {
-        if holds_reference(source) {
-            return Err("a secret reference is not resolved here".to_owned());
-        }
-        self.evaluator.compile(source, SecretPolicy::Refused("a channel"))
+        refuse_references(source)?;
+        self.evaluator.compile_for(ResultUse::Value, source, OUTSIDE_WORKFLOW)
     }
 
-    /// Returns `true` if an expression is an object that calls no operator. Such an object is a template: as
-    /// a condition it is always true.
-    pub fn is_template(&self, source: &Value) -> bool {
-        let Value::Object(members) = source else { return false };
-        members.len() != 1 || !members.keys().all(|name| self.evaluator.knows(name))
+    /// Compiles an expression outside a workflow of which only the truth counts.
+    ///
+    /// # Errors
+    /// A text for the author, also for a value that is true, or not, for every message.
+    pub fn compile_guard(&self, source: &Value) -> Result<Expression, String> {
+        refuse_references(source)?;
+        self.evaluator.compile_for(ResultUse::Truth, source, OUTSIDE_WORKFLOW)
+    }
+
+    /// Compiles an expression outside a workflow for its author, who is told of constant truths by
+    /// [`Self::constant_truths`].
+    pub(crate) fn compile_authored(&self, source: &Value) -> Result<Expression, String> {
+        refuse_references(source)?;
+        self.evaluator.compile(source, OUTSIDE_WORKFLOW)
+    }
+
+    /// Returns the values in an expression whose truth counts and is the same for every message. Paths begin at `at`;
+    /// `only_truth` is set where the result of the whole is used as a truth.
+    pub fn constant_truths(&self, at: &str, source: &Value, only_truth: bool) -> Vec<ConstantTruth> {
+        let used_as = if only_truth { ResultUse::Truth } else { ResultUse::Value };
+        self.evaluator.constant_truths(at, source, used_as)
     }
 
     /// Returns `true` if an expression is an object of at most one member that calls no operator, so most
     /// likely a misspelt call. An object with more members is a template.
     pub fn is_unknown_call(&self, source: &Value) -> bool {
-        source.as_object().is_some_and(|members| members.len() < 2) && self.is_template(source)
+        let Value::Object(members) = source else { return false };
+        members.len() < 2 && !members.keys().any(|name| self.evaluator.knows(name))
     }
 
     /// Returns the objects of one member in an expression that call no operator: data, and where only truth
@@ -155,6 +171,16 @@ impl Engine {
     pub fn dependencies(&self, content: &WorkflowContent) -> Dependencies {
         Dependencies::read(&self.catalogue, content)
     }
+}
+
+/// The policy of expressions that no workflow evaluates.
+const OUTSIDE_WORKFLOW: SecretPolicy = SecretPolicy::Refused("a channel");
+
+fn refuse_references(source: &Value) -> Result<(), String> {
+    if holds_reference(source) {
+        return Err("a secret reference is not resolved here".to_owned());
+    }
+    Ok(())
 }
 
 fn holds_reference(source: &Value) -> bool {

@@ -87,6 +87,9 @@ pub struct TaskError {
     /// Seconds that the system which was called asked to wait before another attempt, at most an hour.
     #[serde(skip)]
     pub retry_after_secs: Option<u16>,
+    /// True for an error that the workflow tolerates by `continue_on_error`: the run does not fail by it.
+    #[serde(rename = "tolerated", skip_serializing_if = "std::ops::Not::not")]
+    pub is_tolerated: bool,
 }
 
 impl TaskError {
@@ -107,6 +110,7 @@ impl TaskError {
             is_deadline: false,
             healing: None,
             retry_after_secs: None,
+            is_tolerated: false,
         }
     }
 

@@ -26,6 +26,7 @@ use crate::path::Path;
 use crate::reads::{ReadExtent, Reads};
 use crate::redaction::Redaction;
 use crate::scope::{self, Arena};
+use crate::truth::{ConstantTruth, ResultUse, constant_truths};
 
 /// Containers inside containers that an authored expression may have.
 const MAX_NESTING: usize = 128;
@@ -144,6 +145,7 @@ impl Evaluator {
     /// A text for the author that names the malformed part.
     pub(crate) fn compile_syntax(&self, source: &Value) -> Result<Expression, String> {
         within_bounds(source)?;
+        check_patterns(source)?;
         let survey = Survey::analyse(source);
         let mut derived = Vec::new();
         self.collect_derived(source, String::new(), &mut derived);
@@ -163,8 +165,30 @@ impl Evaluator {
         match source {
             Value::Bool(true) => Ok(Condition::Always),
             Value::Bool(false) => Ok(Condition::Never),
-            source => self.compile(source, SecretPolicy::Allowed).map(Condition::When),
+            source => self.compile_for(ResultUse::Truth, source, SecretPolicy::Allowed).map(Condition::When),
         }
+    }
+
+    /// Compiles an expression whose result is used in one way.
+    ///
+    /// # Errors
+    /// A text for the author, also for a value whose truth counts and never differs.
+    pub(crate) fn compile_for(
+        &self,
+        used_as: ResultUse,
+        source: &Value,
+        secrets: SecretPolicy,
+    ) -> Result<Expression, String> {
+        let expression = self.compile(source, secrets)?;
+        match self.constant_truths("", source, used_as).first() {
+            None => Ok(expression),
+            Some(truth) => Err(format!("{}: {}", truth.path, truth.refusal().message)),
+        }
+    }
+
+    /// Returns the values of an expression whose truth counts and never differs; paths begin at `at`.
+    pub(crate) fn constant_truths(&self, at: &str, source: &Value, used_as: ResultUse) -> Vec<ConstantTruth> {
+        constant_truths(&|name| self.knows(name), at, source, used_as)
     }
 
     /// Evaluates against a context that lives in the arena.
@@ -288,6 +312,23 @@ impl Evaluator {
     pub(crate) fn knows(&self, operator: &str) -> bool {
         (self.engine.has_custom_operator(operator) && !operators::INTERNAL.contains(&operator))
             || self.engine.builtin_operator_names().any(|name| name == operator)
+    }
+}
+
+/// Checks the patterns that texts are split by.
+fn check_patterns(source: &Value) -> Result<(), String> {
+    match source {
+        Value::Object(members) => {
+            let operands = members.get("split").filter(|_| members.len() == 1);
+            if let Some(Value::String(pattern)) = operands.and_then(|operands| operands.get(1))
+                && operators::has_named_groups(pattern)
+            {
+                operators::compile_pattern(pattern).map_err(|why| format!("split: {why}"))?;
+            }
+            members.values().try_for_each(check_patterns)
+        }
+        Value::Array(items) => items.iter().try_for_each(check_patterns),
+        _ => Ok(()),
     }
 }
 

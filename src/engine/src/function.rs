@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
 use slog::Logger;
-use svc_model::FieldError;
+use svc_model::{FieldError, key_part};
 use svc_secrets::Resolver;
 use svc_spans::TraceContext;
 use tokio::time::Instant;
@@ -28,6 +28,7 @@ use crate::redaction::Redaction;
 use crate::run_state::RunState;
 use crate::scope::{EvaluationScope, WrittenRoots};
 use crate::template::Template;
+use crate::truth::ResultUse;
 
 /// The metadata field of a called workflow with the [place](TaskCx::call_path) of the task that called it.
 pub const CALL_PATH: &str = "_svc_call_path";
@@ -99,7 +100,7 @@ impl CompileCx<'_> {
     /// # Errors
     /// A text for the author.
     pub fn expression(&self, source: &Value) -> Result<Expression, String> {
-        self.evaluator.compile(source, SecretPolicy::Allowed)
+        self.evaluator.compile_for(ResultUse::Value, source, SecretPolicy::Allowed)
     }
 
     /// Prepares an input in which `{"var": path}` nodes are folded.
@@ -177,9 +178,10 @@ impl TaskCx<'_> {
     pub fn call_path(&self) -> String {
         let callers = self.message().metadata.get(CALL_PATH).and_then(Value::as_str);
         let callers = callers.map(|callers| format!("{callers}/")).unwrap_or_default();
+        let task = key_part(self.task_id);
         match self.loop_counter {
-            Some(counter) => format!("{callers}{}:{counter}", self.task_id),
-            None => format!("{callers}{}", self.task_id),
+            Some(counter) => format!("{callers}{task}:{counter}"),
+            None => format!("{callers}{task}"),
         }
     }
 

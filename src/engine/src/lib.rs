@@ -59,6 +59,7 @@ mod builtin;
 pub mod catalogue;
 mod checks;
 mod clock;
+mod closure_function;
 mod compile;
 mod dependencies;
 mod engine;
@@ -85,9 +86,11 @@ mod secret_uses;
 mod stubs;
 mod template;
 mod trace;
+mod truth;
 
 pub use bounded_json::{ParseJsonError, RunStopped, parse_json_within};
 pub use checks::UnknownCall;
+pub use closure_function::ClosureFunction;
 pub use dependencies::{ChannelCallUse, ConnectorUse, Dependencies};
 pub use engine::{Engine, EngineBuilder};
 pub use error::{CompileError, RunFailure, TaskError};
@@ -111,3 +114,4 @@ pub use template::Template;
 pub use trace::{
     AuditChange, AuditTrailEntry, ExecutionTrace, StepResult, TaskTiming, Timings, TraceOptions, TraceStep,
 };
+pub use truth::ConstantTruth;

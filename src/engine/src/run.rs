@@ -92,6 +92,14 @@ pub struct RunOutcome {
     pub workflow: Option<WorkflowVersion>,
 }
 
+impl RunOutcome {
+    /// Returns `true` if the run failed as work that nobody waits for: something ended it, or a task has an error that
+    /// its workflow does not tolerate.
+    pub fn has_failed(&self) -> bool {
+        self.failure.is_some() || self.errors.iter().any(|error| !error.is_tolerated)
+    }
+}
+
 impl Engine {
     /// Runs a message through the version of the flow that owns its bucket. Its time begins with the call.
     ///
@@ -234,11 +242,13 @@ impl<'e> Run<'e> {
             if !self.admits(workflow, id, &arena) {
                 break None;
             }
+            let first_error = self.work.errors.len();
             match self.sweep(workflow, id, &mut arena).await {
                 End::Stopped => break None,
                 End::Expired(failure) => break Some(*failure),
                 End::Failed(failure) if !workflow.continue_on_error => break Some(*failure),
-                End::Completed | End::Failed(_) => {}
+                End::Failed(failure) => self.tolerate(first_error, &failure),
+                End::Completed => {}
             }
             counter = match (&workflow.looping, counter) {
                 (Some(looping), Some(counter)) => Some(counter.saturating_add(looping.increment)),
@@ -438,11 +448,12 @@ impl<'e> Run<'e> {
         let duration = started.elapsed();
         self.timings.tasks.push(TaskTiming { position: step.position, duration });
         let ran = !matches!(outcome, Ok(TaskOutcome::Skip));
+        let has_failed = matches!(outcome, Err(_) | Ok(TaskOutcome::Status(500..)));
         let end = self.settle(step, id, outcome, first_error, scope);
-        let result = match &end {
-            _ if !ran => StepResult::Skipped,
-            Some(End::Failed(_) | End::Expired(_)) => StepResult::Failed,
-            _ => StepResult::Executed,
+        let result = match ran {
+            false => StepResult::Skipped,
+            true if has_failed => StepResult::Failed,
+            true => StepResult::Executed,
         };
         self.trace_step(step, id, result, started_at, duration, scope);
         end.or_else(|| (ran && step.terminal).then_some(End::Stopped))

@@ -94,7 +94,7 @@ pub enum StepResult {
     Executed,
     /// Its condition, or that of a group around it, was not true.
     Skipped,
-    /// It ran and stopped its workflow with an error.
+    /// It ran and failed, whether its workflow went on or not.
     Failed,
 }
 

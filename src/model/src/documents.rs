@@ -22,9 +22,8 @@ pub static CHANNEL: [KeyReference; 14] = [
         "channel_type",
         "`sync`, `async`, in any case",
         r#""sync""#,
-        "the delivery mode; `cron` needs `async`",
-    )
-    .required(),
+        "informative; `sync` by default, `async` for `kafka` and `cron`, which needs it",
+    ),
     key("protocol", "`rest`, `http`, `kafka`, `cron`, in any case", r#""rest""#, "the transport").required(),
     key(
         "methods",

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde_json::{Map, Value};
+use uuid::Uuid;
 
 use crate::code::Code;
 use crate::field::FieldError;
@@ -30,6 +31,7 @@ struct Parts {
     challenge: Option<String>,
     allow: Option<Cow<'static, str>>,
     is_guess: bool,
+    trace_id: Option<Uuid>,
 }
 
 impl ServiceError {
@@ -44,6 +46,7 @@ impl ServiceError {
             challenge: None,
             allow: None,
             is_guess: false,
+            trace_id: None,
         }))
     }
 
@@ -126,6 +129,12 @@ impl ServiceError {
         Self::from_code(Code::InternalError).with_internal(internal)
     }
 
+    /// Returns true for a failure that is none of the request: the service or its database cannot serve for now. It meets
+    /// many requests alike.
+    pub fn is_outage(&self) -> bool {
+        self.status() == Code::ServiceUnavailable.status() || self.code() == Code::StorageError
+    }
+
     /// Creates a 504.
     pub fn timeout(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Code::Timeout, message)
@@ -171,6 +180,13 @@ impl ServiceError {
         self
     }
 
+    /// Adds the id of the stored trace of the run that failed.
+    #[must_use]
+    pub fn with_trace_id(mut self, id: Uuid) -> Self {
+        self.0.trace_id = Some(id);
+        self
+    }
+
     /// Returns the error code.
     pub fn code(&self) -> Code {
         self.0.code
@@ -211,7 +227,12 @@ impl ServiceError {
         self.0.allow.as_deref()
     }
 
-    /// Returns the body of the response: `{"error": {"code", "message", "details"?, "request_id"?}}`.
+    /// Returns the id of the stored trace of the run that failed.
+    pub fn trace_id(&self) -> Option<Uuid> {
+        self.0.trace_id
+    }
+
+    /// Returns the body of the response: `{"error": {"code", "message", "details"?, "request_id"?, "trace_id"?}}`.
     ///
     /// `details` is present only if there are any; `request_id` is truncated to 200 characters.
     pub fn body(&self, request_id: Option<&str>) -> Value {
@@ -223,6 +244,9 @@ impl ServiceError {
         }
         if let Some(id) = request_id {
             error.insert("request_id".into(), id.chars().take(MAX_REQUEST_ID).collect::<String>().into());
+        }
+        if let Some(id) = self.0.trace_id {
+            error.insert("trace_id".into(), id.to_string().into());
         }
         Value::Object(Map::from_iter([("error".to_owned(), Value::Object(error))]))
     }
@@ -261,6 +285,9 @@ mod tests {
                 "request_id": "r-1"
             }})
         );
+        let run = Uuid::now_v7();
+        let traced = ServiceError::from_code(Code::EngineError).with_trace_id(run).body(None);
+        assert_eq!(traced["error"]["trace_id"], run.to_string());
         assert_eq!(ServiceError::from(detail).message(), "channel.name: this field is required");
     }
 

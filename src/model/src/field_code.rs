@@ -28,6 +28,20 @@ macro_rules! codes {
     };
 }
 
+impl FieldCode {
+    /// Returns `true` for a problem of the key at a path, whatever its value is.
+    pub const fn is_about_key(self) -> bool {
+        matches!(
+            self,
+            Self::UnknownField
+                | Self::DuplicateField
+                | Self::FieldNotApplicable
+                | Self::UnknownOperator
+                | Self::SuspectOperator
+        )
+    }
+}
+
 codes! {
     /// A required field is missing.
     Required = "REQUIRED", "A required field is absent.", "Add the field at `path`.";
@@ -49,6 +63,10 @@ codes! {
     /// An expression calls an operator that does not exist, in a place where only its truth value counts.
     UnknownOperator = "UNKNOWN_OPERATOR", "An expression of which only the truth counts calls an operator that does not exist.",
         "Use the operator that the message names, or one that `GET /api/v1/admin/functions/operators` lists.";
+    /// A value that calls no operator stands where only the truth of an expression counts.
+    NotAnExpression = "NOT_AN_EXPRESSION",
+        "An object of several members, an empty one or a list stands where only the truth of an expression counts: its truth is the same for every message.",
+        "Write an object with one member, the operator; combine several conditions with `and` or `or`.";
     /// An object in an expression is probably a misspelt operator call; it is evaluated as data.
     SuspectOperator = "logic.unknown_operator", "A warning: an object reads like the call of an operator and is data.",
         "Use the operator that the message names; leave it where the object is meant to be data.";
@@ -72,6 +90,15 @@ codes! {
     /// A secret reference occurs in a field that does not resolve references.
     UnresolvedSecretRef = "UNRESOLVED_SECRET_REF", "A secret reference stands in a field that resolves none.",
         "Move the secret to a field that takes references, or declare it and read it with `{\"secret\": name}`.";
+    /// A secret reference stands inside of a longer text.
+    EmbeddedReference = "env.embedded",
+        "A warning: a secret reference stands inside of a longer text, or with capital letters, and is kept as text.",
+        "Let the reference be the whole text, and put what stands around it into the secret; a connector takes `${VAR}` \
+         inside of a text.";
+    /// The definition is accepted, and this process could not load it now.
+    NotLoadable = "NOT_LOADABLE",
+        "A warning: the definition is accepted, but this server could not load it, for instance because a variable is not set.",
+        "Give the server what the message names, or change the definition.";
     /// The entity, or one that the document names, does not exist yet.
     NotFound = "NOT_FOUND", "The entity, a version of it, or something that it names does not exist or is not active.",
         "Create or activate what the message names first.";

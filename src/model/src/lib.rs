@@ -21,9 +21,11 @@ mod field;
 mod field_code;
 pub mod hash;
 pub mod id;
+mod key;
 pub mod lifecycle;
 pub mod mask;
 mod metrics;
+mod origin;
 mod package;
 mod page;
 mod precondition;
@@ -40,16 +42,21 @@ pub use config::{ChannelConfig, SecretText};
 pub use connector_need::ConnectorNeed;
 pub use entity::{
     AuditRow, Channel, ChannelContent, ChannelType, Connector, ConnectorContent, ConnectorType, EntityKind,
-    LifecycleStatus, NewAudit, Protocol, Workflow, WorkflowContent, WorkflowVersion, key_principal,
+    LifecycleStatus, Protocol, Workflow, WorkflowContent, WorkflowVersion,
 };
 pub use error::ServiceError;
 pub use error_reason::ErrorReason;
 pub use field::{FieldError, Issue, ValidationReport};
 pub use field_code::FieldCode;
 pub use hash::{canonical_json, content_hash};
+pub use key::key_part;
 pub use mask::{MASK, mask_channel_config};
 pub use metrics::DURATION_BUCKETS;
-pub use package::{MAX_PACKAGE_NAME, NewReceipt, PackageInventory, PackageReceipt, ReceiptState};
+pub use origin::origin_problem;
+pub use package::{
+    MAX_PACKAGE_NAME, NewReceipt, PackageInventory, PackageReceipt, ReceiptState, check_package_name,
+    check_package_version,
+};
 pub use page::Page;
 pub use precondition::{EntityTag, Precondition};
 pub use route::{RequestPath, RoutePattern};

@@ -32,6 +32,22 @@ pub fn is_reserved_reference(text: &str) -> bool {
     RESERVED_SCHEMES.iter().any(|scheme| text.starts_with(scheme))
 }
 
+/// Returns the scheme of a secret reference that nothing resolves because it is not the beginning of the text, or not
+/// written in small letters. A text with one is probably meant to hold the secret.
+pub fn embedded_reference(text: &str) -> Option<&'static str> {
+    let small = text.to_ascii_lowercase();
+    SCHEMES.into_iter().find(|scheme| {
+        small.match_indices(scheme).any(|(at, _)| {
+            let is_resolved = at == 0 && text.starts_with(scheme);
+            let is_word =
+                |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'+' | b'.');
+            let begins = at == 0 || !is_word(small.as_bytes()[at - 1]);
+            let names = small.as_bytes().get(at + scheme.len()).is_some_and(|byte| is_word(*byte));
+            begins && names && !is_resolved
+        })
+    })
+}
+
 /// Returns true for a complete reference: `env://` and a name, or `vault://`, a path, `#` and a field. A text
 /// that only starts like one may be a secret itself.
 pub fn is_resolvable_reference(text: &str) -> bool {
@@ -49,7 +65,7 @@ pub fn is_resolvable_reference(text: &str) -> bool {
 /// Returns the config of a channel with its secrets masked.
 pub fn mask_channel_config(config: &Value) -> Value {
     let mut masked = config.clone();
-    each_secret(&mut masked, &mut |_, value| hide(value));
+    each_channel_secret(&mut masked, &mut |_, value| hide(value));
     masked
 }
 
@@ -60,7 +76,7 @@ pub fn mask_channel_config(config: &Value) -> Value {
 /// One `INVALID` for each mask without a masked stored value in the same field.
 pub fn restore_channel_config(config: &mut Value, stored: Option<&Value>) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    each_secret(config, &mut |pointer, value| {
+    each_channel_secret(config, &mut |pointer, value| {
         if value.as_str() != Some(MASK) {
             return;
         }
@@ -69,7 +85,7 @@ pub fn restore_channel_config(config: &mut Value, stored: Option<&Value>) -> Vec
                 *value = Value::String(secret.clone())
             }
             _ => errors.push(FieldError::invalid(
-                format!("channel.config{}", to_dotted_path(pointer)),
+                format!("channel.config{}", dotted_path(pointer)),
                 "this is the read mask, send the real value or omit the field",
             )),
         }
@@ -77,9 +93,9 @@ pub fn restore_channel_config(config: &mut Value, stored: Option<&Value>) -> Vec
     errors
 }
 
-/// Visits every value of a secret field with its JSON pointer. A malformed part is visited as a whole,
+/// Visits every value of a secret field of a channel config with its JSON pointer. A malformed part is visited as a whole,
 /// because a stored row may hold a secret in the wrong shape.
-fn each_secret(config: &mut Value, visit: &mut dyn FnMut(&str, &mut Value)) {
+pub fn each_channel_secret(config: &mut Value, visit: &mut dyn FnMut(&str, &mut Value)) {
     let Some(auth) = config.get_mut("auth") else { return };
     if !auth.is_object() {
         return visit("/auth", auth);
@@ -114,7 +130,7 @@ fn hide(value: &mut Value) {
 }
 
 /// Converts a JSON pointer to a path: `/auth/keys/0` to `.auth.keys[0]`.
-fn to_dotted_path(pointer: &str) -> String {
+pub fn dotted_path(pointer: &str) -> String {
     pointer
         .split('/')
         .skip(1)

@@ -114,11 +114,11 @@ impl NewReceipt {
             return Err(vec![FieldError::type_mismatch("body", "object", body)]);
         };
         let mut errors = unknown_keys(members, "body", &Self::MEMBERS, &[]);
-        errors.extend(check_label("name", name, MAX_PACKAGE_NAME, 0));
+        errors.extend(check_package_name("name", name));
         let version = text(members, "version", &mut errors);
         let content_hash = text(members, "content_hash", &mut errors);
         let state = text(members, "state", &mut errors);
-        errors.extend(version.and_then(|text| check_label("body.version", text, MAX_VERSION, 0)));
+        errors.extend(version.and_then(|text| check_package_version("body.version", text)));
         errors.extend(content_hash.and_then(|text| check_label("body.content_hash", text, MAX_HASH, 1)));
         let parsed_state = state.and_then(ReceiptState::parse);
         if state.is_some() && parsed_state.is_none() {
@@ -169,6 +169,16 @@ fn text<'b>(members: &'b Map<String, Value>, key: &str, errors: &mut Vec<FieldEr
         Some(other) => errors.push(FieldError::type_mismatch(format!("body.{key}"), "string", other)),
     }
     None
+}
+
+/// Returns the reason why no server takes a package of this name.
+pub fn check_package_name(path: &str, name: &str) -> Option<FieldError> {
+    check_label(path, name, MAX_PACKAGE_NAME, 0)
+}
+
+/// Returns the reason why no server takes a package of this version.
+pub fn check_package_version(path: &str, version: &str) -> Option<FieldError> {
+    check_label(path, version, MAX_VERSION, 0)
 }
 
 /// Checks a name, a version or a hash: letters, digits, `.`, `_`, `-`, and at most `colons` colons.

@@ -13,6 +13,7 @@ use rustls::pki_types::CertificateDer;
 use url::Url;
 
 use crate::address::{AddressError, check, check_host, literal, place_of};
+use crate::content_encoding::{DecodeError, accept_encodings, decode_body};
 use crate::error::{FetchError, SetupError};
 use crate::resolver::{AddressLookup, CheckedResolver, SystemLookup, admit};
 use crate::retry_after::retry_after;
@@ -142,7 +143,7 @@ pub struct OutboundResponse {
     pub status: StatusCode,
     /// The headers.
     pub headers: HeaderMap,
-    /// The body, as sent.
+    /// The body, decoded where it was compressed.
     pub body: Bytes,
 }
 
@@ -154,8 +155,13 @@ impl OutboundResponse {
 }
 
 impl OutboundClient {
-    /// Sends a `GET` and reads a body of at most `cap` bytes. A longer body fails where it passes the cap,
-    /// whatever length it announced. Of a response that is no success only the status counts: its body is
+    /// Returns the options it was created with.
+    pub(crate) fn options(&self) -> ClientOptions {
+        self.options
+    }
+
+    /// Sends a `GET` and reads a body of at most `cap` bytes, as sent and decoded. A longer body fails where it
+    /// passes the cap, whatever length it announced. Of a response that is no success only the status counts: its body is
     /// kept as far as it arrived.
     ///
     /// # Errors
@@ -199,7 +205,7 @@ impl OutboundClient {
         &self,
         method: Method,
         url: &Url,
-        headers: HeaderMap,
+        mut headers: HeaderMap,
         body: Option<Bytes>,
         cap: usize,
     ) -> Result<OutboundResponse, FetchError> {
@@ -210,6 +216,7 @@ impl OutboundClient {
         let too_large = || FetchError::TooLarge { host: place_of(url), cap };
         let body = body.filter(|body| !body.is_empty());
         let due = body.is_none() && [Method::POST, Method::PUT, Method::PATCH].contains(&method);
+        accept_encodings(&method, &mut headers);
         let mut request = reqwest::Request::new(method, url.clone());
         *request.headers_mut() = headers;
         if due {
@@ -241,7 +248,16 @@ impl OutboundClient {
                 break;
             }
         }
-        let headers = std::mem::take(response.headers_mut());
-        Ok(OutboundResponse { status, headers, body: body.freeze() })
+        let mut headers = std::mem::take(response.headers_mut());
+        let body = body.freeze();
+        let body = match decode_body(status, &mut headers, body.clone(), cap).await {
+            Ok(decoded) => decoded,
+            Err(_) if !must_be_whole => body,
+            Err(DecodeError::TooLarge) => return Err(too_large()),
+            Err(error) => {
+                return Err(FetchError::Broken { host: place_of(url), cause: error.to_string() });
+            }
+        };
+        Ok(OutboundResponse { status, headers, body })
     }
 }

@@ -17,8 +17,10 @@
 mod address;
 mod cause;
 mod client;
+mod content_encoding;
 mod error;
 mod peer;
+mod printable;
 mod ranges;
 mod resolver;
 mod retry_after;
@@ -29,6 +31,7 @@ pub use cause::describe_cause;
 pub use client::{ClientOptions, Outbound, OutboundClient, OutboundResponse};
 pub use error::{FetchError, SetupError};
 pub use peer::{PeerClient, PeerRequest, PeerResponse, RequestBody};
+pub use printable::{PrintableWriter, printable, printable_lines};
 pub use ranges::is_public;
 pub use reqwest::header;
 pub use reqwest::{Method, StatusCode};

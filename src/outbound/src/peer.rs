@@ -8,11 +8,14 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use bytes::Bytes;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::{Method, StatusCode};
+use tokio::time::Instant;
 use url::{Origin, Url};
 
 use crate::address::place_of;
@@ -21,6 +24,11 @@ use crate::error::{FetchError, SetupError};
 
 /// Maximum number of redirects that are followed.
 const MAX_REDIRECTS: usize = 5;
+/// Statuses of a server that is not the one to ask, and has done nothing (RFC 9110, 15.5.20): its connections are given
+/// up, and the request is sent over another.
+const WRONG_SERVER: [StatusCode; 1] = [StatusCode::MISDIRECTED_REQUEST];
+/// Age below which connections are kept all the same: while the address leads to the wrong server, requests open few.
+const SETTLED: Duration = Duration::from_millis(250);
 
 /// A request to a peer.
 #[derive(Clone)]
@@ -77,9 +85,24 @@ pub struct PeerClient {
     /// The origin that may have a private address.
     home: Origin,
     /// The client for the peer itself.
-    own: OutboundClient,
+    own: Arc<ArcSwap<OwnClient>>,
+    /// The creator of the next client for the peer.
+    outbound: Outbound,
     /// The client for the targets of redirects.
     other: OutboundClient,
+}
+
+/// A client with the connections to a peer.
+#[derive(Debug)]
+struct OwnClient {
+    client: OutboundClient,
+    opened: Instant,
+}
+
+impl OwnClient {
+    fn new(client: OutboundClient) -> Arc<Self> {
+        Arc::new(Self { client, opened: Instant::now() })
+    }
 }
 
 impl Outbound {
@@ -92,7 +115,8 @@ impl Outbound {
         let client = |allow_private| self.client(ClientOptions { allow_private, timeout: UNBOUNDED });
         let other = client(false)?;
         let own = if allow_private { client(true)? } else { other.clone() };
-        Ok(PeerClient { home: home.origin(), own, other })
+        let own = Arc::new(ArcSwap::new(OwnClient::new(own)));
+        Ok(PeerClient { home: home.origin(), own, outbound: self.clone(), other })
     }
 }
 
@@ -124,16 +148,25 @@ impl PeerClient {
         let PeerRequest { mut method, mut url, mut headers, params, mut body, cap, follow, .. } = request;
         let trusted = url.origin();
         let mut at_home = true;
-        let mut redirects = 0;
+        let (mut redirects, mut is_repeated) = (0, false);
         loop {
             at_home &= url.origin() == trusted;
             if at_home {
-                add_params(&mut url, &params, redirects > 0);
+                add_params(&mut url, &params, redirects > 0 || is_repeated);
             }
-            let client = if url.origin() == self.home { &self.own } else { &self.other };
             let sent = self.headers_for_hop(at_home, &headers, body.as_ref());
             let bytes = body.as_ref().map(|body| body.bytes.clone());
+            let own = (url.origin() == self.home).then(|| self.own.load_full());
+            let client = own.as_ref().map_or(&self.other, |own| &own.client);
             let answer = client.exchange(method.clone(), &url, sent, bytes, cap).await?;
+            if let Some(own) = own
+                && !is_repeated
+                && WRONG_SERVER.contains(&answer.status)
+                && self.give_up(&own)
+            {
+                is_repeated = true;
+                continue;
+            }
             let next = if follow { target(&answer, &url)? } else { None };
             let Some(next) = next else {
                 return Ok(PeerResponse { response: answer, is_home_origin: at_home });
@@ -152,6 +185,19 @@ impl PeerClient {
             }
             url = next;
         }
+    }
+
+    /// Replaces the connections to the peer; returns `false` if those in use are kept.
+    fn give_up(&self, used: &Arc<OwnClient>) -> bool {
+        if !Arc::ptr_eq(&self.own.load(), used) {
+            return true;
+        }
+        if used.opened.elapsed() < SETTLED {
+            return false;
+        }
+        let Ok(client) = self.outbound.client(used.client.options()) else { return false };
+        self.own.store(OwnClient::new(client));
+        true
     }
 
     /// Returns the headers to send: all of `own` to the origin of the request, elsewhere none but a content
@@ -202,8 +248,8 @@ fn redirect(from: &Url, cause: &str) -> FetchError {
     FetchError::Redirect { host: place_of(from), cause: cause.to_owned() }
 }
 
-/// Adds the parameters to the URL. After a redirect (`back` is true) it leaves out those that the target has
-/// already with the same value.
+/// Adds the parameters to the URL. After a redirect, or where the request is repeated (`back` is true), it leaves out
+/// those that the target has already with the same value.
 fn add_params(url: &mut Url, params: &[(String, String)], back: bool) {
     for (name, value) in params {
         let is_same = |(known, given): (Cow<'_, str>, Cow<'_, str>)| known == *name && given == *value;

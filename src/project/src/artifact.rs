@@ -103,6 +103,16 @@ pub struct PackageItem {
     pub rollout_percentage: Option<i64>,
 }
 
+impl PackageItem {
+    /// Returns true if a server loads it once it is applied.
+    pub fn is_loaded(&self) -> bool {
+        match self.kind {
+            EntityKind::Connector => self.document.get("enabled") != Some(&Value::Bool(false)),
+            EntityKind::Workflow | EntityKind::Channel => self.activates,
+        }
+    }
+}
+
 /// The reason why a file is no package that can be applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArtifactError {

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use svc_model::EntityKind;
 
 use crate::finding::{Finding, Severity};
+use crate::source::SourceError;
 
 macro_rules! checks {
     ($($name:ident = $id:literal, $severity:ident, $fires:literal, $fix:literal;)*) => {
@@ -61,6 +62,12 @@ checks! {
     SchemaChannel = "schema.channel", Error,
         "The admin API refuses to create the channel.",
         "change the field as the message says";
+    ProjectUnreadable = "project.unreadable", Error,
+        "A file of the directory that ends in .json, .yaml or .yml cannot be read, or holds no value of its notation.",
+        "correct the file, or leave it out by a line in .svcignore";
+    ProjectUnknownShape = "project.unknown_shape", Warning,
+        "A file is neither an entity nor shared definitions, and one of its keys is, or nearly is, one that they have.",
+        "correct the key, or leave the file out by a line in .svcignore";
     DuplicateConnectorName = "duplicate.connector_name", Error,
         "Two connectors of the set have the same name.",
         "rename one of them, or remove it";
@@ -140,10 +147,10 @@ checks! {
         "A file below `--definitions` cannot be read, so that its shared definitions are missing.",
         "correct the file";
     PackageName = "package.name", Error,
-        "A package has no name.",
+        "A package has no name, or one that no server takes.",
         "compile the package with --name";
     PackageVersion = "package.version", Error,
-        "A package has no version.",
+        "A package has no version, or one that no server takes.",
         "compile the package with --version";
     PackageContentHash = "package.content_hash", Error,
         "The content of a package does not have the hash that its header names.",
@@ -151,6 +158,18 @@ checks! {
     CronSlotsMismatch = "cron.slots_mismatch", Warning,
         "Scheduled channels share a concurrency key and declare different `slots`.",
         "declare the same `slots` in each of them, or use keys of their own";
+    EnvEmbedded = "env.embedded", Warning,
+        "A secret reference stands inside of a longer text, or is written with capital letters, and is kept as text.",
+        "let the reference be the whole text; a connector takes `${VAR}` inside of a text";
+    SuspectConnector = "suspect.connector", Warning,
+        "The admin API accepts the connector and warns of a probable mistake.",
+        "change the field as the message says";
+    SuspectWorkflow = "suspect.workflow", Warning,
+        "The admin API accepts the workflow and warns of a probable mistake.",
+        "change the field as the message says";
+    SuspectChannel = "suspect.channel", Warning,
+        "The admin API accepts the channel and warns of a probable mistake.",
+        "change the field as the message says";
     EnvReference = "env.reference", Note,
         "Inventory: an environment variable or secret reference that the set reads, with its users.",
         "";
@@ -181,6 +200,20 @@ impl Check {
             EntityKind::Workflow => Self::SchemaWorkflow,
             EntityKind::Channel => Self::SchemaChannel,
         }
+    }
+
+    /// Returns `suspect.<kind>`.
+    pub const fn suspect(kind: EntityKind) -> Self {
+        match kind {
+            EntityKind::Connector => Self::SuspectConnector,
+            EntityKind::Workflow => Self::SuspectWorkflow,
+            EntityKind::Channel => Self::SuspectChannel,
+        }
+    }
+
+    /// Creates a finding of this check about a file that holds no value, with the remedy of the error.
+    pub fn source_finding(self, error: &SourceError, file: &str) -> Finding {
+        error.to_finding(self.severity(), self.id(), file)
     }
 
     /// Creates a finding of this check, with the remedy of the table.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Range;
 
 use serde::Serialize;
+use svc_outbound::printable;
 
 /// The weight of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -63,11 +64,13 @@ pub struct Finding {
 }
 
 impl fmt::Display for Finding {
-    /// Writes `severity: [check] entity: message`, and a second line with the remedy.
+    /// Writes `severity: [check] entity: message`, and a second line with the remedy. What the author wrote stays within
+    /// its line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: [{}] {}: {}", self.severity.name(), self.check, self.entity, self.message)?;
+        let (entity, message) = (printable(&self.entity), printable(&self.message));
+        write!(f, "{}: [{}] {entity}: {message}", self.severity.name(), self.check)?;
         match &self.fix {
-            Some(fix) => write!(f, "\n        fix: {fix}"),
+            Some(fix) => write!(f, "\n        fix: {}", printable(fix)),
             None => Ok(()),
         }
     }

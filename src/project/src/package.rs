@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use svc_engine::Engine;
-use svc_model::content_hash;
+use svc_model::{check_package_name, check_package_version, content_hash};
 
 use crate::boundary::Boundary;
 use crate::checks::Check;
@@ -69,9 +69,19 @@ pub fn lint_package(source: &Arc<SourceFile>, engine: &Arc<Engine>) -> (Vec<Find
 fn header_findings(source: &Arc<SourceFile>, linted: &LintedProject<'_>) -> Vec<Finding> {
     let mut header = HeaderCheck { root: Origin::root(Arc::clone(source)), findings: Vec::new() };
     let text = |member: &str| source.value.get("package")?.get(member)?.as_str();
-    for (check, member) in [(Check::PackageName, "name"), (Check::PackageVersion, "version")] {
-        if text(member).is_none_or(|text| text.trim().is_empty()) {
-            header.report(check, &format!("package.{member}"), "a text that is not blank is required");
+    let labels: [(_, _, fn(&str, &str) -> _); 2] = [
+        (Check::PackageName, "name", check_package_name),
+        (Check::PackageVersion, "version", check_package_version),
+    ];
+    for (check, member, label_check) in labels {
+        let path = format!("package.{member}");
+        match text(member).filter(|text| !text.trim().is_empty()) {
+            None => header.report(check, &path, "a text that is not blank is required"),
+            Some(text) => {
+                if let Some(refused) = label_check(&path, text) {
+                    header.report(check, &path, &refused.message);
+                }
+            }
         }
     }
     for kind in IMPORT_ORDER {

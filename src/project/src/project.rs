@@ -6,8 +6,9 @@ use std::sync::Arc;
 use serde_json::Value;
 use svc_model::EntityKind;
 
+use crate::checks::Check;
 use crate::finding::Finding;
-use crate::recognize::DocumentShape;
+use crate::recognize::{DocumentShape, suspect_key};
 use crate::shared::{Expansion, ExpansionPass, Origin, SharedDefinitions};
 use crate::source::SourceFile;
 
@@ -80,6 +81,24 @@ fn label(kind: EntityKind, document: &Value, path: &str, file: Option<&str>) -> 
     file.map_or_else(|| name.clone(), |file| format!("{name} ({file})"))
 }
 
+/// Returns the finding about a file that was probably meant to be an entity or shared definitions.
+fn unknown_shape(source: &SourceFile) -> Option<Finding> {
+    let (key, known) = suspect_key(&source.value)?;
+    let written = key.rsplit('.').next().unwrap_or_default();
+    let problem = match (&source.value, written == known) {
+        (Value::Array(_), _) => "a file holds one definition, and this one is a list".to_owned(),
+        (_, true) => {
+            "only an entity has this key, and none of `tasks`, `connector_type`, `channel_type` and `protocol` is here"
+                .to_owned()
+        }
+        (_, false) => format!("did you mean '{known}'?"),
+    };
+    let message =
+        format!("{key}: the file is left out, it is neither an entity nor shared definitions; {problem}");
+    let finding = Check::ProjectUnknownShape.finding(source.name.as_str(), message);
+    Some(Finding { place: source.place(&key), ..finding })
+}
+
 /// The entities and shared definitions of a directory or a package.
 #[derive(Clone, Debug, Default)]
 pub struct Project {
@@ -87,9 +106,9 @@ pub struct Project {
     pub entities: Vec<AuthoredEntity>,
     /// The shared definitions.
     pub shared: SharedDefinitions,
-    /// The problems of the shared definitions.
+    /// The problems of files and shared definitions.
     pub findings: Vec<Finding>,
-    /// The names of the files that hold neither entity nor shared definitions.
+    /// The names of the files that hold neither entity nor shared definitions, and look like neither.
     pub skipped: Vec<String>,
 }
 
@@ -106,7 +125,10 @@ impl Project {
                     project.entities.push(entity);
                 }
                 DocumentShape::Shared => {}
-                DocumentShape::Other => project.skipped.push(source.name.clone()),
+                DocumentShape::Other => match unknown_shape(&source) {
+                    Some(finding) => project.findings.push(finding),
+                    None => project.skipped.push(source.name.clone()),
+                },
             }
         }
         project

@@ -1,7 +1,7 @@
 //! Recognition of authored documents by their shape, whatever their folders and names.
 
 use serde_json::Value;
-use svc_model::EntityKind;
+use svc_model::{EntityKind, distance};
 
 /// The shape of an authored document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +16,21 @@ pub enum DocumentShape {
 
 /// Top-level keys, one of which makes a document one of shared definitions.
 const SHARED: [&str; 3] = ["constants", "errors", "fragments"];
+
+/// Top-level keys that only an entity has: those that make one, and those that need one of them beside them.
+const ENTITY: [&str; 8] = [
+    "tasks",
+    "connector_type",
+    "channel_type",
+    "protocol",
+    "workflow_id",
+    "channel_id",
+    "route_pattern",
+    "transport_config",
+];
+
+/// Maximum number of edits between a key and the one that it was probably meant to be.
+const NEAR: usize = 2;
 
 impl DocumentShape {
     /// Returns the shape of a document.
@@ -33,6 +48,26 @@ impl DocumentShape {
         } else {
             Self::Other
         }
+    }
+}
+
+/// Returns the key of a document of no known shape that tells that one was meant, and the known key. Of a list its first
+/// item tells.
+pub(crate) fn suspect_key(document: &Value) -> Option<(String, &'static str)> {
+    match document {
+        Value::Array(items) => {
+            let (key, known) = suspect_key(items.first()?)?;
+            Some((format!("[0].{key}"), known))
+        }
+        Value::Object(members) => {
+            let near = |key: &str| {
+                let known = ENTITY.iter().chain(&SHARED).map(|known| (distance(key, known), *known));
+                known.min().filter(|(edits, _)| *edits <= NEAR)
+            };
+            let suspect = members.keys().filter_map(|key| Some((near(key)?, key)));
+            suspect.min_by_key(|((edits, _), _)| *edits).map(|((_, known), key)| (key.clone(), known))
+        }
+        _ => None,
     }
 }
 
@@ -55,6 +90,24 @@ mod tests {
         }
         for other in [json!({"limits": {}}), json!([{"tasks": []}]), json!(null), json!({})] {
             assert_eq!(shape(other), DocumentShape::Other);
+        }
+    }
+
+    #[test]
+    fn key_that_nearly_makes_a_shape_is_suspect() {
+        for (document, expected) in [
+            (json!({"name": "w", "taks": []}), Some(("taks", "tasks"))),
+            (json!({"chanel_typ": "sync", "name": "c"}), Some(("chanel_typ", "channel_type"))),
+            (json!({"channel_id": "c", "name": "c"}), Some(("channel_id", "channel_id"))),
+            (json!({"fragment": {}}), Some(("fragment", "fragments"))),
+            (json!([{"tasks": []}]), Some(("[0].tasks", "tasks"))),
+            (json!({"name": "x", "version": "1", "dependencies": {}}), None),
+            (json!({"openapi": "3.1.0", "paths": {}, "components": {}}), None),
+            (json!("tasks"), None),
+            (json!([]), None),
+        ] {
+            let expected = expected.map(|(key, known)| (key.to_owned(), known));
+            assert_eq!(suspect_key(&document), expected, "{document}");
         }
     }
 }

@@ -6,10 +6,13 @@ use std::path::{Path, PathBuf};
 
 use walkdir::{DirEntry, WalkDir};
 
-use crate::finding::{Finding, Severity};
+use crate::checks::Check;
+use crate::finding::Finding;
+use crate::ignore_file::IgnoreFile;
 use crate::source::{SourceError, SourceFile, SourceFormat};
 
-/// The check id of a file or directory that cannot be read.
+/// The check id of an input of a command that cannot be read. A file that a walk meets has
+/// [`Check::ProjectUnreadable`].
 pub const UNREADABLE: &str = "source.unreadable";
 
 /// Directories that hold what tools made.
@@ -21,10 +24,9 @@ pub struct ProjectFiles {
     /// The files that hold a value, named relative to the directory with `/` between the parts. Test cases
     /// are not among them.
     pub files: Vec<SourceFile>,
-    /// The names of the test cases, not read.
+    /// The names of the test cases that hold a value.
     pub cases: Vec<String>,
-    /// A warning for each entry that cannot be read. It counts neither as an error nor as a warning of the
-    /// project.
+    /// An error for each entry that cannot be read.
     pub unreadable: Vec<Finding>,
 }
 
@@ -42,53 +44,72 @@ pub struct FoundFile {
 pub struct FoundFiles {
     /// The files.
     pub files: Vec<FoundFile>,
-    /// A warning for each entry that cannot be read.
+    /// The names of the links out of the directory that were not followed.
+    pub links: Vec<String>,
+    /// An error for each entry that cannot be read.
     pub unreadable: Vec<Finding>,
 }
 
-/// Finds the authored files of a directory and of all directories in it, links followed. Hidden entries,
-/// `target` and `node_modules` are skipped.
+/// The treatment of links by a walk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkPolicy {
+    /// Links are followed, for those who read.
+    Follow,
+    /// Links are left alone, for those who write: what a link within the directory leads to is found by its own name.
+    Leave,
+}
+
+/// Finds the authored files of a directory and of all directories in it. Hidden entries, `target`, `node_modules` and
+/// what `.svcignore` names are skipped.
 ///
 /// # Errors
 /// The directory itself cannot be read.
-pub fn find_files(directory: &Path) -> io::Result<FoundFiles> {
+pub fn find_files(directory: &Path, links: LinkPolicy) -> io::Result<FoundFiles> {
     directory.read_dir()?;
     let mut files = FoundFiles::default();
-    let walk = WalkDir::new(directory).follow_links(true).min_depth(1).sort_by_file_name();
-    for entry in walk.into_iter().filter_entry(is_walked) {
+    let (ignored, faults) = IgnoreFile::read(directory);
+    files.unreadable.extend(faults);
+    let walk = WalkDir::new(directory)
+        .follow_links(links == LinkPolicy::Follow)
+        .min_depth(1)
+        .sort_by_file_name()
+        .into_iter()
+        .filter_entry(|entry| {
+            is_walked(entry) && !ignored.names(relative(directory, entry.path()), is_dir(entry))
+        });
+    for entry in walk {
         match entry {
-            Ok(entry) if entry.file_type().is_dir() => {}
+            Ok(entry) if entry.path_is_symlink() && links == LinkPolicy::Leave => {
+                files.add_link(directory, &entry);
+            }
+            Ok(entry) if is_dir(&entry) => {}
             Ok(entry) => files.add(directory, &entry),
-            Err(error) if error.path().is_some_and(is_hidden) => {}
+            Err(error)
+                if error.path().is_some_and(|path| {
+                    is_hidden(path) || ignored.names_either(relative(directory, path))
+                }) => {}
             Err(error) => files.unreadable.push(unreadable_entry(directory, &error)),
         }
     }
     Ok(files)
 }
 
-/// Finds and reads the authored files of a directory.
+/// Finds and reads the authored files of a directory, links followed.
 ///
 /// # Errors
 /// The directory itself cannot be read.
 pub fn walk(directory: &Path) -> io::Result<ProjectFiles> {
-    let found_files = find_files(directory)?;
+    let found_files = find_files(directory, LinkPolicy::Follow)?;
     let mut project = ProjectFiles { unreadable: found_files.unreadable, ..ProjectFiles::default() };
     for FoundFile { name, path } in found_files.files {
-        if is_case(&path) {
-            project.cases.push(name);
-            continue;
-        }
         match SourceFile::read(&name, &path) {
+            Ok(_) if is_case(&path) => project.cases.push(name),
             Ok(file) => project.files.push(file),
-            Err(error) => project.unreadable.push(unreadable(&error, &name)),
+            Err(error) => project.unreadable.push(Check::ProjectUnreadable.source_finding(&error, &name)),
         }
     }
     project.unreadable.sort_by(|one, other| one.entity.cmp(&other.entity));
     Ok(project)
-}
-
-fn unreadable(error: &SourceError, name: &str) -> Finding {
-    error.to_finding(Severity::Warning, UNREADABLE, name)
 }
 
 /// Returns true for a test case, by its name: `*.case.json`, `*.case.yaml`, `*.case.yml`.
@@ -104,8 +125,19 @@ impl FoundFiles {
         }
         let name = name_within(directory, entry.path());
         match name_problem(directory, entry) {
-            Some(problem) => self.unreadable.push(unreadable(&problem, &name)),
+            Some(problem) => self.unreadable.push(Check::ProjectUnreadable.source_finding(&problem, &name)),
             None => self.files.push(FoundFile { name, path: entry.path().to_owned() }),
+        }
+    }
+
+    /// Adds a link to an authored file or a directory, if it leads out of the directory.
+    fn add_link(&mut self, directory: &Path, entry: &DirEntry) {
+        let (Ok(target), Ok(directory_path)) = (entry.path().canonicalize(), directory.canonicalize()) else {
+            return;
+        };
+        let is_authored = target.is_dir() || SourceFormat::from_path(entry.path()).is_some();
+        if is_authored && !target.starts_with(directory_path) {
+            self.links.push(name_within(directory, entry.path()));
         }
     }
 }
@@ -113,8 +145,12 @@ impl FoundFiles {
 /// Returns true for an entry that the walk looks at.
 fn is_walked(entry: &DirEntry) -> bool {
     let is_made = |name| SKIPPED_DIRECTORIES.iter().any(|skipped| name == *skipped);
-    let is_skipped = entry.file_type().is_dir() && is_made(entry.file_name());
+    let is_skipped = is_dir(entry) && is_made(entry.file_name());
     !is_hidden(entry.path()) && !is_skipped
+}
+
+fn is_dir(entry: &DirEntry) -> bool {
+    entry.file_type().is_dir()
 }
 
 fn is_hidden(path: &Path) -> bool {
@@ -123,15 +159,14 @@ fn is_hidden(path: &Path) -> bool {
 
 /// Returns the refusal of an entry that must not be opened, or whose name cannot be told.
 fn name_problem(directory: &Path, entry: &DirEntry) -> Option<SourceError> {
-    let relative = entry.path().strip_prefix(directory).unwrap_or(entry.path());
-    if relative.to_str().is_none() {
+    if relative(directory, entry.path()).to_str().is_none() {
         return Some(SourceError::without_place("the name is not UTF-8", "rename the file"));
     }
     // Opening a named pipe would wait for a writer.
     if !entry.file_type().is_file() {
         return Some(SourceError::without_place(
             "is not a regular file",
-            "remove it from the project directory",
+            "remove it from the project directory, or leave it out by a line in .svcignore",
         ));
     }
     None
@@ -152,13 +187,16 @@ fn unreadable_entry(directory: &Path, error: &walkdir::Error) -> Finding {
         (None, Some(error)) => SourceError::unreadable(error),
         (None, None) => SourceError::without_place("cannot be read", "check its permissions"),
     };
-    unreadable(&problem, &name)
+    Check::ProjectUnreadable.source_finding(&problem, &name)
+}
+
+fn relative<'p>(directory: &Path, path: &'p Path) -> &'p Path {
+    path.strip_prefix(directory).unwrap_or(path)
 }
 
 /// Returns a path relative to the directory, with `/` between its parts.
 fn name_within(directory: &Path, path: &Path) -> String {
-    let relative: PathBuf = path.strip_prefix(directory).unwrap_or(path).to_owned();
-    let parts = relative.components().map(|part| part.as_os_str().to_string_lossy());
+    let parts = relative(directory, path).components().map(|part| part.as_os_str().to_string_lossy());
     parts.collect::<Vec<_>>().join("/")
 }
 

@@ -20,6 +20,12 @@ use crate::server_client::ServerClient;
 use crate::slots::{SLOTS, SlotRange, slot_of};
 use crate::target::{RedisTarget, ServerPlace};
 
+/// The key that a check writes, and the beginning of those in a Redis Cluster.
+const WRITTEN: &str = "svc:ready";
+/// Seconds after which that key is gone.
+const WRITTEN_SECS: u64 = 10;
+/// Most keys that are tried for one in a slot of a server. One with few slots may have none of them.
+const TRIED_KEYS: u32 = 4096;
 /// Most servers that one command is sent to.
 const MAX_REDIRECTS: usize = 4;
 
@@ -56,7 +62,7 @@ impl RedisClient {
     /// # Errors
     /// A [`RedisFailure`] that names the place.
     pub async fn connect(&self) -> Result<(), RedisFailure> {
-        self.ping().await?;
+        ping(&self.shared.seed).await?;
         self.read_slots(&self.shared.seed).await;
         Ok(())
     }
@@ -73,17 +79,23 @@ impl RedisClient {
         }
     }
 
-    /// Checks that the server answers, in a Redis Cluster that every server with slots does.
+    /// Checks that the server takes writes, in a Redis Cluster that every server with slots does: a replica answers
+    /// whatever only reads.
     ///
     /// # Errors
     /// The first failure.
-    pub async fn ping(&self) -> Result<(), RedisFailure> {
+    pub async fn check_writable(&self) -> Result<(), RedisFailure> {
         let servers = self.shared.topology.lock().servers_with_slots();
         if servers.is_empty() {
-            return ping(&self.shared.seed).await;
+            return check_write(&self.shared.seed, WRITTEN).await;
         }
         for server in servers {
-            if let Err(failure) = ping(&server).await {
+            let key = self.shared.topology.lock().key_of(&server);
+            let checked = match &key {
+                Some(key) => check_write(&server, key).await,
+                None => ping(&server).await,
+            };
+            if let Err(failure) = checked {
                 self.forget(&server);
                 self.read_slots(&self.entry()).await;
                 return Err(failure);
@@ -181,11 +193,27 @@ impl Topology {
         }
     }
 
+    /// Returns a key of [`check_writable`](RedisClient::check_writable) in a slot of a server.
+    fn key_of(&self, server: &ServerClient) -> Option<String> {
+        let mut keys = (0..TRIED_KEYS).map(|number| format!("{WRITTEN}:{number}"));
+        keys.find(|key| {
+            let holder = self.slots.get(usize::from(slot_of(key)));
+            holder.is_some_and(|holder| holder.as_ref().is_some_and(|holder| holder.is_same(server)))
+        })
+    }
+
     fn servers_with_slots(&self) -> Vec<ServerClient> {
         let has_slots =
             |server: &&ServerClient| self.slots.iter().flatten().any(|other| other.is_same(server));
         self.servers.values().filter(has_slots).cloned().collect()
     }
+}
+
+/// Writes a key that soon expires.
+async fn check_write(server: &ServerClient, key: &str) -> Result<(), RedisFailure> {
+    let mut write = cmd("SET");
+    write.arg(key).arg("").arg("EX").arg(WRITTEN_SECS);
+    server.query::<Value>(&write).await.map(drop).map_err(|error| error.failure)
 }
 
 async fn ping(server: &ServerClient) -> Result<(), RedisFailure> {

@@ -12,11 +12,15 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsConnector;
 
-use crate::failure::RedisFailure;
+use crate::failure::{RedisFailure, is_wrong_server};
 use crate::target::{RedisTarget, ServerPlace};
+
+/// Age below which a connection is kept although its server says that it is the wrong one: while no other server has
+/// taken its place, calls open few connections.
+const SETTLED: Duration = Duration::from_millis(250);
 
 /// A connection. Cheap to clone; closed with its last clone, or by the server.
 #[derive(Clone)]
@@ -24,6 +28,7 @@ pub struct RedisConnection {
     redis: MultiplexedConnection,
     target: Arc<RedisTarget>,
     limit: Duration,
+    opened: Instant,
     driver: Arc<SocketTask>,
 }
 
@@ -56,7 +61,8 @@ impl RedisConnection {
     /// Runs a command.
     ///
     /// # Errors
-    /// A [`RedisFailure`] that names the place. After a timeout or a broken connection the caller opens another one.
+    /// A [`RedisFailure`] that names the place. After a timeout, a broken connection, or the answer of a server that is
+    /// the wrong one, the caller opens another one.
     pub async fn query<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, RedisQueryError> {
         let answer = command.query_async(&mut self.redis.clone()).await;
         answer.map_err(|error| self.query_error(&error))
@@ -86,7 +92,9 @@ impl RedisConnection {
     fn query_error(&self, error: &RedisError) -> RedisQueryError {
         RedisQueryError {
             failure: self.target.failure(error, self.limit),
-            is_broken: error.is_timeout() || error.is_unrecoverable_error(),
+            is_broken: error.is_timeout()
+                || error.is_unrecoverable_error()
+                || (is_wrong_server(error) && self.opened.elapsed() >= SETTLED),
             redirect: Redirect::read(error),
         }
     }
@@ -160,5 +168,5 @@ where
     let connected = MultiplexedConnection::new_with_config(&target.login, stream, config).await;
     let (redis, driver) = connected.map_err(|error| target.failure(&error, limit))?;
     let driver = Arc::new(SocketTask(Handle::current().spawn(driver)));
-    Ok(RedisConnection { redis, target: Arc::clone(target), limit, driver })
+    Ok(RedisConnection { redis, target: Arc::clone(target), limit, opened: Instant::now(), driver })
 }

@@ -4,12 +4,10 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-use redis::{
-    ConnectionAddr, ErrorKind, IntoConnectionInfo, RedisConnectionInfo, RedisError, ServerErrorKind,
-};
+use redis::{ConnectionAddr, ErrorKind, IntoConnectionInfo, RedisConnectionInfo, RedisError};
 use svc_outbound::describe_cause;
 
-use crate::failure::RedisFailure;
+use crate::failure::{RedisFailure, is_unavailable};
 
 /// The refusal of a URL, without the URL: it may hold a password.
 const UNUSABLE: &str = "use redis:// or rediss:// with [user[:password]@]host[:port][/database]";
@@ -87,7 +85,6 @@ impl RedisTarget {
     }
 
     pub(crate) fn failure(&self, error: &RedisError, limit: Duration) -> RedisFailure {
-        use ServerErrorKind::{BusyLoading, ClusterDown, MasterDown, TryAgain};
         let place = self.place();
         match error.kind() {
             _ if error.is_timeout() => self.late(limit),
@@ -95,7 +92,7 @@ impl RedisTarget {
                 let cause = describe_cause(error);
                 RedisFailure::Broken(format!("the connection to '{place}' broke ({cause})"))
             }
-            ErrorKind::Server(BusyLoading | ClusterDown | MasterDown | TryAgain) => {
+            _ if is_unavailable(error) => {
                 RedisFailure::Unreachable(format!("'{place}' cannot serve now ({})", server_message(error)))
             }
             ErrorKind::AuthenticationFailed => {

@@ -134,6 +134,17 @@ impl EnvelopeKeys {
         self.current.is_some()
     }
 
+    /// Returns the id of the key that encrypts.
+    #[must_use]
+    pub fn current_id(&self) -> Option<&str> {
+        self.current.as_ref().map(|key| key.id.as_str())
+    }
+
+    /// Returns the ids of the keys that decrypt, the one that encrypts first.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.keys().map(|key| key.id.as_str())
+    }
+
     /// Returns true if the text has the form that [`seal`](Self::seal) would produce now.
     #[must_use]
     pub fn is_current(&self, text: &str) -> bool {

@@ -13,8 +13,8 @@ use clap_complete::Shell;
 pub use crate::exit::{EXIT_CONFIG, EXIT_FAILURE, EXIT_OK, EXIT_USAGE, write_error};
 
 use crate::commands::{
-    BackupArgs, CaseArgs, CompileArgs, DryRunArgs, FmtArgs, LintArgs, NewArgs, PackageArgs, RestoreArgs,
-    SchemaArgs, TestArgs,
+    BackupArgs, CaseArgs, CompileArgs, DryRunArgs, FmtArgs, KeyIdArgs, LintArgs, MigrateArgs, NewArgs,
+    PackageArgs, RestoreArgs, SchemaArgs, TestArgs, WaitArgs,
 };
 use crate::config::ConfigFormat;
 use crate::{BUILD_TIMESTAMP, GIT_HASH, VERSION};
@@ -48,6 +48,8 @@ pub enum CliCommand {
     DryRun(DryRunArgs),
     /// Print the OpenAPI document of the API
     DumpOpenapi,
+    /// Print the id under which the audit log shows an admin key without a name
+    KeyId(KeyIdArgs),
     /// Check a definition, or a project directory as a whole
     Lint(LintArgs),
     /// Work with packages
@@ -63,11 +65,7 @@ pub enum CliCommand {
     /// Put authored files into their canonical order and layout
     Fmt(FmtArgs),
     /// Apply the pending migrations of the database
-    Migrate {
-        /// Only list them
-        #[arg(long)]
-        dry_run: bool,
-    },
+    Migrate(MigrateArgs),
     /// Make a small project that lints, tests and runs
     New(NewArgs),
     /// Check every stored channel and workflow against this version; changes nothing
@@ -79,7 +77,7 @@ pub enum CliCommand {
     /// Print the JSON Schema of a kind of document, or of all, for editors
     Schema(SchemaArgs),
     /// Ask the database and the Kafka brokers for a sign of life
-    TestConnectivity,
+    TestConnectivity(WaitArgs),
     /// Print the completions of a shell
     Completions {
         /// The shell
@@ -91,15 +89,6 @@ pub enum CliCommand {
         /// The directory
         directory: PathBuf,
     },
-}
-
-/// Returns the process environment for [`config::load`](crate::config::load). Invalid UTF-8 is replaced, so
-/// that a damaged name or value of a setting is refused rather than ignored.
-#[must_use]
-pub fn environment() -> Vec<(String, String)> {
-    std::env::vars_os()
-        .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
-        .collect()
 }
 
 #[cfg(test)]
@@ -125,7 +114,8 @@ mod tests {
         {
             let cli = parse(line).unwrap();
             assert_eq!(cli.config.as_deref(), Some(Path::new("a.toml")), "{line}");
-            assert_eq!(cli.command, Some(CliCommand::Migrate { dry_run: true }), "{line}");
+            let migrate = MigrateArgs { dry_run: true, wait: WaitArgs::default() };
+            assert_eq!(cli.command, Some(CliCommand::Migrate(migrate)), "{line}");
         }
         assert_eq!(parse("svc-server").unwrap().command, None);
     }

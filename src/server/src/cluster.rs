@@ -5,17 +5,15 @@ use std::time::Duration;
 use slog::{Logger, info, warn};
 use svc_outbound::{AddressError, Outbound};
 use svc_redis::{RedisClient, RedisFailure, RedisTarget};
+use svc_store::RetryWindow;
 use tokio::runtime::Handle;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use crate::config::Config;
 use crate::error::ServiceStartError;
 
 /// Time limit of opening a connection, and of an answer. An operation takes at most twice as long.
 const OPERATION_LIMIT: Duration = Duration::from_millis(500);
-/// First pause between attempts to reach the server at start; doubles.
-const FIRST_RETRY: Duration = Duration::from_millis(250);
-const SLOWEST_RETRY: Duration = Duration::from_secs(5);
 
 /// Connects to the Redis server of the cluster; `None` outside cluster mode. A server that is away is tried again for
 /// `storage.connect_retry_secs`.
@@ -36,18 +34,19 @@ pub(crate) async fn connect_redis(
     let target = RedisTarget::new(&config.cluster.redis_url, true)
         .map_err(|reason| ServiceStartError::Config(format!("cluster.redis_url: {reason}")))?;
     let client = RedisClient::new(target, outbound.clone(), runtime.clone(), OPERATION_LIMIT);
-    let deadline = Instant::now() + Duration::from_secs(config.storage.connect_retry_secs);
-    let mut pause = FIRST_RETRY;
+    let mut window = RetryWindow::new(Duration::from_secs(config.storage.connect_retry_secs));
     loop {
         match client.connect().await {
             Ok(()) => {
                 info!(log, "connected to the Redis server of the cluster"; "place" => client.place());
                 return Ok(Some(client));
             }
-            Err(failure) if may_heal(&failure) && Instant::now() + pause <= deadline => {
+            Err(failure)
+                if may_heal(&failure)
+                    && let Some(pause) = window.next_pause() =>
+            {
                 warn!(log, "the Redis server of the cluster is not there yet"; "detail" => %failure);
                 sleep(pause).await;
-                pause = (pause * 2).min(SLOWEST_RETRY);
             }
             Err(failure) => {
                 return Err(ServiceStartError::Redis(format!("cluster.redis_url: {failure}")));

@@ -23,13 +23,20 @@ pub const EXIT_CONFIG: u8 = 78;
 /// The text cannot be written.
 pub fn write_error(error: &dyn Error, err: &mut dyn Write) -> io::Result<()> {
     writeln!(err, "Error: {error}")?;
+    causes(error).iter().try_for_each(|cause| writeln!(err, "  Caused by: {cause}"))
+}
+
+/// Lists the causes of an error, the nearest first.
+#[must_use]
+pub fn causes(error: &dyn Error) -> Vec<String> {
+    let mut causes = Vec::new();
     let mut cause = error.source();
     while let Some(error) = cause {
         cause = error.source();
-        match cause {
-            Some(_) => writeln!(err, "  Caused by: {error}")?,
-            None => writeln!(err, "  Caused by: {}", describe_cause(error))?,
-        }
+        causes.push(match cause {
+            Some(_) => error.to_string(),
+            None => describe_cause(error).to_string(),
+        });
     }
-    Ok(())
+    causes
 }

@@ -71,6 +71,7 @@ mod jobs;
 mod kafka;
 mod lifecycle;
 mod listener_shutdown;
+mod live_settings;
 mod log_queue;
 pub mod logging;
 pub mod offline;
@@ -97,6 +98,8 @@ pub use config::Config;
 pub use error::ServiceStartError;
 pub use operations::Operations;
 pub use options::Options;
+/// The library of the registry in [`Options::metrics`].
+pub use prometheus_client;
 pub use service::Service;
 /// The engine, with the types for functions of an embedding application.
 pub use svc_engine as engine;

@@ -4,9 +4,12 @@
 //! of the queue.
 
 use std::io::{self, IsTerminal as _, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use chrono::{SecondsFormat, Utc};
 use parking_lot::Mutex;
-use slog::{Drain, FilterLevel, Logger, Record};
+use slog::{Drain, FilterLevel, Level, Logger, Record};
 
 use crate::config::{LogFormat, LogLevel, LoggingSection};
 use crate::log_queue::LogQueue;
@@ -15,6 +18,10 @@ use crate::log_queue::LogQueue;
 pub struct Logs {
     /// The logger, to be cloned and handed down.
     pub log: Logger,
+    /// The level, to be changed later.
+    pub level: LogLevelHandle,
+    /// The format of its messages.
+    pub format: LogFormat,
     /// Writes the rest of the queue when dropped.
     _flush: slog_async::AsyncGuard,
 }
@@ -23,35 +30,104 @@ pub struct Logs {
 #[must_use]
 pub fn start(logging: &LoggingSection, rust_log: Option<&str>) -> Logs {
     let (filter, unread) = Filter::new(logging.level, rust_log);
-    let pretty = match logging.format {
-        Some(format) => format == LogFormat::Pretty,
-        None => io::stderr().is_terminal(),
-    };
-    let (drain, guard) = if pretty {
-        let lines = slog_term::FullFormat::new(slog_term::TermDecorator::new().stderr().build());
-        LogQueue::start(lines.use_utc_timestamp().build().ignore_res())
-    } else {
-        LogQueue::start(json(io::stderr()).ignore_res())
+    let level = filter.default.clone();
+    let automatic = if io::stderr().is_terminal() { LogFormat::Pretty } else { LogFormat::Json };
+    let format = logging.format.unwrap_or(automatic);
+    let (drain, guard) = match format {
+        LogFormat::Pretty => {
+            let lines = slog_term::FullFormat::new(slog_term::TermDecorator::new().stderr().build());
+            LogQueue::start(lines.use_utc_timestamp().build().ignore_res())
+        }
+        LogFormat::Json => LogQueue::start(json(io::stderr()).ignore_res()),
     };
     // Filtered before the queue, so that a filtered message is cheap.
     let log = Logger::root(drain.filter(move |record| filter.allows(record)).fuse(), slog::o!());
     for directive in unread {
         slog::warn!(log, "part of RUST_LOG is not understood"; "directive" => directive);
     }
-    Logs { log, _flush: guard }
+    Logs { log, level, format, _flush: guard }
+}
+
+impl Logs {
+    /// Writes the notes of the configuration: as lines of text where the messages are text for people too.
+    ///
+    /// # Errors
+    /// The text cannot be written.
+    pub fn write_notes(&self, notes: &[String], err: &mut dyn Write) -> io::Result<()> {
+        for note in notes {
+            match self.format {
+                LogFormat::Pretty => writeln!(err, "warning: {note}")?,
+                LogFormat::Json => slog::warn!(self.log, "{}", note),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns a root logger that hands every message to the `tracing` subscriber of the process, for
+/// [`Options::log`](crate::Options::log) of an application that logs with `tracing`. The subscriber filters.
+#[must_use]
+pub fn to_tracing() -> Logger {
+    Logger::root(tracing_slog::TracingSlogDrain, slog::o!())
 }
 
 /// One JSON object per line, each written whole.
 fn json<W: Write + Send + 'static>(output: W) -> Mutex<slog_json::Json<W>> {
-    let target = slog::FnValue(|record: &Record<'_>| record.module());
-    let json = slog_json::Json::new(output).set_newlines(true).set_flush(true).add_default_keys();
-    Mutex::new(json.add_key_value(slog::o!("target" => target)).build())
+    let keys = slog::o!(
+        "ts" => slog::FnValue(|_: &Record<'_>| Utc::now().to_rfc3339_opts(SecondsFormat::Nanos, true)),
+        "level" => slog::FnValue(|record: &Record<'_>| level_name(record.level())),
+        "msg" => slog::PushFnValue(|record: &Record<'_>, serializer| serializer.emit(record.msg())),
+        "target" => slog::FnValue(|record: &Record<'_>| record.module()),
+    );
+    let json = slog_json::Json::new(output).set_newlines(true).set_flush(true).add_key_value(keys);
+    Mutex::new(json.build())
+}
+
+/// Returns the word of a level, as `logging.level` has it.
+fn level_name(level: Level) -> &'static str {
+    match level {
+        Level::Critical | Level::Error => LogLevel::Error,
+        Level::Warning => LogLevel::Warn,
+        Level::Info => LogLevel::Info,
+        Level::Debug => LogLevel::Debug,
+        Level::Trace => LogLevel::Trace,
+    }
+    .as_str()
+}
+
+/// The level of messages that no other rule is about. Clones share it.
+#[derive(Clone, Debug)]
+pub struct LogLevelHandle {
+    level: Arc<AtomicUsize>,
+    /// True if `RUST_LOG` names the level.
+    is_fixed: bool,
+}
+
+impl LogLevelHandle {
+    fn new(level: FilterLevel, is_fixed: bool) -> Self {
+        Self { level: Arc::new(AtomicUsize::new(level.as_usize())), is_fixed }
+    }
+
+    /// Changes the level, unless `RUST_LOG` names it.
+    pub(crate) fn set(&self, level: LogLevel) {
+        if !self.is_fixed {
+            self.level.store(filter_level(level).as_usize(), Ordering::Relaxed);
+        }
+    }
+
+    fn get(&self) -> FilterLevel {
+        FilterLevel::from_usize(self.level.load(Ordering::Relaxed)).unwrap_or(FilterLevel::Info)
+    }
+}
+
+fn filter_level(level: LogLevel) -> FilterLevel {
+    level.as_str().parse().unwrap_or(FilterLevel::Info)
 }
 
 /// A filter of messages by module; the most specific rule decides.
 #[derive(Clone, Debug)]
 struct Filter {
-    default: FilterLevel,
+    default: LogLevelHandle,
     /// Longest target first.
     targets: Vec<(String, FilterLevel)>,
 }
@@ -59,7 +135,7 @@ struct Filter {
 impl Filter {
     /// Reads `level` and `target=level`, separated by commas; returns the parts that are neither.
     fn new(level: LogLevel, rust_log: Option<&str>) -> (Self, Vec<String>) {
-        let default = level.as_str().parse().unwrap_or(FilterLevel::Info);
+        let default = LogLevelHandle::new(filter_level(level), false);
         let mut filter = Self { default, targets: Vec::new() };
         let mut unread = Vec::new();
         let parts = rust_log.unwrap_or_default().split(',').map(str::trim).filter(|part| !part.is_empty());
@@ -67,7 +143,7 @@ impl Filter {
             let (target, level) =
                 part.split_once('=').map_or((None, part), |(target, level)| (Some(target), level));
             match (target, level.parse::<FilterLevel>()) {
-                (None, Ok(level)) => filter.default = level,
+                (None, Ok(level)) => filter.default = LogLevelHandle::new(level, true),
                 (Some(target), Ok(level)) if !target.is_empty() => {
                     filter.targets.push((target.to_owned(), level))
                 }
@@ -86,14 +162,15 @@ impl Filter {
         let covers = |target: &str| {
             module.strip_prefix(target).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
         };
-        self.targets.iter().find(|(target, _)| covers(target)).map_or(self.default, |(_, level)| *level)
+        self.targets
+            .iter()
+            .find(|(target, _)| covers(target))
+            .map_or_else(|| self.default.get(), |(_, level)| *level)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
 
     #[derive(Clone, Default)]
@@ -122,6 +199,19 @@ mod tests {
     }
 
     #[test]
+    fn level_changes_while_it_is_used_unless_rust_log_names_it() {
+        for (rust_log, expected) in [
+            (None, FilterLevel::Debug),
+            (Some("svc_store=error"), FilterLevel::Debug),
+            (Some("warn"), FilterLevel::Warning),
+        ] {
+            let (filter, _) = Filter::new(LogLevel::Info, rust_log);
+            filter.default.clone().set(LogLevel::Debug);
+            assert_eq!(filter.level("svc"), expected, "{rust_log:?}");
+        }
+    }
+
+    #[test]
     fn what_rust_log_says_unclearly_is_told() {
         let (filter, unread) = Filter::new(LogLevel::Info, Some("loud, svc=debug, =info, svc=shout"));
         assert_eq!(unread, ["loud", "=info", "svc=shout"]);
@@ -134,14 +224,19 @@ mod tests {
         let (drain, guard) = LogQueue::start(json(buffer.clone()).ignore_res());
         let log = Logger::root(drain.fuse(), slog::o!());
         slog::info!(log, "listening"; "port" => 8080);
+        slog::error!(log, "failed");
+        slog::warn!(log, "late");
         drop(log);
         drop(guard);
         let text = String::from_utf8(buffer.0.lock().clone()).unwrap();
-        let line: serde_json::Value = serde_json::from_str(text.trim()).unwrap();
+        let lines: Vec<serde_json::Value> =
+            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let levels: Vec<_> = lines.iter().map(|line| line["level"].as_str().unwrap()).collect();
+        assert_eq!(levels, ["info", "error", "warn"]);
+        let line = &lines[0];
         assert_eq!(line["msg"], "listening");
-        assert_eq!(line["level"], "INFO");
         assert_eq!(line["port"], 8080);
         assert_eq!(line["target"], module_path!());
-        assert!(line["ts"].is_string(), "{line}");
+        assert!(line["ts"].as_str().is_some_and(|instant| instant.ends_with('Z')), "{line}");
     }
 }

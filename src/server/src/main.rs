@@ -11,9 +11,10 @@ use clap::Parser;
 use mimalloc::MiMalloc;
 use parking_lot::Mutex;
 use svc::cli::{self, Cli, EXIT_CONFIG, EXIT_FAILURE, EXIT_OK};
+use svc::config::{ConfigSource, LogFormat};
 use svc::logging::Logs;
 use svc::serve::{ServeOutcome, serve};
-use svc::{Options, commands, config, logging};
+use svc::{Options, commands, config, exit, logging};
 use svc_outbound::describe_cause;
 
 /// Requests consist of small allocations that one thread makes and another frees, which is slow in the C
@@ -26,7 +27,7 @@ const LAST_LOG: Duration = Duration::from_millis(200);
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let environment = cli::environment();
+    let environment = config::process_environment();
     let path = cli.config.as_deref();
     let (mut out, mut err) = (io::stdout(), io::stderr());
     let code = match cli.command {
@@ -49,19 +50,34 @@ fn start(path: Option<&Path>, environment: Vec<(String, String)>, err: &mut dyn 
         Ok(loaded) => loaded,
         Err(error) => return cli::write_error(&error, err).map(|()| EXIT_CONFIG),
     };
-    loaded.notes.iter().try_for_each(|note| writeln!(err, "warning: {note}"))?;
     let rust_log = environment.iter().find(|(name, _)| name == "RUST_LOG").map(|(_, value)| value.as_str());
     let logs = logging::start(&loaded.config.logging, rust_log);
-    let options = Options { log: logs.log.clone(), environment: environment.clone(), ..Options::default() };
+    logs.write_notes(&loaded.notes, err)?;
+    // Without a choice an error of the start is for people, whoever reads the messages.
+    let logs_errors = loaded.config.logging.format == Some(LogFormat::Json);
+    let log = logs.log.clone();
+    let source = |path: &Path| ConfigSource { path: path.to_owned(), environment: environment.clone() };
+    let options = Options {
+        log: logs.log.clone(),
+        environment: environment.clone(),
+        config_source: path.map(source),
+        log_level: Some(logs.level.clone()),
+        ..Options::default()
+    };
     let logs = Arc::new(Mutex::new(Some(logs)));
     let last = Arc::clone(&logs);
     let ended = actix_rt::System::new().block_on(serve(loaded.config, options, move || force_exit(&last)));
-    drop(logs.lock().take());
+    if let (Err(error), true) = (&ended, logs_errors) {
+        let causes = exit::causes(error).join(": ");
+        slog::error!(log, "the service did not start"; "error" => %error, "causes" => causes);
+    }
+    drop((log, logs.lock().take()));
     match ended {
         Ok(ServeOutcome::Drained) => Ok(EXIT_OK),
         Ok(ServeOutcome::Failed) => Ok(EXIT_FAILURE),
         // At once, without waiting for any thread.
         Ok(ServeOutcome::Aborted) => std::process::exit(EXIT_FAILURE.into()),
+        Err(error) if logs_errors => Ok(error.exit_code()),
         Err(error) => cli::write_error(&error, err).map(|()| error.exit_code()),
     }
 }

@@ -4,19 +4,32 @@ use std::fmt;
 use std::sync::Arc;
 
 use actix_supervision::PlannedFault;
+use prometheus_client::registry::Registry;
 use slog::{Discard, Logger, o};
 use svc_engine::Function;
 
+use crate::config::ConfigSource;
+use crate::logging::LogLevelHandle;
+
 /// The inputs of a start beside the configuration.
 pub struct Options {
-    /// The root logger; discards messages by default.
+    /// The root logger; discards messages by default. [`logging::to_tracing`](crate::logging::to_tracing) hands
+    /// them to the subscriber of an application that logs with `tracing`.
     pub log: Logger,
     /// The environment that `env://` references read, and that names the secret store of `vault://`
-    /// references.
+    /// references; [`process_environment`](crate::config::process_environment) is that of the process.
     pub environment: Vec<(String, String)>,
+    /// The place of the configuration, to read it again on `SIGHUP` and `POST /engine/reload`; without one only the
+    /// definitions are loaded again.
+    pub config_source: Option<ConfigSource>,
+    /// The level of the root logger, which `logging.level` changes at such a reload.
+    pub log_level: Option<LogLevelHandle>,
     /// Functions of the embedding application, which workflows may name like those of the service. Their
     /// [entries](Function::entry) have the source [`Plugin`](svc_engine::catalogue::FunctionSource::Plugin).
     pub functions: Vec<Arc<dyn Function>>,
+    /// Metrics of the embedding application, which `/metrics` and
+    /// [`Service::render_metrics`](crate::Service::render_metrics) show before those of the service.
+    pub metrics: Registry,
     /// Planned faults, for tests and drills.
     pub faults: Vec<PlannedFault>,
     /// Seed of every jitter in the supervision tree.
@@ -28,7 +41,10 @@ impl Default for Options {
         Self {
             log: Logger::root(Discard, o!()),
             environment: Vec::new(),
+            config_source: None,
+            log_level: None,
             functions: Vec::new(),
+            metrics: Registry::default(),
             faults: Vec::new(),
             seed: 0,
         }
@@ -42,6 +58,7 @@ impl fmt::Debug for Options {
         let names: Vec<&str> = self.environment.iter().map(|(name, _)| name.as_str()).collect();
         f.debug_struct("Options")
             .field("environment", &names)
+            .field("config_source", &self.config_source)
             .field("functions", &functions)
             .field("faults", &self.faults)
             .field("seed", &self.seed)

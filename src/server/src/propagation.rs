@@ -32,6 +32,8 @@ impl DefinitionLoader {
             ReloadScope::Changed { .. } => Ok(()),
         };
         let report = self.registry.reload(scope).await?;
+        self.connectors
+            .retain_breakers(|channel| self.registry.snapshot().channel_by_name(channel).is_some());
         connectors.map_err(|error| ReloadError::Unavailable(error.to_string()))?;
         Ok(report)
     }

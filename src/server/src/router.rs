@@ -54,8 +54,15 @@ impl Router {
         self.rows.push(TableRow { method, pattern: pattern.to_owned(), route: web::to(handler) });
     }
 
-    /// Mounts all routes: a resource for each pattern, in the order of its first route.
+    /// Mounts all routes.
     pub(crate) fn mount(self, cfg: &mut web::ServiceConfig) {
+        for (_, resource) in self.into_resources() {
+            cfg.service(resource);
+        }
+    }
+
+    /// Returns a resource for each pattern, in the order of its first route.
+    pub(crate) fn into_resources(self) -> Vec<(String, Resource)> {
         let mut resources: Vec<(String, Resource)> = Vec::new();
         for TableRow { method, pattern, route } in self.rows {
             let route = match method {
@@ -74,9 +81,7 @@ impl Router {
             let last = resources.len() - 1;
             resources.swap(place, last);
         }
-        resources.into_iter().for_each(|(_, resource)| {
-            cfg.service(resource);
-        });
+        resources
     }
 
     /// Lists the methods and the paths, as the API describes them.

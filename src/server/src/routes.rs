@@ -1,35 +1,94 @@
 //! The routes of the service: paths, handlers, and the middleware around them.
 
-use actix_web::guard::fn_guard;
+use actix_service::ServiceFactory;
+use actix_web::body::{BoxBody, EitherBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::middleware::{Compress, from_fn};
-use actix_web::{HttpResponse, Scope, web};
+use actix_web::{HttpResponse, Resource, Scope, web};
 use svc_api::docs::{DOCS, OPENAPI};
 use svc_model::ServiceError;
 
 use crate::admin;
-use crate::http::{ADMIN, DATA_PREFIX, Edge, Error, LocalWorker, actors, data, docs, health};
+use crate::http::{ADMIN, DATA_PREFIX, Edge, Error, LocalWorker, MountPoint, actors, data, docs, health};
 use crate::router::Router;
 use crate::state::AppState;
 
-/// The paths that the service answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum MountMode {
-    /// All paths: the service is the whole application.
-    WholeApplication,
-    /// Only the paths of the service; the host application answers the others.
-    OwnPaths,
+/// The services of a scope, with or without middleware around them.
+trait ScopeFactory<B>:
+    ServiceFactory<
+        ServiceRequest,
+        Config = (),
+        Response = ServiceResponse<B>,
+        Error = actix_web::Error,
+        InitError = (),
+    > + 'static
+{
 }
 
-/// Mounts the service into an application; runs once on every worker thread.
-pub(crate) fn configure(cfg: &mut web::ServiceConfig, state: &web::Data<AppState>, mode: MountMode) {
-    let mut scope = web::scope("");
-    if mode == MountMode::OwnPaths {
-        let state = state.clone();
-        scope = scope.guard(fn_guard(move |context| state.planes.owns(context.head().uri.path())));
-    }
+impl<T, B> ScopeFactory<B> for T where
+    T: ServiceFactory<
+            ServiceRequest,
+            Config = (),
+            Response = ServiceResponse<B>,
+            Error = actix_web::Error,
+            InitError = (),
+        > + 'static
+{
+}
+
+/// A part of the service that a host can mount alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// The data plane: requests to channels.
+    Data,
+    /// The admin API.
+    Admin,
+    /// Probes, health and metrics.
+    Health,
+    /// The documentation page and the OpenAPI document.
+    Docs,
+}
+
+impl Part {
+    /// Every part, in the order in which its paths are tried: a data mount at `/` takes what is left.
+    pub(crate) const ALL: [Self; 4] = [Self::Health, Self::Docs, Self::Admin, Self::Data];
+}
+
+/// Mounts the whole service as the application: it answers every path. Runs once on every worker thread.
+pub(crate) fn configure(cfg: &mut web::ServiceConfig, state: &web::Data<AppState>) {
     let worker = LocalWorker::join(state);
-    let scope = scope.app_data(state.clone()).app_data(worker).configure(|cfg| configure_routes(cfg, state));
-    let edge = Edge::for_clients(state.clone());
+    let scope = web::scope("").app_data(state.clone()).app_data(worker);
+    let scope = scope.configure(|cfg| configure_routes(cfg, state));
+    add_scope(cfg, state, "", scope);
+}
+
+/// Mounts parts of the service into a larger application, which answers every other path. Runs once on every worker
+/// thread.
+pub(crate) fn configure_parts(cfg: &mut web::ServiceConfig, state: &web::Data<AppState>, parts: &[Part]) {
+    for part in parts {
+        match part {
+            Part::Data => {
+                let worker = LocalWorker::join(state);
+                let (root, mounts) = data_mounts(state);
+                for mount in std::iter::once(DATA_PREFIX).chain(mounts).chain(root.then_some("")) {
+                    let scope = data_scope(mount).app_data(state.clone()).app_data(worker.clone());
+                    add_scope(cfg, state, mount, scope);
+                }
+            }
+            Part::Admin => add_scope(cfg, state, ADMIN, admin_scope().app_data(state.clone())),
+            Part::Health => add_resources(cfg, state, operational_resources(state.mounts_metrics())),
+            Part::Docs => add_resources(cfg, state, docs_resources(state.config.serves_docs())),
+        }
+    }
+}
+
+/// Mounts a scope of the service behind the edge.
+fn add_scope<T, B>(cfg: &mut web::ServiceConfig, state: &web::Data<AppState>, pattern: &str, scope: Scope<T>)
+where
+    T: ScopeFactory<B>,
+    B: MessageBody + 'static,
+{
+    let edge = Edge::for_clients(state.clone(), MountPoint::of_pattern(pattern));
     if state.config.server.compression.enabled {
         cfg.service(scope.wrap(Compress::default()).wrap(edge));
     } else {
@@ -37,25 +96,53 @@ pub(crate) fn configure(cfg: &mut web::ServiceConfig, state: &web::Data<AppState
     }
 }
 
+/// Mounts resources of the service, each behind the edge.
+fn add_resources(
+    cfg: &mut web::ServiceConfig,
+    state: &web::Data<AppState>,
+    resources: Vec<(String, Resource)>,
+) {
+    for (pattern, resource) in resources {
+        let resource = resource.app_data(state.clone());
+        let edge = Edge::for_clients(state.clone(), MountPoint::of_pattern(&pattern));
+        if state.config.server.compression.enabled {
+            cfg.service(resource.wrap(Compress::default()).wrap(edge));
+        } else {
+            cfg.service(resource.wrap(edge));
+        }
+    }
+}
+
 fn configure_routes(cfg: &mut web::ServiceConfig, state: &AppState) {
     cfg.service(data_scope(DATA_PREFIX));
-    configure_operational(cfg, state.mounts_metrics());
-    configure_docs(cfg, state.config.serves_docs());
-    cfg.service(
-        web::scope(ADMIN)
-            .configure(|cfg| admin_routes().mount(cfg))
-            .default_service(web::to(not_found))
-            .wrap(from_fn(admin::check_parameters)),
-    );
-    let (root, mounts): (Vec<_>, Vec<_>) = state.planes.mounts().iter().partition(|mount| *mount == "/");
+    let operational = operational_resources(state.mounts_metrics());
+    for (_, resource) in operational.into_iter().chain(docs_resources(state.config.serves_docs())) {
+        cfg.service(resource);
+    }
+    cfg.service(admin_scope());
+    let (root, mounts) = data_mounts(state);
     for mount in mounts {
         cfg.service(data_scope(mount));
     }
-    if root.is_empty() {
-        cfg.default_service(web::to(not_found));
-    } else {
+    if root {
         cfg.default_service(web::to(data::submit));
+    } else {
+        cfg.default_service(web::to(not_found));
     }
+}
+
+/// Returns `true` where data requests are served at the root, and the other mounts of the data plane.
+fn data_mounts(state: &AppState) -> (bool, impl Iterator<Item = &str>) {
+    let mounts = state.planes.mounts();
+    (mounts.iter().any(|mount| mount == "/"), mounts.iter().map(String::as_str).filter(|mount| *mount != "/"))
+}
+
+/// Returns the scope of the admin API.
+fn admin_scope() -> Scope<impl ScopeFactory<EitherBody<BoxBody>>> {
+    web::scope(ADMIN)
+        .configure(|cfg| admin_routes().mount(cfg))
+        .default_service(web::to(not_found))
+        .wrap(from_fn(admin::check_parameters))
 }
 
 /// Returns the routes below the admin base.
@@ -91,31 +178,35 @@ fn data_scope(prefix: &str) -> Scope {
     web::scope(prefix).default_service(web::to(data::submit))
 }
 
-/// Mounts the probes, and the metrics if they belong to this listener.
-fn configure_operational(cfg: &mut web::ServiceConfig, with_metrics: bool) {
-    operational_routes(with_metrics).mount(cfg);
+/// Returns the probes, and the metrics if they belong to this listener.
+fn operational_resources(with_metrics: bool) -> Vec<(String, Resource)> {
+    let mut resources = operational_routes(with_metrics).into_resources();
     if !with_metrics {
-        // Not found, whatever else is mounted at the root.
-        cfg.service(web::resource("/metrics").to(not_found));
+        resources.push(unserved("/metrics"));
     }
+    resources
 }
 
-/// Mounts the documentation, where it is on.
-fn configure_docs(cfg: &mut web::ServiceConfig, enabled: bool) {
+/// Returns the documentation, where it is on.
+fn docs_resources(enabled: bool) -> Vec<(String, Resource)> {
     if enabled {
-        docs_routes().mount(cfg);
+        return docs_routes().into_resources();
     }
-    // Not found, whatever else is mounted at the root.
-    for path in [OPENAPI, DOCS, "/docs/{file:.*}"].iter().filter(|_| !enabled) {
-        cfg.service(web::resource(*path).to(not_found));
-    }
+    [OPENAPI, DOCS, "/docs/{file:.*}"].map(unserved).into()
+}
+
+/// Returns a resource that is not found, whatever else is mounted at the root.
+fn unserved(pattern: &str) -> (String, Resource) {
+    (pattern.to_owned(), web::resource(pattern).to(not_found))
 }
 
 /// Mounts the routes of the operational listener (`metrics.bind_addr`).
 pub(crate) fn configure_operations(cfg: &mut web::ServiceConfig, state: &web::Data<AppState>) {
     let enabled = state.config.metrics.enabled;
-    let scope = web::scope("").app_data(state.clone()).configure(|cfg| configure_operational(cfg, enabled));
-    cfg.service(scope.default_service(web::to(not_found)).wrap(Edge::for_operators(state.clone())));
+    let scope = web::scope("").app_data(state.clone()).default_service(web::to(not_found));
+    let resources = operational_resources(enabled).into_iter();
+    let scope = resources.fold(scope, |scope, (_, resource)| scope.service(resource));
+    cfg.service(scope.wrap(Edge::for_operators(state.clone())));
 }
 
 async fn not_found() -> Result<HttpResponse, Error> {

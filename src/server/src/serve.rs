@@ -24,7 +24,6 @@ use crate::config::Config;
 use crate::error::ServiceStartError;
 use crate::listener_shutdown::ListenerShutdown;
 use crate::options::Options;
-use crate::routes::MountMode;
 use crate::service::Service;
 use crate::shutdown::UNBOUNDED;
 use crate::signals::{Signal, Signals};
@@ -77,9 +76,13 @@ pub async fn serve(
         .map_err(ServiceStartError::system(format!("cannot listen on {}:{}", address.0, address.1)))?;
     let door =
         ListenerShutdown::new(&listener).map_err(ServiceStartError::system("cannot share the listener"))?;
-    let routes = service.mount(MountMode::WholeApplication);
-    let transport =
-        service.main_transport(transport::settings::main_listener_limits(&config, descriptors, &log));
+    let routes = service.mount();
+    let transport = service.main_transport(transport::settings::main_listener_limits(
+        &config,
+        &service.state().proxies,
+        descriptors,
+        &log,
+    ));
     let application = move || App::new().configure(routes.clone());
     let server = Server::build()
         .listen("svc", listener, move || transport.clone().factory(application.clone()))
@@ -161,8 +164,8 @@ fn log_failure(exit: &TreeExit, log: &Logger) -> ServeOutcome {
     ServeOutcome::Failed
 }
 
-/// Reloads on `SIGHUP`: the certificate of the listeners, and the definitions like `POST /engine/reload`, with
-/// an audit row.
+/// Reloads on `SIGHUP`: the certificate of the listeners, the settings, and the definitions, like
+/// `POST /engine/reload`, with an audit row.
 fn reload_on_signal(state: web::Data<AppState>) {
     actix_rt::spawn(async move {
         if let Some(certificates) = &state.certificates {
@@ -176,7 +179,9 @@ fn reload_on_signal(state: web::Data<AppState>) {
             details: None,
         };
         match state.reload_by_order(entry).await {
-            Ok(report) => info!(state.log, "reloaded by signal"; "workflows" => report.workflows_count),
+            Ok((report, _)) => {
+                info!(state.log, "reloaded by signal"; "workflows" => report.workflows_count);
+            }
             Err(error) => error!(state.log, "reload by signal failed"; "detail" => %error),
         }
     });

@@ -3,12 +3,16 @@
 //! The binary is one user of this; a larger application is another. There are no globals: several services
 //! can live in one process, each with its tree, its database and its threads.
 
+use std::fmt;
 use std::time::Duration;
 
-use actix_supervision::{TreeExit, TreeView};
+use actix_supervision::{
+    Address, ChildSpec, GroupSpec, Placement, SpawnError, StartContext, StartError, Supervised, TreeExit,
+    TreeView,
+};
 use actix_web::web;
 use serde_json::Value;
-use svc_channels::{ChannelResponse, DataRequest, Reservation};
+use svc_channels::{ChannelResponse, DataRequest, Delivery, Reservation};
 use svc_model::ServiceError;
 use svc_registry::{ReloadError, ReloadReport, ReloadScope};
 use svc_spans::SpanDraft;
@@ -17,9 +21,10 @@ use crate::config::Config;
 use crate::error::ServiceStartError;
 use crate::operations::Operations;
 use crate::options::Options;
-use crate::routes::{self, MountMode};
+use crate::routes::{self, Part};
 use crate::state::AppState;
 use crate::transport::{self, ConnectionAdmission, ConnectionLimits, RefusalReporter, Transport};
+use crate::tree::{HOST, HOST_ACTOR};
 use crate::{shutdown, start};
 
 /// A running service. Cheap to clone; ends with [`shutdown`](Self::shutdown). Dropping it leaves what is
@@ -41,18 +46,50 @@ impl Service {
     }
 
     /// Returns the routes for a host application: the paths of the service only, so that the routes of the
-    /// host keep working. Every thread that mounts them becomes a worker. Limits on the time and number of
-    /// connections are those of the host.
+    /// host keep working. They may be mounted below any scope of the host. Every thread that mounts them becomes
+    /// a worker. Limits on the time and number of connections are those of the host.
+    ///
+    /// A host that exposes less, or guards parts of it by its own middleware, mounts
+    /// [`data_routes`](Self::data_routes), [`admin_routes`](Self::admin_routes),
+    /// [`health_routes`](Self::health_routes) and [`docs_routes`](Self::docs_routes) where it wants them. With a data
+    /// mount at `/` the data plane answers every path that is left: mount it last.
     pub fn routes(&self) -> impl Fn(&mut web::ServiceConfig) + Clone + Send + use<> + 'static {
-        self.mount(MountMode::OwnPaths)
+        self.mount_parts(&Part::ALL)
     }
 
-    pub(crate) fn mount(
+    /// Returns the routes of the data plane alone: `/api/v1/data` and what `server.data_mounts` names.
+    pub fn data_routes(&self) -> impl Fn(&mut web::ServiceConfig) + Clone + Send + use<> + 'static {
+        self.mount_parts(&[Part::Data])
+    }
+
+    /// Returns the routes of the admin API alone: `/api/v1/admin`, which asks for an admin key as ever.
+    pub fn admin_routes(&self) -> impl Fn(&mut web::ServiceConfig) + Clone + Send + use<> + 'static {
+        self.mount_parts(&[Part::Admin])
+    }
+
+    /// Returns the routes of operation alone: `/healthz`, `/readyz`, `/health` and, where it has no listener of its
+    /// own, `/metrics`.
+    pub fn health_routes(&self) -> impl Fn(&mut web::ServiceConfig) + Clone + Send + use<> + 'static {
+        self.mount_parts(&[Part::Health])
+    }
+
+    /// Returns the routes of the documentation alone: `/docs` and `/api/v1/openapi.json`.
+    pub fn docs_routes(&self) -> impl Fn(&mut web::ServiceConfig) + Clone + Send + use<> + 'static {
+        self.mount_parts(&[Part::Docs])
+    }
+
+    fn mount_parts(
         &self,
-        mode: MountMode,
+        parts: &'static [Part],
     ) -> impl Fn(&mut web::ServiceConfig) + Clone + Send + use<> + 'static {
         let state = self.state.clone();
-        move |cfg| routes::configure(cfg, &state, mode)
+        move |cfg| routes::configure_parts(cfg, &state, parts)
+    }
+
+    /// Returns the routes of a service that is the whole application.
+    pub(crate) fn mount(&self) -> impl Fn(&mut web::ServiceConfig) + Clone + Send + use<> + 'static {
+        let state = self.state.clone();
+        move |cfg| routes::configure(cfg, &state)
     }
 
     /// Serves health and metrics at `host:port`, over TLS where `metrics.tls_enabled` is true, on a thread of its own that answers while every worker is
@@ -94,6 +131,15 @@ impl Service {
     /// # Errors
     /// The error that a caller over HTTP would get.
     pub async fn submit(&self, channel: &str, payload: Value) -> Result<ChannelResponse, ServiceError> {
+        self.hand_over(channel, payload, Delivery::Sync).await
+    }
+
+    async fn hand_over(
+        &self,
+        channel: &str,
+        payload: Value,
+        delivery: Delivery,
+    ) -> Result<ChannelResponse, ServiceError> {
         let workers = &self.state.workers;
         let worker = match workers.current_worker() {
             None if !workers.has_any(&self.state.registry) => {
@@ -106,12 +152,58 @@ impl Service {
         let reservation = Some(Reservation::new(permit));
         let mut span = self.state.spans.new_trace().begin(|| SpanDraft::submission(channel));
         let trace_context = span.context().clone();
-        let message = DataRequest { reservation, trace_context, ..DataRequest::embedded(payload) };
+        let message = DataRequest { reservation, trace_context, delivery, ..DataRequest::embedded(payload) };
         let answer = self.state.registry.submit_to(worker, channel, Box::new(message)).await;
         if let Err(error) = &answer {
             span.fail(error.code().name());
         }
         answer
+    }
+
+    /// Hands a payload to a channel that accepts work: it is on record when this returns, and runs later, also
+    /// after a restart. The answer is the 202 of `POST {route}/async`, whose body has the id of the trace. Checks
+    /// apply as to [`submit`](Self::submit).
+    ///
+    /// # Errors
+    /// The error that a caller over HTTP would get; nothing is accepted then.
+    pub async fn submit_async(&self, channel: &str, payload: Value) -> Result<ChannelResponse, ServiceError> {
+        self.hand_over(channel, payload, Delivery::Async).await
+    }
+
+    /// Adds an actor of the host to the supervision tree, as the node `host/{name}`: it is restarted and
+    /// quarantined like those of the service, shown in `/health` and at `/api/v1/admin/actors`, and drained before
+    /// the channels, so that it can submit until it has ended.
+    ///
+    /// # Errors
+    /// The name is taken or is no name, a node that the specification needs is unknown, or the tree has ended.
+    pub async fn supervise<A, F, Fut>(
+        &self,
+        name: &str,
+        spec: ChildSpec,
+        at: Placement,
+        factory: F,
+    ) -> Result<Address<A>, SpawnError>
+    where
+        A: Supervised,
+        F: Fn(StartContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<A, StartError>> + 'static,
+    {
+        match self.state.tree.add_group(&HOST.absolute_path(), GroupSpec::new()).await {
+            // The first actor brings the group.
+            Ok(()) | Err(SpawnError::Duplicate { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        let path = format!("{}/{name}", HOST.path);
+        self.state.tree.spawn(&path, spec.needs(HOST_ACTOR.need_paths()), at, factory).await
+    }
+
+    /// Returns all metrics of the process in the Prometheus text format 0.0.4: those of the host, then those of the
+    /// service.
+    ///
+    /// # Errors
+    /// A metric fails to write itself.
+    pub fn render_metrics(&self) -> Result<String, fmt::Error> {
+        self.state.render_metrics()
     }
 
     /// Reloads the stored definitions.

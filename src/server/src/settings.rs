@@ -1,6 +1,7 @@
 //! The settings of each part, made from the configuration, which the parts do not know.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -45,6 +46,7 @@ pub fn store_config(config: &Config) -> StoreConfig {
         auto_migrate: storage.auto_migrate,
         connect_retry: Duration::from_secs(storage.connect_retry_secs),
         connector_keys: EnvelopeKeys::default(),
+        backup_dir: Some(PathBuf::from(&storage.backup_dir)),
     }
 }
 
@@ -403,7 +405,7 @@ pub(crate) fn register_plugins(
 
 /// Returns the bound on the values of one message: parsed JSON is larger than its text, and tasks hold it
 /// more than once.
-fn max_message_bytes(config: &Config) -> usize {
+pub(crate) fn max_message_bytes(config: &Config) -> usize {
     const SHARE: usize = 16;
     EngineLimits::default().max_message_bytes.max(config.ingest.max_payload_size.saturating_mul(SHARE))
 }

@@ -14,8 +14,8 @@ pub enum Signal {
     Terminate,
     /// `SIGINT` at a terminal: like [`Terminate`](Self::Terminate), without the drain time.
     Interrupt,
-    /// `SIGHUP`: reload the stored definitions, like `POST /engine/reload`, and the certificate of the
-    /// listeners.
+    /// `SIGHUP`: reload the settings and the stored definitions, like `POST /engine/reload`, and the certificate of
+    /// the listeners.
     Reload,
 }
 

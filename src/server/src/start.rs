@@ -7,7 +7,9 @@ use parking_lot::Mutex;
 use slog::{Logger, info};
 use svc_auth::KeySets;
 use svc_channels::call::{self, DirectoryHandle};
-use svc_channels::{ChannelMetrics, ChannelServices, ClusterStore, ComputeGate, LocalCaches, RateGroups};
+use svc_channels::{
+    ChannelMetrics, ChannelServices, ClusterStore, ComputeGate, LocalCaches, LogRateLimit, RateGroups,
+};
 use svc_connectors::{BrokerHealth, ConnectorMetrics, Connectors};
 use svc_cron::{CronHandle, CronMetrics};
 use svc_engine::{Engine, EngineBuilder, Function};
@@ -41,6 +43,7 @@ use crate::jobs;
 #[cfg(feature = "kafka")]
 use crate::kafka::{IngressParts, KafkaIngress};
 use crate::lifecycle::Lifecycle;
+use crate::live_settings::LiveSettings;
 use crate::options::Options;
 use crate::propagation::{self, Propagation};
 use crate::settings;
@@ -55,12 +58,21 @@ use crate::worker_threads::WorkerThreads;
 /// # Errors
 /// The reason, in one line.
 pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, ServiceStartError> {
-    let Options { log, environment, functions, faults, seed } = options;
+    let Options {
+        log,
+        environment,
+        config_source,
+        log_level,
+        functions,
+        metrics: host_metrics,
+        faults,
+        seed,
+    } = options;
     let certificates = load_certificates(&config, &log)?;
     let resources = Resources::open(&config, &environment, &log).await?;
     let instance_id = settings::instance_id(&config);
-    let mut metrics =
-        ServiceMetrics::register(&config, config.cluster.enabled.then_some(instance_id.as_str()));
+    let instance = config.cluster.enabled.then_some(instance_id.as_str());
+    let mut metrics = ServiceMetrics::register(&config, host_metrics, instance);
     let assembly = build_tree(&resources.io, (seed, faults), &log)?;
     metrics.registry.registry_mut().register_collector(Box::new(TreeCollector::new(assembly.tree.clone())));
     let Resources { io, outbound, secrets, node_id, file_lock, opened, cluster_redis, engine } = resources;
@@ -142,10 +154,12 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
         ),
         proxies: TrustedProxies::new(&config.rate_limit.trusted_proxies),
         cors: CorsPolicy::new(&config.cors),
+        failure_lines: LogRateLimit::default(),
         connections: metrics.connections,
         descriptors: DescriptorWatch::start(io.handle(), log.clone()),
         rate_limits: RateLimits::new(&config.rate_limit, metrics.channels),
         guesses: GuessPacer::new(config.rate_limit.client_networks()),
+        settings: LiveSettings::new(&config, config_source, log_level),
         planes: Planes::new(&config.server.data_mounts),
         instance_id,
         backups: BackupDirectory::new(&config.storage),
@@ -246,9 +260,13 @@ struct ServiceMetrics {
 }
 
 impl ServiceMetrics {
-    fn register(config: &Config, instance: Option<&str>) -> Self {
+    fn register(
+        config: &Config,
+        host: prometheus_client::registry::Registry,
+        instance: Option<&str>,
+    ) -> Self {
         let mut metrics = Self {
-            registry: Metrics::new(instance),
+            registry: Metrics::new(host, instance),
             channels: ChannelMetrics::default(),
             reloads: RegistryMetrics::default(),
             traces: TraceMetrics::default(),

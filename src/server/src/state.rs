@@ -7,12 +7,12 @@ use std::sync::Arc;
 use actix_supervision::Tree;
 use parking_lot::Mutex;
 use slog::{Logger, error, info, warn};
-use svc_channels::ComputeGate;
+use svc_channels::{ComputeGate, LogRateLimit};
 use svc_connectors::{BrokerHealth, Connectors};
 use svc_cron::{CronHandle, CronMetrics};
 use svc_engine::Engine;
 use svc_epoch::LocalChange;
-use svc_model::{ServiceError, id};
+use svc_model::{FieldError, ServiceError, id};
 use svc_nodes::NodeHandle;
 use svc_redis::RedisClient;
 use svc_registry::{Registry, ReloadError, ReloadReport, ReloadScope};
@@ -24,7 +24,7 @@ use tokio::time::Instant;
 
 use crate::backups::BackupDirectory;
 use crate::certificates::Certificates;
-use crate::config::Config;
+use crate::config::{Config, SettingsChange};
 use crate::descriptors::DescriptorWatch;
 use crate::http::{
     AdminAuthenticator, AuthFailureReason, CorsPolicy, GuessPacer, InFlightBytes, Metrics, Planes,
@@ -33,6 +33,7 @@ use crate::http::{
 use crate::io_runtime::IoRuntime;
 use crate::kafka::KafkaIngress;
 use crate::lifecycle::Lifecycle;
+use crate::live_settings::LiveSettings;
 use crate::propagation::{DefinitionLoader, Propagation};
 use crate::transport::ConnectionMetrics;
 use crate::worker_threads::WorkerThreads;
@@ -93,11 +94,14 @@ pub struct AppState {
     pub(crate) pacer: RefusalPacer,
     pub(crate) guesses: GuessPacer,
     pub(crate) cors: CorsPolicy,
+    /// The bound on log lines about failed requests.
+    pub(crate) failure_lines: LogRateLimit,
     pub(crate) connections: ConnectionMetrics,
     pub(crate) descriptors: Arc<DescriptorWatch>,
     /// The certificate of the listeners; `None` where TLS is off.
     pub(crate) certificates: Option<Arc<Certificates>>,
     pub(crate) rate_limits: RateLimits,
+    pub(crate) settings: LiveSettings,
     pub(crate) planes: Planes,
     /// Owned here, so that the actor threads live as long as anything is mounted.
     pub(crate) io: IoRuntime,
@@ -121,12 +125,30 @@ impl AppState {
         self.propagation.local.begin(mutation.change_id)
     }
 
-    /// Loads the stored configuration on an operator's order, tells the other processes, and records the order with
-    /// its outcome.
+    /// Reads the settings again, loads the stored configuration on an operator's order, tells the other processes, and
+    /// records the order with its outcome.
     ///
     /// # Errors
-    /// The configuration could not be loaded, and the previous one serves on; or the other processes could not be told.
-    pub(crate) async fn reload_by_order(&self, mut order: AuditEntry) -> Result<ReloadReport, ServiceError> {
+    /// The settings are wrong, and nothing has changed; or the configuration could not be loaded, and the previous one
+    /// serves on; or the other processes could not be told.
+    pub(crate) async fn reload_by_order(
+        &self,
+        mut order: AuditEntry,
+    ) -> Result<(ReloadReport, SettingsChange), ServiceError> {
+        let change = match self.reload_settings().await {
+            Ok(change) => change,
+            Err(error) => {
+                self.record_failed_order(order, error.to_string()).await;
+                let problems = error.problems.into_iter();
+                let problems = problems.map(|problem| FieldError::invalid(problem.subject, problem.text));
+                return Err(ServiceError::invalid(problems.collect()));
+            }
+        };
+        if change != SettingsChange::default() {
+            let details = order.details.get_or_insert_with(|| serde_json::json!({}));
+            details["settings_taken"] = change.taken.clone().into();
+            details["settings_need_restart"] = change.needs_restart.clone().into();
+        }
         match self.reload(ReloadScope::All).await {
             Ok(report) => {
                 let change_id = id::new_ordered_id();
@@ -134,18 +156,23 @@ impl AppState {
                 self.store.epoch().bump(order.clone(), change_id).await?;
                 self.metrics.record_audit_event(&order.action, &order.resource_type);
                 local.record_applied();
-                Ok(report)
+                Ok((report, change))
             }
             Err(failure) => {
-                let details = order.details.get_or_insert_with(|| serde_json::json!({}));
-                details["outcome"] = "failed".into();
-                details["reason"] = failure.to_string().into();
-                match self.store.audit().record(order.clone()).await {
-                    Ok(()) => self.metrics.record_audit_event(&order.action, &order.resource_type),
-                    Err(error) => error!(self.log, "a failed reload was not recorded"; "error" => %error),
-                }
+                self.record_failed_order(order, failure.to_string()).await;
                 Err(failure.into())
             }
+        }
+    }
+
+    /// Records an order to reload that failed.
+    async fn record_failed_order(&self, mut order: AuditEntry, reason: String) {
+        let details = order.details.get_or_insert_with(|| serde_json::json!({}));
+        details["outcome"] = "failed".into();
+        details["reason"] = reason.into();
+        match self.store.audit().record(order.clone()).await {
+            Ok(()) => self.metrics.record_audit_event(&order.action, &order.resource_type),
+            Err(error) => error!(self.log, "a failed reload was not recorded"; "error" => %error),
         }
     }
 
@@ -167,6 +194,13 @@ impl AppState {
             kafka.show_degraded(!troubles.is_empty());
         }
         Some(troubles)
+    }
+
+    /// Returns all metrics in the Prometheus text format.
+    pub(crate) fn render_metrics(&self) -> Result<String, fmt::Error> {
+        // Sets the gauge of Kafka ingress.
+        self.kafka_troubles();
+        self.metrics.render()
     }
 
     /// Releases the SQLite file for other processes.

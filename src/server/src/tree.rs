@@ -37,6 +37,8 @@ pub(crate) enum RunsOn {
     ConnectorThread,
     /// The worker threads of the HTTP server, one actor each.
     HttpWorkers,
+    /// The thread that the host application chooses.
+    HostThread,
     /// The threads of the shared i/o runtime.
     IoRuntime,
     /// The blocking pool of the runtime that starts it.
@@ -277,9 +279,15 @@ static JOB: TreeRow = TreeRow::actor("housekeeping/{job}", RunsOn::SharedThread)
 /// The timer of the jobs.
 static JOB_SCHEDULER: TreeRow = TreeRow::actor("housekeeping/scheduler", RunsOn::SharedThread).needs(&[&JOB]);
 
+/// The group of the actors of an embedding application.
+pub(crate) static HOST: TreeRow = TreeRow::group("host");
+/// One actor of the application, which may submit to channels.
+pub(crate) static HOST_ACTOR: TreeRow =
+    TreeRow::actor("host/{name}", RunsOn::HostThread).needs(&[&STORE, &REGISTRY, &CHANNELS]);
+
 /// Every kind of node. Where two paths match a node, the first one counts.
 #[cfg_attr(not(test), expect(dead_code, reason = "compared with a running service"))]
-pub(crate) static NODES: [&TreeRow; 35] = [
+pub(crate) static NODES: [&TreeRow; 37] = [
     &STORE,
     &STORE_WRITER,
     &STORE_PROBE,
@@ -315,6 +323,8 @@ pub(crate) static NODES: [&TreeRow; 35] = [
     &HOUSEKEEPING,
     &JOB_SCHEDULER,
     &JOB,
+    &HOST,
+    &HOST_ACTOR,
 ];
 
 /// A kind of thread or task outside the tree.
@@ -341,7 +351,7 @@ const fn task(
 /// Every kind of thread or task outside the tree. Futures of an actor's own context are not listed: they end
 /// with it.
 #[cfg_attr(not(test), expect(dead_code, reason = "compared with the source"))]
-pub(crate) static TASKS: [TaskRow; 46] = [
+pub(crate) static TASKS: [TaskRow; 48] = [
     // The process.
     task(
         "runner of each supervised actor",
@@ -381,6 +391,8 @@ pub(crate) static TASKS: [TaskRow; 46] = [
         EndedBy::Caller,
     ),
     task("reload on SIGHUP", ("src/server", 1), RunsOn::HttpWorkers, EndedBy::Caller),
+    task("read of the configuration file", ("src/server", 1), RunsOn::BlockingPool, EndedBy::Caller),
+    task("decoding of a large response", ("src/outbound", 1), RunsOn::BlockingPool, EndedBy::Caller),
     task("operational listener", ("src/server", 1), RunsOn::OwnThread, EndedBy::ListenerStop),
     task(
         "connections of the operational listener",

@@ -9,6 +9,7 @@ use actix_supervision::Placement;
 use parking_lot::RwLock;
 use slog::{Logger, warn};
 use svc_registry::{Registry, WorkerId};
+use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::sleep;
 
 /// Pauses between attempts to join. A registry that is down for longer has failed for good.
@@ -23,7 +24,11 @@ const BACKOFF: [Duration; 6] = [
 
 /// The threads that the registry knows as workers.
 #[derive(Debug, Default)]
-pub(crate) struct WorkerThreads(RwLock<HashMap<ThreadId, WorkerId>>);
+pub(crate) struct WorkerThreads {
+    known: RwLock<HashMap<ThreadId, WorkerId>>,
+    /// Held while a thread joins: one that mounts several parts of the service joins once.
+    joining: AsyncMutex<()>,
+}
 
 impl WorkerThreads {
     /// Makes the current thread a worker; retries while the registry restarts.
@@ -43,9 +48,13 @@ impl WorkerThreads {
             return Some(known);
         }
         let arbiter = Arbiter::try_current()?;
+        let _joining = self.joining.lock().await;
+        if let Some(known) = self.current_worker() {
+            return Some(known);
+        }
         let joined = registry.add_worker(Placement::On(arbiter)).await;
         let id = joined.inspect_err(|error| warn!(log, "thread is no worker"; "detail" => %error)).ok()?;
-        let mut workers = self.0.write();
+        let mut workers = self.known.write();
         // Workers whose threads have ended are forgotten; a thread id is never reused.
         workers.retain(|_, worker| registry.has_worker(*worker));
         workers.insert(thread::current().id(), id);
@@ -54,12 +63,12 @@ impl WorkerThreads {
 
     /// Returns the worker id of the current thread.
     pub(crate) fn current_worker(&self) -> Option<WorkerId> {
-        self.0.read().get(&thread::current().id()).copied()
+        self.known.read().get(&thread::current().id()).copied()
     }
 
     /// Returns `true` if any thread serves.
     pub(crate) fn has_any(&self, registry: &Registry) -> bool {
-        let workers = self.0.read();
+        let workers = self.known.read();
         workers.values().any(|worker| registry.has_worker(*worker))
     }
 }

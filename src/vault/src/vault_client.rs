@@ -16,8 +16,12 @@ use crate::provider::{EnvironmentLookup, RequestedDocuments, ResolvedReference, 
 const ADDRESS: &str = "VAULT_ADDR";
 /// The variable with the token of the store.
 const TOKEN: &str = "VAULT_TOKEN";
+/// The variable with the namespace of the store, where it has several.
+const NAMESPACE: &str = "VAULT_NAMESPACE";
 /// The header that carries the token.
-const HEADER: HeaderName = HeaderName::from_static("x-vault-token");
+const TOKEN_HEADER: HeaderName = HeaderName::from_static("x-vault-token");
+/// The header that carries the namespace.
+const NAMESPACE_HEADER: HeaderName = HeaderName::from_static("x-vault-namespace");
 
 /// Time limit of one document, from the dial to the last byte.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(5);
@@ -34,8 +38,8 @@ pub(crate) enum StoreUnavailable {
     Absent,
     /// The address cannot be used, for this reason.
     Address(String),
-    /// The token cannot be sent in a header.
-    Token,
+    /// The variable of this name cannot be sent in a header.
+    NoHeaderValue(&'static str),
 }
 
 impl StoreUnavailable {
@@ -46,7 +50,7 @@ impl StoreUnavailable {
                 return ResolveError::NotUsable { reference: reference.clone() };
             }
             Self::Address(why) => format!("{ADDRESS}: {why}"),
-            Self::Token => format!("{TOKEN} is no header value"),
+            Self::NoHeaderValue(name) => format!("{name} is no header value"),
         };
         ResolveError::unreadable(reference, cause)
     }
@@ -57,7 +61,8 @@ pub(crate) struct VaultClient {
     client: OutboundClient,
     /// The address of the API, with `/` at its end.
     base: Url,
-    token: HeaderValue,
+    /// The token, and the namespace if there is one.
+    headers: HeaderMap,
 }
 
 /// The reason why a document was not read.
@@ -94,9 +99,16 @@ impl VaultClient {
         let base = format!("{}/v1/", address.trim_end_matches('/'));
         // The text of this error names no credential.
         let base = check_url(&base, true).map_err(|error| StoreUnavailable::Address(error.to_string()))?;
-        let mut token = HeaderValue::from_str(&token).map_err(|_| StoreUnavailable::Token)?;
+        let header = |name, value: &str| {
+            HeaderValue::from_str(value).map_err(|_| StoreUnavailable::NoHeaderValue(name))
+        };
+        let mut token = header(TOKEN, &token)?;
         token.set_sensitive(true);
-        Ok(Self { client: client.clone(), base, token })
+        let mut headers = HeaderMap::from_iter([(TOKEN_HEADER, token)]);
+        if let Some(namespace) = variable(NAMESPACE) {
+            headers.insert(NAMESPACE_HEADER, header(NAMESPACE, &namespace)?);
+        }
+        Ok(Self { client: client.clone(), base, headers })
     }
 
     /// Reads documents, each once, and resolves the references to them. After a timeout, of one document or
@@ -132,8 +144,7 @@ impl VaultClient {
         if !url.as_str().starts_with(self.base.as_str()) {
             return Err(DocumentError::Path);
         }
-        let headers = HeaderMap::from_iter([(HEADER, self.token.clone())]);
-        let answer = self.client.get_with(&url, headers, CAP).await?;
+        let answer = self.client.get_with(&url, self.headers.clone(), CAP).await?;
         if !answer.status.is_success() {
             return Err(DocumentError::Status(answer.status));
         }

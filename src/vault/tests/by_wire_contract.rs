@@ -155,7 +155,13 @@ async fn no_redirect_is_followed_and_no_stranger_is_trusted() {
     let text = "vault://secret/data/db#password";
     let trusting = store(&environment, &Trust::Only(server.authority().to_owned()));
     assert_eq!(value(&read(&trusting, &[text]).await, text), "swordfish");
-    assert!(server.requests()[0].contains(&format!("x-vault-token: {TOKEN}\r\n")));
+    let asked = server.requests()[0].clone();
+    assert!(asked.contains(&format!("x-vault-token: {TOKEN}\r\n")) && !asked.contains("x-vault-namespace"));
+    let namespace = ("VAULT_NAMESPACE", "team/a");
+    let environment = [environment[0], environment[1], namespace];
+    let trust = Trust::Only(server.authority().to_owned());
+    assert_eq!(value(&read(&store(&environment, &trust), &[text]).await, text), "swordfish");
+    assert!(server.requests()[1].contains("x-vault-namespace: team/a\r\n"), "{:?}", server.requests());
     server.set_behaviour(Behaviour::redirect(307, &elsewhere.url("/v1/secret/data/db")));
     let message = why(&read(&trusting, &[text]).await, text);
     assert_eq!(message, format!("{text}: the secret store answered 307 Temporary Redirect"));

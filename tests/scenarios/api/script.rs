@@ -23,6 +23,7 @@ pub(super) fn record_everything(recorder: &mut Recorder) {
     deletions(recorder);
     recorder.send("GET", &format!("{ADMIN}/audit-logs?limit=3&action=create"), "");
     recorder.send("GET", &format!("{ADMIN}/audit-logs?resource_type=nothing"), "");
+    recorder.send("GET", &format!("{ADMIN}/whoami"), "");
 }
 
 fn operational(recorder: &mut Recorder) {
@@ -182,6 +183,9 @@ fn traces(recorder: &mut Recorder) {
         recorder.send_as("GET", &path, "", &[("x-trace-token", text(receipt, "trace_token"))], Shown::Body);
         recorder.send_as("GET", &path, "", &[], Shown::Body);
     }
+    let state = format!("/api/v1/data/greetings/async/{}", text(&submitted, "trace_id"));
+    recorder.send_as("GET", &state, "", &[("x-trace-token", text(&submitted, "trace_token"))], Shown::Body);
+    recorder.send_as("GET", &state, "", &[], Shown::Body);
     recorder.send("GET", &format!("{ADMIN}/traces?channel=closed&status=failed&include_total=true"), "");
     recorder.send("GET", &format!("{ADMIN}/traces?mode=async&status=completed&limit=1"), "");
     recorder.send("GET", &format!("{ADMIN}/traces?limit=many"), "");

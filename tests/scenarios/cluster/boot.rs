@@ -46,7 +46,8 @@ fn metrics_of_a_cluster_node_name_it() {
         .unwrap();
     let metrics = server.client().get("/metrics").unwrap().text();
     let samples: Vec<_> = metrics.lines().filter(|line| !line.starts_with('#')).collect();
-    let unnamed: Vec<_> = samples.iter().filter(|line| !line.contains("instance=\"eu-1\"")).collect();
+    let unnamed: Vec<_> =
+        samples.iter().filter(|line| !line.contains("instance=\"eu-1\",node=\"eu-1\"")).collect();
     assert!(unnamed.is_empty() && samples.len() > 50, "{unnamed:?}");
     assert!(metrics.contains("svc_config_epoch_applied{"), "{metrics}");
 }

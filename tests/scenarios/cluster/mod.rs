@@ -4,6 +4,7 @@ mod boot;
 mod changes;
 mod failures;
 mod jobs;
+mod pooler;
 mod rolling;
 
 use serde_json::{Value, json};

@@ -1,9 +1,12 @@
 //! `test-connectivity`, and `migrate --dry-run`, which reads only.
 
 use std::fs;
+use std::time::Duration;
+
+use svc_testkit::postgres::Postgres;
 
 use super::{Database, on_both, stderr, stdout};
-use crate::support::launch;
+use crate::support::{eventually, launch};
 
 on_both!(database_is_asked_and_its_pending_migrations_are_counted, dry_run_of_the_migrations_changes_nothing);
 
@@ -44,6 +47,19 @@ fn dry_run_of_the_migrations_changes_nothing(database: &Database) {
 }
 
 #[test]
+fn database_that_comes_later_is_waited_for() {
+    let Some(postgres) = Postgres::own() else { return };
+    for command in [&["test-connectivity"][..], &["migrate", "--dry-run"], &["migrate", "--wait", "5m"]] {
+        postgres.stop().unwrap();
+        let mut waiting = launch().env("SVC_STORAGE__URL", postgres.url()).args(command).spawn().unwrap();
+        eventually(|| waiting.log_text().contains("note: waiting for what is not there yet: "));
+        postgres.restart().unwrap();
+        let status = waiting.wait(Duration::from_secs(60)).unwrap();
+        assert!(status.success(), "{command:?}: {}", waiting.log_text());
+    }
+}
+
+#[test]
 fn peer_that_does_not_answer_fails_the_command_and_bad_settings_are_told_apart() {
     for (name, value, code, word) in [
         ("SVC_STORAGE__URL", "postgres://svc:hunter2@127.0.0.1:1/svc", 1, "127.0.0.1:1"),
@@ -51,7 +67,8 @@ fn peer_that_does_not_answer_fails_the_command_and_bad_settings_are_told_apart()
         ("SVC_STORAGE__URL", "mongodb://svc:hunter2@127.0.0.1/svc", 78, "storage.url"),
         ("SVC_SERVER__PROT", "1", 78, "SVC_SERVER__PROT"),
     ] {
-        let output = launch().env(name, value).args(&["test-connectivity"]).run_to_end().unwrap();
+        let output =
+            launch().env(name, value).args(&["test-connectivity", "--wait", "0"]).run_to_end().unwrap();
         let text = stderr(&output);
         assert_eq!(output.status.code(), Some(code), "{value}: {text}");
         assert!(text.starts_with("Error: ") && text.contains(word) && !text.contains("hunter2"), "{text}");
@@ -65,7 +82,7 @@ fn brokers_that_do_not_answer_fail_the_command() {
         .env("SVC_STORAGE__URL", &database.url)
         .env("SVC_KAFKA__ENABLED", "true")
         .env("SVC_KAFKA__BROKERS", "127.0.0.1:1")
-        .args(&["test-connectivity"])
+        .args(&["test-connectivity", "--wait", "0"])
         .run_to_end()
         .unwrap();
     let text = stderr(&output);

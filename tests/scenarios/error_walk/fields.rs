@@ -69,6 +69,13 @@ fn documents() -> Vec<FieldCase> {
             "condition",
             "did you mean",
         ),
+        (
+            "workflows",
+            json!({"name": "w", "condition": {"and": [true, {"==": [1, 1], "in": [1, [1]]}]}, "tasks": [task]}),
+            "NOT_AN_EXPRESSION",
+            "condition.and[1]",
+            "combine its members with 'and' or 'or'",
+        ),
         ("workflows", map(json!({"conct": ["a", "b"]})), "logic.unknown_operator", "conct", "is data"),
         (
             "workflows",

@@ -145,7 +145,7 @@ fn receipt_is_mailed_once_the_mail_server_is_back() {
     let Some((mut world, mut client)) = world() else { return };
     world.mail.stop();
     world.accept(&world.event("evt_1"), SECRET);
-    eventually(|| !traces(&mut client, "stripe", "failed").is_empty());
+    eventually(|| !traces(&mut client, "stripe", "retrying").is_empty());
     assert_eq!(world.mail_text(), "0", "the payment is on record, its receipt is not");
     assert_eq!(scalar(&world.database, "SELECT count(*) FROM payments"), "1");
     world.mail.restart().unwrap();

@@ -77,6 +77,56 @@ fn raw_records_run_as_json_or_text_or_base64() {
 }
 
 #[test]
+fn records_without_a_value_are_passed_over_or_run_and_can_be_written() {
+    let cluster = Cluster::start(&[("orders", 1), ("deleted", 1), ("out", 1)]);
+    let (server, sink) = (launch_at(&cluster).start().unwrap(), sink());
+    let mut client = server.client();
+    connect_sink(&mut client, &sink);
+    let connector = json!({"id": "k", "name": "k", "connector_type": "kafka", "config": {"topic": "out"}});
+    assert_eq!(client.json("POST", &format!("{ADMIN}/connectors"), &connector).unwrap().status, 201);
+    serve_topic(&mut client, "orders", "orders", json!({}), tell());
+    let publish = |id: &str, more: Value| {
+        let mut input = json!({"connector": "k", "key": {"var": "metadata.kafka_key"}});
+        input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"id": id, "name": id, "function": {"name": "publish_kafka", "input": input}})
+    };
+    let tasks = json!([
+        tell()[0],
+        publish("null", json!({"value": {"var": "payload"}})),
+        publish("text", json!({"value": {"var": "payload"}, "tombstone": false})),
+        publish("deletion", json!({"tombstone": true}))
+    ]);
+    serve_topic(&mut client, "deleted", "deleted", json!({"kafka": {"tombstones": "run"}}), tasks);
+    for topic in ["orders", "deleted"] {
+        cluster.send_to(topic, 0, Some(b"a"), None, &[]);
+    }
+    cluster.send_to("orders", 0, Some(b"a"), Some(b"1"), &[]);
+    cluster.wait_committed("orders", 0, 2);
+    cluster.wait_committed("deleted", 0, 1);
+    let mut runs: Vec<_> = reported_runs(&sink)
+        .into_iter()
+        .map(|(metadata, payload)| {
+            (metadata["channel"].as_str().unwrap().to_owned(), metadata["kafka"].clone(), payload)
+        })
+        .collect();
+    runs.sort_by(|one, other| one.0.cmp(&other.0));
+    let tombstone = ("deleted".to_owned(), json!({"tombstone": true}), Value::Null);
+    assert_eq!(runs, [tombstone, ("orders".to_owned(), Value::Null, json!(1))]);
+    let counted = |outcome| format!("svc_kafka_records_total{{topic=\"orders\",outcome=\"{outcome}\"}}");
+    assert_eq!(metric(&mut client, &counted("tombstone")), Some(1.0));
+    assert_eq!(metric(&mut client, &counted("completed")), Some(1.0));
+    let reader = cluster.reader("test-reader");
+    let mut from = TopicPartitionList::new();
+    from.add_partition_offset("out", 0, Offset::Beginning).unwrap();
+    reader.assign(&from).unwrap();
+    for expected in [None, Some(&b"null"[..]), None] {
+        let record = reader.poll(PATIENCE).expect("a record comes in time").unwrap();
+        assert_eq!((record.key(), record.payload()), (Some(&b"a"[..]), expected));
+    }
+    end(server);
+}
+
+#[test]
 fn records_of_a_partition_run_in_order_and_once_over_restarts() {
     let cluster = Cluster::start(&[("orders", 2)]);
     let (server, sink) = (launch_at(&cluster).start().unwrap(), sink());

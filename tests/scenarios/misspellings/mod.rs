@@ -48,6 +48,39 @@ fn an_operator_misspelt_in_an_authorization_is_refused_at_its_place() {
 }
 
 #[test]
+fn object_of_several_members_is_refused_at_every_depth_of_a_guard() {
+    let server = start();
+    let mut client = server.client();
+    let two = json!({"==": [{"var": "a"}, "admin"], "in": [{"var": "b"}, ["boss"]]});
+    for (logic, place) in [
+        (json!(two), ""),
+        (json!({"and": two}), ".and"),
+        (json!({"and": [{"!!": {"var": "b"}}, two]}), ".and[1]"),
+        (json!({"or": [false, two]}), ".or[1]"),
+        (json!({"if": [two, true, false]}), ".if[0]"),
+        (json!({"!!": two}), ".!!"),
+    ] {
+        let token = json!({"mode": "jwt", "algorithms": ["HS256"], "authorization_logic": logic,
+            "jwt_keys": [{"algorithm": "HS256", "key": "0123456789abcdef0123456789abcdef"}]});
+        for (name, config) in [
+            ("auth.authorization_logic", json!({"auth": token})),
+            ("validation_logic", json!({"validation_logic": logic})),
+        ] {
+            let refused = client.json("POST", &admin("channels"), &channel("az", "w", config)).unwrap();
+            let refused = error(&refused, 400, "VALIDATION_ERROR");
+            let expected = [(format!("channel.config.{name}{place}"), "NOT_AN_EXPRESSION".to_owned())];
+            assert_eq!(details(&refused), expected, "{refused}");
+        }
+        let mut workflow = echo_workflow("w");
+        workflow["condition"] = logic;
+        let refused = client.json("POST", &admin("workflows"), &workflow).unwrap();
+        let refused = error(&refused, 400, "VALIDATION_ERROR");
+        let expected = [(format!("condition{place}"), "NOT_AN_EXPRESSION".to_owned())];
+        assert_eq!(details(&refused), expected, "{refused}");
+    }
+}
+
+#[test]
 fn a_misspelt_share_activates_nothing() {
     let server = start();
     let mut client = server.client();

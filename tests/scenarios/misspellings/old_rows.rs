@@ -100,6 +100,26 @@ fn old_rows_load_and_serve_as_before_with_a_warning() {
 }
 
 #[test]
+fn old_guard_that_is_true_for_everybody_is_quarantined() {
+    let server = start();
+    let mut client = server.client();
+    echo(&mut client, "seed", json!({}));
+    let two = json!({"==": [{"var": "data.scope"}, "admin"], "in": [{"var": "data.sub"}, ["boss"]]});
+    let config = json!({"validation_logic": {"and": [true, two]}});
+    let row = [
+        ("channel_id", "old".to_owned()),
+        ("name", "old".to_owned()),
+        ("route_pattern", "/old".to_owned()),
+        ("config_json", config.to_string()),
+    ];
+    copy(&server.directory().join("svc.db"), "channels", "seed", &row);
+    client.json("POST", "/api/v1/admin/engine/reload", &json!({})).unwrap();
+    error(&client.json("POST", "/api/v1/data/old", &json!({})).unwrap(), 503, "SERVICE_UNAVAILABLE");
+    let health = client.get("/health").unwrap().text();
+    assert!(health.contains("validation_logic does not compile: .and[1]: an object of several"), "{health}");
+}
+
+#[test]
 fn an_old_row_with_an_unknown_key_in_the_config_is_quarantined() {
     let server = start();
     let mut client = server.client();

@@ -70,6 +70,34 @@ fn what_a_killed_node_had_accepted_is_run_by_the_other() {
 }
 
 #[test]
+fn node_whose_workers_are_held_leaves_the_work_of_a_dead_one_to_nodes_with_free_workers() {
+    let Some((_postgres, database)) = database() else { return };
+    let witness = Upstream::start(|_| UpstreamReply::Held).unwrap();
+    let workers = |count: &str| node(&database).env("SVC_TRACE_QUEUE__WORKERS", count).start().unwrap();
+    let busy = workers("1");
+    serve_jobs(&mut busy.client(), &witness);
+    let held = submit(&mut busy.client(), 0);
+    witness.wait_for(1);
+    let dying = workers("1");
+    let ids: Vec<_> = (1..5).map(|n| submit(&mut dying.client(), n)).collect();
+    witness.wait_for(2);
+    let (busy_node, dead_node) = (owner(&database, &held).0, owner(&database, &ids[0]).0);
+    dying.signal("KILL").unwrap();
+    renewals_pass(&busy, &database);
+    let owners: Vec<_> = ids.iter().map(|id| owner(&database, id).0).collect();
+    assert_eq!(owners, vec![dead_node; 4], "the node {busy_node} has room for none of them");
+    let free = workers("2");
+    witness.wait_for(4);
+    let served: Vec<_> = ids.iter().map(|id| owner(&database, id).0).collect();
+    assert_eq!(served[..2], [served[0].clone(), served[0].clone()]);
+    assert_eq!(served[2..], owners[2..], "a node takes over no more than it has workers for");
+    witness.open();
+    settle(&mut free.client());
+    assert!(ids.iter().all(|id| status(&mut free.client(), id) == "completed"));
+    assert_eq!(runs(&witness).into_values().collect::<Vec<_>>(), [1, 2, 1, 1, 1]);
+}
+
+#[test]
 fn node_that_wakes_past_its_lease_ends_its_runs_and_changes_no_row() {
     let Some((_postgres, database)) = database() else { return };
     let is_first = AtomicBool::new(true);

@@ -131,6 +131,7 @@ fn version_with_other_content_is_refused() {
         let refused = verb(name, &target, &["-f", other.to_str().unwrap()]);
         assert_eq!(exit(&refused), 1);
         assert!(stderr(&refused).contains("was applied with other content"), "{}", stderr(&refused));
+        assert!(!stderr(&refused).contains("run the same command again"), "{}", stderr(&refused));
     }
     assert_eq!(hashes(&target), before);
 }
@@ -167,13 +168,134 @@ fn prune_deletes_what_the_package_no_longer_has() {
     let stale = json!([{"kind": "channel", "key": "b"}, {"kind": "workflow", "key": "b"}]);
     assert_eq!(shown["prune"], stale);
     assert_eq!(hashes(&target), before, "a dry run deletes nothing");
-    let pruned = apply(&["-f", less.to_str().unwrap(), "--prune", "--format", "json"]);
+    let unasked = verb("apply", &target, &["-f", less.to_str().unwrap(), "--prune"]);
+    assert_eq!((exit(&unasked), stdout(&unasked).as_str()), (1, ""));
+    let told = stderr(&unasked);
+    assert!(told.contains("to be deleted: channel 'b'\nto be deleted: workflow 'b'\n"), "{told}");
+    assert!(told.contains("pass --yes") && !told.contains("what was done"), "{told}");
+    assert_eq!(hashes(&target), before, "nobody could be asked");
+    let pruned = apply(&["-f", less.to_str().unwrap(), "--prune", "--yes", "--format", "json"]);
+    assert!(stderr(&pruned).contains("to be deleted: channel 'b'"), "{}", stderr(&pruned));
     assert_eq!(serde_json::from_str::<Value>(&stdout(&pruned)).unwrap()["pruned"], stale);
     let left = hashes(&target);
     let left: Vec<_> = left.iter().map(|(key, _)| key.as_str()).collect();
     assert_eq!(left, ["channels/a", "channels/bystander", "workflows/a", "workflows/bystander"]);
     apply(&["-f", full.to_str().unwrap()]);
     assert_eq!(hashes(&target), before, "the older version brings back what was pruned");
+}
+
+/// Compiles a project of one connector, one workflow that uses a declared secret and two channels, one of which
+/// authenticates by a variable.
+fn write_demanding(directory: &Path, workflow_extra: Option<Value>) -> PathBuf {
+    let sources = TempDir::new().unwrap();
+    let connector = json!({"name": "partner", "connector_type": "http", "config": {"url": "${PARTNER_URL}",
+        "headers": {"x-url": "${PARTNER_URL}"}, "auth": {"type": "bearer", "token": "env://PARTNER_TOKEN"}}});
+    let mut workflow = echo_workflow("calls");
+    workflow["tasks"].as_array_mut().unwrap().extend(workflow_extra);
+    let mut guarded = channel("guarded", "calls", json!({}));
+    guarded["config"] = json!({"auth": {"mode": "api_key", "keys": ["env://CALLER_KEY"]}});
+    for (name, document) in
+        [("c", connector), ("w", workflow), ("g", guarded), ("o", channel("calls", "calls", json!({})))]
+    {
+        std::fs::write(sources.path().join(format!("{name}.json")), document.to_string()).unwrap();
+    }
+    let file = directory.join("demanding.json");
+    let arguments = [
+        "compile",
+        sources.path().to_str().unwrap(),
+        "--name",
+        "shop",
+        "--version",
+        "1",
+        "-o",
+        file.to_str().unwrap(),
+    ];
+    let output = launch().args(&arguments).output().unwrap();
+    assert_eq!(exit(&output), 0, "{}", stderr(&output));
+    file
+}
+
+#[test]
+fn package_that_cannot_serve_there_is_told_by_plan_and_fails_apply() {
+    let (poor, directory) = (start(), TempDir::new().unwrap());
+    let file = write_demanding(directory.path(), None);
+    let with_file = ["-f", file.to_str().unwrap()];
+    let degraded_file = ["-f", file.to_str().unwrap(), "--allow-degraded"];
+    let planned = verb("plan", &poor, &with_file);
+    let told = stderr(&planned);
+    assert_eq!(exit(&planned), 1, "{}", stdout(&planned));
+    for part in [
+        "connector 'partner'",
+        "PARTNER_URL is not set",
+        "env://PARTNER_TOKEN",
+        "channel 'guarded'",
+        "env://CALLER_KEY",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert_eq!(told.matches("PARTNER_URL is not set").count(), 1, "{told}");
+    let planned = verb("plan", &poor, &degraded_file);
+    assert_eq!(exit(&planned), 0, "{}", stderr(&planned));
+    assert!(
+        stderr(&planned).contains("warning: connector 'partner' could not be loaded"),
+        "{}",
+        stderr(&planned)
+    );
+
+    let applied = verb("apply", &poor, &with_file);
+    let told = stderr(&applied);
+    assert_eq!((exit(&applied), stdout(&applied).as_str()), (1, ""), "{told}");
+    for part in
+        ["- channel 'guarded' is quarantined: ", "- connector 'partner' is not loaded: ", "--allow-degraded"]
+    {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert_eq!(told.matches("PARTNER_URL is not set").count(), 1, "{told}");
+    let receipt = |server: &ServerProcess| {
+        let detail = server.client().get(&format!("{ADMIN}/packages/shop")).unwrap().json();
+        detail["data"]["versions"][0]["state"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(receipt(&poor), "staged");
+    let applied = verb("apply", &poor, &degraded_file);
+    assert_eq!((exit(&applied), receipt(&poor).as_str()), (0, "applied"), "{}", stderr(&applied));
+    assert!(
+        stderr(&applied).contains("warning: connector 'partner' is not loaded: "),
+        "{}",
+        stderr(&applied)
+    );
+    let again = verb("apply", &poor, &with_file);
+    assert_eq!(exit(&again), 1, "{}", stdout(&again));
+
+    let rich = launch()
+        .env("PARTNER_URL", "https://partner.example.com")
+        .env("PARTNER_TOKEN", "t")
+        .env("CALLER_KEY", "a-key-of-a-caller")
+        .start()
+        .unwrap();
+    let planned = verb("plan", &rich, &with_file);
+    assert_eq!((exit(&planned), stderr(&planned).contains("blocking")), (0, false), "{}", stderr(&planned));
+    assert!(stdout(&planned).ends_with("nothing stands in the way\n"), "{}", stdout(&planned));
+    assert!(!stdout(&planned).contains("does not exist"), "{}", stdout(&planned));
+    assert_eq!(exit(&verb("apply", &rich, &with_file)), 0);
+    assert_eq!(receipt(&rich), "applied");
+    let planned = verb("plan", &rich, &with_file);
+    assert!(stdout(&planned).contains("workflow 'calls': unchanged\n"), "{}", stdout(&planned));
+}
+
+#[test]
+fn workflow_that_reads_an_undeclared_secret_is_told_by_plan() {
+    let (poor, directory) = (start(), TempDir::new().unwrap());
+    let signs = json!({"id": "sign", "name": "", "condition": false, "function": {"name": "crypto", "input":
+        {"op": "hmac", "data": "x", "key": {"secret": "signing"}, "output": "data.s"}}});
+    let file = write_demanding(directory.path(), Some(signs));
+    let planned = verb("plan", &poor, &["-f", file.to_str().unwrap()]);
+    let told = stderr(&planned);
+    assert_eq!(exit(&planned), 1, "{}", stdout(&planned));
+    assert!(
+        told.contains("blocking: workflow 'calls' could not be loaded on this server: ")
+            && told.contains("signing"),
+        "{told}"
+    );
 }
 
 #[test]

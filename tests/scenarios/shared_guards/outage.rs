@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use serde_json::json;
+use svc_testkit::gateway::Gateway;
 use svc_testkit::http::HttpClient;
+use svc_testkit::redis::Redis;
 
-use super::{GuardCluster, deduplicating, post, post_with_key, readiness};
+use super::{GuardCluster, cluster_server, deduplicating, post, post_with_key, readiness};
 use crate::support::{echo, error, eventually};
 
 /// Channels that use Redis, by what they do while it is away; and one that does not.
@@ -87,6 +89,28 @@ fn redis_that_hangs_holds_up_no_channel_without_it_and_takes_no_key() {
     for (server, key) in servers.iter().zip(["before", "meanwhile", "before"]) {
         error(&post_with_key(&mut server.client(), "keys-deny", key), 409, "CONFLICT");
     }
+}
+
+#[test]
+fn redis_that_became_a_replica_is_not_ready_and_is_left_for_its_successor() {
+    let (Some(cluster), Some(next)) = (GuardCluster::new(), Redis::own()) else { return };
+    let gateway = Gateway::start(cluster.redis.address()).unwrap();
+    let url = cluster.redis.url().replace(cluster.redis.place(), &gateway.address().to_string());
+    let server = cluster_server(&cluster.database, &url).start().unwrap();
+    let mut client = server.client();
+    define(&mut client);
+    assert_eq!(post_with_key(&mut client, "keys-deny", "before").status, 200);
+    let (host, port) = next.place().rsplit_once(':').unwrap();
+    cluster.redis.command(&["replicaof", host, port]).unwrap();
+    let (status, components) = readiness(&mut client);
+    assert_eq!((status, &components["cluster_redis"]), (503, &json!("error")), "a replica takes no writes");
+    error(&post_with_key(&mut client, "keys-deny", "meanwhile"), 503, "SERVICE_UNAVAILABLE");
+    gateway.lead_to(next.address());
+    eventually(|| post_with_key(&mut client, "keys-deny", "after").status == 200);
+    error(&post_with_key(&mut client, "keys-deny", "after"), 409, "CONFLICT");
+    assert_eq!(post_with_key(&mut client, "keys-allow", "after").status, 200);
+    error(&post_with_key(&mut client, "keys-allow", "after"), 409, "CONFLICT");
+    assert_eq!(readiness(&mut client).0, 200);
 }
 
 /// Sends messages to channels that Redis guards until told to stop; returns the statuses that came.

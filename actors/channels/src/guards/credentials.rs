@@ -10,14 +10,17 @@ use svc_secrets::Resolver;
 
 use super::cache::KeyPrincipal;
 use super::expression;
-use super::log_rate_limit::LogRateLimit;
-use crate::digest::DigestBuilder;
+use crate::digest::{Digest, DigestBuilder};
+use crate::log_rate_limit::LogRateLimit;
 use crate::metrics::CredentialKind;
 use crate::request::DataRequest;
 use crate::services::ChannelServices;
 
 /// Claims that differ between tokens of the same caller.
 const PER_TOKEN: [&str; 4] = ["exp", "iat", "nbf", "jti"];
+
+/// Seconds after which a caller may try again whose token could not be judged.
+const RETRY_AFTER: u32 = 5;
 
 /// The message of every refused credential.
 const REFUSED: &str = "Channel authentication failed";
@@ -51,7 +54,7 @@ impl CredentialGuard {
             }
         };
         let authorization = logic
-            .map(|logic| expression::compile("auth.authorization_logic", logic, services))
+            .map(|logic| expression::compile_guard("auth.authorization_logic", logic, services))
             .transpose()?;
         let authenticator = Authenticator::build(config, references, &*services.key_sets)?;
         let header = header.map(|name| name.to_ascii_lowercase());
@@ -85,9 +88,30 @@ impl CredentialGuard {
         Ok(identity)
     }
 
+    /// Returns the digest of the principal of a caller, which stays the same from request to request: the key or secret that
+    /// it used, or the issuer and subject of its token. A token without a subject counts by all its claims but those
+    /// that differ from token to token. `None` for a caller that was let in without a credential.
+    pub(super) fn principal(identity: &Identity) -> Option<Digest> {
+        let mut hash = DigestBuilder::default();
+        hash.text("principal");
+        match (&identity.claims, &identity.credential) {
+            (Some(claims), _) => {
+                hash.optional(claims.get("iss"));
+                hash.optional(claims.get("sub"));
+                if !claims.contains_key("sub") {
+                    let lasting = claims.iter().filter(|(name, _)| !PER_TOKEN.contains(&name.as_str()));
+                    hash.entries(lasting.collect());
+                }
+            }
+            (None, Some(credential)) => hash.bytes(credential.as_bytes()),
+            (None, None) => return None,
+        }
+        Some(hash.finish())
+    }
+
     /// Returns what tells the caller's answers from those of other callers: the key or secret it used, or the
     /// issuer and subject of its token with what the workflow sees of the other claims.
-    pub(super) fn principal(&self, identity: &Identity) -> KeyPrincipal {
+    pub(super) fn cache_principal(&self, identity: &Identity) -> KeyPrincipal {
         let mut hash = DigestBuilder::default();
         match identity {
             Identity { claims: Some(claims), .. } if !claims.contains_key("sub") => {
@@ -129,6 +153,10 @@ impl CredentialGuard {
 
     /// Builds the same response for every cause, except an expired token, whose holder can fetch a new one.
     fn refusal(&self, reason: RefusalReason) -> ServiceError {
+        if reason == RefusalReason::KeysUnavailable {
+            let refusal = ServiceError::unavailable("Credentials cannot be checked at the moment");
+            return refusal.with_retry_after(RETRY_AFTER);
+        }
         let refusal = ServiceError::new(Code::Unauthorized, REFUSED);
         match (self.kind, reason) {
             (CredentialKind::Token, RefusalReason::Expired) => {

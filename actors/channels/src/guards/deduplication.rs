@@ -4,16 +4,16 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use sha2::{Digest, Sha256};
 use svc_engine::Expression;
-use svc_model::config::{self, BackendError};
+use svc_model::config::{self, BackendError, DuplicatePolicy};
 use svc_model::{ErrorReason, ServiceError, canonical_json, id::new_ordered_id};
 
 use super::expression;
+use super::idempotency_key::IdempotencyKey;
 use super::idempotency_keys::{IdempotencyKeys, KeyClaim};
 use super::late_release::LateReleases;
 use super::shared_cache::SharedCacheRef;
-use super::shared_keys::limit_key_length;
+use crate::digest::Digest;
 use crate::record::TopicRecord;
 use crate::request::DataRequest;
 use crate::services::ChannelServices;
@@ -32,6 +32,9 @@ pub(crate) struct DeduplicationGuard {
     capacity: u64,
     shared: SharedCacheRef,
     on_backend_error: BackendError,
+    /// A key belongs to the principal of its caller.
+    per_principal: bool,
+    on_duplicate: DuplicatePolicy,
     late_releases: LateReleases,
     /// The keys of this process; created with the first key.
     keys: Arc<OnceLock<IdempotencyKeys>>,
@@ -90,6 +93,8 @@ impl DeduplicationGuard {
             capacity: services.memory_entries,
             shared,
             on_backend_error: block.on_backend_error,
+            per_principal: block.per_principal.unwrap_or(true),
+            on_duplicate: block.on_duplicate,
             late_releases: LateReleases::default(),
             keys: before.map(|previous| Arc::clone(&previous.keys)).unwrap_or_default(),
         })
@@ -103,16 +108,28 @@ impl DeduplicationGuard {
 
     /// Returns the idempotency key that a header of the record carries, or else the key of the record. A record key that is no
     /// text counts by its digest.
-    pub(super) fn record_key(&self, record: &TopicRecord) -> Option<String> {
+    pub(super) fn record_key(&self, record: &TopicRecord) -> Option<IdempotencyKey> {
         let KeySource::Header(header) = &self.source else { return None };
-        let sent = record.header(header).map(str::trim).filter(|key| !key.is_empty()).map(str::to_owned);
-        sent.or_else(|| {
-            let key = record.key.as_deref().filter(|key| !key.is_empty())?;
-            Some(match std::str::from_utf8(key) {
-                Ok(text) => text.to_owned(),
-                Err(_) => format!("sha256:{}", hex::encode(Sha256::digest(key))),
-            })
-        })
+        let sent = record.header(header).map(str::trim).filter(|key| !key.is_empty());
+        sent.map(|sent| IdempotencyKey::new(sent, None))
+            .or_else(|| record.key.as_deref().filter(|key| !key.is_empty()).map(IdempotencyKey::from_bytes))
+    }
+
+    /// Returns the idempotency key of a request of a principal, as [`Self::computed_key`] does.
+    ///
+    /// # Errors
+    /// As [`Self::computed_key`].
+    pub(super) fn request_key(
+        &self,
+        sent: Option<&str>,
+        principal: Option<Digest>,
+        payload: &Value,
+        metadata: Map<String, Value>,
+        services: &ChannelServices,
+    ) -> Result<(Option<IdempotencyKey>, Map<String, Value>), ServiceError> {
+        let principal = principal.filter(|_| self.per_principal);
+        let sent = sent.map(|sent| IdempotencyKey::new(sent, principal));
+        self.computed_key(sent, principal, payload, metadata, services)
     }
 
     /// Returns the idempotency key of a message, with its metadata: the one that was `sent`, or the one that the
@@ -120,24 +137,31 @@ impl DeduplicationGuard {
     ///
     /// # Errors
     /// 400 when the expression fails: to let the message pass unchecked is not what it was written for.
-    pub(super) fn key(
+    pub(super) fn computed_key(
         &self,
-        sent: Option<String>,
+        sent: Option<IdempotencyKey>,
+        principal: Option<Digest>,
         payload: &Value,
         metadata: Map<String, Value>,
         services: &ChannelServices,
-    ) -> Result<(Option<String>, Map<String, Value>), ServiceError> {
+    ) -> Result<(Option<IdempotencyKey>, Map<String, Value>), ServiceError> {
         let KeySource::Logic { compiled, .. } = &self.source else { return Ok((sent, metadata)) };
         let (key, metadata) =
             expression::over_message(payload, metadata, |roots| services.engine.evaluate(compiled, roots));
         let refused = |_| ServiceError::validation("The idempotency key of the request cannot be computed");
-        let key = match key.map_err(refused)? {
+        let text = match key.map_err(refused)? {
             Value::Null => None,
             Value::String(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
             // Equal values are one key, in whatever order their members come.
             other => Some(canonical_json(&other)),
         };
-        Ok((key.map(limit_key_length), metadata))
+        Ok((text.map(|text| IdempotencyKey::new(&text, principal)), metadata))
+    }
+
+    /// Returns `true` if a repeat is told that its message was accepted. Then the key of a message that was answered with
+    /// an error is given back, or else nobody would carry it out.
+    pub(super) fn accepts_repeats(&self) -> bool {
+        self.on_duplicate == DuplicatePolicy::Accept
     }
 
     /// Claims a key for the rest of the window; `None` where that cannot be told and the channel lets messages pass then.
@@ -148,11 +172,11 @@ impl DeduplicationGuard {
     pub(super) async fn claim(
         &self,
         channel: &str,
-        key: &str,
+        key: &IdempotencyKey,
         owner: Option<&str>,
         services: &ChannelServices,
     ) -> Result<Option<IdempotencyClaim>, ServiceError> {
-        let name = format!("dedup:{channel}:{key}");
+        let name = key.store_name(channel);
         let cache = match self.shared.cache(channel, services) {
             Ok(cache) => cache,
             Err(error) => return self.handle_unchecked_key(channel, &error, services).map(|()| None),
@@ -186,8 +210,9 @@ impl DeduplicationGuard {
                 self.keys.get_or_init(create).claim(&name, owner).map(IdempotencyClaim::Local)
             }
         };
+        let text = key.text();
         let duplicate =
-            || ServiceError::conflict(format!("Duplicate request: idempotency key '{key}' already seen"));
+            || ServiceError::conflict(format!("Duplicate request: idempotency key '{text}' already seen"));
         won.map(Some).ok_or_else(duplicate)
     }
 

@@ -11,7 +11,23 @@ use crate::services::ChannelServices;
 /// # Errors
 /// The reason to quarantine the channel.
 pub(super) fn compile(name: &str, logic: &Value, services: &ChannelServices) -> Result<Expression, String> {
-    services.engine.compile_expression(logic).map_err(|error| format!("{name} does not compile: {error}"))
+    services.engine.compile_expression(logic).map_err(|error| uncompilable(name, &error))
+}
+
+/// Compiles an expression of which only the truth counts. `name` is where it stands.
+///
+/// # Errors
+/// The reason to quarantine the channel.
+pub(super) fn compile_guard(
+    name: &str,
+    logic: &Value,
+    services: &ChannelServices,
+) -> Result<Expression, String> {
+    services.engine.compile_guard(logic).map_err(|error| uncompilable(name, &error))
+}
+
+fn uncompilable(name: &str, error: &str) -> String {
+    format!("{name} does not compile: {error}")
 }
 
 /// Returns `true` if an expression is truthy over these roots; an expression that fails is not.
@@ -36,7 +52,7 @@ pub(crate) struct ValidationGuard(Expression);
 
 impl ValidationGuard {
     pub(super) fn build(logic: &Value, services: &ChannelServices) -> Result<Self, String> {
-        compile("validation_logic", logic, services).map(Self)
+        compile_guard("validation_logic", logic, services).map(Self)
     }
 
     /// A falsy result and a failing expression are the same refusal: it tells nothing of the rule. Gives the

@@ -10,11 +10,11 @@ mod credentials;
 mod deduplication;
 mod expression;
 mod groups;
+mod idempotency_key;
 pub(crate) mod idempotency_keys;
 mod late_release;
 pub(crate) mod limiter;
 mod local_caches;
-mod log_rate_limit;
 mod origin;
 mod rate;
 mod record;
@@ -26,11 +26,12 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use svc_model::config::ChannelConfig;
-use svc_model::{Channel, ErrorReason, ServiceError, rollout};
+use svc_model::{Channel, Code, ErrorReason, ServiceError, rollout};
 use svc_secrets::Resolver;
 use tokio::join;
 
 use crate::compiled_channel::CompiledChannel;
+use crate::digest;
 use crate::metadata;
 use crate::refusal;
 use crate::request::{BodyKind, DataRequest, Delivery, Ingress};
@@ -204,7 +205,11 @@ pub(crate) struct AdmittedMessage {
     pub(crate) bucket: Option<u8>,
     /// The caller asked for a profile of the run and may have one.
     pub(crate) profile: bool,
+    /// The key of its run, where a repeat of the message is known as one.
+    pub(crate) run_key: Option<String>,
     pub(crate) claim: Option<IdempotencyClaim>,
+    /// An answer with an error gives the claim back.
+    pub(crate) releases_on_error: bool,
     /// The key under which its response may be cached.
     pub(crate) cache_key: Option<CacheKey>,
     pub(crate) permit: Option<Permit>,
@@ -224,6 +229,8 @@ pub(crate) enum ShortCircuit {
     Refused(ServiceError),
     /// The cache had the response to an equal message.
     Answered(ChannelResponse),
+    /// Its idempotency key was seen, and the channel accepts repeats.
+    Repeated,
 }
 
 /// The reason why a scheduled run does not start.
@@ -259,16 +266,21 @@ impl CompiledChannel {
         if let Some(body) = &request.body {
             services.settings.shape_limits.check(body)?;
         }
-        let (mut claims, mut principal) = (None, None);
+        let names_caller = self.reads_metadata || request.delivery == Delivery::Async;
+        let (mut claims, mut principal, mut cache_principal) = (None, None, None);
         if let Some(credentials) = Guard::Credentials.for_ingress(&guards.credentials, ingress) {
             let verified = credentials.verify(&self.name, &request, services).await?;
-            if let Some(quota) = Guard::Quota.for_ingress(&guards.quota, ingress) {
-                let auth =
-                    verified.claims.as_ref().map_or_else(|| json!({}), |claims| json!({"claims": claims}));
+            let quota = Guard::Quota.for_ingress(&guards.quota, ingress);
+            if names_caller || quota.is_some() {
+                principal = CredentialGuard::principal(&verified);
+            }
+            if let Some(quota) = quota {
+                let auth = metadata::auth_facts(verified.claims.clone(), principal.map(digest::hex));
+                let auth = auth.unwrap_or_else(|| json!({}));
                 let subject = RateSubject::from_request(&request, services.settings.client_networks);
                 quota.check(&self.name, subject, Some(&auth), services).await?;
             }
-            principal = guards.response_cache.is_some().then(|| credentials.principal(&verified));
+            cache_principal = guards.response_cache.is_some().then(|| credentials.cache_principal(&verified));
             claims = verified.claims.map(|claims| credentials.exposed_claims(&claims));
         }
         if let Some(origins) = Guard::Origin.for_ingress(&guards.origins, ingress) {
@@ -281,6 +293,9 @@ impl CompiledChannel {
             .for_ingress(&guards.deduplication, ingress)
             .map(|guard| (guard, guard.sent_key(&request)));
         let envelope = self.envelope && ingress == Ingress::Http && request.body_kind == BodyKind::Json;
+        if envelope && let Some(body) = &request.body {
+            self.note_dropped_members(body);
+        }
         let (payload, caller) = metadata::split_body(request.body.take(), envelope);
         let mut metadata = Map::new();
         if self.reads_metadata || request.delivery == Delivery::Async {
@@ -290,6 +305,7 @@ impl CompiledChannel {
                 cookies: &self.cookies,
                 credential: guards.credentials.as_ref().and_then(|credentials| credentials.header()),
                 claims,
+                principal: principal.map(digest::hex),
             };
             metadata = metadata::stamp(caller, &mut request, stamps);
         }
@@ -297,7 +313,7 @@ impl CompiledChannel {
             .for_ingress(&guards.response_cache, ingress)
             .filter(|_| request.delivery == Delivery::Sync)
             .and_then(|response_cache| {
-                Some((response_cache, response_cache.key(principal, &metadata, &payload)?))
+                Some((response_cache, response_cache.key(cache_principal, &metadata, &payload)?))
             });
         if let Some(validation) = Guard::Validation.for_ingress(&guards.validation, ingress) {
             metadata = validation.check(&payload, metadata, services)?;
@@ -305,12 +321,15 @@ impl CompiledChannel {
         let mut idempotency_key = None;
         if let Some((guard, sent)) = deduplication {
             let key;
-            (key, metadata) = guard.key(sent, &payload, metadata, services)?;
+            (key, metadata) = guard.request_key(sent.as_deref(), principal, &payload, metadata, services)?;
             idempotency_key = key.map(|key| (guard, key));
         }
         let claiming = async {
             let Some((guard, key)) = &idempotency_key else { return Ok(None) };
-            guard.claim(&self.name, key, None, services).await
+            guard.claim(&self.name, key, None, services).await.map_err(|refusal| match refusal.code() {
+                Code::Conflict if guard.accepts_repeats() => ShortCircuit::Repeated,
+                _ => ShortCircuit::Refused(refusal),
+            })
         };
         let looking_up = async {
             let (response_cache, key) = response_cache.as_ref()?;
@@ -335,7 +354,23 @@ impl CompiledChannel {
             }
         };
         let cache_key = response_cache.map(|(_, key)| key);
-        Ok(AdmittedMessage { payload, metadata, bucket, profile, claim, cache_key, permit })
+        let mut run_key = None;
+        let mut releases_on_error = false;
+        if let Some((guard, key)) = &idempotency_key {
+            run_key = Some(key.run_key(&self.name));
+            releases_on_error = guard.accepts_repeats();
+        }
+        Ok(AdmittedMessage {
+            payload,
+            metadata,
+            bucket,
+            profile,
+            run_key,
+            claim,
+            releases_on_error,
+            cache_key,
+            permit,
+        })
     }
 
     /// Passes a scheduled run through the guards; returns its metadata and the permit that it holds while it runs.
@@ -403,8 +438,10 @@ impl CompiledChannel {
     fn bucket(&self, request: &DataRequest) -> Option<u8> {
         let sticky = self.services.settings.rollout_sticky_header.as_deref();
         match self.flow.versions.as_slice() {
-            [_] => None,
-            _ => request.identity(sticky).map(|caller| rollout::bucket(&caller)),
+            [] | [_] => None,
+            [(workflow, _), ..] => {
+                request.identity(sticky).map(|caller| rollout::caller_bucket(workflow.id(), &caller))
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use svc_model::ServiceError;
 
-use super::log_rate_limit::LogRateLimit;
+use crate::log_rate_limit::LogRateLimit;
 use crate::request::DataRequest;
 use crate::services::ChannelServices;
 

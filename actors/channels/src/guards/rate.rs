@@ -10,13 +10,13 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use svc_engine::Expression;
 use svc_model::config::{BackendError, KEY_HEADERS, PrincipalRateLimitConfig, RateLimitConfig};
-use svc_model::{ClientNetworks, ErrorReason, ServiceError, canonical_json};
+use svc_model::{ClientNetworks, ErrorReason, ServiceError, canonical_json, key_part};
 
 use super::expression;
 use super::groups::{GroupKey, RateGroupKind};
 use super::limiter::Limiter;
-use super::log_rate_limit::LogRateLimit;
 use super::shared_keys::limit_key_length;
+use crate::log_rate_limit::LogRateLimit;
 use crate::metadata;
 use crate::request::DataRequest;
 use crate::services::ChannelServices;
@@ -73,7 +73,7 @@ struct RateWindows {
 impl RateWindows {
     /// Counts a message; `false` if it is over the limit.
     async fn admit(&self, key: &str) -> Result<bool, CacheError> {
-        let key = format!("{}:{}", self.prefix, limit_key_length(key.to_owned()));
+        let key = format!("{}:{}", self.prefix, limit_key_length(key));
         Ok(self.store.count_in_second(key).await? <= self.limit)
     }
 }
@@ -277,8 +277,10 @@ impl RateSettings {
             RateGroupKind::Quota => "rl-principal",
         };
         let prefix = match &self.group {
-            None => format!("svc:{kind}:{channel}"),
-            Some(group) => format!("svc:{kind}-group:{group}:{}:{}", self.rps, self.burst),
+            None => format!("svc:{kind}:{}", key_part(channel)),
+            Some(group) => {
+                format!("svc:{kind}-group:{}:{}:{}", key_part(group), self.rps, self.burst)
+            }
         };
         RateWindows { store, prefix, limit: self.rps.saturating_add(self.burst) }
     }

@@ -54,7 +54,7 @@ impl CompiledChannel {
         if let Some(guard) = Guard::Deduplication.for_ingress(&guards.deduplication, ingress) {
             let key;
             (key, metadata) = guard
-                .key(guard.record_key(record), payload, metadata, services)
+                .computed_key(guard.record_key(record), None, payload, metadata, services)
                 .map_err(RecordRefusal::Refused)?;
             if let Some(key) = key {
                 let claimed = guard.claim(&self.name, &key, Some(&record.claim_owner()), services).await;

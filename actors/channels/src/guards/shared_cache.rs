@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::log_rate_limit::LogRateLimit;
+use crate::log_rate_limit::LogRateLimit;
 use crate::services::ChannelServices;
 use crate::shared_cache::{CacheError, CacheUnavailable, SharedCache};
 

@@ -5,7 +5,16 @@ use sha2::{Digest, Sha256};
 /// Longest key that is kept as it is, in bytes; of a longer one its SHA-256 is.
 const MAX_KEY: usize = 256;
 
-/// Replaces a key that is too long to be kept and repeated by its digest.
-pub(super) fn limit_key_length(key: String) -> String {
-    if key.len() <= MAX_KEY { key } else { format!("sha256:{}", hex::encode(Sha256::digest(&key))) }
+/// The begin of a key that stands for another one.
+const DIGEST: &str = "sha256:";
+
+/// Replaces a key that is too long to be kept and repeated by its digest. So is one that reads like a digest, which
+/// could be that of another key.
+pub(super) fn limit_key_length(key: &str) -> String {
+    if key.len() <= MAX_KEY && !key.starts_with(DIGEST) { key.to_owned() } else { digest_key(key.as_bytes()) }
+}
+
+/// Returns the key that stands for bytes.
+pub(super) fn digest_key(bytes: &[u8]) -> String {
+    format!("{DIGEST}{}", hex::encode(Sha256::digest(bytes)))
 }

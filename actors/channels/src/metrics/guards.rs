@@ -56,6 +56,7 @@ pub(super) struct GuardMetrics {
     credentials: Family<CredentialLabels, Counter>,
     hits: Family<ChannelLabels, Counter>,
     misses: Family<ChannelLabels, Counter>,
+    dropped_members: Family<ChannelLabels, Counter>,
 }
 
 impl GuardMetrics {
@@ -64,6 +65,11 @@ impl GuardMetrics {
             ("rate_limit_key_unavailable", "Requests whose rate key has no value", &self.keys_unavailable),
             ("response_cache_hits", "Requests answered from the response cache", &self.hits),
             ("response_cache_misses", "Requests the response cache had no answer for", &self.misses),
+            (
+                "envelope_members_dropped",
+                "Bodies that lost members because they were taken for envelopes",
+                &self.dropped_members,
+            ),
         ] {
             registry.register(name, help, family.clone());
         }
@@ -101,11 +107,15 @@ impl GuardMetrics {
         family.get_or_create(&labels(channel)).inc();
     }
 
+    pub(super) fn members_dropped(&self, channel: &str) {
+        self.dropped_members.get_or_create(&labels(channel)).inc();
+    }
+
     pub(super) fn forget(&self, channel: &str) {
         if !PLATFORM_SCOPES.contains(&channel) {
             self.rate_limited.remove(&ScopeLabels { scope: channel.to_owned() });
         }
-        for family in [&self.keys_unavailable, &self.hits, &self.misses] {
+        for family in [&self.keys_unavailable, &self.hits, &self.misses, &self.dropped_members] {
             family.remove(&labels(channel));
         }
     }

@@ -1,4 +1,4 @@
-//! The metrics of channels. A series is created when it is first counted: ten thousand idle channels show
+//! The metrics of channels. A series of a channel is created when it is first counted: ten thousand idle channels show
 //! none.
 
 mod guards;
@@ -77,11 +77,16 @@ pub struct ChannelMetrics {
 }
 
 impl Default for ChannelMetrics {
+    /// Every reason of `errors` is there from the beginning: an alert on its increase sees the first one.
     fn default() -> Self {
+        let errors = Family::<ErrorLabels, Counter>::default();
+        for reason in ErrorReason::ALL {
+            drop(errors.get_or_create(&ErrorLabels { reason: reason.as_str() }));
+        }
         Self {
             messages: Family::default(),
             durations: Family::new_with_constructor(|| Histogram::new(DURATION_BUCKETS)),
-            errors: Family::default(),
+            errors,
             workflows: SeriesPool::default(),
             tasks: SeriesPool::default(),
             runs: SeriesPool::default(),
@@ -150,6 +155,11 @@ impl ChannelMetrics {
     /// Counts a look into the response cache.
     pub(crate) fn cache_looked_up(&self, channel: &str, found: bool) {
         self.guards.looked_up(channel, found);
+    }
+
+    /// Counts a body that lost members because it was taken for an envelope.
+    pub(crate) fn count_dropped_members(&self, channel: &str) {
+        self.guards.members_dropped(channel);
     }
 
     /// The meters of one channel.

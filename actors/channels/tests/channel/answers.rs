@@ -44,6 +44,9 @@ fn task_errors_of_a_run_that_went_on_are_listed_under_200() {
             assert_eq!((&error["task_id"], &error["code"]), (&json!("fail"), &json!("FUNCTION_ERROR")));
             let message = error["message"].as_str().unwrap();
             assert!(message.contains(shows), "{message}");
+            let page = kit.metrics_text();
+            assert!(page.contains(r#"svc_messages_total{channel="orders",status="error"} 1"#), "{page}");
+            assert!(!page.contains(r#"svc_messages_total{channel="orders",status="ok"}"#), "{page}");
         });
     }
 }
@@ -112,12 +115,42 @@ fn a_payload_that_crashes_the_run_costs_its_own_answer_only() {
 }
 
 #[test]
-fn a_run_is_named_by_its_request_whatever_the_caller_says() {
+fn run_is_named_by_its_own_id_whatever_the_caller_says() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let orders = kit.serve(&tree, json!({}), &json!([copy("metadata.run.key", "data.key")])).await;
-        let forged = json!({"data": {}, "metadata": {"run": {"key": "forged"}}});
-        assert_eq!(body(orders.submit(http(forged, &[])).await)["data"]["key"], "req-1");
+        let mut keys = Vec::new();
+        for _ in 0..5 {
+            let forged = json!({"data": {}, "metadata": {"run": {"key": "forged"}}});
+            let answer = body(orders.submit(http(forged, &[("x-request-id", "req-1")])).await);
+            assert_eq!(answer["data"]["key"], answer["id"], "the request id of all five is req-1");
+            keys.push(answer["data"]["key"].to_string());
+        }
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), 5);
+    });
+}
+
+#[test]
+fn repeat_of_a_message_with_an_idempotency_key_has_the_key_of_its_first_run() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings::default());
+        let config = json!({
+            "auth": {"mode": "api_key", "header": "x-tenant", "keys": ["one", "two"]},
+            "deduplication": {"header": "idempotency-key", "window_secs": 60},
+        });
+        let orders = kit.serve(&tree, config, &json!([copy("metadata.run.key", "data.key")])).await;
+        let ask = async |tenant: &str, key: &str| {
+            let request = http(json!({}), &[("x-tenant", tenant), ("idempotency-key", key)]);
+            body(orders.submit(request).await)["data"]["key"].clone()
+        };
+        let first = ask("one", "order-1").await;
+        assert!(first.as_str().is_some_and(|key| key.len() == 32), "{first}");
+        assert_ne!(ask("two", "order-1").await, first);
+        assert_ne!(ask("one", "order-2").await, first);
+        tokio::time::advance(Duration::from_secs(61)).await;
+        assert_eq!(ask("one", "order-1").await, first);
     });
 }
 

@@ -110,6 +110,29 @@ fn second_of_a_key_admits_rate_and_burst_under_the_names_of_channel_and_group() 
 }
 
 #[test]
+fn keys_of_principals_and_long_keys_are_bounded_names_of_their_own() {
+    Universe::new(1).run(async |tree| {
+        let store = Arc::new(TestStore::default());
+        let config = json!({
+            "auth": {"mode": "api_key", "header": "x-tenant", "keys": ["one"]},
+            "deduplication": {"header": "idempotency-key"},
+        });
+        let orders = kit(&store).serve(&tree, config, &empty_workflow()).await;
+        for key in ["order-1".to_owned(), "x".repeat(100_000)] {
+            let post = async || {
+                orders.submit(http(json!({}), &[("x-tenant", "one"), ("idempotency-key", &key)])).await
+            };
+            assert!(post().await.is_ok());
+            let refused = post().await.unwrap_err();
+            assert_eq!(refused.code(), Code::Conflict);
+            assert!(refused.message().len() < 200, "a long key is not repeated");
+        }
+        let texts = store.texts.lock();
+        assert!(texts.keys().all(|name| name.starts_with("dedup::orders:") && name.len() < 150), "{texts:?}");
+    });
+}
+
+#[test]
 fn message_that_cannot_be_counted_passes_or_is_refused_as_configured() {
     for (word, code) in [("allow", None), ("deny", Some(Code::ServiceUnavailable))] {
         Universe::new(1).run(async |tree| {

@@ -1,7 +1,11 @@
 //! Credentials: admitted callers, refusals, and the metadata of the caller.
 
+use std::sync::Arc;
+
 use actix_supervision::Universe;
+use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
+use svc_auth::{Jwks, KeySet, KeySets};
 use svc_channels::Settings;
 use svc_model::{Code, ServiceError};
 
@@ -121,7 +125,7 @@ fn validation_and_workflow_see_the_claims_and_never_the_token() {
         let request =
             http(json!({"metadata": {"auth": {"claims": {"role": "root"}}}}), &[("x-token", &token)]);
         let view = body(orders.submit(request).await)["data"]["seen"].clone();
-        assert_eq!(view["auth"], json!({"claims": {"sub": "u-1"}}));
+        assert_eq!(view["auth"]["claims"], json!({"sub": "u-1"}));
         assert_eq!(view["headers"], json!({"x-token": "******"}));
     });
 }
@@ -138,5 +142,43 @@ fn where_a_token_is_not_required_its_absence_leaves_no_claims() {
         assert_eq!(body(orders.post(json!({})).await)["data"]["auth"], Value::Null);
         let error = refusal(&orders, &[("authorization", "Bearer junk")]).await;
         assert_eq!(error.code(), Code::Unauthorized, "a token that is there must be good");
+    });
+}
+
+/// The key sets of an issuer that is away.
+struct AwayKeySets;
+
+impl KeySets for AwayKeySets {
+    fn key_set(&self, _: &str) -> Result<Arc<dyn KeySet>, String> {
+        Ok(Arc::new(Self))
+    }
+}
+
+impl KeySet for AwayKeySets {
+    fn fresh(&self) -> Option<Arc<Jwks>> {
+        None
+    }
+
+    fn obtain(&self) -> BoxFuture<'_, Option<Arc<Jwks>>> {
+        Box::pin(std::future::ready(None))
+    }
+
+    fn renew<'s>(&'s self, _: &'s Arc<Jwks>) -> BoxFuture<'s, Option<Arc<Jwks>>> {
+        Box::pin(std::future::ready(None))
+    }
+}
+
+#[test]
+fn token_that_cannot_be_judged_is_unavailable_and_a_bad_one_is_refused() {
+    Universe::new(1).run(async |tree| {
+        let mut kit = Kit::new(Settings::default());
+        kit.services.key_sets = Arc::new(AwayKeySets);
+        let auth = json!({"mode": "jwt", "algorithms": ["RS256"], "jwks_url": "https://id.example/keys"});
+        let orders = kit.serve(&tree, json!({ "auth": auth }), &empty_workflow()).await;
+        let token = "Bearer eyJhbGciOiJSUzI1NiIsImtpZCI6ImsifQ.eyJleHAiOjk5OTk5OTk5OTl9.c2ln";
+        let unjudged = refusal(&orders, &[("authorization", token)]).await;
+        assert_eq!((unjudged.code(), unjudged.retry_after()), (Code::ServiceUnavailable, Some(5)));
+        let malformed = refusal(&orders, &[("authorization", "Bearer no-token")]).await;
+        assert_eq!((malformed.code(), malformed.retry_after()), (Code::Unauthorized, None));
     });
 }

@@ -35,6 +35,11 @@ fn a_config_that_cannot_be_built_says_why() {
             "secret",
         ),
         (
+            json!({"validation_logic": {"and": [true, {"==": [1, 1], "in": [1, [1]]}]}}),
+            "validation_logic does not compile: .and[1]",
+            "'and' or 'or'",
+        ),
+        (
             json!({"rate_limit": {"requests_per_second": 1, "key_logic": {"secret": "k"}}}),
             "rate_limit.key_logic does not compile",
             "secret",

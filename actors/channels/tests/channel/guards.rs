@@ -177,6 +177,32 @@ fn body_mode_decides_what_the_payload_is() {
 }
 
 #[test]
+fn body_that_loses_members_as_an_envelope_is_counted_and_logged_once() {
+    Universe::new(1).run(async |tree| {
+        let (kit, log) = Kit::with_log();
+        let channel = kit.build(json!({}), &json!([copy("payload", "data.seen")])).unwrap();
+        assert!(!channel.has_dropped_members());
+        let orders = Orders::start(&tree, channel).await;
+        for whole in
+            [json!({"data": {"a": 1}}), json!({"a": 1}), json!({"data": 1, "metadata": {}}), json!([1])]
+        {
+            assert!(orders.post(whole).await.is_ok());
+        }
+        assert!(!kit.metrics_text().contains("svc_envelope_members_dropped_total{"));
+        for _ in 0..3 {
+            assert!(orders.post(json!({"id": "evt_1", "type": "paid", "data": {"a": 1}})).await.is_ok());
+        }
+        let page = kit.metrics_text();
+        assert!(page.contains(r#"svc_envelope_members_dropped_total{channel="orders"} 3"#), "{page}");
+        let lines = log.lines();
+        let told: Vec<_> =
+            lines.iter().filter(|line| line.contains("members of a body were dropped")).collect();
+        assert_eq!(told.len(), 1, "{lines:?}");
+        assert!(told[0].contains("id, type"), "{told:?}");
+    });
+}
+
+#[test]
 fn the_same_caller_meets_the_same_version() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings { rollout_sticky_header: Some("x-user".into()), ..Settings::default() });
@@ -190,7 +216,8 @@ fn the_same_caller_meets_the_same_version() {
         let mut served = [0, 0];
         for user in 0..100 {
             let user = std::net::IpAddr::from([192, 0, 2, user]);
-            let expected = if svc_model::rollout::bucket(&user.to_string()) < 20 { 2 } else { 1 };
+            let expected =
+                if svc_model::rollout::caller_bucket("flow", &user.to_string()) < 20 { 2 } else { 1 };
             let by_header = http(json!({}), &[("x-user", &user.to_string())]);
             let by_address = DataRequest { client_ip: Some(user), forwarded: true, ..http(json!({}), &[]) };
             for request in [by_header.clone(), by_header, by_address] {

@@ -84,18 +84,47 @@ fn a_job_has_the_key_it_was_accepted_with_at_every_attempt() {
     });
 }
 
+/// A task that its workflow goes on after, whatever becomes of it.
+fn tolerated(mut task: Value) -> Value {
+    task["continue_on_error"] = json!(true);
+    task
+}
+
 #[test]
-fn any_task_error_fails_a_job_and_is_named() {
-    for goes_on in [true, false] {
+fn an_error_that_is_not_tolerated_fails_a_job_and_is_named() {
+    let refuse = || task("validation", json!({"rules": [{"logic": false, "message": "no quantity"}]}));
+    for (tasks, named) in [
+        (json!([task("fail", json!({}))]), "fail: FUNCTION_ERROR the host db.internal refused"),
+        (json!([refuse()]), "validation: VALIDATION_ERROR no quantity"),
+        (json!([tolerated(task("fail", json!({}))), refuse()]), "validation: VALIDATION_ERROR no quantity"),
+    ] {
         Universe::new(1).run(async |tree| {
             let kit = Kit::new(Settings::default());
-            let mut fail = task("fail", json!({}));
-            fail["continue_on_error"] = json!(goes_on);
-            let orders = kit.serve(&tree, json!({}), &json!([fail])).await;
+            let orders = kit.serve(&tree, json!({}), &tasks).await;
             let completed = run(&orders, job(json!({}))).await;
             let message = failure(&completed);
-            assert!(message.contains("fail: FUNCTION_ERROR the host db.internal refused"), "{message}");
+            assert!(message.starts_with(named), "{message}");
             assert!(kit.metrics_text().contains(r#"svc_messages_total{channel="orders",status="error"} 1"#));
+        });
+    }
+}
+
+#[test]
+fn a_tolerated_error_fails_no_job_and_stays_listed() {
+    let refuse = task("validation", json!({"rules": [{"logic": false, "message": "no quantity"}]}));
+    for (task, code) in [(task("fail", json!({})), "FUNCTION_ERROR"), (refuse, "VALIDATION_ERROR")] {
+        Universe::new(1).run(async |tree| {
+            let kit = Kit::new(Settings::default());
+            let orders = kit.serve(&tree, json!({}), &json!([tolerated(task.clone())])).await;
+            let completed = run(&orders, job(json!({}))).await;
+            let JobOutcome::Completed { result: Some(result) } = &completed.ended else {
+                panic!("{completed:?}")
+            };
+            let result: Value = serde_json::from_str(result).unwrap();
+            let error = &result["errors"][0];
+            assert_eq!((&error["code"], &error["tolerated"]), (&json!(code), &json!(true)), "{result}");
+            let page = kit.metrics_text();
+            assert!(page.contains(r#"svc_messages_total{channel="orders",status="ok"} 1"#), "{page}");
         });
     }
 }

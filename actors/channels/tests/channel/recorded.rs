@@ -10,7 +10,7 @@ use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 use svc_channels::{
     BatchProgress, DataRequest, Delivery, PanicFlag, RecordBatch, RecordRun, RecordSettlement, RunJob,
-    RunRecords, Settings, TopicRecord,
+    RunRecords, Settings, TRACE_ID_HEADER, TopicRecord,
 };
 use svc_model::config::TracingMode;
 use svc_nodes::{NodeHandle, NodeMetrics};
@@ -302,6 +302,36 @@ fn attempts_at_a_record_are_sampled_alike_and_one_without_a_trace_counts_once() 
     });
 }
 
+/// The trace that an answer names.
+fn named_trace(answer: &svc_channels::ChannelResponse) -> Option<&str> {
+    answer.headers.iter().find(|(name, _)| name == TRACE_ID_HEADER).map(|(_, id)| &**id)
+}
+
+#[test]
+fn answer_names_its_trace_where_one_is_stored_and_its_row_the_request() {
+    for (tracing, clean_is_stored) in
+        [(json!({}), true), (json!({"errors_only": true}), false), (json!({"mode": "batch"}), true)]
+    {
+        run(Settings::default(), 10, async |world| {
+            let mut fail = task("fail", json!({}));
+            fail["condition"] = json!({"var": "payload.fail"});
+            let config = json!({"tracing": tracing, "response": {"error_bodies": {"500": {"body": "{{}}"}}}});
+            let orders = world.kit.serve(&world.tree, config, &json!([fail])).await;
+            let answer = orders.post(json!({})).await.unwrap();
+            let id: Value = serde_json::from_slice::<Value>(&answer.body).unwrap()["id"].clone();
+            assert_eq!(named_trace(&answer), id.as_str().filter(|_| clean_is_stored), "{tracing}");
+            let failed = orders.post(json!({"fail": true})).await.unwrap();
+            assert_eq!((failed.status, &failed.body[..]), (500, &b"{}"[..]));
+            let id = json!(named_trace(&failed).unwrap());
+            while world.trace(&id).await.is_none() {
+                tokio::task::yield_now().await;
+            }
+            let row = world.trace(&id).await.unwrap().row;
+            assert_eq!((&*row.status, row.request_id.as_deref()), ("failed", Some("req-1")));
+        });
+    }
+}
+
 #[test]
 fn an_execution_trace_over_the_cap_is_dropped_and_counted() {
     let channels = Settings { max_result_bytes: Some(300), ..Settings::default() };
@@ -372,6 +402,28 @@ impl Runner for Keeper {
         let outcome = JobOutcome::Completed { result: None };
         Box::pin(std::future::ready(JobResult::bare(outcome, Duration::ZERO)))
     }
+}
+
+#[test]
+fn channel_in_mode_accept_accepts_calls_of_its_own_and_answers_its_process() {
+    run(Settings::default(), 10, async |world| {
+        let keeper = Arc::new(Keeper::default());
+        world.traces.start(Arc::clone(&keeper) as Arc<dyn Runner>, &[]).await.unwrap();
+        world.tree.wait_until_running("traces/dead-letters").await.unwrap();
+        let config = json!({"request": {"mode": "accept"}, "cache": {"enabled": true, "ttl_secs": 60}});
+        let orders = world.kit.serve(&world.tree, config, &json!([copy("payload.n", "data.n")])).await;
+        for _ in 0..2 {
+            let answer = orders.post(json!({"n": 1})).await.unwrap();
+            let accepted: Value = serde_json::from_slice(&answer.body).unwrap();
+            assert_eq!((answer.status, named_trace(&answer)), (202, accepted["trace_id"].as_str()));
+            assert_eq!(&*world.trace(&accepted["trace_id"]).await.unwrap().row.mode, "async");
+        }
+        while keeper.0.lock().len() < 2 {
+            tokio::task::yield_now().await;
+        }
+        let answer = body(orders.submit(DataRequest::embedded(json!({"n": 2}))).await);
+        assert_eq!(answer["data"], json!({"n": 2}));
+    });
 }
 
 #[test]

@@ -73,6 +73,97 @@ fn keys_outlive_a_rebuild_that_leaves_their_settings_alone() {
     });
 }
 
+async fn order(orders: &Orders, header: &str, credential: &str) -> Result<ChannelResponse, ServiceError> {
+    orders.submit(http(json!({}), &[(header, credential), ("idempotency-key", "order-1")])).await
+}
+
+#[test]
+fn idempotency_key_belongs_to_the_principal_that_sent_it() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings::default());
+        let config = json!({
+            "auth": {"mode": "api_key", "header": "x-tenant", "keys": ["one", "two"]},
+            "deduplication": {"header": "idempotency-key"},
+        });
+        let mut shared = config.clone();
+        shared["deduplication"]["per_principal"] = json!(false);
+        let orders = kit.serve(&tree, config, &empty_workflow()).await;
+        for tenant in ["one", "two"] {
+            assert!(order(&orders, "x-tenant", tenant).await.is_ok(), "{tenant}");
+            let repeat = order(&orders, "x-tenant", tenant).await.unwrap_err();
+            assert_eq!(repeat.code(), Code::Conflict);
+        }
+        replace(&tree, &orders, kit.build(shared, &empty_workflow()).unwrap()).await;
+        assert!(order(&orders, "x-tenant", "one").await.is_ok());
+        assert_eq!(order(&orders, "x-tenant", "two").await.unwrap_err().code(), Code::Conflict);
+    });
+}
+
+#[test]
+fn idempotency_key_of_a_token_belongs_to_its_issuer_and_subject() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings::default());
+        let config = json!({"auth": token_auth(), "deduplication": {"header": "idempotency-key"}});
+        let orders = kit.serve(&tree, config, &empty_workflow()).await;
+        let is_first = async |claims: Value| order(&orders, "authorization", &token(claims)).await.is_ok();
+        assert!(is_first(json!({"sub": "a", "jti": "1", "scope": "read"})).await);
+        assert!(!is_first(json!({"sub": "a", "jti": "2", "scope": "write"})).await, "a fresh token");
+        assert!(is_first(json!({"sub": "b"})).await);
+        assert!(is_first(json!({"iss": "other", "sub": "a"})).await);
+        assert!(is_first(json!({"client_id": "m"})).await, "a token without a subject");
+        assert!(!is_first(json!({"client_id": "m", "jti": "3"})).await);
+        assert!(is_first(json!({"client_id": "n"})).await);
+    });
+}
+
+#[test]
+fn principal_is_told_to_workflow_and_key_logic() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings::default());
+        let config = json!({
+            "auth": {"mode": "api_key", "header": "x-tenant", "keys": ["one", "two"]},
+            "deduplication": {"key_logic": {"var": "metadata.auth.principal"}, "per_principal": false},
+        });
+        let orders = kit.serve(&tree, config, &json!([copy("metadata.auth", "data.auth")])).await;
+        let forged = json!({"data": {}, "metadata": {"auth": {"principal": "root"}}});
+        let ask = async |tenant: &str| orders.submit(http(forged.clone(), &[("x-tenant", tenant)])).await;
+        let one = body(ask("one").await)["data"]["auth"].clone();
+        let two = body(ask("two").await)["data"]["auth"].clone();
+        let is_digest = |auth: &Value| auth["principal"].as_str().is_some_and(|text| text.len() == 32);
+        assert!(is_digest(&one) && is_digest(&two) && one != two, "{one} {two}");
+        assert_eq!(ask("one").await.unwrap_err().code(), Code::Conflict);
+    });
+}
+
+#[test]
+fn repeat_that_is_accepted_is_answered_and_runs_once() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings::default());
+        let config = json!({"deduplication": {"header": "idempotency-key", "on_duplicate": "accept"}});
+        let mut fail = task("fail", json!({}));
+        fail["condition"] = json!({"var": "payload.fail"});
+        let orders = kit.serve(&tree, config, &json!([fail, task("hold", json!({}))])).await;
+        kit.hold.release();
+        let first = body(post_with_key(&orders, "k-1").await);
+        assert!(first.get("data").is_some(), "{first}");
+        for _ in 0..2 {
+            assert_eq!(body(post_with_key(&orders, "k-1").await), json!({"status": "duplicate"}));
+        }
+        let failing = || http(json!({"fail": true}), &[("idempotency-key", "k-2")]);
+        assert_eq!(orders.submit(failing()).await.unwrap_err().code(), Code::EngineError);
+        assert_eq!(
+            orders.submit(failing()).await.unwrap_err().code(),
+            Code::EngineError,
+            "a message that failed is carried out when it comes again"
+        );
+        kit.hold.release();
+        assert!(body(post_with_key(&orders, "k-2").await).get("data").is_some());
+        assert_eq!(body(post_with_key(&orders, "k-2").await), json!({"status": "duplicate"}));
+        let page = kit.metrics_text();
+        assert!(page.contains(r#"svc_messages_total{channel="orders",status="duplicate"} 3"#), "{page}");
+    });
+}
+
 /// A channel that keeps its answers; each run answers another id.
 fn keeping() -> Value {
     json!({"cache": {"enabled": true, "ttl_secs": 60}})

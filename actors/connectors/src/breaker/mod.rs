@@ -2,7 +2,8 @@
 //!
 //! There is one breaker for each channel and connector, made at the first call. When as many consecutive
 //! calls as the threshold have failed, the breaker opens; after the recovery time one call is admitted, which
-//! closes the breaker or opens it again.
+//! closes the breaker or opens it again. A breaker ends with its channel, and with the settings of its connector: they
+//! may have been its trouble, and another connector may take the name.
 
 mod state;
 
@@ -11,6 +12,7 @@ use std::collections::hash_map::Entry;
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
+use svc_model::key_part;
 use tokio::time::Instant;
 
 use state::{Admission, Breaker};
@@ -38,20 +40,50 @@ pub(crate) struct Breakers {
 
 #[derive(Default)]
 struct BreakerTable {
-    breakers: HashMap<String, TrackedBreaker>,
+    breakers: HashMap<BreakerKey, TrackedBreaker>,
     /// Counts calls, to find the least recently used breaker.
     calls: u64,
 }
 
+/// The channel and the connector of a breaker. Operators know it by its text, `{channel}:{connector}`.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct BreakerKey {
+    text: String,
+    /// Length of the channel in the text.
+    channel_length: usize,
+    /// The name of the channel, where the text has it escaped.
+    escaped: Option<Box<str>>,
+}
+
+impl BreakerKey {
+    fn new(channel: &str, connector: &str) -> Self {
+        let part = key_part(channel);
+        let escaped = (part != channel).then(|| channel.into());
+        Self { text: format!("{part}:{connector}"), channel_length: part.len(), escaped }
+    }
+
+    fn channel(&self) -> &str {
+        self.escaped.as_deref().unwrap_or(&self.text[..self.channel_length])
+    }
+
+    fn connector(&self) -> &str {
+        &self.text[self.channel_length + 1..]
+    }
+}
+
 struct TrackedBreaker {
     breaker: Breaker,
+    /// Number of the call that made it.
+    made: u64,
+    /// Number of the last call.
     used: u64,
 }
 
 /// The permit of an admitted call. Dropped without a [`verdict`](Self::settle), it gives its place back.
 pub(crate) struct BreakerPermit<'b> {
     breakers: &'b Breakers,
-    key: Option<String>,
+    /// The key of the breaker, and the number of the call that made it.
+    admitted_by: Option<(BreakerKey, u64)>,
     probe: bool,
 }
 
@@ -63,16 +95,18 @@ impl Breakers {
     /// Admits a call; `None` if the breaker rejects it.
     pub(crate) fn admit(&self, channel: &str, connector: &str) -> Option<BreakerPermit<'_>> {
         let Some(settings) = self.settings else {
-            return Some(BreakerPermit { breakers: self, key: None, probe: false });
+            return Some(BreakerPermit { breakers: self, admitted_by: None, probe: false });
         };
-        let key = format!("{channel}:{connector}");
+        let key = BreakerKey::new(channel, connector);
         let mut table = self.lock();
         table.make_room(&key, settings.max_breakers);
         table.calls += 1;
         let calls = table.calls;
         let slot = match table.breakers.entry(key.clone()) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(TrackedBreaker { breaker: Breaker::default(), used: calls }),
+            Entry::Vacant(new) => {
+                new.insert(TrackedBreaker { breaker: Breaker::default(), made: calls, used: calls })
+            }
         };
         slot.used = calls;
         let probe = match slot.breaker.admit(Instant::now(), settings.recovery) {
@@ -80,7 +114,7 @@ impl Breakers {
             Admission::Free => false,
             Admission::Probe => true,
         };
-        Some(BreakerPermit { breakers: self, key: Some(key), probe })
+        Some(BreakerPermit { breakers: self, admitted_by: Some((key, slot.made)), probe })
     }
 
     /// Returns the breakers by their keys; `None` where breakers are off.
@@ -88,15 +122,25 @@ impl Breakers {
         self.settings?;
         let table = self.lock();
         let mut list: Vec<_> =
-            table.breakers.iter().map(|(key, slot)| (key.clone(), slot.breaker.state())).collect();
+            table.breakers.iter().map(|(key, slot)| (key.text.clone(), slot.breaker.state())).collect();
         list.sort_by(|(one, _), (other, _)| one.cmp(other));
         Some(list)
     }
 
     pub(crate) fn reset(&self, key: &str) -> bool {
         let mut table = self.lock();
-        let slot = table.breakers.get_mut(key);
-        slot.map(|slot| slot.breaker = Breaker::default()).is_some()
+        let slots = table.breakers.iter_mut().filter(|(known, _)| known.text == key);
+        slots.map(|(_, slot)| slot.breaker = Breaker::default()).count() > 0
+    }
+
+    /// Drops the breakers of a connector. Calls in flight count for none of those that later calls make.
+    pub(crate) fn forget_connector(&self, connector: &str) {
+        self.lock().breakers.retain(|key, _| key.connector() != connector);
+    }
+
+    /// Drops the breakers of the channels that `serves` does not accept.
+    pub(crate) fn retain_channels(&self, serves: impl Fn(&str) -> bool) {
+        self.lock().breakers.retain(|key, _| serves(key.channel()));
     }
 
     fn lock(&self) -> MutexGuard<'_, BreakerTable> {
@@ -105,7 +149,7 @@ impl Breakers {
 }
 
 impl BreakerTable {
-    fn make_room(&mut self, key: &str, max: usize) {
+    fn make_room(&mut self, key: &BreakerKey, max: usize) {
         if self.breakers.len() < max.max(1) || self.breakers.contains_key(key) {
             return;
         }
@@ -124,9 +168,11 @@ impl BreakerPermit<'_> {
     }
 
     fn end(&mut self, verdict: CallVerdict) -> bool {
-        let (Some(key), Some(settings)) = (self.key.take(), self.breakers.settings) else { return false };
+        let (Some((key, made)), Some(settings)) = (self.admitted_by.take(), self.breakers.settings) else {
+            return false;
+        };
         let mut table = self.breakers.lock();
-        let Some(slot) = table.breakers.get_mut(&key) else { return false };
+        let Some(slot) = table.breakers.get_mut(&key).filter(|slot| slot.made == made) else { return false };
         slot.breaker.record(verdict, self.probe, Instant::now(), settings.failure_threshold)
     }
 }

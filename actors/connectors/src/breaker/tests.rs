@@ -91,6 +91,29 @@ async fn beyond_the_bound_the_longest_unused_goes_closed_ones_first() {
     assert_eq!(keys, ["ch:b", "ch:open"]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn call_of_a_dropped_breaker_counts_for_no_later_one() {
+    let breakers = breakers(1, 10);
+    let early = breakers.admit("ch", "c").unwrap();
+    breakers.admit("ch", "other").unwrap().settle(CallVerdict::Failure);
+    breakers.forget_connector("c");
+    breakers.admit("ch", "c").unwrap().settle(CallVerdict::Success);
+    assert!(!early.settle(CallVerdict::Failure));
+    let states = [("ch:c".to_owned(), BreakerState::Closed), ("ch:other".to_owned(), BreakerState::Open)];
+    assert_eq!(breakers.list().unwrap(), states);
+    breakers.retain_channels(|channel| channel != "ch");
+    assert_eq!(breakers.list().unwrap(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn names_with_colons_share_no_breaker() {
+    let breakers = breakers(1, 10);
+    assert!(breakers.admit("a:b", "c").unwrap().settle(CallVerdict::Failure));
+    assert!(breakers.admit("a", "b:c").unwrap().settle(CallVerdict::Failure), "its own first failure");
+    breakers.forget_connector("c");
+    assert!(breakers.admit("a:b", "c").is_some() && breakers.admit("a", "b:c").is_none());
+}
+
 #[test]
 fn without_settings_there_are_none() {
     let breakers = Breakers::new(None);

@@ -1,4 +1,4 @@
-//! The service's own database, which no connector may open.
+//! The files of the service itself, which no connector may open: its database and the backups of it.
 
 use std::path::{Path, PathBuf};
 
@@ -6,28 +6,34 @@ use svc_model::FieldError;
 use svc_model::config::connector::ConnectorConfig;
 use svc_store::Store;
 
-/// The file of the service's own database. Cheap to clone.
+/// The service's own database and the place of its backups. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct OwnDatabase {
     /// `None` where the storage is a server.
     file: Option<PathBuf>,
+    /// The directory of backups; `None` where the storage is a server.
+    backup_dir: Option<PathBuf>,
 }
 
 impl OwnDatabase {
     /// Returns the database of a store.
     pub fn from_store(store: &Store) -> Self {
-        Self { file: store.file().map(Path::to_owned) }
+        Self::new(store.file().map(Path::to_owned), store.backup_dir().map(Path::to_owned))
     }
 
-    /// Refuses a `db` connector whose connection string leads to this file by any name. A string with
-    /// placeholders is checked when its connector connects. A build without the SQL driver refuses nothing:
-    /// no connector can open the file.
+    pub(crate) const fn new(file: Option<PathBuf>, backup_dir: Option<PathBuf>) -> Self {
+        Self { file, backup_dir }
+    }
+
+    /// Refuses a `db` connector whose connection string leads by any name to the database, to a file that belongs to it,
+    /// or to a file in the directory of backups. A string with placeholders is checked when its connector connects. A
+    /// build without the SQL driver refuses nothing: no connector can open a file.
     pub fn check(&self, config: &ConnectorConfig) -> Option<FieldError> {
         #[cfg(feature = "sql")]
-        return super::sql::check_own_database(self.file(), config);
+        return super::sql::check_own_files(self, config);
         #[cfg(not(feature = "sql"))]
         {
-            let _unused = (self.file(), config);
+            let _unused = (self.file(), self.backup_dir(), config);
             None
         }
     }
@@ -35,5 +41,10 @@ impl OwnDatabase {
     /// Returns the path of the file; `None` where the storage is a server.
     pub(crate) fn file(&self) -> Option<&Path> {
         self.file.as_deref()
+    }
+
+    /// Returns the directory of backups; `None` where the storage is a server.
+    pub(crate) fn backup_dir(&self) -> Option<&Path> {
+        self.backup_dir.as_deref()
     }
 }

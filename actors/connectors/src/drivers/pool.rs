@@ -1,9 +1,15 @@
 //! Connection pools that are opened when first needed, and the bound of those open at once.
 
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
+use tokio::time::Instant;
+
+/// Age below which a pool is kept although its server says that it is the wrong one: while no other server has taken
+/// its place, calls open few connections.
+const SETTLED: Duration = Duration::from_millis(250);
 
 /// The pools that are open, the least recently used first. Beyond its capacity the first of them is closed;
 /// it opens again when it is needed.
@@ -28,7 +34,12 @@ pub(crate) struct PoolSlot<P> {
 }
 
 struct Held<P> {
-    pool: Mutex<Arc<OnceCell<P>>>,
+    pool: Mutex<Arc<OnceCell<Opened<P>>>>,
+}
+
+struct Opened<P> {
+    pool: P,
+    since: Instant,
 }
 
 impl<P: Send + Sync + 'static> Close for Held<P> {
@@ -78,7 +89,8 @@ impl<P: Clone + Send + Sync + 'static> PoolSlot<P> {
         F: Future<Output = Result<P, E>>,
     {
         let cell = Arc::clone(&self.held.pool.lock());
-        let pool = cell.get_or_try_init(open).await?.clone();
+        let opening = async || Ok(Opened { pool: open().await?, since: Instant::now() });
+        let pool = cell.get_or_try_init(opening).await?.pool.clone();
         let slot: Arc<dyn Close> = Arc::clone(&self.held) as Arc<dyn Close>;
         self.open.touch(&slot);
         Ok(pool)
@@ -89,7 +101,17 @@ impl<P> PoolSlot<P> {
     /// Drops the pool if it is open and `useless`; the next call opens another.
     pub(crate) fn discard(&self, useless: impl FnOnce(&P) -> bool) {
         let mut pool = self.held.pool.lock();
-        if pool.get().is_some_and(useless) {
+        if pool.get().is_some_and(|opened| useless(&opened.pool)) {
+            *pool = Arc::default();
+        }
+    }
+
+    /// Drops the pool whose server said that it is the wrong one, so that no call meets its other connections; the
+    /// next call opens another. One that was just opened stays.
+    #[cfg(any(feature = "mongo", feature = "sql"))]
+    pub(crate) fn give_up(&self) {
+        let mut pool = self.held.pool.lock();
+        if pool.get().is_some_and(|opened| opened.since.elapsed() >= SETTLED) {
             *pool = Arc::default();
         }
     }
@@ -99,7 +121,7 @@ impl<P> PoolSlot<P> {
 impl<P: Clone> PoolSlot<P> {
     /// Returns the pool if it is open; this does not count as a use.
     pub(crate) fn get_open(&self) -> Option<P> {
-        self.held.pool.lock().get().cloned()
+        self.held.pool.lock().get().map(|opened| opened.pool.clone())
     }
 }
 
@@ -135,6 +157,18 @@ mod tests {
         slot.discard(|held| *held == 7);
         assert_eq!(open_pool(&slot, 2).await, 1);
         slot.discard(|held| *held == 1);
+        assert_eq!(open_pool(&slot, 2).await, 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pool_is_given_up_once_it_has_settled() {
+        let slot = OpenPools::new(3).slot();
+        assert_eq!(open_pool(&slot, 1).await, 1);
+        slot.give_up();
+        assert_eq!(open_pool(&slot, 2).await, 1, "just opened");
+        tokio::time::advance(SETTLED).await;
+        slot.give_up();
+        slot.give_up();
         assert_eq!(open_pool(&slot, 2).await, 2);
     }
 

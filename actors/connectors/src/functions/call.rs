@@ -15,7 +15,7 @@ use crate::error::NotLoaded;
 use crate::table::LoadedConnector;
 
 /// The channel name of a run that belongs to no channel.
-const NO_CHANNEL: &str = "_none";
+pub(crate) const NO_CHANNEL: &str = "_none";
 /// Most times a call follows a connector that is being replaced.
 const REPLACEMENTS: usize = 3;
 

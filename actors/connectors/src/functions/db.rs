@@ -14,7 +14,8 @@ use super::input::{self, text};
 use super::sql::run;
 use crate::directory::ConnectorDirectory;
 use crate::drivers::sql::{
-    BoundStatement, ResultBounds, RunStatements, StatementAccess, StatementOrigin, TransactionMode, is_blank,
+    BinaryForm, BoundStatement, ResultBounds, RunStatements, StatementAccess, StatementOrigin,
+    TransactionMode, is_blank, refused_everywhere,
 };
 
 const SQL_PARAMS: InputField = InputField::array(
@@ -30,6 +31,7 @@ static READ_ENTRY: FunctionEntry = FunctionEntry {
         InputField::connector("SQL connector"),
         InputField::string("query", "SQL with the placeholders of the driver").required(),
         SQL_PARAMS,
+        input::BINARY_AS,
         InputField::output(),
     ],
     ..FunctionEntry::connector(
@@ -75,6 +77,10 @@ impl Function for DbRead {
 
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
         check(input, at, errors);
+        let query = input.get("query").and_then(Value::as_str).filter(|query| !is_blank(query));
+        if let Some(reason) = query.and_then(refused_everywhere) {
+            errors.push(FieldError::invalid(format!("{at}.query"), reason));
+        }
     }
 
     fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
@@ -130,6 +136,7 @@ fn compile(
         connector: text(table, input, "connector").unwrap_or_default().into(),
         query: text(table, input, "query").unwrap_or_default().to_owned(),
         inputs: Inputs::new(table, input),
+        binary: BinaryForm::from_name(text(table, input, "binary_as")),
         output: input::path(text(table, input, "output").unwrap_or("data"))?,
         operation,
     }))
@@ -140,6 +147,7 @@ struct DbTask {
     connector: Arc<str>,
     query: String,
     inputs: Inputs,
+    binary: BinaryForm,
     output: Path,
     operation: Operation,
 }
@@ -160,7 +168,8 @@ impl DbTask {
         let outcomes = run(&self.connectors, &self.connector, |settings| {
             check_operation(&settings.gates, operation, &self.connector)?;
             let (sql, params) = (self.query.clone(), params.to_vec());
-            let statement = BoundStatement { sql, params, origin: StatementOrigin::Author };
+            let (origin, binary) = (StatementOrigin::Author, self.binary);
+            let statement = BoundStatement { sql, params, origin, binary };
             let bounds = bounds.map(|bounds| settings.bound_result(bounds));
             Ok(RunStatements {
                 statements: vec![statement],

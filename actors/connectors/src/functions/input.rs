@@ -2,8 +2,18 @@
 
 use serde_json::{Map, Value};
 use svc_engine::catalogue::FunctionEntry;
+#[cfg(any(feature = "es", feature = "mongo", feature = "sql"))]
+use svc_engine::catalogue::InputField;
 use svc_engine::{CompileCx, Expression, Path};
 use svc_model::FieldError;
+
+/// The form of binary values in the result of a SQL database.
+#[cfg(any(feature = "es", feature = "mongo", feature = "sql"))]
+pub(crate) const BINARY_AS: InputField = InputField::string(
+    "binary_as",
+    "Form of binary columns of a SQL database; without it text, or {\"$binary\": base64} where they are no text",
+)
+.one_of(&["hex", "base64", "text"]);
 
 /// An input under its name or its second spelling. Null counts as absent.
 pub(crate) fn input_value<'i>(table: &FunctionEntry, input: &'i Value, name: &str) -> Option<&'i Value> {

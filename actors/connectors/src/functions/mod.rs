@@ -31,7 +31,7 @@ use svc_engine::EngineBuilder;
 
 use crate::directory::ConnectorDirectory;
 
-pub(crate) use call::{Caller, call_driver, call_with_breaker, check_operation, driver_of};
+pub(crate) use call::{Caller, NO_CHANNEL, call_driver, call_with_breaker, check_operation, driver_of};
 pub use settings::{CallSettings, QuerySettings, WriteSettings};
 
 /// The functions of the heavy drivers, with the cargo features that bring them.

@@ -27,6 +27,10 @@ static ENTRY: FunctionEntry = FunctionEntry {
         InputField::logic("value", "Expression for the record's value; without it the whole of data")
             .alias("value_logic")
             .or_default(DefaultInput::Data),
+        InputField::bool(
+            "tombstone",
+            "true: a record without a value; false: null as JSON. By default null has no value",
+        ),
     ],
     ..FunctionEntry::connector(
         "publish_kafka",
@@ -47,6 +51,12 @@ impl Function for PublishKafka {
         if input.get("topic").and_then(Value::as_str).is_some_and(|topic| topic.trim().is_empty()) {
             errors.push(FieldError::invalid(format!("{at}.topic"), "a topic has a name"));
         }
+        let has_value = ["value", "value_logic"]
+            .iter()
+            .any(|name| input.get(*name).is_some_and(|value| !value.is_null()));
+        if has_value && input.get("tombstone") == Some(&Value::Bool(true)) {
+            errors.push(FieldError::invalid(format!("{at}.tombstone"), "a tombstone has no value"));
+        }
     }
 
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
@@ -62,6 +72,7 @@ impl Function for PublishKafka {
             topic: text(table, input, "topic").map(str::to_owned),
             key: logic("key", "key_logic")?,
             value: logic("value", "value_logic")?,
+            tombstone: input.get("tombstone").and_then(Value::as_bool),
         }))
     }
 }
@@ -73,6 +84,8 @@ struct PublishTask {
     key: Option<Expression>,
     /// The whole of `data` when there is none.
     value: Option<Expression>,
+    /// `true` for a record without a value in any case, `false` in no case.
+    tombstone: Option<bool>,
 }
 
 impl CompiledTask for PublishTask {
@@ -95,8 +108,9 @@ impl PublishTask {
             None => None,
         };
         let value = match &self.value {
-            Some(logic) => cx.evaluate_tainted(logic, redaction)?.to_string(),
-            None => cx.message().data.to_string(),
+            _ if self.tombstone == Some(true) => None,
+            Some(logic) => value(&cx.evaluate_tainted(logic, redaction)?, self.tombstone),
+            None => value(&cx.message().data, self.tombstone),
         };
         let mut span = cx.trace_context().begin(|| {
             let topic = self.topic.clone().or_else(|| self.topic_of_connector());
@@ -139,6 +153,11 @@ fn owned_headers(headers: Vec<(&'static str, String)>) -> Vec<(String, String)> 
     headers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
+/// The value of a record: JSON. Null is a record without a value, unless that was switched off.
+fn value(value: &Value, tombstone: Option<bool>) -> Option<String> {
+    (!value.is_null() || tombstone == Some(false)).then(|| value.to_string())
+}
+
 /// The key of a record: text, and what is none as its JSON. Null is no key.
 fn key(value: Value) -> Option<String> {
     match value {
@@ -153,6 +172,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn null_is_a_record_without_a_value_unless_that_is_switched_off() {
+        for (given, tombstone, expected) in [
+            (json!(null), None, None),
+            (json!(null), Some(false), Some("null")),
+            (json!({"a": null}), None, Some(r#"{"a":null}"#)),
+            (json!("x"), None, Some("\"x\"")),
+        ] {
+            assert_eq!(value(&given, tombstone).as_deref(), expected);
+        }
+    }
 
     #[test]
     fn a_key_is_a_text_and_null_is_none() {

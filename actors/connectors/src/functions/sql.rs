@@ -34,7 +34,7 @@ fn task_error(connector: &str, error: &SqlError) -> TaskError {
         SqlError::Address(refused) if error.is_refusal() => {
             return TaskError::new(ErrorCode::Function, refused.to_string());
         }
-        SqlError::Address(_) | SqlError::Unreachable(_) => ErrorCode::Io,
+        SqlError::Address(_) | SqlError::Unreachable(_) | SqlError::NotPrimary(_) => ErrorCode::Io,
         SqlError::Timeout(_) => ErrorCode::Timeout,
         SqlError::Refused(_) | SqlError::Unreadable { .. } => ErrorCode::Function,
     };

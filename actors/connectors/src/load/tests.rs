@@ -58,6 +58,8 @@ async fn each_stage_names_what_stopped_it_and_no_value() {
     }
     let both = failing("http", r#"{"url": "env://GONE", "x": ["env://AWAY", "env://GONE"]}"#).await;
     assert_eq!(both.reason, "env://AWAY: the variable is not set; env://GONE: the variable is not set");
+    let twice = failing("http", r#"{"url": "${GONE}", "x": "${GONE}"}"#).await;
+    assert_eq!(twice.reason.matches("GONE is not set").count(), 1, "{twice}");
     let oauth = json!({"url": "http://a", "auth": {"type": "oauth2", "grant": "client_credentials",
         "token_url": "http://10.0.0.1/", "client_id": "c", "client_secret": "env://TOKEN"}});
     let refused = failing("http", &oauth.to_string()).await;

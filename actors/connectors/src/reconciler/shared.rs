@@ -218,12 +218,20 @@ impl ReconcilerShared {
             .map(str::to_owned)
             .collect();
         drop(used);
+        let changed: Vec<_> = before
+            .entries()
+            .filter(|entry| !next.by_id(&entry.id).is_some_and(|next| is_same_connector(entry, next)))
+            .map(|entry| Arc::clone(&entry.name))
+            .collect();
         let (loaded, failed) = next.entries().fold((0, 0), |(loaded, failed), entry| match entry.state {
             ConnectorState::Loaded(_) => (loaded + 1, failed),
             ConnectorState::Failed(_) => (loaded, failed + 1),
             ConnectorState::Disabled => (loaded, failed),
         });
         self.directory.publish(next);
+        for name in changed {
+            self.directory.breakers().forget_connector(&name);
+        }
         info!(self.log, "connectors loaded"; "loaded" => loaded, "failed" => failed, "retired" => retired.len());
         retired
     }
@@ -232,6 +240,14 @@ impl ReconcilerShared {
 /// Quarantines a connector that keeps crashing; the others go on serving.
 fn restart_policy() -> RestartPolicy {
     RestartPolicy { exhausted: ExhaustedAction::Quarantine, ..RestartPolicy::default() }
+}
+
+/// Returns `true` if both entries are in use under one name with the same settings and secrets.
+fn is_same_connector(before: &ConnectorEntry, next: &ConnectorEntry) -> bool {
+    match (&before.state, &next.state) {
+        (ConnectorState::Loaded(before), ConnectorState::Loaded(next)) => before.digest == next.digest,
+        _ => false,
+    }
 }
 
 fn path(entry: &ConnectorEntry) -> Option<&str> {

@@ -47,13 +47,37 @@ fn calls_that_fail_in_a_row_open_it_each_counted_once_whatever_it_tried() {
         assert!(world.count(&["circuit_breaker_trips_total", labels[0], labels[1]]).eq(&1.0));
         assert!(world.count(&["circuit_breaker_rejections_total", labels[0], labels[1]]).eq(&1.0));
         assert!(world.count(&["connector_requests_total", labels[0], labels[1]]).eq(&7.0));
-        // It is known by names: neither a reload nor a change of the connector closes it.
+        // A reload of the same connector closes nothing.
         world.connectors.reload(ConnectorScope::All).await.unwrap();
-        world.connect(connector_to(&upstream, json!({}))).await;
+        world.connectors.reload(ConnectorScope::One("c".to_owned())).await.unwrap();
         assert_eq!(world.fail(json!({})).await.code.name(), "circuit_open");
         status.store(200, Ordering::Relaxed);
         assert!(world.connectors.reset_breaker("ch:c"));
         assert_eq!(world.call(json!({})).await, 1);
+    });
+}
+
+#[test]
+fn connector_that_was_mended_or_made_anew_begins_with_a_closed_breaker() {
+    run_with(settings(Duration::from_secs(3600)), async |world| {
+        let (upstream, _) = changing(200);
+        let dead = json!({"url": "http://127.0.0.1:1", "allow_private_urls": true,
+            "retry": {"max_retries": 0}});
+        let open = async || {
+            world.connect(dead.clone()).await;
+            while world.fail(json!({})).await.code.name() != "circuit_open" {}
+        };
+        open().await;
+        world.connect(connector_to(&upstream, json!({}))).await;
+        assert_eq!(world.call(json!({})).await, 1);
+        open().await;
+        world.remove("c").await;
+        assert_eq!(world.connectors.breakers().unwrap(), [], "it went with the connector");
+        world.connect(connector_to(&upstream, json!({}))).await;
+        assert_eq!(world.call(json!({})).await, 1);
+        open().await;
+        world.put("c", "http", false, dead.clone()).await;
+        assert_eq!(world.connectors.breakers().unwrap(), [], "what is switched off has none");
     });
 }
 

@@ -97,7 +97,9 @@ pub(crate) fn run_in(setup: Setup, test: impl AsyncFnOnce(&ConnectorWorld)) {
     actix_rt::System::new().block_on(async {
         let log = slog::Logger::root(slog::Discard, slog::o!());
         let url = format!("sqlite:{}", dir.path().join("svc.db").display());
-        let config = StoreConfig { url, max_connections: 4, min_connections: 1, ..StoreConfig::default() };
+        let backup_dir = Some(dir.path().join("backups"));
+        let config =
+            StoreConfig { url, max_connections: 4, min_connections: 1, backup_dir, ..StoreConfig::default() };
         let tree = Tree::builder("test").seed(1).build();
         let opened = Store::open(&config, io.handle().clone(), log.clone()).await.unwrap();
         let store = Store::supervise(opened, &tree, "store", Placement::Here).await.unwrap();
@@ -186,6 +188,11 @@ impl ConnectorWorld {
     /// The database of the service.
     pub(crate) fn own_database(&self) -> std::path::PathBuf {
         self.store.file().unwrap().to_owned()
+    }
+
+    /// The directory of backups of the service.
+    pub(crate) fn backup_dir(&self) -> std::path::PathBuf {
+        self.store.backup_dir().unwrap().to_owned()
     }
 
     /// Lets the next reading of secrets say what it has read when the answer is used, and not before.

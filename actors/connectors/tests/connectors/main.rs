@@ -6,6 +6,7 @@ mod breakers;
 mod caches;
 mod confidence;
 mod documents;
+mod failover;
 mod failures;
 mod kafka;
 mod kit;

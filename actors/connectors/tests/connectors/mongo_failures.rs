@@ -14,7 +14,7 @@ use crate::kit::{ConnectorWorld, Setup, connector_to, run, run_in};
 use crate::mongo::{client_collection, connect, fresh, input_for};
 
 /// Lets commands of this application fail as they do on real servers.
-async fn fail(url: &str, app: &str, mode: Document, data: Document) {
+pub(crate) async fn fail(url: &str, app: &str, mode: Document, data: Document) {
     let client = Client::with_uri_str(url).await.unwrap();
     let mut data = data;
     data.insert("appName", app);

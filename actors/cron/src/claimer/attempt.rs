@@ -152,7 +152,7 @@ impl CronAttempt {
     }
 
     async fn record_outcome(&self, fired: ScheduledRunResult, slot: Option<&HeldSlot>) {
-        let ScheduledRunResult { outcome: ended, result, task_trace, workflow, took } = fired;
+        let ScheduledRunResult { outcome: ended, result, task_trace, error_code, workflow, took } = fired;
         let (settlement, status, error_message) = match ended {
             ScheduledRunOutcome::Busy => return self.pass_over(slot).await,
             // Only this attempt cancels the run.
@@ -174,6 +174,7 @@ impl CronAttempt {
             status,
             result_json: result,
             error_message,
+            error_code,
             duration_ms: Some(took.unwrap_or_default().as_secs_f64() * 1000.0),
             task_trace_json: task_trace,
             workflow,

@@ -31,7 +31,7 @@ pub(super) enum Request {
     Renew { id: Arc<str>, lease: Duration },
     Release { id: Arc<str> },
     HasOrphans,
-    ReadUnfinished { node: Arc<str>, after: Option<u64>, limit: u32 },
+    ReadUnfinished { node: Arc<str>, after: Option<u64>, limit: usize },
     Adopt { node: Arc<str>, found: Vec<(u64, Arc<str>)> },
     MarkEmptied,
     ReadEpoch,
@@ -182,7 +182,7 @@ impl SimulatedDatabase {
                     .open
                     .range(from..)
                     .filter(|(_, job)| job.owner != *node && self.is_dead(&job.owner, now));
-                let page = orphans.take(*limit as usize).map(|(id, job)| (*id, Arc::clone(&job.owner)));
+                let page = orphans.take(*limit).map(|(id, job)| (*id, Arc::clone(&job.owner)));
                 (Operation::ReadUnfinished, Reply::Page(page.collect()))
             }
             Request::Adopt { node, found } => {

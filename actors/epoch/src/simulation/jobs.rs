@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use svc_nodes::{NodeLease, TAKEOVER_PAGE, TAKEOVER_SHARE, WHOLE_SCAN_INTERVAL, scan_interval};
+use svc_nodes::{NodeLease, TAKEOVER_PAGE, WHOLE_SCAN_INTERVAL, scan_interval};
 use tokio::time::Instant;
 
 use super::action::{NodeAction, NodeTimer, Run};
@@ -12,7 +12,7 @@ use super::database::Request;
 use super::random::SplitMix64;
 
 /// Jobs that a node runs at the same time.
-const WORKERS: usize = 4;
+pub(super) const WORKERS: usize = 4;
 /// The shortest and the longest time of most jobs.
 const USUAL: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 /// One job in so many takes long.
@@ -23,7 +23,6 @@ const LONG: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(
 struct WaitingJob {
     job: u64,
     owner: Arc<str>,
-    is_taken_over: bool,
 }
 
 /// The jobs of one process.
@@ -31,10 +30,8 @@ pub(super) struct NodeJobs {
     waiting: VecDeque<WaitingJob>,
     running: BTreeMap<u64, Arc<str>>,
     beginning: usize,
-    /// Jobs that were taken over and have not begun.
-    taken_over: u32,
-    /// The largest number of them so far.
-    pub(super) largest_share: u32,
+    /// The largest number of jobs that were taken over at once.
+    pub(super) largest_share: usize,
     /// The place from which the next page is read once there is room for it.
     page_waits: Option<Option<u64>>,
     whole_scan: Option<Instant>,
@@ -46,7 +43,6 @@ impl NodeJobs {
             waiting: VecDeque::new(),
             running: BTreeMap::new(),
             beginning: 0,
-            taken_over: 0,
             largest_share: 0,
             page_waits: None,
             whole_scan: None,
@@ -61,7 +57,7 @@ impl NodeJobs {
         lease: &NodeLease,
         now: Instant,
     ) -> Vec<NodeAction> {
-        self.waiting.push_back(WaitingJob { job, owner, is_taken_over: false });
+        self.waiting.push_back(WaitingJob { job, owner });
         self.begin_waiting(lease, now)
     }
 
@@ -69,17 +65,16 @@ impl NodeJobs {
     fn begin_waiting(&mut self, lease: &NodeLease, now: Instant) -> Vec<NodeAction> {
         let mut actions = Vec::new();
         while self.running.len() + self.beginning < WORKERS {
-            let Some(WaitingJob { job, owner, is_taken_over }) = self.waiting.pop_front() else { break };
-            self.taken_over -= u32::from(is_taken_over);
+            let Some(WaitingJob { job, owner }) = self.waiting.pop_front() else { break };
             if lease.holds(&owner, now) {
                 self.beginning += 1;
                 actions.push(NodeAction::Call(Request::BeginJob { job, owner }));
             }
         }
-        if self.taken_over + TAKEOVER_PAGE <= TAKEOVER_SHARE
+        if self.room() > 0
             && let Some(after) = self.page_waits.take()
         {
-            actions.push(read_page(lease, after));
+            actions.push(self.read_page(lease, after));
         }
         actions
     }
@@ -152,10 +147,20 @@ impl NodeJobs {
         vec![NodeAction::Call(Request::HasOrphans)]
     }
 
+    /// Returns the number of workers for which no job waits.
+    fn room(&self) -> usize {
+        WORKERS.saturating_sub(self.running.len() + self.beginning + self.waiting.len())
+    }
+
+    fn read_page(&self, lease: &NodeLease, after: Option<u64>) -> NodeAction {
+        let limit = self.room().min(TAKEOVER_PAGE);
+        NodeAction::Call(Request::ReadUnfinished { node: Arc::clone(&lease.id), after, limit })
+    }
+
     /// Reads a page as soon as there is room for its jobs.
     pub(super) fn next_page(&mut self, lease: &NodeLease, after: Option<u64>) -> Vec<NodeAction> {
-        if self.taken_over + TAKEOVER_PAGE <= TAKEOVER_SHARE {
-            return vec![read_page(lease, after)];
+        if self.room() > 0 {
+            return vec![self.read_page(lease, after)];
         }
         self.page_waits = Some(after);
         Vec::new()
@@ -178,19 +183,14 @@ impl NodeJobs {
         lease: &NodeLease,
         now: Instant,
     ) -> Vec<NodeAction> {
+        self.largest_share = self.largest_share.max(jobs.len());
         for job in jobs.into_iter().rev() {
-            self.taken_over += 1;
-            self.waiting.push_front(WaitingJob { job, owner: Arc::clone(owner), is_taken_over: true });
+            self.waiting.push_front(WaitingJob { job, owner: Arc::clone(owner) });
         }
-        self.largest_share = self.largest_share.max(self.taken_over);
         let mut actions = self.begin_waiting(lease, now);
         actions.extend(self.next_page(lease, last));
         actions
     }
-}
-
-fn read_page(lease: &NodeLease, after: Option<u64>) -> NodeAction {
-    NodeAction::Call(Request::ReadUnfinished { node: Arc::clone(&lease.id), after, limit: TAKEOVER_PAGE })
 }
 
 /// Returns the time that a job takes, on whatever node.

@@ -18,10 +18,11 @@ mod world;
 
 use std::time::Duration;
 
-use svc_nodes::{Settings, TAKEOVER_SHARE};
+use svc_nodes::Settings;
 
 use conditions::Conditions;
 use cost::{Intervals, statements_per_second};
+use jobs::WORKERS;
 use node::{LEASE, PROBE};
 use world::World;
 
@@ -94,12 +95,12 @@ async fn work_of_a_third_of_the_nodes_is_shared_by_the_others() {
     let in_line = world.database.open_jobs();
     world.run(Duration::ZERO, 3 * SETTLED).await;
     assert_eq!(world.violations, Vec::<String>::new());
-    let takers: Vec<u32> =
+    let takers: Vec<usize> =
         world.running().map(|node| node.jobs.largest_share).filter(|share| *share > 0).collect();
     println!("{in_line} jobs open, {:?}, {} takers", world.figures, takers.len());
     assert_eq!(world.database.open_jobs(), 0);
     assert!(world.figures.taken_over > 100 && takers.len() > 5, "{:?}, {takers:?}", world.figures);
-    assert!(takers.iter().all(|share| *share <= TAKEOVER_SHARE), "{takers:?}");
+    assert!(takers.iter().all(|share| *share <= WORKERS), "{takers:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -218,10 +218,11 @@ impl PartitionWork {
     ) -> Option<RecordResult> {
         let mut results = progress.take_results();
         let undone = results.pop_if(|result| !result.is_done());
-        let is_duplicate = |result: &&RecordResult| result.outcome == RecordOutcome::Duplicate;
-        let duplicates = results.iter().filter(is_duplicate).count();
+        let count = |outcome| results.iter().filter(|result| result.outcome == outcome).count();
+        let (duplicates, tombstones) = (count(RecordOutcome::Duplicate), count(RecordOutcome::Tombstone));
         self.count_records(SettledAs::Duplicate, duplicates);
-        self.count_records(SettledAs::Completed, results.len() - duplicates);
+        self.count_records(SettledAs::Tombstone, tombstones);
+        self.count_records(SettledAs::Completed, results.len() - duplicates - tombstones);
         let finished = left.drain(..results.len().min(left.len())).zip(results);
         let finished = finished
             .map(|(record, result)| FinishedRecord { offset: record.offset, settlement: result.settlement });
@@ -253,7 +254,9 @@ impl PartitionWork {
     async fn conclude(&mut self, record: &Arc<TopicRecord>, result: RecordResult) -> AttemptEnd {
         let RecordResult { outcome, settlement, trace_context } = result;
         match outcome {
-            RecordOutcome::Completed | RecordOutcome::Duplicate => AttemptEnd::Finished,
+            RecordOutcome::Completed | RecordOutcome::Duplicate | RecordOutcome::Tombstone => {
+                AttemptEnd::Finished
+            }
             RecordOutcome::Deferred { reason } => {
                 self.shared.metrics.count_retry(&self.handle.topic, RetryReason::Deferred);
                 AttemptEnd::Retry(self.handle.update(|state, now| state.defer(reason, now)))

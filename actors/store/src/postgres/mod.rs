@@ -12,11 +12,12 @@ use std::time::Duration;
 
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
 use slog::{Discard, Logger, o};
+use svc_pooler::{PoolerLink, PoolerStream};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 use tokio_postgres::config::{Host, SslMode, SslNegotiation};
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{Config, NoTls};
+use tokio_postgres::{Client, Config, Connection, NoTls, SimpleQueryMessage, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use self::negotiation::{TlsFailure, TlsNegotiation};
@@ -40,6 +41,8 @@ pub(crate) struct PostgresDialer {
     tls: Option<MakeRustlsConnect>,
     limit: Duration,
     protection: Arc<ProtectionLog>,
+    /// The last connection went through a pooler.
+    is_pooled: Arc<AtomicBool>,
 }
 
 impl PostgresDialer {
@@ -62,7 +65,7 @@ impl PostgresDialer {
         }
         let tls = verification::client_config(mode)?.map(MakeRustlsConnect::new);
         let protection = Arc::new(ProtectionLog::new(Logger::root(Discard, o!()), mode.name()));
-        Ok(Self { settings, mode: mode.clone(), tls, limit, protection })
+        Ok(Self { settings, mode: mode.clone(), tls, limit, protection, is_pooled: Arc::default() })
     }
 
     /// Logs whether connections are encrypted: the first, and at every change.
@@ -70,30 +73,41 @@ impl PostgresDialer {
         self.protection = Arc::new(ProtectionLog::new(log, self.mode.name()));
     }
 
-    /// Returns whether the driver passes announcements on, which it does over TCP alone.
+    /// Returns whether announcements arrive: the driver passes them on over TCP alone, and a pooler to nobody.
     pub(crate) fn announces(&self) -> bool {
-        is_over_tcp(&self.settings)
+        is_over_tcp(&self.settings) && !self.is_pooled()
     }
 
-    /// Opens a connection.
+    /// Returns whether the last connection went through a pooler.
+    pub(crate) fn is_pooled(&self) -> bool {
+        self.is_pooled.load(Ordering::Relaxed)
+    }
+
+    /// Opens a connection, with settings of its session unless it goes through a pooler: that would hand them to others.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] with the reason.
-    pub(crate) async fn open(&self) -> Result<AsyncPgConnection, StoreError> {
-        let mut conn = match self.announces() {
+    pub(crate) async fn open(&self, settings: &str) -> Result<AsyncPgConnection, StoreError> {
+        let (mut conn, is_pooled) = match is_over_tcp(&self.settings) {
             true => self.open_tcp().await?,
             false => {
                 // The driver applies TLS, and so the marks of errors, to no Unix socket.
-                let client = connect_unix(&self.settings).await?;
+                let (client, link) = connect_unix(&self.settings).await?;
                 self.protection.record(LinkProtection::UnixSocket);
-                AsyncPgConnection::try_from(client).await.map_err(|error| unavailable(error.to_string()))?
+                let is_pooled = link.observe(backend_of(&client).await?.as_deref());
+                let conn = AsyncPgConnection::try_from(client).await;
+                (conn.map_err(|error| unavailable(error.to_string()))?, is_pooled)
             }
         };
-        conn.batch_execute(STOPPED).await?;
+        self.is_pooled.store(is_pooled, Ordering::Relaxed);
+        if !is_pooled {
+            conn.batch_execute(STOPPED).await?;
+            conn.batch_execute(settings).await?;
+        }
         Ok(conn)
     }
 
-    async fn open_tcp(&self) -> Result<AsyncPgConnection, StoreError> {
+    async fn open_tcp(&self) -> Result<(AsyncPgConnection, bool), StoreError> {
         let Some(tls) = &self.tls else {
             let (conn, _) = self.connect(None).await.map_err(|attempt| connect_failure(&attempt.error))?;
             self.protection.record(LinkProtection::Disabled);
@@ -116,30 +130,52 @@ impl PostgresDialer {
 
     /// Connects once; the flag tells whether the connection is encrypted.
     async fn connect(&self, tls: Option<&MakeRustlsConnect>) -> Result<(Connected, bool), FailedAttempt> {
-        let is_encrypted = Arc::new(AtomicBool::new(false));
+        let (is_encrypted, link) = (Arc::new(AtomicBool::new(false)), PoolerLink::default());
         let negotiation = TlsNegotiation {
             tls: tls.cloned(),
             is_required: !matches!(self.mode, TlsMode::Prefer),
             limit: self.limit,
             is_encrypted: Arc::clone(&is_encrypted),
+            link: link.clone(),
         };
         let connected = self.settings.connect(negotiation).await;
         let is_encrypted = is_encrypted.load(Ordering::Relaxed);
         match connected {
-            Ok(connected) => Ok((connected, is_encrypted)),
+            Ok((client, connection)) => Ok((Connected { client, connection, link }, is_encrypted)),
             Err(error) => Err(FailedAttempt { error, is_encrypted }),
         }
     }
 }
 
-type Connected = (
-    tokio_postgres::Client,
-    tokio_postgres::Connection<tokio_postgres::Socket, MarkedStream<negotiation::NegotiatedStream>>,
-);
+/// A connection that has logged in.
+struct Connected {
+    client: Client,
+    connection: Connection<Socket, MarkedStream<PoolerStream<negotiation::NegotiatedStream>>>,
+    link: PoolerLink,
+}
 
-async fn conn_of((client, connection): Connected) -> Result<AsyncPgConnection, StoreError> {
+/// Returns the connection, and whether it goes through a pooler.
+async fn conn_of(connected: Connected) -> Result<(AsyncPgConnection, bool), StoreError> {
+    let Connected { client, mut connection, link } = connected;
+    let backend = tokio::select! {
+        backend = backend_of(&client) => backend?,
+        ended = &mut connection => {
+            let detail = ended.err().map_or_else(|| "the connection was closed".to_owned(), |error| with_causes(&error));
+            return Err(unavailable(detail));
+        }
+    };
+    let is_pooled = link.observe(backend.as_deref());
     let conn = AsyncPgConnection::try_from_client_and_connection(client, connection).await;
-    conn.map_err(|error| unavailable(error.to_string()))
+    Ok((conn.map_err(|error| unavailable(error.to_string()))?, is_pooled))
+}
+
+/// Asks for the process that carries out the queries of a connection.
+async fn backend_of(client: &Client) -> Result<Option<String>, StoreError> {
+    let answer = client.simple_query(PoolerLink::query()).await.map_err(|error| connect_failure(&error))?;
+    Ok(answer.into_iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+        _ => None,
+    }))
 }
 
 /// An attempt to connect that failed.
@@ -171,7 +207,7 @@ fn connect_failure(error: &tokio_postgres::Error) -> StoreError {
 }
 
 /// Connects over the first Unix socket that answers. A task drives the connection until its client is dropped.
-async fn connect_unix(settings: &Config) -> Result<tokio_postgres::Client, StoreError> {
+async fn connect_unix(settings: &Config) -> Result<(Client, PoolerLink), StoreError> {
     let limit = settings.get_connect_timeout().copied().unwrap_or(Duration::MAX);
     let mut failure = unavailable("the database URL names no host".to_owned());
     for (index, host) in settings.get_hosts().iter().enumerate() {
@@ -183,14 +219,16 @@ async fn connect_unix(settings: &Config) -> Result<tokio_postgres::Client, Store
             let stream = UnixStream::connect(&socket)
                 .await
                 .map_err(|error| unavailable(format!("error connecting to server: {error}")))?;
-            let connected = settings.connect_raw(MarkedStream::new(stream), NoTls).await;
-            connected.map_err(|error| connect_failure(&error))
+            let link = PoolerLink::default();
+            let stream = MarkedStream::new(PoolerStream::new(stream, link.clone()));
+            let connected = settings.connect_raw(stream, NoTls).await;
+            connected.map(|connected| (connected, link)).map_err(|error| connect_failure(&error))
         });
         match connected.await {
-            Ok(Ok((client, connection))) => {
+            Ok(Ok(((client, connection), link))) => {
                 #[expect(clippy::disallowed_methods, reason = "ends with its client")]
                 tokio::spawn(connection);
-                return Ok(client);
+                return Ok((client, link));
             }
             Ok(Err(error)) => failure = error,
             Err(_) => failure = unavailable("the server did not answer in time".to_owned()),

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use rustls::CertificateError;
+use svc_pooler::{PoolerLink, PoolerStream};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio::time::timeout;
 use tokio_postgres::Socket;
@@ -52,10 +53,11 @@ pub(super) struct TlsNegotiation {
     pub(super) limit: Duration,
     /// Set once the connection is encrypted.
     pub(super) is_encrypted: Arc<AtomicBool>,
+    pub(super) link: PoolerLink,
 }
 
 impl MakeTlsConnect<Socket> for TlsNegotiation {
-    type Stream = MarkedStream<NegotiatedStream>;
+    type Stream = MarkedStream<PoolerStream<NegotiatedStream>>;
     type TlsConnect = HostNegotiation;
     type Error = TlsFailure;
 
@@ -71,15 +73,16 @@ pub(super) struct HostNegotiation {
 }
 
 impl TlsConnect<Socket> for HostNegotiation {
-    type Stream = MarkedStream<NegotiatedStream>;
+    type Stream = MarkedStream<PoolerStream<NegotiatedStream>>;
     type Error = TlsFailure;
     type Future = BoxFuture<'static, Result<Self::Stream, TlsFailure>>;
 
     fn connect(self, socket: Socket) -> Self::Future {
         Box::pin(async move {
-            let limit = self.negotiation.limit;
+            let (limit, link) = (self.negotiation.limit, self.negotiation.link.clone());
             let negotiated = timeout(limit, self.negotiate(socket)).await;
-            negotiated.unwrap_or(Err(TlsFailure::TimedOut(limit))).map(MarkedStream::new)
+            let negotiated = negotiated.unwrap_or(Err(TlsFailure::TimedOut(limit)))?;
+            Ok(MarkedStream::new(PoolerStream::new(negotiated, link)))
         })
     }
 }

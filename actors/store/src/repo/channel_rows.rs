@@ -1,7 +1,9 @@
 //! The table of channels.
 
 use chrono::NaiveDateTime;
+use diesel::dsl::sql;
 use diesel::prelude::*;
+use diesel::sql_types::Bool;
 use diesel_async::RunQueryDsl;
 use serde_json::Value;
 use svc_model::lifecycle::{self, Rollout, VersionState};
@@ -9,19 +11,22 @@ use svc_model::{
     Channel, ChannelContent, ChannelType, EntityKind, EntityTag, LifecycleStatus, Page, Protocol,
     RoutePattern, ServiceError, Timestamp,
 };
+use svc_secrets::EnvelopeKeys;
 
 use crate::conn::{Conn, load_rows, on};
 use crate::error::StoreError;
 use crate::prepared::Prepared;
+use crate::repo::channel_credentials::{ChannelVersion, open_credentials, seal_credentials};
 use crate::repo::gates::{self, ChannelGates, Objection};
 use crate::repo::references::References;
 use crate::repo::usage::{channels_naming, workflows_naming};
 use crate::repo::versioned::{StatusChangePlan, Versioned, stored_status};
-use crate::repo::{EntityFilter, IDS_PER_QUERY, cron, json, sorted, tagged};
+use crate::repo::{EntityFilter, IDS_PER_QUERY, cron, json, mutation, sorted, tagged};
 use crate::schema::{channels, cron_occurrences, cron_schedule_state};
 
 /// A row, in the order of the columns.
-#[derive(Queryable)]
+#[derive(Queryable, Insertable)]
+#[diesel(table_name = channels, treat_none_as_default_value = false)]
 struct Row {
     channel_id: String,
     version: i64,
@@ -31,6 +36,7 @@ struct Row {
     protocol: String,
     methods_json: Option<String>,
     route_pattern: Option<String>,
+    #[diesel(column_name = route_shape)]
     _route_shape: Option<String>,
     topic: Option<String>,
     consumer_group: Option<String>,
@@ -42,15 +48,18 @@ struct Row {
     tags_json: String,
     created_at: NaiveDateTime,
     updated_at: NaiveDateTime,
+    #[diesel(column_name = is_latest)]
     _is_latest: bool,
 }
 
-impl From<Row> for Channel {
-    /// A type or protocol that this program does not know can only have been written by another program. The
-    /// config is then marked unreadable: no channel is compiled from it, and the channel is reported as
+impl Row {
+    /// Returns the channel. A type or protocol that this program does not know can only have been written by another
+    /// program. The config is then marked unreadable: no channel is compiled from it, and the channel is reported as
     /// broken.
-    fn from(row: Row) -> Self {
+    fn open(self, keys: &EnvelopeKeys) -> Channel {
+        let row = self;
         let mut config = json::value(&row.config_json);
+        open_credentials(&mut config, ChannelVersion { id: &row.channel_id, version: row.version }, keys);
         let mut foreign = |column: &str, value: &str| {
             if let Value::Object(config) = &mut config {
                 config.insert(format!("unknown {column} '{value}'"), Value::Null);
@@ -64,7 +73,7 @@ impl From<Row> for Channel {
             foreign("protocol", &row.protocol);
             Protocol::Http
         });
-        Self {
+        Channel {
             channel_id: row.channel_id,
             version: row.version,
             content: ChannelContent {
@@ -89,8 +98,8 @@ impl From<Row> for Channel {
     }
 }
 
-fn channels_of(rows: Vec<Row>) -> Vec<Channel> {
-    rows.into_iter().map(Channel::from).collect()
+fn open_all(rows: Vec<Row>, keys: &EnvelopeKeys) -> Vec<Channel> {
+    rows.into_iter().map(|row| row.open(keys)).collect()
 }
 
 /// The columns that the author sets, and the route shape derived from them. `None` clears a column.
@@ -113,9 +122,17 @@ struct ContentRow {
     tags_json: String,
 }
 
-impl From<&ChannelContent> for ContentRow {
-    fn from(content: &ChannelContent) -> Self {
-        Self {
+impl ContentRow {
+    /// Returns the columns of a version, its credentials encrypted.
+    ///
+    /// # Errors
+    /// Those of [`seal_credentials`].
+    fn seal(
+        content: &ChannelContent,
+        of: ChannelVersion<'_>,
+        keys: &EnvelopeKeys,
+    ) -> Result<Self, StoreError> {
+        Ok(Self {
             name: content.name.clone(),
             description: content.description.clone(),
             channel_type: content.channel_type.name().to_owned(),
@@ -127,12 +144,19 @@ impl From<&ChannelContent> for ContentRow {
             consumer_group: content.consumer_group.clone(),
             transport_config_json: json::text(&content.transport_config),
             workflow_id: content.workflow_id.clone(),
-            config_json: json::text(&content.config),
+            config_json: json::text(&seal_credentials(&content.config, of, keys)?),
             priority: content.priority,
             tags_json: json::list(&content.tags),
-        }
+        })
     }
 }
+
+/// Condition on a latest version: its id has an active version.
+const SERVES: &str = "(channels.status = 'active' OR EXISTS (SELECT 1 FROM channels AS serving \
+    WHERE serving.channel_id = channels.channel_id AND serving.status = 'active'))";
+/// Condition on a latest version: its id has no active version.
+const SERVES_NOT: &str = "NOT EXISTS (SELECT 1 FROM channels AS serving \
+    WHERE serving.channel_id = channels.channel_id AND serving.status = 'active')";
 
 /// Selects the latest versions that match a filter.
 macro_rules! filtered {
@@ -147,6 +171,9 @@ macro_rules! filtered {
         if let Some(protocol) = &$filter.protocol {
             query = query.filter(channels::protocol.eq(protocol.to_ascii_lowercase()));
         }
+        if let Some(is_active) = $filter.is_active {
+            query = query.filter(sql::<Bool>(if is_active { SERVES } else { SERVES_NOT }));
+        }
         if let Some(tag) = &$filter.tag {
             query = tagged!(query, $backend, tag);
         }
@@ -154,25 +181,56 @@ macro_rules! filtered {
     }};
 }
 
+/// Returns the stored config of every version, each as its text.
+pub(crate) async fn stored_configs(conn: &mut Conn) -> Result<Vec<(String, i64, String)>, StoreError> {
+    let rows = channels::table.select((channels::channel_id, channels::version, channels::config_json));
+    Ok(on!(conn, c => rows.load(c).await)?)
+}
+
+/// Replaces the stored config of a version if its text is still `kept`, and returns whether it was. The row is written
+/// anew with its times: the database refuses an update of an active version, and a rollback goes by the last one.
+pub(crate) async fn replace_stored_config(
+    conn: &mut Conn,
+    of: ChannelVersion<'_>,
+    kept: &str,
+    config: &str,
+) -> Result<bool, StoreError> {
+    mutation::lock(conn).await?;
+    let version = channels::table.find((of.id, of.version)).filter(channels::config_json.eq(kept));
+    let Some(row) = on!(conn, c => version.first::<Row>(c).await.optional())? else { return Ok(false) };
+    let row = Row { config_json: config.to_owned(), ..row };
+    on!(conn, c => diesel::delete(channels::table.find((of.id, of.version))).execute(c).await)?;
+    on!(conn, c => diesel::insert_into(channels::table).values(row).execute(c).await)?;
+    Ok(true)
+}
+
 /// Returns the active channels that run one of these workflows, unordered: with an order, SQLite would scan
 /// everything active.
-pub(super) async fn active_using(conn: &mut Conn, workflows: &[String]) -> Result<Vec<Channel>, StoreError> {
+pub(super) async fn active_using(
+    conn: &mut Conn,
+    workflows: &[String],
+    keys: &EnvelopeKeys,
+) -> Result<Vec<Channel>, StoreError> {
     let mut rows = Vec::new();
     for ids in workflows.chunks(IDS_PER_QUERY) {
         let some =
             channels::table.filter(channels::workflow_id.eq_any(ids)).filter(channels::status.eq("active"));
-        rows.extend(channels_of(on!(conn, c => some.load::<Row>(c).await)?));
+        rows.extend(open_all(on!(conn, c => some.load::<Row>(c).await)?, keys));
     }
     Ok(rows)
 }
 
 /// Returns the newest version that has this name.
-pub(super) async fn latest_named(conn: &mut Conn, name: &str) -> Result<Option<Channel>, StoreError> {
+pub(super) async fn latest_named(
+    conn: &mut Conn,
+    name: &str,
+    keys: &EnvelopeKeys,
+) -> Result<Option<Channel>, StoreError> {
     let named = channels::table
         .filter(channels::name.eq(name))
         .order((channels::updated_at.desc(), channels::version.desc()));
     let row = on!(conn, c => named.first::<Row>(c).await.optional())?;
-    Ok(row.map(Channel::from))
+    Ok(row.map(|row| row.open(keys)))
 }
 
 impl Versioned for Channel {
@@ -181,8 +239,16 @@ impl Versioned for Channel {
     const KIND: EntityKind = EntityKind::Channel;
     const REPOSITORY: &'static str = "channels";
 
+    fn id(&self) -> &str {
+        &self.channel_id
+    }
+
     fn content(&self) -> &ChannelContent {
         &self.content
+    }
+
+    fn content_hash(content: &ChannelContent) -> String {
+        content.content_hash()
     }
 
     fn state(&self) -> VersionState {
@@ -197,6 +263,7 @@ impl Versioned for Channel {
         conn: &mut Conn,
         filter: &EntityFilter,
         page: Option<Page>,
+        keys: &EnvelopeKeys,
     ) -> Result<(Vec<Channel>, i64), StoreError> {
         use channels::dsl;
         let backend = conn.backend();
@@ -221,27 +288,53 @@ impl Versioned for Channel {
                 Some(_) => filtered!(Db, filter, backend).count().get_result::<i64>(c).await?,
                 None => i64::try_from(rows.len()).unwrap_or(i64::MAX),
             };
-            Ok((channels_of(rows), total))
+            Ok((open_all(rows, keys), total))
         })
     }
 
-    async fn active(conn: &mut Conn, ids: Option<&[String]>) -> Result<Vec<Channel>, StoreError> {
+    async fn active(
+        conn: &mut Conn,
+        ids: Option<&[String]>,
+        keys: &EnvelopeKeys,
+    ) -> Result<Vec<Channel>, StoreError> {
         // Sorted like the primary key: sorted by the id alone, SQLite would read every active row to find
         // one.
         let order = (channels::channel_id.asc(), channels::version.asc());
         let all = channels::table.filter(channels::status.eq("active")).order(order);
         let Some(ids) = ids else {
-            return Ok(load_rows!(conn, all => Row).await?);
+            let open = keys.clone();
+            return Ok(load_rows!(conn, all => Row, move |row: Row| row.open(&open)).await?);
         };
         let mut rows = Vec::new();
         for ids in ids.chunks(IDS_PER_QUERY) {
             let some = all.filter(channels::channel_id.eq_any(ids));
-            rows.extend(channels_of(on!(conn, c => some.load::<Row>(c).await)?));
+            rows.extend(open_all(on!(conn, c => some.load::<Row>(c).await)?, keys));
         }
         Ok(rows)
     }
 
-    async fn find(conn: &mut Conn, id: &str, version: Option<i64>) -> Result<Option<Channel>, StoreError> {
+    async fn serving(conn: &mut Conn, ids: &[String]) -> Result<Vec<(String, VersionState)>, StoreError> {
+        let mut serving = Vec::new();
+        for ids in ids.chunks(IDS_PER_QUERY) {
+            let some = channels::table
+                .filter(channels::status.eq(LifecycleStatus::Active.name()))
+                .filter(channels::channel_id.eq_any(ids))
+                .select((channels::channel_id, channels::version));
+            let rows = on!(conn, c => some.load::<(String, i64)>(c).await)?;
+            serving.extend(rows.into_iter().map(|(id, version)| {
+                let status = LifecycleStatus::Active;
+                (id, VersionState { version, status, rollout_percentage: 100 })
+            }));
+        }
+        Ok(serving)
+    }
+
+    async fn find(
+        conn: &mut Conn,
+        id: &str,
+        version: Option<i64>,
+        keys: &EnvelopeKeys,
+    ) -> Result<Option<Channel>, StoreError> {
         let of_id = channels::table.filter(channels::channel_id.eq(id));
         let row = match version {
             Some(version) => {
@@ -253,7 +346,7 @@ impl Versioned for Channel {
                 on!(conn, c => newest.first::<Row>(c).await.optional())
             }
         };
-        Ok(row?.map(Channel::from))
+        Ok(row?.map(|row| row.open(keys)))
     }
 
     async fn states(conn: &mut Conn, id: &str) -> Result<Vec<VersionState>, StoreError> {
@@ -270,13 +363,18 @@ impl Versioned for Channel {
         Ok(rows.into_iter().map(state).collect())
     }
 
-    async fn versions(conn: &mut Conn, id: &str, page: Page) -> Result<Vec<Channel>, StoreError> {
+    async fn versions(
+        conn: &mut Conn,
+        id: &str,
+        page: Page,
+        keys: &EnvelopeKeys,
+    ) -> Result<Vec<Channel>, StoreError> {
         let rows = channels::table
             .filter(channels::channel_id.eq(id))
             .order(channels::version.desc())
             .limit(page.limit)
             .offset(page.offset);
-        Ok(channels_of(on!(conn, c => rows.load::<Row>(c).await)?))
+        Ok(open_all(on!(conn, c => rows.load::<Row>(c).await)?, keys))
     }
 
     async fn last_archived(conn: &mut Conn, id: &str, below: i64) -> Result<Option<i64>, StoreError> {
@@ -314,6 +412,7 @@ impl Versioned for Channel {
         conn: &mut Conn,
         id: &str,
         references: &dyn References,
+        keys: &EnvelopeKeys,
     ) -> Result<Vec<String>, StoreError> {
         let names = channels::table
             .filter(channels::channel_id.eq(id))
@@ -323,8 +422,8 @@ impl Versioned for Channel {
         if names.is_empty() {
             return Ok(Vec::new());
         }
-        let mut users = workflows_naming(conn, references, EntityKind::Channel, &names).await?;
-        users.extend(channels_naming(conn, references, EntityKind::Channel, &names).await?);
+        let mut users = workflows_naming(conn, references, EntityKind::Channel, &names, keys).await?;
+        users.extend(channels_naming(conn, references, EntityKind::Channel, &names, keys).await?);
         Ok(users)
     }
 
@@ -333,9 +432,11 @@ impl Versioned for Channel {
         id: &str,
         version: i64,
         content: &ChannelContent,
+        keys: &EnvelopeKeys,
     ) -> Result<(), StoreError> {
         let key = (channels::channel_id.eq(id), channels::version.eq(version));
-        let insert = diesel::insert_into(channels::table).values((key, ContentRow::from(content)));
+        let insert = diesel::insert_into(channels::table)
+            .values((key, ContentRow::seal(content, ChannelVersion { id, version }, keys)?));
         on!(conn, c => insert.execute(c).await)?;
         Ok(())
     }
@@ -345,8 +446,13 @@ impl Versioned for Channel {
         id: &str,
         version: i64,
         content: &ChannelContent,
+        keys: &EnvelopeKeys,
     ) -> Result<(), StoreError> {
-        let update = diesel::update(channels::table.find((id, version))).set(ContentRow::from(content));
+        let update = diesel::update(channels::table.find((id, version))).set(ContentRow::seal(
+            content,
+            ChannelVersion { id, version },
+            keys,
+        )?);
         on!(conn, c => Prepared(update).execute(c).await)?;
         Ok(())
     }
@@ -397,6 +503,7 @@ impl Versioned for Channel {
         target: LifecycleStatus,
         _: Rollout,
         gates: &ChannelGates,
+        keys: &EnvelopeKeys,
     ) -> Result<StatusChangePlan, StoreError> {
         let states = Self::states(conn, id).await?;
         let change = match target {
@@ -412,7 +519,7 @@ impl Versioned for Channel {
         };
         let mut objections = Vec::new();
         if target == LifecycleStatus::Active
-            && let Some(draft) = Self::find(conn, id, Some(transition.answer)).await?
+            && let Some(draft) = Self::find(conn, id, Some(transition.answer), keys).await?
         {
             objections = gates::channel(conn, id, &draft.content, gates).await?;
         }

@@ -1,28 +1,26 @@
 //! Connectors: one row each, without versions. Their settings are encrypted if a key is configured.
 
-use std::fmt;
 use std::sync::Arc;
 
-use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use svc_model::id::new_entity_id;
 use svc_model::{
-    Connector, ConnectorContent, EntityKind, FieldError, Page, Precondition, ServiceError, Timestamp,
-    is_unreadable, unreadable,
+    Connector, ConnectorContent, EntityKind, FieldError, Page, Precondition, ServiceError, is_unreadable,
 };
-use svc_secrets::{EnvelopeError, EnvelopeKeys};
+use svc_secrets::EnvelopeKeys;
 
 use crate::conn::{Conn, on};
 use crate::database::Database;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
+use crate::repo::change_facts::ChangeFacts;
+use crate::repo::connector_rows::{ContentRow, FromEncryptedRow, Row, StoredConnector};
 use crate::repo::mutation::{Mutation, MutationResult, mutate};
 use crate::repo::references::{References, refuse_deletion};
-use crate::repo::seal::{config_place, seal};
 use crate::repo::usage::{channels_naming, workflows_naming};
 use crate::repo::versioned::{ImportAction, ImportOutcome, Merge, OnConflict};
-use crate::repo::{EntityFilter, json, key, sorted, tagged, token_states};
+use crate::repo::{EntityFilter, key, sorted, tagged, token_states};
 use crate::schema::connectors;
 
 /// The stored connectors.
@@ -30,108 +28,6 @@ use crate::schema::connectors;
 pub struct ConnectorRepository {
     pub(crate) database: Database,
     pub(crate) keys: Arc<EnvelopeKeys>,
-}
-
-/// A connector as it is loaded into the service.
-#[derive(Clone, PartialEq, Eq)]
-pub struct StoredConnector {
-    /// Id.
-    pub id: String,
-    /// Unique name.
-    pub name: String,
-    /// Name of its type.
-    pub connector_type: String,
-    /// Its settings as written, not necessarily JSON, or the reason why no key decrypts them. Contains secrets.
-    pub config_text: Result<String, EnvelopeError>,
-    /// True if the connector is to be loaded.
-    pub enabled: bool,
-}
-
-/// Omits the settings, which contain secrets.
-impl fmt::Debug for StoredConnector {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StoredConnector")
-            .field("id", &self.id)
-            .field("name", &self.name)
-            .field("connector_type", &self.connector_type)
-            .field("enabled", &self.enabled)
-            .finish_non_exhaustive()
-    }
-}
-
-/// A row, in the order of the columns.
-#[derive(Queryable)]
-struct Row {
-    id: String,
-    name: String,
-    connector_type: String,
-    config_json: String,
-    enabled: bool,
-    tags_json: String,
-    created_at: NaiveDateTime,
-    updated_at: NaiveDateTime,
-}
-
-/// Conversion of a row, with the keys to decrypt it.
-trait FromEncryptedRow: Send + 'static {
-    fn open(row: Row, keys: &EnvelopeKeys) -> Self;
-}
-
-impl FromEncryptedRow for Connector {
-    fn open(row: Row, keys: &EnvelopeKeys) -> Self {
-        let config = keys.open(&row.config_json, config_place(&row.id));
-        Self {
-            id: row.id,
-            content: ConnectorContent {
-                name: row.name,
-                connector_type: row.connector_type,
-                config: config.map_or_else(|_| unreadable(), |text| json::value(&text)),
-                enabled: row.enabled,
-                tags: json::strings(&row.tags_json),
-            },
-            created_at: Timestamp::from_naive(row.created_at),
-            updated_at: Timestamp::from_naive(row.updated_at),
-        }
-    }
-}
-
-impl FromEncryptedRow for StoredConnector {
-    fn open(row: Row, keys: &EnvelopeKeys) -> Self {
-        let config_text = keys.open(&row.config_json, config_place(&row.id));
-        Self {
-            id: row.id,
-            name: row.name,
-            connector_type: row.connector_type,
-            config_text,
-            enabled: row.enabled,
-        }
-    }
-}
-
-/// The columns that the author sets.
-#[derive(Insertable, AsChangeset)]
-#[diesel(table_name = connectors)]
-struct ContentRow {
-    name: String,
-    connector_type: String,
-    /// `None` keeps the stored value, so that settings that cannot be decrypted are not lost.
-    config_json: Option<String>,
-    enabled: bool,
-    tags_json: String,
-}
-
-impl ContentRow {
-    fn from_content(id: &str, content: &ConnectorContent, keys: &EnvelopeKeys) -> Result<Self, StoreError> {
-        let config = &content.config;
-        let sealed = || seal(&json::text(config), config_place(id), keys);
-        Ok(Self {
-            name: content.name.clone(),
-            connector_type: content.connector_type.clone(),
-            config_json: (!is_unreadable(config)).then(sealed).transpose()?,
-            enabled: content.enabled,
-            tags_json: json::list(&content.tags),
-        })
-    }
 }
 
 impl ConnectorRepository {
@@ -214,7 +110,7 @@ impl ConnectorRepository {
             Box::pin(async move {
                 name_is_free(conn, &id, &content.name).await?;
                 insert(conn, &id, &content, &keys).await?;
-                read_written(conn, &id, &keys).await
+                read_written(conn, &id, &keys, None).await
             })
         })
         .await
@@ -238,7 +134,12 @@ impl ConnectorRepository {
             Box::pin(async move {
                 let named = connectors::table.filter(connectors::name.eq(&content.name));
                 let stored = on!(conn, c => named.first::<Row>(c).await.optional())?;
-                let (id, action) = match stored.map(|row| Connector::open(row, &keys)) {
+                let stored = stored.map(|row| Connector::open(row, &keys));
+                let facts = ChangeFacts::of_content(
+                    stored.as_ref().and_then(|stored| readable_hash(&stored.content)),
+                    readable_hash(&content),
+                );
+                let (id, action) = match stored {
                     None => {
                         let id = id.unwrap_or_else(new_entity_id);
                         insert(conn, &id, &content, &keys).await?;
@@ -257,7 +158,7 @@ impl ConnectorRepository {
                     },
                 };
                 let written = action.writes().then(|| id.clone());
-                Ok(MutationResult { value: ImportOutcome { id, action }, id: written })
+                Ok(MutationResult { value: ImportOutcome { id, action }, id: written, facts })
             })
         })
         .await
@@ -284,16 +185,16 @@ impl ConnectorRepository {
                 let content = merge(&stored.content)
                     .map_err(|errors: Vec<FieldError>| ServiceError::invalid(errors))?;
                 check_tag(&stored, &id, &precondition)?;
-                let current = stored.content;
+                let (before, current) = (readable_hash(&stored.content), stored.content);
                 if content.name != current.name {
                     name_is_free(conn, &id, &content.name).await?;
-                    may_be_renamed(conn, &current.name, &*references).await?;
+                    may_be_renamed(conn, &current.name, &*references, &keys).await?;
                 }
                 replace(conn, &id, &content, &keys).await?;
                 if content.name != current.name {
                     token_states::rename(conn, &current.name, &content.name).await?;
                 }
-                read_written(conn, &id, &keys).await
+                read_written(conn, &id, &keys, before).await
             })
         })
         .await
@@ -332,13 +233,18 @@ impl ConnectorRepository {
         let precondition = mutation.precondition.clone();
         mutate(&self.database, QueryOperation::new("connectors", "delete"), mutation, move |conn| {
             Box::pin(async move {
-                let name = find_checked(conn, &id, &keys, &precondition).await?.content.name;
+                let content = find_checked(conn, &id, &keys, &precondition).await?.content;
+                let (facts, name) = (ChangeFacts::of_content(readable_hash(&content), None), content.name);
                 if let Some(references) = references {
-                    refuse_deletion(EntityKind::Connector, &id, &users(conn, &name, &*references).await?)?;
+                    refuse_deletion(
+                        EntityKind::Connector,
+                        &id,
+                        &users(conn, &name, &*references, &keys).await?,
+                    )?;
                 }
                 on!(conn, c => diesel::delete(connectors::table.find(&id)).execute(c).await)?;
                 token_states::forget(conn, &name).await?;
-                Ok(MutationResult::new((), &id))
+                Ok(MutationResult::new((), &id).with_facts(facts))
             })
         })
         .await
@@ -395,14 +301,22 @@ async fn replace(
     Ok(())
 }
 
+/// Reads the row back as the database now has it. `before` is the content hash that it follows.
 async fn read_written(
     conn: &mut Conn,
     id: &str,
     keys: &EnvelopeKeys,
+    before: Option<String>,
 ) -> Result<MutationResult<Connector>, StoreError> {
     let row = find(conn, id, keys).await?;
-    row.map(|row| MutationResult::new(row, id))
-        .ok_or_else(|| StoreError::Database("a row just written is gone".into()))
+    let row = row.ok_or_else(|| StoreError::Database("a row just written is gone".into()))?;
+    let facts = ChangeFacts::of_content(before, readable_hash(&row.content));
+    Ok(MutationResult::new(row, id).with_facts(facts))
+}
+
+/// Returns the content hash; `None` for a config that cannot be decrypted.
+fn readable_hash(content: &ConnectorContent) -> Option<String> {
+    (!is_unreadable(&content.config)).then(|| content.content_hash())
 }
 
 async fn name_is_free(conn: &mut Conn, id: &str, name: &str) -> Result<(), StoreError> {
@@ -417,15 +331,25 @@ async fn name_is_free(conn: &mut Conn, id: &str, name: &str) -> Result<(), Store
 }
 
 /// Lists the active definitions that refer to a connector.
-async fn users(conn: &mut Conn, name: &str, references: &dyn References) -> Result<Vec<String>, StoreError> {
+async fn users(
+    conn: &mut Conn,
+    name: &str,
+    references: &dyn References,
+    keys: &EnvelopeKeys,
+) -> Result<Vec<String>, StoreError> {
     let names = [name.to_owned()];
-    let mut users = workflows_naming(conn, references, EntityKind::Connector, &names).await?;
-    users.extend(channels_naming(conn, references, EntityKind::Connector, &names).await?);
+    let mut users = workflows_naming(conn, references, EntityKind::Connector, &names, keys).await?;
+    users.extend(channels_naming(conn, references, EntityKind::Connector, &names, keys).await?);
     Ok(users)
 }
 
-async fn may_be_renamed(conn: &mut Conn, name: &str, references: &dyn References) -> Result<(), StoreError> {
-    let users = users(conn, name, references).await?;
+async fn may_be_renamed(
+    conn: &mut Conn,
+    name: &str,
+    references: &dyn References,
+    keys: &EnvelopeKeys,
+) -> Result<(), StoreError> {
+    let users = users(conn, name, references, keys).await?;
     if users.is_empty() {
         return Ok(());
     }

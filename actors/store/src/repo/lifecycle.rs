@@ -4,16 +4,18 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use svc_model::lifecycle::{self, Rollout, Transition, VersionState};
-use svc_model::{LifecycleStatus, Precondition, ServiceError, ValidationReport, Workflow};
+use svc_model::{EntityKind, LifecycleStatus, Precondition, ServiceError, ValidationReport, Workflow};
+use svc_secrets::EnvelopeKeys;
 
 use crate::config::Backend;
 use crate::conn::Conn;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
+use crate::repo::change_facts::ChangeFacts;
 use crate::repo::gates::Objection;
 use crate::repo::key;
 use crate::repo::mutation::{Mutation, MutationResult, mutate};
-use crate::repo::repository::{Repository, find_checked, operation, read_written};
+use crate::repo::repository::{Repository, find_checked, operation, read_back};
 use crate::repo::status_changes::{classify, overtaken_conflict};
 use crate::repo::versioned::{StatusChangePlan, Versioned};
 
@@ -48,14 +50,15 @@ impl<V: Versioned> Repository<V> {
     ) -> Result<V, StoreError> {
         let (id, rollout, changes) = (key(id), rollout.unwrap_or_default(), Arc::clone(&self.status_changes));
         let (precondition, received_at) = (mutation.precondition.clone(), mutation.received_at);
+        let keys = Arc::clone(&self.keys);
         let is_admitted = self.database.backend() == Backend::Postgres;
         if is_admitted {
             self.admit(&id, target, rollout, gates.clone(), &mutation).await?;
         }
         self.change_status(operation::<V>("set_status"), mutation, move |conn| {
             Box::pin(async move {
-                check_precondition::<V>(conn, &id, &precondition).await?;
-                let plan = V::plan(conn, &id, target, rollout, &gates).await?;
+                check_precondition::<V>(conn, &id, &precondition, &keys).await?;
+                let plan = V::plan(conn, &id, target, rollout, &gates, &keys).await?;
                 let transition = match plan.into_permitted() {
                     Err(StoreError::Refused(refusal)) if is_admitted => {
                         return Err(overtaken_conflict(&refusal).into());
@@ -65,7 +68,7 @@ impl<V: Versioned> Repository<V> {
                     }
                     outcome => outcome?,
                 };
-                apply::<V>(conn, &id, transition).await
+                apply::<V>(conn, &id, transition, &keys).await
             })
         })
         .await
@@ -84,9 +87,9 @@ impl<V: Versioned> Repository<V> {
         let (changes, is_dry_run) = (Arc::clone(&self.status_changes), mutation.dry_run);
         let changed = mutate(&self.database, operation, mutation, move |conn| {
             Box::pin(async move {
-                let MutationResult { value, id } = work(conn).await?;
+                let MutationResult { value, id, facts } = work(conn).await?;
                 let change = changes.begin(V::KIND, id.as_deref().unwrap_or_default());
-                Ok(MutationResult { value: (value, change), id })
+                Ok(MutationResult { value: (value, change), id, facts })
             })
         });
         let (entity, change) = changed.await?;
@@ -107,11 +110,12 @@ impl<V: Versioned> Repository<V> {
     ) -> Result<(), StoreError> {
         let (id, changes) = (id.to_owned(), Arc::clone(&self.status_changes));
         let (precondition, received_at) = (mutation.precondition.clone(), mutation.received_at);
+        let keys = Arc::clone(&self.keys);
         self.database
             .read(operation::<V>("check_status"), move |conn| {
                 Box::pin(async move {
-                    check_precondition::<V>(conn, &id, &precondition).await?;
-                    match V::plan(conn, &id, target, rollout, &gates).await?.into_permitted() {
+                    check_precondition::<V>(conn, &id, &precondition, &keys).await?;
+                    match V::plan(conn, &id, target, rollout, &gates, &keys).await?.into_permitted() {
                         Ok(_) => Ok(()),
                         Err(StoreError::Refused(refusal)) => {
                             Err(classify::<V>(conn, &changes, &id, received_at, refusal).await?.into())
@@ -135,11 +139,11 @@ impl<V: Versioned> Repository<V> {
         gates: V::Gates,
         precondition: Precondition,
     ) -> Result<ValidationReport, StoreError> {
-        let (id, rollout) = (key(id), rollout.unwrap_or_default());
+        let (id, keys, rollout) = (key(id), Arc::clone(&self.keys), rollout.unwrap_or_default());
         let plan = self.database.read(operation::<V>("check_status"), move |conn| {
             Box::pin(async move {
-                check_precondition::<V>(conn, &id, &precondition).await?;
-                V::plan(conn, &id, target, rollout, &gates).await
+                check_precondition::<V>(conn, &id, &precondition, &keys).await?;
+                V::plan(conn, &id, target, rollout, &gates, &keys).await
             })
         });
         let plan = plan.await?;
@@ -159,10 +163,10 @@ impl<V: Versioned> Repository<V> {
         id: &str,
         to_version: Option<i64>,
     ) -> Result<RollbackSource<V>, StoreError> {
-        let id = key(id);
+        let (id, keys) = (key(id), Arc::clone(&self.keys));
         self.database
             .read(operation::<V>("rollback_source"), move |conn| {
-                Box::pin(async move { find_source(conn, &id, to_version).await })
+                Box::pin(async move { find_source(conn, &id, to_version, &keys).await })
             })
             .await
     }
@@ -179,20 +183,21 @@ impl<V: Versioned> Repository<V> {
         gates: V::Gates,
         mutation: Mutation,
     ) -> Result<V, StoreError> {
-        let (id, precondition) = (key(id), mutation.precondition.clone());
+        let (id, keys, precondition) = (key(id), Arc::clone(&self.keys), mutation.precondition.clone());
         self.change_status(operation::<V>("rollback"), mutation, move |conn| {
             Box::pin(async move {
-                find_checked::<V>(conn, &id, &precondition).await?;
+                find_checked::<V>(conn, &id, &precondition, &keys).await?;
                 let RollbackSource { entity: chosen, to_version, latest } = source;
-                let current = find_source::<V>(conn, &id, to_version).await?;
+                let current = find_source::<V>(conn, &id, to_version, &keys).await?;
                 if (current.latest, current.entity.state().version) != (latest, chosen.state().version) {
                     let message = format!("another change of {} '{id}' came first", V::KIND);
                     return Err(ServiceError::conflict(message).into());
                 }
                 V::check_content(conn, &id, chosen.content()).await?;
-                V::insert(conn, &id, latest + 1, chosen.content()).await?;
-                let plan = V::plan(conn, &id, LifecycleStatus::Active, Rollout::default(), &gates).await?;
-                apply::<V>(conn, &id, plan.into_permitted()?).await
+                V::insert(conn, &id, latest + 1, chosen.content(), &keys).await?;
+                let plan =
+                    V::plan(conn, &id, LifecycleStatus::Active, Rollout::default(), &gates, &keys).await?;
+                apply::<V>(conn, &id, plan.into_permitted()?, &keys).await
             })
         })
         .await
@@ -212,13 +217,13 @@ impl Repository<Workflow> {
         percentage: i64,
         mutation: Mutation,
     ) -> Result<Workflow, StoreError> {
-        let (id, precondition) = (key(id), mutation.precondition.clone());
+        let (id, keys, precondition) = (key(id), Arc::clone(&self.keys), mutation.precondition.clone());
         mutate(&self.database, operation::<Workflow>("set_rollout"), mutation, move |conn| {
             Box::pin(async move {
-                find_checked::<Workflow>(conn, &id, &precondition).await?;
+                find_checked::<Workflow>(conn, &id, &precondition, &keys).await?;
                 let states = Workflow::states(conn, &id).await?;
                 let transition = lifecycle::rollout(&id, &states, percentage)?;
-                apply::<Workflow>(conn, &id, transition).await
+                apply::<Workflow>(conn, &id, transition, &keys).await
             })
         })
         .await
@@ -229,13 +234,14 @@ async fn find_source<V: Versioned>(
     conn: &mut Conn,
     id: &str,
     to_version: Option<i64>,
+    keys: &EnvelopeKeys,
 ) -> Result<RollbackSource<V>, StoreError> {
     let states = V::states(conn, id).await?;
     let active =
         states.iter().filter(|state| state.status == LifecycleStatus::Active).map(|state| state.version);
     let before = V::last_archived(conn, id, active.min().unwrap_or(i64::MAX)).await?;
     let version = lifecycle::rollback(V::KIND, id, &states, to_version, before)?;
-    let entity = V::find(conn, id, Some(version)).await?;
+    let entity = V::find(conn, id, Some(version), keys).await?;
     let entity = entity.ok_or_else(|| StoreError::Database("a version just listed is gone".into()))?;
     let latest = states.iter().map(|state: &VersionState| state.version).max().unwrap_or(version);
     Ok(RollbackSource { entity, to_version, latest })
@@ -246,23 +252,26 @@ async fn check_precondition<V: Versioned>(
     conn: &mut Conn,
     id: &str,
     precondition: &Precondition,
+    keys: &EnvelopeKeys,
 ) -> Result<(), StoreError> {
     if precondition.is_none() {
         return Ok(());
     }
-    match V::find(conn, id, None).await? {
+    match V::find(conn, id, None, keys).await? {
         Some(latest) => Ok(precondition.check(V::KIND, id, &latest.entity_tag())?),
         None => Ok(()),
     }
 }
 
-/// Writes the changes of a transition. Rows that stop serving come first, because a unique index allows one
+/// Writes the changes of a transition, whose facts are about the newest version that serves. Rows that stop serving come first, because a unique index allows one
 /// draft at any time.
 async fn apply<V: Versioned>(
     conn: &mut Conn,
     id: &str,
     transition: Transition,
+    keys: &EnvelopeKeys,
 ) -> Result<MutationResult<V>, StoreError> {
+    let before = V::active(conn, Some(&[id.to_owned()]), keys).await?;
     let serves = transition.changes.iter().any(|state| state.status == LifecycleStatus::Active);
     for state in transition.changes {
         V::set_state(conn, id, state).await?;
@@ -270,7 +279,13 @@ async fn apply<V: Versioned>(
     if !serves {
         V::stop_dependents(conn, id).await?;
     }
-    read_written::<V>(conn, id, Some(transition.answer)).await
+    let row = read_back::<V>(conn, id, Some(transition.answer), keys).await?;
+    let (state, hash) = (row.state(), |entity: &V| V::content_hash(entity.content()));
+    let is_active = state.status == LifecycleStatus::Active;
+    let facts = ChangeFacts::of_content(before.first().map(hash), is_active.then(|| hash(&row)));
+    let share = (is_active && V::KIND == EntityKind::Workflow).then_some(state.rollout_percentage);
+    let facts = facts.with_version(state.version).with_rollout(share);
+    Ok(MutationResult::new(row, id).with_facts(facts))
 }
 
 impl StatusChangePlan {

@@ -5,8 +5,11 @@
 //! transaction.
 
 mod audit;
+mod change_facts;
+mod channel_credentials;
 mod channel_rows;
 mod config_changes;
+mod connector_rows;
 mod connectors;
 mod cron;
 mod dead_letters;
@@ -30,10 +33,13 @@ mod versioned;
 mod workflow_rows;
 
 pub use audit::{AuditFilter, AuditLog};
+pub(crate) use channel_credentials::{ChannelVersion, reseal_credentials};
+pub(crate) use channel_rows::{replace_stored_config, stored_configs};
 pub(crate) use config_changes::NOTIFICATIONS;
 pub use config_changes::{BreakerReset, ChangedEntity, ConfigChange, EpochNumbers};
+pub use connector_rows::StoredConnector;
+pub use connectors::ConnectorRepository;
 pub(crate) use connectors::all_connectors;
-pub use connectors::{ConnectorRepository, StoredConnector};
 pub(crate) use cron::LedgerQueues;
 pub use cron::{
     AlignOutcome, Backlog, ChannelFacts, ClaimBatch, ExhaustedOccurrence, Ledger, MaterialiseOutcome,
@@ -48,6 +54,7 @@ pub use keyset::RowKey;
 pub use lifecycle::RollbackSource;
 pub(crate) use mutation::record;
 pub use mutation::{AuditEntry, Mutation};
+pub(crate) use nodes::list as list_nodes;
 pub use nodes::{NewNode, NodeLeases, NodeRow, NodeStatus};
 pub use packages::PackageReceipts;
 pub use references::References;
@@ -57,8 +64,8 @@ pub(crate) use status_changes::StatusChanges;
 pub use token_states::{ExpectedTokens, RefreshLease, SaveOutcome, TokenState, TokenStates};
 pub(crate) use traces::TraceWrite;
 pub use traces::{
-    AdoptedRun, NewTrace, Ownership, TraceAccess, TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery,
-    TraceRecord, TraceRepository, TraceRow, TraceStatus, UnfinishedRun,
+    AdoptedRun, NewTrace, Ownership, TraceAccess, TraceAttempt, TraceEnd, TraceFailure, TraceMode, TracePage,
+    TraceQuery, TraceRecord, TraceRepository, TraceRow, TraceStatus, UnfinishedRun,
 };
 pub use versioned::{ImportAction, ImportOutcome, Merge, OnConflict, Versioned};
 
@@ -67,6 +74,8 @@ pub use versioned::{ImportAction, ImportOutcome, Merge, OnConflict, Versioned};
 pub struct EntityFilter {
     /// Status of the latest version.
     pub status: Option<String>,
+    /// `true` for what has an active version, `false` for what has none.
+    pub is_active: Option<bool>,
     /// A tag of the row, matched exactly.
     pub tag: Option<String>,
     /// `sync` or `async`; channels only.

@@ -13,6 +13,7 @@ use crate::conn::{Conn, on};
 use crate::database::Database;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
+use crate::repo::change_facts::ChangeFacts;
 use crate::repo::config_changes::record_change;
 use crate::schema::{audit_logs, config_epoch};
 use crate::writer::UnitOutcome;
@@ -20,7 +21,7 @@ use crate::writer::UnitOutcome;
 /// An audit record: who did what to which resource. Written in the transaction of the change itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AuditEntry {
-    /// Log name of the admin key, or `anonymous`.
+    /// Name or id of the admin key, or `anonymous`.
     pub principal: String,
     /// The action, such as `create` or `status_active`.
     pub action: String,
@@ -28,7 +29,7 @@ pub struct AuditEntry {
     pub resource_type: String,
     /// Id of the resource. If empty, the repository fills in the id it wrote.
     pub resource_id: String,
-    /// Origin of the request, as far as it is known.
+    /// An object: the origin of the request, as far as it is known. A repository adds the facts of its change.
     pub details: Option<Value>,
 }
 
@@ -63,11 +64,18 @@ pub(super) struct MutationResult<T> {
     pub(super) value: T,
     /// The written id, for the audit row; `None` if nothing was written.
     pub(super) id: Option<String>,
+    /// What the audit row tells of the change.
+    pub(super) facts: ChangeFacts,
 }
 
 impl<T> MutationResult<T> {
     pub(super) fn new(value: T, id: &str) -> Self {
-        Self { value, id: Some(id.to_owned()) }
+        Self { value, id: Some(id.to_owned()), facts: ChangeFacts::default() }
+    }
+
+    /// Adds what the audit row tells of the change.
+    pub(super) fn with_facts(self, facts: ChangeFacts) -> Self {
+        Self { facts, ..self }
     }
 }
 
@@ -84,13 +92,15 @@ pub(super) async fn mutate<T: Send + 'static>(
         .write(operation, move |conn| {
             Box::pin(async move {
                 lock(conn).await?;
-                let MutationResult { value, id } = work(conn).await?;
+                let MutationResult { value, id, facts } = work(conn).await?;
                 if mutation.dry_run {
                     return Ok(UnitOutcome::Discard(value));
                 }
                 if let Some(id) = id {
-                    let kind = mutation.audit.resource_type.clone();
-                    let id = record(conn, mutation.audit, &id).await?;
+                    let mut audit = mutation.audit;
+                    audit.details = facts.add_to(audit.details);
+                    let kind = audit.resource_type.clone();
+                    let id = record(conn, audit, &id).await?;
                     if mutation.epoch {
                         record_change(conn, (&kind, &id), &mutation.change_id.to_string()).await?;
                     }
@@ -102,7 +112,7 @@ pub(super) async fn mutate<T: Send + 'static>(
 }
 
 /// Waits for the mutations of other nodes. SQLite has a single writer anyway.
-async fn lock(conn: &mut Conn) -> Result<(), StoreError> {
+pub(super) async fn lock(conn: &mut Conn) -> Result<(), StoreError> {
     if let Conn::Postgres(c) = conn {
         let locked = config_epoch::table.select(config_epoch::id).for_update();
         locked.first::<i64>(&mut **c).await?;

@@ -11,12 +11,14 @@ use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use serde::Serialize;
 use svc_model::Timestamp;
+use svc_secrets::EnvelopeKeys;
 
 use crate::clock::{self, FromNow, Now};
 use crate::conn::{Conn, on};
 use crate::database::Database;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
+use crate::repo::json;
 use crate::repo::traces::{LenientTimestamp, mark_emptied};
 use crate::schema::nodes;
 use crate::writer::UnitOutcome;
@@ -32,7 +34,11 @@ const fn operation(method: &'static str) -> QueryOperation {
 
 /// The registered nodes.
 #[derive(Clone)]
-pub struct NodeLeases(pub(crate) Database);
+pub struct NodeLeases {
+    pub(crate) database: Database,
+    /// The encryption keys of this process.
+    pub(crate) keys: Arc<EnvelopeKeys>,
+}
 
 /// A process to be registered.
 #[derive(Clone, Debug)]
@@ -93,6 +99,8 @@ pub struct NodeRow {
     pub stopped_at: Option<Timestamp>,
     /// The configuration epoch that it serves; `None` before it has told.
     pub applied_epoch: Option<i64>,
+    /// The ids of the encryption keys that it can read; `None` for a program that does not tell them.
+    pub encryption_key_ids: Option<Vec<String>>,
 }
 
 impl NodeLeases {
@@ -102,9 +110,10 @@ impl NodeLeases {
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
     /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn register(&self, node: NewNode) -> Result<(), StoreError> {
-        self.0
+        let keys = Arc::clone(&self.keys);
+        self.database
             .write(operation("register"), move |conn| {
-                Box::pin(async move { register(conn, &node).await.map(UnitOutcome::Keep) })
+                Box::pin(async move { register(conn, &node, &keys).await.map(UnitOutcome::Keep) })
             })
             .await
     }
@@ -117,7 +126,7 @@ impl NodeLeases {
     /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn renew(&self, id: &Arc<str>, lease: Duration, is_alone: bool) -> Result<bool, StoreError> {
         let id = Arc::clone(id);
-        self.0
+        self.database
             .write(operation("renew"), move |conn| {
                 Box::pin(async move { renew(conn, &id, lease, is_alone).await.map(UnitOutcome::Keep) })
             })
@@ -131,7 +140,7 @@ impl NodeLeases {
     /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn record_applied_epoch(&self, id: &Arc<str>, epoch: i64) -> Result<(), StoreError> {
         let id = Arc::clone(id);
-        self.0
+        self.database
             .write(operation("record_applied_epoch"), move |conn| {
                 Box::pin(async move {
                     let applied = nodes::applied_epoch.eq(Some(epoch));
@@ -149,7 +158,7 @@ impl NodeLeases {
     /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn release(&self, id: &Arc<str>) -> Result<(), StoreError> {
         let id = Arc::clone(id);
-        self.0
+        self.database
             .write(operation("release"), move |conn| {
                 Box::pin(async move { release(conn, &id).await.map(UnitOutcome::Keep) })
             })
@@ -162,7 +171,7 @@ impl NodeLeases {
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
     /// query.
     pub async fn has_orphans(&self) -> Result<bool, StoreError> {
-        self.0.read(operation("has_orphans"), |conn| Box::pin(has_orphans(conn))).await
+        self.database.read(operation("has_orphans"), |conn| Box::pin(has_orphans(conn))).await
     }
 
     /// Marks the nodes without a lease that have left no unfinished run.
@@ -171,7 +180,7 @@ impl NodeLeases {
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
     /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn mark_emptied(&self) -> Result<(), StoreError> {
-        self.0
+        self.database
             .write(operation("mark_emptied"), |conn| {
                 Box::pin(async move { mark_emptied(conn).await.map(UnitOutcome::Keep) })
             })
@@ -184,11 +193,30 @@ impl NodeLeases {
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
     /// query.
     pub async fn list(&self) -> Result<Vec<NodeRow>, StoreError> {
-        self.0.read(operation("list"), |conn| Box::pin(list(conn))).await
+        self.database.read(operation("list"), |conn| Box::pin(list(conn))).await
+    }
+
+    /// Returns the live nodes that cannot read what this process encrypts, as far as they tell their keys.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
+    /// query.
+    pub async fn without_key(&self) -> Result<Vec<NodeRow>, StoreError> {
+        let Some(key) = self.keys.current_id() else { return Ok(Vec::new()) };
+        let mut nodes = self.list().await?;
+        nodes.retain(|node| node.status == NodeStatus::Live && node.knows_key(key) == Some(false));
+        Ok(nodes)
     }
 }
 
-async fn register(conn: &mut Conn, node: &NewNode) -> Result<(), StoreError> {
+impl NodeRow {
+    /// Returns whether the node can read what is encrypted under the key of this id; `None` if it does not tell.
+    pub fn knows_key(&self, id: &str) -> Option<bool> {
+        self.encryption_key_ids.as_ref().map(|ids| ids.iter().any(|known| known == id))
+    }
+}
+
+async fn register(conn: &mut Conn, node: &NewNode, keys: &EnvelopeKeys) -> Result<(), StoreError> {
     let now = clock::now(conn).await?;
     let long_ago = clock::hours_ago(conn, KEPT_HOURS).await?;
     let lease_until = FromNow::seconds(node.lease.as_secs_f64());
@@ -197,6 +225,7 @@ async fn register(conn: &mut Conn, node: &NewNode) -> Result<(), StoreError> {
         nodes::version.eq(node.version),
         nodes::pid.eq(i64::from(std::process::id())),
         nodes::lease_until.eq(lease_until.clone()),
+        nodes::encryption_key_ids.eq(json::list(&keys.ids().collect::<Vec<_>>())),
     );
     on!(conn, c => {
         diesel::insert_into(nodes::table)
@@ -261,9 +290,11 @@ type Columns = (
     LenientTimestamp,
     Option<LenientTimestamp>,
     Option<i64>,
+    Option<String>,
 );
 
-async fn list(conn: &mut Conn) -> Result<Vec<NodeRow>, StoreError> {
+/// Lists the registered nodes, the youngest first.
+pub(crate) async fn list(conn: &mut Conn) -> Result<Vec<NodeRow>, StoreError> {
     let now = Timestamp::from_naive(clock::now(conn).await?);
     let rows: Vec<Columns> = on!(conn, c => {
         nodes::table
@@ -276,33 +307,36 @@ async fn list(conn: &mut Conn) -> Result<Vec<NodeRow>, StoreError> {
                 nodes::lease_until,
                 nodes::stopped_at,
                 nodes::applied_epoch,
+                nodes::encryption_key_ids,
             ))
             .order((nodes::started_at.desc(), nodes::id.desc()))
             .limit(LISTED)
             .load(c)
             .await
     })?;
-    let row =
-        |(id, version, pid, started_at, renewed_at, lease_until, stopped_at, applied_epoch): Columns| {
-            let stopped_at = stopped_at.and_then(LenientTimestamp::into_timestamp);
-            let lease_until = lease_until.into_timestamp()?;
-            let status = match stopped_at {
-                Some(_) => NodeStatus::Stopped,
-                None if lease_until < now => NodeStatus::Expired,
-                None => NodeStatus::Live,
-            };
-            let (started_at, renewed_at) = (started_at.into_timestamp()?, renewed_at.into_timestamp()?);
-            Some(NodeRow {
-                id,
-                status,
-                version,
-                pid,
-                started_at,
-                renewed_at,
-                lease_until,
-                stopped_at,
-                applied_epoch,
-            })
+    let row = |columns: Columns| {
+        let (id, version, pid, started_at, renewed_at, lease_until, stopped_at, applied_epoch, key_ids) =
+            columns;
+        let stopped_at = stopped_at.and_then(LenientTimestamp::into_timestamp);
+        let lease_until = lease_until.into_timestamp()?;
+        let status = match stopped_at {
+            Some(_) => NodeStatus::Stopped,
+            None if lease_until < now => NodeStatus::Expired,
+            None => NodeStatus::Live,
         };
+        let (started_at, renewed_at) = (started_at.into_timestamp()?, renewed_at.into_timestamp()?);
+        Some(NodeRow {
+            id,
+            status,
+            version,
+            pid,
+            started_at,
+            renewed_at,
+            lease_until,
+            stopped_at,
+            applied_epoch,
+            encryption_key_ids: key_ids.as_deref().map(json::strings),
+        })
+    };
     Ok(rows.into_iter().filter_map(row).collect())
 }

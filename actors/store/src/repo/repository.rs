@@ -1,15 +1,18 @@
 //! Operations on versioned entities, the same for every kind.
 
+use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 use svc_model::id::new_entity_id;
 use svc_model::{Channel, EntityKind, LifecycleStatus, Page, Precondition, ServiceError, lifecycle};
+use svc_secrets::EnvelopeKeys;
 
 use crate::conn::Conn;
 use crate::database::Database;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
+use crate::repo::change_facts::ChangeFacts;
 use crate::repo::mutation::{Mutation, MutationResult, mutate};
 use crate::repo::references::{References, refuse_deletion};
 use crate::repo::status_changes::StatusChanges;
@@ -19,14 +22,20 @@ use crate::repo::{EntityFilter, channel_rows, key};
 /// The stored entities of a kind.
 pub struct Repository<V> {
     pub(super) database: Database,
+    /// The keys of the credentials of channels.
+    pub(super) keys: Arc<EnvelopeKeys>,
     /// Changes of status that this process makes and has made recently.
     pub(super) status_changes: Arc<StatusChanges>,
     kind: PhantomData<fn() -> V>,
 }
 
 impl<V: Versioned> Repository<V> {
-    pub(crate) fn new(database: Database, status_changes: Arc<StatusChanges>) -> Self {
-        Self { database, status_changes, kind: PhantomData }
+    pub(crate) fn new(
+        database: Database,
+        keys: Arc<EnvelopeKeys>,
+        status_changes: Arc<StatusChanges>,
+    ) -> Self {
+        Self { database, keys, status_changes, kind: PhantomData }
     }
 
     /// Returns the latest version of an id, whatever its status.
@@ -35,10 +44,10 @@ impl<V: Versioned> Repository<V> {
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
     /// query.
     pub async fn latest(&self, id: &str) -> Result<Option<V>, StoreError> {
-        let id = key(id);
+        let (id, keys) = (key(id), Arc::clone(&self.keys));
         self.database
             .read(operation::<V>("latest"), move |conn| {
-                Box::pin(async move { V::find(conn, &id, None).await })
+                Box::pin(async move { V::find(conn, &id, None, &keys).await })
             })
             .await
     }
@@ -66,11 +75,30 @@ impl<V: Versioned> Repository<V> {
         if filter.is_impossible() {
             return Ok((Vec::new(), 0));
         }
+        let keys = Arc::clone(&self.keys);
         self.database
             .read(operation::<V>("list"), move |conn| {
-                Box::pin(async move { V::list(conn, &filter, Some(page)).await })
+                Box::pin(async move { V::list(conn, &filter, Some(page), &keys).await })
             })
             .await
+    }
+
+    /// Returns the version that serves of each id that has one; of several the one with the largest share of the
+    /// traffic, the newest of those.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
+    /// query.
+    pub async fn serving_versions(&self, ids: Vec<String>) -> Result<HashMap<String, i64>, StoreError> {
+        let ids: Vec<String> = ids.iter().map(|id| key(id)).collect();
+        let mut states = self
+            .database
+            .read(operation::<V>("serving_versions"), move |conn| {
+                Box::pin(async move { V::serving(conn, &ids).await })
+            })
+            .await?;
+        states.sort_by_key(|(_, state)| (state.rollout_percentage, state.version));
+        Ok(states.into_iter().map(|(id, state)| (id, state.version)).collect())
     }
 
     /// Returns all matches of [`list`](Self::list), as of one instant.
@@ -82,8 +110,9 @@ impl<V: Versioned> Repository<V> {
         if filter.is_impossible() {
             return Ok(Vec::new());
         }
+        let keys = Arc::clone(&self.keys);
         let all = self.database.read(operation::<V>("export"), move |conn| {
-            Box::pin(async move { V::list(conn, &filter, None).await })
+            Box::pin(async move { V::list(conn, &filter, None, &keys).await })
         });
         Ok(all.await?.0)
     }
@@ -93,7 +122,7 @@ impl<V: Versioned> Repository<V> {
     /// # Errors
     /// [`StoreError::Refused`]: 404 if there is none; the other variants if the database fails.
     pub async fn versions(&self, id: &str, page: Page) -> Result<(Vec<V>, i64), StoreError> {
-        let id = key(id);
+        let (id, keys) = (key(id), Arc::clone(&self.keys));
         self.database
             .read(operation::<V>("versions"), move |conn| {
                 Box::pin(async move {
@@ -102,7 +131,7 @@ impl<V: Versioned> Repository<V> {
                         return Err(absent(V::KIND, &id));
                     }
                     let total = i64::try_from(states.len()).unwrap_or(i64::MAX);
-                    Ok((V::versions(conn, &id, page).await?, total))
+                    Ok((V::versions(conn, &id, page, &keys).await?, total))
                 })
             })
             .await
@@ -114,7 +143,12 @@ impl<V: Versioned> Repository<V> {
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
     /// query.
     pub async fn active(&self) -> Result<Vec<V>, StoreError> {
-        self.database.read(operation::<V>("active"), |conn| Box::pin(V::active(conn, None))).await
+        let keys = Arc::clone(&self.keys);
+        self.database
+            .read(operation::<V>("active"), move |conn| {
+                Box::pin(async move { V::active(conn, None, &keys).await })
+            })
+            .await
     }
 
     /// Returns the active versions of these ids, newest first within an id.
@@ -123,10 +157,10 @@ impl<V: Versioned> Repository<V> {
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
     /// query.
     pub async fn active_of(&self, ids: &[String]) -> Result<Vec<V>, StoreError> {
-        let ids = ids.to_vec();
+        let (ids, keys) = (ids.to_vec(), Arc::clone(&self.keys));
         self.database
             .read(operation::<V>("active_of"), move |conn| {
-                Box::pin(async move { V::active(conn, Some(&ids)).await })
+                Box::pin(async move { V::active(conn, Some(&ids), &keys).await })
             })
             .await
     }
@@ -142,15 +176,15 @@ impl<V: Versioned> Repository<V> {
         content: V::Content,
         mutation: Mutation,
     ) -> Result<V, StoreError> {
-        let id = id.unwrap_or_else(new_entity_id);
+        let (id, keys) = (id.unwrap_or_else(new_entity_id), Arc::clone(&self.keys));
         mutate(&self.database, operation::<V>("create"), mutation, move |conn| {
             Box::pin(async move {
                 if !V::states(conn, &id).await?.is_empty() {
                     return Err(id_taken(V::KIND, &id));
                 }
                 V::check_content(conn, &id, &content).await?;
-                V::insert(conn, &id, 1, &content).await?;
-                read_written::<V>(conn, &id, None).await
+                V::insert(conn, &id, 1, &content, &keys).await?;
+                read_written::<V>(conn, &id, None, &keys, None).await
             })
         })
         .await
@@ -167,10 +201,10 @@ impl<V: Versioned> Repository<V> {
         merge: Merge<V::Content>,
         mutation: Mutation,
     ) -> Result<V, StoreError> {
-        let (id, precondition) = (key(id), mutation.precondition.clone());
+        let (id, keys, precondition) = (key(id), Arc::clone(&self.keys), mutation.precondition.clone());
         mutate(&self.database, operation::<V>("update"), mutation, move |conn| {
             Box::pin(async move {
-                let draft = V::find(conn, &id, None).await?.ok_or_else(|| absent(V::KIND, &id))?;
+                let draft = V::find(conn, &id, None, &keys).await?.ok_or_else(|| absent(V::KIND, &id))?;
                 if draft.state().status != LifecycleStatus::Draft {
                     return Err(lifecycle::no_draft(V::KIND, &id).into());
                 }
@@ -178,9 +212,9 @@ impl<V: Versioned> Repository<V> {
                 let content = merge(draft.content()).map_err(ServiceError::invalid)?;
                 check_tag(&draft, &id, &precondition)?;
                 V::check_content(conn, &id, &content).await?;
-                let version = draft.state().version;
-                V::replace(conn, &id, version, &content).await?;
-                read_written::<V>(conn, &id, Some(version)).await
+                let (version, before) = (draft.state().version, V::content_hash(draft.content()));
+                V::replace(conn, &id, version, &content, &keys).await?;
+                read_written::<V>(conn, &id, Some(version), &keys, Some(before)).await
             })
         })
         .await
@@ -192,10 +226,10 @@ impl<V: Versioned> Repository<V> {
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
     /// query.
     pub async fn users(&self, id: &str, references: Arc<dyn References>) -> Result<Vec<String>, StoreError> {
-        let id = key(id);
+        let (id, keys) = (key(id), Arc::clone(&self.keys));
         self.database
             .read(operation::<V>("users"), move |conn| {
-                Box::pin(async move { V::users(conn, &id, &*references).await })
+                Box::pin(async move { V::users(conn, &id, &*references, &keys).await })
             })
             .await
     }
@@ -229,16 +263,20 @@ impl<V: Versioned> Repository<V> {
         references: Option<Arc<dyn References>>,
         mutation: Mutation,
     ) -> Result<(), StoreError> {
-        let (id, precondition) = (key(id), mutation.precondition.clone());
+        let (id, keys, precondition) = (key(id), Arc::clone(&self.keys), mutation.precondition.clone());
         mutate(&self.database, operation::<V>("delete"), mutation, move |conn| {
             Box::pin(async move {
-                find_checked::<V>(conn, &id, &precondition).await?;
+                let latest = find_checked::<V>(conn, &id, &precondition, &keys).await?;
                 if let Some(references) = references {
-                    refuse_deletion(V::KIND, &id, &V::users(conn, &id, &*references).await?)?;
+                    refuse_deletion(V::KIND, &id, &V::users(conn, &id, &*references, &keys).await?)?;
                 }
                 match V::delete(conn, &id).await? {
                     0 => Err(absent(V::KIND, &id)),
-                    _ => Ok(MutationResult::new((), &id)),
+                    _ => {
+                        let facts = ChangeFacts::of_content(Some(V::content_hash(latest.content())), None);
+                        Ok(MutationResult::new((), &id)
+                            .with_facts(facts.with_version(latest.state().version)))
+                    }
                 }
             })
         })
@@ -264,24 +302,24 @@ impl<V: Versioned> Repository<V> {
         from_version: Option<i64>,
         mutation: Mutation,
     ) -> Result<V, StoreError> {
-        let (id, precondition) = (key(id), mutation.precondition.clone());
+        let (id, keys, precondition) = (key(id), Arc::clone(&self.keys), mutation.precondition.clone());
         mutate(&self.database, operation::<V>("new_version"), mutation, move |conn| {
             Box::pin(async move {
-                let latest = find_checked::<V>(conn, &id, &precondition).await?;
-                let (kind, state) = (V::KIND, latest.state());
+                let latest = find_checked::<V>(conn, &id, &precondition, &keys).await?;
+                let (kind, state, before) = (V::KIND, latest.state(), V::content_hash(latest.content()));
                 if state.status == LifecycleStatus::Draft {
                     let message = format!("{kind} '{id}' has a draft, version {}", state.version);
                     return Err(ServiceError::conflict(message).into());
                 }
                 let source = match from_version {
                     None => latest,
-                    Some(version) => V::find(conn, &id, Some(version)).await?.ok_or_else(|| {
+                    Some(version) => V::find(conn, &id, Some(version), &keys).await?.ok_or_else(|| {
                         ServiceError::not_found(format!("{kind} '{id}' has no version {version}"))
                     })?,
                 };
                 V::check_content(conn, &id, source.content()).await?;
-                V::insert(conn, &id, state.version + 1, source.content()).await?;
-                read_written::<V>(conn, &id, None).await
+                V::insert(conn, &id, state.version + 1, source.content(), &keys).await?;
+                read_written::<V>(conn, &id, None, &keys, Some(before)).await
             })
         })
         .await
@@ -299,12 +337,12 @@ impl<V: Versioned> Repository<V> {
         on_conflict: OnConflict,
         mutation: Mutation,
     ) -> Result<ImportOutcome, StoreError> {
-        let id = key.unwrap_or_else(new_entity_id);
+        let (id, keys) = (key.unwrap_or_else(new_entity_id), Arc::clone(&self.keys));
         mutate(&self.database, operation::<V>("import_item"), mutation, move |conn| {
             Box::pin(async move {
-                let action = import_one::<V>(conn, &id, &content, on_conflict).await?;
+                let (action, facts) = import_one::<V>(conn, &id, &content, on_conflict, &keys).await?;
                 let id_written = action.writes().then(|| id.clone());
-                Ok(MutationResult { value: ImportOutcome { id, action }, id: id_written })
+                Ok(MutationResult { value: ImportOutcome { id, action }, id: id_written, facts })
             })
         })
         .await
@@ -318,10 +356,10 @@ impl Repository<Channel> {
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
     /// query.
     pub async fn latest_named(&self, name: &str) -> Result<Option<Channel>, StoreError> {
-        let name = key(name);
+        let (name, keys) = (key(name), Arc::clone(&self.keys));
         self.database
             .read(operation::<Channel>("latest_named"), move |conn| {
-                Box::pin(async move { channel_rows::latest_named(conn, &name).await })
+                Box::pin(async move { channel_rows::latest_named(conn, &name, &keys).await })
             })
             .await
     }
@@ -332,10 +370,10 @@ impl Repository<Channel> {
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
     /// query.
     pub async fn active_using(&self, workflows: &[String]) -> Result<Vec<Channel>, StoreError> {
-        let ids = workflows.to_vec();
+        let (ids, keys) = (workflows.to_vec(), Arc::clone(&self.keys));
         self.database
             .read(operation::<Channel>("active_using"), move |conn| {
-                Box::pin(async move { channel_rows::active_using(conn, &ids).await })
+                Box::pin(async move { channel_rows::active_using(conn, &ids, &keys).await })
             })
             .await
     }
@@ -350,30 +388,33 @@ async fn import_one<V: Versioned>(
     id: &str,
     content: &V::Content,
     on_conflict: OnConflict,
-) -> Result<ImportAction, StoreError> {
-    let latest = V::find(conn, id, None).await?;
+    keys: &EnvelopeKeys,
+) -> Result<(ImportAction, ChangeFacts), StoreError> {
+    let after = || Some(V::content_hash(content));
+    let latest = V::find(conn, id, None, keys).await?;
     let Some(latest) = latest else {
         V::check_content(conn, id, content).await?;
-        V::insert(conn, id, 1, content).await?;
-        return Ok(ImportAction::Created);
+        V::insert(conn, id, 1, content, keys).await?;
+        return Ok((ImportAction::Created, ChangeFacts::of_content(None, after()).with_version(1)));
     };
     match on_conflict {
         OnConflict::Fail => return Err(id_taken(V::KIND, id)),
-        OnConflict::Skip => return Ok(ImportAction::Skipped),
+        OnConflict::Skip => return Ok((ImportAction::Skipped, ChangeFacts::default())),
         OnConflict::NewVersion => {}
     }
     let state = latest.state();
     let same = latest.content() == content;
     if same && state.status != LifecycleStatus::Archived {
-        return Ok(ImportAction::Unchanged);
+        return Ok((ImportAction::Unchanged, ChangeFacts::default()));
     }
     V::check_content(conn, id, content).await?;
+    let facts = ChangeFacts::of_content(Some(V::content_hash(latest.content())), after());
     if state.status == LifecycleStatus::Draft {
-        V::replace(conn, id, state.version, content).await?;
-        Ok(ImportAction::UpdatedDraft)
+        V::replace(conn, id, state.version, content, keys).await?;
+        Ok((ImportAction::UpdatedDraft, facts.with_version(state.version)))
     } else {
-        V::insert(conn, id, state.version + 1, content).await?;
-        Ok(ImportAction::NewVersion)
+        V::insert(conn, id, state.version + 1, content, keys).await?;
+        Ok((ImportAction::NewVersion, facts.with_version(state.version + 1)))
     }
 }
 
@@ -382,8 +423,9 @@ pub(super) async fn find_checked<V: Versioned>(
     conn: &mut Conn,
     id: &str,
     precondition: &Precondition,
+    keys: &EnvelopeKeys,
 ) -> Result<V, StoreError> {
-    let latest = V::find(conn, id, None).await?.ok_or_else(|| absent(V::KIND, id))?;
+    let latest = V::find(conn, id, None, keys).await?.ok_or_else(|| absent(V::KIND, id))?;
     check_tag(&latest, id, precondition)?;
     Ok(latest)
 }
@@ -396,15 +438,29 @@ fn check_tag<V: Versioned>(latest: &V, id: &str, precondition: &Precondition) ->
     Ok(precondition.check(V::KIND, id, &latest.entity_tag())?)
 }
 
-/// Reads the row back as the database now has it.
-pub(super) async fn read_written<V: Versioned>(
+/// Reads a draft back as the database now has it. `before` is the content hash that it follows.
+async fn read_written<V: Versioned>(
     conn: &mut Conn,
     id: &str,
     version: Option<i64>,
+    keys: &EnvelopeKeys,
+    before: Option<String>,
 ) -> Result<MutationResult<V>, StoreError> {
-    let row = V::find(conn, id, version).await?;
-    row.map(|row| MutationResult::new(row, id))
-        .ok_or_else(|| StoreError::Database("a row just written is gone".into()))
+    let row = read_back::<V>(conn, id, version, keys).await?;
+    let facts = ChangeFacts::of_content(before, Some(V::content_hash(row.content())));
+    let facts = facts.with_version(row.state().version);
+    Ok(MutationResult::new(row, id).with_facts(facts))
+}
+
+/// Returns a version just written as the database now has it; without a version, the latest.
+pub(super) async fn read_back<V: Versioned>(
+    conn: &mut Conn,
+    id: &str,
+    version: Option<i64>,
+    keys: &EnvelopeKeys,
+) -> Result<V, StoreError> {
+    let row = V::find(conn, id, version, keys).await?;
+    row.ok_or_else(|| StoreError::Database("a row just written is gone".into()))
 }
 
 pub(super) fn absent(kind: EntityKind, id: &str) -> StoreError {

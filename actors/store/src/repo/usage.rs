@@ -1,6 +1,7 @@
 //! The active definitions that name a connector or a channel.
 
 use svc_model::{Channel, EntityKind, Workflow};
+use svc_secrets::EnvelopeKeys;
 
 use crate::conn::Conn;
 use crate::error::StoreError;
@@ -13,8 +14,9 @@ pub(super) async fn workflows_naming(
     references: &dyn References,
     kind: EntityKind,
     names: &[String],
+    keys: &EnvelopeKeys,
 ) -> Result<Vec<String>, StoreError> {
-    let active = Workflow::active(conn, None).await?;
+    let active = Workflow::active(conn, None, keys).await?;
     let names_it = |workflow: &Workflow| {
         names.iter().any(|name| references.workflow_names(&workflow.content, kind, name))
     };
@@ -29,8 +31,9 @@ pub(super) async fn channels_naming(
     references: &dyn References,
     kind: EntityKind,
     names: &[String],
+    keys: &EnvelopeKeys,
 ) -> Result<Vec<String>, StoreError> {
-    let active = Channel::active(conn, None).await?;
+    let active = Channel::active(conn, None, keys).await?;
     let names_it = |channel: &Channel| {
         let others =
             names.iter().filter(|name| kind != EntityKind::Channel || **name != channel.content.name);

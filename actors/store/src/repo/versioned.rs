@@ -5,6 +5,7 @@ use std::future::Future;
 use chrono::NaiveDateTime;
 use svc_model::lifecycle::{Rollout, Transition, VersionState};
 use svc_model::{EntityKind, EntityTag, FieldError, LifecycleStatus, Page};
+use svc_secrets::EnvelopeKeys;
 
 use crate::conn::Conn;
 use crate::error::StoreError;
@@ -84,7 +85,7 @@ pub struct StatusChangePlan {
 /// A kind of entity with drafts, versions and a status, and its tables. Implemented only here, for workflows
 /// and channels.
 ///
-/// Every function runs inside the transaction of the caller.
+/// Every function runs inside the transaction of the caller. `keys` encrypt the credentials in a content.
 pub trait Versioned: Sized + Send + 'static {
     /// The content that an author writes.
     type Content: Clone + PartialEq + Send + Sync + 'static;
@@ -95,8 +96,12 @@ pub trait Versioned: Sized + Send + 'static {
     /// Name of its repository in metrics.
     const REPOSITORY: &'static str;
 
+    /// Returns the id, which all versions share.
+    fn id(&self) -> &str;
     /// Returns the content.
     fn content(&self) -> &Self::Content;
+    /// Returns the hash of a content.
+    fn content_hash(content: &Self::Content) -> String;
     /// Returns the state of this version.
     fn state(&self) -> VersionState;
     /// Returns the entity tag of this version as stored.
@@ -107,18 +112,26 @@ pub trait Versioned: Sized + Send + 'static {
         conn: &mut Conn,
         filter: &EntityFilter,
         page: Option<Page>,
+        keys: &EnvelopeKeys,
     ) -> impl Future<Output = Result<(Vec<Self>, i64), StoreError>> + Send;
     /// Returns the active versions, of all or of some ids, newest first within an id.
     fn active(
         conn: &mut Conn,
         ids: Option<&[String]>,
+        keys: &EnvelopeKeys,
     ) -> impl Future<Output = Result<Vec<Self>, StoreError>> + Send;
 
+    /// Returns the states of the active versions of some ids.
+    fn serving(
+        conn: &mut Conn,
+        ids: &[String],
+    ) -> impl Future<Output = Result<Vec<(String, VersionState)>, StoreError>> + Send;
     /// Returns one version, or the latest.
     fn find(
         conn: &mut Conn,
         id: &str,
         version: Option<i64>,
+        keys: &EnvelopeKeys,
     ) -> impl Future<Output = Result<Option<Self>, StoreError>> + Send;
     /// Returns the states of every version, newest first.
     fn states(
@@ -130,6 +143,7 @@ pub trait Versioned: Sized + Send + 'static {
         conn: &mut Conn,
         id: &str,
         page: Page,
+        keys: &EnvelopeKeys,
     ) -> impl Future<Output = Result<Vec<Self>, StoreError>> + Send;
     /// Returns the version below `below` that was active last and is archived.
     fn last_archived(
@@ -149,6 +163,7 @@ pub trait Versioned: Sized + Send + 'static {
         conn: &mut Conn,
         id: &str,
         references: &dyn References,
+        keys: &EnvelopeKeys,
     ) -> impl Future<Output = Result<Vec<String>, StoreError>> + Send;
     /// Inserts a draft.
     fn insert(
@@ -156,6 +171,7 @@ pub trait Versioned: Sized + Send + 'static {
         id: &str,
         version: i64,
         content: &Self::Content,
+        keys: &EnvelopeKeys,
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
     /// Replaces the content of a draft.
     fn replace(
@@ -163,6 +179,7 @@ pub trait Versioned: Sized + Send + 'static {
         id: &str,
         version: i64,
         content: &Self::Content,
+        keys: &EnvelopeKeys,
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
     /// Writes the status and the rollout of a version.
     fn set_state(
@@ -190,6 +207,7 @@ pub trait Versioned: Sized + Send + 'static {
         target: LifecycleStatus,
         rollout: Rollout,
         gates: &Self::Gates,
+        keys: &EnvelopeKeys,
     ) -> impl Future<Output = Result<StatusChangePlan, StoreError>> + Send;
 }
 

@@ -1,12 +1,15 @@
 //! The table of workflows.
 
 use chrono::NaiveDateTime;
+use diesel::dsl::sql;
 use diesel::prelude::*;
+use diesel::sql_types::Bool;
 use diesel_async::RunQueryDsl;
 use svc_model::lifecycle::{self, Rollout, VersionState};
 use svc_model::{
     EntityKind, EntityTag, LifecycleStatus, Page, ServiceError, Timestamp, Workflow, WorkflowContent,
 };
+use svc_secrets::EnvelopeKeys;
 
 use crate::conn::{Conn, load_rows, on};
 use crate::error::StoreError;
@@ -90,12 +93,22 @@ impl From<&WorkflowContent> for ContentRow {
     }
 }
 
+/// Condition on a latest version: its id has an active version.
+const SERVES: &str = "(workflows.status = 'active' OR EXISTS (SELECT 1 FROM workflows AS serving \
+    WHERE serving.workflow_id = workflows.workflow_id AND serving.status = 'active'))";
+/// Condition on a latest version: its id has no active version.
+const SERVES_NOT: &str = "NOT EXISTS (SELECT 1 FROM workflows AS serving \
+    WHERE serving.workflow_id = workflows.workflow_id AND serving.status = 'active')";
+
 /// Selects the latest versions that match a filter.
 macro_rules! filtered {
     ($db:ident, $filter:expr, $backend:expr) => {{
         let mut query = workflows::table.filter(workflows::is_latest).into_boxed::<$db>();
         if let Some(status) = &$filter.status {
             query = query.filter(workflows::status.eq(status.clone()));
+        }
+        if let Some(is_active) = $filter.is_active {
+            query = query.filter(sql::<Bool>(if is_active { SERVES } else { SERVES_NOT }));
         }
         if let Some(tag) = &$filter.tag {
             query = tagged!(query, $backend, tag);
@@ -110,8 +123,16 @@ impl Versioned for Workflow {
     const KIND: EntityKind = EntityKind::Workflow;
     const REPOSITORY: &'static str = "workflows";
 
+    fn id(&self) -> &str {
+        &self.workflow_id
+    }
+
     fn content(&self) -> &WorkflowContent {
         &self.content
+    }
+
+    fn content_hash(content: &WorkflowContent) -> String {
+        content.content_hash()
     }
 
     fn state(&self) -> VersionState {
@@ -130,6 +151,7 @@ impl Versioned for Workflow {
         conn: &mut Conn,
         filter: &EntityFilter,
         page: Option<Page>,
+        _: &EnvelopeKeys,
     ) -> Result<(Vec<Workflow>, i64), StoreError> {
         use workflows::dsl;
         let backend = conn.backend();
@@ -156,12 +178,16 @@ impl Versioned for Workflow {
         })
     }
 
-    async fn active(conn: &mut Conn, ids: Option<&[String]>) -> Result<Vec<Workflow>, StoreError> {
+    async fn active(
+        conn: &mut Conn,
+        ids: Option<&[String]>,
+        _: &EnvelopeKeys,
+    ) -> Result<Vec<Workflow>, StoreError> {
         let all = workflows::table
             .filter(workflows::status.eq("active"))
             .order((workflows::workflow_id.asc(), workflows::version.desc()));
         let Some(ids) = ids else {
-            return Ok(load_rows!(conn, all => Row).await?);
+            return Ok(load_rows!(conn, all => Row, Workflow::from).await?);
         };
         let mut loaded = Vec::new();
         for ids in ids.chunks(IDS_PER_QUERY) {
@@ -172,7 +198,28 @@ impl Versioned for Workflow {
         Ok(loaded)
     }
 
-    async fn find(conn: &mut Conn, id: &str, version: Option<i64>) -> Result<Option<Workflow>, StoreError> {
+    async fn serving(conn: &mut Conn, ids: &[String]) -> Result<Vec<(String, VersionState)>, StoreError> {
+        let mut serving = Vec::new();
+        for ids in ids.chunks(IDS_PER_QUERY) {
+            let some = workflows::table
+                .filter(workflows::status.eq(LifecycleStatus::Active.name()))
+                .filter(workflows::workflow_id.eq_any(ids))
+                .select((workflows::workflow_id, workflows::version, workflows::rollout_percentage));
+            let rows = on!(conn, c => some.load::<(String, i64, i64)>(c).await)?;
+            serving.extend(rows.into_iter().map(|(id, version, rollout_percentage)| {
+                let status = LifecycleStatus::Active;
+                (id, VersionState { version, status, rollout_percentage })
+            }));
+        }
+        Ok(serving)
+    }
+
+    async fn find(
+        conn: &mut Conn,
+        id: &str,
+        version: Option<i64>,
+        _: &EnvelopeKeys,
+    ) -> Result<Option<Workflow>, StoreError> {
         let of_id = workflows::table.filter(workflows::workflow_id.eq(id));
         let row = match version {
             Some(version) => {
@@ -201,7 +248,12 @@ impl Versioned for Workflow {
         Ok(rows.into_iter().map(state).collect())
     }
 
-    async fn versions(conn: &mut Conn, id: &str, page: Page) -> Result<Vec<Workflow>, StoreError> {
+    async fn versions(
+        conn: &mut Conn,
+        id: &str,
+        page: Page,
+        _: &EnvelopeKeys,
+    ) -> Result<Vec<Workflow>, StoreError> {
         let rows = workflows::table
             .filter(workflows::workflow_id.eq(id))
             .order(workflows::version.desc())
@@ -245,8 +297,13 @@ impl Versioned for Workflow {
         Ok(version?.is_some())
     }
 
-    async fn users(conn: &mut Conn, id: &str, _: &dyn References) -> Result<Vec<String>, StoreError> {
-        let channels = channel_rows::active_using(conn, &[id.to_owned()]).await?;
+    async fn users(
+        conn: &mut Conn,
+        id: &str,
+        _: &dyn References,
+        keys: &EnvelopeKeys,
+    ) -> Result<Vec<String>, StoreError> {
+        let channels = channel_rows::active_using(conn, &[id.to_owned()], keys).await?;
         Ok(distinct(channels.into_iter().map(|channel| format!("channel '{}'", channel.content.name))))
     }
 
@@ -255,6 +312,7 @@ impl Versioned for Workflow {
         id: &str,
         version: i64,
         content: &WorkflowContent,
+        _: &EnvelopeKeys,
     ) -> Result<(), StoreError> {
         let key = (workflows::workflow_id.eq(id), workflows::version.eq(version));
         let insert = diesel::insert_into(workflows::table).values((key, ContentRow::from(content)));
@@ -267,6 +325,7 @@ impl Versioned for Workflow {
         id: &str,
         version: i64,
         content: &WorkflowContent,
+        _: &EnvelopeKeys,
     ) -> Result<(), StoreError> {
         let row = workflows::table.find((id, version));
         let update = diesel::update(row).set(ContentRow::from(content));
@@ -298,6 +357,7 @@ impl Versioned for Workflow {
         target: LifecycleStatus,
         rollout: Rollout,
         gates: &WorkflowGates,
+        _: &EnvelopeKeys,
     ) -> Result<StatusChangePlan, StoreError> {
         let states = Self::states(conn, id).await?;
         let change = match target {

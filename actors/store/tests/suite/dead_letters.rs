@@ -225,17 +225,17 @@ pub(crate) async fn a_retry_makes_a_trace_of_the_letter(db: TestDatabase) {
     let claimed = letters.claim_due(1, LEASE, "n1").await.unwrap().remove(0);
     assert_eq!((claimed.id.as_str(), claimed.channel.as_str()), (id.as_str(), "orders"));
     let trace = pending("orders");
-    assert!(!letters.take_into_trace(&id, trace.clone(), "n2").await.unwrap(), "another holds it");
+    assert!(!letters.take_into_trace(&claimed, trace.clone(), "n2").await.unwrap(), "another holds it");
     assert_eq!(status(&traces, trace.id).await, None);
     // An id that is taken rolls the deletion back too.
     let trace_id: Uuid = claimed.trace_id.parse().unwrap();
-    let refused = letters.take_into_trace(&id, NewTrace { id: trace_id, ..trace.clone() }, "n1").await;
+    let refused = letters.take_into_trace(&claimed, NewTrace { id: trace_id, ..trace.clone() }, "n1").await;
     assert!(refused.is_err());
     assert!(letters.get(&id).await.unwrap().is_some());
-    assert!(letters.take_into_trace(&id, trace.clone(), "n1").await.unwrap());
+    assert!(letters.take_into_trace(&claimed, trace.clone(), "n1").await.unwrap());
     assert_eq!((letters.get(&id).await.unwrap(), letters.depth().await.unwrap()), (None, 0));
     assert_eq!(status(&traces, trace.id).await.as_deref(), Some("pending"));
-    assert!(!letters.take_into_trace(&id, pending("orders"), "n1").await.unwrap(), "it is gone");
+    assert!(!letters.take_into_trace(&claimed, pending("orders"), "n1").await.unwrap(), "it is gone");
     assert_eq!(count_traces(&traces).await, 2);
     // The next failure continues the count.
     traces.fail_to_dead_letters(TraceFailure { retry_count: 1, ..failure(trace.id) }).await.unwrap();

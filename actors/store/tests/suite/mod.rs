@@ -1,5 +1,6 @@
 //! The cases and their shared helpers.
 
+pub(crate) mod attempts;
 pub(crate) mod channels;
 pub(crate) mod connectors;
 pub(crate) mod database;

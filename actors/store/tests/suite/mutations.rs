@@ -27,7 +27,9 @@ pub(crate) async fn every_mutation_leaves_its_record(db: TestDatabase) {
     assert_eq!(actions, ["create", "update", "status_active", "update_rollout", "create_version", "delete"]);
     assert_eq!(total, 6);
     assert!(rows.iter().all(|row| row.resource_id == id && row.resource_type == "workflow"));
-    assert_eq!(rows[0].details.as_deref(), Some(r#"{"request_id":"r1"}"#));
+    let details: serde_json::Value = serde_json::from_str(rows[0].details.as_deref().unwrap()).unwrap();
+    let content_hash = serde_json::json!({"before": created.content.content_hash(), "after": null});
+    assert_eq!(details, serde_json::json!({"request_id": "r1", "version": 2, "content_hash": content_hash}));
 }
 
 pub(crate) async fn a_refused_mutation_leaves_none(db: TestDatabase) {

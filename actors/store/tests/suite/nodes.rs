@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use svc_secrets::EnvelopeKeys;
 use svc_store::{
-    NewNode, NewTrace, NodeLeases, NodeStatus, Ownership, Store, TraceEnd, TraceFailure, TraceStatus,
+    FileLock, NewNode, NewTrace, NodeLeases, NodeStatus, Ownership, ReencryptError, Store, TraceEnd,
+    TraceFailure, TraceStatus, reencrypt,
 };
 use uuid::Uuid;
 
@@ -215,4 +217,37 @@ pub(crate) async fn nodes_are_listed_as_they_stand(db: TestDatabase) {
         ("c", NodeStatus::Live, Some(7)),
     ];
     assert_eq!(listed, expected.map(|(id, status, epoch)| (id.to_owned(), status, epoch)));
+}
+
+/// Returns keys of these digits: the one that encrypts, and one that only decrypts.
+fn keys(current: &str, previous: Option<&str>) -> EnvelopeKeys {
+    let previous = previous.map(|digits| digits.repeat(32));
+    EnvelopeKeys::new(Some(&current.repeat(32)), previous.as_deref()).unwrap()
+}
+
+pub(crate) async fn reencryption_is_refused_while_a_live_node_does_not_know_the_key(mut db: TestDatabase) {
+    let _lock = FileLock::acquire(&db.config, "old").unwrap();
+    db.config.connector_keys = keys("a1", None);
+    let old = db.store().await.nodes();
+    old.register(node("old")).await.unwrap();
+    assert!(old.without_key().await.unwrap().is_empty());
+    db.config.connector_keys = keys("b2", Some("a1"));
+    let next = db.store().await.nodes();
+    next.register(node("next")).await.unwrap();
+    let unprepared: Vec<_> = next.without_key().await.unwrap().into_iter().map(|node| node.id).collect();
+    assert_eq!(unprepared, ["old"]);
+    let refused = reencrypt(&db.config).await.unwrap_err();
+    assert!(
+        matches!(&refused, ReencryptError::UnpreparedNodes { nodes, .. } if nodes == &["old"]),
+        "{refused}"
+    );
+    // It ends, and starts again with the next key for reading.
+    old.release(&"old".into()).await.unwrap();
+    db.config.connector_keys = keys("a1", Some("b2"));
+    db.store().await.nodes().register(node("old-2")).await.unwrap();
+    db.config.connector_keys = keys("b2", Some("a1"));
+    reencrypt(&db.config).await.unwrap();
+    db.execute("UPDATE nodes SET encryption_key_ids = NULL WHERE id = 'next'").await.unwrap();
+    let refused = reencrypt(&db.config).await.unwrap_err().to_string();
+    assert!(refused.contains(": next (version 1.0, which does not tell its keys);"), "{refused}");
 }

@@ -4,12 +4,13 @@ use std::sync::Barrier;
 use std::thread;
 
 use svc_model::{Page, Timestamp};
-use svc_store::{EntityFilter, OpenError, migrate};
+use svc_store::{EntityFilter, FileLock, OpenError, migrate};
 use tokio::runtime::{Builder, Handle};
 
 use super::database::{TestDatabase, connect};
+use super::{any_mutation, workflow};
 
-const MIGRATIONS: usize = 15;
+const MIGRATIONS: usize = 16;
 /// Processes that start at the same time.
 const STARTING: usize = 4;
 
@@ -148,6 +149,25 @@ pub(crate) async fn new_file_has_large_pages_and_an_older_file_keeps_its_own(mut
     db.execute("PRAGMA page_size = 4096; VACUUM").await.unwrap();
     let _older = db.store().await;
     assert_eq!(page_size(&db), 4096);
+}
+
+#[cfg(unix)]
+pub(crate) async fn new_file_and_those_beside_it_are_for_their_owner_alone(db: TestDatabase) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let _lock = FileLock::acquire(&db.config, "n").unwrap();
+    let store = db.store().await;
+    store.workflows().create(None, workflow("w"), any_mutation()).await.unwrap();
+    let mut migrated = db.config.clone();
+    migrated.url = format!("sqlite:{}", db.directory().join("migrated.db").display());
+    migrate::run(&migrated).await.unwrap();
+    let mut names: Vec<_> =
+        std::fs::read_dir(db.directory()).unwrap().map(|file| file.unwrap().path()).collect();
+    names.sort_unstable();
+    assert!(names.iter().any(|name| name.ends_with("svc.db-wal")), "{names:?}");
+    for name in names {
+        let mode = std::fs::metadata(&name).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o600, "{}", name.display());
+    }
 }
 
 pub(crate) async fn an_altered_migration_refuses_the_start_by_name(mut db: TestDatabase) {

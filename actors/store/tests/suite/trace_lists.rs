@@ -55,6 +55,79 @@ pub(crate) async fn traces_are_filtered_by_the_version_that_ran(db: TestDatabase
     assert_eq!((row.workflow_id.as_deref(), row.workflow_version), (Some("w"), Some(2)));
 }
 
+pub(crate) async fn traces_are_filtered_by_the_request_that_brought_them(db: TestDatabase) {
+    let traces = db.store().await.traces();
+    let mut rows = Vec::new();
+    for (request, status) in [
+        (Some("r-1"), TraceStatus::Failed),
+        (Some("r-1"), TraceStatus::Completed),
+        (Some("r-2"), TraceStatus::Failed),
+        (None, TraceStatus::Failed),
+    ] {
+        let row = NewTrace {
+            request_id: request.map(Into::into),
+            ..NewTrace::new(Uuid::now_v7(), "a".into(), TraceMode::Sync, status)
+        };
+        traces.insert(row.clone()).await.unwrap();
+        rows.push(row.id.to_string());
+    }
+    let list = async |query| ids(&traces.list(query).await.unwrap());
+    let of = |request: &str| TraceQuery { request_id: Some(request.into()), ..page(50, 0) };
+    assert_eq!(list(of("r-1")).await, [rows[1].clone(), rows[0].clone()]);
+    let failed = |request: &str| TraceQuery { status: Some("failed".into()), ..of(request) };
+    assert_eq!(list(failed("r-1")).await, [rows[0].clone()]);
+    assert_eq!(list(failed("r-2")).await, [rows[2].clone()]);
+    assert_eq!(list(of("r-3")).await, [""; 0]);
+    let row = traces.get(&rows[2]).await.unwrap().unwrap().row;
+    assert_eq!(row.request_id.as_deref(), Some("r-2"));
+}
+
+pub(crate) async fn traces_are_filtered_and_sorted_by_duration_time_code_and_version(db: TestDatabase) {
+    let traces = db.store().await.traces();
+    let mut rows = Vec::new();
+    for (duration_ms, error_code, version) in [
+        (Some(5.0), Some("B"), Some(2)),
+        (None, None, None),
+        (Some(70.5), Some("A"), Some(10)),
+        (Some(7.0), None, None),
+    ] {
+        let row = NewTrace {
+            duration_ms,
+            error_code,
+            workflow: version.map(|version| WorkflowVersion { id: "w".into(), version }),
+            ..NewTrace::new(Uuid::now_v7(), "a".into(), TraceMode::Sync, TraceStatus::Completed)
+        };
+        traces.insert(row.clone()).await.unwrap();
+        rows.push(row.id.to_string());
+    }
+    let list = async |query| ids(&traces.list(query).await.unwrap());
+    let of = |places: &[usize]| places.iter().map(|place| rows[*place].clone()).collect::<Vec<_>>();
+    let sorted = |column: &str, order: &str| TraceQuery {
+        sort_by: Some(column.into()),
+        sort_order: Some(order.into()),
+        ..page(50, 0)
+    };
+    for (column, ascending) in
+        [("duration_ms", [1, 0, 3, 2]), ("workflow_version", [1, 3, 0, 2]), ("error_code", [1, 3, 2, 0])]
+    {
+        assert_eq!(list(sorted(column, "asc")).await, of(&ascending), "{column}");
+        let last = list(sorted(column, "desc")).await.remove(0);
+        assert_eq!(last, rows[ascending[3]], "{column}: what a row lacks is the smallest");
+    }
+    let slow = |least| TraceQuery { min_duration_ms: Some(least), ..page(50, 0) };
+    assert_eq!(list(slow(7)).await, of(&[3, 2]));
+    assert_eq!(list(slow(71)).await, of(&[]));
+    assert_eq!(list(TraceQuery { error_code: Some("A".into()), ..page(50, 0) }).await, of(&[2]));
+    let stored = traces.get(&rows[2]).await.unwrap().unwrap().row;
+    assert_eq!(stored.error_code.as_deref(), Some("A"));
+    let since = |instant| TraceQuery { since: Some(instant), ..page(50, 0) };
+    let until = |instant| TraceQuery { until: Some(instant), ..page(50, 0) };
+    let newer: Vec<_> = list(since(stored.created_at)).await;
+    let older: Vec<_> = list(until(stored.created_at)).await;
+    assert_eq!(newer.len() + older.len(), 4, "one bound is inclusive, the other exclusive");
+    assert!(newer.contains(&rows[2]) && !older.contains(&rows[2]));
+}
+
 pub(crate) async fn traces_are_filtered_and_sorted(db: TestDatabase) {
     let traces = db.store().await.traces();
     let mut rows = Vec::new();

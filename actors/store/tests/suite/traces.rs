@@ -29,6 +29,7 @@ pub(crate) fn end(id: Uuid, status: TraceStatus) -> TraceEnd {
         status,
         result_json: Some("{}".into()),
         error_message: None,
+        error_code: None,
         duration_ms: Some(1500.0),
         task_trace_json: None,
         workflow: None,
@@ -41,12 +42,14 @@ pub(crate) fn failure(id: Uuid) -> TraceFailure {
         id,
         result_json: None,
         error_message: "no luck".into(),
+        error_code: Some("HTTP_ERROR"),
         duration_ms: Some(2.0),
         task_trace_json: Some("[]".into()),
         workflow: None,
         retry_count: 0,
         max_retries: 5,
         delay: Duration::ZERO,
+        retries: false,
         ownership: None,
         report: None,
     }
@@ -299,12 +302,13 @@ pub(crate) async fn what_is_expired_is_deleted_in_steps(db: TestDatabase) {
     for (ids, hours) in [(&rows[..15], 11), (&rows[20..24], 11), (&rows[24..26], 21)] {
         db.execute(&age(ids, hours)).await.unwrap();
     }
+    db.execute(&format!("UPDATE traces SET mode = 'cron' WHERE id = '{}'", rows[24].id)).await.unwrap();
     assert_eq!(
         traces.delete_expired(10, 4).await.unwrap(),
-        15 + 2,
-        "ended and old, or not ended and twice as old"
+        15 + 1,
+        "ended and old, or no accepted work and twice as old"
     );
-    assert_eq!(count_traces(&traces).await, 13);
+    assert_eq!(count_traces(&traces).await, 14);
     assert_eq!(traces.delete_expired(10, 4).await.unwrap(), 0);
 }
 

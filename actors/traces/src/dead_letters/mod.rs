@@ -3,7 +3,7 @@
 //! The actor looks for letters when one is known to be due. One process for all looks once per `poll_interval`
 //! besides, for letters whose writer is gone: the one that has the lease of the job. Messages it handles none.
 //! Each look claims the letters that are due under a lease of its own. A claimed letter ends when a new trace is
-//! made of it, and its job enters the queue like any submission.
+//! made of it, the next attempt at its work, and its job enters the queue like any submission.
 //!
 //! A letter goes back with a longer delay when the queue is full, or when its channel is quarantined on this
 //! node. A letter whose holder died is due again when the lease expires. Each letter is moved into the queue
@@ -226,7 +226,7 @@ impl RetryShared {
         };
         let (retries, letter, queued) = (
             Arc::clone(self),
-            letter.id.clone(),
+            letter.clone(),
             QueuedJob::new(job, slot, retry, JobClaim::for_accepted(owner)),
         );
         let moving = Arc::clone(&self.moving).lock_owned().await;
@@ -240,7 +240,12 @@ impl RetryShared {
     }
 
     /// Ends a letter and queues its job, if this process still holds the letter.
-    async fn enqueue(&self, letter: &str, row: NewTrace, queued: QueuedJob) -> Result<(), StoreError> {
+    async fn enqueue(
+        &self,
+        letter: &ClaimedLetter,
+        row: NewTrace,
+        queued: QueuedJob,
+    ) -> Result<(), StoreError> {
         let id = row.id;
         let is_taken = match self.letters.take_into_trace(letter, row, &self.holder).await {
             Err(StoreError::Unanswered(outage)) => {

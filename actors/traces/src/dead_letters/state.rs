@@ -43,6 +43,7 @@ mod tests {
         ClaimedLetter {
             id: "l".into(),
             trace_id: "t".into(),
+            attempt_of: None,
             channel: "c".into(),
             payload_json: payload.into(),
             metadata_json: metadata.into(),

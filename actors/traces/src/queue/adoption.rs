@@ -1,21 +1,20 @@
 //! Takeover of the unfinished work of nodes without a lease.
 //!
-//! The oldest rows come first, page by page. The next page is read only when the jobs of the previous pages
-//! have begun, so several nodes share the work of a dead one according to their speed. Compare-and-set
-//! assigns each row to one node. Jobs that may have crashed more than one node wait apart and run one at a
-//! time.
+//! The oldest rows come first, page by page, and no page is larger than the number of free workers: what a node
+//! takes over begins at once, and what it has no room for waits in the database for a node that has. Compare-and-set
+//! assigns each row to one node. A job that may have crashed more than one node waits a while before it begins, and a
+//! node takes over one such job at a time.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::join;
 use slog::{Logger, error, info, warn};
 use svc_model::ErrorReason;
-use svc_nodes::{NodeHandle, TAKEOVER_PAGE, TAKEOVER_SHARE, WHOLE_SCAN_INTERVAL};
+use svc_nodes::{NodeHandle, TAKEOVER_PAGE, WHOLE_SCAN_INTERVAL};
 use svc_store::{AdoptedRun, NewTrace, Ownership, RowKey, StoreError, TraceFailure, UnfinishedRun};
-use tokio::sync::{Mutex, Notify, OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 use crate::backoff::DATABASE_BACKOFF;
@@ -44,10 +43,7 @@ pub(crate) struct Adoption {
     store: svc_store::TraceRepository,
     nodes: NodeHandle,
     bounds: RetryLimits,
-    share: Arc<Semaphore>,
-    suspects: mpsc::UnboundedSender<Suspect>,
-    line: Mutex<mpsc::UnboundedReceiver<Suspect>>,
-    /// Semaphore that lets one suspect run at a time.
+    /// Semaphore that lets this node have one suspect at a time.
     turn: Arc<Semaphore>,
     task: parking_lot::Mutex<Option<JoinHandle<()>>>,
     runner: Arc<dyn Runner>,
@@ -56,12 +52,6 @@ pub(crate) struct Adoption {
     letters_changed: Arc<Notify>,
     errors: Callback<ErrorReason>,
     log: Logger,
-}
-
-/// A job that is held back until an instant.
-struct Suspect {
-    queued: QueuedJob,
-    until: Instant,
 }
 
 impl Adoption {
@@ -74,26 +64,8 @@ impl Adoption {
         metrics: TraceMetrics,
         log: Logger,
     ) -> Self {
-        let (suspects, line) = mpsc::unbounded_channel();
-        let share = Arc::new(Semaphore::new(TAKEOVER_SHARE as usize));
-        let (line, turn) = (Mutex::new(line), Arc::new(Semaphore::new(1)));
-        let task = parking_lot::Mutex::default();
-        Self {
-            waiting,
-            store,
-            nodes,
-            bounds,
-            share,
-            suspects,
-            line,
-            turn,
-            task,
-            runner,
-            metrics,
-            letters_changed,
-            errors,
-            log,
-        }
+        let (turn, task) = (Arc::new(Semaphore::new(1)), parking_lot::Mutex::default());
+        Self { waiting, store, nodes, bounds, turn, task, runner, metrics, letters_changed, errors, log }
     }
 
     /// Starts the task that takes over runs, if it is not running.
@@ -105,9 +77,7 @@ impl Adoption {
                 clippy::disallowed_methods,
                 reason = "outlives the actor: what was taken over must be put in line"
             )]
-            let adoption_task = tokio::spawn(async move {
-                join(adoption.run(), adoption.release_suspects()).await;
-            });
+            let adoption_task = tokio::spawn(async move { adoption.run().await });
             *task = Some(adoption_task);
         }
     }
@@ -160,10 +130,15 @@ impl Adoption {
     /// Takes over the next page. Returns the number of runs, and the key to continue from; `None` after the
     /// last page.
     async fn adopt_page(&self, after: Option<RowKey>) -> Result<(usize, Option<RowKey>), StoreError> {
-        // The semaphore is never closed.
-        let mut share = Arc::clone(&self.share).acquire_many_owned(TAKEOVER_PAGE).await.ok();
+        let room = self.waiting.wait_for_free_workers().await.min(TAKEOVER_PAGE);
+        if !self.waiting.slots.is_open() {
+            return Ok((0, after));
+        }
         let node = self.nodes.wait_until_settled().await;
-        let (page, last) = self.store.unfinished_async(&node, after, i64::from(TAKEOVER_PAGE)).await?;
+        let limit = i64::try_from(room).unwrap_or(i64::MAX);
+        let (mut page, last) = self.store.unfinished_async(&node, after, limit).await?;
+        let mut suspects_allowed = self.turn.available_permits();
+        page.retain(|row| row.recoveries == 0 || take_one(&mut suspects_allowed));
         if page.is_empty() {
             return Ok((0, last));
         }
@@ -174,7 +149,7 @@ impl Adoption {
             self.metrics.adopted.inc();
             count += 1;
             let ownership = Ownership { owner: Arc::clone(&node), recoveries: taken.recoveries };
-            self.resume(row, *taken, ownership, share.as_mut()).await;
+            self.resume(row, *taken, ownership).await;
         }
         Ok((count, last))
     }
@@ -197,13 +172,7 @@ impl Adoption {
     }
 
     /// Queues a run that now belongs to this node, or ends it.
-    async fn resume(
-        &self,
-        row: UnfinishedRun,
-        taken: AdoptedRun,
-        ownership: Ownership,
-        share: Option<&mut OwnedSemaphorePermit>,
-    ) {
+    async fn resume(&self, row: UnfinishedRun, taken: AdoptedRun, ownership: Ownership) {
         let AdoptedRun { recoveries, is_handed_back, .. } = taken;
         let recovery = Recovery::decide(recoveries, is_handed_back, self.bounds.max_recoveries);
         let text = row.input_json.unwrap_or_default();
@@ -239,23 +208,9 @@ impl Adoption {
         claim.is_recovery = recovery != Recovery::Resume;
         let mut queued = QueuedJob::new(job, slot, input.retry, claim);
         if let Recovery::Suspect(pause) = recovery {
-            let suspect = Suspect { queued, until: Instant::now() + pause };
-            // The receiver is part of `self`, so the channel cannot be closed.
-            let _sent = self.suspects.send(suspect);
+            queued.claim.turn = Arc::clone(&self.turn).try_acquire_owned().ok();
+            self.waiting.push_later(Instant::now() + pause, queued);
         } else {
-            queued.claim.share = share.and_then(|share| share.split(1));
-            self.waiting.push_first(queued);
-        }
-    }
-
-    /// Queues suspects one at a time: the next one when the previous one has ended.
-    async fn release_suspects(&self) {
-        let mut line = self.line.lock().await;
-        loop {
-            let turn = Arc::clone(&self.turn).acquire_owned().await.ok();
-            let Some(Suspect { mut queued, until }) = line.recv().await else { return };
-            sleep_until(until).await;
-            queued.claim.turn = turn;
             self.waiting.push_first(queued);
         }
     }
@@ -288,12 +243,14 @@ impl Adoption {
             id,
             result_json: None,
             error_message,
+            error_code: None,
             duration_ms: None,
             task_trace_json: None,
             workflow: None,
             retry_count: i64::from(self.bounds.max_retries),
             max_retries: i64::from(self.bounds.max_retries),
             delay: Duration::ZERO,
+            retries: false,
             ownership: Some(ownership),
             report: report.map(Box::new),
         };
@@ -316,6 +273,13 @@ impl Adoption {
             sleep(backoff.next_delay()).await;
         }
     }
+}
+
+/// Takes one of what is left; returns `false` if nothing is.
+fn take_one(left: &mut usize) -> bool {
+    let has_one = *left > 0;
+    *left = left.saturating_sub(1);
+    has_one
 }
 
 fn exhausted_message(recoveries: i64) -> String {

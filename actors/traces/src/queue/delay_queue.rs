@@ -51,6 +51,11 @@ impl<T> DelayQueue<T> {
         self.next_later().map_or(PopResult::Nothing, PopResult::At)
     }
 
+    /// Counts the entries that are available now.
+    pub(crate) fn count_due(&self, now: Instant) -> usize {
+        self.ready.len() + self.later.range(..=(now, u64::MAX)).count()
+    }
+
     fn next_later(&self) -> Option<Instant> {
         self.later.first_key_value().map(|((at, _), _)| *at)
     }
@@ -79,6 +84,7 @@ mod tests {
         line.push_later(due, 1);
         line.push_later(due, 2);
         line.push(3);
+        assert_eq!([now, due].map(|at| line.count_due(at)), [1, 3]);
         assert_eq!(line.pop(now), PopResult::Job(3, false));
         assert_eq!(line.pop(now), PopResult::At(due));
         line.push(4);

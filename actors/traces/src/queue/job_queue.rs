@@ -2,6 +2,7 @@
 //! an actor loses a job.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
@@ -38,11 +39,30 @@ pub(crate) struct JobQueue {
     pub(crate) slots: Arc<QueueCapacity>,
     line: Mutex<DelayQueue<QueuedJob>>,
     wake: Notify,
+    /// Workers that wait for a job.
+    idle: AtomicUsize,
+    /// Notified of each worker that begins to wait.
+    idled: Notify,
+}
+
+/// A worker that waits for a job, until it is dropped.
+struct IdleWorker<'q>(&'q AtomicUsize);
+
+impl Drop for IdleWorker<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 impl JobQueue {
     pub(crate) const fn new(slots: Arc<QueueCapacity>) -> Self {
-        Self { slots, line: Mutex::new(DelayQueue::new()), wake: Notify::const_new() }
+        Self {
+            slots,
+            line: Mutex::new(DelayQueue::new()),
+            wake: Notify::const_new(),
+            idle: AtomicUsize::new(0),
+            idled: Notify::const_new(),
+        }
     }
 
     /// Appends a job.
@@ -75,16 +95,39 @@ impl JobQueue {
                         self.wake.notify_one();
                     }
                     queued.slot.release_place();
-                    queued.claim.share = None;
                     return queued;
                 }
-                PopResult::At(at) => tokio::select! {
-                    () = woken => {}
-                    () = sleep_until(at) => {}
-                },
-                PopResult::Nothing => woken.await,
+                PopResult::At(at) => {
+                    let _idle = self.idle_worker();
+                    tokio::select! {
+                        () = woken => {}
+                        () = sleep_until(at) => {}
+                    }
+                }
+                PopResult::Nothing => {
+                    let _idle = self.idle_worker();
+                    woken.await;
+                }
             }
         }
+    }
+
+    /// Waits until a worker is free for which no job waits here, and returns the number of such workers.
+    pub(crate) async fn wait_for_free_workers(&self) -> usize {
+        loop {
+            let idled = self.idled.notified();
+            let waiting = self.line().count_due(Instant::now());
+            match self.idle.load(Ordering::SeqCst).saturating_sub(waiting) {
+                0 => idled.await,
+                free => return free,
+            }
+        }
+    }
+
+    fn idle_worker(&self) -> IdleWorker<'_> {
+        self.idle.fetch_add(1, Ordering::SeqCst);
+        self.idled.notify_waiters();
+        IdleWorker(&self.idle)
     }
 
     fn line(&self) -> MutexGuard<'_, DelayQueue<QueuedJob>> {

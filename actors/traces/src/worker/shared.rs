@@ -43,6 +43,8 @@ pub(crate) struct WorkerShared {
     pub(crate) runner: Arc<dyn Runner>,
     pub(crate) limit: Duration,
     pub(crate) max_retries: u32,
+    /// True if dead letters are retried.
+    pub(crate) retries: bool,
     pub(crate) metrics: TraceMetrics,
     /// Notified of every dead letter that is written.
     pub(crate) letters_changed: Arc<Notify>,
@@ -69,7 +71,13 @@ impl WorkerShared {
             return None;
         }
         let ownership = claim.ownership.clone();
-        let attempt = JobAttempt { id: job.trace_id, ownership, retry, max_retries: self.max_retries };
+        let attempt = JobAttempt {
+            id: job.trace_id,
+            ownership,
+            retry,
+            max_retries: self.max_retries,
+            retries: self.retries,
+        };
         let target = FailureReport::find_target(&job, &*self.runner).await;
         let report = target.map(|target| FailureReport::for_job(&job, target));
         let slot = Some(slot);
@@ -79,7 +87,7 @@ impl WorkerShared {
         let completed = tokio::select! {
             biased;
             completed = self.run_attempt(job, thread, turn) => completed,
-            () = self.wait_until_lease_lost(attempt.id, &attempt.ownership) => {
+            () = self.wait_until_lease_lost(&attempt) => {
                 warn!(self.log, "a run is dropped with the lease of its node"; "trace_id" => %attempt.id);
                 running.give_back();
                 return None;
@@ -175,18 +183,23 @@ impl WorkerShared {
     }
 
     /// Marks a long run as running, and waits until the node loses its lease.
-    async fn wait_until_lease_lost(&self, id: Uuid, ownership: &Ownership) {
+    async fn wait_until_lease_lost(&self, attempt: &JobAttempt) {
         sleep(SHORT).await;
         tokio::select! {
             biased;
-            () = self.nodes.wait_until_lost(&ownership.owner) => {}
-            never = self.mark_running(id, ownership) => match never {},
+            () = self.nodes.wait_until_lost(&attempt.ownership.owner) => {}
+            never = self.mark_running(attempt) => match never {},
         }
     }
 
     /// Marks the row as running. Nothing depends on this write.
-    async fn mark_running(&self, id: Uuid, ownership: &Ownership) -> Infallible {
-        if let Err(error) = self.store.start(id, Some(ownership.clone())).await {
+    async fn mark_running(&self, attempt: &JobAttempt) -> Infallible {
+        let (id, ownership) = (attempt.id, Some(attempt.ownership.clone()));
+        let marked = match attempt.is_first() {
+            true => self.store.start(id, ownership).await,
+            false => self.store.start_attempt(id, ownership).await,
+        };
+        if let Err(error) = marked {
             warn!(self.log, "cannot mark a job as running"; "trace_id" => %id, "error" => %error);
         }
         std::future::pending().await
@@ -199,7 +212,7 @@ impl WorkerShared {
         let mut backoff = DATABASE_BACKOFF.delays();
         let mut follow_up = self.prepare_report(verdict, report);
         let is_news = loop {
-            let error = match self.write_outcome(verdict).await {
+            let error = match self.write_outcome(attempt, verdict).await {
                 Ok(is_news) => break is_news,
                 Err(error) => error,
             };
@@ -263,9 +276,14 @@ impl WorkerShared {
     }
 
     /// Writes the outcome of a run. Returns false if the row had ended before or is gone.
-    async fn write_outcome(&self, verdict: &AttemptOutcome) -> Result<bool, StoreError> {
+    async fn write_outcome(
+        &self,
+        attempt: &JobAttempt,
+        verdict: &AttemptOutcome,
+    ) -> Result<bool, StoreError> {
         let news = match verdict {
-            AttemptOutcome::Over(end) => self.store.finish(end.clone()).await?,
+            AttemptOutcome::Over(end) if attempt.is_first() => self.store.finish(end.clone()).await?,
+            AttemptOutcome::Over(end) => self.store.finish_attempt(end.clone()).await?,
             AttemptOutcome::Failed(failure) => self.store.fail_to_dead_letters(failure.clone()).await?,
         };
         if !news {

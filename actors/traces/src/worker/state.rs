@@ -20,6 +20,8 @@ pub(crate) struct JobAttempt {
     /// Number of the retry of a dead letter; 0 for a first run.
     pub(crate) retry: u32,
     pub(crate) max_retries: u32,
+    /// True if dead letters are retried.
+    pub(crate) retries: bool,
 }
 
 /// The record to write about an attempt.
@@ -32,6 +34,11 @@ pub(crate) enum AttemptOutcome {
 }
 
 impl JobAttempt {
+    /// Returns `true` for the first attempt at its work, whose row is that of the work.
+    pub(crate) const fn is_first(&self) -> bool {
+        self.retry == 0
+    }
+
     /// Returns the record of a run.
     ///
     /// # Errors
@@ -45,6 +52,7 @@ impl JobAttempt {
                 status,
                 result_json,
                 error_message,
+                error_code: None,
                 duration_ms,
                 task_trace_json: task_trace.clone(),
                 workflow: workflow.clone(),
@@ -74,17 +82,19 @@ impl JobAttempt {
 
     /// Returns the record of a failure of this attempt. A permanent failure uses up all retries.
     pub(crate) fn failure(&self, failure: JobFailure) -> TraceFailure {
-        let JobFailure { message, errors, is_transient } = failure;
+        let JobFailure { message, code, errors, is_transient, retry_after } = failure;
         TraceFailure {
             id: self.id,
             result_json: errors,
             error_message: if is_transient { message } else { format!("{message} (not retried)") },
+            error_code: code,
             duration_ms: None,
             task_trace_json: None,
             workflow: None,
             retry_count: i64::from(if is_transient { self.retry } else { self.retry.max(self.max_retries) }),
             max_retries: i64::from(self.max_retries),
-            delay: retry_delay(self.retry),
+            retries: self.retries,
+            delay: retry_delay(self.retry).max(retry_after.unwrap_or_default()),
             ownership: Some(self.ownership.clone()),
             report: None,
         }
@@ -102,7 +112,7 @@ mod tests {
 
     fn attempt(retry: u32, max_retries: u32) -> JobAttempt {
         let ownership = Ownership { owner: "n:1".into(), recoveries: 2 };
-        JobAttempt { id: Uuid::nil(), ownership, retry, max_retries }
+        JobAttempt { id: Uuid::nil(), ownership, retry, max_retries, retries: true }
     }
 
     fn verdict(retry: u32, ended: JobOutcome) -> AttemptOutcome {
@@ -137,6 +147,16 @@ mod tests {
             panic!()
         };
         assert_eq!((end.status, end.error_message.as_deref()), (TraceStatus::Failed, Some("big")));
+    }
+
+    #[test]
+    fn dead_letter_waits_as_long_as_the_called_system_asked_at_least() {
+        for (asked, expected) in [(None, 8), (Some(5), 8), (Some(600), 600)] {
+            let retry_after = asked.map(Duration::from_secs);
+            let failure = JobFailure { retry_after, ..JobFailure::transient("busy") };
+            let AttemptOutcome::Failed(failure) = verdict(3, JobOutcome::Failed(failure)) else { panic!() };
+            assert_eq!(failure.delay.as_secs(), expected, "{asked:?}");
+        }
     }
 
     #[test]

@@ -79,7 +79,7 @@ fn an_orderly_end_finishes_what_runs_and_leaves_the_rest_to_the_next_start() {
         let (tree, traces, runner) = (first.tree.clone(), first.traces.clone(), first.runner.clone());
         let ending = actix_rt::spawn(async move { tree.shutdown(Duration::from_secs(30)).await });
         wait_until(async || {
-            let refused = traces.submit(crate::kit::job(json!({}))).await.map_err(ServiceError::from);
+            let refused = traces.submit(crate::kit::job(json!({})), None).await.map_err(ServiceError::from);
             refused.is_err_and(|refused| (refused.status(), refused.retry_after()) == (503, None))
         })
         .await;

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
+use svc_store::{AuditEntry, Mutation};
 use svc_traces::{Callback, Settings};
 
 use crate::kit::{HOUR, run, wait_until};
@@ -20,22 +21,54 @@ fn no_retries(settings: &mut Settings) {
 }
 
 #[test]
-fn a_failed_job_is_tried_again_as_a_new_trace() {
+fn a_failed_job_is_tried_again_as_an_attempt_of_the_same_work() {
     run(async |world| {
         let process = world.start(|_| {}).await;
         let id = process.submit(json!({ "do": "fail once" })).await.unwrap();
-        let row = process.ends(id, "failed").await;
-        assert_eq!(row.row.error_message.as_deref(), Some("it failed"));
-        wait_until(async || process.count("completed").await == 1).await;
+        let waits = process.ends(id, "retrying").await;
+        assert_eq!(waits.row.error_message.as_deref(), Some("it failed"));
+        assert!(waits.row.next_retry_at.is_some() && waits.row.completed_at.is_none());
+        let done = process.ends(id, "completed").await;
         assert!(process.letters().await.is_empty(), "the letter is gone");
         let again = process.runner.runs.lock()[1].trace_id;
+        let attempts: Vec<_> =
+            done.attempts.iter().map(|attempt| (&*attempt.trace_id, &*attempt.status)).collect();
+        assert_eq!(attempts, [(&*id.to_string(), "failed"), (&*again.to_string(), "completed")]);
+        assert_eq!((done.row.attempt, done.row.next_retry_at, done.row.error_message), (2, None, None));
         let row = process.trace(again).await;
+        assert_eq!(row.row.attempt_of, Some(id.to_string()));
         let access = process.store.traces().access(&again.to_string()).await.unwrap().unwrap();
         assert!(again != id && access.token_hash.is_none());
         assert_eq!((&*row.row.mode, &*row.row.channel), ("async", "orders"));
         assert_eq!(process.runner.runs.lock()[1].metadata["ip"], "192.0.2.1");
         assert_eq!(process.metric(r#"trace_dlq_retries_total{outcome="retried"}"#), 1.0);
         assert_eq!(process.error_count("dlq_exhausted"), 0);
+    });
+}
+
+#[test]
+fn work_fails_when_its_retries_are_used_up_and_is_retried_by_hand() {
+    run(async |world| {
+        let process = world.start(|settings| settings.dead_letters.max_retries = 1).await;
+        let id = process.submit(json!({ "do": "fail" })).await.unwrap();
+        let failed = process.ends(id, "failed").await;
+        assert_eq!((failed.row.attempt, failed.attempts.len()), (2, 2));
+        assert!(failed.row.completed_at.is_some() && failed.row.next_retry_at.is_none());
+        let letter = process.letters().await.remove(0);
+        assert_eq!((letter.retry_count, letter.attempt_of), (1, Some(id.to_string())));
+        let audit = AuditEntry {
+            principal: "operator".into(),
+            action: "requeue".into(),
+            resource_type: "trace_dlq".into(),
+            resource_id: letter.id.clone(),
+            details: None,
+        };
+        process.store.dead_letters().requeue(&letter.id, Mutation::new(audit)).await.unwrap();
+        assert_eq!(process.trace(id).await.row.status, "retrying");
+        process.traces.look_for_dead_letters();
+        wait_until(async || process.trace(id).await.row.attempt == 3).await;
+        process.ends(id, "failed").await;
+        assert_eq!(process.count("").await, 1, "attempts are no work of their own");
     });
 }
 
@@ -201,7 +234,7 @@ fn many_letters_are_retried_at_one_look_as_room_permits() {
             .await;
         for n in 0..20 {
             let id = process.submit(json!({ "do": "fail once", "n": n })).await.unwrap();
-            process.ends(id, "failed").await;
+            process.rests(id).await;
         }
         wait_until(async || process.count("completed").await == 20).await;
         assert!(process.letters().await.is_empty());
@@ -217,7 +250,7 @@ fn a_restart_loses_no_letter_on_its_way() {
         for n in 0..30 {
             process.submit(json!({ "do": "fail once", "n": n })).await.unwrap();
         }
-        wait_until(async || process.count("failed").await == 30).await;
+        wait_until(async || process.count("retrying").await == 30).await;
         wait_until(async || {
             world.execute(DUE);
             process.tree.restart("traces/dead-letters").await.unwrap();
@@ -264,7 +297,7 @@ fn jobs_of_a_quarantined_channel_wait_without_using_up_their_retries() {
         let process = world.start(|_| {}).await;
         process.runner.quarantined.store(true, Ordering::Release);
         let id = process.submit(json!({})).await.unwrap();
-        process.ends(id, "failed").await;
+        process.ends(id, "retrying").await;
         // More polls than the letter may be retried find it due and put it back.
         for _ in 0..6 {
             world.execute(DUE);
@@ -301,7 +334,7 @@ fn retry_begins_only_when_the_attempt_that_timed_out_is_over() {
         assert!(process.letters().await.is_empty(), "nothing may begin a retry yet");
         assert_eq!(process.trace(id).await.row.status, "running");
         process.runner.open();
-        let row = process.ends(id, "failed").await;
+        let row = process.ends(id, "retrying").await;
         assert_eq!(row.row.error_message.as_deref(), Some("timed out after 10ms"));
     });
 }

@@ -214,7 +214,7 @@ impl Process {
     }
 
     pub(crate) async fn submit(&self, payload: Value) -> Result<Uuid, svc_model::ServiceError> {
-        Ok(self.traces.submit(job(payload)).await?.trace_id)
+        Ok(self.traces.submit(job(payload), None).await?.trace_id)
     }
 
     pub(crate) async fn trace(&self, id: Uuid) -> TraceRecord {
@@ -224,6 +224,11 @@ impl Process {
     pub(crate) async fn ends(&self, id: Uuid, status: &str) -> TraceRecord {
         wait_until(async || self.trace(id).await.row.status == status).await;
         self.trace(id).await
+    }
+
+    /// Waits until no attempt at the job waits in the queue or runs.
+    pub(crate) async fn rests(&self, id: Uuid) {
+        wait_until(async || !["pending", "running"].contains(&&*self.trace(id).await.row.status)).await;
     }
 
     pub(crate) async fn letters(&self) -> Vec<DeadLetterRow> {

@@ -21,6 +21,8 @@ fn record(clean: bool) -> Record {
         channel: "orders".into(),
         channel_id: "orders-id".into(),
         mode: TraceMode::Sync,
+        request_id: None,
+        error_code: None,
         result: Some(json!({ "data": {} }).to_string()),
         error: None,
         workflow: None,

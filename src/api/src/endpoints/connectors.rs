@@ -6,8 +6,8 @@ use crate::connectors::{
 };
 use crate::endpoint::{
     Answer, DOCUMENT_DRY_RUN, DRY_RUN, DRY_RUN_PARAMETER, DRY_RUN_REPORT, Endpoint, FORCE, LIMIT, Method,
-    NO_DRY_RUN, NO_LIMIT, NO_OFFSET, OFFSET, ON_CONFLICT, RELOAD, SORT_BY, SORT_ORDER, SchemaSource, TAG,
-    Tag,
+    NO_DRY_RUN, NO_LIMIT, NO_OFFSET, OFFSET, ON_CONFLICT, RELOAD, SORT_ORDER, SchemaSource, TAG, Tag,
+    sort_by,
 };
 use crate::envelope::{DataEnvelope, ListEnvelope, PageEnvelope, WarnedEnvelope};
 use crate::import::{ImportBatch, ImportSummary};
@@ -16,6 +16,8 @@ use crate::parameter::{PathParameter, QueryParameter};
 use crate::validation::ValidationResult;
 
 const ID: &[PathParameter] = &[PathParameter::new("id", "Id of the connector", "crm")];
+const SORT_BY: QueryParameter = sort_by(&["name", "connector_type", "created_at", "updated_at"]);
+
 const PAGE: &[QueryParameter] = &[TAG, SORT_BY, SORT_ORDER, LIMIT, OFFSET];
 const EXPORT: &[QueryParameter] = &[TAG, SORT_BY, SORT_ORDER, NO_LIMIT, NO_OFFSET];
 const WARNED: SchemaSource = SchemaSource::for_type::<WarnedEnvelope<ConnectorResource>>();

@@ -3,7 +3,8 @@
 use crate::cron::{OccurrenceDetail, OccurrenceListEnvelope, ScheduleSummary};
 use crate::endpoint::{Answer, Endpoint, LIMIT, Method, NO_DRY_RUN, OFFSET, SchemaSource, Tag};
 use crate::envelope::{DataEnvelope, ListEnvelope};
-use crate::parameter::ParameterKind::{Instant, Text};
+use crate::names::OCCURRENCE_STATUSES;
+use crate::parameter::ParameterKind::{Instant, OneOf, Text};
 use crate::parameter::{PathParameter, QueryParameter};
 
 const ID: &[PathParameter] =
@@ -20,7 +21,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     .describes("The list can be read on from `next_cursor`, which an `offset` excludes.")
     .with_query(&[
         QueryParameter::new("channel_id", Text, "Only occurrences of this channel"),
-        QueryParameter::new("status", Text, "Only occurrences of this status"),
+        QueryParameter::new("status", OneOf(OCCURRENCE_STATUSES), "Only occurrences of this status"),
         QueryParameter::new("since", Instant, "Only occurrences due at this instant or later"),
         QueryParameter::new("until", Instant, "Only occurrences due at this instant or earlier"),
         LIMIT,

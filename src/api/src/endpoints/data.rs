@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use crate::data::{RunResponse, SubmissionReceipt};
+use crate::data::{RunResponse, SubmissionReceipt, SubmissionState};
 use crate::endpoint::{Access, Answer, Endpoint, Method, SchemaSource, Tag};
-use crate::parameter::PathParameter;
+use crate::envelope::DataEnvelope;
+use crate::parameter::{ParameterKind, PathParameter, QueryParameter};
 
 const CHANNEL: &[PathParameter] = &[PathParameter::new(
     "channel",
@@ -51,7 +52,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         Tag::Data,
         "Runs a channel without waiting",
     )
-    .describes("The run is accepted once it is stored. Its trace shows the result.")
+    .describes("The run is accepted once it is stored. `Location` is the address of its state.")
     .with_access(Access::Channel)
     .path_parameters(CHANNEL)
     .may_take::<Value>(EXAMPLE)
@@ -61,4 +62,30 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         &[SchemaSource::for_type::<SubmissionReceipt>()],
     )])
     .refuses(REFUSALS),
+    Endpoint::new(
+        Method::Get,
+        "/api/v1/data/{channel}/async/{id}",
+        "getSubmission",
+        Tag::Data,
+        "Reads the state of a submission",
+    )
+    .describes(
+        "Answers whatever the state is, with `retry-after` until it has ended. An unknown id and a token that does not fit \
+         are the same 404.",
+    )
+    .with_access(Access::Token)
+    .path_parameters(&[
+        PathParameter::new("channel", "Name of the channel, or a route of it", "greetings"),
+        PathParameter::new("id", "Id of the submission", "0190a1b2-0000-7000-8000-000000000000"),
+    ])
+    .with_query(&[QueryParameter::new(
+        "token",
+        ParameterKind::Text,
+        "The token of the submission, where the header `x-trace-token` cannot be sent",
+    )])
+    .answers(&[Answer::json(
+        200,
+        "The state of the submission",
+        &[SchemaSource::for_type::<DataEnvelope<SubmissionState>>()],
+    )]),
 ];

@@ -27,9 +27,12 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         "/api/v1/admin/engine/reload",
         "reloadEngine",
         Tag::Engine,
-        "Serves the stored definitions",
+        "Reads the settings again and serves the stored definitions",
     )
-    .describes("After a failure the previous definitions go on serving.")
+    .describes(
+        "A file of settings that is wrong changes nothing (400). After another failure the previous definitions go on \
+         serving.",
+    )
     .with_query(&[NO_DRY_RUN])
     .answers(&[Answer::json(
         200,

@@ -2,13 +2,14 @@
 
 use crate::endpoint::{
     Answer, CHANNEL_TYPE, DOCUMENT_DRY_RUN, DRY_RUN, DRY_RUN_PARAMETER, DRY_RUN_REPORT, Endpoint, FORCE,
-    LIMIT, Method, NO_DRY_RUN, NO_LIMIT, NO_OFFSET, OFFSET, ON_CONFLICT, PROTOCOL, RELOAD, SORT_BY,
-    SORT_ORDER, SchemaSource, TAG, Tag,
+    LIMIT, Method, NO_DRY_RUN, NO_LIMIT, NO_OFFSET, OFFSET, ON_CONFLICT, PROTOCOL, RELOAD, SORT_ORDER,
+    SchemaSource, TAG, Tag, sort_by,
 };
 use crate::envelope::{DataEnvelope, ListEnvelope, PageEnvelope, WarnedEnvelope};
 use crate::import::{ImportBatch, ImportSummary};
 use crate::lifecycle::{RollbackRequest, RolloutChange, StatusChange, VersionRequest};
-use crate::parameter::ParameterKind::Text;
+use crate::names::LIFECYCLE_STATUSES;
+use crate::parameter::ParameterKind::OneOf;
 use crate::parameter::{PathParameter, QueryParameter};
 use crate::validation::ValidationResult;
 use crate::workflows::{
@@ -18,14 +19,27 @@ use crate::workflows::{
 
 const ID: &[PathParameter] = &[PathParameter::new("id", "Id of the workflow", "greeting")];
 
-const STATUS: QueryParameter =
-    QueryParameter::new("status", Text, "Only workflows whose latest version has this status");
+const SORT_BY: QueryParameter = sort_by(&["priority", "name", "status", "created_at", "updated_at"]);
+
+const STATUS: QueryParameter = QueryParameter::new(
+    "status",
+    OneOf(LIFECYCLE_STATUSES),
+    "`active`: only workflows that serve, whatever their latest version is; `draft`: only those whose latest version \
+     is a draft; `archived`: only those whose latest version is archived and that do not serve",
+);
+
+/// Of an export, which has the latest versions.
+const LATEST_STATUS: QueryParameter = QueryParameter::new(
+    "status",
+    OneOf(LIFECYCLE_STATUSES),
+    "Only workflows whose latest version has this status",
+);
 
 const PAGE: &[QueryParameter] = &[STATUS, TAG, CHANNEL_TYPE, PROTOCOL, SORT_BY, SORT_ORDER, LIMIT, OFFSET];
 
 /// The parameters of the list. An export has no pages.
 const EXPORT: &[QueryParameter] =
-    &[STATUS, TAG, CHANNEL_TYPE, PROTOCOL, SORT_BY, SORT_ORDER, NO_LIMIT, NO_OFFSET];
+    &[LATEST_STATUS, TAG, CHANNEL_TYPE, PROTOCOL, SORT_BY, SORT_ORDER, NO_LIMIT, NO_OFFSET];
 
 const ONE: SchemaSource = SchemaSource::for_type::<DataEnvelope<WorkflowResource>>();
 const WARNED: SchemaSource = SchemaSource::for_type::<WarnedEnvelope<WorkflowResource>>();

@@ -7,7 +7,6 @@ use sha1::Sha1;
 use sha2::{Sha256, Sha512};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use svc_model::config::auth::HmacAlgorithm;
-use svc_secrets::Secret;
 
 use crate::secret_field::SecretFieldError;
 
@@ -19,20 +18,19 @@ pub(super) enum Macs {
 }
 
 impl Macs {
-    /// Creates the states. A key is the UTF-8 text of its secret; each secret comes with the name of its
-    /// field.
+    /// Creates the states. Each key comes with the name of the field of its secret.
     pub(super) fn build(
         algorithm: HmacAlgorithm,
-        secrets: &[(String, Secret)],
+        keys: &[(String, Vec<u8>)],
     ) -> Result<Self, SecretFieldError> {
         Ok(match algorithm {
-            HmacAlgorithm::Sha1 => Self::Sha1(build_macs(secrets)?),
-            HmacAlgorithm::Sha256 => Self::Sha256(build_macs(secrets)?),
-            HmacAlgorithm::Sha512 => Self::Sha512(build_macs(secrets)?),
+            HmacAlgorithm::Sha1 => Self::Sha1(build_macs(keys)?),
+            HmacAlgorithm::Sha256 => Self::Sha256(build_macs(keys)?),
+            HmacAlgorithm::Sha512 => Self::Sha512(build_macs(keys)?),
         })
     }
 
-    /// Returns the index of a secret whose HMAC of the message is one of the presented ones.
+    /// Returns the index of a key whose HMAC of the message is one of the presented ones.
     pub(super) fn find_match(&self, message: &[&[u8]], presented: &[Vec<u8>]) -> Option<usize> {
         match self {
             Self::Sha1(keyed) => find_match(keyed, message, presented),
@@ -56,12 +54,11 @@ impl fmt::Debug for Macs {
     }
 }
 
-fn build_macs<M: KeyInit>(secrets: &[(String, Secret)]) -> Result<Vec<M>, SecretFieldError> {
-    let build = |(field, secret): &(String, Secret)| {
-        M::new_from_slice(secret.expose().as_bytes())
-            .map_err(|_| SecretFieldError::Unusable { field: field.clone() })
+fn build_macs<M: KeyInit>(keys: &[(String, Vec<u8>)]) -> Result<Vec<M>, SecretFieldError> {
+    let build = |(field, key): &(String, Vec<u8>)| {
+        M::new_from_slice(key).map_err(|_| SecretFieldError::Unusable { field: field.clone() })
     };
-    secrets.iter().map(build).collect()
+    keys.iter().map(build).collect()
 }
 
 /// Computes one HMAC per secret and compares it with every presented signature, in constant time. Additional

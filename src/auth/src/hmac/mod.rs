@@ -29,7 +29,7 @@ pub(crate) struct Signatures {
     window: Option<ReplayWindow>,
     message: Vec<TemplatePart>,
     macs: Macs,
-    /// Fingerprints of the secrets, in the order of `macs`.
+    /// Fingerprints of the secrets that the keys of `macs` stand for, in their order.
     secrets: Vec<CredentialFingerprint>,
 }
 
@@ -38,10 +38,14 @@ impl Signatures {
         let single = config.secret.iter().map(|secret| ("auth.secret".to_owned(), secret));
         let listed = config.secrets.iter().enumerate();
         let listed = listed.map(|(index, secret)| (format!("auth.secrets[{index}]"), secret));
-        let mut secrets = Vec::with_capacity(config.secrets.len() + 1);
+        let (mut keys, mut fingerprints) = (Vec::new(), Vec::new());
         for (field, text) in single.chain(listed) {
             let secret = secret_field::resolve(&field, text, resolver)?;
-            secrets.push((field, secret));
+            let fingerprint = CredentialFingerprint::from_secret(secret.expose().as_bytes());
+            for key in signing_keys(config, secret.expose()) {
+                keys.push((field.clone(), key));
+                fingerprints.push(fingerprint);
+            }
         }
         Ok(Self {
             header: config.header.to_ascii_lowercase(),
@@ -52,11 +56,8 @@ impl Signatures {
                 tolerance_secs: window.tolerance_secs,
             }),
             message: parts(&config.message),
-            macs: Macs::build(config.algorithm, &secrets)?,
-            secrets: secrets
-                .iter()
-                .map(|(_, secret)| CredentialFingerprint::from_secret(secret.expose().as_bytes()))
-                .collect(),
+            macs: Macs::build(config.algorithm, &keys)?,
+            secrets: fingerprints,
         })
     }
 
@@ -93,6 +94,24 @@ impl Signatures {
         };
         self.message.iter().map(piece).collect()
     }
+}
+
+/// The form of a signature of [Standard Webhooks](https://www.standardwebhooks.com), and the begin of its secrets, behind
+/// which the key is in base64.
+const STANDARD_WEBHOOKS: (&str, &str) = ("v1,", "whsec_");
+
+/// Returns the keys that a secret stands for: its UTF-8 text, and of a secret of Standard Webhooks the bytes that it
+/// encodes too, since some senders sign with the one and some with the other.
+fn signing_keys(config: &HmacAuth, secret: &str) -> Vec<Vec<u8>> {
+    let (form, begin) = STANDARD_WEBHOOKS;
+    let encoded = match &config.form {
+        SignatureForm::Prefixed(prefix) if prefix == form => secret.strip_prefix(begin),
+        _ => None,
+    };
+    let decoded =
+        encoded.and_then(|text| signature::decode(Some(SignatureEncoding::Base64), text.as_bytes()));
+    let decoded = decoded.filter(|key| !key.is_empty());
+    std::iter::once(secret.as_bytes().to_vec()).chain(decoded).collect()
 }
 
 /// Returns the value of a header, or of the first packed pair with that key.

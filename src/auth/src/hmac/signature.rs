@@ -21,7 +21,11 @@ const URL_SAFE: GeneralPurpose = base64(&alphabet::URL_SAFE);
 pub(super) fn extract<'h>(form: &SignatureForm, value: &'h [u8]) -> Option<Vec<&'h [u8]>> {
     let texts = match form {
         SignatureForm::Plain => vec![value],
-        SignatureForm::Prefixed(prefix) => vec![value.strip_prefix(prefix.as_bytes())?],
+        // A sender that rotates its secret signs with each: one signature behind the other.
+        SignatureForm::Prefixed(prefix) => value
+            .split(|byte| *byte == b' ')
+            .filter_map(|text| text.strip_prefix(prefix.as_bytes()))
+            .collect(),
         SignatureForm::Packed(key) => packed::values(value, key).collect(),
     };
     (!texts.is_empty()).then_some(texts)
@@ -47,7 +51,8 @@ mod tests {
     fn a_prefix_stands_at_the_start_byte_by_byte() {
         let form = SignatureForm::Prefixed("v0=".into());
         assert_eq!(extract(&form, b"v0=ab"), Some(vec![&b"ab"[..]]));
-        for value in ["", "v0", "V0=ab", " v0=ab", "ab", "v1=ab"] {
+        assert_eq!(extract(&form, b"v0=ab v1=x v0=cd"), Some(vec![&b"ab"[..], b"cd"]));
+        for value in ["", "v0", "V0=ab", "ab", "v1=ab", "v1=v0=ab", "v1=x,v0=ab"] {
             assert_eq!(extract(&form, value.as_bytes()), None, "{value:?}");
         }
     }

@@ -118,10 +118,8 @@ async fn check_published(
         None => set.obtain().await.ok_or(RefusalReason::KeysUnavailable)?,
     };
     let kid = token.kid.as_deref();
-    if kid.is_some_and(|kid| !keys.has(kid))
-        && let Some(newer) = set.renew(&keys).await
-    {
-        keys = newer;
+    if kid.is_some_and(|kid| !keys.has(kid)) {
+        keys = set.renew(&keys).await.ok_or(RefusalReason::KeysUnavailable)?;
     }
     Ok(check_keys(keys.candidates(kid, token.algorithm), token))
 }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::json;
+use hmac::{Hmac, KeyInit, Mac};
+use serde_json::{Value, json};
+use sha2::Sha256;
 use svc_auth::RefusalReason;
 
 use crate::support::{Golden, SignedRequest, authenticator, merge, verdict};
@@ -60,6 +62,34 @@ fn every_secret_of_a_rotation_is_accepted_and_no_other() {
         auth["secrets"] = json!(["a third", format!("{secret} ")]);
         assert_eq!(verdict(&authenticator(&auth), request), Err(RefusalReason::BadSignature), "{name}");
     });
+}
+
+#[test]
+fn standard_webhooks_sign_with_the_decoded_secret_and_with_several_at_once() {
+    let key: Vec<u8> = (200..232).collect();
+    let secret = format!("whsec_{}", STANDARD.encode(&key));
+    let auth = json!({"mode": "hmac", "secret": secret, "header": "webhook-signature", "signature_prefix": "v1,",
+        "encoding": "base64", "message": "{header:webhook-id}.{body}"});
+    let signature = "v1,hI/zI1eVqhnJ0PMYWvnkWl7Uqn5b1UDHJ0fSOaY1vA0=";
+    let sign = |key: &[u8]| {
+        let mut mac = Hmac::<Sha256>::new_from_slice(key).unwrap();
+        mac.update(b"msg_1.{}");
+        format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
+    };
+    let good = sign(&key);
+    let judge = |auth: &Value, value: &str| {
+        let request = SignedRequest::new("{}").with("webhook-id", "msg_1").with("webhook-signature", value);
+        verdict(&authenticator(auth), &request).map(|_| ())
+    };
+    for value in
+        [good.clone(), format!("{signature} {good}"), format!("{good} {signature}"), sign(secret.as_bytes())]
+    {
+        assert_eq!(judge(&auth, &value), Ok(()), "{value}");
+    }
+    assert_eq!(judge(&auth, signature), Err(RefusalReason::BadSignature));
+    assert_eq!(judge(&auth, &format!("v1a,x {}", good.replace("v1,", "v2,"))), Err(RefusalReason::Malformed));
+    let other_form = merge(&auth, &json!({"signature_prefix": "v1="}));
+    assert_eq!(judge(&other_form, &good.replace("v1,", "v1=")), Err(RefusalReason::BadSignature));
 }
 
 #[test]

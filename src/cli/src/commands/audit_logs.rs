@@ -6,6 +6,7 @@ use svc_client::{ApiRequest, admin_path};
 use super::entity::show_page;
 use crate::context::CommandContext;
 use crate::error::CliError;
+use crate::moment::parse_moment;
 use crate::output::{CellKind, TableColumn, TableLayout};
 use crate::paging::PageArgs;
 
@@ -13,7 +14,7 @@ const AUDIT_ROWS: TableLayout = TableLayout {
     id: "id",
     columns: &[
         TableColumn::new("TIME", "created_at", CellKind::Time),
-        TableColumn::new("PRINCIPAL", "principal", CellKind::Id).optional(1),
+        TableColumn::new("PRINCIPAL", "principal", CellKind::Id).optional(1).movable(),
         TableColumn::new("ACTION", "action", CellKind::Id),
         TableColumn::new("RESOURCE", "resource_type", CellKind::Id),
         TableColumn::new("ID", "resource_id", CellKind::Id),
@@ -43,11 +44,11 @@ pub(crate) struct AuditListArgs {
     /// Show the changes of this key alone
     #[arg(long)]
     principal: Option<String>,
-    /// Show changes from this time on (RFC 3339)
-    #[arg(long, value_name = "TIME")]
+    /// Show changes from this time on: RFC 3339, or a time ago such as 15m, 2h, 1d
+    #[arg(long, visible_alias = "since", value_name = "TIME", value_parser = parse_moment)]
     start_time: Option<String>,
-    /// Show changes before this time (RFC 3339)
-    #[arg(long, value_name = "TIME")]
+    /// Show changes before this time
+    #[arg(long, visible_alias = "until", value_name = "TIME", value_parser = parse_moment)]
     end_time: Option<String>,
     #[command(flatten)]
     page: PageArgs,

@@ -4,12 +4,13 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 use svc_client::ApiRequest;
 
-use super::entity::{CreateArgs, DeleteArgs, EntityGroup, EntityListArgs, ExportArgs, UpdateArgs};
+use super::entity::{CreateArgs, DeleteArgs, EntityGroup, EntityListArgs, ExportArgs, UpdateArgs, rows};
 use super::import::ImportArgs;
+use super::several::IdsArgs;
 use super::validation::ValidateArgs;
 use crate::context::CommandContext;
 use crate::error::{CliError, EXIT_FAILURE};
-use crate::output::{CellKind, TableColumn, TableLayout};
+use crate::output::{CellKind, TableColumn, TableLayout, plain};
 use crate::watch::{WatchArgs, WatchFrame};
 
 pub(super) const CONNECTORS: EntityGroup = EntityGroup {
@@ -19,17 +20,20 @@ pub(super) const CONNECTORS: EntityGroup = EntityGroup {
     layout: TableLayout {
         id: "id",
         columns: &[
-            TableColumn::new("ID", "id", CellKind::Id),
-            TableColumn::new("NAME", "name", CellKind::Text),
+            TableColumn::new("NAME", "name", CellKind::Id),
             TableColumn::new("TYPE", "connector_type", CellKind::Id),
-            TableColumn::new("ENABLED", "enabled", CellKind::State).optional(2),
+            TableColumn::new("ENABLED", "enabled", CellKind::State).optional(1),
             TableColumn::new("LOAD", "load_status", CellKind::State),
-            TableColumn::new("TAGS", "tags", CellKind::Text).optional(3),
-            TableColumn::new("UPDATED", "updated_at", CellKind::Time).optional(1),
-            TableColumn::new("ERROR", "load_error", CellKind::Text).optional(4),
+            TableColumn::new("TAGS", "tags", CellKind::Text).optional(5),
+            TableColumn::new("UPDATED", "updated_at", CellKind::Time).optional(2),
+            TableColumn::new("ID", "id", CellKind::Id).optional(4),
+            TableColumn::new("ERROR", "load_error", CellKind::Text).optional(3).movable(),
         ],
     },
 };
+
+/// Rows of a page in which a name is looked for.
+const PAGE: usize = 1000;
 
 const BREAKERS: TableLayout = TableLayout {
     id: "key",
@@ -49,7 +53,7 @@ pub(crate) enum ConnectorCommand {
     },
     /// Show a connector, secrets masked
     Get {
-        /// Id of the connector
+        /// Name or id of the connector
         id: String,
     },
     /// Create a connector; it is used at once
@@ -59,20 +63,11 @@ pub(crate) enum ConnectorCommand {
     /// Delete a connector
     Delete(DeleteArgs),
     /// Permit its use
-    Enable {
-        /// Id of the connector
-        id: String,
-    },
+    Enable(IdsArgs),
     /// Refuse its use
-    Disable {
-        /// Id of the connector
-        id: String,
-    },
+    Disable(IdsArgs),
     /// Reach for the system behind it; exits with 1 when it is out of reach
-    Test {
-        /// Id of the connector
-        id: String,
-    },
+    Test(IdsArgs),
     /// Check a definition; exits with 1 when it is invalid
     Validate(ValidateArgs),
     /// Print the definitions as an array, secrets masked
@@ -96,13 +91,23 @@ pub(crate) async fn run(command: ConnectorCommand, context: &CommandContext) -> 
     let group = CONNECTORS;
     match command {
         ConnectorCommand::List { args } => group.list(&args, &[], context).await,
-        ConnectorCommand::Get { id } => group.get(&id, context).await,
+        ConnectorCommand::Get { id } => group.get(&resolve(&id, context).await?, context).await,
         ConnectorCommand::Create(args) => group.create(&args, context).await,
-        ConnectorCommand::Update(args) => group.update(&args, context).await,
-        ConnectorCommand::Delete(args) => group.delete(&args, "", context).await,
-        ConnectorCommand::Enable { id } => set_enabled(&id, "active", "Enabled", context).await,
-        ConnectorCommand::Disable { id } => set_enabled(&id, "archived", "Disabled", context).await,
-        ConnectorCommand::Test { id } => test(&id, context).await,
+        ConnectorCommand::Update(mut args) => {
+            args.id = resolve(&args.id, context).await?;
+            group.update(&args, context).await
+        }
+        ConnectorCommand::Delete(mut args) => {
+            args.id = resolve(&args.id, context).await?;
+            group.delete(&args, "", context).await
+        }
+        ConnectorCommand::Enable(ids) => {
+            ids.for_each(context, async |id| set_enabled(id, "active", "Enabled", context).await).await
+        }
+        ConnectorCommand::Disable(ids) => {
+            ids.for_each(context, async |id| set_enabled(id, "archived", "Disabled", context).await).await
+        }
+        ConnectorCommand::Test(ids) => ids.for_each(context, async |id| test(id, context).await).await,
         ConnectorCommand::Validate(args) => group.validate(&args, context).await,
         ConnectorCommand::Export(args) => group.export(&args, &[], context).await,
         ConnectorCommand::Import(args) => group.import(&args, context).await,
@@ -113,15 +118,34 @@ pub(crate) async fn run(command: ConnectorCommand, context: &CommandContext) -> 
     }
 }
 
-async fn set_enabled(id: &str, status: &str, verb: &str, context: &CommandContext) -> Result<u8, CliError> {
+/// Returns the id of the connector of this id or name. What is neither is left to the server.
+async fn resolve(name: &str, context: &CommandContext) -> Result<String, CliError> {
+    let (mut offset, mut named) = (0, None);
+    loop {
+        let request = ApiRequest::get(CONNECTORS.path(&[])).query("limit", PAGE).query("offset", offset);
+        let page = rows(&context.fetch(&request).await?);
+        if page.iter().any(|row| row["id"] == *name) {
+            return Ok(name.to_owned());
+        }
+        named = named.or_else(|| Some(plain(&page.iter().find(|row| row["name"] == *name)?["id"])));
+        if page.len() < PAGE {
+            return Ok(named.unwrap_or_else(|| name.to_owned()));
+        }
+        offset += PAGE;
+    }
+}
+
+async fn set_enabled(name: &str, status: &str, verb: &str, context: &CommandContext) -> Result<u8, CliError> {
+    let id = resolve(name, context).await?;
     let request =
-        ApiRequest::patch(CONNECTORS.path(&[id, "status"])).json(&json!({"status": status}))?.repeatable();
+        ApiRequest::patch(CONNECTORS.path(&[&id, "status"])).json(&json!({"status": status}))?.repeatable();
     let answer = context.fetch(&request).await?;
     CONNECTORS.show_change(&answer, verb, context)
 }
 
-async fn test(id: &str, context: &CommandContext) -> Result<u8, CliError> {
-    let answer = context.fetch(&ApiRequest::post(CONNECTORS.path(&[id, "test"])).repeatable()).await?;
+async fn test(name: &str, context: &CommandContext) -> Result<u8, CliError> {
+    let id = resolve(name, context).await?;
+    let answer = context.fetch(&ApiRequest::post(CONNECTORS.path(&[&id, "test"])).repeatable()).await?;
     let probe = &answer["data"];
     context.output.print(&context.output.record(&answer, probe, "reachable")?)?;
     // A type without a probe is neither in reach nor out of it.

@@ -4,8 +4,10 @@ use clap::{Args, Subcommand};
 use svc_client::{ApiRequest, admin_path};
 
 use super::entity::{rows, show_page, show_record};
+use super::several::IdsArgs;
 use crate::context::CommandContext;
 use crate::error::CliError;
+use crate::moment::parse_moment;
 use crate::output::{CellKind, TableColumn, TableLayout, plain};
 use crate::paging::PageArgs;
 use crate::watch::{WatchArgs, WatchFrame};
@@ -51,11 +53,8 @@ pub(crate) enum CronCommand {
         /// Id of the occurrence
         id: String,
     },
-    /// Run a failed or skipped occurrence again
-    Retry {
-        /// Id of the occurrence
-        id: String,
-    },
+    /// Run failed or skipped occurrences again
+    Retry(IdsArgs),
 }
 
 /// The filters of the list.
@@ -67,11 +66,11 @@ pub(crate) struct OccurrenceListArgs {
     /// Show those in this state alone, such as failed
     #[arg(long)]
     status: Option<String>,
-    /// Show those due at this time or later (RFC 3339)
-    #[arg(long, value_name = "TIME")]
+    /// Show those due at this time or later: RFC 3339, or a time ago such as 15m, 2h, 1d
+    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
     since: Option<String>,
-    /// Show those due at this time or earlier (RFC 3339)
-    #[arg(long, value_name = "TIME")]
+    /// Show those due at this time or earlier
+    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
     until: Option<String>,
     #[command(flatten)]
     page: PageArgs,
@@ -92,13 +91,16 @@ pub(crate) async fn run(command: CronCommand, context: &CommandContext) -> Resul
         CronCommand::Get { id } => {
             show_record(&ApiRequest::get(admin_path(&["cron", "occurrences", &id])), "id", context).await
         }
-        CronCommand::Retry { id } => {
-            let request = ApiRequest::post(admin_path(&["cron", "occurrences", &id, "retry"]));
-            let answer = context.fetch(&request).await?;
-            let sentence =
-                format!("Occurrence '{id}' is due again, attempt {}.", plain(&answer["data"]["attempt"]));
-            context.output.print(&context.output.change(Some(&answer), &id, &sentence)?)?;
-            Ok(0)
+        CronCommand::Retry(ids) => {
+            ids.for_each(context, async |id: &str| {
+                let request = ApiRequest::post(admin_path(&["cron", "occurrences", id, "retry"]));
+                let answer = context.fetch(&request).await?;
+                let attempt = plain(&answer["data"]["attempt"]);
+                let sentence = format!("Occurrence '{id}' is due again, attempt {attempt}.");
+                context.output.print(&context.output.change(Some(&answer), id, &sentence)?)?;
+                Ok(0)
+            })
+            .await
         }
     }
 }

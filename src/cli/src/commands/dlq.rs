@@ -5,6 +5,7 @@ use serde_json::json;
 use svc_client::{ApiRequest, admin_path};
 
 use super::entity::{show_page, show_record};
+use super::several::IdsArgs;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{CellKind, TableColumn, TableLayout, plain};
@@ -17,9 +18,9 @@ const LETTERS: TableLayout = TableLayout {
         TableColumn::new("CHANNEL", "channel", CellKind::Text),
         TableColumn::new("RETRIES", "retry_count", CellKind::Number),
         TableColumn::new("OF", "max_retries", CellKind::Number),
-        TableColumn::new("NEXT RETRY", "next_retry_at", CellKind::Time).optional(2),
-        TableColumn::new("CREATED", "created_at", CellKind::Time).optional(3),
-        TableColumn::new("ERROR", "error_message", CellKind::Text).optional(1),
+        TableColumn::new("NEXT RETRY", "next_retry_at", CellKind::Time).optional(1),
+        TableColumn::new("CREATED", "created_at", CellKind::Time).optional(2),
+        TableColumn::new("ERROR", "error_message", CellKind::Text).optional(3).movable(),
     ],
 };
 
@@ -38,15 +39,9 @@ pub(crate) enum DeadLetterCommand {
         page: PageArgs,
     },
     /// Show a dead letter with its payload
-    Get {
-        /// Id of the dead letter
-        id: String,
-    },
-    /// Make a dead letter due at once, with all its retries again
-    Requeue {
-        /// Id of the dead letter
-        id: String,
-    },
+    Get(IdsArgs),
+    /// Make dead letters due at once, with all their retries again
+    Requeue(IdsArgs),
     /// Delete dead letters without a retry left
     Purge {
         /// Delete those older than this
@@ -63,15 +58,21 @@ pub(crate) async fn run(command: DeadLetterCommand, context: &CommandContext) ->
             let request = request.optional("channel", channel).optional("exhausted", exhausted);
             show_page(page.add_to(request), &LETTERS, "dead letters", context).await
         }
-        DeadLetterCommand::Get { id } => {
-            show_record(&ApiRequest::get(admin_path(&["trace-dlq", &id])), "id", context).await
+        DeadLetterCommand::Get(ids) => {
+            ids.for_each(context, async |id: &str| {
+                show_record(&ApiRequest::get(admin_path(&["trace-dlq", id])), "id", context).await
+            })
+            .await
         }
-        DeadLetterCommand::Requeue { id } => {
-            let request = ApiRequest::post(admin_path(&["trace-dlq", &id, "requeue"]));
-            let answer = context.fetch(&request).await?;
-            let sentence = format!("Requeued dead letter '{id}'.");
-            context.output.print(&context.output.change(Some(&answer), &id, &sentence)?)?;
-            Ok(0)
+        DeadLetterCommand::Requeue(ids) => {
+            ids.for_each(context, async |id: &str| {
+                let request = ApiRequest::post(admin_path(&["trace-dlq", id, "requeue"]));
+                let answer = context.fetch(&request).await?;
+                let sentence = format!("Requeued dead letter '{id}'.");
+                context.output.print(&context.output.change(Some(&answer), id, &sentence)?)?;
+                Ok(0)
+            })
+            .await
         }
         DeadLetterCommand::Purge { older_than_hours: hours } => {
             context.confirm(&format!("Delete the exhausted dead letters older than {hours} h?"))?;

@@ -55,8 +55,8 @@ pub(crate) struct CreateArgs {
 /// The options of an update.
 #[derive(Args, Debug)]
 pub(crate) struct UpdateArgs {
-    /// Id of the definition
-    id: String,
+    /// Id of the definition; of a connector its name, too
+    pub(super) id: String,
     #[command(flatten)]
     input: InputArgs,
 }
@@ -64,8 +64,8 @@ pub(crate) struct UpdateArgs {
 /// The options of a deletion.
 #[derive(Args, Debug)]
 pub(crate) struct DeleteArgs {
-    /// Id of the definition
-    id: String,
+    /// Id of the definition; of a connector its name, too
+    pub(super) id: String,
     /// Delete it even if active definitions use it
     #[arg(long)]
     force: bool,

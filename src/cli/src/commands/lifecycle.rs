@@ -16,6 +16,7 @@ const VERSIONS: TableLayout = TableLayout {
     columns: &[
         TableColumn::new("VERSION", "version", CellKind::Number),
         TableColumn::new("STATUS", "status", CellKind::State),
+        TableColumn::new("ROLLOUT", "rollout_percentage", CellKind::Number).optional(3),
         TableColumn::new("NAME", "name", CellKind::Text),
         TableColumn::new("CREATED", "created_at", CellKind::Time).optional(2),
         TableColumn::new("UPDATED", "updated_at", CellKind::Time).optional(1),

@@ -24,10 +24,13 @@ pub(crate) mod nodes;
 pub(crate) mod packages;
 pub(crate) mod send;
 mod send_lines;
+mod several;
 mod trace_tail;
+mod trace_view;
 mod trace_wait;
 pub(crate) mod traces;
 mod validation;
+pub(crate) mod whoami;
 pub(crate) mod workflows;
 
 use crate::args::ClientCommand;
@@ -54,6 +57,7 @@ pub(crate) async fn run(command: ClientCommand, context: &CommandContext) -> Res
         ClientCommand::Backups(command) => backups::run(command, context).await,
         ClientCommand::Packages(command) => packages::run(command, context).await,
         ClientCommand::AuditLogs(command) => audit_logs::run(command, context).await,
+        ClientCommand::Whoami => whoami::run(context).await,
         ClientCommand::Benchmark(args) => benchmark::run(&args, context).await,
         // These need no server, and have run before.
         ClientCommand::Config(_) | ClientCommand::Completions(_) | ClientCommand::Man(_) => Ok(0),

@@ -14,12 +14,12 @@ const NODES: TableLayout = TableLayout {
     columns: &[
         TableColumn::new("ID", "id", CellKind::Id),
         TableColumn::new("STATUS", "status", CellKind::State),
-        TableColumn::new("VERSION", "version", CellKind::Id),
-        TableColumn::new("EPOCH", "applied_epoch", CellKind::Number),
-        TableColumn::new("PID", "pid", CellKind::Number).optional(3),
-        TableColumn::new("STARTED", "started_at", CellKind::Time).optional(2),
-        TableColumn::new("LEASE UNTIL", "lease_until", CellKind::Time).optional(1),
-        TableColumn::new("ANSWERS", "is_this", CellKind::Id).optional(4),
+        TableColumn::new("VERSION", "version", CellKind::Id).optional(4),
+        TableColumn::new("EPOCH", "applied_epoch", CellKind::Number).optional(3),
+        TableColumn::new("PID", "pid", CellKind::Number).optional(6),
+        TableColumn::new("STARTED", "started_at", CellKind::Time).optional(5),
+        TableColumn::new("LEASE UNTIL", "lease_until", CellKind::Time).optional(2),
+        TableColumn::new("ANSWERS", "is_this", CellKind::Id).optional(1),
     ],
 };
 

@@ -6,8 +6,10 @@ use serde_json::Value;
 use svc_client::{ApiRequest, admin_path};
 use tokio::time::{Instant, sleep, timeout_at};
 
+use super::trace_view::view;
 use crate::context::CommandContext;
 use crate::error::{CliError, EXIT_FAILURE};
+use crate::output::plain;
 
 /// A trace to wait for.
 pub(super) struct TraceWait<'a> {
@@ -39,10 +41,17 @@ impl TraceWait<'_> {
         let request = request(self.id, self.token)?;
         let deadline = Instant::now() + self.limit;
         let late = || CliError::TimedOut { subject: format!("trace '{}'", self.id), limit: self.limit };
+        let mut told = Value::Null;
         loop {
             let answer = timeout_at(deadline, context.fetch(&request)).await.map_err(|_| late())??;
-            if has_ended(&answer["data"]) {
+            let trace = &answer["data"];
+            if has_ended(trace) {
                 return Ok(answer);
+            }
+            if trace["next_retry_at"].is_string() && trace["attempt"] != told {
+                told = trace["attempt"].clone();
+                let (attempt, due) = (plain(&told), plain(&trace["next_retry_at"]));
+                context.output.note(&format!("attempt {attempt} failed; the next is due at {due}"));
             }
             timeout_at(deadline, sleep(self.interval)).await.map_err(|_| late())?;
         }
@@ -51,13 +60,12 @@ impl TraceWait<'_> {
     /// Waits, shows the trace, and returns 0 for a run that completed and 1 for one that failed.
     pub(super) async fn show(&self, context: &CommandContext) -> Result<u8, CliError> {
         let answer = self.wait(context).await?;
-        let trace = &answer["data"];
-        context.output.print(&context.output.record(&answer, trace, "id")?)?;
-        Ok(if trace["status"] == "completed" { 0 } else { EXIT_FAILURE })
+        context.output.print(&view(&answer, context)?)?;
+        Ok(if answer["data"]["status"] == "completed" { 0 } else { EXIT_FAILURE })
     }
 }
 
-/// Returns `true` for a trace whose run has ended.
+/// Returns `true` for a trace whose run has ended, its retries with it.
 pub(super) fn has_ended(trace: &Value) -> bool {
-    matches!(trace["status"].as_str(), Some("completed" | "failed"))
+    matches!(trace["status"].as_str(), Some("completed" | "failed" | "cancelled"))
 }

@@ -7,10 +7,13 @@ use serde_json::Value;
 use svc_client::{ApiRequest, admin_path};
 
 use super::entity::{rows, show_page};
+use super::several::IdsArgs;
 use super::trace_tail::TraceTail;
+use super::trace_view::view;
 use super::trace_wait::{TraceWait, request};
 use crate::context::CommandContext;
 use crate::error::CliError;
+use crate::moment::parse_moment;
 use crate::output::{CellKind, TableColumn, TableLayout, json_line, member, plain};
 use crate::paging::{PageArgs, SortArgs};
 use crate::watch::parse_interval;
@@ -25,11 +28,12 @@ const TRACES: TableLayout = TableLayout {
     columns: &[
         TableColumn::new("ID", "id", CellKind::Id),
         TableColumn::new("CHANNEL", "channel", CellKind::Text),
-        TableColumn::new("MODE", "mode", CellKind::Id).optional(2),
+        TableColumn::new("MODE", "mode", CellKind::Id).optional(5),
         TableColumn::new("STATUS", "status", CellKind::State),
-        TableColumn::new("MS", "duration_ms", CellKind::Number),
+        TableColumn::new("ATTEMPT", "attempt", CellKind::Number).optional(4),
+        TableColumn::new("MS", "duration_ms", CellKind::Number).optional(2),
         TableColumn::new("CREATED", "created_at", CellKind::Time).optional(1),
-        TableColumn::new("ERROR", "error_message", CellKind::Text).optional(3),
+        TableColumn::new("ERROR", "error_message", CellKind::Text).optional(3).movable(),
     ],
 };
 
@@ -40,13 +44,13 @@ pub(crate) enum TraceCommand {
     List(TraceListArgs),
     /// Show a trace with its result
     Get {
-        /// Id of the trace
-        id: String,
+        #[command(flatten)]
+        ids: IdsArgs,
         /// Token of the submission, instead of a key
         #[arg(long)]
         token: Option<String>,
     },
-    /// Wait for the end of a run; exits with 0 when it completed, 1 when it failed, 2 when it took too long
+    /// Wait for the end of a run and its retries; exits with 0 when it completed, 1 when it failed, 2 when it took too long
     Wait(WaitArgs),
     /// Show traces as they come, until it is interrupted
     Follow(FollowArgs),
@@ -55,7 +59,7 @@ pub(crate) enum TraceCommand {
 /// The filters of traces.
 #[derive(Args, Debug)]
 pub(crate) struct TraceFilterArgs {
-    /// Show those in this state alone: pending, running, completed, failed
+    /// Show those in this state alone: pending, running, retrying, completed, failed
     #[arg(long)]
     status: Option<String>,
     /// Show those of this channel alone
@@ -64,6 +68,15 @@ pub(crate) struct TraceFilterArgs {
     /// Show those of this mode alone: sync, async, kafka, cron
     #[arg(long)]
     mode: Option<String>,
+    /// Show the runs of this request alone, as its answer names it in x-request-id
+    #[arg(long, value_name = "ID")]
+    request_id: Option<String>,
+    /// Show those created at this time or later: RFC 3339, or a time ago such as 15m, 2h, 1d
+    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
+    since: Option<String>,
+    /// Show those created before this time
+    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
+    until: Option<String>,
 }
 
 /// The options of a list.
@@ -74,6 +87,9 @@ pub(crate) struct TraceListArgs {
     /// Go on behind this position
     #[arg(long)]
     cursor: Option<String>,
+    /// Show later attempts at accepted work, too
+    #[arg(long)]
+    attempts: bool,
     /// Count all that match
     #[arg(long)]
     include_total: bool,
@@ -118,6 +134,9 @@ impl TraceFilterArgs {
             .optional("status", self.status.as_deref())
             .optional("channel", self.channel.as_deref())
             .optional("mode", self.mode.as_deref())
+            .optional("request_id", self.request_id.as_deref())
+            .optional("since", self.since.as_deref())
+            .optional("until", self.until.as_deref())
     }
 }
 
@@ -125,15 +144,18 @@ impl TraceFilterArgs {
 pub(crate) async fn run(command: TraceCommand, context: &CommandContext) -> Result<u8, CliError> {
     match command {
         TraceCommand::List(args) => {
-            let total = args.include_total.then_some(true);
-            let request =
-                args.filter.request().optional("cursor", args.cursor).optional("include_total", total);
+            let (total, attempts) = (args.include_total.then_some(true), args.attempts.then_some(true));
+            let request = args.filter.request().optional("cursor", args.cursor);
+            let request = request.optional("attempts", attempts).optional("include_total", total);
             show_page(args.sort.add_to(args.page.add_to(request)), &TRACES, "traces", context).await
         }
-        TraceCommand::Get { id, token } => {
-            let answer = context.fetch(&request(&id, token.as_deref())?).await?;
-            context.output.print(&context.output.record(&answer, &answer["data"], "id")?)?;
-            Ok(0)
+        TraceCommand::Get { ids, token } => {
+            ids.for_each(context, async |id: &str| {
+                let answer = context.fetch(&request(id, token.as_deref())?).await?;
+                context.output.print(&view(&answer, context)?)?;
+                Ok(0)
+            })
+            .await
         }
         TraceCommand::Wait(args) => {
             let wait = TraceWait {

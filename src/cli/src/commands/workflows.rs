@@ -6,7 +6,7 @@ use svc_client::ApiRequest;
 
 use super::definition_diff::{ContentMembers, DiffArgs};
 use super::entity::{
-    CreateArgs, DeleteArgs, EntityGroup, EntityListArgs, ExportArgs, UpdateArgs, show_record,
+    CreateArgs, DeleteArgs, EntityGroup, EntityListArgs, ExportArgs, UpdateArgs, rows, show_record,
 };
 use super::import::ImportArgs;
 use super::lifecycle::{NewVersionArgs, RollbackArgs, ServingArgs, VersionsArgs};
@@ -171,8 +171,15 @@ pub(crate) async fn run(command: WorkflowCommand, context: &CommandContext) -> R
             let request = ApiRequest::patch(group.path(&[&id, "rollout"]));
             let request = request.json(&json!({"rollout_percentage": percentage}))?;
             let request = if defer_reload { request.query("reload", "defer") } else { request };
+            let before = if context.output.is_table() { shares(&id, context).await? } else { Vec::new() };
             let answer = context.fetch(&request).await?;
-            group.show_change(&answer, &format!("Gave {percentage} % to"), context)
+            if !context.output.is_table() {
+                return group.show_change(&answer, "", context);
+            }
+            let sentence = describe_rollout(&before, &shares(&id, context).await?);
+            let sentence = format!("Workflow '{id}': {sentence}.");
+            context.output.print(&context.output.change(Some(&answer), &id, &sentence)?)?;
+            Ok(0)
         }
         WorkflowCommand::Versions(args) => group.versions(&args, context).await,
         WorkflowCommand::NewVersion(args) => group.new_version(&args, context).await,
@@ -183,6 +190,39 @@ pub(crate) async fn run(command: WorkflowCommand, context: &CommandContext) -> R
         WorkflowCommand::Import(args) => group.import(&args, context).await,
         WorkflowCommand::Diff(args) => group.diff(&args, CONTENT, context).await,
     }
+}
+
+/// The version of a workflow and its share of the traffic in percent.
+type VersionShare = (u64, u64);
+
+/// Returns the shares of the active versions, the newest first.
+async fn shares(id: &str, context: &CommandContext) -> Result<Vec<VersionShare>, CliError> {
+    let request = ApiRequest::get(WORKFLOWS.path(&[id, "versions"])).query("limit", 1000);
+    let versions = rows(&context.fetch(&request).await?);
+    let active = versions.iter().filter(|version| version["status"] == "active");
+    let share =
+        |version: &Value| Some((version["version"].as_u64()?, version["rollout_percentage"].as_u64()?));
+    Ok(active.filter_map(share).collect())
+}
+
+/// Says which version no longer has a share, and which share the others have.
+fn describe_rollout(before: &[VersionShare], after: &[VersionShare]) -> String {
+    let has_share = |version: &u64| after.iter().any(|(other, _)| other == version);
+    let ended = before.iter().map(|(version, _)| version).filter(|version| !has_share(version));
+    let newest = after.iter().map(|(version, _)| *version).max().unwrap_or_default();
+    let ended = ended.map(|version| match *version > newest {
+        true => format!("aborted version {version}"),
+        false => format!("ended version {version}"),
+    });
+    let serving = match after {
+        [(version, _)] => format!("version {version} serves all"),
+        several => several
+            .iter()
+            .map(|(version, share)| format!("version {version} serves {share} %"))
+            .collect::<Vec<_>>()
+            .join(", "),
+    };
+    ended.chain([serving]).collect::<Vec<_>>().join("; ")
 }
 
 fn activation(rollout: Option<u8>, replace_canary: bool) -> Value {
@@ -219,4 +259,20 @@ pub(super) fn parse_object(option: &str, text: &str) -> Result<Value, CliError> 
     let value: Value = serde_json::from_str(text)
         .map_err(|error| input_error(option, &format!("it is not JSON: {error}")))?;
     if value.is_object() { Ok(value) } else { Err(input_error(option, "a JSON object is wanted")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rollout_says_what_serves_and_what_ended() {
+        for (before, after, expected) in [
+            (&[(2, 10), (1, 90)][..], &[(1, 100)][..], "aborted version 2; version 1 serves all"),
+            (&[(2, 10), (1, 90)], &[(2, 100)], "ended version 1; version 2 serves all"),
+            (&[(2, 10), (1, 90)], &[(2, 30), (1, 70)], "version 2 serves 30 %, version 1 serves 70 %"),
+        ] {
+            assert_eq!(describe_rollout(before, after), expected);
+        }
+    }
 }

@@ -85,9 +85,26 @@ impl Output {
             return Ok(rows.iter().map(|row| format!("{}\n", plain(member(row, layout.id)))).collect());
         }
         match self.format {
-            OutputFormat::Table => Ok(layout.render(rows, self.style)),
+            OutputFormat::Table => Ok(self.table(rows, layout)),
             format => document::write(body, format),
         }
+    }
+
+    /// Returns rows as a table, and notes which columns the terminal has no room for.
+    pub(crate) fn table(&self, rows: &[Value], layout: &TableLayout) -> String {
+        let rendered = layout.render(rows, self.style);
+        if !rows.is_empty() && !rendered.left_out.is_empty() {
+            let columns = rendered.left_out.join(", ");
+            self.note(&format!(
+                "left out for lack of room: {columns}; a wider terminal or '-o json' shows all"
+            ));
+        }
+        rendered.text
+    }
+
+    /// Returns the members of an object below each other.
+    pub(crate) fn members(&self, record: &Value) -> String {
+        table::record(record, self.style)
     }
 
     /// Returns one object as the format shows it: `body` is the answer.

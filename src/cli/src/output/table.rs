@@ -1,7 +1,7 @@
 //! Tables without rules, as operators know them: fitted to the terminal, whole where there is none.
 
 use comfy_table::{
-    Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Table, presets,
+    Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Row, Table, presets,
 };
 use serde_json::{Number, Value};
 
@@ -9,6 +9,8 @@ use super::text::{member, plain, printable};
 
 /// Columns that a column of texts needs at least to be of use.
 const USEFUL_WIDTH: usize = 10;
+/// Columns that a column of sentences needs at least; with less it moves to lines of its own.
+const SENTENCE_WIDTH: usize = 40;
 /// Columns between two columns of the table.
 const GAP: u16 = 2;
 
@@ -27,6 +29,8 @@ pub(crate) struct TableColumn {
     path: &'static str,
     kind: CellKind,
     rank: u8,
+    /// Moves to a line of its own below each row where the terminal is narrow, instead of being left out.
+    is_movable: bool,
 }
 
 /// The kind of the cells of a column.
@@ -56,7 +60,7 @@ pub(super) struct TableStyle {
 impl TableColumn {
     /// Makes a column of the members at a path.
     pub(crate) const fn new(title: &'static str, path: &'static str, kind: CellKind) -> Self {
-        Self { title, path, kind, rank: 0 }
+        Self { title, path, kind, rank: 0, is_movable: false }
     }
 
     /// Permits leaving the column out on a narrow terminal; the highest rank goes first.
@@ -65,16 +69,23 @@ impl TableColumn {
         self
     }
 
-    fn text(&self, row: &Value) -> String {
+    /// Moves the column to a line of its own below each row instead of leaving it out.
+    pub(crate) const fn movable(mut self) -> Self {
+        self.is_movable = true;
+        self
+    }
+
+    fn text(&self, row: &Value, is_compact: bool) -> String {
         match (self.kind, member(row, self.path)) {
+            (CellKind::Time, Value::String(instant)) if is_compact => printable(&compact(instant)),
             (CellKind::Time, Value::String(instant)) => printable(&without_fraction(instant)),
             (CellKind::Number, Value::Number(number)) => shorten_number(number),
             (_, value) => plain(value).replace('\n', " "),
         }
     }
 
-    fn cell(&self, row: &Value, style: TableStyle) -> Cell {
-        let text = self.text(row);
+    fn cell(&self, row: &Value, is_compact: bool, style: TableStyle) -> Cell {
+        let text = self.text(row, is_compact);
         let color = if self.kind == CellKind::State { state_color(&text) } else { None };
         let alignment =
             if self.kind == CellKind::Number { CellAlignment::Right } else { CellAlignment::Left };
@@ -86,40 +97,103 @@ impl TableColumn {
     }
 }
 
+/// A table, and the titles of the columns for which the terminal has no room.
+pub(super) struct RenderedTable {
+    pub(super) text: String,
+    pub(super) left_out: Vec<&'static str>,
+}
+
 impl TableLayout {
     /// Returns the rows as a table; nothing but the heading without rows.
-    pub(super) fn render(&self, rows: &[Value], style: TableStyle) -> String {
-        let columns = fitting(self.columns, rows, style.columns);
+    pub(super) fn render(&self, rows: &[Value], style: TableStyle) -> RenderedTable {
+        let fitted = FittedColumns::new(self.columns, rows, style.columns);
+        let FittedColumns { columns, below, left_out, is_compact } = &fitted;
         let mut table = plain_table(style);
         table.set_header(columns.iter().map(|column| heading(column.title, style)));
         for row in rows {
-            table.add_row(columns.iter().map(|column| column.cell(row, style)));
+            let cells = columns.iter().map(|column| column.cell(row, *is_compact, style));
+            let mut line = Row::from(cells.collect::<Vec<_>>());
+            if !below.is_empty() {
+                // What belongs to a row stands right below it.
+                line.max_height(1);
+            }
+            table.add_row(line);
         }
         for (at, column) in columns.iter().enumerate() {
             if let (Some(made), true) = (table.column_mut(at), column.kind != CellKind::Text) {
                 made.set_constraint(ColumnConstraint::ContentWidth);
             }
         }
-        render_lines(&mut table)
+        let mut text = String::new();
+        for (at, line) in render_lines(&mut table).enumerate() {
+            text.push_str(&line);
+            let row = at.checked_sub(1).and_then(|at| rows.get(at)).filter(|_| !below.is_empty());
+            text.extend(row.into_iter().flat_map(|row| fitted.lines_below(row, style)));
+        }
+        RenderedTable { text, left_out: left_out.clone() }
     }
 }
 
-/// Returns the columns that fit: optional ones leave, the highest rank first, until every text column has a useful width.
-fn fitting(columns: &[TableColumn], rows: &[Value], width: Option<u16>) -> Vec<TableColumn> {
-    let mut columns = columns.to_vec();
-    let Some(width) = width.map(usize::from) else { return columns };
-    let least = |column: &TableColumn| {
-        let content = rows.iter().map(|row| column.text(row).chars().count()).max().unwrap_or(0);
-        let content = if column.kind == CellKind::Text { content.min(USEFUL_WIDTH) } else { content };
-        content.max(column.title.len()) + usize::from(GAP)
-    };
-    while columns.iter().map(least).sum::<usize>() > width {
-        let Some(rank) = columns.iter().map(|column| column.rank).max().filter(|rank| *rank > 0) else {
-            break;
-        };
-        columns.retain(|column| column.rank != rank);
+/// The columns of a table as a terminal has room for them.
+struct FittedColumns {
+    columns: Vec<TableColumn>,
+    /// Columns that stand below each row.
+    below: Vec<TableColumn>,
+    left_out: Vec<&'static str>,
+    /// Points in time are short.
+    is_compact: bool,
+}
+
+impl FittedColumns {
+    /// Makes points in time short, then takes optional columns out, the highest rank first, until every text column has a
+    /// useful width.
+    fn new(columns: &[TableColumn], rows: &[Value], width: Option<u16>) -> Self {
+        let (columns, below, left_out) = (columns.to_vec(), Vec::new(), Vec::new());
+        let mut fitted = Self { columns, below, left_out, is_compact: false };
+        let Some(width) = width.map(usize::from) else { return fitted };
+        if fitted.least_width(rows) > width {
+            fitted.is_compact = true;
+        }
+        while fitted.least_width(rows) > width {
+            let ranks = fitted.columns.iter().map(|column| column.rank);
+            let Some(rank) = ranks.max().filter(|rank| *rank > 0) else { break };
+            let (out, columns): (Vec<_>, Vec<_>) =
+                fitted.columns.iter().copied().partition(|column| column.rank == rank);
+            fitted.columns = columns;
+            let (moved, dropped): (Vec<_>, Vec<_>) = out.into_iter().partition(|column| column.is_movable);
+            fitted.below.extend(moved);
+            fitted.left_out.extend(dropped.iter().map(|column| column.title));
+        }
+        fitted
     }
-    columns
+
+    fn least_width(&self, rows: &[Value]) -> usize {
+        let least = |column: &TableColumn| {
+            let lengths = rows.iter().map(|row| column.text(row, self.is_compact).chars().count());
+            let content = lengths.max().unwrap_or(0);
+            let content = match (column.kind, column.is_movable) {
+                (CellKind::Text, true) => content.min(SENTENCE_WIDTH),
+                (CellKind::Text, false) => content.min(USEFUL_WIDTH),
+                _ => content,
+            };
+            content.max(column.title.len()) + usize::from(GAP)
+        };
+        self.columns.iter().map(least).sum()
+    }
+
+    /// Returns the lines that stand below a row, each cut where the terminal ends.
+    fn lines_below(&self, row: &Value, style: TableStyle) -> Vec<String> {
+        let width = style.columns.map_or(usize::MAX, usize::from);
+        let present = self.below.iter().filter(|column| !member(row, column.path).is_null());
+        let line = |column: &TableColumn| {
+            let text = format!("{}{} {}", " ".repeat(GAP.into()), column.title, column.text(row, true));
+            match text.chars().count() > width {
+                true => text.chars().take(width.saturating_sub(1)).chain(['…', '\n']).collect(),
+                false => text + "\n",
+            }
+        };
+        present.map(line).collect()
+    }
 }
 
 /// Returns the members of an object below each other: a nested one as JSON below its name, any other beside it. No line is
@@ -185,11 +259,11 @@ fn plain_table(style: TableStyle) -> Table {
 }
 
 /// Returns the lines of a table: no blanks at the left, two between columns, none at the ends.
-fn render_lines(table: &mut Table) -> String {
+fn render_lines(table: &mut Table) -> impl Iterator<Item = String> {
     for column in table.column_iter_mut() {
         column.set_padding((0, GAP));
     }
-    table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+    table.lines().map(|line| line.trim_end().to_owned() + "\n").collect::<Vec<_>>().into_iter()
 }
 
 fn heading(title: &str, style: TableStyle) -> Cell {
@@ -208,6 +282,14 @@ fn without_fraction(instant: &str) -> String {
     }
 }
 
+/// Returns a point in time as month, day and clock.
+fn compact(instant: &str) -> String {
+    match instant.get(5..10).zip(instant.get(11..19)) {
+        Some((day, clock)) => format!("{day} {clock}"),
+        None => instant.to_owned(),
+    }
+}
+
 /// Returns a number with at most one digit behind the point.
 fn shorten_number(number: &Number) -> String {
     match number.as_f64().filter(|_| number.is_f64()) {
@@ -222,7 +304,7 @@ fn state_color(state: &str) -> Option<Color> {
         "active" | "applied" | "closed" | "completed" | "live" | "loaded" | "ok" | "running" | "true"
         | "unchanged" => Color::Green,
         "backoff" | "changed" | "claimed" | "degraded" | "draft" | "draining" | "half_open" | "pending"
-        | "restarting" | "staged" | "starting" => Color::Yellow,
+        | "restarting" | "retrying" | "staged" | "starting" | "tolerated" => Color::Yellow,
         "blocked" | "dead" | "error" | "failed" | "lost" | "missing" | "open" | "quarantined" | "stopped" => {
             Color::Red
         }
@@ -258,7 +340,7 @@ mod tests {
     }
 
     fn render(columns: Option<u16>, is_colored: bool) -> String {
-        LAYOUT.render(&rows(), TableStyle { columns, is_colored })
+        LAYOUT.render(&rows(), TableStyle { columns, is_colored }).text
     }
 
     #[test]
@@ -283,7 +365,33 @@ mod tests {
             );
         }
         assert!(!render(Some(64), false).contains("UPDATED"));
-        assert!(render(Some(120), false).contains("UPDATED"));
+        assert!(render(Some(90), false).contains("01-01 00:00:00"), "{}", render(Some(90), false));
+        assert!(render(Some(120), false).contains("2026-01-01T00:00:00Z"));
+        let left_out = |columns| {
+            let style = TableStyle { columns: Some(columns), is_colored: false };
+            LAYOUT.render(&rows(), style).left_out
+        };
+        assert_eq!((left_out(64), left_out(120)), (vec!["UPDATED"], vec![]));
+    }
+
+    #[test]
+    fn what_is_needed_moves_below_its_row_where_there_is_no_room_beside_it() {
+        const ERRORS: TableLayout = TableLayout {
+            id: "id",
+            columns: &[
+                TableColumn::new("ID", "id", CellKind::Id),
+                TableColumn::new("ERROR", "error", CellKind::Text).optional(1).movable(),
+            ],
+        };
+        let error = "the connection was refused by the other side, which is not there";
+        let rows =
+            [json!({"id": "0191d2f0-7c3b-7000-8000-000000000001", "error": error}), json!({"id": "b"})];
+        let narrow = ERRORS.render(&rows, TableStyle { columns: Some(60), is_colored: false });
+        let lines: Vec<_> = narrow.text.lines().collect();
+        assert_eq!(lines.len(), 4, "{}", narrow.text);
+        assert_eq!(lines[2], "  ERROR the connection was refused by the other side, which …");
+        assert!(lines[3].starts_with('b') && narrow.left_out.is_empty(), "{}", narrow.text);
+        assert_eq!(ERRORS.render(&rows, PLAIN).text.lines().count(), 3);
     }
 
     #[test]

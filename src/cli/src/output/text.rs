@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+pub(crate) use svc_client::printable_lines as printable;
+
 /// Returns the member of a value by a path of names with dots between; null if there is none.
 pub(crate) fn member<'v>(value: &'v Value, path: &str) -> &'v Value {
     path.split('.').fold(value, |value, name| &value[name])
@@ -21,24 +23,6 @@ pub(crate) fn plain(value: &Value) -> String {
         }
         value => printable(&value.to_string()),
     }
-}
-
-/// Returns text with control characters escaped: what is stored on a server must not steer the terminal.
-pub(crate) fn printable(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for character in text.chars() {
-        if character.is_control() && character != '\n' || is_direction_control(character) {
-            safe.extend(character.escape_unicode());
-        } else {
-            safe.push(character);
-        }
-    }
-    safe
-}
-
-/// Returns `true` for the characters that reorder the text around them.
-fn is_direction_control(character: char) -> bool {
-    matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]

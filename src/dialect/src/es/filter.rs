@@ -97,6 +97,7 @@ fn value(constant: &Constant) -> Result<Value, DialectRefusal> {
         Constant::Bool(flag) => Ok(json!(flag)),
         Constant::Number(number) => Ok(json!(number)),
         Constant::Text(text) => Ok(json!(text)),
+        Constant::Binary(_) => Err(DialectRefusal::invalid("filter", "Elasticsearch does not search bytes")),
         Constant::Oid(_) | Constant::Date(_) => Err(DialectRefusal::invalid(
             "filter",
             "values of the types $oid and $date are MongoDB's; use a text",

@@ -236,6 +236,8 @@ fn assignments(set: &[(SchemaColumn, Value)]) -> Result<Map<String, Value>, Dial
 /// Returns a value as it is stored; refuses the types that only MongoDB has.
 fn plain(at: &'static str, value: &Value) -> Result<Value, DialectRefusal> {
     match Constant::from_json(value) {
+        // The form of its binary fields.
+        Ok(Some(Constant::Binary(text))) => Ok(text.into()),
         Ok(Some(constant)) if constant.is_typed() => {
             Err(DialectRefusal::invalid(at, "values of the types $oid and $date are MongoDB's; use a text"))
         }

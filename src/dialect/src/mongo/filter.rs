@@ -61,13 +61,14 @@ const fn operator(comparison: Comparison) -> &'static str {
     }
 }
 
-fn value(constant: &Constant) -> Value {
+pub(super) fn value(constant: &Constant) -> Value {
     match constant {
         Constant::Bool(flag) => json!(flag),
         Constant::Number(number) => json!(number),
         Constant::Text(text) => json!(text),
         Constant::Oid(text) => json!({"$oid": text}),
         Constant::Date(text) => json!({"$date": text}),
+        Constant::Binary(text) => json!({"$binary": {"base64": text, "subType": "00"}}),
     }
 }
 

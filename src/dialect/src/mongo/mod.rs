@@ -7,6 +7,7 @@ mod filter;
 
 use serde_json::{Map, Value, json};
 
+use crate::constant::Constant;
 use crate::query::{Projection, Select};
 use crate::refusal::DialectRefusal;
 use crate::schema::SchemaColumn;
@@ -141,11 +142,19 @@ fn projection(fields: &Projection) -> Option<Value> {
 }
 
 fn document(columns: &[SchemaColumn], row: &[Value]) -> Map<String, Value> {
-    columns.iter().zip(row).map(|(column, value)| (column.physical.to_string(), value.clone())).collect()
+    columns.iter().zip(row).map(|(column, value)| (column.physical.to_string(), stored(value))).collect()
 }
 
 fn assignments(set: &[(SchemaColumn, Value)]) -> Map<String, Value> {
-    set.iter().map(|(column, value)| (column.physical.to_string(), value.clone())).collect()
+    set.iter().map(|(column, value)| (column.physical.to_string(), stored(value))).collect()
+}
+
+/// Returns a value as MongoDB writes it: bytes have a form of their own there.
+fn stored(value: &Value) -> Value {
+    match Constant::from_json(value) {
+        Ok(Some(binary @ Constant::Binary(_))) => filter::value(&binary),
+        _ => value.clone(),
+    }
 }
 
 /// Builds an upsert. The members of the conflict target form the query, so that MongoDB copies them into a

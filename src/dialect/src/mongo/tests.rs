@@ -59,6 +59,10 @@ fn comparisons_are_operators_over_physical_names() {
         (json!({"and": []}), json!({})),
         (json!({"or": []}), json!({"_id": {"$in": []}})),
         (json!({"==": [{"field": "id"}, {"$oid": "x"}]}), json!({"_id": {"$eq": {"$oid": "x"}}})),
+        (
+            json!({"==": [{"field": "id"}, {"$binary": "/wA="}]}),
+            json!({"_id": {"$eq": {"$binary": {"base64": "/wA=", "subType": "00"}}}}),
+        ),
         (json!({">": [{"field": "at"}, {"$date": "d"}]}), json!({"at": {"$gt": {"$date": "d"}}})),
         (json!({"==": [city, {"param": "p"}]}), json!({"town": {"$eq": "$where"}})),
     ] {

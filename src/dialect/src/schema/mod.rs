@@ -5,6 +5,8 @@ mod read;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use svc_model::nearest;
+
 use crate::name;
 use crate::reader::DocumentReader;
 
@@ -143,6 +145,11 @@ pub(crate) struct SchemaScope<'s> {
     pub(crate) entity: SchemaEntity,
 }
 
+/// Returns `, did you mean "…"?` for a name that the schema does not declare, if one is near.
+fn hint<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> String {
+    nearest(name, known).map_or_else(String::new, |meant| format!(", did you mean \"{meant}\"?"))
+}
+
 impl Schema {
     /// Returns true if every name must be declared.
     pub(crate) fn maps_all(&self) -> bool {
@@ -154,7 +161,10 @@ impl Schema {
         let entity = match declared {
             Some(declared) => declared.entity.clone(),
             None if self.identity => SchemaEntity { name: name.into(), physical: name.into() },
-            None => return Err(format!("the schema declares no entity \"{name}\"")),
+            None => {
+                let hint = hint(name, self.entities.keys().map(String::as_str));
+                return Err(format!("the schema declares no entity \"{name}\"{hint}"));
+            }
         };
         Ok(SchemaScope { schema: self, declared, entity })
     }
@@ -189,7 +199,11 @@ impl<'s> SchemaScope<'s> {
             }
             (Some(one), _) => Ok(one.column.clone()),
             (None, _) if self.schema.identity => Ok(Self::plain(name)),
-            (None, _) => Err(format!("the schema declares no column \"{name}\" of \"{}\"", self.entity.name)),
+            (None, _) => {
+                let columns = self.declared.map_or(&[][..], |declared| &declared.columns);
+                let hint = hint(name, columns.iter().map(|one| &*one.column.name));
+                Err(format!("the schema declares no column \"{name}\" of \"{}\"{hint}", self.entity.name))
+            }
         }
     }
 
@@ -230,8 +244,11 @@ impl<'s> SchemaScope<'s> {
         reader: &mut DocumentReader,
     ) -> Option<(Arc<SchemaRelation>, SchemaScope<'s>)> {
         let declared = self.declared.and_then(|declared| declared.relations.get(name));
-        let declared_relation = declared
-            .ok_or_else(|| format!("the schema declares no relation \"{name}\" of \"{}\"", self.entity.name));
+        let declared_relation = declared.ok_or_else(|| {
+            let relations = self.declared.into_iter().flat_map(|declared| declared.relations.keys());
+            let hint = hint(name, relations.map(String::as_str));
+            format!("the schema declares no relation \"{name}\" of \"{}\"{hint}", self.entity.name)
+        });
         let declared = reader.accept(at, declared_relation)?;
         let target = self.schema.entity(&declared.to, at, reader)?;
         if let Some(through) = &declared.through {

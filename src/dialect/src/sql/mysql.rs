@@ -68,7 +68,7 @@ impl Literal {
             // A string parameter: a number would make a text column be compared numerically.
             Constant::Number(number) => number.to_string(),
             Constant::Bool(flag) => u8::from(*flag).to_string(),
-            Constant::Oid(_) | Constant::Date(_) => return Err(typed_value_error()),
+            Constant::Binary(_) | Constant::Oid(_) | Constant::Date(_) => return Err(typed_value_error()),
         };
         let (number, instant) = (number(&text), instant(&text));
         Ok(Self { text, number, instant })
@@ -116,7 +116,11 @@ impl SqlWriter {
             Comparison::Greater => Test::Order(" > ", " >= "),
             Comparison::GreaterOrEqual => Test::Order(" >= ", " >= "),
         };
-        self.by_type(&self.reference(table, &column.physical), test, &[Literal::from_constant(value)?])
+        let column = self.reference(table, &column.physical);
+        match value {
+            Constant::Binary(text) => self.test(&column, test, [text], Self::bytes),
+            value => self.by_type(&column, test, &[Literal::from_constant(value)?]),
+        }
     }
 
     pub(super) fn mysql_one_of(
@@ -126,9 +130,27 @@ impl SqlWriter {
         values: &[Constant],
         negated: bool,
     ) -> Result<(), DialectRefusal> {
-        let literals: Result<Vec<_>, _> = values.iter().map(Literal::from_constant).collect();
-        let test = if negated { Test::NotIn } else { Test::In };
-        self.by_type(&self.reference(table, &column.physical), test, &literals?)
+        let mut binary = Vec::new();
+        let mut literals = Vec::with_capacity(values.len());
+        for value in values {
+            match value {
+                Constant::Binary(text) => binary.push(text),
+                value => literals.push(Literal::from_constant(value)?),
+            }
+        }
+        let (test, between) = if negated { (Test::NotIn, " AND ") } else { (Test::In, " OR ") };
+        let column = self.reference(table, &column.physical);
+        if binary.is_empty() {
+            return self.by_type(&column, test, &literals);
+        }
+        self.push("(");
+        self.test(&column, test, binary, Self::bytes)?;
+        if !literals.is_empty() {
+            self.push(between);
+            self.by_type(&column, test, &literals)?;
+        }
+        self.push(")");
+        Ok(())
     }
 
     fn by_type(&mut self, column: &str, test: Test, literals: &[Literal]) -> Result<(), DialectRefusal> {
@@ -191,6 +213,12 @@ impl SqlWriter {
 
     fn moment(&mut self, literal: &Literal) {
         self.value(literal.instant.as_ref().unwrap_or(&literal.text));
+    }
+
+    /// Writes bytes. As a parameter of their own they would have to be a text of the session.
+    fn bytes(&mut self, base64: &String) {
+        self.push("FROM_BASE64(").value(base64);
+        self.push(")");
     }
 
     fn exact(&mut self, literal: &Literal) {

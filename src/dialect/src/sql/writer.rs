@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use serde_json::{Number, Value};
+use serde_json::{Number, Value, json};
 
 use super::{SqlFlavour, SqlStatement, mysql};
-use crate::constant::Constant;
+use crate::constant::{BINARY, Constant};
 use crate::refusal::DialectRefusal;
 use crate::schema::SchemaColumn;
 
@@ -111,6 +111,7 @@ impl SqlWriter {
             Constant::Number(number) => Value::Number(number.clone()),
             Constant::Bool(flag) if self.flavour == SqlFlavour::Sqlite => u8::from(*flag).into(),
             Constant::Bool(flag) => Value::Bool(*flag),
+            Constant::Binary(text) => json!({BINARY: text}),
             Constant::Oid(_) | Constant::Date(_) => return Err(typed_value_error()),
         };
         self.placeholder(plain);
@@ -120,6 +121,7 @@ impl SqlWriter {
             // Exact; PostgreSQL converts it to double where the column is one.
             (SqlFlavour::Postgres, Constant::Number(_)) => "::numeric",
             (SqlFlavour::Postgres, Constant::Bool(_)) => "::boolean",
+            (SqlFlavour::Postgres, Constant::Binary(_)) => "::bytea",
             (SqlFlavour::Sqlite, Constant::Text(_)) => " COLLATE BINARY",
             _ => "",
         });

@@ -186,6 +186,7 @@ fn a_value_is_a_value_whatever_it_looks_like() {
         json!({"$ne": null}),
         json!({"or": []}),
         json!({"$oid": {"$gt": 1}}),
+        json!({"$binary": "no base64"}),
         json!([1]),
         json!({}),
     ] {

@@ -60,6 +60,7 @@ fn every_operator_of_the_dialect_is_read() {
         json!({"all": [{"field": "parts"}, {"and": []}]}),
         json!({"==": [field, {"$oid": "5f"}]}),
         json!({"==": [field, {"$date": {"var": "data.d"}}]}),
+        json!({"==": [field, {"$binary": {"var": "data.b"}}]}),
         json!({"and": [true, {"!": false}]}),
         json!(true),
         json!({}),
@@ -221,5 +222,20 @@ fn a_schema_says_what_there_is() {
     }
     for kind in ["has_one", "has_many", "one", "many"] {
         assert_eq!(relation(json!({"to": "t", "local": "a", "foreign": "a", "kind": kind})), [""; 0]);
+    }
+}
+
+#[test]
+fn a_name_that_the_schema_lacks_comes_with_the_nearest_one() {
+    for (query, meant) in [
+        (json!({"source": "pat"}), "did you mean \"part\"?"),
+        (json!({"source": "t", "filter": {"==": [{"field": "hiddn"}, 1]}}), "did you mean \"hidden\"?"),
+        (
+            json!({"source": "t", "filter": {"some": [{"field": "partz"}, {"and": []}]}}),
+            "did you mean \"parts\"?",
+        ),
+    ] {
+        let errors = QueryDocument::read(&query, Some(&shop()), "in").err().unwrap();
+        assert!(errors.iter().any(|error| error.message.ends_with(meant)), "{query}: {errors:?}");
     }
 }

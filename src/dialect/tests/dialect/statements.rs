@@ -345,6 +345,48 @@ fn more_values_than_a_statement_may_have_are_spread() {
 }
 
 #[test]
+fn bytes_are_compared_and_stored_as_bytes() {
+    let (bytes, more) = (json!({"$binary": "/wA="}), json!({"$binary": ""}));
+    let field = json!({"field": "name"});
+    for (filter, due, params) in [
+        (
+            json!({"==": [field, bytes]}),
+            ["t0.\"name\" = $1::bytea", "t0.`name` IN (FROM_BASE64(?))", "t0.`name` = ?"],
+            1,
+        ),
+        (
+            json!({">": [field, bytes]}),
+            ["t0.\"name\" > $1::bytea", "t0.`name` > FROM_BASE64(?)", "t0.`name` > ?"],
+            1,
+        ),
+        (
+            json!({"in": [field, [bytes, more]]}),
+            [
+                "t0.\"name\" IN ($1::bytea, $2::bytea)",
+                "(t0.`name` IN (FROM_BASE64(?), FROM_BASE64(?)))",
+                "t0.`name` COLLATE BINARY IN (?, ?)",
+            ],
+            2,
+        ),
+    ] {
+        let select = bind(json!({"source": "client", "filter": filter}));
+        for (flavour, due) in FLAVOURS.into_iter().zip(due) {
+            let statement = sql::select(&select, flavour).unwrap();
+            assert!(statement.sql.contains(due), "{}", statement.sql);
+            let shown = if flavour == SqlFlavour::MySql { json!("/wA=") } else { bytes.clone() };
+            assert_eq!((statement.params.len(), &statement.params[0]), (params, &shown));
+        }
+    }
+    let mixed = bind(json!({"source": "client", "filter": {"in": [field, [bytes, "a"]]}}));
+    let statement = sql::select(&mixed, SqlFlavour::MySql).unwrap();
+    assert!(statement.sql.contains("(t0.`name` IN (FROM_BASE64(?)) OR ("), "{}", statement.sql);
+    let insert = json!({"op": "insert", "target": "client", "values": {"id": 1, "name": bytes}});
+    for flavour in FLAVOURS {
+        assert_eq!(change(insert.clone(), flavour)[0].params[1], bytes);
+    }
+}
+
+#[test]
 fn what_sql_has_no_value_for_is_refused() {
     for value in [json!({"$oid": "5f"}), json!({"$date": "2020-01-01T00:00:00Z"})] {
         let select = bind(json!({"source": "client", "filter": {"==": [{"field": "id"}, value]}}));

@@ -3,7 +3,7 @@
 use super::context::{BuiltinCx, is_true};
 use super::input::BuiltinInput;
 use crate::catalogue::{FunctionEntry, InputField};
-use crate::expression::{Expression, SecretPolicy};
+use crate::expression::Expression;
 use crate::function::TaskOutcome;
 
 /// The catalogue entry of `filter`.
@@ -24,7 +24,7 @@ pub(crate) struct FilterTask {
 
 impl FilterTask {
     pub(super) fn compile(input: &mut BuiltinInput<'_, '_>) -> Option<Self> {
-        let condition = input.required_logic("condition", SecretPolicy::Allowed);
+        let condition = input.required_condition("condition");
         let on_reject = match input.one_of("on_reject", &["halt", "skip"])? {
             "halt" => TaskOutcome::Halt,
             _ => TaskOutcome::Skip,

@@ -10,6 +10,7 @@ use crate::expression::{Evaluator, Expression, SecretPolicy};
 use crate::failing_calls::{Impossible, failing_calls};
 use crate::path::{Path, Root};
 use crate::reads::Reads;
+use crate::truth::ResultUse;
 
 /// The input of the path below `data` that a built-in writes.
 pub(super) const TARGET: InputField =
@@ -33,10 +34,11 @@ impl InputCompiler<'_> {
         &self,
         at: &str,
         source: &Value,
+        used_as: ResultUse,
         secrets: SecretPolicy,
     ) -> Result<Expression, (String, String)> {
         let compiled = if self.check_secrets {
-            self.evaluator.compile(source, secrets)
+            self.evaluator.compile_for(used_as, source, secrets)
         } else {
             self.evaluator.compile_syntax(source)
         };
@@ -155,13 +157,32 @@ impl<'i, 'e> BuiltinInput<'i, 'e> {
 
     /// Reads a required expression.
     pub(crate) fn required_logic(&mut self, field: &str, secrets: SecretPolicy) -> Option<Expression> {
+        self.expression(field, ResultUse::Value, secrets)
+    }
+
+    /// Reads a required expression of which only the truth counts.
+    pub(crate) fn required_condition(&mut self, field: &str) -> Option<Expression> {
+        self.expression(field, ResultUse::Truth, SecretPolicy::Allowed)
+    }
+
+    fn expression(&mut self, field: &str, used_as: ResultUse, secrets: SecretPolicy) -> Option<Expression> {
         let source = self.required(field)?;
-        self.logic(field, source, secrets)
+        self.compile(field, source, used_as, secrets)
     }
 
     pub(crate) fn logic(&mut self, field: &str, source: &Value, secrets: SecretPolicy) -> Option<Expression> {
+        self.compile(field, source, ResultUse::Value, secrets)
+    }
+
+    fn compile(
+        &mut self,
+        field: &str,
+        source: &Value,
+        used_as: ResultUse,
+        secrets: SecretPolicy,
+    ) -> Option<Expression> {
         let at = self.path(field);
-        match self.compiler.expression(&at, source, secrets) {
+        match self.compiler.expression(&at, source, used_as, secrets) {
             Ok(expression) => Some(expression),
             Err((place, message)) => {
                 self.invalid(&format!("{field}{place}"), message);

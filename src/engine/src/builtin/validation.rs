@@ -5,7 +5,7 @@ use super::input::BuiltinInput;
 use crate::catalogue::{FunctionEntry, InputField};
 use crate::error::TaskError;
 use crate::error_code::ErrorCode;
-use crate::expression::{Expression, SecretPolicy};
+use crate::expression::Expression;
 use crate::function::TaskOutcome;
 
 /// The catalogue entry of `validation`.
@@ -33,7 +33,7 @@ impl ValidationTask {
     pub(super) fn compile(input: &mut BuiltinInput<'_, '_>) -> Option<Self> {
         let rules = input.required_array("rules")?;
         let rules = input.each("rules", rules, |rule| {
-            let logic = rule.required_logic("logic", SecretPolicy::Allowed);
+            let logic = rule.required_condition("logic");
             let message = rule.required_string("message");
             Some(Rule { logic: logic?, message: message?.to_owned() })
         })?;

@@ -3,15 +3,23 @@
 //! An element is an object: attributes are `@name`, text is `$text`, a child stands under its name, and
 //! siblings of one name are an array. The name of the root element is dropped. Document types are skipped and
 //! no entity but the predefined ones is known, so that no input can make itself larger.
+//!
+//! Text keeps its blanks, but those that only lay the document out: text that is blank, and the ends of text beside
+//! children. A blank that is written as a reference or in CDATA, or below `xml:space="preserve"`, is meant.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use quick_xml::Reader;
-use quick_xml::escape::{escape, resolve_predefined_entity, unescape};
+use quick_xml::escape::{resolve_predefined_entity, unescape};
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use serde_json::{Map, Value};
 
 use crate::extent::NODE;
+
+/// The white space of XML.
+const BLANKS: [char; 4] = [' ', '\t', '\n', '\r'];
 
 /// Elements inside elements; deeper documents are refused.
 const MAX_DEPTH: usize = 128;
@@ -53,15 +61,23 @@ impl ByteBudget {
     }
 }
 
-#[derive(Default)]
 struct Element {
     name: String,
     fields: Map<String, Value>,
     text: String,
+    /// The part of the text whose blanks are meant.
+    meant: Option<Range<usize>>,
+    /// True if all blanks are meant, here and below.
+    preserves: bool,
+    has_children: bool,
 }
 
 impl Element {
-    fn open(start: &BytesStart<'_>, budget: &mut ByteBudget) -> Result<Self, ParseXmlError> {
+    fn open(
+        start: &BytesStart<'_>,
+        parent: Option<&Self>,
+        budget: &mut ByteBudget,
+    ) -> Result<Self, ParseXmlError> {
         let name = start.name().0.to_owned();
         let mut fields = Map::new();
         // The parser would compare every name with all before it.
@@ -69,23 +85,56 @@ impl Element {
             budget.count_member()?;
             let attribute = attribute.map_err(|error| error.to_string())?;
             let key = format!("@{}", attribute.key.0);
-            let value = unescape(&attribute.value).map_err(|error| error.to_string())?;
+            let value = one_line(&attribute.value);
+            let value = unescape(&value).map_err(|error| error.to_string())?;
             if let Some(twice) = fields.insert(key, Value::String(value.into_owned())) {
                 return Err(format!("<{name}> has an attribute twice, the first time with {twice}").into());
             }
         }
-        Ok(Self { name, fields, text: String::new() })
+        let preserves = match fields.get("@xml:space").and_then(Value::as_str) {
+            Some("preserve") => true,
+            Some("default") => false,
+            _ => parent.is_some_and(|parent| parent.preserves),
+        };
+        Ok(Self { name, fields, text: String::new(), meant: None, preserves, has_children: false })
+    }
+
+    /// Adds text. Its blanks are meant, or may be those of the layout.
+    fn append(&mut self, text: &str, is_meant: bool) {
+        let from = self.text.len();
+        self.text.push_str(text);
+        if is_meant {
+            let first = self.meant.as_ref().map_or(from, |meant| meant.start);
+            self.meant = Some(first..self.text.len());
+        }
+    }
+
+    /// Returns the text without the blanks of the layout.
+    fn content(&self) -> &str {
+        let text = self.text.as_str();
+        let core = text.trim_matches(BLANKS);
+        if self.preserves || !(core.is_empty() || self.has_children) {
+            return text;
+        }
+        let (mut from, mut to) =
+            (text.len() - text.trim_start_matches(BLANKS).len(), text.trim_end_matches(BLANKS).len());
+        if let Some(meant) = &self.meant {
+            (from, to) = (from.min(meant.start), to.max(meant.end));
+        }
+        text.get(from..to).unwrap_or_default()
     }
 
     fn close(mut self) -> (String, Value) {
-        let text = self.text.trim();
+        let text = self.content();
         if !text.is_empty() {
-            self.fields.insert("$text".into(), text.into());
+            let text = text.into();
+            self.fields.insert("$text".into(), text);
         }
         (self.name, Value::Object(self.fields))
     }
 
     fn add(&mut self, name: String, child: Value) {
+        self.has_children = true;
         match self.fields.get_mut(&name) {
             None => {
                 self.fields.insert(name, child);
@@ -115,21 +164,24 @@ pub(super) fn parse(text: &str, limit: usize) -> Result<Value, ParseXmlError> {
                 if open.len() == MAX_DEPTH {
                     return Err(format!("nested more than {MAX_DEPTH} deep").into());
                 }
-                open.push(Element::open(&start, &mut budget)?);
+                let element = Element::open(&start, open.last(), &mut budget)?;
+                open.push(element);
             }
-            Event::Empty(start) => close(Element::open(&start, &mut budget)?, &mut open, &mut root)?,
+            Event::Empty(start) => {
+                close(Element::open(&start, open.last(), &mut budget)?, &mut open, &mut root)?;
+            }
             Event::End(_) => {
                 if let Some(element) = open.pop() {
                     close(element, &mut open, &mut root)?;
                 }
             }
             Event::Text(text) => {
-                append(&mut open, &text.xml10_content())?;
+                append(&mut open, &text.xml10_content(), false)?;
             }
             Event::CData(text) => {
-                append(&mut open, &text.xml10_content())?;
+                append(&mut open, &text.xml10_content(), true)?;
             }
-            Event::GeneralRef(reference) => append(&mut open, &entity(&reference)?)?,
+            Event::GeneralRef(reference) => append(&mut open, &entity(&reference)?, true)?,
             Event::Eof => break,
             Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) => {}
         }
@@ -151,9 +203,18 @@ fn close(element: Element, open: &mut [Element], root: &mut Option<Value>) -> Re
     Ok(())
 }
 
-fn append(open: &mut [Element], text: &str) -> Result<(), String> {
+/// Replaces the white space of an attribute by blanks, as every reader does; what is meant is written as a reference.
+fn one_line(value: &str) -> Cow<'_, str> {
+    if value.contains(['\t', '\n', '\r']) {
+        value.replace("\r\n", " ").replace(['\t', '\n', '\r'], " ").into()
+    } else {
+        value.into()
+    }
+}
+
+fn append(open: &mut [Element], text: &str, is_meant: bool) -> Result<(), String> {
     match open.last_mut() {
-        Some(element) => element.text.push_str(text),
+        Some(element) => element.append(text, is_meant),
         None if text.trim_matches(['\u{feff}', ' ', '\t', '\r', '\n']).is_empty() => {}
         None => return Err("text outside the root element".into()),
     }
@@ -183,13 +244,18 @@ fn write_element(out: &mut String, name: &str, value: &Value) {
             let attributes =
                 map.iter().filter_map(|(key, value)| Some((key.strip_prefix('@')?, scalar(value)?)));
             for (key, text) in attributes {
-                let _ = write!(out, " {}=\"{}\"", element_name(key), escape(legal(&text)));
+                let _ = write!(out, " {}=\"", element_name(key));
+                escape(out, &text, Blanks::InAttribute);
+                out.push('"');
             }
             out.push('>');
             for (key, value) in map {
                 match scalar(value) {
                     Some(_) if key.starts_with('@') => {}
-                    Some(text) if key == "$text" => out.push_str(&escape(legal(&text))),
+                    Some(text) if key == "$text" => {
+                        let is_alone = map.keys().all(|key| key == "$text" || key.starts_with('@'));
+                        write_text(out, &text, is_alone);
+                    }
                     _ => write_element(out, &element_name(key), value),
                 }
             }
@@ -200,7 +266,7 @@ fn write_element(out: &mut String, name: &str, value: &Value) {
         }
         scalar_value => {
             out.push('>');
-            out.push_str(&escape(legal(&scalar(scalar_value).unwrap_or_default())));
+            write_text(out, &scalar(scalar_value).unwrap_or_default(), true);
         }
     }
     if out[body..].ends_with('>') && out[body..].matches('>').count() == 1 {
@@ -208,6 +274,49 @@ fn write_element(out: &mut String, name: &str, value: &Value) {
         out.push_str("/>");
     } else {
         let _ = write!(out, "</{name}>");
+    }
+}
+
+/// Writes text so that a reader does not take its blanks for those of the layout: where it is blank, or not alone.
+fn write_text(out: &mut String, text: &str, is_alone: bool) {
+    let core = text.trim_matches(BLANKS);
+    if is_alone && !core.is_empty() {
+        return escape(out, text, Blanks::Kept);
+    }
+    let from = text.len() - text.trim_start_matches(BLANKS).len();
+    escape(out, &text[..from], Blanks::Meant);
+    escape(out, core, Blanks::Kept);
+    escape(out, &text[from + core.len()..], Blanks::Meant);
+}
+
+/// The form in which white space is written. A carriage return is always a reference: a reader would make a line feed
+/// of it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Blanks {
+    /// As it is.
+    Kept,
+    /// Tabs and line feeds as references: in an attribute a reader would make a blank of each.
+    InAttribute,
+    /// As references: a reader would take it for the layout.
+    Meant,
+}
+
+/// Appends a text, escaped, without the characters that no XML document may hold.
+fn escape(out: &mut String, text: &str, blanks: Blanks) {
+    for character in text.chars() {
+        match character {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&apos;"),
+            '\r' => out.push_str("&#13;"),
+            '\t' if blanks != Blanks::Kept => out.push_str("&#9;"),
+            '\n' if blanks != Blanks::Kept => out.push_str("&#10;"),
+            ' ' if blanks == Blanks::Meant => out.push_str("&#32;"),
+            ' '.. | '\t' | '\n' if !matches!(character, '\u{fffe}' | '\u{ffff}') => out.push(character),
+            _ => {}
+        }
     }
 }
 
@@ -220,22 +329,28 @@ fn scalar(value: &Value) -> Option<String> {
     }
 }
 
-/// Drops the control characters no XML document may hold.
-fn legal(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control() || matches!(c, '\t' | '\n' | '\r')).collect()
-}
-
 /// Returns a legal element name: other characters become `_`, and a name that cannot start one gets a leading
 /// `_`.
 pub(super) fn element_name(key: &str) -> String {
-    let mut name: String = key
-        .chars()
-        .map(|c| if c.is_alphanumeric() || matches!(c, '_' | '-' | '.') { c } else { '_' })
-        .collect();
-    if !name.starts_with(|c: char| c.is_alphabetic() || c == '_') {
+    let mut name: String = key.chars().map(|c| if is_name_character(c) { c } else { '_' }).collect();
+    if !name.starts_with(is_name_start) {
         name.insert(0, '_');
     }
     name
+}
+
+/// Returns true for a character that may begin a name (XML 1.0, 2.3), but for the colon of a prefix.
+fn is_name_start(character: char) -> bool {
+    matches!(character,
+        'A'..='Z' | '_' | 'a'..='z' | '\u{c0}'..='\u{d6}' | '\u{d8}'..='\u{f6}' | '\u{f8}'..='\u{2ff}'
+        | '\u{370}'..='\u{37d}' | '\u{37f}'..='\u{1fff}' | '\u{200c}'..='\u{200d}' | '\u{2070}'..='\u{218f}'
+        | '\u{2c00}'..='\u{2fef}' | '\u{3001}'..='\u{d7ff}' | '\u{f900}'..='\u{fdcf}' | '\u{fdf0}'..='\u{fffd}'
+        | '\u{10000}'..='\u{effff}')
+}
+
+fn is_name_character(character: char) -> bool {
+    is_name_start(character)
+        || matches!(character, '-' | '.' | '0'..='9' | '\u{b7}' | '\u{300}'..='\u{36f}' | '\u{203f}'..='\u{2040}')
 }
 
 #[cfg(test)]
@@ -316,5 +431,59 @@ mod tests {
             parse(&write("root", &value)),
             Ok(json!({"a": {"@k": "\"v\""}, "b": {"item": [{"$text": "1"}, {"$text": "2"}]}}))
         );
+        for text in [
+            " x ",
+            "  ",
+            "\n",
+            "a\r\nb\rc\nd",
+            "\t",
+            "]]>",
+            "\u{85}\u{a0}",
+            "\u{a0}x\u{2028}",
+            "😀",
+            "<&>'\"",
+        ] {
+            for value in [
+                json!({"$text": text}),
+                json!({"@a": text}),
+                json!({"c": {"@a": text, "$text": text}}),
+                json!({"c": {}, "$text": text}),
+            ] {
+                assert_eq!(parse(&write("r", &value)), Ok(value.clone()), "{value} {}", write("r", &value));
+            }
+        }
+    }
+
+    #[test]
+    fn line_breaks_of_attributes_and_carriage_returns_are_references() {
+        let value = json!({"@a": "l1\r\nl2\tx", "t": "l1\r\nl2", "b": " "});
+        let expected =
+            "<r a=\"l1&#13;&#10;l2&#9;x\"><t>l1&#13;\nl2</t><b> </b></r>".replace("> <", ">&#32;<");
+        assert_eq!(write("r", &value), expected);
+    }
+
+    #[test]
+    fn characters_that_no_document_may_hold_are_left_out() {
+        let value = json!({"@a": "x\u{0}\u{fffe}y", "t": "a\u{1}b\u{b}c\u{ffff}\u{7f}\u{9f}\u{fffd}"});
+        assert_eq!(write("r", &value), "<r a=\"xy\"><t>abc\u{7f}\u{9f}\u{fffd}</t></r>");
+        assert_eq!(element_name("½ a²×"), "__a__");
+        assert_eq!(element_name("größe-1.x"), "größe-1.x");
+    }
+
+    #[test]
+    fn blanks_that_lay_a_document_out_are_no_text_and_others_are() {
+        for (text, expected) in [
+            ("<o>\n  <i> A </i>\n  <j>\n </j>\n</o>", json!({"i": {"$text": " A "}, "j": {}})),
+            ("<o> a <i/> b </o>", json!({"i": {}, "$text": "a  b"})),
+            ("<o><![CDATA[ ]]></o>", json!({"$text": " "})),
+            ("<o> &#32;<i/> &#x9; </o>", json!({"i": {}, "$text": "  \t"})),
+            (
+                "<o xml:space=\"preserve\"> <i> </i></o>",
+                json!({"@xml:space": "preserve", "i": {"$text": " "}, "$text": " "}),
+            ),
+            ("<o a=\"1\r\n2\t3&#10;4\"/>", json!({"@a": "1 2 3\n4"})),
+        ] {
+            assert_eq!(parse(text), Ok(expected), "{text}");
+        }
     }
 }

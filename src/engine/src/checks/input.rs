@@ -157,8 +157,15 @@ impl Check<'_, '_> {
     fn looks_computed(&self, value: &Value) -> bool {
         let Some(map) = value.as_object().filter(|map| map.len() == 1) else { return false };
         map.iter().all(|(operator, argument)| {
+            // One operand needs no list; what is no expression itself may well be data.
+            let takes_operands = || {
+                argument.is_array()
+                    || is_var(argument)
+                    || is_secret(argument)
+                    || self.looks_computed(argument)
+            };
             operator == "val"
-                || (operator != "var" && argument.is_array() && self.engine.evaluator.knows(operator))
+                || (operator != "var" && self.engine.evaluator.knows(operator) && takes_operands())
         })
     }
 }

@@ -9,6 +9,7 @@ use super::roots::{check_source, check_target};
 use super::unknown_calls::unknown_calls;
 use crate::catalogue::{Catalogue, FunctionEntry, InputField, PathUse};
 use crate::expression::Evaluator;
+use crate::truth::{ConstantTruth, ResultUse};
 
 const TASK: [&str; 7] =
     ["id", "name", "description", "condition", "function", "continue_on_error", "terminal"];
@@ -141,12 +142,19 @@ impl<'e> Misspellings<'e> {
     /// An expression of which only the truth counts.
     fn condition(&mut self, at: &str, source: &Value) {
         self.errors.extend(unknown_calls(self.evaluator, at, source).iter().map(|call| call.refusal()));
+        self.refuse_constant_truths(at, source, ResultUse::Truth);
+    }
+
+    fn refuse_constant_truths(&mut self, at: &str, source: &Value, used_as: ResultUse) {
+        let constant = self.evaluator.constant_truths(at, source, used_as);
+        self.errors.extend(constant.iter().map(ConstantTruth::refusal));
     }
 
     /// An expression that builds a value.
     fn value(&mut self, at: &str, source: &Value) {
         let calls = unknown_calls(self.evaluator, at, source);
         self.warnings.extend(calls.iter().filter_map(|call| call.suspicion()));
+        self.refuse_constant_truths(at, source, ResultUse::Value);
     }
 
     /// A field in which `var` alone is folded.

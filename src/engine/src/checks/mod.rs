@@ -66,7 +66,7 @@ pub(crate) fn input_errors(
 
 impl ChannelChecks for Engine {
     fn compiles(&self, expression: &Value) -> Result<(), String> {
-        self.compile_expression(expression)?;
+        self.compile_authored(expression)?;
         match failing_calls(&self.evaluator, expression).into_iter().find(|call| call.always) {
             Some(Impossible { place, reason, .. }) => Err(format!("{place}: {reason}")),
             None => Ok(()),

@@ -2,7 +2,7 @@
 //! engine refuses when it compiles the workflow for serving.
 
 use serde_json::{Map, Value};
-use svc_model::Issue;
+use svc_model::{FieldCode, Issue};
 
 use super::Check;
 use crate::expression::Survey;
@@ -22,7 +22,7 @@ impl Check<'_, '_> {
                 }
                 Some(_) => continue,
             };
-            self.warnings.push(Issue::new(at, message));
+            self.warnings.push(Issue::new(at, message).with_code(FieldCode::NotLoadable));
         }
     }
 
@@ -33,7 +33,7 @@ impl Check<'_, '_> {
             self.warn_of_undeclared_secrets(&at, source);
             if matches!(function, "map" | "log") && !Survey::analyse(source).secrets.is_empty() {
                 let message = "a secret read here would be recorded; a channel that runs this is quarantined";
-                self.warnings.push(Issue::new(at, message));
+                self.warnings.push(Issue::new(at, message).with_code(FieldCode::NotLoadable));
             }
         }
     }

@@ -59,9 +59,15 @@ fn prepare(source: &Value) -> Value {
 
 fn call(operator: &str, argument: &Value) -> Value {
     if operator == "var"
-        && let Some(read) = forced_read(argument)
+        && let Some(read) = forced_read(argument).or_else(|| computed_read(argument))
     {
         return read;
+    }
+    if operator == "var"
+        && let Some([path @ Value::Object(_), default]) = argument.as_array().map(Vec::as_slice)
+    {
+        // The library ignores the default of a computed path.
+        return json!({ "??": [{"var": [prepare(path)]}, prepare(default)] });
     }
     if INTERNAL.contains(&operator) {
         return json!({ ECHO: [operator, prepare(argument)] });
@@ -153,6 +159,17 @@ fn forced_read(argument: &Value) -> Option<Value> {
         None => read,
         Some(default) => json!({ "??": [read, prepare(default)] }),
     })
+}
+
+/// Returns the read of a computed path with a default, if the argument of `var` is one: the library takes the default for
+/// a further segment of the path.
+fn computed_read(argument: &Value) -> Option<Value> {
+    match argument.as_array()?.as_slice() {
+        [path @ Value::Object(_), default] => {
+            Some(json!({ "??": [{"var": [prepare(path)]}, prepare(default)] }))
+        }
+        _ => None,
+    }
 }
 
 /// Returns the path an expression copies, if that is all it does.

@@ -1,5 +1,8 @@
 //! Operators of the library that are replaced by ones of our own.
 //!
+//! Those of the library take two texts for equal that are different spellings of one instant or duration. Ours compare
+//! texts as texts, unless an operand was made by an operator of dates.
+//!
 //! Those of the library compare objects, look paths up and sort without looking at the clock, some of them in
 //! the square of what they are given. Ours do the same in proportion to it. Where the operands show that
 //! there is little to do, the library's stay: they are quicker.
@@ -7,30 +10,17 @@
 use serde_json::{Map, Value, json};
 
 use crate::operators::{
-    CHARACTERS, CONTAINED, DIFFERENT, DISTINCT, DISTINCT_BY, EQUAL, GROUP_BY, LISTED, MISSING, MISSING_SOME,
-    PACED, SAME, SORT, SORT_BY, UNEQUAL,
+    CHARACTERS, CONTAINED, DIFFERENT, DISTINCT, DISTINCT_BY, EQUAL, GROUP_BY, GROUPS, LISTED, MISSING,
+    MISSING_SOME, PACED, SAME, SORT, SORT_BY, UNEQUAL, has_named_groups, may_read_as_time,
 };
 
-/// Operators whose result is neither an array nor an object.
-const SCALAR: [&str; 40] = [
-    "+",
-    "-",
-    "*",
-    "/",
-    "%",
-    "min",
-    "max",
+/// Operators whose result is a number, a boolean or null, which costs nothing to compare and is never taken for a time.
+const NO_TEXT: [&str; 21] = [
     "abs",
     "ceil",
     "floor",
-    "cat",
-    "substr",
-    "upper",
-    "lower",
-    "trim",
-    "join",
     "length",
-    "type",
+    "date_diff",
     "==",
     "===",
     "!=",
@@ -47,18 +37,6 @@ const SCALAR: [&str; 40] = [
     "none",
     "exists",
     "starts_with",
-    "ends_with",
-    "random",
-    "base64_encode",
-    "base64_decode",
-    "hex_encode",
-    "hex_decode",
-];
-
-/// Operators whose results are short, besides.
-const SHORT: [&str; 24] = [
-    "+", "-", "*", "/", "%", "abs", "ceil", "floor", "length", "type", "==", "===", "!=", "!==", "<", "<=",
-    ">", ">=", "!", "!!", "in", "all", "some", "exists",
 ];
 
 /// Operators that take the same time whatever they are given.
@@ -82,9 +60,14 @@ pub(super) fn replace_call(operator: &str, source: &Value, argument: Value) -> V
     let argument = match (operator, argument) {
         ("distinct" | "group_by", Value::Array(operands)) if operands.len() > 1 => {
             let name = if operator == "distinct" { DISTINCT_BY } else { GROUP_BY };
-            return json!({ name: [{"map": [{ LISTED: [operands[0]] }, [{"var": ""}, operands[1]]]}] });
+            let pairs = json!({"map": [{ LISTED: [operands[0]] }, [{"var": ""}, operands[1]]]});
+            return comparison(name, vec![pairs], makes_time(&source[1]));
         }
-        ("distinct", operand) => return json!({ DISTINCT: operand }),
+        ("distinct", Value::Array(operands)) => {
+            let as_times = source.get(0).is_some_and(lists_times);
+            return comparison(DISTINCT, operands, as_times);
+        }
+        ("distinct", operand) => return comparison(DISTINCT, vec![operand], lists_times(source)),
         (_, argument) => argument,
     };
     let Value::Array(operands) = argument else {
@@ -96,15 +79,16 @@ pub(super) fn replace_call(operator: &str, source: &Value, argument: Value) -> V
     let sources = source.as_array().map(Vec::as_slice).unwrap_or_default();
     match (operator, operands.as_slice()) {
         ("==" | "===", [_, _, ..]) => equality(operator, sources, operands),
-        ("!=" | "!==", [one, other, ..]) if !sources[..2].iter().any(is_simple) => {
+        ("!=" | "!==", [one, other, ..]) if !sources[..2].iter().any(is_plain) => {
             let name = if operator == "!=" { DIFFERENT } else { UNEQUAL };
-            json!({ name: [one, other] })
+            comparison(name, vec![one.clone(), other.clone()], sources[..2].iter().any(makes_time))
         }
-        ("in", [needle, haystack, ..]) if !is_short(&sources[0]) && !is_literal(&sources[1]) => {
-            json!({ CONTAINED: [needle, haystack] })
+        ("in", [needle, haystack, ..]) if !is_plain(&sources[0]) && !is_plain_list(&sources[1]) => {
+            let as_times = makes_time(&sources[0]) || lists_times(&sources[1]);
+            comparison(CONTAINED, vec![needle.clone(), haystack.clone()], as_times)
         }
-        ("switch" | "match", [value, Value::Array(cases), default @ ..]) if !is_simple(&sources[0]) => {
-            switch(operator, value, cases, &sources[1], default)
+        ("switch" | "match", [value, Value::Array(cases), default @ ..]) if !is_plain(&sources[0]) => {
+            switch(operator, (&sources[0], value), cases, &sources[1], default)
         }
         ("missing", paths) if paths.len() > FEW || !paths.iter().all(Value::is_string) => {
             let mut operands = vec![json!({"var": ""})];
@@ -121,6 +105,9 @@ pub(super) fn replace_call(operator: &str, source: &Value, argument: Value) -> V
                 sort_by(&sources[0], items, ascending, key).unwrap_or_else(|| same(operands.into()))
             }
         },
+        ("split", [text, Value::String(pattern), ..]) if has_named_groups(pattern) => {
+            json!({ GROUPS: [{"substr": [text, 0]}, pattern] })
+        }
         ("split", [text, Value::String(separator), ..]) if separator.is_empty() => {
             json!({ CHARACTERS: [{"substr": [text, 0]}] })
         }
@@ -128,34 +115,55 @@ pub(super) fn replace_call(operator: &str, source: &Value, argument: Value) -> V
     }
 }
 
+/// Returns the call of a comparison of our own, of values or of the times that they stand for.
+fn comparison(name: &str, mut operands: Vec<Value>, as_times: bool) -> Value {
+    if as_times {
+        operands.push(Value::Bool(true));
+    }
+    json!({ name: operands })
+}
+
 /// A chain compares its first operand with every other until one differs.
 fn equality(operator: &str, sources: &[Value], operands: Vec<Value>) -> Value {
     let name = if operator == "==" { EQUAL } else { SAME };
-    if is_simple(&sources[0]) || sources[1..].iter().all(is_simple) {
+    if is_plain(&sources[0]) || sources[1..].iter().all(is_plain) {
         return json!({ operator: operands });
     }
-    let (first, others) = (&operands[0], &operands[1..]);
-    match others {
-        [other] => json!({ name: [first, other] }),
-        others => {
-            let pairs: Vec<_> = others.iter().map(|other| json!({ name: [first, other] })).collect();
-            json!({ "and": pairs })
-        }
+    let is_time = makes_time(&sources[0]);
+    let pair = |(source, other): (&Value, &Value)| {
+        comparison(name, vec![operands[0].clone(), other.clone()], is_time || makes_time(source))
+    };
+    let mut pairs: Vec<_> = sources[1..].iter().zip(&operands[1..]).map(pair).collect();
+    match pairs.len() {
+        1 => pairs.remove(0),
+        _ => json!({ "and": pairs }),
     }
 }
 
-/// A `switch` over what may be large, unless it compares it only with what is small.
-fn switch(operator: &str, value: &Value, cases: &[Value], sources: &Value, default: &[Value]) -> Value {
+/// A `switch` over what may be large or read as a time, unless it compares it only with what is neither. The value comes
+/// as authored and as it is compiled.
+fn switch(
+    operator: &str,
+    (source, value): (&Value, &Value),
+    cases: &[Value],
+    sources: &Value,
+    default: &[Value],
+) -> Value {
     let values = sources.as_array().map(Vec::as_slice).unwrap_or_default();
-    if values.iter().all(|case| case.get(0).is_none_or(is_simple)) {
+    if values.iter().all(|case| case.get(0).is_none_or(is_plain)) {
         let mut operands = vec![value.clone(), cases.into()];
         operands.extend_from_slice(default);
         return json!({ operator: operands });
     }
+    let is_time = makes_time(source);
     let cases: Vec<_> = cases
         .iter()
-        .filter_map(|case| match case.as_array().map(Vec::as_slice) {
-            Some([wanted, result, ..]) => Some(json!([{ SAME: [value, wanted] }, result])),
+        .zip(values)
+        .filter_map(|(case, source)| match case.as_array().map(Vec::as_slice) {
+            Some([wanted, result, ..]) => {
+                let as_times = is_time || source.get(0).is_some_and(makes_time);
+                Some(json!([comparison(SAME, vec![value.clone(), wanted.clone()], as_times), result]))
+            }
             _ => None,
         })
         .collect();
@@ -178,24 +186,59 @@ fn sort_by(source: &Value, items: &Value, ascending: &Value, key: &Value) -> Opt
     Some(json!({"if": [{"===": [items, null]}, null, { SORT_BY: [pairs, ascending] }]}))
 }
 
-/// Returns `true` if comparing a value with it costs no more than reading both.
-fn is_simple(source: &Value) -> bool {
+/// Returns `true` if the library may compare any value with it: that costs no more than reading both, and it is no text
+/// that the library takes for a time.
+fn is_plain(source: &Value) -> bool {
     match source {
         Value::Object(members) => {
-            members.len() == 1 && members.keys().all(|name| SCALAR.contains(&name.as_str()))
+            members.len() == 1 && members.keys().all(|name| NO_TEXT.contains(&name.as_str()))
         }
+        Value::String(text) => !may_read_as_time(text),
         source => is_literal(source),
     }
 }
 
-/// Returns `true` if comparing any number of values with it costs no more than reading them.
-fn is_short(source: &Value) -> bool {
+/// Returns `true` if the library may look any value up in it.
+fn is_plain_list(source: &Value) -> bool {
     match source {
-        Value::Object(members) => {
-            members.len() == 1 && members.keys().all(|name| SHORT.contains(&name.as_str()))
-        }
+        Value::Array(items) => items.iter().all(|item| !item.is_object() && is_plain(item)),
         source => is_literal(source),
     }
+}
+
+/// Returns `true` if the result of an expression was made by an operator of dates.
+fn makes_time(source: &Value) -> bool {
+    let Some((operator, operands)) = single_call(source) else { return false };
+    let operands = operands.as_array().map_or(std::slice::from_ref(operands), Vec::as_slice);
+    match operator {
+        "now" | "datetime" | "timestamp" | "parse_date" => true,
+        "+" | "-" | "*" | "/" | "%" | "??" | "or" | "and" | "try" => operands.iter().any(makes_time),
+        // What may be the result: all but the conditions.
+        "if" | "?:" => {
+            let is_result = |n: usize| n % 2 == 1 || n + 1 == operands.len();
+            operands.iter().enumerate().any(|(n, operand)| is_result(n) && makes_time(operand))
+        }
+        _ => false,
+    }
+}
+
+/// Returns `true` if an expression is a list of what operators of dates made.
+fn lists_times(source: &Value) -> bool {
+    if let Value::Array(items) = source {
+        return items.iter().any(makes_time);
+    }
+    let Some((operator, operands)) = single_call(source) else { return false };
+    match operator {
+        "map" => operands.get(1).is_some_and(makes_time),
+        "filter" | "sort" | "slice" | "distinct" => operands.get(0).is_some_and(lists_times),
+        "merge" => operands.as_array().is_some_and(|lists| lists.iter().any(lists_times)),
+        _ => false,
+    }
+}
+
+fn single_call(source: &Value) -> Option<(&str, &Value)> {
+    let members = source.as_object().filter(|members| members.len() == 1)?;
+    members.iter().next().map(|(name, operands)| (name.as_str(), operands))
 }
 
 /// Returns `true` if it contains no call and no object.

@@ -13,6 +13,9 @@ use datalogic_rs::{ArenaExt as _, CustomOperator, DataValue};
 
 use super::guard::{spend, text_units};
 
+// Each of these takes a further argument where an operand was made by an operator of dates: then values are compared as
+// the instants and durations that they stand for. Without it two different texts are never equal.
+
 /// `[one, other]`: `==`.
 pub(crate) const EQUAL: &str = "#==";
 /// `[one, other]`: `===`.
@@ -51,8 +54,15 @@ impl CustomOperator for Equality {
         _: &mut EvalContext<'_, 'a>,
         arena: &'a Bump,
     ) -> datalogic_rs::Result<&'a DataValue<'a>> {
-        let [one, other] = args else { return Err(super::arguments::refuse("Invalid Arguments")) };
-        let equal = if self.strict { strictly_equal(one, other)? } else { loosely_equal(one, other)? };
+        let [one, other, times @ ..] = args else {
+            return Err(super::arguments::refuse("Invalid Arguments"));
+        };
+        let as_times = if times.is_empty() { None } else { times_equal(one, other) };
+        let equal = match (as_times, self.strict) {
+            (Some(equal), _) => equal,
+            (None, true) => strictly_equal(one, other)?,
+            (None, false) => loosely_equal(one, other)?,
+        };
         Ok(arena.bool(equal == self.expected))
     }
 }
@@ -64,13 +74,15 @@ impl CustomOperator for Contained {
         _: &mut EvalContext<'_, 'a>,
         arena: &'a Bump,
     ) -> datalogic_rs::Result<&'a DataValue<'a>> {
-        let [needle, haystack] = args else { return Err(super::arguments::refuse("Invalid Arguments")) };
+        let [needle, haystack, times @ ..] = args else {
+            return Err(super::arguments::refuse("Invalid Arguments"));
+        };
         let is_contained = match (needle, haystack) {
             (DataValue::String(needle), DataValue::String(haystack)) => {
                 spend(text_units(haystack))?;
                 haystack.contains(*needle)
             }
-            (needle, DataValue::Array(items)) => is_among(needle, items)?,
+            (needle, DataValue::Array(items)) => is_among(needle, items, !times.is_empty())?,
             _ => false,
         };
         Ok(arena.bool(is_contained))
@@ -78,13 +90,13 @@ impl CustomOperator for Contained {
 }
 
 /// Returns `true` if one of the items is strictly equal to a value. The value is parsed as a time only once.
-fn is_among(needle: &DataValue<'_>, items: &[DataValue<'_>]) -> datalogic_rs::Result<bool> {
-    let times = Times::from_value(needle);
+fn is_among(needle: &DataValue<'_>, items: &[DataValue<'_>], as_times: bool) -> datalogic_rs::Result<bool> {
+    let times = if as_times { Times::from_value(needle) } else { None };
     for item in items {
         spend(1)?;
         let equal = match times.as_ref().and_then(|times| times.equal(&Times::from_value(item)?)) {
             Some(equal) => equal,
-            None => deeply_equal(needle, item)?,
+            None => strictly_equal(needle, item)?,
         };
         if equal {
             return Ok(true);
@@ -93,23 +105,17 @@ fn is_among(needle: &DataValue<'_>, items: &[DataValue<'_>]) -> datalogic_rs::Re
     Ok(false)
 }
 
-/// `===`: of instants and durations however they are written, of numbers as floats whatever their kind.
+/// `===` of texts as texts, of numbers as floats whatever their kind.
 pub(super) fn strictly_equal(one: &DataValue<'_>, other: &DataValue<'_>) -> datalogic_rs::Result<bool> {
     if let (DataValue::Number(one), DataValue::Number(other)) = (one, other) {
         return Ok(one.as_f64() == other.as_f64());
     }
-    match times_equal(one, other) {
-        Some(equal) => Ok(equal),
-        None => deeply_equal(one, other),
-    }
+    deeply_equal(one, other)
 }
 
 /// `==`, which converts between kinds and refuses what cannot be converted.
 fn loosely_equal(one: &DataValue<'_>, other: &DataValue<'_>) -> datalogic_rs::Result<bool> {
     use DataValue::{Array, Bool, Null, Number, Object, String};
-    if let Some(equal) = times_equal(one, other) {
-        return Ok(equal);
-    }
     Ok(match (one, other) {
         (Null, Null) => true,
         (Bool(one), Bool(other)) => one == other,
@@ -212,7 +218,7 @@ fn members_equal(one: &Members<'_>, other: &Members<'_>) -> datalogic_rs::Result
 }
 
 /// Compares the times that two values stand for; `None` unless both are instants, or both durations.
-fn times_equal(one: &DataValue<'_>, other: &DataValue<'_>) -> Option<bool> {
+pub(super) fn times_equal(one: &DataValue<'_>, other: &DataValue<'_>) -> Option<bool> {
     if !may_be_time(one) || !may_be_time(other) {
         return None;
     }
@@ -221,10 +227,15 @@ fn times_equal(one: &DataValue<'_>, other: &DataValue<'_>) -> Option<bool> {
 
 fn may_be_time(value: &DataValue<'_>) -> bool {
     match value {
-        DataValue::String(text) => text.len() > 1 && text.as_bytes()[0].is_ascii_digit(),
+        DataValue::String(text) => may_read_as_time(text),
         DataValue::Object(_) | DataValue::DateTime(_) | DataValue::Duration(_) => true,
         _ => false,
     }
+}
+
+/// Returns `false` for a text that no reader of times takes for one.
+pub(crate) fn may_read_as_time(text: &str) -> bool {
+    text.len() > 1 && text.as_bytes()[0].is_ascii_digit()
 }
 
 /// The instant and the duration a value stands for, as the library reads them.

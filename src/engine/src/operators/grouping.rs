@@ -9,8 +9,11 @@ use datalogic_rs::bumpalo::collections::Vec as BumpVec;
 use datalogic_rs::operator::EvalContext;
 use datalogic_rs::{CustomOperator, DataValue};
 
-use super::equality::{Times, strictly_equal};
+use super::equality::{Times, strictly_equal, times_equal};
 use super::guard::{spend, text_units};
+
+// The first three take a further argument where the values compared were made by an operator of dates: then they are
+// compared as the instants and durations that they stand for.
 
 /// `[array]`: the elements without those that equal an earlier one.
 pub(crate) const DISTINCT: &str = "#distinct";
@@ -46,7 +49,8 @@ impl CustomOperator for Distinct {
         _: &mut EvalContext<'_, 'a>,
         arena: &'a Bump,
     ) -> Evaluated<'a> {
-        first_of_each(list_argument(args)?.iter().map(|item| (item, item)), arena)
+        let (items, keys) = compared(args)?;
+        first_of_each(items.iter().map(|item| (item, item)), keys, arena)
     }
 }
 
@@ -57,7 +61,8 @@ impl CustomOperator for DistinctBy {
         _: &mut EvalContext<'_, 'a>,
         arena: &'a Bump,
     ) -> Evaluated<'a> {
-        first_of_each(pairs(args)?, arena)
+        let (items, keys) = compared(args)?;
+        first_of_each(pairs(items), keys, arena)
     }
 }
 
@@ -68,9 +73,9 @@ impl CustomOperator for GroupBy {
         _: &mut EvalContext<'_, 'a>,
         arena: &'a Bump,
     ) -> Evaluated<'a> {
-        let mut keys = Keys::default();
+        let (items, mut keys) = compared(args)?;
         let mut groups: Vec<BumpVec<'a, DataValue<'a>>> = Vec::new();
-        for (item, key) in pairs(args)? {
+        for (item, key) in pairs(items) {
             let place = keys.place(key)?;
             match groups.get_mut(place) {
                 Some(group) => group.push(*item),
@@ -95,16 +100,26 @@ fn list_argument<'a>(args: &[&'a DataValue<'a>]) -> datalogic_rs::Result<&'a [Da
 
 type Pair<'a> = (&'a DataValue<'a>, &'a DataValue<'a>);
 
-fn pairs<'a>(args: &[&'a DataValue<'a>]) -> datalogic_rs::Result<impl Iterator<Item = Pair<'a>>> {
-    Ok(list_argument(args)?.iter().filter_map(|pair| match pair {
+/// Returns the elements of the first argument, and the keys to tell them apart by.
+fn compared<'a>(args: &[&'a DataValue<'a>]) -> datalogic_rs::Result<(&'a [DataValue<'a>], Keys<'a>)> {
+    let (list, times) = args.split_at(args.len().min(1));
+    Ok((list_argument(list)?, Keys { as_times: !times.is_empty(), ..Keys::default() }))
+}
+
+fn pairs<'a>(items: &'a [DataValue<'a>]) -> impl Iterator<Item = Pair<'a>> {
+    items.iter().filter_map(|pair| match pair {
         DataValue::Array([item, key]) => Some((item, key)),
         _ => None,
-    }))
+    })
 }
 
 /// Returns the first item of each key.
-fn first_of_each<'a>(pairs: impl Iterator<Item = Pair<'a>>, arena: &'a Bump) -> Evaluated<'a> {
-    let (mut keys, mut kept) = (Keys::default(), BumpVec::new_in(arena));
+fn first_of_each<'a>(
+    pairs: impl Iterator<Item = Pair<'a>>,
+    mut keys: Keys<'a>,
+    arena: &'a Bump,
+) -> Evaluated<'a> {
+    let mut kept = BumpVec::new_in(arena);
     for (item, key) in pairs {
         if keys.place(key)? == kept.len() {
             kept.push(*item);
@@ -116,6 +131,8 @@ fn first_of_each<'a>(pairs: impl Iterator<Item = Pair<'a>>, arena: &'a Bump) -> 
 /// The different keys in the order they were met.
 #[derive(Default)]
 struct Keys<'a> {
+    /// Keys are compared as the times that they stand for.
+    as_times: bool,
     met: Vec<&'a DataValue<'a>>,
     by_hash: HashMap<u64, Vec<usize>>,
     hashing: RandomState,
@@ -125,7 +142,8 @@ impl<'a> Keys<'a> {
     /// Returns the position of a key among the distinct ones; a new key is added.
     fn place(&mut self, key: &'a DataValue<'a>) -> datalogic_rs::Result<usize> {
         spend(1)?;
-        let hash = match Times::from_value(key) {
+        let times = if self.as_times { Times::from_value(key) } else { None };
+        let hash = match times {
             Some(Times { instant: Some(instant), .. }) => self.hashing.hash_one(instant),
             Some(times) => self.hashing.hash_one(times.duration),
             None => self.hash(key)?,
@@ -133,7 +151,8 @@ impl<'a> Keys<'a> {
         let places = self.by_hash.entry(hash).or_default();
         for &place in &*places {
             spend(1)?;
-            if strictly_equal(self.met[place], key)? {
+            let times = self.as_times.then(|| times_equal(self.met[place], key)).flatten();
+            if times.map_or_else(|| strictly_equal(self.met[place], key), Ok)? {
                 return Ok(place);
             }
         }

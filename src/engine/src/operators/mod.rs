@@ -6,6 +6,7 @@ mod encoding;
 mod equality;
 mod forced;
 mod grouping;
+mod groups;
 mod guard;
 mod missing;
 mod random;
@@ -18,9 +19,10 @@ use std::sync::Arc;
 use datalogic_rs::Engine;
 
 pub(crate) use echo::ECHO;
-pub(crate) use equality::{CONTAINED, DIFFERENT, EQUAL, SAME, UNEQUAL};
+pub(crate) use equality::{CONTAINED, DIFFERENT, EQUAL, SAME, UNEQUAL, may_read_as_time};
 pub(crate) use forced::FORCED;
 pub(crate) use grouping::{DISTINCT, DISTINCT_BY, GROUP_BY, LISTED};
+pub(crate) use groups::{GROUPS, compile_pattern, has_named_groups};
 #[cfg(test)]
 pub(crate) use guard::gaps;
 pub(crate) use guard::{BOUNDED, PACED, TIMELY, start as start_time};
@@ -31,7 +33,7 @@ pub(crate) use sorting::{SORT, SORT_BY};
 pub(crate) use text::CHARACTERS;
 
 /// Operators of the service's own, which what an author writes never calls.
-pub(crate) const INTERNAL: [&str; 19] = [
+pub(crate) const INTERNAL: [&str; 20] = [
     BOUNDED,
     CHARACTERS,
     CONTAINED,
@@ -42,6 +44,7 @@ pub(crate) const INTERNAL: [&str; 19] = [
     EQUAL,
     FORCED,
     GROUP_BY,
+    GROUPS,
     LISTED,
     MISSING,
     MISSING_SOME,
@@ -80,6 +83,7 @@ pub(crate) fn engine(secrets: &SharedSecrets, max_bytes: usize) -> Engine {
         .add_operator(DISTINCT, grouping::Distinct)
         .add_operator(DISTINCT_BY, grouping::DistinctBy)
         .add_operator(GROUP_BY, grouping::GroupBy)
+        .add_operator(GROUPS, groups::NamedGroups::default())
         .add_operator(EQUAL, Equality::EQUAL)
         .add_operator(SAME, Equality::SAME)
         .add_operator(DIFFERENT, Equality::DIFFERENT)

@@ -51,6 +51,7 @@ impl Run<'_> {
             }
         };
         for error in self.work.errors.iter_mut().skip(first_error) {
+            error.is_tolerated = step.continue_on_error;
             error.workflow_id = Some(Arc::clone(id));
             error.task_id = Some(Arc::clone(&step.id));
             error.timestamp = self.now;
@@ -89,6 +90,9 @@ impl Run<'_> {
             _ => None,
         };
         let expired = overrun.is_some();
+        if expired {
+            self.work.errors.iter_mut().skip(first_error).for_each(|error| error.is_tolerated = false);
+        }
         last.is_deadline |= expired;
         last.healing = last.healing.or(overrun.and_then(|overrun| overrun.healing));
         if status < 500 || (step.continue_on_error && !expired) {
@@ -97,6 +101,15 @@ impl Run<'_> {
         self.abort(id, format!("stopped by the task \"{}\"", step.id));
         let failure = Box::new(RunFailure::new(last));
         Some(if expired { End::Expired(failure) } else { End::Failed(failure) })
+    }
+
+    /// Marks what stopped a sweep as tolerated by the workflow: the errors of the task that failed, and the mark that
+    /// the sweep was stopped. Other errors since `first_error`, of validations, stay as they are.
+    pub(super) fn tolerate(&mut self, first_error: usize, failure: &RunFailure) {
+        let stopped = &failure.error.task_id;
+        for error in self.work.errors.iter_mut().skip(first_error) {
+            error.is_tolerated |= error.task_id == *stopped || error.code == ErrorCode::Workflow;
+        }
     }
 
     /// Ends a run between two tasks, whatever tolerates errors.

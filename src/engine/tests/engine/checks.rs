@@ -172,6 +172,49 @@ fn an_operator_that_does_not_exist_is_refused_where_truth_counts_and_else_warned
 }
 
 #[test]
+fn object_of_several_members_is_refused_where_truth_counts_and_does_not_compile() {
+    let two = json!({"==": [{"var": "payload.scope"}, "admin"], "in": [{"var": "payload.sub"}, ["boss"]]});
+    let guarded = json!({"and": [{"!!": {"var": "payload.sub"}}, two]});
+    let map = |logic: &Value| json!({"mappings": [{"path": "data.x", "logic": logic}]});
+    let function =
+        |name: &str, input: Value| json!({"id": "t", "name": "", "function": {"name": name, "input": input}});
+    let documents = [
+        (json!({"condition": guarded, "tasks": [function("map", map(&json!(1)))]}), "condition.and[1]"),
+        (
+            json!({"tasks": [{"id": "t", "name": "", "condition": two, "function": {"name": "map", "input": map(&json!(1))}}]}),
+            "tasks[0].condition",
+        ),
+        (
+            json!({"tasks": [function("filter", json!({"condition": guarded}))]}),
+            "tasks[0].function.input.condition.and[1]",
+        ),
+        (
+            json!({"tasks": [function("validation", json!({"rules": [{"logic": {"!!": two}, "message": "m"}]}))]}),
+            "tasks[0].function.input.rules[0].logic.!!",
+        ),
+        (
+            json!({"tasks": [function("map", map(&json!({"if": [two, "gold", "basic"]})))]}),
+            "tasks[0].function.input.mappings[0].logic.if[0]",
+        ),
+        (
+            json!({"tasks": [function("http_call", json!({"connector": "c", "body_logic": {"filter": [[1], two]}}))]}),
+            "tasks[0].function.input.body_logic.filter[1]",
+        ),
+    ];
+    for (document, path) in documents {
+        let report = check(&document);
+        assert_eq!(report.errors, [(path.to_owned(), FieldCode::NotAnExpression)], "{document}");
+        assert!(report.messages[0].contains("'and' or 'or'"), "{:?}", report.messages);
+        if document["tasks"][0]["function"]["name"] != "http_call" {
+            let stored = compile(&declared::engine(), &document).unwrap_err().to_string();
+            assert!(stored.contains("calls no operator"), "{stored}");
+        }
+    }
+    let built = check(&json!({"tasks": [function("map", map(&two))]}));
+    assert_eq!(built.errors, [], "an object is built of several members");
+}
+
+#[test]
 fn var_misspelt_where_it_alone_is_folded_is_warned_of() {
     let fields = json!({"connector": "c", "query": "q", "params": [{"vr": "data.x"}, {"a": "plain"}], "output": "data.y"});
     let warnings = input("db_read", fields).warnings;

@@ -24,6 +24,7 @@ fn observation(outcome: &RunOutcome, field: &str) -> Value {
         "errors" => outcome.errors.iter().map(|error| json!(error.code)).collect(),
         "messages" => outcome.errors.iter().take(2).map(|error| json!(error.message)).collect(),
         "failure" => json!(outcome.failure.as_ref().map(|failure| failure.to_service_error(false).status())),
+        "has_failed" => json!(outcome.has_failed()),
         "steps" => steps.map(|step| json!([step.task_id, step.result])).collect(),
         other => panic!("no such expectation: {other}"),
     }
@@ -238,6 +239,7 @@ fn a_passed_deadline_ends_the_run_whatever_tolerates_errors() {
         json!({"continue_on_error": true, "loop": {"max": 3}, "tasks": [hanging, answer("u", json!({}))]});
     let outcome = run_within(Duration::from_secs(1), &document);
     assert_eq!(statuses(&outcome), [500]);
+    assert!(outcome.errors.iter().all(|error| !error.is_tolerated), "{:?}", outcome.errors);
     assert_eq!(outcome.failure.unwrap().kind, FailureKind::Timeout);
 }
 

@@ -127,7 +127,7 @@ impl Interpreter<'_> {
         }
         let aborts = status == 500 && !continue_on_error;
         self.record.audit.push((id.clone(), status));
-        self.record.steps.push((id, if aborts { "failed" } else { "executed" }));
+        self.record.steps.push((id, if status == 500 { "failed" } else { "executed" }));
         self.record.failed |= aborts;
         if aborts || terminal || status == 299 { Flow::Stop } else { Flow::On }
     }

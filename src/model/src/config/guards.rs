@@ -110,6 +110,20 @@ pub struct DeduplicationConfig {
     pub connector: Option<String>,
     /// The behaviour while the store is unavailable.
     pub on_backend_error: BackendError,
+    /// True if a key belongs to the principal of its caller; the default on a channel with `auth`.
+    pub per_principal: Option<bool>,
+    /// The answer to a repeat.
+    pub on_duplicate: DuplicatePolicy,
+}
+
+/// The answer to a message whose idempotency key was seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DuplicatePolicy {
+    /// 409.
+    #[default]
+    Refuse,
+    /// 200: the sender learns that the message arrived.
+    Accept,
 }
 
 /// The time at which a trace is written.
@@ -257,6 +271,9 @@ fn cache_statuses(block: &mut ConfigBlock<'_>) -> Result<Option<Vec<u16>>, Field
     Ok(Some(statuses))
 }
 
+const ON_DUPLICATE: [(&str, DuplicatePolicy); 2] =
+    [("refuse", DuplicatePolicy::Refuse), ("accept", DuplicatePolicy::Accept)];
+
 pub(super) fn deduplication(block: &mut ConfigBlock<'_>) -> Result<DeduplicationConfig, FieldError> {
     let (header, key_logic) = (block.string("header")?, block.any("key_logic"));
     match &header {
@@ -273,6 +290,8 @@ pub(super) fn deduplication(block: &mut ConfigBlock<'_>) -> Result<Deduplication
         window_secs: block.positive("window_secs")?.unwrap_or(300),
         connector: block.string("connector")?,
         on_backend_error: on_backend_error(block)?,
+        per_principal: block.boolean("per_principal")?,
+        on_duplicate: block.choice("on_duplicate", &ON_DUPLICATE)?.unwrap_or_default(),
     })
 }
 

@@ -14,6 +14,7 @@ mod request;
 mod response;
 mod secret;
 mod template;
+mod topic;
 
 use serde_json::Value;
 
@@ -23,13 +24,14 @@ use block::{ConfigBlock, keep_or_report};
 pub use auth::AuthConfig;
 pub use cron::{CronTransport, MisfirePolicy, RunExclusion};
 pub use guards::{
-    BackendError, BackpressureConfig, DeduplicationConfig, KEY_HEADERS, PrincipalRateLimitConfig,
-    RateLimitConfig, ResponseCacheConfig, TracingConfig, TracingMode,
+    BackendError, BackpressureConfig, DeduplicationConfig, DuplicatePolicy, KEY_HEADERS,
+    PrincipalRateLimitConfig, RateLimitConfig, ResponseCacheConfig, TracingConfig, TracingMode,
 };
-pub use request::{BodyMode, RecordFormat, RequestBodyFormat, RequestConfig};
+pub use request::{BodyMode, RecordFormat, RequestBodyFormat, RequestConfig, RequestMode};
 pub use response::{ErrorBody, ErrorBodyKey, Placeholder, ResponseConfig, ResponseMode};
 pub use secret::SecretText;
 pub use template::{HeaderField, SigningTemplate, TemplatePart};
+pub use topic::{TombstonePolicy, TopicConfig};
 
 /// The `config` of a channel.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -60,11 +62,13 @@ pub struct ChannelConfig {
     pub on_failure: Option<String>,
     /// Recording of traces.
     pub tracing: TracingConfig,
+    /// Records of a topic.
+    pub kafka: TopicConfig,
 }
 
 impl ChannelConfig {
     /// All keys of a config.
-    pub const KEYS: [&'static str; 13] = [
+    pub const KEYS: [&'static str; 14] = [
         "auth",
         "request",
         "response",
@@ -78,6 +82,7 @@ impl ChannelConfig {
         "validation_logic",
         "on_failure",
         "tracing",
+        "kafka",
     ];
 
     /// Reads a stored or received config.
@@ -115,6 +120,7 @@ impl ChannelConfig {
             validation_logic: root.any("validation_logic"),
             on_failure: keep_or_report(root.string("on_failure"), &mut errors),
             tracing: keep_or_report(root.block("tracing", guards::tracing), &mut errors).unwrap_or_default(),
+            kafka: keep_or_report(root.block("kafka", topic::parse), &mut errors).unwrap_or_default(),
         };
         if parsed.on_failure.as_deref().is_some_and(|name| name.trim().is_empty()) {
             errors.push(root.invalid("on_failure", "name the channel that is told of failures"));
@@ -169,6 +175,13 @@ pub struct GuardExpression<'a> {
     pub logic: &'a Value,
     /// The roots that it can read.
     pub roots: &'static [&'static str],
+}
+
+impl GuardExpression<'_> {
+    /// Returns `true` if the result is a key; of any other one only the truth counts.
+    pub fn is_key(&self) -> bool {
+        self.name.ends_with("key_logic")
+    }
 }
 
 #[cfg(test)]

@@ -79,7 +79,7 @@ const CONNECTOR: KeyReference =
     key("connector", TEXT, r#""redis""#, "a `cache` connector of Redis that keeps it for all processes");
 
 /// All blocks in the order of the manual.
-pub static BLOCKS: [BlockReference; 15] = [
+pub static BLOCKS: [BlockReference; 16] = [
     BlockReference {
         path: "",
         form: "",
@@ -122,6 +122,7 @@ pub static BLOCKS: [BlockReference; 15] = [
                 "name of the channel that is told of runs which failed for good",
             ),
             key("tracing", "block", "{}", "what is recorded of a run"),
+            key("kafka", "block", "{}", "what becomes of the records of a topic"),
         ],
     },
     BlockReference {
@@ -277,6 +278,13 @@ pub static BLOCKS: [BlockReference; 15] = [
         form: "",
         keys: &[
             key(
+                "mode",
+                "`answer`, `accept`",
+                r#""accept""#,
+                "`accept` answers every call of the channel with 202 and runs it later, as `/async` does",
+            )
+            .default(r#""answer""#),
+            key(
                 "body_mode",
                 "`auto`, `payload`",
                 r#""payload""#,
@@ -383,6 +391,20 @@ pub static BLOCKS: [BlockReference; 15] = [
                 "the key, over `{data, metadata}`; it wins over `header`, and null is not checked",
             ),
             key("window_secs", NUMBER, "60", "how long a key is remembered").default("300"),
+            key(
+                "per_principal",
+                SWITCH,
+                "false",
+                "each caller has keys of its own; `false` shares them, as a channel without `auth` does",
+            )
+            .default("true"),
+            key(
+                "on_duplicate",
+                "`refuse`, `accept`",
+                r#""accept""#,
+                "the answer to a repeat: 409, or 200 with `{\"status\": \"duplicate\"}`",
+            )
+            .default(r#""refuse""#),
             CONNECTOR,
             ON_BACKEND_ERROR,
         ],
@@ -439,5 +461,16 @@ pub static BLOCKS: [BlockReference; 15] = [
             key("errors_only", SWITCH, "true", "only runs with errors; as `trace_storage` says by default"),
             key("task_details", SWITCH, "true", "every task's view of the message").default("false"),
         ],
+    },
+    BlockReference {
+        path: "kafka",
+        form: "",
+        keys: &[key(
+            "tombstones",
+            "`skip`, `run`",
+            r#""run""#,
+            "records without a value: passed over and counted, or run with the payload null",
+        )
+        .default(r#""skip""#)],
     },
 ];

@@ -45,6 +45,16 @@ impl RequestBodyFormat {
     }
 }
 
+/// The answer that callers of a channel get.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RequestMode {
+    /// The answer of the run.
+    #[default]
+    Answer,
+    /// The acceptance of the message, which is run later, as below `/async`.
+    Accept,
+}
+
 /// The interpretation of the value of a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RecordFormat {
@@ -58,6 +68,8 @@ pub enum RecordFormat {
 /// The `request` block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestConfig {
+    /// The answer that callers get.
+    pub mode: RequestMode,
     /// The interpretation of the body.
     pub body_mode: BodyMode,
     /// The reading of the body. Its default is [`RequestBodyFormat::Auto`] where `auth` names a preset, because providers
@@ -74,6 +86,8 @@ pub(super) fn parse(
     block: &mut ConfigBlock<'_>,
     default_format: RequestBodyFormat,
 ) -> Result<RequestConfig, FieldError> {
+    let answers = [("answer", RequestMode::Answer), ("accept", RequestMode::Accept)];
+    let mode = block.choice("mode", &answers)?.unwrap_or_default();
     let modes = [("auto", BodyMode::Auto), ("payload", BodyMode::Payload)];
     let body_mode = block.choice("body_mode", &modes)?.unwrap_or_default();
     let body_format = block.choice("body", &RequestBodyFormat::NAMES)?.unwrap_or(default_format);
@@ -93,7 +107,7 @@ pub(super) fn parse(
     }
     let is_closed_by_name = block.boolean("by_name")? == Some(false);
     let cookies_to_metadata = cookies.unwrap_or_default();
-    Ok(RequestConfig { body_mode, body_format, cookies_to_metadata, is_closed_by_name })
+    Ok(RequestConfig { mode, body_mode, body_format, cookies_to_metadata, is_closed_by_name })
 }
 
 /// Returns true if a request can carry a cookie of this name.

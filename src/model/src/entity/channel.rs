@@ -71,6 +71,14 @@ impl Protocol {
     pub const fn is_http(self) -> bool {
         matches!(self, Self::Rest | Self::Http)
     }
+
+    /// Returns the delivery mode of a channel that states none.
+    pub const fn default_channel_type(self) -> ChannelType {
+        match self {
+            Self::Rest | Self::Http => ChannelType::Sync,
+            Self::Kafka | Self::Cron => ChannelType::Async,
+        }
+    }
 }
 
 /// The part of a channel that an author writes.
@@ -158,7 +166,7 @@ impl Channel {
     }
 
     /// Keys of a read that an author cannot set, or only when the channel is created.
-    pub const ONLY_READ: [&'static str; 8] = [
+    pub const ONLY_READ: [&'static str; 9] = [
         "channel_id",
         "channel_type",
         "protocol",
@@ -167,6 +175,7 @@ impl Channel {
         "content_hash",
         "created_at",
         "updated_at",
+        "active_version",
     ];
 
     /// Returns the document as the admin API shows it: secrets are masked, absent optional fields are `null`.

@@ -89,7 +89,7 @@ impl Workflow {
     }
 
     /// Keys of a read that an author cannot set.
-    pub const ONLY_READ: [&'static str; 7] = [
+    pub const ONLY_READ: [&'static str; 8] = [
         "workflow_id",
         "version",
         "status",
@@ -97,6 +97,7 @@ impl Workflow {
         "content_hash",
         "created_at",
         "updated_at",
+        "active_version",
     ];
 
     /// Returns the document as the admin API shows it; `loop` is absent if the workflow does not loop.

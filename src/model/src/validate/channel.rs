@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 use super::body::BodyReader;
 use super::{ChannelChecks, cron, distinct, scan};
 use crate::config::auth::sends_data_beside_others;
-use crate::config::{BodyMode, ChannelConfig, CronTransport};
+use crate::config::{
+    AuthConfig, BodyMode, ChannelConfig, CronTransport, RequestMode, ResponseMode, TemplatePart,
+};
 use crate::entity::{Channel, ChannelContent, ChannelType, EntityKind, Protocol};
 use crate::field::{FieldCode, FieldError, Issue, ValidationReport};
 use crate::mask::{MASK, restore_channel_config};
@@ -57,9 +59,16 @@ pub fn validate_channel(body: &Value, checks: &dyn ChannelChecks) -> ValidationR
 /// Returns warnings about probable mistakes in a valid config.
 pub fn channel_warnings(config: &Value, checks: &dyn ChannelChecks) -> Vec<Issue> {
     let preset = config.pointer("/auth/preset").and_then(Value::as_str);
-    let Ok(config) = ChannelConfig::parse(config) else { return Vec::new() };
-    let mut warnings = shared_answers(&config);
-    warnings.extend(preset.and_then(|preset| discarded_siblings(&config, preset)));
+    let mut warnings = Vec::new();
+    scan::embedded_references(
+        "channel.config.auth",
+        config.get("auth").unwrap_or(&Value::Null),
+        &mut warnings,
+    );
+    let Ok(config) = ChannelConfig::parse(config) else { return warnings };
+    warnings.extend(shared_answers(&config));
+    warnings.extend(answers_of_accepted(&config));
+    warnings.extend(discarded_siblings(&config, preset));
     warnings.extend(checks.suspicions(&config));
     warnings
 }
@@ -71,17 +80,20 @@ fn read(
 ) -> Result<(Option<String>, ChannelContent), Vec<FieldError>> {
     let mut body = BodyReader::open(EntityKind::Channel, body)?;
     let id = if current.is_none() { body.id("channel_id") } else { None };
+    let protocol = match current {
+        Some(current) => Some(current.protocol),
+        None => {
+            require(&mut body, "protocol", Protocol::NAMES);
+            choice(&mut body, "protocol", Protocol::parse, Protocol::NAMES)
+        }
+    };
     let channel_type = match current {
         Some(current) => Some(current.channel_type),
         None => choice(&mut body, "channel_type", ChannelType::parse, ChannelType::NAMES),
     };
-    let protocol = match current {
-        Some(current) => Some(current.protocol),
-        None => choice(&mut body, "protocol", Protocol::parse, Protocol::NAMES),
-    };
-    // Substitutes allow the remaining checks to run. They are never returned, because an error has been
-    // recorded.
-    let kind = (channel_type.unwrap_or(ChannelType::Sync), protocol.unwrap_or(Protocol::Http));
+    // A substitute allows the remaining checks to run. It is never returned, because an error has been recorded.
+    let substitute = protocol.unwrap_or(Protocol::Http);
+    let kind = (channel_type.unwrap_or_else(|| substitute.default_channel_type()), substitute);
     let content = merge(&mut body, current, kind);
     body.refuse_unknown(
         &Channel::ONLY_READ,
@@ -103,6 +115,13 @@ fn read(
     if errors.is_empty() { Ok((id, content)) } else { Err(distinct(errors)) }
 }
 
+fn require(body: &mut BodyReader<'_>, name: &'static str, known: &[&str]) {
+    if body.value(name).is_none() {
+        body.errors.push(FieldError::required(body.path(name)).with_expected(known));
+    }
+}
+
+/// Reads the name of a value, if one is sent.
 fn choice<T>(
     body: &mut BodyReader<'_>,
     name: &'static str,
@@ -110,12 +129,7 @@ fn choice<T>(
     known: &[&str],
 ) -> Option<T> {
     let path = body.path(name);
-    let Some(text) = body.string(name) else {
-        if body.value(name).is_none() {
-            body.errors.push(FieldError::required(path).with_expected(known));
-        }
-        return None;
-    };
+    let text = body.string(name)?;
     let parsed = parse(text);
     if parsed.is_none() {
         let error = FieldError::invalid(path, format!("use one of {}", known.join(", ")));
@@ -242,6 +256,7 @@ fn check_config(content: &ChannelContent, checks: &dyn ChannelChecks, errors: &m
     };
     errors.extend(undecided_sharing(&config));
     errors.extend(unreadable_records(content));
+    errors.extend(keys_of_nobody(&config));
     for expression in config.expressions() {
         let compiled = if scan::reads_secret(expression.logic) {
             Err("a secret cannot be read here".to_owned())
@@ -286,16 +301,82 @@ fn unreadable_records(content: &ChannelContent) -> Option<FieldError> {
     })
 }
 
-/// Warns about a sender whose bodies hold `data` beside other members, which the body mode `auto` drops.
-fn discarded_siblings(config: &ChannelConfig, preset: &str) -> Option<Issue> {
-    let loses = config.request.body_mode == BodyMode::Auto && sends_data_beside_others(preset);
-    let why = format!(
-        "{preset} sends data beside other members, and all but data and metadata are dropped: set body_mode to payload"
-    );
-    loses.then(|| Issue::new("channel.config.request.body_mode", why))
+/// Refuses idempotency keys per principal on a channel that knows none.
+fn keys_of_nobody(config: &ChannelConfig) -> Option<FieldError> {
+    let per_principal = config.deduplication.as_ref().is_some_and(|block| block.per_principal == Some(true));
+    let path = "channel.config.deduplication.per_principal";
+    (per_principal && config.auth.is_none())
+        .then(|| FieldError::invalid(path, "per_principal needs auth, which names a principal"))
+}
+
+/// Warns about a sender whose bodies are no envelopes of this service, on a channel that takes a body with `data` or
+/// `metadata` for one and drops its other members.
+fn discarded_siblings(config: &ChannelConfig, preset: Option<&str>) -> Option<Issue> {
+    if config.request.body_mode != BodyMode::Auto {
+        return None;
+    }
+    let why = match preset {
+        Some(preset) if sends_data_beside_others(preset) => {
+            format!("{preset} sends data beside other members, and all but data and metadata are dropped")
+        }
+        Some(preset) => {
+            format!(
+                "a body of {preset} with a member data or metadata is taken for an envelope, and loses the others"
+            )
+        }
+        None if expects_cloud_events(config) => {
+            "CloudEvents have data beside other members, and all but data and metadata are dropped".to_owned()
+        }
+        None => return None,
+    };
+    Some(Issue::new("channel.config.request.body_mode", format!("{why}: set body_mode to payload")))
+}
+
+/// Returns true for a channel that reads attributes of CloudEvents: headers `ce-…`, or `specversion`.
+fn expects_cloud_events(config: &ChannelConfig) -> bool {
+    fn names_attribute(logic: &Value) -> bool {
+        match logic {
+            Value::String(text) => text.split('.').any(is_attribute),
+            Value::Array(items) => items.iter().any(names_attribute),
+            Value::Object(members) => members.values().any(names_attribute),
+            _ => false,
+        }
+    }
+    let is_sent =
+        config.deduplication.as_ref().and_then(|block| block.header.as_deref()).is_some_and(is_attribute);
+    let is_signed = match &config.auth {
+        Some(AuthConfig::Hmac(auth)) => auth.message.parts().iter().any(|part| match part {
+            TemplatePart::Header(field) => is_attribute(&field.name),
+            _ => false,
+        }),
+        _ => false,
+    };
+    is_sent || is_signed || config.expressions().iter().any(|expression| names_attribute(expression.logic))
+}
+
+fn is_attribute(name: &str) -> bool {
+    name.eq_ignore_ascii_case("specversion")
+        || name.get(..3).is_some_and(|begin| begin.eq_ignore_ascii_case("ce-"))
 }
 
 /// Warns about cached responses that callers share although the workflow can distinguish the callers.
+/// Warns of blocks that shape an answer, where calls are answered before they run.
+fn answers_of_accepted(config: &ChannelConfig) -> Vec<Issue> {
+    if config.request.mode != RequestMode::Accept {
+        return Vec::new();
+    }
+    let blocks = [
+        ("cache", config.cache.as_ref().is_some_and(|cache| cache.enabled)),
+        ("response.mode", config.response.mode == ResponseMode::Shaped),
+    ];
+    let why = "has no effect: with request.mode accept every call is answered before it runs";
+    blocks
+        .iter()
+        .filter(|(_, is_set)| *is_set)
+        .map(|(name, _)| Issue::new(format!("channel.config.{name}"), why))
+        .collect()
+}
+
 fn shared_answers(config: &ChannelConfig) -> Vec<Issue> {
     let Some(cache) = config.cache.as_ref().filter(|cache| cache.enabled) else { return Vec::new() };
     let shared = (config.auth.is_some() && cache.per_principal == Some(false)).then(|| {

@@ -95,6 +95,7 @@ fn read(
         }
     }
     scan::report_uncompiled(CONFIG, &content.config, &mut errors);
+    scan::embedded_references(CONFIG, &content.config, warnings);
     scan::nul(EntityKind::Connector, &content.hashable(), &mut errors);
     scan::each_string(CONFIG, &content.config, &mut |path, text| errors.extend(refuse_text(path, text)));
     let tags = content.tags.iter().enumerate().map(|(index, tag)| (format!("connector.tags[{index}]"), tag));

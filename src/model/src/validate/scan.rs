@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 use super::WorkflowChecks;
 use super::steps::is_fragment_call;
 use crate::entity::{EntityKind, WorkflowContent};
-use crate::field::{FieldCode, FieldError};
-use crate::mask::is_secret_reference;
+use crate::field::{FieldCode, FieldError, Issue};
+use crate::mask::{embedded_reference, is_secret_reference};
 
 /// Adds an error for each piece of uncompiled source in a workflow, and for each secret reference that is not
 /// resolved. Only the input of a function resolves references, in the fields that `checks` admits.
@@ -50,6 +50,31 @@ pub(super) fn each_string(path: &str, value: &Value, visit: &mut dyn FnMut(&str,
             }
         }
         _ => {}
+    }
+}
+
+/// Warns of secret references that nothing resolves because they are not the whole text.
+pub(super) fn embedded_references(path: &str, value: &Value, warnings: &mut Vec<Issue>) {
+    each_string(path, value, &mut |path, text| {
+        if let Some(scheme) = embedded_reference(text) {
+            let message = format!(
+                "{scheme} is resolved where it begins the text in small letters; here it is sent as it is written"
+            );
+            warnings.push(Issue::new(path, message).with_code(FieldCode::EmbeddedReference));
+        }
+    });
+}
+
+/// Warns of such references in the inputs of the tasks.
+pub(super) fn embedded_in_inputs(steps: &[Value], path: &str, warnings: &mut Vec<Issue>) {
+    for (index, step) in steps.iter().enumerate() {
+        let path = format!("{path}[{index}]");
+        if let Some(Value::Array(members)) = step.get("tasks") {
+            embedded_in_inputs(members, &format!("{path}.tasks"), warnings);
+        }
+        if let Some(input) = step.get("function").and_then(|function| function.get("input")) {
+            embedded_references(&format!("{path}.function.input"), input, warnings);
+        }
     }
 }
 

@@ -27,7 +27,8 @@ fn outbound() -> Outbound {
 fn redirectable_peer(home: &Upstream) -> PeerClient {
     let client = outbound().client(ClientOptions { allow_private: true, timeout: UNBOUNDED }).unwrap();
     let home: Url = home.url("/").parse().unwrap();
-    PeerClient { home: home.origin(), own: client.clone(), other: client }
+    let own = Arc::new(ArcSwap::new(OwnClient::new(client.clone())));
+    PeerClient { home: home.origin(), own, outbound: outbound(), other: client }
 }
 
 fn secret_request(method: Method, url: &str) -> PeerRequest {
@@ -49,6 +50,28 @@ fn secret_request(method: Method, url: &str) -> PeerRequest {
 
 fn shows_secret(asked: &ReceivedRequest) -> bool {
     format!("{asked:?}").contains("swordfish") || asked.header("x-own").is_some()
+}
+
+#[tokio::test]
+async fn request_to_the_wrong_server_is_sent_over_another_connection() {
+    let home = Upstream::start(|asked| match asked.connection {
+        0 if asked.target.starts_with("/later") => UpstreamReply::new(421, "not here"),
+        _ => UpstreamReply::new(200, "here"),
+    })
+    .unwrap();
+    let peer = redirectable_peer(&home);
+    let send = async |path: &str| peer.send(secret_request(Method::POST, &home.url(path))).await.unwrap();
+    assert_eq!(send("/first").await.status, 200);
+    assert_eq!(send("/later").await.status, 421, "its connection was just opened");
+    let opened = Instant::now() - SETTLED;
+    let client = peer.own.load().client.clone();
+    peer.own.store(Arc::new(OwnClient { client, opened }));
+    assert_eq!(send("/later").await.status, 200);
+    assert_eq!(send("/later").await.status, 200);
+    let asked = home.requests();
+    let connections: Vec<_> = asked.iter().map(|asked| asked.connection).collect();
+    assert_eq!(connections, [0, 0, 0, 1, 1]);
+    assert_eq!((&asked[3].target, &asked[3].body), (&asked[2].target, &asked[2].body), "the same request");
 }
 
 #[tokio::test]

@@ -1,16 +1,17 @@
 //! Checks of one entity: those of a create and of an import, and the warnings that documents alone give rise to.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::Value;
 use svc_engine::Engine;
 use svc_engine::catalogue::{Catalogue, DefaultOutput};
 use svc_model::{
-    EntityKind, FieldCode, FieldError, Issue, WorkflowContent, parse_new_channel, parse_new_connector,
-    parse_new_workflow, workflow_warnings,
+    EntityKind, FieldCode, FieldError, Issue, WorkflowContent, channel_warnings, parse_new_channel,
+    parse_new_connector, parse_new_workflow, validate_connector, workflow_warnings,
 };
 
-use super::placed::{document_path, finding_at, finding_from};
+use super::placed::{document_path, finding_at, finding_at_key, finding_from};
 use super::set::SetMembers;
 use crate::checks::Check;
 use crate::content::EntityContent;
@@ -72,7 +73,8 @@ pub(super) fn reportable_errors<'e>(
 
 /// Returns the finding for a refusal.
 pub(super) fn refusal(entity: &AuthoredEntity, error: &FieldError) -> Finding {
-    let path = document_path(entity.kind, &error.path);
+    let path = member_path(error);
+    let path = document_path(entity.kind, &path);
     let is_top_level = error.path.starts_with("body") || error.path == "loop";
     let check = match error.code {
         FieldCode::UnresolvedSecretRef => Check::EnvUnresolved,
@@ -84,11 +86,28 @@ pub(super) fn refusal(entity: &AuthoredEntity, error: &FieldError) -> Finding {
     let call = Some(path).filter(|_| error.code == FieldCode::DuplicateTaskId);
     let finding = match call.and_then(|path| entity.expansion.origins.call(path)) {
         Some(call) => finding_from(check, entity, call, &message),
+        None if error.code.is_about_key() => finding_at_key(check, entity, path, &message),
         None => finding_at(check, entity, path, &message),
     };
     match check {
         Check::EnvUnresolved => finding,
         _ => Finding { fix: Some(remedy(error)), ..finding },
+    }
+}
+
+/// Returns the path of a refused field. A refusal of the credentials of a channel has the path of their block, and names
+/// the member in its message: `auth.keys[0] is no header value`.
+fn member_path(error: &FieldError) -> Cow<'_, str> {
+    let is_member = |text: &str| {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '[' | ']');
+        !text.is_empty() && text.chars().all(is_part)
+    };
+    let named = error.message.split_whitespace().find_map(|word| word.strip_prefix("auth."));
+    let member =
+        named.map(|word| word.trim_end_matches([':', ',', ';', '.'])).filter(|member| is_member(member));
+    match member {
+        Some(member) if error.path == "channel.config.auth" => Cow::Owned(format!("{}.{member}", error.path)),
+        _ => Cow::Borrowed(&error.path),
     }
 }
 
@@ -129,45 +148,60 @@ fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Returns the warnings about a workflow that its document alone gives rise to.
+/// Returns the warnings about an entity that its document alone gives rise to.
 pub(super) fn warnings(
     entity: &AuthoredEntity,
     content: Option<&EntityContent>,
-    engine: &Engine,
+    engine: &Arc<Engine>,
 ) -> Vec<Finding> {
-    if entity.kind != EntityKind::Workflow {
-        return Vec::new();
-    }
-    let readable;
-    let workflow = match content {
-        Some(EntityContent::Workflow(workflow)) => &**workflow,
-        _ => {
-            readable = readable_workflow(&entity.document);
-            &readable
+    let issues = match (entity.kind, content) {
+        (EntityKind::Connector, _) => {
+            judged(entity.kind, validate_connector(&entity.document, &ConnectorRules).warnings)
         }
+        (EntityKind::Channel, _) => {
+            let rules = ChannelRules::new(Arc::clone(engine), false);
+            let config = entity.document.get("config").unwrap_or(&Value::Null);
+            judged(entity.kind, channel_warnings(config, &rules))
+        }
+        (EntityKind::Workflow, Some(EntityContent::Workflow(workflow))) => workflow_issues(workflow, engine),
+        (EntityKind::Workflow, _) => workflow_issues(&readable_workflow(&entity.document), engine),
     };
-    let issues = workflow_warnings(workflow, engine);
-    let issues = issues
-        .iter()
-        .filter_map(|issue| Some((warning_check(issue)?, issue.field.as_str(), issue.message.as_str())));
+    let is_broken = |path: &str| entity.expansion.is_broken(document_path(entity.kind, path));
+    let told = issues.iter().filter(|(_, issue)| !is_broken(&issue.field));
+    told.map(|(check, issue)| warning(*check, entity, issue)).collect()
+}
+
+/// Returns the warnings of validation about a workflow, and those about results that replace all data.
+fn workflow_issues(workflow: &WorkflowContent, engine: &Engine) -> Vec<(Check, Issue)> {
     let mut whole = Vec::new();
     replaced_data(engine.catalogue(), "tasks", &workflow.tasks, &mut whole);
     let message = "the task has no output, so its result replaces the whole of data";
-    let whole = whole.iter().map(|path| (Check::OutputDefault, path.as_str(), message));
-    issues
-        .chain(whole)
-        .filter(|(_, path, _)| !entity.expansion.is_broken(path))
-        .map(|(check, path, message)| finding_at(check, entity, path, message))
-        .collect()
+    let whole = whole.into_iter().map(|path| (Check::OutputDefault, Issue::new(path, message)));
+    judged(EntityKind::Workflow, workflow_warnings(workflow, engine)).into_iter().chain(whole).collect()
+}
+
+/// Returns the warnings of validation that a document alone gives rise to, each with its check.
+fn judged(kind: EntityKind, issues: Vec<Issue>) -> Vec<(Check, Issue)> {
+    issues.into_iter().filter_map(|issue| Some((warning_check(kind, &issue)?, issue))).collect()
+}
+
+fn warning(check: Check, entity: &AuthoredEntity, issue: &Issue) -> Finding {
+    let path = document_path(entity.kind, &issue.field);
+    match issue.code {
+        Some(code) if code.is_about_key() => finding_at_key(check, entity, path, &issue.message),
+        _ => finding_at(check, entity, path, &issue.message),
+    }
 }
 
 /// Returns the check that a warning of validation belongs to; `None` for those that only a server can judge.
-fn warning_check(issue: &Issue) -> Option<Check> {
-    match issue.code? {
-        FieldCode::PathRoot => Some(Check::PathRoot),
-        FieldCode::SuspectOperator => Some(Check::LogicUnknownOperator),
-        FieldCode::UnresolvableLogic => Some(Check::LogicUnresolvable),
-        _ => None,
+fn warning_check(kind: EntityKind, issue: &Issue) -> Option<Check> {
+    match issue.code {
+        Some(FieldCode::NotLoadable) => None,
+        Some(FieldCode::PathRoot) => Some(Check::PathRoot),
+        Some(FieldCode::SuspectOperator) => Some(Check::LogicUnknownOperator),
+        Some(FieldCode::UnresolvableLogic) => Some(Check::LogicUnresolvable),
+        Some(FieldCode::EmbeddedReference) => Some(Check::EnvEmbedded),
+        _ => Some(Check::suspect(kind)),
     }
 }
 

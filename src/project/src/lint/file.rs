@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use svc_engine::Engine;
-use svc_model::EntityKind;
+use svc_model::{EntityKind, FieldError};
 
 use super::LintSummary;
 use super::entity::{create, refusal, reportable_errors, warnings};
@@ -73,7 +73,7 @@ pub fn lint_file(
         let errors = created.as_ref().err().map_or(&[][..], Vec::as_slice);
         for error in reportable_errors(entity, errors) {
             refused.push(RefusedField {
-                path: field_path(entity, &error.path),
+                path: field_path(entity, error),
                 code: error.code.name(),
                 message: error.message.clone(),
             });
@@ -88,14 +88,16 @@ pub fn lint_file(
 
 /// Returns the path of a refused field: that of the admin API, or the authored one where an expansion has
 /// moved it.
-fn field_path(entity: &AuthoredEntity, path: &str) -> String {
-    let in_document = document_path(entity.kind, path);
-    let origin = entity.expansion.origins.trace(in_document);
+fn field_path(entity: &AuthoredEntity, error: &FieldError) -> String {
+    let in_document = document_path(entity.kind, &error.path);
+    let origins = &entity.expansion.origins;
+    let origin =
+        if error.code.is_about_key() { origins.trace_key(in_document) } else { origins.trace(in_document) };
     match &origin.source {
-        Some(source) if !origin.shares_file(entity.expansion.origins.root()) => {
+        Some(source) if !origin.shares_file(origins.root()) => {
             format!("{} in {}", origin.path, source.name)
         }
-        _ if origin.path == in_document => path.to_owned(),
+        _ if origin.path == in_document => error.path.clone(),
         _ => origin.path,
     }
 }

@@ -24,6 +24,12 @@ pub(super) fn finding_at(check: Check, entity: &AuthoredEntity, path: &str, mess
     finding_from(check, entity, &entity.expansion.origins.trace(path), message)
 }
 
+/// Creates a finding about the key of the element at a path of the expanded document.
+pub(super) fn finding_at_key(check: Check, entity: &AuthoredEntity, path: &str, message: &str) -> Finding {
+    let origin = entity.expansion.origins.trace_key(path);
+    Finding { place: origin.key_place(), ..finding_from(check, entity, &origin, message) }
+}
+
 /// Creates a finding about an authored element.
 pub(super) fn finding_from(check: Check, entity: &AuthoredEntity, origin: &Origin, message: &str) -> Finding {
     let root = entity.expansion.origins.root();

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use svc_auth::jwt::check_literal_keys;
-use svc_engine::{Engine, UnknownCall};
+use svc_engine::{ConstantTruth, Engine, UnknownCall};
 use svc_model::config::{AuthConfig, GuardExpression};
-use svc_model::{ChannelChecks, ChannelConfig, FieldError, Issue};
+use svc_model::{ChannelChecks, ChannelConfig, FieldError, Issue, origin_problem};
 use svc_outbound::check_url;
 
 /// The rules of channels, with the settings they depend on.
@@ -33,8 +33,9 @@ impl ChannelChecks for ChannelRules {
         let mut errors: Vec<_> = config
             .expressions()
             .into_iter()
-            .flat_map(|expression| self.refuse_unknown_operators(expression))
+            .flat_map(|expression| self.refuse_unknown_and_constant(expression))
             .collect();
+        errors.extend(refuse_origins(config.origin_allow_list.as_deref().unwrap_or_default()));
         let Some(AuthConfig::Jwt(jwt)) = &config.auth else { return errors };
         let keys = check_literal_keys(jwt)
             .into_iter()
@@ -52,15 +53,26 @@ impl ChannelChecks for ChannelRules {
     }
 }
 
+/// Refuses origins that no browser sends.
+fn refuse_origins(origins: &[String]) -> impl Iterator<Item = FieldError> {
+    let problem = |origin: &String| if origin == "*" { None } else { origin_problem(origin) };
+    let problems =
+        origins.iter().enumerate().filter_map(move |(index, origin)| Some((index, problem(origin)?)));
+    problems.map(|(index, problem)| {
+        FieldError::invalid(format!("channel.config.origin_allow_list[{index}]"), problem)
+    })
+}
+
 impl ChannelRules {
-    /// Refuses unknown operators, at any depth.
-    fn refuse_unknown_operators(&self, expression: GuardExpression<'_>) -> Vec<FieldError> {
+    /// Refuses unknown operators and constant truths, at any depth.
+    fn refuse_unknown_and_constant(&self, expression: GuardExpression<'_>) -> Vec<FieldError> {
         let at = format!("channel.config.{}", expression.name);
         let unknown = self.engine.unknown_calls(&at, expression.logic);
-        if unknown.is_empty() {
-            return self.refuse_constant_expression(expression).into_iter().collect();
+        let constant = self.engine.constant_truths(&at, expression.logic, !expression.is_key());
+        if unknown.is_empty() && constant.is_empty() {
+            return self.refuse_constant_key(expression).into_iter().collect();
         }
-        unknown.iter().map(UnknownCall::refusal).collect()
+        unknown.iter().map(UnknownCall::refusal).chain(constant.iter().map(ConstantTruth::refusal)).collect()
     }
 
     /// Warns of reads outside the input of the expression.
@@ -76,15 +88,14 @@ impl ChannelRules {
         blind.map(warn).collect()
     }
 
-    /// Refuses an expression that calls no operator at all. A key may be made of several parts.
-    fn refuse_constant_expression(&self, expression: GuardExpression<'_>) -> Option<FieldError> {
+    /// Refuses a key that is the same for every caller. It may be made of several parts.
+    fn refuse_constant_key(&self, expression: GuardExpression<'_>) -> Option<FieldError> {
         let GuardExpression { path, name, logic, .. } = expression;
-        let (refused, meaning) = if name.ends_with("key_logic") {
-            (self.engine.is_unknown_call(logic), "every caller would have the same key")
-        } else {
-            (self.engine.is_template(logic), "it would let everything pass")
-        };
-        refused.then(|| FieldError::invalid(path, format!("{name} calls no operator, so {meaning}")))
+        let refused = expression.is_key() && self.engine.is_unknown_call(logic);
+        refused.then(|| {
+            let message = format!("{name} calls no operator, so every caller would have the same key");
+            FieldError::invalid(path, message)
+        })
     }
 }
 

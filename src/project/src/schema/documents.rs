@@ -148,8 +148,8 @@ fn step_definitions(catalogue: &Catalogue) -> Map<String, Value> {
         ("task", keys(&TASK, |_| reference("function")).finish()),
         ("function", function_schema(catalogue)),
         ("loop", keys(&LOOP, |_| Value::Null).finish()),
-        ("var", operator_call("var", "reads a path of the message")),
-        ("secret", operator_call("secret", "reads a secret that `[secrets]` declares")),
+        ("var", operator_call("var", "path of the message that is read")),
+        ("secret", operator_call("secret", "name of a secret that `[secrets]` declares")),
     ] {
         definitions.insert(name.to_owned(), schema);
     }
@@ -157,7 +157,9 @@ fn step_definitions(catalogue: &Catalogue) -> Map<String, Value> {
 }
 
 fn operator_call(name: &str, description: &str) -> Value {
-    json!({"type": "object", "description": description, "required": [name], "maxProperties": 1})
+    // A description of the object would hide that of its key.
+    let properties = json!({name: {"description": description}});
+    json!({"type": "object", "properties": properties, "required": [name], "maxProperties": 1})
 }
 
 /// Returns the schema of a document with the keys that its reads show beside them.

@@ -86,19 +86,11 @@ impl DocumentKind {
     }
 }
 
-/// Returns the schema of what the compiler replaces: a shared value and, in shared definitions, a parameter.
+/// Returns the schema of what the compiler replaces: a shared value and, in shared definitions, a parameter. It has no
+/// description of its own: editors would show it in place of that of each key.
 fn shared_value(kind: DocumentKind) -> Value {
-    let shared = json!({
-        "type": "object",
-        "description": "a shared value, `namespace.key`; members beside it go first",
-        "required": ["$from"],
-    });
-    let parameter = json!({
-        "type": "object",
-        "description": "a parameter of the fragment",
-        "required": ["$param"],
-        "maxProperties": 1,
-    });
+    let shared = json!({"type": "object", "required": ["$from"]});
+    let parameter = json!({"type": "object", "required": ["$param"], "maxProperties": 1});
     match kind {
         DocumentKind::Case => json!(false),
         DocumentKind::Shared => json!({"anyOf": [shared, parameter]}),

@@ -50,7 +50,9 @@ impl ObjectSchema {
         if let Ok(default) = serde_json::from_str(key.default) {
             schema["default"] = default;
         }
-        if let Ok(example) = serde_json::from_str::<Value>(key.example) {
+        if schema.get("examples").is_none()
+            && let Ok(example) = serde_json::from_str::<Value>(key.example)
+        {
             schema["examples"] = json!([example]);
         }
         self.property(key.name, schema);
@@ -88,9 +90,23 @@ pub(super) fn with_description(description: &str, mut schema: Value) -> Value {
     schema
 }
 
-/// Accepts a shared value in the place of a value.
+/// Accepts a shared value in the place of a value. The words of a choice are examples too: editors do not look for them
+/// below `else` before there is a value.
 pub(super) fn or_shared_value(schema: Value) -> Value {
-    json!({"if": {"$ref": "#/$defs/shared_value"}, "else": schema})
+    let words = words(&schema);
+    let mut either = json!({"if": {"$ref": "#/$defs/shared_value"}, "else": schema});
+    if !words.is_empty() {
+        either["examples"] = words.into();
+    }
+    either
+}
+
+/// Returns the words that a schema lists.
+fn words(schema: &Value) -> Vec<Value> {
+    let own = schema.get("enum").and_then(Value::as_array).into_iter().flatten();
+    let own = own.filter(|word| !word.is_null()).cloned();
+    let alternatives = schema.get("anyOf").and_then(Value::as_array).into_iter().flatten();
+    own.chain(alternatives.flat_map(words)).collect()
 }
 
 /// Accepts null beside the values of a schema.

@@ -242,7 +242,7 @@ fn open_value() -> Value {
     let typed = json!({"anyOf": [text(), read_of_message()]});
     json!({
         "type": "object",
-        "properties": {"param": text(), "var": path, "$oid": typed, "$date": typed},
+        "properties": {"param": text(), "var": path, "$oid": typed, "$date": typed, "$binary": typed},
         "minProperties": 1,
         "maxProperties": 1,
         "additionalProperties": false,

@@ -103,3 +103,71 @@ fn shape_of_cases_is_checked() {
         assert!(!accepts(DocumentKind::Case, &mutant).is_empty(), "{mutant}");
     }
 }
+
+/// The keywords whose schemas apply to the same value.
+const SAME_VALUE: [&str; 6] = ["if", "then", "else", "anyOf", "allOf", "oneOf"];
+
+/// Calls `visit` with each schema that applies to the same value as `schema`, itself left out.
+fn each_beside<'s>(
+    schema: &'s Value,
+    definitions: &'s Value,
+    depth: usize,
+    visit: &mut dyn FnMut(&'s Value),
+) {
+    if depth == 0 {
+        return;
+    }
+    let target = schema["$ref"].as_str().map(|reference| &definitions[reference.rsplit('/').next().unwrap()]);
+    let members = SAME_VALUE.iter().filter_map(|keyword| schema.get(keyword));
+    let members = members.flat_map(|member| match member {
+        Value::Array(items) => items.iter().collect::<Vec<_>>(),
+        one => vec![one],
+    });
+    for beside in members.chain(target) {
+        visit(beside);
+        each_beside(beside, definitions, depth - 1, visit);
+    }
+}
+
+/// Calls `visit` with each schema of a property, at any depth, and the name of the property.
+fn each_property<'s>(schema: &'s Value, visit: &mut dyn FnMut(&'s str, &'s Value)) {
+    match schema {
+        Value::Object(members) => {
+            for (keyword, member) in members {
+                if let ("properties", Value::Object(properties)) = (keyword.as_str(), member) {
+                    properties.iter().for_each(|(name, property)| visit(name, property));
+                }
+                each_property(member, visit);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| each_property(item, visit)),
+        _ => {}
+    }
+}
+
+#[test]
+fn editors_find_the_description_and_all_words_of_each_key() {
+    let (mut described, mut chosen) = (0, 0);
+    for kind in DocumentKind::ALL {
+        let schema = kind.schema(Engine::builder().build().catalogue());
+        each_property(&schema, &mut |name, property| {
+            let own = property.get("description").and_then(Value::as_str);
+            let shown = property.get("examples").and_then(Value::as_array).cloned().unwrap_or_default();
+            described += usize::from(own.is_some());
+            let mut has_words = false;
+            each_beside(property, &schema["$defs"], 6, &mut |beside| {
+                // An editor shows the innermost description of a value.
+                if let (Some(own), Some(inner)) = (own, beside["description"].as_str()) {
+                    assert_eq!(inner, own, "{}: {name}", kind.name());
+                }
+                for word in beside["enum"].as_array().into_iter().flatten().filter(|word| !word.is_null()) {
+                    has_words = true;
+                    let is_condition = own.is_none();
+                    assert!(is_condition || shown.contains(word), "{}: {name}: {word}", kind.name());
+                }
+            });
+            chosen += usize::from(has_words && own.is_some());
+        });
+    }
+    assert!(described > 300 && chosen > 50, "{described} {chosen}");
+}

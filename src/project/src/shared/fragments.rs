@@ -166,7 +166,7 @@ impl<'s> FragmentPass<'s> {
                         Some((argument, _)) if !self.expansion.has_room_for(argument) => {}
                         Some((argument, origin)) => {
                             *value = argument.clone();
-                            self.expansion.origins.insert(at.clone(), origin.clone(), None);
+                            self.expansion.origins.replace(at.clone(), origin.clone());
                         }
                         None => {
                             self.expansion.broken.insert(at.clone());

@@ -34,6 +34,11 @@ impl Origin {
         self.source.as_ref()?.place(&self.path)
     }
 
+    /// Returns the place of the key in the text of the file, or that of the element where it has none.
+    pub fn key_place(&self) -> Option<SourcePlace> {
+        self.source.as_ref()?.key_place(&self.path)
+    }
+
     /// Returns `true` if both elements are in the same file.
     pub fn shares_file(&self, other: &Self) -> bool {
         match (&self.source, &other.source) {
@@ -50,6 +55,8 @@ struct Part {
     origin: Origin,
     /// The fragment call that contributed the part.
     call: Option<Origin>,
+    /// The element that stood there before, for a value that replaced it: the key of the part is written there.
+    replaced: Option<Origin>,
 }
 
 /// The origins of an expanded document, by the paths of the parts that were moved or taken from elsewhere.
@@ -78,13 +85,28 @@ impl Origins {
         }
     }
 
+    /// Returns the authored element that has the key of the element at a path: a value that was put in place has the key
+    /// of what it replaced.
+    pub fn trace_key(&self, path: &str) -> Origin {
+        match self.parts.get(path).and_then(|part| part.replaced.as_ref()) {
+            Some(replaced) => replaced.clone(),
+            None => self.trace(path),
+        }
+    }
+
     /// Returns the fragment call that contributed the element at a path.
     pub fn call(&self, path: &str) -> Option<&Origin> {
         self.nearest(path)?.0.call.as_ref()
     }
 
     pub(super) fn insert(&mut self, path: String, origin: Origin, call: Option<Origin>) {
-        self.parts.insert(path, Part { origin, call });
+        self.parts.insert(path, Part { origin, call, replaced: None });
+    }
+
+    /// Adds a value that replaces the element at a path.
+    pub(super) fn replace(&mut self, path: String, origin: Origin) {
+        let replaced = Some(self.trace(&path));
+        self.parts.insert(path, Part { origin, call: None, replaced });
     }
 
     /// Returns the part with the longest path that leads to `path`, and the rest of the path.
@@ -112,7 +134,7 @@ mod tests {
         let at = |path: &str| Origin { source: None, path: path.to_owned() };
         let mut origins = Origins::new(at("workflows[2]"));
         origins.insert("tasks[1]".into(), at("fragments.guard.tasks[0]"), Some(at("tasks[1]")));
-        origins.insert("tasks[1].function.input".into(), at("constants.db"), None);
+        origins.replace("tasks[1].function.input".into(), at("constants.db"));
         for (path, expected) in [
             ("tasks[1].id", "fragments.guard.tasks[0].id"),
             ("tasks[1]", "fragments.guard.tasks[0]"),
@@ -124,5 +146,12 @@ mod tests {
         }
         assert_eq!(origins.call("tasks[1].id").map(|call| call.path.as_str()), Some("tasks[1]"));
         assert!(origins.call("tasks[1].function.input.x").is_none());
+        for (path, expected) in [
+            ("tasks[1].function.input", "fragments.guard.tasks[0].function.input"),
+            ("tasks[1].function.input.list", "constants.db.list"),
+            ("tasks[1].name", "fragments.guard.tasks[0].name"),
+        ] {
+            assert_eq!(origins.trace_key(path).path, expected, "{path}");
+        }
     }
 }

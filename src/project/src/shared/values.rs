@@ -79,7 +79,7 @@ impl<'s> ValuePass<'s> {
             }
             other if members.is_empty() => {
                 *node = other.clone();
-                self.expansion.origins.insert(at.to_owned(), shared.origin.clone(), None);
+                self.expansion.origins.replace(at.to_owned(), shared.origin.clone());
             }
             // A value that has no members cannot be merged with those beside the reference, which stay.
             _ => {}

@@ -117,13 +117,24 @@ impl SourceFile {
     ///
     /// The place of an object or array is that of its key, so that a report points at one line.
     pub fn place(&self, path: &str) -> Option<SourcePlace> {
-        let keys = self.keys.get_or_init(|| KeyIndex::new(&self.value, &self.root));
-        let (value, element) = path::locate(&self.value, &self.root, path, keys);
+        let (value, element) = self.locate(path);
         let span = match (value, element.key()) {
             (Value::Object(_) | Value::Array(_), Some(key)) => key,
             _ => element.span(),
         };
         Some(self.lines.place(&self.name, &self.text, span))
+    }
+
+    /// Returns the place of the key of the element at a path, as [`place`](Self::place) finds it.
+    pub fn key_place(&self, path: &str) -> Option<SourcePlace> {
+        let (_, element) = self.locate(path);
+        let span = element.key().unwrap_or(element.span());
+        Some(self.lines.place(&self.name, &self.text, span))
+    }
+
+    fn locate(&self, path: &str) -> (&Value, &Element) {
+        let keys = self.keys.get_or_init(|| KeyIndex::new(&self.value, &self.root));
+        path::locate(&self.value, &self.root, path, keys)
     }
 
     /// Returns the place of the root element, and with it those of all others.

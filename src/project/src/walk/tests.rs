@@ -8,7 +8,7 @@ fn names(found: &ProjectFiles) -> Vec<&str> {
     found.files.iter().map(|file| file.name.as_str()).collect()
 }
 
-fn warnings(found: &ProjectFiles) -> Vec<String> {
+fn errors(found: &ProjectFiles) -> Vec<String> {
     found.unreadable.iter().map(ToString::to_string).collect()
 }
 
@@ -43,7 +43,7 @@ fn hidden_entries_and_made_directories_are_skipped_silently() {
     symlink("/nowhere", directory.path().join(".broken.json")).unwrap();
     write(directory.path(), "kept/target.json", b"1");
     let contents = walk(directory.path()).unwrap();
-    assert_eq!((names(&contents), warnings(&contents)), (vec!["kept/target.json"], vec![]));
+    assert_eq!((names(&contents), errors(&contents)), (vec!["kept/target.json"], vec![]));
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn a_directory_that_is_named_like_a_skipped_one_is_walked() {
 }
 
 #[test]
-fn unreadable_entries_become_warnings_and_the_walk_goes_on() {
+fn unreadable_entries_become_errors_and_the_walk_goes_on() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path();
     write(root, "a/broken.json", b"{\n  \"x\": 1,\n}");
@@ -66,13 +66,13 @@ fn unreadable_entries_become_warnings_and_the_walk_goes_on() {
     let contents = walk(root).unwrap();
     assert_eq!(names(&contents), ["good.json"]);
     assert_eq!(
-        warnings(&contents),
+        errors(&contents),
         [
-            "warning: [source.unreadable] a/broken.json: trailing comma at line 3 column 1\n        fix: remove the comma before the closing bracket",
-            "warning: [source.unreadable] a/loop: is a link back to the project directory\n        fix: remove the link",
-            "warning: [source.unreadable] binary.json: is not UTF-8 at line 1 column 8\n        fix: save it as UTF-8",
-            "warning: [source.unreadable] gone.json: cannot be read: No such file or directory\n        fix: check that the file exists and may be read",
-            "warning: [source.unreadable] pipe.json: is not a regular file\n        fix: remove it from the project directory",
+            "error: [project.unreadable] a/broken.json: trailing comma at line 3 column 1\n        fix: remove the comma before the closing bracket",
+            "error: [project.unreadable] a/loop: is a link back to the project directory\n        fix: remove the link",
+            "error: [project.unreadable] binary.json: is not UTF-8 at line 1 column 8\n        fix: save it as UTF-8",
+            "error: [project.unreadable] gone.json: cannot be read: No such file or directory\n        fix: check that the file exists and may be read",
+            "error: [project.unreadable] pipe.json: is not a regular file\n        fix: remove it from the project directory, or leave it out by a line in .svcignore",
         ]
     );
 }
@@ -83,13 +83,13 @@ fn make_pipe(path: &Path) {
 }
 
 #[test]
-fn a_name_that_is_not_utf_8_becomes_a_warning() {
+fn a_name_that_is_not_utf_8_becomes_an_error() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join(OsStr::from_bytes(b"a\xff.json")), "{}").unwrap();
     let contents = walk(directory.path()).unwrap();
     assert_eq!(
-        warnings(&contents),
-        ["warning: [source.unreadable] a\u{FFFD}.json: the name is not UTF-8\n        fix: rename the file"]
+        errors(&contents),
+        ["error: [project.unreadable] a\u{FFFD}.json: the name is not UTF-8\n        fix: rename the file"]
     );
 }
 
@@ -100,6 +100,26 @@ fn links_to_files_and_directories_are_followed() {
     symlink(other.path(), directory.path().join("linked")).unwrap();
     symlink(other.path().join("x.json"), directory.path().join("y.json")).unwrap();
     assert_eq!(names(&walk(directory.path()).unwrap()), ["linked/x.json", "y.json"]);
+}
+
+#[test]
+fn what_svcignore_names_is_left_out() {
+    let directory = tempfile::tempdir().unwrap();
+    for name in ["a.json", "b.json", "deploy/x.yaml", "deploy/keep.yaml", "c/d.json", "c/vendor/e.json"] {
+        write(directory.path(), name, b"1");
+    }
+    make_pipe(&directory.path().join("pipe.json"));
+    symlink("missing", directory.path().join("gone.json")).unwrap();
+    write(
+        directory.path(),
+        ".svcignore",
+        b"# comment\n/a.json\ndeploy/*\n!deploy/keep.yaml\nvendor/\npipe.json\ngone.*\n",
+    );
+    let contents = walk(directory.path()).unwrap();
+    assert_eq!(
+        (names(&contents), errors(&contents)),
+        (vec!["b.json", "c/d.json", "deploy/keep.yaml"], vec![])
+    );
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use svc_outbound::{Outbound, Trust};
+use svc_testkit::gateway::Gateway;
 use svc_testkit::redis::{Redis, RedisCluster};
 use tokio::runtime::Handle;
 
@@ -11,7 +12,11 @@ use crate::slots::slot_of;
 use crate::target::RedisTarget;
 
 fn client_of(server: &Redis) -> RedisClient {
-    let target = RedisTarget::new(server.url(), true).unwrap();
+    client_at(server.url())
+}
+
+fn client_at(url: &str) -> RedisClient {
+    let target = RedisTarget::new(url, true).unwrap();
     let outbound = Outbound::new(&Trust::System).unwrap();
     RedisClient::new(target, outbound, Handle::current(), Duration::from_secs(10))
 }
@@ -83,9 +88,31 @@ async fn client_without_the_slots_of_a_redis_cluster_follows_its_servers() {
         assert_eq!(client.read(&key).await.unwrap().as_deref(), Some("text"));
     }
     assert!(client.is_cluster());
-    client.ping().await.unwrap();
+    client.check_writable().await.unwrap();
     cluster.servers()[2].stop().unwrap();
-    assert!(client.ping().await.is_err(), "a part of the keys is away");
+    assert!(client.check_writable().await.is_err(), "a part of the keys is away");
+}
+
+#[tokio::test]
+async fn connection_to_a_server_that_became_a_replica_is_given_up() {
+    let (Some(former), Some(primary)) = (Redis::own(), Redis::own()) else { return };
+    let gateway = Gateway::start(former.address()).unwrap();
+    let url = former.url().replace(former.place(), &gateway.address().to_string());
+    let client = client_at(&url);
+    client.check_writable().await.unwrap();
+    assert!(client.claim("k", "one", 60).await.unwrap());
+    let (host, port) = primary.place().rsplit_once(':').unwrap();
+    former.command(&["replicaof", host, port]).unwrap();
+    let failure = client.check_writable().await.unwrap_err();
+    assert!(matches!(failure, RedisFailure::Unreachable(_)), "it may heal: {failure:?}");
+    gateway.lead_to(primary.address());
+    // A connection that was just opened is kept for a moment.
+    while client.claim("after", "two", 60).await.is_err() {
+        tokio::task::yield_now().await;
+    }
+    assert!(!client.claim("after", "one", 60).await.unwrap(), "the primary has it");
+    client.check_writable().await.unwrap();
+    assert_eq!(primary.command(&["get", "after"]).unwrap(), "two");
 }
 
 #[tokio::test]

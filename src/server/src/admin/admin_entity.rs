@@ -17,6 +17,9 @@ pub(super) trait AdminEntity: Versioned {
     /// True if the conditions on an activation depend on the content of the version.
     const GATES_DEPEND_ON_CONTENT: bool;
 
+    /// Adds the version that serves to the document of a list or a read.
+    fn with_active_version(resource: Self::Resource, version: Option<i64>) -> Self::Resource;
+
     /// Returns the repository of this kind.
     fn repository(state: &AppState) -> Repository<Self>;
     /// Returns the scope of the reload after a change of this id.

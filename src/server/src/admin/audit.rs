@@ -1,12 +1,13 @@
-//! Reads of the audit log.
+//! Reads of the audit log, and the caller as it records them.
 
 use actix_web::HttpResponse;
 use actix_web::web::Data;
-use svc_api::{AuditLogEntry, PageEnvelope};
+use svc_api::{AuditLogEntry, CallerIdentity, PageEnvelope};
 use svc_store::AuditFilter;
 
 use super::query::QueryParameters;
-use crate::http::Error;
+use super::response::data_response;
+use crate::http::{AdminCaller, Error};
 use crate::state::AppState;
 
 /// `GET /audit-logs`, newest first; `start_time` inclusive, `end_time` exclusive.
@@ -22,4 +23,14 @@ pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Resul
     };
     let (rows, total) = state.store.audit().list(filter, page).await?;
     Ok(HttpResponse::Ok().json(PageEnvelope::new(rows.into_iter().map(AuditLogEntry::from), total, page)))
+}
+
+/// `GET /whoami`.
+pub(super) async fn whoami(caller: AdminCaller) -> HttpResponse {
+    let principal = caller.principal;
+    data_response(CallerIdentity {
+        principal: principal.name().to_owned(),
+        key_id: principal.key_id().map(str::to_owned),
+        access: principal.access().name().to_owned(),
+    })
 }

@@ -13,6 +13,7 @@ use svc_registry::{ReloadScope, Snapshot};
 use svc_store::{ChannelGates, Merge, Repository, StoreError};
 
 use super::admin_entity::AdminEntity;
+use super::loadability::list_unresolved_references;
 use super::rate_groups::list_group_warnings;
 use crate::state::AppState;
 
@@ -60,6 +61,10 @@ impl AdminEntity for Channel {
     type Resource = ChannelResource;
     type Report = ChannelValidationResult;
     const GATES_DEPEND_ON_CONTENT: bool = false;
+
+    fn with_active_version(resource: Self::Resource, active_version: Option<i64>) -> Self::Resource {
+        ChannelResource { active_version, ..resource }
+    }
 
     fn repository(state: &AppState) -> Repository<Self> {
         state.store.channels()
@@ -112,6 +117,8 @@ impl AdminEntity for Channel {
             let snapshot = state.registry.snapshot();
             report.warnings.extend(list_group_warnings(&snapshot, name, config));
             report.warnings.extend(find_report_issue(&snapshot, config));
+            let auth = config.get("auth").unwrap_or(&Value::Null);
+            report.warnings.extend(list_unresolved_references(state, "channel.config.auth", auth).await);
         }
         let workflow = body.get("workflow_id").and_then(Value::as_str).filter(|id| !id.is_empty());
         report.warnings.extend(find_workflow_issue(state, workflow).await?);

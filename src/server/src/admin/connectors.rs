@@ -187,7 +187,7 @@ pub(super) async fn validate(state: Data<AppState>, query: QueryParameters, body
             report.warnings.push(Issue {
                 field: "connector.config".to_owned(),
                 message: format!("it would not load: {}", error.reason),
-                code: None,
+                code: Some(FieldCode::NotLoadable),
             });
         }
     }

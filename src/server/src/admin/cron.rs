@@ -24,8 +24,7 @@ const CHANNEL: &str = "channel";
 
 type Answer = Result<HttpResponse, Error>;
 
-/// `GET /cron/occurrences`, newest first, by offset or by cursor. An unknown status matches nothing: the set
-/// is open.
+/// `GET /cron/occurrences`, newest first, by offset or by cursor.
 pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Answer {
     let page = query.page()?;
     let filter = OccurrenceFilter {

@@ -74,11 +74,12 @@ fn to_summary(row: DeadLetterRow) -> DeadLetterSummary {
     DeadLetterSummary {
         id: row.id,
         trace_id: row.trace_id,
+        attempt_of: row.attempt_of,
         channel: row.channel,
         error_message: row.error_message,
         retry_count: row.retry_count,
         max_retries: row.max_retries,
-        next_retry_at: row.next_retry_at,
+        next_retry_at: (row.retry_count < row.max_retries).then_some(row.next_retry_at),
         created_at: row.created_at,
         updated_at: row.updated_at,
     }

@@ -2,13 +2,15 @@
 
 use actix_web::HttpResponse;
 use actix_web::web::Data;
-use svc_api::{EngineReloaded, EngineStatus, QuarantinedChannel, QuestionableChannel};
+use svc_api::{EngineReloaded, EngineStatus, QuarantinedChannel, QuestionableChannel, ReloadedSettings};
 use svc_engine::catalogue;
+use svc_registry::Snapshot;
 
 use super::channels::find_report_issue;
 use super::query::QueryParameters;
 use super::rate_groups::RateGroupMembers;
 use super::response::data_response;
+use crate::http::health::failed_connectors;
 use crate::http::{AdminCaller, Error};
 use crate::state::AppState;
 
@@ -23,26 +25,33 @@ pub(super) async fn status(state: Data<AppState>) -> HttpResponse {
         workflows_count: snapshot.workflows_count(),
         active_workflows: snapshot.workflows_count(),
         channels,
+        quarantined: quarantined_channels(&snapshot),
+        failed_connectors: failed_connectors(&state),
     })
 }
 
-/// `POST /engine/reload`: the stored definitions serve once this responds; after a failure the previous ones
-/// go on serving, and the order is recorded as failed. The response names the channels that could not be built, and those
-/// with load warnings.
+fn quarantined_channels(snapshot: &Snapshot) -> Vec<QuarantinedChannel> {
+    let quarantined = snapshot.quarantined_channels().into_iter();
+    quarantined
+        .map(|(entry, quarantine)| QuarantinedChannel {
+            channel_id: entry.id().to_owned(),
+            channel: entry.name().to_owned(),
+            reason: quarantine.reason.to_string(),
+        })
+        .collect()
+}
+
+/// `POST /engine/reload`: the settings are read again, and the stored definitions serve once this responds; after a
+/// failure the previous ones go on serving, and the order is recorded as failed. The response names the channels that
+/// could not be built, those with load warnings, and the connectors that could not be loaded.
 pub(super) async fn reload(
     state: Data<AppState>,
     caller: AdminCaller,
     query: QueryParameters,
 ) -> Result<HttpResponse, Error> {
     query.refuse_dry_run()?;
-    let report = state.reload_by_order(caller.audit("reload", "engine", "manual")).await?;
+    let (report, change) = state.reload_by_order(caller.audit("reload", "engine", "manual")).await?;
     let snapshot = state.registry.snapshot();
-    let quarantined =
-        snapshot.quarantined_channels().into_iter().map(|(entry, quarantine)| QuarantinedChannel {
-            channel_id: entry.id().to_owned(),
-            channel: entry.name().to_owned(),
-            reason: quarantine.reason.to_string(),
-        });
     let rate_groups = RateGroupMembers::from_snapshot(&snapshot);
     let questionable = snapshot.channels().filter_map(|entry| {
         let config = &entry.row.content.config;
@@ -57,8 +66,10 @@ pub(super) async fn reload(
     Ok(data_response(EngineReloaded {
         reloaded: true,
         workflows_count: report.workflows_count,
-        quarantined: quarantined.collect(),
+        quarantined: quarantined_channels(&snapshot),
+        failed_connectors: failed_connectors(&state),
         warnings: questionable.collect(),
+        settings: ReloadedSettings { taken: change.taken, needs_restart: change.needs_restart },
     }))
 }
 

@@ -3,7 +3,7 @@
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use svc_api::PageEnvelope;
-use svc_model::{Issue, Page, ServiceError, lifecycle};
+use svc_model::{Issue, LifecycleStatus, Page, ServiceError, lifecycle};
 use svc_store::{EntityFilter, Mutation};
 
 use super::admin_entity::AdminEntity;
@@ -16,9 +16,11 @@ use crate::state::AppState;
 
 type Answer = Result<HttpResponse, Error>;
 
+/// Returns the filter of an export: the status is that of the latest version, which it has.
 fn filter(query: &QueryParameters) -> EntityFilter {
     EntityFilter {
         status: query.text("status"),
+        is_active: None,
         tag: query.text("tag"),
         channel_type: query.text("channel_type"),
         protocol: query.text("protocol"),
@@ -27,10 +29,26 @@ fn filter(query: &QueryParameters) -> EntityFilter {
     }
 }
 
+/// Returns the filter of a list: what serves is active, whatever its latest version is.
+fn serving_filter(query: &QueryParameters) -> EntityFilter {
+    let filter = filter(query);
+    match filter.status.as_deref().and_then(LifecycleStatus::parse) {
+        Some(LifecycleStatus::Active) => EntityFilter { status: None, is_active: Some(true), ..filter },
+        Some(LifecycleStatus::Archived) => EntityFilter { is_active: Some(false), ..filter },
+        _ => filter,
+    }
+}
+
 pub(super) async fn list<V: AdminEntity>(state: Data<AppState>, query: QueryParameters) -> Answer {
     let page = query.page()?;
-    let (rows, total) = V::repository(&state).list(filter(&query), page).await?;
-    Ok(page_of::<V>(rows, total, page))
+    let (rows, total) = V::repository(&state).list(serving_filter(&query), page).await?;
+    let ids: Vec<String> = rows.iter().map(|row| row.id().to_owned()).collect();
+    let serving = V::repository(&state).serving_versions(ids).await?;
+    let resources = rows.into_iter().map(|row| {
+        let version = serving.get(row.id()).copied();
+        V::with_active_version(V::Resource::from(row), version)
+    });
+    Ok(HttpResponse::Ok().json(PageEnvelope::new(resources, total, page)))
 }
 
 /// Returns one page of a list.
@@ -76,7 +94,10 @@ pub(super) async fn read<V: AdminEntity>(state: Data<AppState>, id: Path<String>
     let entity = entity.ok_or_else(|| not_found::<V>(&id))?;
     let warnings = V::load_warnings(&state, &id);
     let tag = entity.entity_tag();
-    Ok(tagged_response(tag, with_warnings(V::Resource::from(entity), warnings)))
+    let serving = V::repository(&state).serving_versions(vec![entity.id().to_owned()]).await?;
+    let version = serving.get(entity.id()).copied();
+    let resource = V::with_active_version(V::Resource::from(entity), version);
+    Ok(tagged_response(tag, with_warnings(resource, warnings)))
 }
 
 pub(super) async fn update<V: AdminEntity>(

@@ -15,6 +15,7 @@ mod engine;
 mod entities;
 mod import;
 mod kafka;
+mod loadability;
 mod mutation_request;
 mod nodes;
 mod packages;
@@ -58,6 +59,7 @@ pub(crate) fn add_routes(router: &mut Router) {
     router.get("/trace-dlq/{id}", dead_letters::read);
     router.post("/trace-dlq/{id}/requeue", dead_letters::requeue);
     router.get("/audit-logs", audit::list);
+    router.get("/whoami", audit::whoami);
     router.get("/backups", backups::list);
     router.post("/backups", backups::create);
     router.get("/packages", packages::list);

@@ -29,5 +29,6 @@ fn to_summary(row: NodeRow, this: &str) -> NodeSummary {
         lease_until: row.lease_until,
         stopped_at: row.stopped_at,
         applied_epoch: row.applied_epoch,
+        encryption_key_ids: row.encryption_key_ids,
     }
 }

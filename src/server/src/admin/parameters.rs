@@ -1,12 +1,13 @@
-//! The query parameters of every endpoint. Any other is refused before the handler runs: a misspelt filter must not read as
-//! "everything", nor a misspelt `dry_run` as an order to write.
+//! The query parameters of every endpoint, and the values of those that take one of a set. Any other is refused before the
+//! handler runs: a misspelt filter must not read as "everything" or "nothing", nor a misspelt `dry_run` as an order to
+//! write.
 
 use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::Method;
 use actix_web::middleware::Next;
 use actix_web::{Error as ActixError, HttpRequest};
-use svc_api::{QueryParameter, endpoints};
+use svc_api::{ParameterKind, QueryParameter, endpoints};
 use svc_model::{FieldError, ServiceError, unknown_key};
 
 use crate::http::{ADMIN, Error, parse_query};
@@ -21,28 +22,42 @@ pub(super) fn endpoint_parameters(request: &HttpRequest) -> Option<&'static [Que
     Some(endpoint.query)
 }
 
-/// Refuses a request with a parameter that its endpoint does not know.
+/// Refuses a request with a parameter, or a value, that its endpoint does not know.
 pub(crate) async fn refuse_unknown_parameters<B: MessageBody>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<EitherBody<B>>, ActixError> {
-    match find_unknown_parameters(request.request()) {
+    match find_unknown(request.request()) {
         Some(errors) => Ok(request.error_response(Error::from(errors)).map_into_right_body()),
         None => Ok(next.call(request).await?.map_into_left_body()),
     }
 }
 
-fn find_unknown_parameters(request: &HttpRequest) -> Option<ServiceError> {
+fn find_unknown(request: &HttpRequest) -> Option<ServiceError> {
     if request.query_string().is_empty() {
         return None;
     }
     let parameters = endpoint_parameters(request)?;
     // A malformed query is refused by the handlers that read it.
     let sent = parse_query(request.query_string()).ok()?;
-    let parameters: Vec<_> = parameters.iter().map(|parameter| parameter.name).collect();
-    let unknown = sent.keys().filter(|key| !parameters.contains(&key.as_str()));
-    let errors: Vec<_> = unknown.map(|key| refusal(key, &parameters)).collect();
+    let names: Vec<_> = parameters.iter().map(|parameter| parameter.name).collect();
+    let errors: Vec<_> = sent
+        .iter()
+        .filter_map(|(key, value)| match parameters.iter().find(|parameter| parameter.name == key) {
+            Some(parameter) => unknown_value(parameter, value.as_str().unwrap_or_default()),
+            None => Some(refusal(key, &names)),
+        })
+        .collect();
     (!errors.is_empty()).then(|| errors.into())
+}
+
+/// Returns the refusal of a value that the parameter does not take; an empty one counts as absent.
+fn unknown_value(parameter: &QueryParameter, value: &str) -> Option<FieldError> {
+    let QueryParameter { name, kind: ParameterKind::OneOf(known), .. } = parameter else { return None };
+    (!value.is_empty() && parameter.spelling(value).is_none()).then(|| {
+        let message = format!("query parameter '{name}' must be one of {}", known.join(", "));
+        FieldError::invalid(format!("query.{name}"), message).with_expected(*known).with_got(value)
+    })
 }
 
 fn refusal(key: &str, known: &[&str]) -> FieldError {

@@ -29,9 +29,11 @@ impl QueryParameters {
         self.values.get(key).map(String::as_str)
     }
 
-    /// Returns the value of a key as owned text, if present and not empty.
+    /// Returns the value of a key as owned text, if present and not empty: one of a set of names as the set spells it.
     pub(crate) fn text(&self, key: &str) -> Option<String> {
-        self.get(key).filter(|value| !value.is_empty()).map(str::to_owned)
+        let sent = self.get(key).filter(|value| !value.is_empty())?;
+        let parameter = self.known.into_iter().flatten().find(|parameter| parameter.name == key);
+        Some(parameter.and_then(|parameter| parameter.spelling(sent)).unwrap_or(sent).to_owned())
     }
 
     /// Returns an instant, if present: RFC 3339, or without a zone, taken as UTC.
@@ -42,6 +44,18 @@ impl QueryParameters {
         parsed.map(Some).ok_or_else(|| {
             ServiceError::validation(format!("query parameter '{key}' must be an RFC 3339 instant"))
         })
+    }
+
+    /// Returns an instant, or one so long before `now`, if present.
+    pub(crate) fn moment(&self, key: &str, now: Timestamp) -> Result<Option<Timestamp>, ServiceError> {
+        match self.get(key).and_then(|text| text.strip_prefix('-')) {
+            Some(ago) => before(now, ago).map(Some).ok_or_else(|| {
+                ServiceError::validation(format!(
+                    "query parameter '{key}' must be an RFC 3339 instant, or a time ago such as -15m, -2h or -7d"
+                ))
+            }),
+            None => self.instant(key),
+        }
     }
 
     /// Returns a whole number, 0 or more, if present.
@@ -107,6 +121,21 @@ impl QueryParameters {
     }
 }
 
+/// Returns the instant that lies a number of seconds, minutes, hours or days before another.
+fn before(now: Timestamp, ago: &str) -> Option<Timestamp> {
+    let unit = ago.chars().last()?;
+    let number: i64 = ago.strip_suffix(unit)?.parse().ok().filter(|number| *number >= 0)?;
+    let seconds = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 3600,
+        'd' => 86_400,
+        _ => return None,
+    };
+    let ago = chrono::Duration::try_seconds(number.checked_mul(seconds)?)?;
+    now.naive().checked_sub_signed(ago).map(Timestamp::from_naive)
+}
+
 impl FromRequest for QueryParameters {
     type Error = Error;
     type Future = Ready<Result<Self, Error>>;
@@ -140,6 +169,26 @@ mod tests {
         let error = query(&[("reload", "soon")]).one_of("reload", &names).unwrap_err();
         assert!(error.message().contains("reload") && error.message().contains("defer"));
         assert!(query(&[("dry_run", "yes")]).flag("dry_run").is_err());
+    }
+
+    #[test]
+    fn moment_is_an_instant_or_a_time_ago() {
+        let now = Timestamp::parse("2026-01-02T12:00:00Z").unwrap();
+        let read = |text: &str| query(&[("since", text)]).moment("since", now);
+        for (text, expected) in [
+            ("2026-01-02T11:59:30Z", "2026-01-02T11:59:30Z"),
+            ("-30s", "2026-01-02T11:59:30Z"),
+            ("-15m", "2026-01-02T11:45:00Z"),
+            ("-2h", "2026-01-02T10:00:00Z"),
+            ("-7d", "2025-12-26T12:00:00Z"),
+            ("-0s", "2026-01-02T12:00:00Z"),
+        ] {
+            assert_eq!(read(text).unwrap(), Timestamp::parse(expected), "{text}");
+        }
+        assert_eq!(query(&[]).moment("since", now).unwrap(), None);
+        for refused in ["-", "-m", "-15", "-15w", "--5m", "-1.5h", "-9223372036854775807d", "yesterday"] {
+            assert!(read(refused).unwrap_err().message().contains("since"), "{refused}");
+        }
     }
 
     #[test]

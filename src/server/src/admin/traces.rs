@@ -3,29 +3,35 @@
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use serde_json::Value;
-use svc_api::{TraceDetail, TraceListEnvelope, TraceSummary};
+use svc_api::{AttemptSummary, TraceDetail, TraceListEnvelope, TraceSummary};
 use svc_channels::remove_response_control;
-use svc_model::ServiceError;
-use svc_store::{TraceQuery, TraceRecord, TraceRow, TraceStatus};
+use svc_model::{ServiceError, Timestamp};
+use svc_store::{TraceAttempt, TraceMode, TraceQuery, TraceRecord, TraceRow, TraceStatus};
 
 use super::query::QueryParameters;
 use super::response::data_response;
-use crate::http::{Error, TraceReader, TraceView};
+use crate::http::{Error, TraceReader, TraceView, state_response};
 use crate::state::AppState;
 
 /// `GET /traces`: no payloads, and no total unless asked for.
 pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Result<HttpResponse, Error> {
-    let page = query.page()?;
+    let (page, now) = (query.page()?, Timestamp::now());
     let query = TraceQuery {
         status: query.text("status"),
         channel: query.text("channel"),
         mode: query.text("mode"),
         workflow_id: query.text("workflow_id"),
         workflow_version: query.integer("workflow_version")?,
+        request_id: query.text("request_id"),
+        error_code: query.text("error_code"),
+        min_duration_ms: query.integer("min_duration_ms")?,
+        since: query.moment("since", now)?,
+        until: query.moment("until", now)?,
         sort_by: query.text("sort_by"),
         sort_order: query.text("sort_order"),
         page,
         cursor: query.cursor()?.map(str::to_owned),
+        attempts: query.flag("attempts")?,
         include_total: query.flag("include_total")?,
     };
     let traces = state.store.traces().list(query).await?;
@@ -48,12 +54,17 @@ fn to_summary(row: TraceRow) -> TraceSummary {
         workflow_version: row.workflow_version,
         mode: row.mode,
         status: row.status,
+        request_id: row.request_id,
+        error_code: row.error_code,
         error_message: row.error_message,
         duration_ms: row.duration_ms,
         started_at: row.started_at,
         completed_at: row.completed_at,
         created_at: row.created_at,
         updated_at: row.updated_at,
+        attempt: row.attempt,
+        attempt_of: row.attempt_of,
+        next_retry_at: row.next_retry_at,
     }
 }
 
@@ -69,20 +80,25 @@ pub(super) async fn read(
     let access = traces.access(&id).await?.ok_or_else(unknown)?;
     let view = reader.admit(&state, access.token_hash.as_deref())?;
     let trace = traces.get(&id).await?.ok_or_else(unknown)?;
-    Ok(data_response(to_detail(trace, view)))
+    Ok(match view {
+        TraceView::Submitter => state_response(trace),
+        TraceView::Operator => data_response(to_detail(trace)),
+    })
 }
 
-/// Returns a trace as the API shows it. It omits the metadata, which holds details of the caller, and the
-/// members by which a workflow shapes its response. Internal details of errors are shown to operators only.
-fn to_detail(trace: TraceRecord, view: TraceView) -> TraceDetail {
-    let TraceRecord { row, result_json, task_trace_json } = trace;
-    let (mut message, mut error, mut errors) = (None, None, None);
-    if row.status == TraceStatus::Completed.name() {
-        message = parse_json(result_json).map(visible_message);
-    } else if row.status == TraceStatus::Failed.name() {
-        error = row.error_message;
-        errors = parse_json(result_json).and_then(|result| visible_errors(result, view));
+/// Returns a trace as operators see it. It omits the metadata, which holds details of the caller, and the members by which
+/// a workflow shapes its response.
+fn to_detail(trace: TraceRecord) -> TraceDetail {
+    let TraceRecord { row, result_json, task_trace_json, attempts } = trace;
+    let (mut message, mut error) = (None, None);
+    let result = parse_json(result_json);
+    let errors = result.as_ref().and_then(task_errors);
+    match TraceStatus::parse(&row.status) {
+        Some(TraceStatus::Completed) => message = result.map(visible_message),
+        Some(TraceStatus::Failed | TraceStatus::Retrying) => error = row.error_message,
+        _ => {}
     }
+    let is_work = row.mode == TraceMode::Async.name();
     TraceDetail {
         id: row.id,
         status: row.status,
@@ -91,14 +107,32 @@ fn to_detail(trace: TraceRecord, view: TraceView) -> TraceDetail {
         channel_id: row.channel_id,
         workflow_id: row.workflow_id,
         workflow_version: row.workflow_version,
+        request_id: row.request_id,
         created_at: row.created_at,
         message,
         error,
+        error_code: row.error_code,
         errors,
         started_at: row.started_at,
         completed_at: row.completed_at,
         duration_ms: row.duration_ms,
-        task_trace_json: parse_json(task_trace_json).map(|trace| visible_steps(trace, view)),
+        attempt: row.attempt,
+        attempt_of: row.attempt_of,
+        next_retry_at: row.next_retry_at,
+        attempts: attempts.into_iter().filter(|_| is_work).map(to_attempt).collect(),
+        task_trace_json: parse_json(task_trace_json).map(visible_steps),
+    }
+}
+
+fn to_attempt(attempt: TraceAttempt) -> AttemptSummary {
+    AttemptSummary {
+        attempt: attempt.attempt,
+        trace_id: attempt.trace_id,
+        status: attempt.status,
+        error: attempt.error_message,
+        started_at: attempt.started_at,
+        completed_at: attempt.completed_at,
+        duration_ms: attempt.duration_ms,
     }
 }
 
@@ -106,15 +140,10 @@ fn parse_json(text: Option<String>) -> Option<Value> {
     serde_json::from_str(&text?).ok()
 }
 
-/// Returns the task errors of a failed run.
-fn visible_errors(mut result: Value, view: TraceView) -> Option<Value> {
-    let mut errors = result.get_mut("errors")?.take();
-    if view == TraceView::Submitter {
-        for error in members(Some(&mut errors)).filter_map(Value::as_object_mut) {
-            error.retain(|key, _| !matches!(key.as_str(), "detail" | "body"));
-        }
-    }
-    errors.is_array().then_some(errors)
+/// Returns the errors of the tasks of a run, if it has some.
+fn task_errors(result: &Value) -> Option<Value> {
+    let errors = result.get("errors")?;
+    errors.as_array().is_some_and(|errors| !errors.is_empty()).then(|| errors.clone())
 }
 
 /// Returns the visible part of the result of a run. The result of a schedule is the data document alone,
@@ -132,13 +161,8 @@ fn visible_message(mut message: Value) -> Value {
     message
 }
 
-/// Returns an execution trace with the visible part of its snapshots, and of its input, from which a test
-/// case is made. The declared values of the service are for operators only.
-fn visible_steps(mut trace: Value, view: TraceView) -> Value {
-    let request = trace.pointer_mut("/input/request").and_then(Value::as_object_mut);
-    if let (TraceView::Submitter, Some(request)) = (view, request) {
-        request.remove("vars");
-    }
+/// Returns an execution trace with the visible part of its snapshots, and with its input, from which a test case is made.
+fn visible_steps(mut trace: Value) -> Value {
     for step in members(trace.get_mut("steps")) {
         if let Some(snapshot) = step.get_mut("message") {
             strip_context(snapshot);
@@ -196,10 +220,8 @@ fn remove_response(platform: &mut Value) {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-    use svc_model::Timestamp;
-
     use super::*;
+    use serde_json::json;
 
     fn record(status: &str, result: Option<&str>, task_trace: Option<&str>) -> TraceRecord {
         let instant = Timestamp::parse("2026-01-01T00:00:00").unwrap();
@@ -211,48 +233,64 @@ mod tests {
             workflow_version: Some(3),
             mode: "async".into(),
             status: status.into(),
+            request_id: Some("r-1".into()),
+            error_code: (status == "failed").then(|| "HTTP_ERROR".into()),
             error_message: Some("broke".into()),
             duration_ms: Some(1.5),
             started_at: None,
             completed_at: Some(instant),
             created_at: instant,
             updated_at: instant,
+            attempt: 1,
+            attempt_of: None,
+            next_retry_at: None,
+        };
+        let first = TraceAttempt {
+            attempt: 1,
+            trace_id: row.id.clone(),
+            status: "failed".into(),
+            error_message: Some("broke".into()),
+            duration_ms: Some(1.5),
+            started_at: None,
+            completed_at: Some(instant),
         };
         TraceRecord {
             row,
             result_json: result.map(str::to_owned),
             task_trace_json: task_trace.map(str::to_owned),
+            attempts: vec![first],
         }
     }
 
     fn operator_view(trace: TraceRecord) -> Value {
-        seen_by(trace, TraceView::Operator)
-    }
-
-    fn seen_by(trace: TraceRecord, view: TraceView) -> Value {
-        json!(to_detail(trace, view))
+        json!(to_detail(trace))
     }
 
     #[test]
-    fn errors_of_a_failed_trace_show_details_to_operators_alone() {
+    fn errors_are_shown_with_their_details_however_the_run_ended() {
         let result = json!({"errors": [{"code": "HTTP_ERROR", "message": "m", "status": 401, "body": {"a": 1}, "detail": "d"}]});
-        let failed = || record("failed", Some(&result.to_string()), None);
-        let operator = operator_view(failed());
-        assert_eq!(operator["errors"], result["errors"]);
-        assert_eq!((&operator["workflow_id"], &operator["workflow_version"]), (&json!("w"), &json!(3)));
-        let submitter = seen_by(failed(), TraceView::Submitter);
-        assert_eq!(submitter["errors"], json!([{"code": "HTTP_ERROR", "message": "m", "status": 401}]));
+        for status in ["failed", "retrying", "completed"] {
+            let shown = operator_view(record(status, Some(&result.to_string()), None));
+            assert_eq!(shown["errors"], result["errors"], "{status}");
+            assert_eq!((&shown["workflow_id"], &shown["workflow_version"]), (&json!("w"), &json!(3)));
+        }
+        let clean = operator_view(record("completed", Some(r#"{"errors": []}"#), None));
+        assert_eq!(clean.get("errors"), None, "{clean}");
     }
 
     #[test]
-    fn the_input_of_a_run_shows_declared_values_to_operators_alone() {
-        let input =
-            json!({"payload": {"n": 1}, "request": {"params": {"id": "7"}, "vars": {"host": "internal"}}});
-        let trace = || record("completed", None, Some(&json!({"input": input, "steps": []}).to_string()));
-        assert_eq!(operator_view(trace())["task_trace_json"]["input"], input);
-        let submitter = seen_by(trace(), TraceView::Submitter);
-        let expected = json!({"payload": {"n": 1}, "request": {"params": {"id": "7"}}});
-        assert_eq!(submitter["task_trace_json"]["input"], expected);
+    fn accepted_work_that_waits_for_a_retry_tells_what_happened() {
+        let mut trace = record("retrying", None, None);
+        trace.row.next_retry_at = Some(trace.row.created_at);
+        let shown = operator_view(trace);
+        assert_eq!((&shown["status"], &shown["error"]), (&json!("retrying"), &json!("broke")));
+        assert_eq!(shown["next_retry_at"], "2026-01-01T00:00:00Z");
+        let first = json!({"attempt": 1, "trace_id": "t", "status": "failed", "error": "broke",
+            "completed_at": "2026-01-01T00:00:00Z", "duration_ms": 1.5});
+        assert_eq!(shown["attempts"], json!([first]));
+        let mut sync = record("failed", None, None);
+        sync.row.mode = "sync".into();
+        assert_eq!(operator_view(sync).get("attempts"), None, "a synchronous run has one attempt");
     }
 
     #[test]

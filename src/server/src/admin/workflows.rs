@@ -12,8 +12,8 @@ use svc_connectors::LoadState;
 use svc_engine::catalogue::Catalogue;
 use svc_engine::{CompileSecrets, ConnectorUse, Flow, Message, RunOptions, StubCall, Stubs, TraceOptions};
 use svc_model::{
-    FieldError, Issue, ServiceError, ValidationReport, Workflow, WorkflowContent, parse_new_workflow,
-    parse_workflow_update, validate_workflow, workflow_warnings,
+    FieldCode, FieldError, Issue, ServiceError, ValidationReport, Workflow, WorkflowContent,
+    parse_new_workflow, parse_workflow_update, validate_workflow, workflow_warnings,
 };
 use svc_project::rules::{check_topics, connector_need};
 use svc_registry::ReloadScope;
@@ -21,6 +21,7 @@ use svc_store::{Merge, Repository, StoreError, WorkflowGates};
 
 use super::admin_entity::AdminEntity;
 use super::entities::not_found;
+use super::loadability::find_compile_problem;
 use super::query::QueryParameters;
 use super::request_body::require_known_keys;
 use super::response::data_response;
@@ -35,6 +36,10 @@ impl AdminEntity for Workflow {
     type Resource = WorkflowResource;
     type Report = ValidationResult;
     const GATES_DEPEND_ON_CONTENT: bool = true;
+
+    fn with_active_version(resource: Self::Resource, active_version: Option<i64>) -> Self::Resource {
+        WorkflowResource { active_version, ..resource }
+    }
 
     fn repository(state: &AppState) -> Repository<Self> {
         state.store.workflows()
@@ -115,7 +120,13 @@ impl AdminEntity for Workflow {
     async fn validate(state: &AppState, body: &Value) -> Result<ValidationReport, StoreError> {
         let mut report = validate_workflow(body, &*state.engine);
         match Self::parse_new(state, body) {
-            Ok((_, content)) => report.warnings.extend(Self::missing_definitions(state, &content).await?),
+            Ok((id, content)) => {
+                report.warnings.extend(Self::missing_definitions(state, &content).await?);
+                // What the check of the document has found already says it better.
+                if report.warnings.iter().all(|issue| issue.code != Some(FieldCode::NotLoadable)) {
+                    report.warnings.extend(find_compile_problem(state, id, content).await);
+                }
+            }
             Err(errors) if report.errors.is_empty() => {
                 report.errors.extend(errors.into_iter().map(Issue::from));
             }

@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use serde_json::Value;
+use svc_model::{FieldError, check_package_name, check_package_version};
 use svc_project::shared::ExpansionPass;
 use svc_project::{
     IMPORT_ORDER, LintedProject, PackageHeader, Project, SetForm, build_package, mirrored_files, to_json_text,
 };
 
 use super::output::{self, OutputError};
-use super::project_files::{Boundaries, ReadProject, read_project};
+use super::project_files::{Boundaries, read_project};
 use super::report::{self, TextStyle};
 use crate::exit::{self, EXIT_FAILURE, EXIT_OK, EXIT_USAGE};
 use crate::offline;
@@ -57,6 +58,9 @@ pub enum CompileFormat {
     Bulk,
 }
 
+/// A check of the name or the version of a package, by the name of the argument.
+type LabelCheck = fn(&str, &str) -> Option<FieldError>;
+
 /// The place and the form of the output, checked.
 enum CompileTarget<'a> {
     Package { header: PackageHeader, output: Option<&'a Path> },
@@ -81,7 +85,7 @@ pub(super) fn compile(
             return Ok(EXIT_USAGE);
         }
     };
-    let Ok(ReadProject { project, .. }) = read_project(&args.directory, style, err)? else {
+    let Ok(project) = read_project(&args.directory, style, err)? else {
         return Ok(EXIT_FAILURE);
     };
     let engine = Arc::new(offline::engine_builder().build());
@@ -118,17 +122,23 @@ pub(super) fn compile(
 fn compile_target(args: &CompileArgs) -> Result<CompileTarget<'_>, String> {
     let output = args.output.as_deref();
     let directory = |format: &str| output.ok_or_else(|| format!("--format {format} needs --output <DIR>"));
-    let text = |argument: &Option<String>, name: &str| {
+    let text = |argument: &Option<String>, name: &str, check: LabelCheck| {
         let value = argument.clone().filter(|text| !text.trim().is_empty());
-        value.ok_or_else(|| format!("a package needs --{name}"))
+        let value = value.ok_or_else(|| format!("a package needs --{name}"))?;
+        match check(name, &value) {
+            None => Ok(value),
+            Some(refused) => {
+                Err(format!("--{name} {value:?}: {}; no server takes it otherwise", refused.message))
+            }
+        }
     };
     Ok(match args.format {
         CompileFormat::Dir => CompileTarget::Mirror(directory("dir")?),
         CompileFormat::Bulk => CompileTarget::Bulk(directory("bulk")?),
         CompileFormat::Artifact => {
             let header = PackageHeader {
-                name: text(&args.name, "name")?,
-                version: text(&args.version, "version")?,
+                name: text(&args.name, "name", check_package_name)?,
+                version: text(&args.version, "version", check_package_version)?,
                 tool_version: crate::VERSION.to_owned(),
                 requires: args.boundary.to_boundary(),
                 activates: !args.no_activate,

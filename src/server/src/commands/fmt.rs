@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use svc_outbound::describe_cause;
 use svc_project::{
-    Finding, FoundFile, Severity, SourceError, SourceFormat, UNREADABLE, find_files, format_text, read_text,
+    Finding, FoundFile, LinkPolicy, Severity, SourceError, SourceFormat, UNREADABLE, find_files, format_text,
+    read_text,
 };
 
 use crate::exit::{EXIT_FAILURE, EXIT_OK};
@@ -15,7 +16,7 @@ use crate::exit::{EXIT_FAILURE, EXIT_OK};
 /// The arguments of `fmt`.
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 pub struct FmtArgs {
-    /// Files, and directories with all files below them
+    /// Files, and directories with all files below them; links out of a directory are left alone
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<PathBuf>,
     /// Change nothing; list the files that would change and fail if there is one
@@ -55,9 +56,18 @@ fn find_all(paths: &[PathBuf], err: &mut dyn Write) -> io::Result<(Vec<FoundFile
             files.push(FoundFile { name: path.display().to_string(), path: path.clone() });
             continue;
         }
-        match find_files(path) {
+        match find_files(path, LinkPolicy::Leave) {
             Ok(found) => {
                 found.unreadable.iter().try_for_each(|finding| writeln!(err, "{finding}"))?;
+                failed += found.unreadable.len();
+                for link in &found.links {
+                    let link = path.join(link);
+                    writeln!(
+                        err,
+                        "note: {}: a link out of the directory, left alone; name it to format it",
+                        link.display()
+                    )?;
+                }
                 let named = found
                     .files
                     .into_iter()
@@ -151,11 +161,34 @@ mod tests {
         assert!(fs::read(&file).unwrap().starts_with(b"\xEF\xBB\xBF"), "--check changes nothing");
         let (code, out, err) = run(&[root.path()], false);
         assert_eq!((code, out.lines().count()), (EXIT_OK, 2), "{out}");
-        assert!(err.ends_with("note: 2 of 3 file(s) formatted\n"), "{err}");
+        assert!(err.ends_with("note: 2 of 2 file(s) formatted\n"), "{err}");
         assert_eq!(fs::read_to_string(&file).unwrap(), "{\n  \"name\": \"x\"\n}\n");
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
         assert!(link.is_symlink() && root.path().read_dir().unwrap().count() == 3);
         assert_eq!(run(&[root.path()], true).0, EXIT_OK);
+    }
+
+    #[test]
+    fn links_out_of_a_directory_are_left_alone_unless_they_are_named() {
+        let (root, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (file, alone) = (other.path().join("deep/a.json"), other.path().join("b.json"));
+        fs::create_dir(other.path().join("deep")).unwrap();
+        for path in [&file, &alone] {
+            fs::write(path, "{\"name\":\"x\"}").unwrap();
+        }
+        symlink(other.path(), root.path().join("home")).unwrap();
+        symlink(&alone, root.path().join("b.json")).unwrap();
+        symlink(root.path(), root.path().join("loop")).unwrap();
+        let (code, out, err) = run(&[root.path()], false);
+        assert_eq!((code, out.as_str()), (EXIT_OK, ""), "{err}");
+        assert!(err.contains("home: a link out of") && err.contains("b.json: a link out of"), "{err}");
+        assert!(!err.contains("loop"), "{err}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "{\"name\":\"x\"}");
+        assert_eq!(
+            run(&[&root.path().join("home"), &root.path().join("b.json")], false).1.lines().count(),
+            2
+        );
+        assert_eq!(fs::read_to_string(&file).unwrap(), "{\n  \"name\": \"x\"\n}\n");
     }
 
     #[test]

@@ -64,19 +64,16 @@ fn lint_directory(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<u8> {
-    let read = match read_project(&args.path, style, err)? {
-        Ok(read) => read,
+    let project = match read_project(&args.path, style, err)? {
+        Ok(project) => project,
         Err(findings) => return refuse_input(&findings, args.format, out),
     };
     let engine = Arc::new(offline::engine_builder().build());
-    let linted = svc_project::lint(&read.project, &engine, &args.boundary.to_boundary(), SetForm::Directory);
+    let linted = svc_project::lint(&project, &engine, &args.boundary.to_boundary(), SetForm::Directory);
     report::write_text(&linted.findings, &args.path, style, err)?;
     match args.format {
         ReportFormat::Text => writeln!(out, "{}", linted.summary)?,
-        format => {
-            let findings = [read.unreadable, linted.findings].concat();
-            write_report(&findings, &args.path, format, linted.summary, out)?;
-        }
+        format => write_report(&linted.findings, &args.path, format, linted.summary, out)?,
     }
     Ok(exit_code(linted.summary.passes(args.deny_warnings)))
 }

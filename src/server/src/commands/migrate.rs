@@ -2,26 +2,44 @@
 
 use std::io::{self, Write};
 
+use clap::Args;
+
+use super::wait::{WaitArgs, away_database};
 use crate::config::Config;
 use crate::exit::{self, EXIT_CONFIG, EXIT_FAILURE, EXIT_OK};
 use crate::settings;
 
-/// Lists or applies the pending migrations.
+/// The arguments of `migrate`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Args)]
+pub struct MigrateArgs {
+    /// Only list them
+    #[arg(long)]
+    pub dry_run: bool,
+    /// The wait for the database.
+    #[command(flatten)]
+    pub wait: WaitArgs,
+}
+
+/// Lists or applies the pending migrations. Waits for a database server that is not there yet.
 pub(super) fn migrate(
     config: &Config,
-    dry_run: bool,
+    args: MigrateArgs,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<u8> {
+    let MigrateArgs { dry_run, wait } = args;
     let store = settings::store_config(config);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let outcome = runtime.block_on(async {
+        let mut wait = wait.begin(&store);
         if dry_run {
-            return svc_store::migrate::pending(&store).await;
+            let list = async || svc_store::migrate::pending(&store).await;
+            return wait.attempt(err, away_database(&store), list).await;
         }
         // No schema changes under a server that uses the file.
         let _file_lock = svc_store::FileLock::acquire(&store, "svc-server migrate")?;
-        svc_store::migrate::run(&store).await
+        let run = async || svc_store::migrate::run(&store).await;
+        wait.attempt(err, away_database(&store), run).await
     });
     match outcome {
         Ok(migrations) => {

@@ -11,6 +11,7 @@ mod definitions;
 mod dry_run;
 mod dump_openapi;
 mod fmt;
+mod key_id;
 mod lint;
 mod man;
 mod migrate;
@@ -27,26 +28,32 @@ mod schema;
 mod test;
 mod test_connectivity;
 mod validate_config;
+mod wait;
 
 pub use backup::BackupArgs;
 pub use case::CaseArgs;
 pub use compile::{CompileArgs, CompileFormat};
 pub use dry_run::DryRunArgs;
 pub use fmt::FmtArgs;
+pub use key_id::KeyIdArgs;
 pub use lint::LintArgs;
+pub use migrate::MigrateArgs;
 pub use new::NewArgs;
 pub use package::{PackageArgs, PackageCommand};
 pub use project_files::Boundaries;
 pub use restore::RestoreArgs;
 pub use schema::SchemaArgs;
 pub use test::TestArgs;
+pub use wait::WaitArgs;
 
 use std::io::{self, IsTerminal as _, Write};
 use std::path::Path;
 
+use svc_outbound::PrintableWriter;
+
 use crate::cli::{CliCommand, EXIT_CONFIG, write_error};
 use crate::config;
-use report::TextStyle;
+use report::{ReportFormat, TestFormat, TextStyle};
 
 /// Runs a command and returns its exit code. `file` is the configuration file that was named.
 ///
@@ -66,26 +73,65 @@ pub fn run(
     };
     let config = &loaded.config;
     let style = TextStyle::detect(io::stderr().is_terminal(), environment);
-    match command {
+    let may_color = style == TextStyle::Excerpt { color: true };
+    let (mut printable_err, mut printable_out) = (PrintableWriter::new(err, may_color), None);
+    let out: &mut dyn Write = match writes_document(command) {
+        true => out,
+        false => printable_out.insert(PrintableWriter::new(out, false)),
+    };
+    let err = &mut printable_err;
+    let code = match command {
         CliCommand::Backup(args) => backup::backup(args, config, out, err),
         CliCommand::Case(args) => case::case(args, out, err),
         CliCommand::Compile(args) => compile::compile(args, style, out, err),
         CliCommand::DryRun(args) => dry_run::dry_run(args, out, err),
         CliCommand::DumpOpenapi => dump_openapi::dump_openapi(out),
         CliCommand::Fmt(args) => fmt::fmt(args, out, err),
+        CliCommand::KeyId(args) => key_id::key_id_of(args, out, err),
         CliCommand::Lint(args) => lint::lint(args, style, out, err),
         CliCommand::Package(args) => package::package(args, style, environment, out, err),
         CliCommand::ValidateConfig { format } => validate_config::validate_config(&loaded, *format, out, err),
-        CliCommand::Migrate { dry_run } => migrate::migrate(config, *dry_run, out, err),
+        CliCommand::Migrate(args) => migrate::migrate(config, *args, out, err),
         CliCommand::New(args) => new::new(args, out, err),
         CliCommand::Preflight => preflight::preflight(config, environment, out, err),
         CliCommand::Restore(args) => restore::restore(args, config, out, err),
         CliCommand::Schema(args) => schema::schema(args, out, err),
-        CliCommand::TestConnectivity => test_connectivity::test_connectivity(config, environment, out, err),
+        CliCommand::TestConnectivity(args) => {
+            test_connectivity::test_connectivity(config, *args, environment, out, err)
+        }
         CliCommand::Reencrypt => reencrypt::reencrypt(config, environment, err),
         CliCommand::Test(args) => test::test(args, out, err),
         CliCommand::Completions { shell } => completions::completions(*shell, out),
         CliCommand::Man { directory } => man::man(directory, err),
+    }?;
+    out.flush()?;
+    err.flush()?;
+    Ok(code)
+}
+
+/// Returns `true` for a command whose standard output is a document, which no escape may change; the others write lines
+/// for people.
+fn writes_document(command: &CliCommand) -> bool {
+    match command {
+        CliCommand::Case(_)
+        | CliCommand::Compile(_)
+        | CliCommand::DryRun(_)
+        | CliCommand::DumpOpenapi
+        | CliCommand::Schema(_)
+        | CliCommand::ValidateConfig { .. }
+        | CliCommand::Completions { .. } => true,
+        CliCommand::Lint(args) => args.format != ReportFormat::Text,
+        CliCommand::Test(args) => args.format != TestFormat::Text,
+        CliCommand::Package(args) => args.writes_document(),
+        CliCommand::Backup(_)
+        | CliCommand::Fmt(_)
+        | CliCommand::Migrate { .. }
+        | CliCommand::New(_)
+        | CliCommand::Preflight
+        | CliCommand::Restore(_)
+        | CliCommand::TestConnectivity
+        | CliCommand::Reencrypt
+        | CliCommand::Man { .. } => false,
     }
 }
 
@@ -106,6 +152,7 @@ mod tests {
             "dry-run -w none.json -i none.json",
             "dump-openapi",
             "fmt none",
+            "key-id none",
             "lint none",
             "migrate --dry-run",
             "new none",

@@ -85,15 +85,8 @@ pub(super) fn walk_directory(directory: &Path, err: &mut dyn Write) -> io::Resul
     }
 }
 
-/// A project directory that was read.
-pub(super) struct ReadProject {
-    /// The project.
-    pub(super) project: Project,
-    /// A warning for each file that cannot be read. It counts neither as an error nor as a warning.
-    pub(super) unreadable: Vec<Finding>,
-}
-
-/// Reads a project directory. What is no part of the project is told on `err`.
+/// Reads a project directory. Files that cannot be read are findings of the project; what is no part of it is told on
+/// `err`.
 ///
 /// # Errors
 /// The findings about a directory that cannot be read or holds no entity, which have been told.
@@ -101,7 +94,7 @@ pub(super) fn read_project(
     directory: &Path,
     style: TextStyle,
     err: &mut dyn Write,
-) -> io::Result<Result<ReadProject, Vec<Finding>>> {
+) -> io::Result<Result<Project, Vec<Finding>>> {
     let walked = match svc_project::walk(directory) {
         Ok(walked) => walked,
         Err(source) => {
@@ -109,17 +102,18 @@ pub(super) fn read_project(
             return write_input_error(&error, Vec::new(), err).map(Err);
         }
     };
-    report::write_text(&walked.unreadable, directory, style, err)?;
-    let project = Project::read(walked.files.into_iter().map(Arc::new).collect());
+    let mut project = Project::read(walked.files.into_iter().map(Arc::new).collect());
+    project.findings.extend(walked.unreadable);
     let cases = walked.cases.iter().map(|name| (name, "skipped, a test case; svc-server test runs it"));
     let others =
         project.skipped.iter().map(|name| (name, "skipped, neither an entity nor shared definitions"));
     others.chain(cases).try_for_each(|(name, why)| writeln!(err, "note: {name}: {why}"))?;
     if project.entities.is_empty() {
+        report::write_text(&project.findings, directory, style, err)?;
         let error = InputError::Empty { path: directory.display().to_string() };
-        return write_input_error(&error, walked.unreadable, err).map(Err);
+        return write_input_error(&error, project.findings, err).map(Err);
     }
-    Ok(Ok(ReadProject { project, unreadable: walked.unreadable }))
+    Ok(Ok(project))
 }
 
 /// Writes an error and returns the findings of the report: those there are, and the error.

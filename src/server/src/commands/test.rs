@@ -22,7 +22,7 @@ pub struct TestArgs {
     definitions: Option<PathBuf>,
     /// Form of the report on standard output
     #[arg(long, value_enum, default_value_t)]
-    format: TestFormat,
+    pub(super) format: TestFormat,
 }
 
 /// Runs the cases and returns the exit code: a failed case fails, and so does a run without cases.

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use slog::{Discard, Logger, o};
 use svc_connectors::BrokerHealth;
-use svc_store::OpenError;
 use svc_store::inspect::{self, DatabaseSummary};
+use svc_store::{OpenError, StoreConfig};
 
+use super::wait::{WaitArgs, away_database};
 use crate::config::Config;
 use crate::exit::{self, EXIT_CONFIG, EXIT_FAILURE, EXIT_OK};
 use crate::settings;
@@ -15,15 +16,20 @@ use crate::settings;
 /// Time that the brokers have to send their metadata.
 const BROKER_LIMIT: Duration = Duration::from_secs(5);
 
-/// Checks each peer of the configuration in turn; stops at the first that fails. Changes nothing.
+/// Checks each peer of the configuration in turn; stops at the first that fails. Waits for those that are not there yet.
+/// Changes nothing.
 pub(super) fn test_connectivity(
     config: &Config,
+    args: WaitArgs,
     environment: &[(String, String)],
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<u8> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    match runtime.block_on(ask_database(config)) {
+    let store = settings::store_config(config);
+    let mut wait = runtime.block_on(async { args.begin(&store) });
+    let ask = async || ask_database(&store).await;
+    match runtime.block_on(wait.attempt(err, away_database(&store), ask)) {
         Ok(summary) => writeln!(out, "database: {}", describe(&summary))?,
         Err(error) => {
             let code = if error.is_configuration() { EXIT_CONFIG } else { EXIT_FAILURE };
@@ -35,7 +41,8 @@ pub(super) fn test_connectivity(
         return Ok(EXIT_OK);
     };
     let brokers = config.kafka.brokers.join(", ");
-    match runtime.block_on(BrokerHealth::ask_once(&cluster, BROKER_LIMIT, Logger::root(Discard, o!()))) {
+    let ask = async || BrokerHealth::ask_once(&cluster, BROKER_LIMIT, Logger::root(Discard, o!())).await;
+    match runtime.block_on(wait.attempt(err, |reason: &String| Some(reason), ask)) {
         Ok(()) => {
             writeln!(out, "kafka: ok, {brokers}")?;
             Ok(EXIT_OK)
@@ -48,9 +55,8 @@ pub(super) fn test_connectivity(
 }
 
 /// Opens the database, for at most the time that a server would wait for a connection.
-async fn ask_database(config: &Config) -> Result<DatabaseSummary, OpenError> {
-    let store = settings::store_config(config);
-    match tokio::time::timeout(store.acquire_timeout, inspect::summary(&store)).await {
+async fn ask_database(store: &StoreConfig) -> Result<DatabaseSummary, OpenError> {
+    match tokio::time::timeout(store.acquire_timeout, inspect::summary(store)).await {
         Ok(summary) => summary,
         Err(_) => Err(OpenError::Unreachable {
             target: "the database of storage.url".to_owned(),

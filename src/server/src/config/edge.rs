@@ -1,8 +1,10 @@
 //! The HTTP edge: `[server]`, `[ingest]`, `[admin_auth]`, `[cors]`, `[rate_limit]`, `[channel_filter]`.
 
-use svc_model::ClientNetworks;
-use svc_secrets::Secret;
+use std::collections::BTreeSet;
 
+use svc_model::{ClientNetworks, origin_problem};
+
+use super::admin_key::AdminKey;
 use super::network::Network;
 use super::problem::Diagnostics;
 use super::setting::section;
@@ -93,10 +95,11 @@ section! {
     pub struct AdminAuthSection {
         /// Requires a key. Production refuses to start without.
         pub enabled: bool = false,
-        /// Keys with all rights: plain text of 32 characters or more, or `sha256:` and 64 hexadecimal digits.
-        pub api_keys: Vec<Secret> = Vec::new(),
+        /// Keys with all rights: plain text of 32 characters or more, or `sha256:` and 64 hexadecimal digits. A table
+        /// `{name, key}`, in the file alone, names the holder in the audit log; each name stands once in both lists.
+        pub api_keys: Vec<AdminKey> = Vec::new(),
         /// Keys that may only read (GET and HEAD), written alike.
-        pub read_only_api_keys: Vec<Secret> = Vec::new(),
+        pub read_only_api_keys: Vec<AdminKey> = Vec::new(),
         /// A further header that carries a raw key, looked at before `x-api-key` and `Authorization`.
         pub header: String = "Authorization".into(),
         /// Host names by which the admin API may be called while no key is required, beside `server.host`, `localhost`
@@ -115,7 +118,7 @@ section! {
         /// Request headers allowed beside content-type, authorization, accept, x-api-key, idempotency-key,
         /// x-request-id.
         pub additional_allowed_headers: Vec<String> = Vec::new(),
-        /// Response headers exposed beside x-request-id and retry-after.
+        /// Response headers exposed beside x-request-id, x-trace-id and retry-after.
         pub additional_exposed_headers: Vec<String> = Vec::new(),
         /// Allows credentials; not together with `*`.
         pub allow_credentials: bool = false,
@@ -225,22 +228,18 @@ impl IngestSection {
 }
 
 impl AdminAuthSection {
+    /// Returns the lists of keys, each with the name of its setting.
+    pub(crate) fn key_lists(&self) -> [(&'static str, &[AdminKey]); 2] {
+        [("admin_auth.api_keys", &self.api_keys), ("admin_auth.read_only_api_keys", &self.read_only_api_keys)]
+    }
+
     pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
-        if self.enabled && self.api_keys.iter().all(|key| key.expose().trim().is_empty()) {
+        if self.enabled && self.api_keys.iter().all(|key| key.key.expose().trim().is_empty()) {
             diagnostics
                 .refuse("admin_auth.api_keys", "needs at least one key when admin_auth.enabled is true");
         }
-        for (name, keys) in [
-            ("admin_auth.api_keys", &self.api_keys),
-            ("admin_auth.read_only_api_keys", &self.read_only_api_keys),
-        ] {
-            let malformed = |key: &Secret| {
-                let digest = key.expose().strip_prefix("sha256:");
-                digest.is_some_and(|digest| {
-                    digest.len() != 64 || !digest.bytes().all(|b| b.is_ascii_hexdigit())
-                })
-            };
-            for (index, _) in keys.iter().enumerate().filter(|(_, key)| malformed(key)) {
+        for (name, keys) in self.key_lists() {
+            for (index, _) in keys.iter().enumerate().filter(|(_, key)| key.is_malformed()) {
                 diagnostics.refuse(
                     name,
                     format!("entry {}: a digest is sha256: and 64 hexadecimal digits", index + 1),
@@ -254,6 +253,18 @@ impl AdminAuthSection {
             let why = format!("{host:?} is no host name; write the name alone, without scheme and port");
             diagnostics.refuse("admin_auth.allowed_hosts", why);
         }
+        let mut names = BTreeSet::new();
+        for (list, keys) in self.key_lists() {
+            for (index, key) in keys.iter().enumerate() {
+                let problem = key.name_problem().or_else(|| {
+                    let name = key.name.as_deref()?;
+                    (!names.insert(name)).then_some("another key has this name: one of each")
+                });
+                if let Some(problem) = problem {
+                    diagnostics.refuse(list, format!("entry {}: {problem}", index + 1));
+                }
+            }
+        }
         if !is_token(&self.header) {
             diagnostics.refuse("admin_auth.header", format!("{:?} is no header name", self.header));
         }
@@ -265,6 +276,11 @@ impl CorsSection {
         let wildcard = self.allowed_origins.iter().any(|origin| origin == "*");
         if wildcard && self.allowed_origins.len() > 1 {
             diagnostics.refuse("cors.allowed_origins", "\"*\" stands alone; remove it or the other origins");
+        }
+        for problem in
+            self.allowed_origins.iter().filter(|origin| *origin != "*").filter_map(|one| origin_problem(one))
+        {
+            diagnostics.refuse("cors.allowed_origins", problem);
         }
         if wildcard && self.allow_credentials {
             diagnostics

@@ -62,8 +62,26 @@ pub fn parse(name: &str, text: &str, environment: &[(String, String)]) -> Result
     Ok(LoadedConfig { notes: diagnostics.finish()?, config })
 }
 
+/// Returns the environment of the process, as [`load`] takes it. Invalid UTF-8 is replaced, so that a damaged name or
+/// value of a setting is refused rather than ignored.
+#[must_use]
+pub fn process_environment() -> Vec<(String, String)> {
+    std::env::vars_os()
+        .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
+        .collect()
+}
+
 impl Config {
-    fn check(&self, diagnostics: &mut Diagnostics) {
+    /// Reads a configuration file and what the environment of the process overrides, as `svc-server -c` does.
+    /// [`load`] returns the warnings too, and takes any environment.
+    ///
+    /// # Errors
+    /// As [`load`].
+    pub fn from_file(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
+        load(Some(path.as_ref()), &process_environment()).map(|loaded| loaded.config)
+    }
+
+    pub(super) fn check(&self, diagnostics: &mut Diagnostics) {
         diagnostics.require_filled("environment", &self.environment);
         self.server.check(diagnostics);
         self.storage.check(diagnostics);

@@ -1,8 +1,9 @@
 //! Configuration: settings, their sources, and their validation.
 //!
 //! From a file and the environment it makes one checked [`Config`], or the list of all problems. Nothing outside this
-//! module reads the environment; nothing here keeps state or reads anything after the start.
+//! module reads the environment; nothing here keeps state.
 
+mod admin_key;
 mod cluster;
 mod declared;
 mod edge;
@@ -13,6 +14,7 @@ mod network;
 mod overrides;
 mod problem;
 mod production;
+mod reload;
 mod schema;
 mod setting;
 mod show;
@@ -21,6 +23,7 @@ mod telemetry;
 mod tls;
 mod unavailable;
 
+pub use admin_key::{AdminKey, KeyDigest, key_id};
 pub use cluster::{
     ClusterSection, KafkaAuthSection, KafkaDlqSection, KafkaSection, SaslMechanism, SecurityProtocol,
     TopicMapping,
@@ -33,9 +36,11 @@ pub use edge::{
 pub use execution::{
     CircuitBreakerSection, CronSection, EngineSection, JwtSection, QuerySection, WriteSection,
 };
-pub use load::{LoadedConfig, load, parse};
+pub use load::{LoadedConfig, load, parse, process_environment};
 pub use network::{Network, NetworkError};
 pub use problem::{ConfigError, ConfigProblem};
+pub use reload::ConfigSource;
+pub(crate) use reload::SettingsChange;
 pub use schema::config_schema;
 pub use show::{ConfigFormat, render};
 pub use storage::{

@@ -18,14 +18,8 @@ pub(crate) fn check(config: &Config, diagnostics: &mut Diagnostics) {
         !config.admin_auth.enabled,
         "anyone can use the admin API; set it to true and give admin_auth.api_keys",
     );
-    let auth = &config.admin_auth;
-    for (key, keys) in
-        [("admin_auth.api_keys", &auth.api_keys), ("admin_auth.read_only_api_keys", &auth.read_only_api_keys)]
-    {
-        let short = keys
-            .iter()
-            .map(|key| key.expose())
-            .any(|key| !key.is_empty() && !key.starts_with("sha256:") && key.chars().count() < KEY_LENGTH);
+    for (key, keys) in config.admin_auth.key_lists() {
+        let short = keys.iter().any(|key| key.is_shorter_than(KEY_LENGTH));
         gate(key, short, "a key is shorter than 32 characters; use a longer one or its sha256: digest");
     }
     gate(

@@ -109,6 +109,7 @@ mod tests {
             "[vars]\nregion = 'eu'\nlimits = {a = 1}\n[secrets]\nkey = 'env://KEY'\nallowed_env = ['APP_*']",
             "[kafka]\nextra_config = {'client.id' = 'x'}\n[[kafka.topics]]\ntopic = 't'\nchannel = 'c'",
             "[rate_limit]\ntrusted_proxies = ['10.0.0.0/8']",
+            "[admin_auth]\napi_keys = ['k', {name = 'ci', key = 'l'}]",
         ] {
             assert!(super::super::parse("c", text, &[]).is_ok(), "{text}");
             let errors: Vec<_> = validator.iter_errors(&file(text)).map(|error| error.to_string()).collect();
@@ -124,6 +125,7 @@ mod tests {
             "server.data_mounts = '/hooks'",
             "metrics.enabled = 1",
             "secrets.key = 1",
+            "admin_auth.api_keys = [{name = 'ci'}]",
         ] {
             assert!(super::super::parse("c", text, &[]).is_err(), "{text}");
             assert!(!validator.is_valid(&file(text)), "{text}");

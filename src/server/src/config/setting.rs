@@ -20,8 +20,12 @@ pub(crate) trait Setting {
     fn read(&mut self, value: &toml::Value) -> Result<(), String>;
     /// Assigns the text of an environment variable; returns `false` for an invalid value.
     fn assign(&mut self, text: &str) -> bool;
-    /// Returns the value to show, unmasked; null if unset.
+    /// Returns the value to show; null if unset. A secret is struck out.
     fn show(&self) -> Json;
+    /// Returns the value itself, secrets too, to be compared and never to be shown.
+    fn compared_value(&self) -> Json {
+        self.show()
+    }
     /// Returns the JSON Schema of the value in a file.
     fn schema(&self) -> Json;
     /// Returns `true` if a variable can set it.
@@ -46,15 +50,26 @@ pub(crate) trait SettingNode {
     fn list<'a>(&'a self, path: &str, doc: &'static str, entries: &mut Vec<SettingEntry<'a>>);
     /// Hands every setting and its path to a visitor.
     fn visit(&mut self, path: &str, visitor: &mut dyn FnMut(&str, &mut dyn Setting));
+    /// Hands the path of every setting that another configuration has another value of to `takes`, and takes that
+    /// value where it returns `true`.
+    fn take_changes(&mut self, other: &Self, path: &str, takes: &mut dyn FnMut(&str) -> bool)
+    where
+        Self: Sized;
 }
 
-impl<T: Setting> SettingNode for T {
+impl<T: Setting + Clone> SettingNode for T {
     fn list<'a>(&'a self, path: &str, doc: &'static str, entries: &mut Vec<SettingEntry<'a>>) {
         entries.push(SettingEntry { path: path.to_owned(), doc, setting: Some(self) });
     }
 
     fn visit(&mut self, path: &str, visitor: &mut dyn FnMut(&str, &mut dyn Setting)) {
         visitor(path, self);
+    }
+
+    fn take_changes(&mut self, other: &Self, path: &str, takes: &mut dyn FnMut(&str) -> bool) {
+        if self.compared_value() != other.compared_value() && takes(path) {
+            self.clone_from(other);
+        }
     }
 }
 
@@ -100,6 +115,11 @@ macro_rules! section {
                 use $crate::config::setting::{SettingNode, join};
                 $( SettingNode::visit(&mut self.$field, &join(path, stringify!($field)), visitor); )+
             }
+
+            fn take_changes(&mut self, other: &Self, path: &str, takes: &mut dyn FnMut(&str) -> bool) {
+                use $crate::config::setting::{SettingNode, join};
+                $( SettingNode::take_changes(&mut self.$field, &other.$field, &join(path, stringify!($field)), takes); )+
+            }
         }
 
         impl std::fmt::Debug for $name {
@@ -123,6 +143,10 @@ pub(crate) trait Scalar: Sized {
     fn from_text(text: &str) -> Option<Self>;
     /// Returns the value to show.
     fn to_json(&self) -> Json;
+    /// Returns the value itself, to be compared.
+    fn to_compared(&self) -> Json {
+        self.to_json()
+    }
     /// Returns the JSON Schema of the value in a file.
     fn schema() -> Json {
         json!({"type": "string"})
@@ -148,6 +172,10 @@ macro_rules! scalar_settings {
 
             fn show(&self) -> serde_json::Value {
                 $crate::config::setting::Scalar::to_json(self)
+            }
+
+            fn compared_value(&self) -> serde_json::Value {
+                $crate::config::setting::Scalar::to_compared(self)
             }
 
             fn schema(&self) -> serde_json::Value {
@@ -329,6 +357,10 @@ impl Scalar for Secret {
         let readable = self.is_empty() || svc_secrets::is_reference(self.expose());
         if readable { self.expose().into() } else { svc_secrets::mask::MASK.into() }
     }
+
+    fn to_compared(&self) -> Json {
+        self.expose().into()
+    }
 }
 
 scalar_settings!(bool, u16, u32, u64, usize, f64, String, Secret);
@@ -354,6 +386,10 @@ impl<T: Scalar> Setting for Option<T> {
 
     fn show(&self) -> Json {
         self.as_ref().map_or(Json::Null, T::to_json)
+    }
+
+    fn compared_value(&self) -> Json {
+        self.as_ref().map_or(Json::Null, T::to_compared)
     }
 
     fn schema(&self) -> Json {
@@ -384,6 +420,10 @@ impl<T: Scalar> Setting for Vec<T> {
 
     fn show(&self) -> Json {
         self.iter().map(T::to_json).collect()
+    }
+
+    fn compared_value(&self) -> Json {
+        self.iter().map(T::to_compared).collect()
     }
 
     fn schema(&self) -> Json {

@@ -41,8 +41,10 @@ pub(crate) fn shown_settings(node: &dyn SettingNode) -> Vec<(String, Json)> {
 pub(crate) fn mask_setting(entry: &SettingEntry<'_>) -> Option<Json> {
     let mut value = entry.setting?.show();
     let key = entry.path.rsplit('.').next().unwrap_or_default();
-    // `[secrets]` and other tables of the user's own names are judged by those names, not by their own.
-    mask(if value.is_object() { "" } else { key }, &mut value);
+    // `[secrets]` and other tables of the user's own names are judged by those names, not by their own; entries that are
+    // tables by those of their members.
+    let has_names = value.is_object() || value.as_array().is_some_and(|all| all.iter().any(Json::is_object));
+    mask(if has_names { "" } else { key }, &mut value);
     Some(value)
 }
 

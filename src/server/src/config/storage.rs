@@ -9,7 +9,7 @@ use super::setting::{choice, section};
 section! {
     /// The database.
     pub struct StorageSection {
-        /// URL of the database; `sqlite:`, `postgres://` or `mysql://` selects the backend. `sslmode` and
+        /// URL of the database; `sqlite:` or `postgres://` selects the backend. `sslmode` and
         /// `sslrootcert` in a URL of PostgreSQL have the meanings of libpq; without them `sslmode` is `prefer`.
         pub url: String = "sqlite:svc.db".into(),
         /// Most connections of the pool.
@@ -22,10 +22,10 @@ section! {
         pub acquire_timeout_secs: u64 = 3,
         /// Seconds after which an unused connection is closed; 0 keeps it.
         pub idle_timeout_secs: u64 = 300,
-        /// Key that encrypts connector configurations: 64 hexadecimal digits, or a secret reference. Empty:
-        /// plain text.
+        /// Key that encrypts connector configurations and credentials of channels: 64 hexadecimal digits, or a
+        /// secret reference. Empty: plain text.
         pub connector_encryption_key: Secret = Secret::default(),
-        /// Former encryption keys, for reading only.
+        /// Keys for reading only: former encryption keys, and the next one before it encrypts.
         pub previous_connector_encryption_keys: Vec<Secret> = Vec::new(),
         /// Directory of backups, created when the first one is made.
         pub backup_dir: String = "./backups".into(),
@@ -144,10 +144,7 @@ impl StorageSection {
     pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
         let schemes = ["sqlite:", "postgres://", "postgresql://", "mysql://"];
         if !schemes.iter().any(|scheme| self.url.len() > scheme.len() && self.url.starts_with(scheme)) {
-            diagnostics.refuse(
-                "storage.url",
-                "must begin with sqlite:, postgres:// or mysql://, like sqlite:svc.db",
-            );
+            diagnostics.refuse("storage.url", "must begin with sqlite: or postgres://, like sqlite:svc.db");
         } else if !self.url.starts_with("mysql:")
             && let Err(OpenError::Url(why)) = svc_store::check_url(&self.url)
         {

@@ -37,7 +37,8 @@ section! {
     pub struct LoggingSection {
         /// The least important message that is logged.
         pub level: LogLevel = LogLevel::Info,
-        /// The format of messages. Unset: pretty on a terminal, json otherwise.
+        /// The format of messages. Unset: pretty on a terminal, json otherwise. With `json` each line is an object, also
+        /// the error of a start that failed; only a configuration that is refused is reported as text.
         pub format: Option<LogFormat> = None,
     }
 }

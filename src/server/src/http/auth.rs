@@ -6,45 +6,69 @@ use std::sync::Arc;
 
 use actix_web::http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use actix_web::http::{Method, Uri};
+use arc_swap::ArcSwap;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
-use svc_model::{ClientNetworks, Code, ServiceError, key_principal};
+use svc_model::{ClientNetworks, Code, ServiceError};
 use tokio::time::Instant;
 
 use super::lockout::Lockout;
 use super::open_admin::OpenAdminHosts;
-use crate::config;
+use crate::config::{self, AdminKey, KeyDigest, key_id};
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
-const DIGEST_PREFIX: &str = "sha256:";
 
-type KeyDigest = [u8; 32];
-
-/// The rights of a key.
+/// The rights of a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Access {
+pub enum AdminAccess {
+    /// Reads and changes.
     Full,
+    /// Reads alone.
     ReadOnly,
 }
 
-/// The author of a request: the audit name of an admin key, or `anonymous` if no key is required.
+impl AdminAccess {
+    /// Returns the name in bodies.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::ReadOnly => "read_only",
+        }
+    }
+}
+
+/// The author of a request: the holder of an admin key, or anybody if no key is required.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Principal {
     name: Arc<str>,
+    key_id: Option<Arc<str>>,
+    access: AdminAccess,
 }
 
 impl Principal {
     fn anonymous() -> Self {
-        Self { name: "anonymous".into() }
+        Self { name: "anonymous".into(), key_id: None, access: AdminAccess::Full }
     }
 
-    fn from_key(key: &[u8]) -> Self {
-        Self { name: key_principal(&String::from_utf8_lossy(key)).into() }
+    fn from_key(key: &AdminKey, digest: &KeyDigest, access: AdminAccess) -> Self {
+        let id: Arc<str> = key_id(digest).into();
+        let name = key.name.as_deref().map_or_else(|| Arc::clone(&id), Into::into);
+        Self { name, key_id: Some(id), access }
     }
 
-    /// Returns the name for audit rows; it identifies the key without revealing it.
+    /// Returns the name for audit rows: that of the key, else its id, which does not reveal it; `anonymous` without a key.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Returns the id of the key; `None` if no key is required.
+    pub fn key_id(&self) -> Option<&str> {
+        self.key_id.as_deref()
+    }
+
+    /// Returns the rights.
+    pub fn access(&self) -> AdminAccess {
+        self.access
     }
 }
 
@@ -106,45 +130,62 @@ pub(crate) enum TraceView {
     Operator,
 }
 
-/// The configured keys, as digests, and the failures of each client.
+/// The configured keys, and the failures of each client.
 #[derive(Debug)]
 pub struct AdminAuthenticator {
     enabled: bool,
-    /// A header with a raw key, checked before the two standard forms.
-    custom: Option<HeaderName>,
-    header: String,
-    keys: Vec<(KeyDigest, Access)>,
+    keys: ArcSwap<AdminKeys>,
     lockout: Lockout<IpAddr>,
     networks: ClientNetworks,
     /// The names of an admin API that asks for no key.
     open_hosts: OpenAdminHosts,
 }
 
-impl AdminAuthenticator {
+/// The configured keys, as digests.
+#[derive(Debug)]
+struct AdminKeys {
+    /// A header with a raw key, checked before the two standard forms.
+    custom: Option<HeaderName>,
+    header: String,
+    keys: Vec<(KeyDigest, Principal)>,
+}
+
+impl AdminKeys {
     /// Digests the configured keys; entries the configuration refuses (malformed digests) are not keys.
-    /// `listen_host` is the name of the service by `server.host`; failures count by `networks`.
+    fn new(config: &config::AdminAuthSection) -> Self {
+        let custom =
+            HeaderName::from_bytes(config.header.as_bytes()).ok().filter(|name| *name != AUTHORIZATION);
+        let full = config.api_keys.iter().map(|key| (key, AdminAccess::Full));
+        let read_only = config.read_only_api_keys.iter().map(|key| (key, AdminAccess::ReadOnly));
+        let keys = full.chain(read_only).filter_map(|(key, access)| {
+            let digest = key.digest()?;
+            Some((digest, Principal::from_key(key, &digest, access)))
+        });
+        let keys = keys.collect();
+        Self { custom, header: config.header.clone(), keys }
+    }
+}
+
+impl AdminAuthenticator {
+    /// Makes the authenticator of the configured keys. `listen_host` is the name of the service by `server.host`;
+    /// failures count by `networks`.
     pub fn new(
         config: &config::AdminAuthSection,
         listen_host: Option<&str>,
         networks: ClientNetworks,
     ) -> Self {
-        let custom =
-            HeaderName::from_bytes(config.header.as_bytes()).ok().filter(|name| *name != AUTHORIZATION);
-        let full = config.api_keys.iter().map(|key| (key, Access::Full));
-        let read_only = config.read_only_api_keys.iter().map(|key| (key, Access::ReadOnly));
-        let keys = full
-            .chain(read_only)
-            .filter_map(|(key, access)| Some((key_digest(key.expose())?, access)))
-            .collect();
         Self {
             enabled: config.enabled,
-            custom,
-            header: config.header.clone(),
-            keys,
+            keys: ArcSwap::from_pointee(AdminKeys::new(config)),
             lockout: Lockout::default(),
             networks,
             open_hosts: OpenAdminHosts::new(listen_host, &config.allowed_hosts),
         }
+    }
+
+    /// Replaces the keys; failures of clients stay counted.
+    pub(crate) fn replace_keys(&self, config: &config::AdminAuthSection) {
+        self.keys.store(Arc::new(AdminKeys::new(config)));
     }
 
     /// Refuses what a browser sends for a foreign page to an admin API that asks for no key.
@@ -170,19 +211,22 @@ impl AdminAuthenticator {
         if !self.enabled {
             return Ok(Principal::anonymous());
         }
-        let key = self.presented_key(headers)?;
+        let keys = self.keys.load();
+        let key = keys.presented_key(headers)?;
         // Compared before anything is counted: guesses from a shared address do not lock operators out.
-        match self.find_key(key) {
-            None => return Err(AuthRefusal::invalid_key(self.count_failure(client))),
+        let Some(principal) = keys.find_key(key) else {
+            return Err(AuthRefusal::invalid_key(self.count_failure(client)));
+        };
+        match principal.access {
             // A read-only key must not reset the failures of its holder.
-            Some(Access::Full) => self.lockout.clear(self.networks.network_of(client)),
-            Some(Access::ReadOnly) if method != Method::GET && method != Method::HEAD => {
+            AdminAccess::Full => self.lockout.clear(self.networks.network_of(client)),
+            AdminAccess::ReadOnly if method != Method::GET && method != Method::HEAD => {
                 let error = ServiceError::forbidden("This API key is read-only");
                 return Err(AuthRefusal { reason: AuthFailureReason::ReadOnlyWrite, error });
             }
-            Some(Access::ReadOnly) => {}
+            AdminAccess::ReadOnly => {}
         }
-        Ok(Principal::from_key(key))
+        Ok(principal.clone())
     }
 
     /// Counts a failure of this client and returns its reason.
@@ -205,9 +249,7 @@ impl AdminAuthenticator {
         let Some(hash) = token_hash else {
             return self.authorize(&Method::GET, headers, client).map(|_| TraceView::Operator);
         };
-        if token.is_some_and(|token| {
-            bool::from(hex::encode(Sha256::digest(token)).as_bytes().ct_eq(hash.as_bytes()))
-        }) {
+        if token.is_some_and(|token| is_token_of(token, hash)) {
             return Ok(TraceView::Submitter);
         }
         if self.enabled {
@@ -238,7 +280,9 @@ impl AdminAuthenticator {
             Err(refusal) => Err(refusal.reason),
         }
     }
+}
 
+impl AdminKeys {
     /// Returns the key of the first form present, which decides alone: the configured header, `x-api-key`,
     /// then `Authorization: Bearer`.
     fn presented_key<'a>(&self, headers: &'a HeaderMap) -> Result<&'a [u8], AuthRefusal> {
@@ -259,16 +303,21 @@ impl AdminAuthenticator {
     }
 
     /// Compares with every key, so that the time taken reveals nothing.
-    fn find_key(&self, key: &[u8]) -> Option<Access> {
+    fn find_key(&self, key: &[u8]) -> Option<&Principal> {
         let digest: KeyDigest = Sha256::digest(key).into();
-        let mut granted_access = None;
-        for (known, access) in &self.keys {
+        let mut holder = None;
+        for (known, principal) in &self.keys {
             if bool::from(known.ct_eq(&digest)) {
-                granted_access = granted_access.or(Some(*access));
+                holder = holder.or(Some(principal));
             }
         }
-        granted_access
+        holder
     }
+}
+
+/// Returns `true` for a token with this SHA-256 in hexadecimal digits.
+pub(super) fn is_token_of(token: &[u8], hash: &str) -> bool {
+    hex::encode(Sha256::digest(token)).as_bytes().ct_eq(hash.as_bytes()).into()
 }
 
 /// Returns the token of `Bearer <token>`; the case of the scheme does not matter (RFC 7235).
@@ -278,210 +327,5 @@ fn bearer_token(value: &[u8]) -> Option<&[u8]> {
     (scheme.eq_ignore_ascii_case(b"bearer ") && !token.is_empty()).then_some(token)
 }
 
-fn key_digest(key: &str) -> Option<KeyDigest> {
-    match key.strip_prefix(DIGEST_PREFIX) {
-        Some(digits) => hex::decode(digits).ok()?.try_into().ok(),
-        None if key.is_empty() => None,
-        None => Some(Sha256::digest(key.as_bytes()).into()),
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use std::net::Ipv4Addr;
-
-    use actix_web::test::TestRequest;
-    use svc_secrets::Secret;
-
-    use super::*;
-
-    const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-
-    fn auth(header: &str) -> AdminAuthenticator {
-        let digest = format!("sha256:{}", hex::encode(Sha256::digest("digested")));
-        AdminAuthenticator::new(
-            &config::AdminAuthSection {
-                enabled: true,
-                api_keys: ["full", &digest, ""].map(Secret::new).to_vec(),
-                read_only_api_keys: vec![Secret::new("reader")],
-                header: header.to_owned(),
-                allowed_hosts: Vec::new(),
-            },
-            None,
-            ClientNetworks::default(),
-        )
-    }
-
-    fn ask(
-        auth: &AdminAuthenticator,
-        method: Method,
-        headers: &[(&str, &str)],
-    ) -> Result<String, (AuthFailureReason, u16)> {
-        let request =
-            headers.iter().fold(TestRequest::default(), |request, header| request.append_header(*header));
-        let answer = auth.authorize(&method, request.to_http_request().headers(), CLIENT);
-        answer
-            .map(|principal| principal.name().to_owned())
-            .map_err(|refusal| (refusal.reason, refusal.error.status()))
-    }
-
-    #[test]
-    fn the_first_form_present_decides_alone() {
-        let auth = auth("x-operator");
-        let good = [
-            &[("x-operator", "full"), ("x-api-key", "wrong"), ("authorization", "Bearer wrong")][..],
-            &[("x-operator", ""), ("x-api-key", "digested"), ("authorization", "Bearer wrong")],
-            &[("authorization", "bEARER full")],
-        ];
-        for headers in good {
-            assert!(ask(&auth, Method::GET, headers).is_ok(), "{headers:?}");
-        }
-        for headers in [
-            &[("x-operator", "wrong"), ("x-api-key", "full")][..],
-            &[("x-api-key", "wrong"), ("authorization", "Bearer full")],
-        ] {
-            assert_eq!(
-                ask(&auth, Method::GET, headers),
-                Err((AuthFailureReason::InvalidKey, 401)),
-                "{headers:?}"
-            );
-        }
-        for headers in [&[][..], &[("authorization", "full")], &[("authorization", "Basic full")]] {
-            assert_eq!(ask(&auth, Method::GET, headers), Err((AuthFailureReason::MissingOrMalformed, 401)));
-        }
-    }
-
-    #[test]
-    fn a_read_only_key_reads_and_is_not_counted_as_a_failure() {
-        let auth = auth("Authorization");
-        for _ in 0..10 {
-            let write = ask(&auth, Method::POST, &[("x-api-key", "reader")]);
-            assert_eq!(write, Err((AuthFailureReason::ReadOnlyWrite, 403)));
-        }
-        assert!(ask(&auth, Method::HEAD, &[("x-api-key", "reader")]).is_ok());
-    }
-
-    #[test]
-    fn valid_keys_pass_during_a_lock_out_and_wrong_ones_count_as_locked_out() {
-        let auth = auth("Authorization");
-        for _ in 0..5 {
-            assert_eq!(
-                ask(&auth, Method::GET, &[("x-api-key", "no")]),
-                Err((AuthFailureReason::InvalidKey, 401))
-            );
-        }
-        assert_eq!(ask(&auth, Method::GET, &[("x-api-key", "no")]), Err((AuthFailureReason::LockedOut, 401)));
-        assert!(ask(&auth, Method::GET, &[("x-api-key", "reader")]).is_ok());
-        assert_eq!(ask(&auth, Method::GET, &[("x-api-key", "no")]), Err((AuthFailureReason::LockedOut, 401)));
-        assert!(ask(&auth, Method::GET, &[("x-api-key", "full")]).is_ok());
-        assert_eq!(
-            ask(&auth, Method::GET, &[("x-api-key", "no")]),
-            Err((AuthFailureReason::InvalidKey, 401))
-        );
-    }
-
-    #[test]
-    fn read_only_key_does_not_clear_the_failures_of_its_holder() {
-        let auth = auth("Authorization");
-        let mut reasons = Vec::new();
-        for _ in 0..8 {
-            reasons.extend(ask(&auth, Method::GET, &[("x-api-key", "no")]).err());
-            assert!(ask(&auth, Method::GET, &[("x-api-key", "reader")]).is_ok());
-            assert!(ask(&auth, Method::POST, &[("x-api-key", "reader")]).is_err());
-        }
-        let expected =
-            [vec![(AuthFailureReason::InvalidKey, 401); 5], vec![(AuthFailureReason::LockedOut, 401); 3]]
-                .concat();
-        assert_eq!(reasons, expected);
-    }
-
-    fn read_trace(
-        auth: &AdminAuthenticator,
-        key: Option<&str>,
-        token: Option<&str>,
-        traced: Option<&str>,
-    ) -> Option<AuthFailureReason> {
-        let request = TestRequest::default();
-        let request = key.into_iter().fold(request, |request, key| request.append_header(("x-api-key", key)));
-        let hash = traced.map(|token| hex::encode(Sha256::digest(token)));
-        let headers = request.to_http_request();
-        let answer =
-            auth.authorize_trace(headers.headers(), CLIENT, token.map(str::as_bytes), hash.as_deref());
-        answer.err().map(|refusal| refusal.reason)
-    }
-
-    #[test]
-    fn a_trace_opens_to_its_token_or_a_key_and_without_a_token_to_operators_only() {
-        let (guarded, open) = (
-            auth("Authorization"),
-            AdminAuthenticator::new(&config::AdminAuthSection::default(), None, ClientNetworks::default()),
-        );
-        assert_eq!(read_trace(&guarded, None, Some("t"), Some("t")), None);
-        assert_eq!(read_trace(&guarded, Some("reader"), None, Some("t")), None);
-        assert_eq!(read_trace(&guarded, Some("full"), Some("wrong"), Some("t")), None);
-        assert_eq!(read_trace(&guarded, None, None, Some("t")), Some(AuthFailureReason::MissingOrMalformed));
-        assert_eq!(read_trace(&guarded, None, Some("wrong"), Some("t")), Some(AuthFailureReason::InvalidKey));
-        assert_eq!(read_trace(&guarded, None, Some("t"), None), Some(AuthFailureReason::MissingOrMalformed));
-        assert_eq!(read_trace(&guarded, Some("full"), None, None), None);
-        assert_eq!(read_trace(&open, None, None, None), None);
-        assert_eq!(read_trace(&open, None, Some("t"), Some("t")), None);
-        assert_eq!(read_trace(&open, None, None, Some("t")), Some(AuthFailureReason::MissingOrMalformed));
-        assert_eq!(
-            read_trace(&open, Some("full"), Some("wrong"), Some("t")),
-            Some(AuthFailureReason::InvalidKey)
-        );
-    }
-
-    #[test]
-    fn wrong_tokens_and_wrong_keys_share_one_count_that_a_good_token_does_not_clear() {
-        let auth = auth("Authorization");
-        for _ in 0..2 {
-            assert_eq!(
-                read_trace(&auth, None, Some("wrong"), Some("t")),
-                Some(AuthFailureReason::InvalidKey)
-            );
-            assert_eq!(
-                read_trace(&auth, Some("no"), Some("wrong"), Some("t")),
-                Some(AuthFailureReason::InvalidKey)
-            );
-            assert_eq!(read_trace(&auth, None, Some("t"), Some("t")), None);
-        }
-        assert_eq!(
-            ask(&auth, Method::GET, &[("x-api-key", "no")]),
-            Err((AuthFailureReason::InvalidKey, 401))
-        );
-        assert_eq!(read_trace(&auth, None, Some("wrong"), Some("t")), Some(AuthFailureReason::LockedOut));
-        assert_eq!(read_trace(&auth, Some("no"), None, Some("t")), Some(AuthFailureReason::LockedOut));
-        assert_eq!(read_trace(&auth, None, Some("t"), Some("t")), None, "a valid token is never refused");
-        assert_eq!(ask(&auth, Method::GET, &[("x-api-key", "no")]), Err((AuthFailureReason::LockedOut, 401)));
-    }
-
-    #[test]
-    fn addresses_of_one_ipv6_network_fail_together() {
-        let auth = auth("Authorization");
-        let fail = |address: &str| {
-            let request = TestRequest::default().append_header(("x-api-key", "no")).to_http_request();
-            let answer = auth.authorize(&Method::GET, request.headers(), address.parse().unwrap());
-            answer.err().map(|refusal| refusal.reason)
-        };
-        for host in 1..=5 {
-            assert_eq!(fail(&format!("2001:db8::{host}")), Some(AuthFailureReason::InvalidKey));
-        }
-        assert_eq!(fail("2001:db8::6"), Some(AuthFailureReason::LockedOut));
-        assert_eq!(fail("2001:db8:0:1::1"), Some(AuthFailureReason::InvalidKey));
-    }
-
-    #[test]
-    fn a_principal_names_the_key_and_not_its_value() {
-        let name = ask(&auth("Authorization"), Method::GET, &[("x-api-key", "full")]).unwrap();
-        assert_eq!(name, key_principal("full"));
-        assert_eq!((&name[..4], name.len()), ("key-", 20));
-    }
-
-    #[test]
-    fn without_authentication_everyone_is_anonymous() {
-        let open =
-            AdminAuthenticator::new(&config::AdminAuthSection::default(), None, ClientNetworks::default());
-        assert_eq!(ask(&open, Method::DELETE, &[]).unwrap(), "anonymous");
-    }
-}
+mod tests;

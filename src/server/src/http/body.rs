@@ -84,7 +84,7 @@ impl FromRequest for OptionalJsonBody {
 async fn read_admin_body(request: &HttpRequest, mut payload: Payload) -> Result<Bytes, ServiceError> {
     let state = request.app_data::<Data<AppState>>();
     let limit = BodyLimit {
-        bytes: state.map_or(0, |state| state.config.server.max_admin_body_size),
+        bytes: state.map_or(0, |state| state.settings.admin_body_bytes()),
         setting: "server.max_admin_body_size",
     };
     let mut permit = state.map(|state| state.in_flight.permit());

@@ -1,33 +1,41 @@
 //! The address of a client behind proxies.
 
 use std::net::{IpAddr, Ipv6Addr};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue, X_FORWARDED_FOR};
+use arc_swap::ArcSwap;
 
 use crate::config::Network;
 
 const X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
 
-/// The networks whose forwarded headers are trusted.
-#[derive(Debug, Default)]
+/// The networks whose forwarded headers are trusted. Clones share them.
+#[derive(Clone, Debug, Default)]
 pub struct TrustedProxies {
-    networks: Vec<Network>,
+    networks: Arc<ArcSwap<Vec<Network>>>,
     /// `true` once forwarded headers arrived although no proxy is trusted.
-    ignored: AtomicBool,
+    ignored: Arc<AtomicBool>,
 }
 
 impl TrustedProxies {
     /// Trusts these networks only.
     pub fn new(networks: &[Network]) -> Self {
-        Self { networks: networks.to_vec(), ignored: AtomicBool::new(false) }
+        Self { networks: Arc::new(ArcSwap::from_pointee(networks.to_vec())), ignored: Arc::default() }
+    }
+
+    /// Trusts these networks only, from now on.
+    pub(crate) fn replace(&self, networks: &[Network]) {
+        self.networks.store(Arc::new(networks.to_vec()));
+        self.ignored.store(false, Ordering::Relaxed);
     }
 
     /// Returns `true` once: for the first request with forwarded headers where no proxy is trusted. Every
     /// client behind a proxy then has the address of the proxy, to rate limits, lock-outs and logs.
     pub(crate) fn notice_ignored(&self, headers: &HeaderMap) -> bool {
-        self.networks.is_empty()
-            && !self.has_ignored()
+        !self.has_ignored()
+            && self.networks.load().is_empty()
             && (headers.contains_key(X_FORWARDED_FOR) || headers.contains_key(X_REAL_IP))
             && !self.ignored.swap(true, Ordering::Relaxed)
     }
@@ -69,7 +77,7 @@ impl TrustedProxies {
 
     /// Returns whether an address lies in one of the networks.
     pub(crate) fn is_trusted(&self, address: IpAddr) -> bool {
-        self.networks.iter().any(|network| network.contains(address))
+        self.networks.load().iter().any(|network| network.contains(address))
     }
 }
 

@@ -1,23 +1,37 @@
 //! Cross-origin rules: every `OPTIONS` is answered here, before routing and authentication.
 
+use std::sync::Arc;
+
 use actix_web::HttpResponse;
 use actix_web::http::header::{
     self, ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
     ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, HeaderMap,
     HeaderValue,
 };
+use arc_swap::ArcSwap;
 
 use super::plane::Plane;
 use crate::config;
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE, HEAD, OPTIONS");
-const ALLOWED: [&str; 6] =
-    ["content-type", "authorization", "accept", "x-api-key", "idempotency-key", "x-request-id"];
-const EXPOSED: [&str; 2] = ["x-request-id", "retry-after"];
+const ALLOWED: [&str; 7] = [
+    "content-type",
+    "authorization",
+    "accept",
+    "x-api-key",
+    "idempotency-key",
+    "x-request-id",
+    "x-trace-token",
+];
+const EXPOSED: [&str; 4] = ["x-request-id", "x-trace-id", "retry-after", "location"];
 
-/// The configured rules, rendered once into header values.
+/// The configured rules.
 #[derive(Debug)]
-pub(crate) struct CorsPolicy {
+pub(crate) struct CorsPolicy(ArcSwap<CorsRules>);
+
+/// The rules, rendered once into header values.
+#[derive(Debug)]
+struct CorsRules {
     origins: Origins,
     allowed: Option<HeaderValue>,
     exposed: Option<HeaderValue>,
@@ -31,8 +45,8 @@ enum Origins {
     List(Vec<String>),
 }
 
-impl CorsPolicy {
-    pub(crate) fn new(config: &config::CorsSection) -> Self {
+impl CorsRules {
+    fn new(config: &config::CorsSection) -> Self {
         let origins = if config.allowed_origins.iter().any(|origin| origin == "*") {
             Origins::Any
         } else {
@@ -46,12 +60,23 @@ impl CorsPolicy {
             max_age: config.max_age_secs.map(HeaderValue::from),
         }
     }
+}
+
+impl CorsPolicy {
+    pub(crate) fn new(config: &config::CorsSection) -> Self {
+        Self(ArcSwap::from_pointee(CorsRules::new(config)))
+    }
+
+    /// Replaces the rules.
+    pub(crate) fn replace(&self, config: &config::CorsSection) {
+        self.0.store(Arc::new(CorsRules::new(config)));
+    }
 
     /// Returns the value that the answer to a request of this origin may carry; `None` if the origin is
     /// refused or absent. The admin API is read only by origins that are listed: `*` does not open it to
     /// every web site.
     pub(crate) fn allowed_origin(&self, request: &HeaderMap, plane: Plane) -> Option<HeaderValue> {
-        match &self.origins {
+        match &self.0.load().origins {
             Origins::Any if plane == Plane::Admin => None,
             Origins::Any => Some(HeaderValue::from_static("*")),
             Origins::List(list) => {
@@ -63,15 +88,16 @@ impl CorsPolicy {
 
     /// Writes the headers of an ordinary answer.
     pub(crate) fn write_headers(&self, grant: Option<HeaderValue>, answer: &mut HeaderMap) {
-        if let Origins::List(_) = self.origins {
+        let rules = self.0.load();
+        if let Origins::List(_) = rules.origins {
             answer.append(header::VARY, HeaderValue::from_static("origin"));
         }
         let Some(origin) = grant else { return };
         answer.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-        if let Some(exposed) = &self.exposed {
+        if let Some(exposed) = &rules.exposed {
             answer.insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed.clone());
         }
-        if self.credentials {
+        if rules.credentials {
             answer.insert(ACCESS_CONTROL_ALLOW_CREDENTIALS, HeaderValue::from_static("true"));
         }
     }
@@ -80,12 +106,13 @@ impl CorsPolicy {
     /// adds.
     pub(crate) fn preflight(&self) -> HttpResponse {
         let mut answer = HttpResponse::Ok().finish();
+        let rules = self.0.load();
         let headers = answer.headers_mut();
         headers.insert(ACCESS_CONTROL_ALLOW_METHODS, METHODS);
-        if let Some(allowed) = &self.allowed {
+        if let Some(allowed) = &rules.allowed {
             headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, allowed.clone());
         }
-        if let Some(max_age) = &self.max_age {
+        if let Some(max_age) = &rules.max_age {
             headers.insert(ACCESS_CONTROL_MAX_AGE, max_age.clone());
         }
         answer
@@ -116,7 +143,10 @@ mod tests {
     fn by_default_any_origin_may_read_and_no_age_is_named() {
         let headers = answer(&CorsPolicy::new(&config::CorsSection::default()), None);
         assert_eq!(headers.get(ACCESS_CONTROL_ALLOW_ORIGIN).unwrap(), "*");
-        assert_eq!(headers.get(ACCESS_CONTROL_EXPOSE_HEADERS).unwrap(), "x-request-id, retry-after");
+        assert_eq!(
+            headers.get(ACCESS_CONTROL_EXPOSE_HEADERS).unwrap(),
+            "x-request-id, x-trace-id, retry-after, location"
+        );
         assert!(headers.get(ACCESS_CONTROL_MAX_AGE).is_none() && headers.get(header::VARY).is_none());
     }
 
@@ -146,9 +176,9 @@ mod tests {
             (ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, PUT, PATCH, DELETE, HEAD, OPTIONS"),
             (
                 ACCESS_CONTROL_ALLOW_HEADERS,
-                "content-type, authorization, accept, x-api-key, idempotency-key, x-request-id",
+                "content-type, authorization, accept, x-api-key, idempotency-key, x-request-id, x-trace-token",
             ),
-            (ACCESS_CONTROL_EXPOSE_HEADERS, "x-request-id, retry-after, etag"),
+            (ACCESS_CONTROL_EXPOSE_HEADERS, "x-request-id, x-trace-id, retry-after, location, etag"),
             (ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
         ];
         for (name, value) in expected {
@@ -190,7 +220,7 @@ mod tests {
         assert_eq!(granted.get(ACCESS_CONTROL_MAX_AGE).unwrap(), "0");
         assert_eq!(granted.get(header::VARY).unwrap(), "origin");
         let allowed = granted.get(ACCESS_CONTROL_ALLOW_HEADERS).unwrap().to_str().unwrap();
-        assert!(allowed.ends_with("x-request-id, x-shop"), "{allowed}");
+        assert!(allowed.ends_with("x-trace-token, x-shop"), "{allowed}");
         let refused = answer(&cors, Some("https://b.example"));
         assert!(refused.get(ACCESS_CONTROL_ALLOW_ORIGIN).is_none());
         assert!(refused.get(ACCESS_CONTROL_ALLOW_CREDENTIALS).is_none());

@@ -21,8 +21,12 @@ use svc_spans::{ActiveSpan, SpanDraft, TraceContext};
 
 use super::body_format::{DecodedBody, Decoding};
 use super::refusal_pacer::is_refusal;
+use super::submissions::{self, SubmissionRequest};
 use super::{BytesPermit, Error, RequestContext, body, query};
 use crate::state::AppState;
+
+/// The status of an accepted submission.
+const ACCEPTED: u16 = 202;
 
 /// The first status of a response that counts as a failure of the service.
 const FIRST_FAILURE: u16 = 500;
@@ -104,10 +108,17 @@ async fn answer_request(
     let path = request.uri().path();
     let path = path.get(context.channel_path_start..).unwrap_or(path);
     let resolve = |snapshot: &Snapshot| snapshot.resolve(path, request.method().as_str())?.require_channel();
+    let submission = SubmissionRequest::parse(&request, path, query.as_ref().ok());
+    if let Some(submission) = submission.as_ref().filter(|submission| submission.has_token()) {
+        return submission.answer(state).await;
+    }
     let (resolved, generation) = {
         let snapshot = state.registry.snapshot();
         (resolve(&snapshot), snapshot.generation())
     };
+    if submission.is_some() && resolved.is_err() {
+        return Err(submissions::unknown().into());
+    }
     let (mut resolution, query) = match (resolved, query) {
         (Ok(resolution), Ok(query)) => (resolution, query),
         (Ok(resolution), Err(error)) => {
@@ -124,6 +135,7 @@ async fn answer_request(
             resolution = resolve(&snapshot)?;
         }
     }
+    let has_params = !resolution.params.is_empty();
     let prepared = match received {
         Ok((raw, permit)) => match decode_body(&request, state, &resolution, &raw).await {
             Ok(body) => build_message(&request, &context, query, (raw, permit), body, &mut resolution),
@@ -131,6 +143,9 @@ async fn answer_request(
         },
         Err(error) => Err(error),
     };
+    let accepts =
+        resolution.channel().and_then(|channel| channel.compiled_channel()).is_some_and(|c| c.accepts());
+    let is_async = accepts || prepared.as_ref().is_ok_and(|message| message.delivery == Delivery::Async);
     let answer = match prepared {
         Ok(mut message) => {
             message.trace_context = span.context().clone();
@@ -143,7 +158,12 @@ async fn answer_request(
     if let Some(channel) = resolution.channel().filter(|_| is_guess) {
         state.guesses.pace(channel.id(), context.client_ip, &state.lifecycle).await;
     }
-    Ok(to_http_response(answer.or_else(|error| resolution.error_response(error, context.id.as_str()))?))
+    let mut answer = answer.or_else(|error| resolution.error_response(error, context.id.as_str()))?;
+    if answer.status == ACCEPTED && is_async {
+        let by_name = resolution.channel().filter(|_| has_params).map(|channel| channel.name());
+        submissions::add_location(&request, &context, by_name, &mut answer);
+    }
+    Ok(to_http_response(answer))
 }
 
 /// Reads the body of a request, counted among the bytes the process holds.
@@ -155,8 +175,7 @@ async fn receive_body(
 ) -> Result<(Bytes, BytesPermit), ServiceError> {
     let mut permit = state.in_flight.permit();
     let mut payload = payload.into_inner();
-    let limit =
-        body::BodyLimit { bytes: state.config.ingest.max_payload_size, setting: "ingest.max_payload_size" };
+    let limit = body::BodyLimit { bytes: state.settings.payload_bytes(), setting: "ingest.max_payload_size" };
     let body = body::read_body(request, &mut payload, limit, Some(&mut permit));
     let raw = state.lifecycle.receive_body(body).await?;
     *body_bytes = raw.len();

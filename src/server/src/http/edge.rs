@@ -22,11 +22,14 @@ use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use slog::{debug, error, info, warn};
 use svc_api::docs::DOCS;
+use svc_channels::TraceIdField;
 use svc_model::{Code, ServiceError};
 use tokio::time::Instant;
 
 use super::auth::AuthFailureReason;
+use super::error::X_TRACE_ID;
 use super::metrics::method_label;
+use super::mount::{MountPoint, prefix_length};
 use super::plane::{ADMIN, DOCS_FILE, Plane, channel_path_start, reads_trace};
 use super::request_id::X_REQUEST_ID;
 use super::security_headers::{DOCS_POLICY, SECURITY_HEADERS, STRICT_TRANSPORT_SECURITY};
@@ -45,18 +48,19 @@ const LOGGED_PATH: usize = 1024;
 #[derive(Debug, Clone)]
 pub(crate) struct Edge {
     state: web::Data<AppState>,
+    mount: MountPoint,
     public: bool,
 }
 
 impl Edge {
     /// Makes the middleware for clients: requests are limited, `/metrics` requires a key.
-    pub(crate) fn for_clients(state: web::Data<AppState>) -> Self {
-        Self { state, public: true }
+    pub(crate) fn for_clients(state: web::Data<AppState>, mount: MountPoint) -> Self {
+        Self { state, mount, public: true }
     }
 
     /// Makes the middleware for the operational listener: nothing is limited, `/metrics` is open.
     pub(crate) fn for_operators(state: web::Data<AppState>) -> Self {
-        Self { state, public: false }
+        Self { state, mount: MountPoint::of_pattern(""), public: false }
     }
 }
 
@@ -72,7 +76,12 @@ where
     type Future = Ready<Result<Self::Transform, ()>>;
 
     fn new_transform(&self, inner: S) -> Self::Future {
-        ready(Ok(EdgeService { inner: Rc::new(inner), state: self.state.clone(), public: self.public }))
+        ready(Ok(EdgeService {
+            inner: Rc::new(inner),
+            state: self.state.clone(),
+            mount: self.mount,
+            public: self.public,
+        }))
     }
 }
 
@@ -81,6 +90,7 @@ where
 pub(crate) struct EdgeService<S> {
     inner: Rc<S>,
     state: web::Data<AppState>,
+    mount: MountPoint,
     public: bool,
 }
 
@@ -96,7 +106,7 @@ where
     forward_ready!(inner);
 
     fn call(&self, mut request: ServiceRequest) -> Self::Future {
-        let exchange = Exchange::begin(&self.state, &request);
+        let exchange = Exchange::begin(&self.state, self.mount, &request);
         if let Some(answer) = exchange.refuse_or_admit(&mut request, self.public) {
             return Box::pin(ready(Ok(exchange.finish(request.into_response(answer)))));
         }
@@ -126,6 +136,8 @@ struct Exchange {
     plane: Plane,
     method: Method,
     path: String,
+    /// Length of the prefix of the path that belongs to a larger application.
+    host_length: usize,
     client_ip: IpAddr,
     forwarded: bool,
     cors: Option<HeaderValue>,
@@ -139,7 +151,7 @@ struct Exchange {
 }
 
 impl Exchange {
-    fn begin(state: &web::Data<AppState>, request: &ServiceRequest) -> Self {
+    fn begin(state: &web::Data<AppState>, mount: MountPoint, request: &ServiceRequest) -> Self {
         state.lifecycle.begin_request();
         let connection = request.conn_data::<Rc<ConnectionState>>().cloned();
         if let Some(connection) = &connection {
@@ -153,7 +165,8 @@ impl Exchange {
             warn!(state.log, "forwarded headers are ignored, because no proxy is trusted; all clients of a proxy \
                 share its address"; "peer" => %peer, "remedy" => "set rate_limit.trusted_proxies");
         }
-        let plane = classify_request(state, request);
+        let host_length = mount.host_length(request);
+        let plane = classify_request(state, request, host_length);
         Self {
             state: state.clone(),
             id: RequestId::from_headers(headers),
@@ -161,6 +174,7 @@ impl Exchange {
             plane,
             method: request.method().clone(),
             path: request.path().to_owned(),
+            host_length,
             client_ip,
             forwarded: client_ip != peer,
             cors: state.cors.allowed_origin(headers, plane),
@@ -192,7 +206,7 @@ impl Exchange {
         }
         let principal = match self.plane {
             // The handler checks the trace's token or a key, once it has the trace.
-            Plane::Admin if reads_trace(&self.method, &self.path) => Ok(None),
+            Plane::Admin if reads_trace(&self.method, self.own_path()) => Ok(None),
             Plane::Admin => self.authorize(request.headers()).map(Some),
             Plane::Operational("/metrics") if public && self.state.mounts_metrics() => {
                 self.authorize(request.headers()).map(Some)
@@ -214,9 +228,15 @@ impl Exchange {
             client_ip: self.client_ip,
             forwarded: self.forwarded,
             principal,
-            channel_path_start: channel_path_start(&self.path),
+            host_length: self.host_length,
+            channel_path_start: self.host_length + channel_path_start(self.own_path()),
         });
         None
+    }
+
+    /// Returns the path without the prefix of a larger application.
+    fn own_path(&self) -> &str {
+        self.path.get(self.host_length..).unwrap_or(&self.path)
     }
 
     fn check_rate_limit(&self, public: bool) -> Result<(), ServiceError> {
@@ -279,7 +299,7 @@ impl Exchange {
             Plane::Operational(path) => Cow::Borrowed(path),
             Plane::Admin | Plane::Other => {
                 let pattern = response.request().match_pattern();
-                pattern.map_or(Cow::Borrowed("unmatched"), |pattern| Cow::Owned(described_path(&pattern)))
+                pattern.map_or(Cow::Borrowed("unmatched"), |pattern| Cow::Owned(own_pattern(&pattern)))
             }
         };
         self.complete_response(response.response_mut(), path);
@@ -315,9 +335,12 @@ impl Exchange {
     }
 
     fn log_internal(&self, failed: &Error) {
-        if let Some(internal) = failed.0.internal() {
-            error!(self.state.log, "request failed"; "code" => failed.0.code().name(),
-                "detail" => internal, "path" => self.logged_path(), "request_id" => self.id.as_str());
+        if let Some(internal) = failed.0.internal()
+            && let Some(suppressed) = self.state.failure_lines.allow_failure(&failed.0)
+        {
+            error!(self.state.log, "request failed"; "code" => failed.0.code().name(), "detail" => internal,
+                "path" => self.logged_path(), "request_id" => self.id.as_str(), "suppressed" => suppressed,
+                TraceIdField(failed.0.trace_id()));
         }
     }
 
@@ -345,7 +368,8 @@ impl Exchange {
         }
         self.state.cors.write_headers(self.cors.clone(), headers);
         self.state.metrics.record_http(method_label(&self.method), path, status.as_u16(), took);
-        self.log_access(status, took);
+        let trace_id = answer.headers().get(X_TRACE_ID).and_then(|id| id.to_str().ok());
+        self.log_access(status, took, trace_id);
     }
 
     /// Returns the start of the path: callers choose its length.
@@ -355,12 +379,13 @@ impl Exchange {
         is_long.then(start).flatten().unwrap_or(&self.path)
     }
 
-    fn log_access(&self, status: StatusCode, took: std::time::Duration) {
+    fn log_access(&self, status: StatusCode, took: std::time::Duration, trace_id: Option<&str>) {
         macro_rules! log {
             ($level:ident) => {
                 $level!(self.state.log, "answered"; "method" => self.method.as_str(), "path" => self.logged_path(),
                     "status" => status.as_u16(), "ms" => took.as_secs_f64() * 1e3,
-                    "client_ip" => %self.client_ip, "request_id" => self.id.as_str())
+                    "client_ip" => %self.client_ip, "request_id" => self.id.as_str(),
+                    TraceIdField(trace_id))
             };
         }
         match self.plane {
@@ -381,13 +406,20 @@ impl Drop for Exchange {
 
 /// Returns the stricter plane of the raw and the decoded path, so that no spelling of an admin path bypasses
 /// its guard.
-fn classify_request(state: &AppState, request: &ServiceRequest) -> Plane {
-    let written = state.planes.plane_of(request.path());
-    let decoded = request.match_info().as_str();
-    if written == Plane::Admin || decoded == request.path() {
+fn classify_request(state: &AppState, request: &ServiceRequest, host_length: usize) -> Plane {
+    let (raw, decoded) = (request.path(), request.match_info().as_str());
+    let written = state.planes.plane_of(raw.get(host_length..).unwrap_or(raw));
+    if written == Plane::Admin || decoded == raw {
         return written;
     }
-    state.planes.plane_of(decoded)
+    // The router decodes no slash, so that the prefix has as many in both.
+    let segments = raw.get(..host_length).unwrap_or_default().matches('/').count();
+    state.planes.plane_of(decoded.get(prefix_length(decoded, segments)..).unwrap_or(decoded))
+}
+
+/// Returns the pattern of an endpoint as the API describes it, without the prefix of a larger application.
+fn own_pattern(pattern: &str) -> String {
+    described_path(pattern.find(ADMIN).and_then(|at| pattern.get(at..)).unwrap_or(pattern))
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> &str {
@@ -414,93 +446,4 @@ fn is_bodiless(response: &HttpResponse) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    #![expect(
-        clippy::disallowed_types,
-        reason = "a drain of slog must be unwind safe, as the lock of std is by its poison"
-    )]
-
-    use std::io;
-    use std::sync::{Arc, Mutex};
-
-    use actix_rt::System;
-    use actix_web::test::{TestRequest, init_service, try_call_service};
-    use actix_web::{App, body, http::header};
-    use slog::{Drain, Logger, o};
-
-    use super::*;
-    use crate::{Config, Options, Service as Running};
-
-    /// The output of a logger.
-    #[derive(Clone, Default)]
-    struct Written(Arc<Mutex<Vec<u8>>>);
-
-    impl io::Write for Written {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().write(bytes)
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    fn recorder() -> (Logger, Written) {
-        let written = Written::default();
-        let json = slog_json::Json::default(written.clone());
-        (Logger::root(Mutex::new(json).fuse(), o!()), written)
-    }
-
-    async fn boom() -> HttpResponse {
-        panic!("planned")
-    }
-
-    #[test]
-    fn a_panic_on_the_data_plane_is_counted_under_the_path_of_its_answers() {
-        let directory = tempfile::tempdir().unwrap();
-        System::new().block_on(async {
-            let mut config = Config::default();
-            config.storage.url = format!("sqlite:{}", directory.path().join("svc.db").display());
-            let log = Logger::root(slog::Discard, o!());
-            let service = Running::start(config, Options { log, ..Options::default() }).await.unwrap();
-            let edge = Edge::for_clients(service.state().clone());
-            let app =
-                init_service(App::new().route("/api/v1/data/boom", web::get().to(boom)).wrap(edge)).await;
-            let request = TestRequest::get().uri("/api/v1/data/boom").to_request();
-            try_call_service(&app, request).await.unwrap_err();
-            let unknown = TestRequest::get().uri("/api/v1/data/unknown").to_request();
-            try_call_service(&app, unknown).await.unwrap();
-            let metrics = service.state().metrics.render().unwrap();
-            let counts = metrics.lines().filter(|line| line.starts_with("svc_http_requests_total{"));
-            let paths: Vec<_> = counts.map(|line| line.contains("path=\"/api/v1/data/{path}\"")).collect();
-            assert_eq!(paths, [true, true], "{metrics}");
-            service.shutdown(std::time::Duration::from_secs(5)).await;
-        });
-    }
-
-    #[test]
-    fn a_panic_in_a_handler_is_a_500_with_the_envelope_the_id_and_the_headers() {
-        let directory = tempfile::tempdir().unwrap();
-        System::new().block_on(async {
-            let mut config = Config::default();
-            config.storage.url = format!("sqlite:{}", directory.path().join("svc.db").display());
-            let (log, written) = recorder();
-            let service = Running::start(config, Options { log, ..Options::default() }).await.unwrap();
-            let edge = Edge::for_clients(service.state().clone());
-            let app = init_service(App::new().route("/boom", web::get().to(boom)).wrap(edge)).await;
-            let request = TestRequest::get().uri("/boom").insert_header((X_REQUEST_ID, "mine")).to_request();
-            let answer = try_call_service(&app, request).await.unwrap_err().error_response();
-            assert_eq!(answer.status(), StatusCode::INTERNAL_SERVER_ERROR);
-            assert_eq!(answer.headers().get(X_REQUEST_ID).unwrap(), "mine");
-            assert_eq!(answer.headers().get(header::X_FRAME_OPTIONS).unwrap(), "DENY");
-            let bytes = body::to_bytes(answer.into_body()).await.ok().unwrap();
-            let envelope: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
-            assert_eq!(envelope["error"]["message"], "Internal server error");
-            assert_eq!(service.state().lifecycle.in_flight(), 0);
-            let written = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
-            let line = written.lines().find(|line| line.contains("request failed")).unwrap();
-            assert!(line.contains("planned") && line.contains("\"mine\""), "{line}");
-            service.shutdown(std::time::Duration::from_secs(5)).await;
-        });
-    }
-}
+mod tests;

@@ -3,11 +3,15 @@
 use std::fmt;
 
 use actix_web::http::StatusCode;
-use actix_web::http::header::{ALLOW, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use actix_web::http::header::{ALLOW, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use actix_web::{HttpResponse, ResponseError};
+use svc_channels::TRACE_ID_HEADER;
 use svc_model::{Code, ServiceError};
 
 use super::RequestId;
+
+/// The trace of the run that a response answers for.
+pub(crate) const X_TRACE_ID: HeaderName = HeaderName::from_static(TRACE_ID_HEADER);
 
 /// The error of every handler: the envelope, its status, and its headers.
 ///
@@ -27,6 +31,9 @@ impl Error {
         }
         if let Some(methods) = self.0.allow().and_then(|text| HeaderValue::from_str(text).ok()) {
             answer.headers_mut().insert(ALLOW, methods);
+        }
+        if let Some(id) = self.0.trace_id().and_then(|id| HeaderValue::from_str(&id.to_string()).ok()) {
+            answer.headers_mut().insert(X_TRACE_ID, id);
         }
         answer
     }

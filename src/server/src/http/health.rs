@@ -1,6 +1,8 @@
 //! Liveness, readiness, health and metrics. Reads levels and atomics only, so it answers while every worker hangs; but
 //! readiness asks the Redis server of a cluster.
 
+use std::sync::Arc;
+
 use actix_supervision::{NodeState, NodeView, TreeView};
 use actix_web::http::header::RETRY_AFTER;
 use actix_web::{HttpResponse, HttpResponseBuilder, web};
@@ -14,6 +16,7 @@ use svc_cron::CronHealth;
 use svc_epoch::EpochStatus;
 use svc_model::ServiceError;
 use svc_redis::RedisClient;
+use svc_registry::LoadedChannel;
 use svc_store::DatabaseStatus;
 use tokio::time::timeout;
 
@@ -26,6 +29,8 @@ use crate::tree::REGISTRY;
 const HANGS: u64 = 1_000;
 /// Largest number of nodes that is shown whole.
 const SHOWN: usize = 1_000;
+/// Channels that a note names.
+const NAMED: usize = 20;
 /// Seconds after which a client should retry.
 const RETRY: u32 = 5;
 
@@ -118,9 +123,7 @@ pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) 
 
 /// `GET /metrics`: everything measured, as Prometheus text.
 pub(crate) async fn metrics(state: web::Data<AppState>) -> Result<HttpResponse, Error> {
-    // Sets the gauge of Kafka ingress.
-    state.kafka_troubles();
-    let text = state.metrics.render().map_err(ServiceError::internal_error)?;
+    let text = state.render_metrics().map_err(ServiceError::internal_error)?;
     Ok(HttpResponse::Ok().content_type(exposition::CONTENT_TYPE).body(text))
 }
 
@@ -168,11 +171,30 @@ fn notes(state: &AppState) -> Vec<String> {
         "forwarded headers were seen and ignored: rate_limit.trusted_proxies is empty, so all clients of a proxy \
          share its address",
     );
-    proxies.into_iter().map(str::to_owned).collect()
+    proxies.map(str::to_owned).into_iter().chain(envelopes(state)).collect()
+}
+
+/// Returns the note about channels that dropped members of bodies.
+fn envelopes(state: &AppState) -> Option<String> {
+    let snapshot = state.registry.snapshot();
+    let dropping = |entry: &&Arc<LoadedChannel>| {
+        entry.compiled_channel().is_some_and(|channel| channel.has_dropped_members())
+    };
+    let mut names: Vec<_> = snapshot.channels().filter(dropping).map(|entry| entry.name()).collect();
+    names.sort_unstable();
+    let (shown, others) = names.split_at(names.len().min(NAMED));
+    let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+    (!shown.is_empty()).then(|| {
+        let names = shown.join(", ");
+        format!(
+            "members beside data and metadata were dropped from bodies of {names}{more}: request.body_mode is auto; \
+             set it to payload where bodies are no envelopes"
+        )
+    })
 }
 
 /// Returns the enabled connectors that could not be loaded, with reasons.
-fn failed_connectors(state: &AppState) -> Vec<FailedConnector> {
+pub(crate) fn failed_connectors(state: &AppState) -> Vec<FailedConnector> {
     let statuses = state.connectors.statuses().into_iter();
     statuses
         .filter_map(|status| match status.state {
@@ -249,10 +271,10 @@ fn is_engine_ok(state: &AppState) -> bool {
     is_running && state.registry.snapshot().generation() > 0
 }
 
-/// Returns `true` if the Redis server of the cluster answers in time.
+/// Returns `true` if the Redis server of the cluster takes writes in time.
 async fn is_redis_ok(state: &AppState, redis: &RedisClient) -> bool {
     let limit = settings::health_check_timeout(&state.config);
-    timeout(limit, redis.ping()).await.is_ok_and(|answer| answer.is_ok())
+    timeout(limit, redis.check_writable()).await.is_ok_and(|answer| answer.is_ok())
 }
 
 fn status_text(well: bool, otherwise: &str) -> String {

@@ -32,7 +32,7 @@ pub(crate) struct InFlightBytes(Arc<Counts>);
 #[derive(Debug)]
 struct Counts {
     /// `usize::MAX` where bytes are not bounded.
-    limit: usize,
+    limit: AtomicUsize,
     used: AtomicUsize,
     refused: Counter,
 }
@@ -41,10 +41,15 @@ impl InFlightBytes {
     /// Makes a semaphore of `limit` bytes; 0 sets no bound.
     pub(crate) fn new(limit: usize) -> Self {
         Self(Arc::new(Counts {
-            limit: if limit == 0 { usize::MAX } else { limit },
+            limit: AtomicUsize::new(bound(limit)),
             used: AtomicUsize::new(0),
             refused: Counter::default(),
         }))
+    }
+
+    /// Changes the bound, for what is taken from now on.
+    pub(crate) fn set_limit(&self, limit: usize) {
+        self.0.limit.store(bound(limit), Ordering::Relaxed);
     }
 
     /// Registers the gauge of the bytes held and the counter of refusals; the prefix is the registry's.
@@ -63,6 +68,11 @@ impl InFlightBytes {
     pub(crate) fn used_bytes(&self) -> usize {
         self.0.used.load(Ordering::Acquire)
     }
+}
+
+/// The bound that a setting stands for.
+const fn bound(limit: usize) -> usize {
+    if limit == 0 { usize::MAX } else { limit }
 }
 
 /// Encodes the bytes held as a gauge, read at the scrape.
@@ -88,10 +98,10 @@ impl BytesPermit {
     /// # Errors
     /// 503 with `Retry-After`, counted, when the process holds too much; the permit keeps what it has.
     pub(crate) fn grow(&mut self, bytes: usize) -> Result<(), ServiceError> {
-        let own = self.bytes;
+        let (own, limit) = (self.bytes, self.counts.limit.load(Ordering::Relaxed));
         let grown = |used: usize| {
             let sum = used.saturating_add(bytes);
-            (sum <= self.counts.limit || used == own).then_some(sum)
+            (sum <= limit || used == own).then_some(sum)
         };
         if self.counts.used.fetch_update(Ordering::AcqRel, Ordering::Acquire, grown).is_err() {
             self.counts.refused.inc();

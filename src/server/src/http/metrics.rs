@@ -47,6 +47,8 @@ struct BuildLabels {
 /// The process's metrics. Parts register their own into [`registry_mut`](Self::registry_mut) while the
 /// service is put together; afterwards the set of families is fixed. Label values never come from callers.
 pub struct Metrics {
+    /// The metrics of an embedding application, under their own names.
+    host: Registry,
     registry: Registry,
     /// The labels of the samples about the process, as text.
     process_labels: Option<String>,
@@ -57,12 +59,18 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Registers the families of the edge. Every sample carries the label `instance`, where one is given.
-    pub fn new(instance: Option<&str>) -> Self {
-        let label = instance.map(|name| (Cow::Borrowed("instance"), Cow::Owned(name.to_owned())));
+    /// Registers the families of the edge. Every sample of the service carries the labels `instance` and `node`, where a
+    /// name is given: a Prometheus that scrapes sets `instance` itself. Those of `host` stay as they are.
+    pub fn new(host: Registry, instance: Option<&str>) -> Self {
+        let named = |name: &str| ["instance", "node"].map(|key| (key.into(), name.to_owned().into()));
+        let labels: Vec<(Cow<'static, str>, Cow<'static, str>)> =
+            instance.into_iter().flat_map(named).collect();
+        let text: Vec<_> =
+            labels.iter().map(|(key, name)| format!("{key}=\"{}\"", escape_label(name))).collect();
         let mut metrics = Self {
-            registry: Registry::with_prefix_and_labels(PREFIX, label.clone().into_iter()),
-            process_labels: label.map(|(key, name)| format!("{{{key}=\"{}\"}}", escape_label(&name))),
+            host,
+            registry: Registry::with_prefix_and_labels(PREFIX, labels.into_iter()),
+            process_labels: instance.map(|_| format!("{{{}}}", text.join(","))),
             requests: Family::default(),
             durations: Family::new_with_constructor(|| Histogram::new(DURATION_BUCKETS)),
             auth_failures: Family::default(),
@@ -151,6 +159,7 @@ impl Metrics {
     /// A metric fails to write itself.
     pub fn render(&self) -> Result<String, fmt::Error> {
         let mut openmetrics = String::new();
+        text::encode_registry(&mut openmetrics, &self.host)?;
         text::encode(&mut openmetrics, &self.registry)?;
         let mut text = exposition::to_prometheus_text(&openmetrics);
         text.push_str(&process::exposition(self.process_labels.as_deref().unwrap_or_default()));
@@ -160,7 +169,7 @@ impl Metrics {
 
 impl Default for Metrics {
     fn default() -> Self {
-        Self::new(None)
+        Self::new(Registry::default(), None)
     }
 }
 
@@ -187,7 +196,7 @@ mod tests {
 
     #[test]
     fn the_exposition_names_counters_with_total_and_has_no_end_mark() {
-        let metrics = Metrics::new(None);
+        let metrics = Metrics::new(Registry::default(), None);
         metrics.record_http("GET", "/health".into(), 200, Duration::from_millis(3));
         metrics.record_auth_failure("invalid_key");
         let text = metrics.render().unwrap();
@@ -203,13 +212,14 @@ mod tests {
     }
 
     #[test]
-    fn instance_is_a_label_of_every_sample() {
-        let metrics = Metrics::new(Some("node \"1\""));
+    fn name_of_the_node_is_in_two_labels_of_every_sample() {
+        let metrics = Metrics::new(Registry::default(), Some("node \"1\""));
         metrics.record_auth_failure("invalid_key");
         let text = metrics.render().unwrap();
         let samples = text.lines().filter(|line| !line.starts_with('#'));
         for sample in samples {
             assert!(sample.contains(r#"instance="node \"1\"""#), "{sample}");
+            assert!(sample.contains(r#"node="node \"1\"""#), "{sample}");
         }
         assert!(text.contains("process_start_time_seconds{"), "{text}");
     }

@@ -4,7 +4,9 @@
 //! `OPTIONS` and the operational listener are not limited.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
+use arc_swap::ArcSwapOption;
 use svc_channels::{ChannelMetrics, Limiter};
 use svc_model::{ClientNetworks, ServiceError};
 
@@ -14,7 +16,7 @@ use crate::config::RateLimitSection;
 /// The configured limits with their buckets.
 #[derive(Debug)]
 pub(crate) struct RateLimits {
-    groups: Option<Groups>,
+    groups: ArcSwapOption<Groups>,
     networks: ClientNetworks,
     metrics: ChannelMetrics,
 }
@@ -26,17 +28,29 @@ struct Groups {
     operational: Limiter,
 }
 
+impl Groups {
+    fn new(config: &RateLimitSection) -> Option<Arc<Self>> {
+        let default = || Limiter::new(config.default_rps.into(), config.default_burst.into());
+        let own = |rps: u32| Limiter::new(rps.into(), u64::from(rps) / 2 + 1);
+        config.enabled.then(|| {
+            Arc::new(Self {
+                admin: own(config.endpoints.admin_rps),
+                data: config.endpoints.data_rps.map_or_else(default, own),
+                operational: default(),
+            })
+        })
+    }
+}
+
 impl RateLimits {
     /// Builds the configured limits; none if they are disabled.
     pub(crate) fn new(config: &RateLimitSection, metrics: ChannelMetrics) -> Self {
-        let default = || Limiter::new(config.default_rps.into(), config.default_burst.into());
-        let own = |rps: u32| Limiter::new(rps.into(), u64::from(rps) / 2 + 1);
-        let groups = config.enabled.then(|| Groups {
-            admin: own(config.endpoints.admin_rps),
-            data: config.endpoints.data_rps.map_or_else(default, own),
-            operational: default(),
-        });
-        Self { groups, networks: config.client_networks(), metrics }
+        Self { groups: ArcSwapOption::new(Groups::new(config)), networks: config.client_networks(), metrics }
+    }
+
+    /// Replaces the limits; all buckets are full again.
+    pub(crate) fn replace(&self, config: &RateLimitSection) {
+        self.groups.store(Groups::new(config));
     }
 
     /// Counts a request of this client against the limit of its plane.
@@ -44,7 +58,8 @@ impl RateLimits {
     /// # Errors
     /// 429 for a client over its limit; the refusal is counted.
     pub(crate) fn check(&self, plane: Plane, client: IpAddr) -> Result<(), ServiceError> {
-        let Some(groups) = &self.groups else { return Ok(()) };
+        let groups = self.groups.load();
+        let Some(groups) = groups.as_deref() else { return Ok(()) };
         let (limiter, scope) = match plane {
             Plane::Admin => (&groups.admin, "admin"),
             Plane::Data => (&groups.data, "data"),

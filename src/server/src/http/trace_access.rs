@@ -6,18 +6,14 @@
 use std::future::{Ready, ready};
 
 use actix_web::dev::Payload;
-use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
+use actix_web::http::header::HeaderMap;
 use actix_web::{FromRequest, HttpRequest};
-use serde_json::Value;
 use svc_model::ServiceError;
 
 use super::auth::TraceView;
+use super::submissions::token_of;
 use super::{Error, RequestContext, query};
 use crate::state::AppState;
-
-const X_TRACE_TOKEN: HeaderName = HeaderName::from_static("x-trace-token");
-/// The query parameter for clients that cannot send headers.
-const TOKEN: &str = "token";
 
 /// A request for one trace, with its credentials.
 #[derive(Debug)]
@@ -54,11 +50,8 @@ impl FromRequest for TraceReader {
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let context = RequestContext::from_request(request, payload).into_inner();
         ready(context.and_then(|context| {
-            let by_query = query::parse(request.query_string())?.remove(TOKEN);
-            let by_query = by_query.as_ref().and_then(Value::as_str).map(str::as_bytes);
-            let by_header = request.headers().get(X_TRACE_TOKEN).map(HeaderValue::as_bytes);
-            let token = [by_header, by_query].into_iter().flatten().find(|token| !token.is_empty());
-            let token = token.map(<[u8]>::to_vec);
+            let query = query::parse(request.query_string())?;
+            let token = token_of(request.headers(), Some(&query));
             Ok(Self { context, headers: request.headers().clone(), token })
         }))
     }

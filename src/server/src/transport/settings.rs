@@ -40,7 +40,12 @@ pub(crate) fn backlog(config: &Config) -> i32 {
 }
 
 /// The bounds of the main listener under a limit of open files; logs where that limit decides.
-pub(crate) fn main_listener_limits(config: &Config, limit: usize, log: &Logger) -> ConnectionLimits {
+pub(crate) fn main_listener_limits(
+    config: &Config,
+    proxies: &TrustedProxies,
+    limit: usize,
+    log: &Logger,
+) -> ConnectionLimits {
     let server = &config.server;
     let affordable = affordable(limit, descriptors::count_open());
     let total = server.max_connections.min(affordable);
@@ -53,7 +58,7 @@ pub(crate) fn main_listener_limits(config: &Config, limit: usize, log: &Logger) 
         total,
         per_address: server.max_connections_per_address.min((total / 2).max(1)),
         networks: config.rate_limit.client_networks(),
-        exempt: TrustedProxies::new(&config.rate_limit.trusted_proxies),
+        exempt: proxies.clone(),
     }
 }
 
@@ -97,7 +102,7 @@ mod tests {
         let mut config = Config::default();
         config.server.max_connections = 10;
         let log = Logger::root(slog::Discard, slog::o!());
-        let limits = main_listener_limits(&config, usize::MAX, &log);
+        let limits = main_listener_limits(&config, &TrustedProxies::default(), usize::MAX, &log);
         assert_eq!((limits.total, limits.per_address), (10, 5));
     }
 }

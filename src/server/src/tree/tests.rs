@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use actix_rt::System;
-use actix_supervision::{NodeView, TreeView};
+use actix_supervision::{NodeView, Placement, TreeView};
 use actix_web::body::MessageBody;
 use actix_web::dev::ServiceResponse;
 use actix_web::test::{TestRequest, call_service, init_service, read_body};
@@ -31,6 +31,15 @@ fn config(directory: &Path) -> Config {
     config.cron.shutdown_timeout_secs = SHUTDOWN.as_secs();
     config
 }
+
+/// An actor of an application that embeds the service.
+struct HostActor;
+
+impl actix::Actor for HostActor {
+    type Context = actix_supervision::Context<Self>;
+}
+
+impl actix_supervision::Supervised for HostActor {}
 
 /// Returns the first row whose path matches.
 fn row_of(path: &str) -> Option<&'static TreeRow> {
@@ -87,6 +96,9 @@ fn live_tree() -> TreeView {
         config.kafka.brokers = vec![cluster.bootstrap_servers()];
         let service = Service::start(config, Options::default()).await.unwrap();
         let app = init_service(App::new().configure(service.routes())).await;
+        let host_thread = actix_rt::Arbiter::new();
+        let at = Placement::On(host_thread.handle());
+        service.supervise("shop", ChildSpec::new(), at, |_| async { Ok(HostActor) }).await.unwrap();
         let workflow = json!({"workflow_id": "w", "name": "w",
             "tasks": [{"id": "t", "name": "", "function": {"name": "map",
                 "input": {"mappings": [{"path": "data.a", "logic": 1}]}}}]});

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use svc_project::shared::SharedDefinitions;
-use svc_project::{Check, PackageHeader, SetForm, Severity, build_package, lint_package};
+use svc_project::{Check, SetForm, Severity};
 
 use super::kit::{
     CHANNEL, CONNECTOR, ENGINE, Files, SHARED, WORKFLOW, channel, ids, note, read, schedule, source, task,
@@ -182,7 +182,7 @@ const ROWS: &[Row] = &[
     ),
     Row(
         Check::ClosureChannelCallDynamic,
-        |files| call(files, json!({"channel_logic": {"var": "data.c"}, "output": "data.o"})),
+        |files| call(files, json!({"channel_logic": {"var": "payload.c"}, "output": "data.o"})),
         |files| call(files, json!({"channel": "orders", "output": "data.o"})),
     ),
     Row(
@@ -206,7 +206,7 @@ const ROWS: &[Row] = &[
     Row(
         Check::EnvUnresolved,
         |files| files.tasks(json!([note("n", &json!("env://TOKEN"))])),
-        |files| files.tasks(json!([note("n", &json!("see env://TOKEN"))])),
+        |files| files.tasks(json!([note("n", &json!("see env: TOKEN"))])),
     ),
     Row(
         Check::EnvUnresolved,
@@ -220,7 +220,39 @@ const ROWS: &[Row] = &[
     Row(
         Check::LogicUnresolvable,
         |files| files.set(WORKFLOW, "/tasks/0/function/input/params", json!([{"+": [1, 2]}])),
+        |files| files.set(WORKFLOW, "/tasks/0/function/input/params", json!([{"var": "payload.x"}])),
+    ),
+    Row(
+        Check::LogicUnresolvable,
+        |files| {
+            files.set(WORKFLOW, "/tasks/0/function/input/params", json!([{"length": {"var": "payload.x"}}]))
+        },
+        |files| files.set(WORKFLOW, "/tasks/0/function/input/params", json!([{"length": 3}])),
+    ),
+    Row(
+        Check::EnvEmbedded,
+        |files| files.tasks(json!([note("n", &json!("see env://TOKEN"))])),
+        |files| files.tasks(json!([note("n", &json!("see the environment"))])),
+    ),
+    Row(
+        Check::SuspectConnector,
+        |files| files.set(CONNECTOR, "/config/timeout", json!(5)),
+        |files| files.set(CONNECTOR, "/config/query_timeout_ms", json!(5)),
+    ),
+    Row(
+        Check::SuspectWorkflow,
         |files| files.set(WORKFLOW, "/tasks/0/function/input/params", json!([{"var": "data.x"}])),
+        |files| files.set(WORKFLOW, "/tasks/0/function/input/params", json!([{"var": "payload.x"}])),
+    ),
+    Row(
+        Check::SuspectChannel,
+        |files| files.set(CHANNEL, "/config", json!({"validation_logic": {"!!": {"var": "body.x"}}})),
+        |files| files.set(CHANNEL, "/config", json!({"validation_logic": {"!!": {"var": "data.x"}}})),
+    ),
+    Row(
+        Check::ProjectUnknownShape,
+        |files| files.file("workflows/b.json", json!({"name": "b", "taks": []})),
+        |files| files.file("workflows/b.json", json!({"name": "b"})),
     ),
     Row(
         Check::LogicUnknownOperator,
@@ -323,6 +355,7 @@ fn each_check_of_the_table_is_tested() {
         Check::MissingWorkflowId,
         Check::MissingChannelId,
         Check::SharedUnparseable,
+        Check::ProjectUnreadable,
         Check::PackageName,
         Check::PackageVersion,
         Check::PackageContentHash,
@@ -395,45 +428,6 @@ fn inventory_names_each_variable_and_secret_once_with_its_users() {
         "{findings:#?}"
     );
     assert!(ids(&findings).is_empty(), "{findings:#?}");
-}
-
-#[test]
-fn a_package_is_refused_for_its_header_and_for_any_change_of_its_content() {
-    let project = Files::default().project();
-    let linted = svc_project::lint(&project, &ENGINE, &svc_project::Boundary::default(), SetForm::Package);
-    let header = PackageHeader {
-        name: "shop".into(),
-        version: "1.0.0".into(),
-        tool_version: "0".into(),
-        requires: svc_project::Boundary::default(),
-        activates: true,
-    };
-    let package = build_package(&linted, &header);
-    let problems = |change: fn(&mut Value)| {
-        let mut package = package.clone();
-        change(&mut package);
-        ids(&lint_package(&Arc::new(source("p.json", &package.to_string())), &ENGINE).0)
-    };
-    assert!(problems(|_| {}).is_empty());
-    assert_eq!(problems(|package| package["package"]["name"] = json!(" ")), ["package.name"]);
-    assert_eq!(problems(|package| package["package"]["version"] = json!(1)), ["package.version"]);
-    assert_eq!(
-        problems(|package| package["package"]["content_hash"] = Value::Null),
-        ["package.content_hash"]
-    );
-    assert_eq!(
-        problems(|package| package["workflows"][0]["name"] = json!("Other")),
-        ["package.content_hash"]
-    );
-    assert!(problems(|package| package["workflows"][0]["activate"] = json!(false)).is_empty());
-    assert_eq!(
-        problems(|package| package["channels"] = json!({})),
-        ["parse.channel", "package.content_hash"]
-    );
-    let mut faulty = problems(|package| package["workflows"][0]["tasks"][0]["id"] = json!(""));
-    faulty.sort_unstable();
-    assert_eq!(faulty, ["schema.workflow"]);
-    assert_eq!(problems(|package| *package = json!([])).len(), 3);
 }
 
 #[test]

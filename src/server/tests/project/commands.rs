@@ -14,11 +14,9 @@ fn lint_of_a_directory_ends_with_its_counts_and_fails_on_errors() {
     let directory = Directory::new(&Files::default());
     directory.write("src/tests/a.case.json", "{}");
     directory.write("src/package.json", "{\"name\": \"x\"}");
-    directory.write("src/broken.json", "{");
     let ran = directory.run("lint src --deny-warnings");
     let counts = "1 connector(s), 1 workflow(s), 1 channel(s), 1 shared value(s), 1 fragment(s)";
     assert_eq!((ran.code, ran.out), (0, format!("{counts} — 0 error(s), 0 warning(s)\n")), "{}", ran.err);
-    assert!(ran.err.contains("warning: [source.unreadable] broken.json: "), "{}", ran.err);
     assert!(ran.err.contains("note: package.json: skipped"), "{}", ran.err);
     directory.write(&format!("src/{CHANNEL}"), "{\"protocol\": \"rest\"}");
     let ran = directory.run("lint src");
@@ -29,6 +27,72 @@ fn lint_of_a_directory_ends_with_its_counts_and_fails_on_errors() {
         ran.err
     );
     assert!(ran.err.contains("\n        fix: "), "{}", ran.err);
+}
+
+#[test]
+fn unreadable_file_fails_lint_and_compile_unless_it_is_ignored() {
+    for (name, text, message) in [
+        ("broken.json", "{", "EOF while parsing an object at line 1 column 1"),
+        (
+            "deep/merged.yaml",
+            "a: &a {b: 1}\nc:\n  <<: *a\n",
+            "merge keys are not supported at line 3 column 3",
+        ),
+        ("indented.yml", "name: x\nconfig:\n  a: 1\n   b: 2\n", " at line 4 "),
+        ("typed.yaml", "a: !!int x\n", "\"x\" is no int at line 1 column 10"),
+        ("tests/cut.case.json", "{\"workflow\": ", " at line 1 "),
+    ] {
+        let directory = Directory::new(&Files::default());
+        directory.write(&format!("src/{name}"), text);
+        for command in ["lint src", PACKAGE] {
+            let ran = directory.run(command);
+            assert_eq!(ran.code, 1, "{command}: {name}: {}", ran.err);
+            let start = format!("error: [project.unreadable] {name}: ");
+            let line = ran.err.lines().find(|line| line.starts_with(&start));
+            assert!(line.is_some_and(|line| line.contains(message)), "{name}: {}", ran.err);
+        }
+        directory.write(
+            "src/.svcignore",
+            "# not ours\nbroken.json\ndeep/\n/indented.yml\n*typed*\ntests/*.json\n",
+        );
+        for command in ["lint src --deny-warnings", PACKAGE] {
+            let ran = directory.run(command);
+            assert_eq!((ran.code, ran.err.contains(name)), (0, false), "{command}: {name}: {}", ran.err);
+        }
+    }
+    let directory = Directory::new(&Files::default());
+    directory.write("src/.svcignore", "a{b\n[z-\n");
+    let ran = directory.run("lint src");
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    assert!(ran.err.contains("error: [project.unreadable] .svcignore: line "), "{}", ran.err);
+}
+
+#[test]
+fn file_that_is_nearly_a_definition_is_warned_of_at_its_key() {
+    let directory = Directory::new(&Files::default());
+    for (text, told) in [
+        ("workflow_id: w\nname: w\ntaks: []\n", ":3:1"),
+        ("name: c\nchanel_type: sync\n", ":2:1"),
+        ("channel_id: c\nname: c\nroute_pattern: /c\n", ":1:13"),
+        ("fragment:\n  a: {tasks: []}\n", ":1:1"),
+        ("- name: w\n  tasks: []\n", ":2:3"),
+    ] {
+        directory.write("src/other.yaml", text);
+        let ran = directory.run("lint src --format json");
+        let report: Value = serde_json::from_str(&ran.out).unwrap();
+        let finding = &report["findings"][0];
+        assert_eq!((ran.code, &report["summary"]["warnings"]), (0, &json!(1)), "{text}: {report}");
+        assert_eq!(finding["check"], "project.unknown_shape", "{text}: {finding}");
+        let place = format!(
+            "{}:{}:{}",
+            finding["place"]["file"].as_str().unwrap(),
+            finding["place"]["line"],
+            finding["place"]["column"]
+        );
+        assert_eq!(place, format!("src/other.yaml{told}"), "{text}: {finding}");
+        assert_eq!(directory.run("lint src --deny-warnings").code, 1, "{text}");
+        assert_eq!(directory.run(&format!("{PACKAGE} --deny-warnings")).code, 1, "{text}");
+    }
 }
 
 #[test]
@@ -76,6 +140,8 @@ fn arguments_that_do_not_fit_exit_with_2_and_missing_inputs_with_1() {
     for line in [
         "compile src",
         "compile src --name shop",
+        "compile src --name shop --version 1.0+build",
+        "compile src --name the/shop --version 1",
         "compile src --format dir",
         "compile src --format bulk",
         "lint src --definitions src",

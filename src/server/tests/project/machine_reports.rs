@@ -93,12 +93,16 @@ fn a_directory_that_cannot_be_linted_has_a_report_too() {
     fs::create_dir(directory.path("empty")).unwrap();
     directory.write("empty/broken.yaml", "a: [1");
     for (command, expected) in [
-        ("lint empty", &["source.unreadable", "source.empty"][..]),
+        ("lint empty", &["project.unreadable", "source.empty"][..]),
         ("lint nothing", &["source.unreadable"][..]),
     ] {
         let ran = directory.run(&format!("{command} --format json"));
         let report = document(&ran);
-        assert_eq!((ran.code, &report["summary"]["errors"]), (1, &json!(1)), "{command}: {report}");
+        assert_eq!(
+            (ran.code, &report["summary"]["errors"]),
+            (1, &json!(expected.len())),
+            "{command}: {report}"
+        );
         let findings = report["findings"].as_array().unwrap();
         let checks: Vec<_> = findings.iter().map(|finding| finding["check"].as_str().unwrap()).collect();
         assert_eq!(checks, expected, "{command}");

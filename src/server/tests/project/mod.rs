@@ -1,5 +1,6 @@
 //! Project directories, checked and compiled with the functions of the service.
 
+mod applications;
 mod checks;
 mod commands;
 mod compile;
@@ -7,4 +8,5 @@ mod directory;
 mod faults;
 mod kit;
 mod machine_reports;
+mod package_lint;
 mod reproducible;

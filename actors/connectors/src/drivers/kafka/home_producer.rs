@@ -43,7 +43,8 @@ impl KafkaProducer {
         value: String,
         headers: Vec<(String, String)>,
     ) -> Result<(), String> {
-        let record = Publish { topic: topic.to_owned(), key: Some(key.to_owned()), value, headers };
+        let record =
+            Publish { topic: topic.to_owned(), key: Some(key.to_owned()), value: Some(value), headers };
         self.producer()?.publish(&record).await.map_err(|failure| failure.to_string())
     }
 

@@ -10,7 +10,8 @@ use crate::drivers::failure::CallFailure;
 pub(crate) struct Publish {
     pub(crate) topic: String,
     pub(crate) key: Option<String>,
-    pub(crate) value: String,
+    /// `None` for a tombstone.
+    pub(crate) value: Option<String>,
     /// Headers of the record.
     pub(crate) headers: Vec<(String, String)>,
 }

@@ -1,6 +1,7 @@
 //! A producer: opened when brokers answer, ended where it holds nobody up.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -19,6 +20,17 @@ use crate::probe::PROBE_TIMEOUT;
 /// Time that records in flight have when their producer ends.
 const FLUSH: Duration = Duration::from_secs(5);
 
+/// Codes of a broker that is not, or no longer, the one to ask. The client asks for the leader anew by itself; where it
+/// has not found one within the time of a record, the next call opens another client.
+const WRONG_BROKER: [RDKafkaErrorCode; 6] = [
+    RDKafkaErrorCode::BrokerNotAvailable,
+    RDKafkaErrorCode::FencedLeaderEpoch,
+    RDKafkaErrorCode::KafkaStorageError,
+    RDKafkaErrorCode::LeaderNotAvailable,
+    RDKafkaErrorCode::NotLeaderForPartition,
+    RDKafkaErrorCode::UnknownLeaderEpoch,
+];
+
 /// The refusal of a record that is too large, with its remedy.
 const TOO_LARGE: &str = "the record is larger than its topic takes; raise max.message.bytes of the topic";
 
@@ -26,12 +38,17 @@ const TOO_LARGE: &str = "the record is larger than its topic takes; raise max.me
 #[derive(Clone)]
 pub(super) struct Producer(Arc<Open>);
 
-struct Open(Option<FutureProducer<ClientLog>>);
+struct Open {
+    /// `None` once it ends.
+    producer: Option<FutureProducer<ClientLog>>,
+    /// A broker said that it is the wrong one.
+    is_misled: AtomicBool,
+}
 
 impl Drop for Open {
     /// Waits for records and threads, so it is done on a thread of its own; here only where none can be had.
     fn drop(&mut self) {
-        if let Some(producer) = self.0.take() {
+        if let Some(producer) = self.producer.take() {
             let end = move || {
                 let _ = producer.flush(FLUSH);
                 drop(producer);
@@ -65,7 +82,7 @@ impl Producer {
             .config()
             .create_with_context(ClientLog { log })
             .map_err(|error| unusable(&error))?;
-        Ok(Self(Arc::new(Open(Some(producer)))))
+        Ok(Self(Arc::new(Open { producer: Some(producer), is_misled: AtomicBool::new(false) })))
     }
 
     /// Fetches the metadata of a topic, or of all.
@@ -78,7 +95,7 @@ impl Producer {
         limit: Duration,
     ) -> Result<(), CallFailure> {
         let asking = self.clone();
-        let fetch = tokio::task::spawn_blocking(move || match &asking.0.0 {
+        let fetch = tokio::task::spawn_blocking(move || match &asking.0.producer {
             Some(producer) => producer.client().fetch_metadata(topic.as_deref(), limit).map(drop),
             None => Ok(()),
         });
@@ -91,10 +108,11 @@ impl Producer {
     /// # Errors
     /// [`CallFailure`] if the brokers may not have it.
     pub(super) async fn publish(&self, record: &Publish) -> Result<(), CallFailure> {
-        let Some(producer) = &self.0.0 else {
+        let Some(producer) = &self.0.producer else {
             return Err(CallFailure::Unreachable("the producer has ended".into()));
         };
-        let mut sent = FutureRecord::to(&record.topic).payload(&record.value);
+        let mut sent = FutureRecord::to(&record.topic);
+        sent.payload = record.value.as_ref();
         sent.key = record.key.as_ref();
         if !record.headers.is_empty() {
             let headers = OwnedHeaders::new_with_capacity(record.headers.len());
@@ -104,12 +122,19 @@ impl Producer {
                 }));
         }
         let delivered = producer.send(sent, Timeout::After(Duration::ZERO)).await;
-        delivered.map(drop).map_err(|(error, _)| call_failure(&error))
+        delivered.map(drop).map_err(|(error, _)| {
+            if error.rdkafka_error_code().is_some_and(|code| WRONG_BROKER.contains(&code)) {
+                self.0.is_misled.store(true, Ordering::Relaxed);
+            }
+            call_failure(&error)
+        })
     }
 
-    /// Tells whether the producer has failed for good, as an idempotent one does rather than write twice.
+    /// Tells whether the producer must not be used again: it has failed for good, as an idempotent one does rather than
+    /// write twice, or asks a broker that is the wrong one.
     pub(super) fn is_broken(&self) -> bool {
-        self.0.0.as_ref().is_none_or(|producer| producer.client().fatal_error().is_some())
+        let is_fatal = |producer: &FutureProducer<ClientLog>| producer.client().fatal_error().is_some();
+        self.0.is_misled.load(Ordering::Relaxed) || self.0.producer.as_ref().is_none_or(is_fatal)
     }
 }
 
@@ -135,6 +160,9 @@ fn call_failure(error: &KafkaError) -> CallFailure {
         Code::BrokerTransportFailure | Code::AllBrokersDown | Code::Resolve => {
             CallFailure::Unreachable(format!("no broker can be reached ({code})"))
         }
+        code if WRONG_BROKER.contains(&code) => {
+            CallFailure::Unreachable(format!("the broker is not the one to ask ({code})"))
+        }
         Code::QueueFull => CallFailure::Unreachable("too many records wait for the brokers".to_owned()),
         Code::PurgeQueue | Code::PurgeInflight | Code::Fatal => {
             CallFailure::Unreachable(format!("the producer has ended ({code})"))
@@ -153,7 +181,8 @@ mod tests {
         let of = |code| call_failure(&KafkaError::MessageProduction(code)).to_task_error("k").code.name();
         use RDKafkaErrorCode as Code;
         assert_eq!(of(Code::MessageTimedOut), "TIMEOUT_ERROR");
-        for code in [Code::BrokerTransportFailure, Code::AllBrokersDown, Code::QueueFull, Code::Fatal] {
+        let away = [Code::BrokerTransportFailure, Code::AllBrokersDown, Code::QueueFull, Code::Fatal];
+        for code in away.into_iter().chain(WRONG_BROKER) {
             assert_eq!(of(code), "IO_ERROR", "{code:?}");
         }
         for code in [Code::MessageSizeTooLarge, Code::TopicAuthorizationFailed, Code::UnknownTopicOrPartition]

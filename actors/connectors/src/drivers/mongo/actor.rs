@@ -1,8 +1,8 @@
 //! The actor of one MongoDB deployment.
 //!
 //! Owns the client, opened at the first call. Message in: [`RunOperation`], read-only, so that operations run
-//! side by side and end with their callers. A restart opens a new client; nothing else is lost with it. It
-//! never sends an operation twice but where the driver does: the connection string says so (`retryWrites`),
+//! side by side and end with their callers. A client whose server says that it is the wrong one is given up. A
+//! restart opens a new client; nothing else is lost with it. It never sends an operation twice but where the driver does: the connection string says so (`retryWrites`),
 //! and the server makes one of the two.
 
 use std::sync::Arc;
@@ -78,6 +78,9 @@ impl ReadHandler<RunOperation> for MongoActor {
             // A server that was refused meanwhile is the reason of a failure.
             if outcome.is_err() {
                 connected.check()?;
+            }
+            if matches!(outcome, Err(MongoError::NotPrimary(_))) {
+                client.give_up();
             }
             outcome
         })

@@ -12,8 +12,11 @@ use crate::drivers::integrity::Integrity;
 const SHOWN: usize = 512;
 /// Code of a server that gave up at its time limit.
 const MAX_TIME_EXPIRED: i32 = 50;
-/// Codes of a server that is not, or no longer, the primary; a later attempt may find another.
-const NOT_NOW: [i32; 11] = [6, 7, 89, 91, 189, 9001, 10_107, 11_600, 11_602, 13_435, 13_436];
+/// Codes of a server that is not, or no longer, the primary: it was stepped down, ends, or recovers. A later attempt
+/// may find another.
+const NOT_PRIMARY: [i32; 8] = [91, 189, 10_058, 10_107, 11_600, 11_602, 13_435, 13_436];
+/// Codes of a server that lost a connection of its own.
+const NETWORK: [i32; 4] = [6, 7, 89, 9001];
 
 /// The failure of an operation.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -21,6 +24,9 @@ pub(crate) enum MongoError {
     /// No server is reachable, or the connection broke.
     #[error("{0}")]
     Unreachable(String),
+    /// The server is not, or no longer, the primary.
+    #[error("the server does not take it now ({0})")]
+    NotPrimary(String),
     /// A server at a forbidden address, or without an address.
     #[error(transparent)]
     Address(#[from] AddressError),
@@ -53,7 +59,9 @@ impl MongoError {
     /// The error of a task over this connector.
     pub(crate) fn to_task_error(&self, connector: &str) -> TaskError {
         let code = match self {
-            Self::Unreachable(_) | Self::Address(AddressError::Unresolved { .. }) => ErrorCode::Io,
+            Self::Unreachable(_) | Self::NotPrimary(_) | Self::Address(AddressError::Unresolved { .. }) => {
+                ErrorCode::Io
+            }
             // They say themselves what they protect from.
             Self::Address(_) | Self::Socket => return TaskError::new(ErrorCode::Function, self.to_string()),
             Self::Deadline(_) => ErrorCode::Timeout,
@@ -70,6 +78,13 @@ impl MongoError {
         if let Some(kind) = integrity(code) {
             return Self::Violation { kind, code };
         }
+        let not_now = || if name.is_empty() { code.to_string() } else { name.to_owned() };
+        if NOT_PRIMARY.contains(&code) {
+            return Self::NotPrimary(not_now());
+        }
+        if NETWORK.contains(&code) {
+            return Self::Unreachable(format!("the server does not take it now ({})", not_now()));
+        }
         let name = if name.is_empty() { String::new() } else { format!(" {name}") };
         Self::Refused(format!("the server answered with error {code}{name}: {}", truncate(message)))
     }
@@ -78,9 +93,6 @@ impl MongoError {
     pub(crate) fn from_driver(error: &Error, limit: Duration) -> Self {
         match error.kind.as_ref() {
             ErrorKind::Command(failed) if failed.code == MAX_TIME_EXPIRED => Self::Deadline(limit),
-            ErrorKind::Command(failed) if NOT_NOW.contains(&failed.code) => {
-                Self::Unreachable(format!("the server does not take it now ({})", failed.code_name))
-            }
             ErrorKind::Command(failed) => Self::from_server_code(failed.code, &failed.code_name, &failed.message),
             ErrorKind::Write(WriteFailure::WriteError(failed)) => {
                 Self::from_server_code(failed.code, failed.code_name.as_deref().unwrap_or_default(), &failed.message)

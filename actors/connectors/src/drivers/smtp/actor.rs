@@ -88,6 +88,11 @@ impl MailSender {
             Err(MailError::Refused { .. }) => {
                 matches!(timeout_at(deadline, connection.command(Rset)).await, Ok(Ok(_)))
             }
+            Err(MailError::Leaving { .. }) => {
+                // So are the others, most likely.
+                waiting.lock().clear();
+                false
+            }
             Err(_) => false,
         };
         if whole {

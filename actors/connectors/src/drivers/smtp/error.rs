@@ -25,10 +25,19 @@ pub(crate) enum MailError {
     /// The server, or its lack of something needed, is against it.
     #[error("'{host}' refused {what}: {said}")]
     Refused { host: String, what: &'static str, said: String },
+    /// The server serves no longer, or not this connection: another one may have taken its place.
+    #[error("'{host}' refused {what}: {said}")]
+    Leaving { host: String, what: &'static str, said: String, is_retryable: bool },
     /// The conversation broke off, or got no answer in time.
     #[error("the conversation with '{host}' ended at {what} ({cause}); {outcome}")]
     Broken { host: String, what: &'static str, cause: String, outcome: &'static str },
 }
+
+/// Codes of a server that ends the conversation, or does not know this client: it closes, cannot check passwords now,
+/// or wants a login after one. The connection is given up, with those that wait.
+const WRONG_SERVER: [u16; 3] = [421, 454, 530];
+/// The first code of a refusal for good.
+const PERMANENT: u16 = 500;
 
 /// The state of a mail when the conversation breaks off.
 const NOT_SENT: &str = "the mail was not sent";
@@ -70,15 +79,32 @@ impl MailError {
     /// Converts an error before a mail was begun.
     pub(super) fn opening(settings: &SmtpSettings, what: &'static str, error: &Error) -> Self {
         match answer(error) {
-            Some(said) => Self::refused(settings, what, &said),
+            Some(said) => Self::answered(settings, what, error, &said, true),
             None => Self::connect(settings, cause(error)),
+        }
+    }
+
+    /// Converts an answer that refuses. `is_safe`: no mail was begun.
+    fn answered(
+        settings: &SmtpSettings,
+        what: &'static str,
+        error: &Error,
+        said: &str,
+        is_safe: bool,
+    ) -> Self {
+        let code = error.status().map(u16::from).filter(|code| WRONG_SERVER.contains(code));
+        match (Self::refused(settings, what, said), code) {
+            (Self::Refused { host, what, said }, Some(code)) => {
+                Self::Leaving { host, what, said, is_retryable: is_safe && code < PERMANENT }
+            }
+            (refused, _) => refused,
         }
     }
 
     /// Converts an error at a step of the conversation.
     pub(super) fn at_step(settings: &SmtpSettings, step: SmtpStep, error: &Error) -> Self {
         match answer(error) {
-            Some(said) => Self::refused(settings, step.name(), &said),
+            Some(said) => Self::answered(settings, step.name(), error, &said, step == SmtpStep::Sender),
             None => Self::broken(settings, step, cause(error)),
         }
     }

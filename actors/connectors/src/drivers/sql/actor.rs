@@ -1,8 +1,8 @@
 //! The actor of one SQL database.
 //!
 //! Owns its pool of connections, opened at the first call. Message in: [`RunStatements`], read-only, so that
-//! calls run concurrently and end with their callers. A restart opens new connections; nothing else is lost
-//! with it.
+//! calls run concurrently and end with their callers. A pool whose server says that it is the wrong one is given
+//! up. A restart opens new connections; nothing else is lost with it.
 
 use std::sync::Arc;
 
@@ -12,6 +12,7 @@ use actix_supervision::{
 };
 use svc_model::config::connector::DatabaseKind;
 
+use super::error::SqlError;
 use super::messages::RunStatements;
 use super::pool::SqlPool;
 use super::probe::probe;
@@ -52,7 +53,11 @@ impl ReadHandler<RunStatements> for SqlActor {
         let (settings, context, slot) = (Arc::clone(&self.settings), self.context.clone(), self.pool.clone());
         ReadReply::later(async move {
             let pool = slot.get(async || SqlPool::open(&settings, &context)).await?;
-            pool.run(run).await
+            let outcome = pool.run(run).await;
+            if matches!(outcome, Err(SqlError::NotPrimary(_))) {
+                slot.give_up();
+            }
+            outcome
         })
     }
 }

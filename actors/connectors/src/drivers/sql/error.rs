@@ -19,6 +19,9 @@ pub(crate) enum SqlError {
     /// The statements were not done in time.
     #[error("{0}")]
     Timeout(String),
+    /// The database takes no writes: it is a replica, or became one. Another one may have taken its place.
+    #[error("the database takes no writes ({0}): it is a replica, or read-only")]
+    NotPrimary(String),
     /// The database was reached and refused.
     #[error("{0}")]
     Refused(String),
@@ -69,7 +72,7 @@ impl SqlError {
 
     /// Tells whether the error leaves its connection usable.
     pub(super) fn leaves_clean(&self) -> bool {
-        matches!(self, Self::Refused(_) | Self::Input(_) | Self::Violation { .. })
+        matches!(self, Self::Refused(_) | Self::Input(_) | Self::Violation { .. } | Self::NotPrimary(_))
     }
 
     /// A statement that writes where the transaction only reads; `code` is the database's.
@@ -97,6 +100,7 @@ mod tests {
     #[test]
     fn what_was_refused_before_it_was_done_leaves_a_connection_as_it_was() {
         assert!(SqlError::Refused(String::new()).leaves_clean());
+        assert!(SqlError::NotPrimary("1290".to_owned()).leaves_clean());
         assert!(!SqlError::TooManyRows(1).leaves_clean());
         assert!(!SqlError::TooLarge(1).leaves_clean());
         let violation =

@@ -10,6 +10,7 @@ use super::effect::{StatementEffect, effect};
 use super::error::SqlError;
 use super::read_only;
 use super::result::ResultBounds;
+use super::value::{BINARY, BinaryForm, is_malformed_binary};
 
 /// Runs statements, several as one transaction. The deadline is the connector's, for all of them and for the
 /// wait for a connection.
@@ -52,6 +53,8 @@ pub(crate) struct BoundStatement {
     /// PostgreSQL expects one of its own.
     pub(crate) params: Vec<Value>,
     pub(crate) origin: StatementOrigin,
+    /// The form in which binary values of its rows are read.
+    pub(crate) binary: BinaryForm,
 }
 
 /// The origin of the text of a statement.
@@ -87,16 +90,42 @@ pub(crate) struct StatementResult {
 const PING_BYTES: usize = 1024;
 
 impl RunStatements {
+    /// Tells whether the statements run in a read-only transaction.
+    pub(super) fn only_reads(&self) -> bool {
+        match self.statements.as_slice() {
+            [_] => self.access == StatementAccess::ReadOnly,
+            _ => self.transaction == TransactionMode::Snapshot,
+        }
+    }
+
     /// The smallest question.
     pub(super) fn ping() -> Self {
         let origin = StatementOrigin::Document { inserts: None };
-        let statement = BoundStatement { sql: "SELECT 1".to_owned(), params: Vec::new(), origin };
+        let (sql, params) = ("SELECT 1".to_owned(), Vec::new());
+        let statement = BoundStatement { sql, params, origin, binary: BinaryForm::default() };
         Self {
             statements: vec![statement],
             bounds: Some(ResultBounds { rows: 1, bytes: PING_BYTES }),
             transaction: TransactionMode::default(),
             access: StatementAccess::ReadWrite,
         }
+    }
+
+    /// Checks the parameters, whatever the database.
+    ///
+    /// # Errors
+    /// An object that stands for bytes and holds none.
+    pub(super) fn check_params(&self) -> Result<(), SqlError> {
+        for statement in &self.statements {
+            if let Some(index) = statement.params.iter().position(is_malformed_binary) {
+                let place = match statement.origin {
+                    StatementOrigin::Author => format!("params[{index}]"),
+                    StatementOrigin::Document { .. } => "a value of the document".to_owned(),
+                };
+                return Err(SqlError::Input(format!("{place}: {BINARY} must be base64")));
+            }
+        }
+        Ok(())
     }
 
     /// Tells whether the statements may leave state behind in the session, which must then serve no other

@@ -34,9 +34,11 @@ pub(crate) use error::SqlError;
 pub(crate) use messages::{
     BoundStatement, RunStatements, StatementAccess, StatementOrigin, StatementResult, TransactionMode,
 };
+pub(crate) use read_only::refused_everywhere;
 pub(crate) use result::ResultBounds;
 pub(crate) use settings::SqlSettings;
-pub(crate) use sqlite::check_own_database;
+pub(crate) use sqlite::check_own_files;
+pub(crate) use value::BinaryForm;
 
 /// Resolves the config of a SQL database.
 ///

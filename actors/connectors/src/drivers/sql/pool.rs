@@ -70,6 +70,7 @@ impl SqlPool {
         run: RunStatements,
         limit: Duration,
     ) -> Result<Vec<StatementResult>, SqlError> {
+        run.check_params()?;
         let spends = run.leaves_session_state(self.database)?;
         let deadline = Instant::now() + limit;
         let timed_out = |_| SqlError::timed_out(limit);

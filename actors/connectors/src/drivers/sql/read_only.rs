@@ -65,6 +65,15 @@ pub(super) fn check(sql: &str, database: DatabaseKind) -> Result<(), SqlError> {
     Ok(())
 }
 
+/// Returns the reason why no database takes a statement as one that reads; `None` where one of them does, as the author's
+/// process does not know which one is behind the connector.
+pub(crate) fn refused_everywhere(sql: &str) -> Option<String> {
+    let kinds = [DatabaseKind::Postgres, DatabaseKind::MySql, DatabaseKind::Sqlite];
+    let mut reasons = kinds.map(|database| check(sql, database).err()).into_iter();
+    let reason = reasons.next().flatten().filter(|_| reasons.all(|reason| reason.is_some()))?.to_string();
+    Some(reason.strip_prefix("query: ").unwrap_or(&reason).to_owned())
+}
+
 /// Tells that a pragma only informs: `[schema.]name`, and no value is assigned to it.
 fn informs(rest: &str) -> bool {
     let name = rest.split(['(', '=', ';']).next().unwrap_or_default();
@@ -100,6 +109,18 @@ mod tests {
             assert_eq!(check(sql, DatabaseKind::Sqlite), Ok(()), "{sql}");
         }
         assert_eq!(check("call p()", DatabaseKind::Postgres), Ok(()));
+    }
+
+    #[test]
+    fn statement_is_refused_beforehand_where_no_database_takes_it() {
+        let reason = refused_everywhere("  update t set a = 1");
+        assert_eq!(
+            reason.as_deref(),
+            Some("db_read takes statements that read, such as SELECT; UPDATE is for db_write")
+        );
+        for sql in ["select 1", "call p()", "pragma table_info(t)", "select 1 into outfile '/tmp/x'"] {
+            assert_eq!(refused_everywhere(sql), None, "{sql}");
+        }
     }
 
     #[test]

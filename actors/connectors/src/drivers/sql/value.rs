@@ -1,11 +1,18 @@
 //! Values of databases as JSON: what the databases have in common.
 
-use serde_json::{Number, Value};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Number, Value, json};
+
+/// The key of an object that stands for bytes: `{"$binary": base64}`.
+pub(super) const BINARY: &str = "$binary";
 
 /// The refusal of a type that has no place in JSON, with the remedy.
 pub(super) const UNSUPPORTED: &str = "has no place in JSON: cast it to text in the query";
 /// The refusal of a number that JSON cannot hold.
 pub(super) const NOT_FINITE: &str = "holds a value that is not a finite number";
+/// The refusal of bytes that a task wants as text.
+pub(super) const NOT_TEXT: &str = "holds bytes that are no UTF-8: read them with binary_as hex or base64";
 /// The refusal of a value that cannot be decoded.
 pub(super) const MALFORMED: &str = "holds a value that cannot be read";
 
@@ -31,18 +38,74 @@ pub(super) fn decimal(digits: &str) -> Result<Value, &'static str> {
     double(digits.parse().map_err(|_| MALFORMED)?)
 }
 
-/// Converts bytes: to text where they are UTF-8, else to hexadecimal.
-pub(super) fn bytes(bytes: &[u8]) -> Value {
+/// The form in which bytes are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum BinaryForm {
+    /// Text where they are UTF-8, else `{"$binary": base64}`: written back, they are the same bytes.
+    #[default]
+    Tagged,
+    /// Hexadecimal digits in lower case.
+    Hex,
+    /// Base64, standard and padded.
+    Base64,
+    /// Text; other bytes are an error.
+    Text,
+}
+
+impl BinaryForm {
+    /// Returns the form of a name; the default without one.
+    pub(crate) fn from_name(name: Option<&str>) -> Self {
+        match name {
+            Some("hex") => Self::Hex,
+            Some("base64") => Self::Base64,
+            Some("text") => Self::Text,
+            _ => Self::Tagged,
+        }
+    }
+
+    /// Converts bytes of a binary value.
+    ///
+    /// # Errors
+    /// [`NOT_TEXT`], where only text will do.
+    pub(super) fn encode(self, bytes: &[u8]) -> Result<Value, &'static str> {
+        match self {
+            Self::Hex => Ok(hex::encode(bytes).into()),
+            Self::Base64 => Ok(STANDARD.encode(bytes).into()),
+            Self::Tagged => Ok(text_or_tagged(bytes)),
+            Self::Text => std::str::from_utf8(bytes).map(Value::from).map_err(|_| NOT_TEXT),
+        }
+    }
+}
+
+/// Converts bytes: to text where they are UTF-8, else to `{"$binary": base64}`.
+pub(super) fn text_or_tagged(bytes: &[u8]) -> Value {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.into(),
-        Err(_) => hex::encode(bytes).into(),
+        Err(_) => json!({BINARY: STANDARD.encode(bytes)}),
     }
+}
+
+/// Returns the base64 text of `{"$binary": base64}`.
+fn tagged(value: &Value) -> Option<&str> {
+    let Value::Object(members) = value else { return None };
+    match members.iter().next() {
+        Some((key, Value::String(text))) if members.len() == 1 && key == BINARY => Some(text),
+        _ => None,
+    }
+}
+
+/// Returns the bytes of `{"$binary": base64}`; `None` for any other value.
+pub(super) fn tagged_bytes(value: &Value) -> Option<Vec<u8>> {
+    tagged(value).and_then(|text| STANDARD.decode(text).ok())
+}
+
+/// Returns true for `{"$binary": text}` whose text is no base64.
+pub(super) fn is_malformed_binary(value: &Value) -> bool {
+    tagged(value).is_some_and(|text| STANDARD.decode(text).is_err())
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -73,9 +136,27 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_text_where_they_can_be() {
-        assert_eq!(bytes("é\n".as_bytes()), json!("é\n"));
-        assert_eq!(bytes(&[0xff, 0x00, 0x1f]), json!("ff001f"));
-        assert_eq!(bytes(&[]), json!(""));
+    fn bytes_are_text_where_they_can_be_and_come_back_as_they_were() {
+        let raw = [0xff, 0x00, 0x1f];
+        for (form, text, other) in [
+            (None, "é\n", Ok(json!({"$binary": "/wAf"}))),
+            (Some("hex"), "c3a90a", Ok(json!("ff001f"))),
+            (Some("base64"), "w6kK", Ok(json!("/wAf"))),
+            (Some("text"), "é\n", Err(NOT_TEXT)),
+        ] {
+            let form = BinaryForm::from_name(form);
+            assert_eq!(form.encode("é\n".as_bytes()), Ok(json!(text)), "{form:?}");
+            assert_eq!(form.encode(&raw), other, "{form:?}");
+            assert_eq!(form.encode(&[]), Ok(json!("")), "{form:?}");
+        }
+        assert_eq!(tagged_bytes(&json!({"$binary": "/wAf"})).as_deref(), Some(&raw[..]));
+        for other in
+            [json!("/wAf"), json!({"$binary": "?"}), json!({"$binary": "/wAf", "a": 1}), json!({"a": ""})]
+        {
+            assert_eq!(tagged_bytes(&other), None, "{other}");
+        }
+        assert!(
+            is_malformed_binary(&json!({"$binary": "?"})) && !is_malformed_binary(&json!({"$binary": ""}))
+        );
     }
 }

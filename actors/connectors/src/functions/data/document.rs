@@ -16,7 +16,7 @@ use crate::drivers::es::EsDriver;
 #[cfg(feature = "mongo")]
 use crate::drivers::mongo::MongoDriver;
 #[cfg(feature = "sql")]
-use crate::drivers::sql::SqlDriver;
+use crate::drivers::sql::{BinaryForm, SqlDriver};
 use crate::functions::CallSettings;
 use crate::functions::input::{self, input_value, text};
 
@@ -34,6 +34,12 @@ pub(super) struct DocumentTask {
     /// Most bytes of what a database answers.
     #[cfg(any(feature = "es", feature = "mongo", feature = "sql"))]
     pub(super) max_result_bytes: u64,
+    /// Most rows of a read, and of what a write answers.
+    #[cfg(feature = "sql")]
+    pub(super) max_limit: u64,
+    /// The form of binary values.
+    #[cfg(feature = "sql")]
+    pub(super) binary: BinaryForm,
     /// The open values of the document.
     pub(super) folded: Vec<Template>,
     pub(super) output: Path,
@@ -86,6 +92,10 @@ impl DocumentTask {
             http_timeout: settings.http_timeout,
             #[cfg(any(feature = "es", feature = "mongo", feature = "sql"))]
             max_result_bytes: settings.query.max_result_bytes,
+            #[cfg(feature = "sql")]
+            max_limit: settings.query.max_limit,
+            #[cfg(feature = "sql")]
+            binary: BinaryForm::from_name(text(table, input, "binary_as")),
             folded: open.iter().map(|value| cx.template(value)).collect(),
             output: input::path(text(table, input, "output").unwrap_or("data"))?,
         })

@@ -16,6 +16,7 @@ use super::mongo;
 use super::sql;
 use crate::directory::ConnectorDirectory;
 use crate::functions::call::{Caller, call_with_breaker};
+use crate::functions::input;
 use crate::functions::{CallSettings, QuerySettings};
 
 /// The catalogue entry of `data_query`.
@@ -31,6 +32,7 @@ static ENTRY: FunctionEntry = FunctionEntry {
         InputField::string("database", "Database, for MongoDB"),
         InputField::object("schema", "How entities map to tables and columns").shape(InputShape::EntityMap),
         InputField::object("params", "Named values the query refers to").resolvable(),
+        input::BINARY_AS,
         InputField::output(),
     ],
     ..FunctionEntry::connector(

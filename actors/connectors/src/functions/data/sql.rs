@@ -10,7 +10,7 @@ use svc_model::config::connector::DatabaseKind;
 
 use super::document::{DocumentTask, WriteResult, guard, refusal_error};
 use crate::drivers::sql::{
-    BoundStatement, ResultBounds, RunStatements, SqlSettings, StatementAccess, StatementOrigin,
+    BinaryForm, BoundStatement, ResultBounds, RunStatements, SqlSettings, StatementAccess, StatementOrigin,
     StatementResult, TransactionMode,
 };
 use crate::functions::call::check_operation;
@@ -18,8 +18,6 @@ use crate::functions::sql::run;
 
 /// Most rows of one relation that come along.
 const MOST_INCLUDED: u64 = 100_000;
-/// Most rows of an update or a delete that are answered.
-const MOST_RETURNED: u64 = 10_000;
 
 /// Reads rows, and those that come along, which see the same state of the database.
 pub(super) async fn query(
@@ -33,7 +31,8 @@ pub(super) async fn query(
         let flavour = flavour(settings);
         let related = (0..select.include.len()).map(|nth| sql::include(select, nth, flavour));
         let statements = std::iter::once(sql::select(select, flavour)).chain(related);
-        let statements = statements.map(|statement| statement.map(bound_statement)).collect::<Result<_, _>>();
+        let bind = |statement| bound_statement(statement, base.binary);
+        let statements = statements.map(|statement| statement.map(bind)).collect::<Result<_, _>>();
         let statements = statements.map_err(|refusal| refusal_error(&refusal, &base.connector))?;
         let rows = if select.include.is_empty() { select.limit } else { MOST_INCLUDED };
         let bounds = settings.bound_result(ResultBounds::new(rows, base.max_result_bytes));
@@ -69,6 +68,11 @@ pub(super) async fn write(
         | WriteChange::Update { returning, .. }
         | WriteChange::Delete { returning, .. } => returning.is_some(),
     };
+    // As many as a read may answer; those of an insert came in with the message.
+    let most_returned = match change {
+        WriteChange::Insert { rows, .. } => base.max_limit.max(rows.len() as u64),
+        WriteChange::Update { .. } | WriteChange::Delete { .. } => base.max_limit,
+    };
     let outcomes = run(&base.connectors, &base.connector, |settings| {
         check_operation(&settings.gates, operation.name(), &base.connector)?;
         guard(write.extent(), &settings.dialect, &base.connector)?;
@@ -80,15 +84,15 @@ pub(super) async fn write(
         };
         let bind_statement = |sql::SqlStatement { sql, params }| {
             let origin = StatementOrigin::Document { inserts: inserts.clone() };
-            BoundStatement { sql, params, origin }
+            BoundStatement { sql, params, origin, binary: base.binary }
         };
         let mut statements: Vec<_> = statements.into_iter().map(bind_statement).collect();
         if returning {
             // A second statement makes a transaction of it, which is undone where there are too many rows.
             let (sql, params) = ("SELECT 1".to_owned(), Vec::new());
-            statements.push(bound_statement(sql::SqlStatement { sql, params }));
+            statements.push(bound_statement(sql::SqlStatement { sql, params }, base.binary));
         }
-        let bounds = settings.bound_result(ResultBounds::new(MOST_RETURNED, base.max_result_bytes));
+        let bounds = settings.bound_result(ResultBounds::new(most_returned, base.max_result_bytes));
         let (bounds, transaction) = (returning.then_some(bounds), TransactionMode::Atomic);
         Ok(RunStatements { statements, bounds, transaction, access: StatementAccess::ReadWrite })
     });
@@ -130,7 +134,7 @@ fn flavour(settings: &SqlSettings) -> SqlFlavour {
     }
 }
 
-fn bound_statement(statement: sql::SqlStatement) -> BoundStatement {
+fn bound_statement(statement: sql::SqlStatement, binary: BinaryForm) -> BoundStatement {
     let origin = StatementOrigin::Document { inserts: None };
-    BoundStatement { sql: statement.sql, params: statement.params, origin }
+    BoundStatement { sql: statement.sql, params: statement.params, origin, binary }
 }

@@ -10,6 +10,7 @@ use serde_json::Value;
 use svc_engine::TaskError;
 use svc_model::FieldError;
 
+use super::encoded_words::encode_words;
 use super::fold::fold_headers;
 use crate::drivers::smtp::{OutgoingMail, mailbox};
 
@@ -26,6 +27,7 @@ const OWN: [&str; 10] = [
     "content-transfer-encoding",
     "mime-version",
 ];
+const SUBJECT: &str = "Subject";
 const REPLY_TO: &str = "reply-to";
 /// Maximum length of the name of a header, so that a value has room in the same line.
 const LONGEST_NAME: usize = 76;
@@ -78,8 +80,14 @@ impl Draft<'_> {
             .message_id(Some(message_id.to_owned()))
             .date_now()
             .from(from.clone())
-            .header(To::from(Mailboxes::from(self.to.clone())))
-            .subject(self.subject.as_str());
+            .header(To::from(Mailboxes::from(self.to.clone())));
+        mail = match encode_words(SUBJECT, &self.subject) {
+            None => mail.subject(self.subject.as_str()),
+            Some(encoded) => {
+                let (name, raw) = (HeaderName::new_from_ascii_str(SUBJECT), self.subject.clone());
+                mail.raw_header(HeaderValue::dangerous_new_pre_encoded(name, raw, encoded))
+            }
+        };
         if !self.cc.is_empty() {
             mail = mail.header(Cc::from(Mailboxes::from(self.cc.clone())));
         }

@@ -1,5 +1,6 @@
 //! `send_email`: hands one mail to a mail server, once.
 
+mod encoded_words;
 mod fold;
 mod mail;
 
@@ -211,11 +212,15 @@ impl SendEmailTask {
     /// Converts the failure to send a mail. It is retryable only if no mail was begun.
     fn task_error(&self, error: &MailError) -> TaskError {
         let code = match error {
-            MailError::Address(AddressError::Unresolved { .. }) | MailError::Connect { .. } => ErrorCode::Io,
+            MailError::Address(AddressError::Unresolved { .. })
+            | MailError::Connect { .. }
+            | MailError::Leaving { is_retryable: true, .. } => ErrorCode::Io,
             // Its text begins with its own subject, "SSRF protection".
             MailError::Address(refused) => return TaskError::new(ErrorCode::Function, refused.to_string()),
             MailError::Late { .. } => ErrorCode::Timeout,
-            MailError::Refused { .. } | MailError::Broken { .. } => ErrorCode::Function,
+            MailError::Refused { .. } | MailError::Leaving { .. } | MailError::Broken { .. } => {
+                ErrorCode::Function
+            }
         };
         TaskError::new(code, format!("connector '{}': {error}", self.connector))
     }

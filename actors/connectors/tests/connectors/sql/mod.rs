@@ -8,6 +8,7 @@ mod heal;
 mod injection;
 mod integrity;
 mod own;
+mod pooler;
 mod read_only;
 mod result_bytes;
 mod sessions;

@@ -1,4 +1,4 @@
-//! No connector opens the database of the service itself.
+//! No connector opens the database of the service itself, nor a backup of it.
 
 use std::os::unix::fs::symlink;
 
@@ -15,6 +15,11 @@ fn the_database_of_the_service_is_refused_by_every_name_of_it() {
         std::fs::create_dir(&beside).unwrap();
         symlink(&own, beside.join("link.db")).unwrap();
         std::fs::hard_link(&own, beside.join("hard.db")).unwrap();
+        let backups = world.backup_dir();
+        std::fs::create_dir_all(&backups).unwrap();
+        world.store.back_up(backups.join("svc_backup_1.db")).await.unwrap();
+        std::fs::hard_link(backups.join("svc_backup_1.db"), beside.join("copy.db")).unwrap();
+        let backups = backups.display();
         let (own, beside) = (own.display().to_string(), beside.display().to_string());
         for place in [
             own.clone(),
@@ -27,6 +32,10 @@ fn the_database_of_the_service_is_refused_by_every_name_of_it() {
             format!("{own}-wal"),
             format!("{own}-shm"),
             format!("{own}-journal"),
+            format!("{own}.replaced-20260102_030405"),
+            format!("{backups}/svc_backup_1.db?mode=ro"),
+            format!("{backups}/../backups/new.db"),
+            format!("{beside}/copy.db"),
         ] {
             world.put("c", "db", true, config(&format!("sqlite:{place}"), json!({}))).await;
             for (function, query) in

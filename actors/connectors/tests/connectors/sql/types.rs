@@ -50,12 +50,18 @@ fn postgres() {
         ("varchar(10)", json!("a"), json!("a")),
         ("char(3)", json!("a"), json!("a  ")),
         ("bytea", json!("Zoë"), json!("Zoë")),
+        ("bytea", json!({"$binary": "/wD+"}), json!({"$binary": "/wD+"})),
+        ("bytea[]", json!([{"$binary": "/wD+"}, "a"]), json!([{"$binary": "/wD+"}, "a"])),
         ("uuid", json!(id), json!(id)),
         ("date", json!("2024-02-29"), json!("2024-02-29")),
         ("date", json!("infinity"), json!("infinity")),
         ("time", json!("01:02:03.5"), json!("01:02:03.500000")),
         ("timetz", json!("01:02:03+05:30"), json!("01:02:03+05:30")),
         ("timestamp", json!("2024-02-29T01:02:03"), json!("2024-02-29T01:02:03")),
+        ("timestamp", json!("2024-02-29T03:02:03+02:00"), json!("2024-02-29T01:02:03")),
+        ("timestamp[]", json!(["2024-02-29 01:02:03Z"]), json!(["2024-02-29T01:02:03"])),
+        ("date", json!("2024-02-29T23:30:00-05:00"), json!("2024-03-01")),
+        ("time", json!("00:30:00+01:00"), json!("23:30:00")),
         ("timestamptz", json!("2024-02-29T01:02:03.25+02:00"), json!("2024-02-28T23:02:03.250Z")),
         ("timestamptz", json!("2024-02-29 01:02:03Z"), json!("2024-02-29T01:02:03Z")),
         ("json", json!({"b": 1, "a": [null]}), json!({"b": 1, "a": [null]})),
@@ -81,7 +87,7 @@ fn postgres() {
             assert_eq!(there_and_back(world, &base, column, Value::Null).await, Value::Null, "{column}");
         }
         for (query, due) in [
-            ("SELECT '\\xff00'::bytea AS v", json!("ff00")),
+            ("SELECT '\\xff00'::bytea AS v", json!({"$binary": "/wA="})),
             ("SELECT pg_sleep (0) AS v", json!("")),
             ("SELECT 'a'::\"char\" AS v", json!("a")),
             ("SELECT NULL AS v", json!(null)),
@@ -243,6 +249,8 @@ fn mariadb() {
         ("text", json!({"a": [1]}), json!("{\"a\":[1]}")),
         ("char(3)", json!("a"), json!("a")),
         ("blob", json!("Zoë"), json!("Zoë")),
+        ("blob", json!({"$binary": "/wD+"}), json!({"$binary": "/wD+"})),
+        ("varbinary(9)", json!({"$binary": "/wD+"}), json!({"$binary": "/wD+"})),
         ("date", json!("2024-02-29"), json!("2024-02-29")),
         ("time", json!("-26:03:04"), json!("-26:03:04")),
         ("time(6)", json!("01:02:03.5"), json!("01:02:03.500000")),
@@ -258,7 +266,7 @@ fn mariadb() {
         let Some(mut base) = Base::new(Kind::MariaDb) else { return };
         base.connect(world, json!({})).await;
         for (query, due) in [
-            ("SELECT X'ff00' AS v", json!("ff00")),
+            ("SELECT X'ff00' AS v", json!({"$binary": "/wA="})),
             ("SELECT 7 DIV 2 AS v", json!(3)),
             ("SELECT count(*) AS v FROM seq_1_to_5", json!(5)),
             ("SELECT sum(seq) AS v FROM seq_1_to_5", json!(15)),
@@ -282,6 +290,7 @@ fn sqlite() {
         ("text", json!("Zoë 🚀"), json!("Zoë 🚀")),
         ("text", json!(5), json!("5")),
         ("blob", json!("Zoë"), json!("Zoë")),
+        ("blob", json!({"$binary": "/wD+"}), json!({"$binary": "/wD+"})),
         ("json", json!({"b": 1, "a": [null]}), json!({"b": 1, "a": [null]})),
         ("text", json!([1]), json!("[1]")),
         ("any", json!("2024-02-29"), json!("2024-02-29")),
@@ -291,10 +300,108 @@ fn sqlite() {
         let mut base = Base::new(Kind::Sqlite).unwrap();
         base.connect(world, json!({})).await;
         let rows = read(world, "SELECT X'ff00' AS a, 1 = 1 AS b, NULL AS c", json!([])).await.unwrap();
-        assert_eq!(rows, json!([{"a": "ff00", "b": 1, "c": null}]));
+        assert_eq!(rows, json!([{"a": {"$binary": "/wA="}, "b": 1, "c": null}]));
         let error = read(world, "SELECT 9e999 AS f", json!([])).await.unwrap_err();
         assert!(error.message.contains("column 'f' of type real "), "{}", error.message);
         let error = read(world, "SELECT ? AS n", json!([u64::MAX])).await.unwrap_err();
         assert_eq!(error.code.name(), "VALIDATION_ERROR");
+    });
+}
+
+#[test]
+fn binary_columns_are_read_written_and_compared_in_every_database() {
+    run(async |world| {
+        for mut base in Base::all() {
+            base.connect(world, json!({})).await;
+            let kind = if base.kind == Kind::Postgres { "bytea" } else { "blob" };
+            write(world, &format!("CREATE TABLE t (id INT PRIMARY KEY, b {kind})"), json!([])).await.unwrap();
+            let (bytes, text) = (json!({"$binary": "/wD+"}), json!("Zoë"));
+            let rows = json!([{"id": 1, "b": bytes}, {"id": 2, "b": text}]);
+            let insert = json!({"op": "insert", "target": "t", "values": rows});
+            let input = json!({"connector": "c", "write": insert, "output": "data.w"});
+            let outcome = world.task("data_write", input, Value::Null).await;
+            assert!(outcome.failure.is_none(), "{:?}: {:?}", base.kind, outcome.failure);
+            for (binary_as, first, second) in [
+                (None, Some(bytes.clone()), text.clone()),
+                (Some("hex"), Some(json!("ff00fe")), json!("5a6fc3ab")),
+                (Some("base64"), Some(json!("/wD+")), json!("Wm/Dqw==")),
+                (Some("text"), None, text.clone()),
+            ] {
+                for (id, expected) in [(1, first), (2, Some(second))] {
+                    let query = format!("SELECT b FROM t WHERE id = {id}");
+                    let read =
+                        json!({"connector": "c", "query": query, "output": "data.r", "binary_as": binary_as});
+                    let filter = json!({"==": [{"field": "id"}, id]});
+                    let query = json!({"source": "t", "fields": ["b"], "filter": filter});
+                    let portable =
+                        json!({"connector": "c", "query": query, "output": "data.r", "binary_as": binary_as});
+                    for (function, input) in [("db_read", read), ("data_query", portable)] {
+                        let outcome = world.task(function, input, Value::Null).await;
+                        match (&expected, outcome.failure) {
+                            (Some(expected), None) => {
+                                assert_eq!(
+                                    outcome.message.data["r"],
+                                    json!([{"b": expected}]),
+                                    "{binary_as:?}"
+                                );
+                            }
+                            (None, Some(failure)) => {
+                                let text = failure.error.message;
+                                assert!(text.contains("column 'b'") && text.contains("binary_as"), "{text}");
+                            }
+                            (expected, failure) => panic!("{:?} {expected:?}: {failure:?}", base.kind),
+                        }
+                    }
+                }
+            }
+            for (filter, found) in [
+                (json!({"==": [{"field": "b"}, bytes]}), json!([{"id": 1}])),
+                (json!({"!=": [{"field": "b"}, bytes]}), json!([{"id": 2}])),
+                (json!({"in": [{"field": "b"}, [bytes]]}), json!([{"id": 1}])),
+                (json!({">": [{"field": "b"}, {"$binary": "WgA="}]}), json!([{"id": 1}, {"id": 2}])),
+            ] {
+                let query =
+                    json!({"source": "t", "fields": ["id"], "filter": filter, "sort": [{"id": "asc"}]});
+                let input = json!({"connector": "c", "query": query, "output": "data.r"});
+                let outcome = world.task("data_query", input, Value::Null).await;
+                assert_eq!(
+                    outcome.message.data["r"], found,
+                    "{:?} {filter}: {:?}",
+                    base.kind, outcome.failure
+                );
+            }
+            let insert = base.sql("INSERT INTO t VALUES (3, ?)");
+            let error = write(world, &insert, json!([{"$binary": "?"}])).await.unwrap_err();
+            assert!(error.message.contains("params[0]: $binary must be base64"), "{}", error.message);
+        }
+    });
+}
+
+#[test]
+fn columns_without_a_place_in_json_are_texts_in_portable_reads() {
+    run(async |world| {
+        let Some(mut base) = Base::new(Kind::Postgres) else { return };
+        base.connect(world, json!({})).await;
+        let table = "CREATE TABLE hosts (id int, net cidr, ip inet, mac macaddr, nets inet[], up interval, r int4range)";
+        write(world, table, json!([])).await.unwrap();
+        let row = "INSERT INTO hosts VALUES (1, '10.0.0.0/8', '10.0.0.1', '08:00:2b:01:02:03', '{10.0.0.1,::1}', \
+                   '1 day', '[1,5)')";
+        write(world, row, json!([])).await.unwrap();
+        let expected = json!({"id": 1, "net": "10.0.0.0/8", "ip": "10.0.0.1", "mac": "08:00:2b:01:02:03",
+            "nets": ["10.0.0.1", "::1"], "up": "1 day", "r": "[1,5)"});
+        let query = json!({"source": "hosts", "filter": {"==": [{"field": "ip"}, "10.0.0.1"]},
+            "sort": [{"id": "asc"}]});
+        let input = json!({"connector": "c", "query": query, "output": "data.r"});
+        for _ in 0..2 {
+            let outcome = world.task("data_query", input.clone(), Value::Null).await;
+            assert_eq!(outcome.message.data["r"], json!([expected]), "{:?}", outcome.failure);
+        }
+        let write = json!({"op": "update", "target": "hosts", "set": {"ip": "10.0.0.2"},
+            "filter": {"==": [{"field": "id"}, 1]}, "returning": ["ip", "id"]});
+        let input = json!({"connector": "c", "write": write, "output": "data.w"});
+        let outcome = world.task("data_write", input, Value::Null).await;
+        let written = &outcome.message.data["w"];
+        assert_eq!(written["returning"], json!([{"ip": "10.0.0.2", "id": 1}]), "{:?}", outcome.failure);
+        assert_eq!(written["rows_affected"], 1);
     });
 }

@@ -112,6 +112,7 @@ pub(super) async fn end_lost(conn: &mut Conn, id: uuid::Uuid) -> Result<(), Stor
         status: TraceStatus::Failed,
         result_json: None,
         error_message: Some(LOST.into()),
+        error_code: None,
         duration_ms: None,
         task_trace_json: None,
         workflow: None,

@@ -8,11 +8,11 @@ use diesel_async::RunQueryDsl;
 use crate::clock::{self, FromNow};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
-use crate::repo::dead_letters::ClaimedLetter;
-use crate::repo::traces::{LenientTimestamp, NewTrace, TraceWrite};
+use crate::repo::dead_letters::{ClaimedLetter, rows};
+use crate::repo::traces::{LenientTimestamp, NewTrace, TraceWrite, attempts};
 use crate::schema::trace_dlq;
 
-type Due = (String, String, String, String, String, i64, i64);
+type Due = (String, String, Option<String>, String, String, String, i64, i64);
 
 pub(super) async fn claim_due(
     conn: &mut Conn,
@@ -27,6 +27,7 @@ pub(super) async fn claim_due(
         .select((
             trace_dlq::id,
             trace_dlq::trace_id,
+            trace_dlq::attempt_of,
             trace_dlq::channel,
             trace_dlq::payload_json,
             trace_dlq::metadata_json,
@@ -51,8 +52,19 @@ pub(super) async fn claim_due(
     on!(conn, c => {
         diesel::update(trace_dlq::table.filter(trace_dlq::id.eq_any(ids))).set(claim_columns).execute(c).await
     })?;
-    let claimed = |(id, trace_id, channel, payload_json, metadata_json, retry_count, max_retries): Due| {
-        ClaimedLetter { id, trace_id, channel, payload_json, metadata_json, retry_count, max_retries }
+    let claimed = |letter: Due| {
+        let (id, trace_id, attempt_of, channel, payload_json, metadata_json, retry_count, max_retries) =
+            letter;
+        ClaimedLetter {
+            id,
+            trace_id,
+            attempt_of,
+            channel,
+            payload_json,
+            metadata_json,
+            retry_count,
+            max_retries,
+        }
     };
     Ok(due.into_iter().map(claimed).collect())
 }
@@ -71,14 +83,17 @@ pub(super) async fn next_due(conn: &mut Conn) -> Result<Option<Duration>, StoreE
 
 pub(super) async fn take_into_trace(
     conn: &mut Conn,
-    id: &str,
+    letter: &ClaimedLetter,
     trace: NewTrace,
     holder: &str,
 ) -> Result<bool, StoreError> {
-    let claimed_row = trace_dlq::table.filter(trace_dlq::id.eq(id)).filter(trace_dlq::claimed_by.eq(holder));
+    let claimed_row =
+        trace_dlq::table.filter(trace_dlq::id.eq(&letter.id)).filter(trace_dlq::claimed_by.eq(holder));
     let is_taken = on!(conn, c => diesel::delete(claimed_row).execute(c).await)? > 0;
     if is_taken {
+        let id = trace.id;
         TraceWrite::Insert(trace).apply(conn).await?;
+        attempts::begin(conn, letter.work(), id).await?;
     }
     Ok(is_taken)
 }
@@ -95,5 +110,9 @@ pub(super) async fn put_back(
         trace_dlq::claimed_by.eq(None::<&str>),
         trace_dlq::claimed_until.eq(None::<chrono::NaiveDateTime>),
     );
-    Ok(on!(conn, c => diesel::update(claimed_row).set(free).execute(c).await)? > 0)
+    let is_held = on!(conn, c => diesel::update(claimed_row).set(free).execute(c).await)? > 0;
+    if is_held {
+        rows::wait_for_retry(conn, id, delay).await?;
+    }
+    Ok(is_held)
 }

@@ -13,6 +13,7 @@ use svc_model::{Page, ServiceError};
 use crate::database::Database;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
+use crate::repo::change_facts::ChangeFacts;
 use crate::repo::mutation::{Mutation, MutationResult, mutate};
 use crate::repo::traces::NewTrace;
 use crate::repo::{is_impossible, key};
@@ -105,7 +106,11 @@ impl DeadLetterRepository {
         mutate(&self.0, operation("purge"), mutation, move |conn| {
             Box::pin(async move {
                 let purged = rows::purge(conn, older_than_hours).await?;
-                Ok(MutationResult { value: purged, id: (purged > 0).then(String::new) })
+                Ok(MutationResult {
+                    value: purged,
+                    id: (purged > 0).then(String::new),
+                    facts: ChangeFacts::default(),
+                })
             })
         })
         .await
@@ -164,19 +169,24 @@ impl DeadLetterRepository {
         self.0.read(operation("next_due"), |conn| Box::pin(lease::next_due(conn))).await
     }
 
-    /// Turns a letter held by `holder` into a trace, which ends the letter. Returns whether `holder` held it;
-    /// if not, no trace is written.
+    /// Turns a letter held by `holder` into a trace, the next attempt at its work, which ends the letter. Returns
+    /// whether `holder` held it; if not, no trace is written.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
     /// lost, [`StoreError::Database`] if it refuses a statement. The latter also if a trace with this id
     /// exists.
-    pub async fn take_into_trace(&self, id: &str, trace: NewTrace, holder: &str) -> Result<bool, StoreError> {
-        let (id, holder) = (key(id), holder.to_owned());
+    pub async fn take_into_trace(
+        &self,
+        letter: &ClaimedLetter,
+        trace: NewTrace,
+        holder: &str,
+    ) -> Result<bool, StoreError> {
+        let (letter, holder) = (letter.clone(), holder.to_owned());
         self.0
             .write(operation("take_into_trace"), move |conn| {
                 Box::pin(async move {
-                    lease::take_into_trace(conn, &id, trace, &holder).await.map(UnitOutcome::Keep)
+                    lease::take_into_trace(conn, &letter, trace, &holder).await.map(UnitOutcome::Keep)
                 })
             })
             .await

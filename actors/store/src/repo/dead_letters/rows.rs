@@ -1,5 +1,7 @@
 //! The table of dead letters.
 
+use std::time::Duration;
+
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use serde::Serialize;
@@ -8,7 +10,7 @@ use svc_model::{Page, Timestamp};
 use crate::clock::{self, Now};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
-use crate::repo::traces::LenientTimestamp;
+use crate::repo::traces::{LenientTimestamp, attempts};
 use crate::schema::trace_dlq;
 
 /// A filter on dead letters. All given conditions must hold.
@@ -27,6 +29,8 @@ pub struct DeadLetterRow {
     pub id: String,
     /// Trace of the failed run.
     pub trace_id: String,
+    /// Id of the work, if the run was a later attempt at it.
+    pub attempt_of: Option<String>,
     /// Name of the channel.
     pub channel: String,
     /// Reason of the failure.
@@ -62,6 +66,8 @@ pub struct ClaimedLetter {
     pub id: String,
     /// Trace of the failed run.
     pub trace_id: String,
+    /// Id of the work, if the run was a later attempt at it.
+    pub attempt_of: Option<String>,
     /// Name of the channel.
     pub channel: String,
     /// The payload, as JSON.
@@ -74,9 +80,17 @@ pub struct ClaimedLetter {
     pub max_retries: i64,
 }
 
+impl ClaimedLetter {
+    /// Returns the id of the work that the run was an attempt at.
+    pub fn work(&self) -> &str {
+        self.attempt_of.as_deref().unwrap_or(&self.trace_id)
+    }
+}
+
 type ListColumns = (
     trace_dlq::id,
     trace_dlq::trace_id,
+    trace_dlq::attempt_of,
     trace_dlq::channel,
     trace_dlq::error_message,
     trace_dlq::retry_count,
@@ -89,6 +103,7 @@ type ListColumns = (
 const COLUMNS: ListColumns = (
     trace_dlq::id,
     trace_dlq::trace_id,
+    trace_dlq::attempt_of,
     trace_dlq::channel,
     trace_dlq::error_message,
     trace_dlq::retry_count,
@@ -102,6 +117,7 @@ const COLUMNS: ListColumns = (
 struct Columns {
     id: String,
     trace_id: String,
+    attempt_of: Option<String>,
     channel: String,
     error_message: String,
     retry_count: i64,
@@ -117,6 +133,7 @@ impl Columns {
         Some(DeadLetterRow {
             id: self.id,
             trace_id: self.trace_id,
+            attempt_of: self.attempt_of,
             channel: self.channel,
             error_message: self.error_message,
             retry_count: self.retry_count,
@@ -190,7 +207,23 @@ pub(super) async fn requeue(conn: &mut Conn, id: &str) -> Result<(), StoreError>
         trace_dlq::claimed_until.eq(None::<chrono::NaiveDateTime>),
     );
     on!(conn, c => diesel::update(trace_dlq::table.find(id)).set(afresh).execute(c).await)?;
-    Ok(())
+    wait_for_retry(conn, id, Duration::ZERO).await
+}
+
+/// Has the work of a letter wait for its next attempt, due after `delay`.
+pub(super) async fn wait_for_retry(conn: &mut Conn, id: &str, delay: Duration) -> Result<(), StoreError> {
+    let letter: Option<(String, Option<String>)> = on!(conn, c => {
+        trace_dlq::table
+            .find(id)
+            .select((trace_dlq::trace_id, trace_dlq::attempt_of))
+            .first(c)
+            .await
+            .optional()
+    })?;
+    match letter {
+        Some((trace, work)) => attempts::wait_for_retry(conn, work.as_deref().unwrap_or(&trace), delay).await,
+        None => Ok(()),
+    }
 }
 
 pub(super) async fn purge(conn: &mut Conn, older_than_hours: u64) -> Result<u64, StoreError> {

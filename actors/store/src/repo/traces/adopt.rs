@@ -23,7 +23,7 @@ use crate::schema::{nodes, traces};
 /// The statuses of a run that has not ended.
 const OPEN: [&str; 2] = [TraceStatus::Pending.name(), TraceStatus::Running.name()];
 
-type Columns = (String, Option<String>, String, Option<String>, LenientTimestamp, Option<String>);
+type Columns = (String, Option<String>, String, Option<String>, LenientTimestamp, Option<String>, i64);
 
 /// Rows with an unreadable id or time were written by another program and are skipped. A row without a
 /// readable time has no place in the order, so the page ends after the last row that has one.
@@ -46,6 +46,7 @@ pub(super) async fn list_unfinished(
                 traces::input_json,
                 traces::created_at,
                 traces::owner,
+                traces::recoveries,
             ))
             .filter(traces::mode.eq(TraceMode::Async.name()))
             .filter(traces::status.eq_any(OPEN))
@@ -57,11 +58,10 @@ pub(super) async fn list_unfinished(
         }
         query.order((traces::created_at.asc(), traces::id.asc())).limit(limit).load(c).await
     })?;
-    let last = rows
-        .iter()
-        .rev()
-        .find_map(|(id, _, _, _, created_at, _)| Some(RowKey { created_at: created_at.0?, id: id.clone() }));
-    let unfinished = |(id, channel_id, channel, input_json, created_at, owner): Columns| {
+    let last = rows.iter().rev().find_map(|(id, _, _, _, created_at, _, _)| {
+        Some(RowKey { created_at: created_at.0?, id: id.clone() })
+    });
+    let unfinished = |(id, channel_id, channel, input_json, created_at, owner, recoveries): Columns| {
         let key = RowKey { created_at: created_at.0?, id };
         Some(UnfinishedRun {
             id: Uuid::try_parse(&key.id).ok()?,
@@ -70,6 +70,7 @@ pub(super) async fn list_unfinished(
             channel,
             input_json,
             owner,
+            recoveries,
         })
     };
     Ok((rows.into_iter().filter_map(unfinished).collect(), last))

@@ -64,6 +64,8 @@ struct Inserts<'a> {
     tokens: Vec<Option<&'a str>>,
     owners: Vec<Option<&'a str>>,
     workflows: Vec<Option<&'a str>>,
+    requests: Vec<Option<&'a str>>,
+    error_codes: Vec<Option<&'a str>>,
     workflow_versions: Vec<Option<i64>>,
 }
 
@@ -84,6 +86,8 @@ impl<'a> Inserts<'a> {
         self.tokens.push(trace.access_token_hash.as_deref());
         self.owners.push(trace.owner.as_deref());
         self.workflows.push(trace.workflow.as_ref().map(|workflow| &*workflow.id));
+        self.requests.push(trace.request_id.as_deref());
+        self.error_codes.push(trace.error_code);
         self.workflow_versions.push(trace.workflow.as_ref().map(|workflow| workflow.version));
     }
 }
@@ -97,7 +101,7 @@ impl QueryFragment<Pg> for Inserts<'_> {
         out.push_sql(
             "INSERT INTO traces (id, channel, channel_id, mode, status, input_json, result_json, error_message, \
              duration_ms, started_at, completed_at, task_trace_json, access_token_hash, owner, workflow_id, \
-             workflow_version) SELECT * FROM unnest(",
+             request_id, error_code, workflow_version) SELECT * FROM unnest(",
         );
         out.push_bind_param::<Texts, _>(&self.ids)?;
         out.push_sql(", ");
@@ -118,7 +122,14 @@ impl QueryFragment<Pg> for Inserts<'_> {
             out.push_sql(", ");
             out.push_bind_param::<Array<Nullable<Timestamp>>, _>(times)?;
         }
-        for texts in [&self.task_traces, &self.tokens, &self.owners, &self.workflows] {
+        for texts in [
+            &self.task_traces,
+            &self.tokens,
+            &self.owners,
+            &self.workflows,
+            &self.requests,
+            &self.error_codes,
+        ] {
             out.push_sql(", ");
             out.push_bind_param::<MaybeTexts, _>(texts)?;
         }
@@ -195,6 +206,7 @@ struct Ends<'a> {
     statuses: Vec<&'static str>,
     results: Vec<Option<&'a str>>,
     errors: Vec<Option<&'a str>>,
+    error_codes: Vec<Option<&'a str>>,
     durations: Vec<Option<f64>>,
     task_traces: Vec<Option<&'a str>>,
     owners: Vec<Option<&'a str>>,
@@ -212,6 +224,7 @@ impl<'a> Ends<'a> {
         self.statuses.push(end.status.name());
         self.results.push(end.result_json.as_deref());
         self.errors.push(end.error_message.as_deref());
+        self.error_codes.push(end.error_code);
         self.durations.push(end.duration_ms);
         self.task_traces.push(end.task_trace_json.as_deref());
         self.owners.push(end.ownership.as_ref().map(|claim| &*claim.owner));
@@ -225,7 +238,7 @@ impl QueryFragment<Pg> for Ends<'_> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql(
             "UPDATE traces SET status = e.status, result_json = e.result, error_message = e.error, \
-             duration_ms = e.duration, task_trace_json = e.task_trace, \
+             error_code = e.error_code, duration_ms = e.duration, task_trace_json = e.task_trace, \
              workflow_id = e.workflow, workflow_version = e.workflow_version, \
              started_at = coalesce(started_at, (clock_timestamp() AT TIME ZONE 'utc') \
              - make_interval(secs => coalesce(e.duration, 0) / 1000.0)), \
@@ -235,7 +248,7 @@ impl QueryFragment<Pg> for Ends<'_> {
         out.push_bind_param::<Texts, _>(&self.ids)?;
         out.push_sql(", ");
         out.push_bind_param::<Texts, _>(&self.statuses)?;
-        for texts in [&self.results, &self.errors] {
+        for texts in [&self.results, &self.errors, &self.error_codes] {
             out.push_sql(", ");
             out.push_bind_param::<MaybeTexts, _>(texts)?;
         }
@@ -250,7 +263,8 @@ impl QueryFragment<Pg> for Ends<'_> {
         out.push_sql(", ");
         out.push_bind_param::<MaybeNumbers, _>(&self.recoveries)?;
         out.push_sql(
-            ") AS e (id, status, result, error, duration, task_trace, owner, workflow, workflow_version, recoveries) \
+            ") AS e (id, status, result, error, error_code, duration, task_trace, owner, workflow, workflow_version, \
+             recoveries) \
              WHERE traces.id = e.id AND traces.status IN ('pending', 'running') \
              AND coalesce(traces.owner, '') = coalesce(e.owner, traces.owner, '') \
              AND traces.recoveries = coalesce(e.recoveries, traces.recoveries) RETURNING traces.id",

@@ -1,6 +1,8 @@
 //! The ends of traces off the hot path: a failure with its dead letter, and deletion.
 
+use diesel::dsl::sql;
 use diesel::prelude::*;
+use diesel::sql_types::Bool;
 use diesel_async::RunQueryDsl;
 use serde_json::{Map, Value};
 use svc_model::id::new_ordered_id;
@@ -10,21 +12,29 @@ use crate::clock::{self, FromNow};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::repo::traces::change::TraceWrite;
-use crate::repo::traces::{TraceEnd, TraceFailure, TraceStatus};
+use crate::repo::traces::{TraceEnd, TraceFailure, TraceMode, TraceStatus, attempts};
 use crate::schema::{trace_dlq, traces};
+
+/// Condition on accepted work whose retry nothing is left to make: neither its dead letter nor an attempt that runs.
+const FORGOTTEN: &str = "(traces.status = 'retrying' \
+     AND NOT EXISTS (SELECT 1 FROM trace_dlq l WHERE l.attempt_of = traces.id OR l.trace_id = traces.id) \
+     AND NOT EXISTS (SELECT 1 FROM traces a WHERE a.attempt_of = traces.id AND a.status IN ('pending', 'running')))";
 
 /// Writes the end, and the dead letter if the trace had not ended before.
 pub(super) async fn fail(conn: &mut Conn, failure: TraceFailure) -> Result<bool, StoreError> {
+    let retry = failure.retry();
     let TraceFailure {
         id,
         result_json,
         error_message,
+        error_code,
         duration_ms,
         task_trace_json,
         workflow,
         retry_count,
         max_retries,
         delay,
+        retries: _,
         ownership,
         report,
     } = failure;
@@ -33,18 +43,24 @@ pub(super) async fn fail(conn: &mut Conn, failure: TraceFailure) -> Result<bool,
         status: TraceStatus::Failed,
         result_json,
         error_message: Some(error_message.clone()),
+        error_code,
         duration_ms,
         task_trace_json,
         workflow,
         ownership,
     };
-    if !TraceWrite::Finish(end).apply(conn).await? {
+    if !TraceWrite::Finish(end.clone()).apply(conn).await? {
         return Ok(false);
     }
     let id = id.to_string();
-    let (channel, input): (String, Option<String>) = on!(conn, c => {
-        traces::table.find(&id).select((traces::channel, traces::input_json)).first(c).await
+    let (channel, input, work): (String, Option<String>, Option<String>) = on!(conn, c => {
+        traces::table
+            .find(&id)
+            .select((traces::channel, traces::input_json, traces::attempt_of))
+            .first(c)
+            .await
     })?;
+    attempts::record_failure(conn, &end, work.as_deref(), retry).await?;
     let (payload, metadata) = split_input(input.as_deref());
     let letter = (
         trace_dlq::id.eq(new_ordered_id().to_string()),
@@ -56,6 +72,7 @@ pub(super) async fn fail(conn: &mut Conn, failure: TraceFailure) -> Result<bool,
         trace_dlq::retry_count.eq(retry_count),
         trace_dlq::max_retries.eq(max_retries),
         trace_dlq::next_retry_at.eq(FromNow::seconds(delay.as_secs_f64())),
+        trace_dlq::attempt_of.eq(work),
     );
     on!(conn, c => diesel::insert_into(trace_dlq::table).values(letter).execute(c).await)?;
     if let Some(report) = report {
@@ -91,11 +108,12 @@ pub(super) async fn delete_expired(conn: &mut Conn, hours: u64, chunk: i64) -> R
     let old = traces::created_at.lt(clock::hours_ago(conn, hours).await?);
     let very_old = traces::created_at.lt(clock::hours_ago(conn, hours.saturating_mul(2)).await?);
     let ended = traces::status.eq_any([TraceStatus::Completed.name(), TraceStatus::Failed.name()]);
+    let left = traces::mode.ne(TraceMode::Async.name()).or(sql::<Bool>(FORGOTTEN));
     let ids: Vec<String> = on!(conn, c => {
         traces::table
             .select(traces::id)
             .filter(old)
-            .filter(ended.or(very_old))
+            .filter(ended.or(very_old.and(left)))
             .order((traces::created_at.asc(), traces::id.asc()))
             .limit(chunk)
             .load(c)

@@ -2,7 +2,7 @@
 
 use diesel::dsl::sql;
 use diesel::prelude::*;
-use diesel::sql_types::{Bool, Text};
+use diesel::sql_types::{BigInt, Bool, Double, Text};
 use diesel_async::RunQueryDsl;
 use svc_model::ServiceError;
 
@@ -50,7 +50,7 @@ impl Listing {
     }
 
     fn is_by_time(&self) -> bool {
-        !matches!(self.query.sort_by.as_deref(), Some("updated_at" | "status" | "channel" | "mode"))
+        matches!(self.query.sort_by.as_deref(), None | Some("created_at"))
     }
 
     /// Returns whether the query scans rows in the order of time until enough match. That suits statuses of
@@ -59,12 +59,20 @@ impl Listing {
         let query = &self.query;
         let ended = [TraceStatus::Completed, TraceStatus::Failed];
         let is_usual = ended.iter().any(|status| query.status.as_deref() == Some(status.name()));
-        self.is_by_time() && is_usual && !(query.channel.is_some() && query.mode.is_some())
+        let is_indexed = query.request_id.is_some();
+        self.is_by_time() && is_usual && !is_indexed && !(query.channel.is_some() && query.mode.is_some())
     }
 
     pub(super) async fn load(self, conn: &mut Conn) -> Result<TracePage, StoreError> {
         let query = &self.query;
-        if is_impossible([&query.status, &query.channel, &query.mode, &query.workflow_id]) {
+        if is_impossible([
+            &query.status,
+            &query.channel,
+            &query.mode,
+            &query.workflow_id,
+            &query.request_id,
+            &query.error_code,
+        ]) {
             let total = query.include_total.then_some(0);
             return Ok(TracePage { rows: Vec::new(), total, next_cursor: None });
         }
@@ -97,6 +105,11 @@ impl Listing {
                 Some("status") => sorted!(query, traces::status, descending),
                 Some("channel") => sorted!(query, traces::channel, descending),
                 Some("mode") => sorted!(query, traces::mode, descending),
+                Some("duration_ms") => sorted!(query, sql::<Double>("coalesce(duration_ms, -1)"), descending),
+                Some("workflow_version") => {
+                    sorted!(query, sql::<BigInt>("coalesce(workflow_version, 0)"), descending)
+                }
+                Some("error_code") => sorted!(query, sql::<Text>("coalesce(error_code, '')"), descending),
                 _ => sorted!(query, traces::created_at, descending),
             };
             query = if descending {
@@ -116,6 +129,9 @@ impl Listing {
 macro_rules! filtered {
     ($db:ident, $query:expr, $status:expr) => {{
         let mut query = traces::table.into_boxed::<$db>();
+        if !$query.attempts {
+            query = query.filter(traces::attempt_of.is_null());
+        }
         if let Some(status) = &$query.status {
             query = query.filter(sql::<Bool>($status).bind::<Text, _>(status.clone()));
         }
@@ -127,6 +143,27 @@ macro_rules! filtered {
         }
         if let Some(workflow) = &$query.workflow_id {
             query = query.filter(traces::workflow_id.eq(workflow.clone()));
+        }
+        if let Some(request) = &$query.request_id {
+            query = query.filter(traces::request_id.eq(request.clone()));
+            if $query.status.as_deref() == Some(TraceStatus::Failed.name()) {
+                // As text, by which the database knows that the index of failed rows has them all.
+                query = query.filter(sql::<Bool>("status = 'failed'"));
+            }
+        }
+        if let Some(code) = &$query.error_code {
+            query = query.filter(traces::error_code.eq(code.clone()));
+        }
+        if let Some(least) = $query.min_duration_ms {
+            #[expect(clippy::cast_precision_loss, reason = "a duration has far fewer digits")]
+            let least = least as f64;
+            query = query.filter(traces::duration_ms.ge(least));
+        }
+        if let Some(since) = $query.since {
+            query = query.filter(traces::created_at.ge(since.naive()));
+        }
+        if let Some(until) = $query.until {
+            query = query.filter(traces::created_at.lt(until.naive()));
         }
         if let Some(version) = $query.workflow_version {
             query = query.filter(traces::workflow_version.eq(version));

@@ -4,6 +4,7 @@
 //! [`TraceRepository::insert`]. The end of a trace is written once; an ended trace never changes again.
 
 mod adopt;
+pub(super) mod attempts;
 mod bulk;
 mod change;
 mod end;
@@ -26,8 +27,8 @@ pub(super) use adopt::mark_emptied;
 pub(crate) use change::TraceWrite;
 pub(super) use end::forget_unfinished;
 pub use model::{
-    AdoptedRun, NewTrace, Ownership, TraceAccess, TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery,
-    TraceRecord, TraceRow, TraceStatus, UnfinishedRun,
+    AdoptedRun, NewTrace, Ownership, TraceAccess, TraceAttempt, TraceEnd, TraceFailure, TraceMode, TracePage,
+    TraceQuery, TraceRecord, TraceRow, TraceStatus, UnfinishedRun,
 };
 pub(super) use read::LenientTimestamp;
 
@@ -80,6 +81,18 @@ impl TraceRepository {
         self.0.change(operation("start"), TraceWrite::Start(id, ownership)).await
     }
 
+    /// Marks a later attempt at accepted work as running, and the work. Returns what [`start`](Self::start) does.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub async fn start_attempt(&self, id: Uuid, ownership: Option<Ownership>) -> Result<bool, StoreError> {
+        self.0
+            .write(operation("start_attempt"), move |conn| {
+                Box::pin(async move { attempts::start(conn, id, ownership).await.map(UnitOutcome::Keep) })
+            })
+            .await
+    }
+
     /// Records that a run is restarted: `ownership` carries the incremented number of recoveries. Returns
     /// whether the run has not ended and belongs to that node. Idempotent.
     ///
@@ -101,8 +114,22 @@ impl TraceRepository {
         self.0.change(operation("finish"), TraceWrite::Finish(end)).await
     }
 
-    /// Writes the failure of a run and its dead letter in one transaction. Returns whether the run had not
-    /// ended before; if it had, no letter is written.
+    /// Writes the outcome of a later attempt at accepted work, and with it that of the work. Returns what
+    /// [`finish`](Self::finish) does.
+    ///
+    /// # Errors
+    /// As [`finish`](Self::finish).
+    pub async fn finish_attempt(&self, mut end: TraceEnd) -> Result<bool, StoreError> {
+        end.error_message = end.error_message.map(storable);
+        self.0
+            .write(operation("finish_attempt"), move |conn| {
+                Box::pin(async move { attempts::finish(conn, end).await.map(UnitOutcome::Keep) })
+            })
+            .await
+    }
+
+    /// Writes the failure of a run, the state of its work and its dead letter in one transaction. Returns whether the run
+    /// had not ended before; if it had, no letter is written.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
@@ -206,8 +233,9 @@ impl TraceRepository {
             .await
     }
 
-    /// Deletes the ended traces older than `hours` and the unfinished ones of twice that age, and returns
-    /// their number. Works in steps of at most `chunk` rows, between which others can write.
+    /// Deletes the ended traces older than `hours` and the unfinished ones of twice that age, and returns their
+    /// number. Accepted work that has not ended stays, as long as something is left to be done for it. Works in steps of
+    /// at most `chunk` rows, between which others can write.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::NaiveDateTime;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use svc_model::{Page, Timestamp, WorkflowVersion};
 use uuid::Uuid;
 
@@ -47,6 +47,8 @@ pub enum TraceStatus {
     Pending,
     /// Started.
     Running,
+    /// An attempt at accepted work failed, another one follows.
+    Retrying,
     /// Ended successfully.
     Completed,
     /// Ended with a failure.
@@ -54,11 +56,15 @@ pub enum TraceStatus {
 }
 
 impl TraceStatus {
+    /// All statuses.
+    pub const ALL: [Self; 5] = [Self::Pending, Self::Running, Self::Retrying, Self::Completed, Self::Failed];
+
     /// Returns the name in rows and responses.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Pending => "pending",
             Self::Running => "running",
+            Self::Retrying => "retrying",
             Self::Completed => "completed",
             Self::Failed => "failed",
         }
@@ -66,9 +72,12 @@ impl TraceStatus {
 
     /// Returns the status with this name.
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::Pending, Self::Running, Self::Completed, Self::Failed]
-            .into_iter()
-            .find(|status| status.name() == name)
+        Self::ALL.into_iter().find(|status| status.name() == name)
+    }
+
+    /// Returns `true` for a status that does not change by itself any more.
+    pub const fn is_end(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed)
     }
 }
 
@@ -105,6 +114,10 @@ pub struct NewTrace {
     pub owner: Option<Arc<str>>,
     /// The workflow version that was chosen for it; `None` before its start.
     pub workflow: Option<WorkflowVersion>,
+    /// The correlation id of the request that brought it; `None` where there was none.
+    pub request_id: Option<String>,
+    /// Code of the error that ended the run, or of the first one that it went on after.
+    pub error_code: Option<&'static str>,
 }
 
 impl NewTrace {
@@ -126,12 +139,20 @@ impl NewTrace {
             access_token_hash: None,
             owner: None,
             workflow: None,
+            request_id: None,
+            error_code: None,
         }
     }
 
     /// Estimates its size in memory: the length of its texts.
     pub fn bytes(&self) -> usize {
-        lengths([&self.input_json, &self.result_json, &self.error_message, &self.task_trace_json])
+        lengths([
+            &self.input_json,
+            &self.result_json,
+            &self.error_message,
+            &self.task_trace_json,
+            &self.request_id,
+        ])
     }
 }
 
@@ -160,6 +181,8 @@ pub struct TraceEnd {
     pub result_json: Option<String>,
     /// Reason of the failure.
     pub error_message: Option<String>,
+    /// Code of the error that ended the run.
+    pub error_code: Option<&'static str>,
     /// Duration of the run in milliseconds.
     pub duration_ms: Option<f64>,
     /// The execution trace of the tasks, as JSON.
@@ -186,6 +209,8 @@ pub struct TraceFailure {
     pub result_json: Option<String>,
     /// Reason of the failure.
     pub error_message: String,
+    /// Code of the error that ended the run.
+    pub error_code: Option<&'static str>,
     /// Duration of the run in milliseconds.
     pub duration_ms: Option<f64>,
     /// The execution trace of the tasks, as JSON.
@@ -198,6 +223,8 @@ pub struct TraceFailure {
     pub max_retries: i64,
     /// Delay before the next retry.
     pub delay: Duration,
+    /// True if retries are made at all. Without them a failure is an end, whatever its dead letter has left.
+    pub retries: bool,
     /// The claim that the row must still have; `None` for an unclaimed row.
     pub ownership: Option<Ownership>,
     /// The report of the failure, accepted in the same transaction.
@@ -208,6 +235,11 @@ impl TraceFailure {
     /// Returns whether no retry follows.
     pub const fn is_exhausted(&self) -> bool {
         self.retry_count >= self.max_retries
+    }
+
+    /// Returns the delay of the retry that follows by itself, if one does.
+    pub(crate) fn retry(&self) -> Option<Duration> {
+        (self.retries && !self.is_exhausted()).then_some(self.delay)
     }
 }
 
@@ -226,6 +258,8 @@ pub struct UnfinishedRun {
     pub input_json: Option<String>,
     /// Its node.
     pub owner: Option<String>,
+    /// Number of restarts so far.
+    pub recoveries: i64,
 }
 
 /// A run that a node took over.
@@ -252,7 +286,18 @@ pub struct TraceQuery {
     pub workflow_id: Option<String>,
     /// Version of that workflow.
     pub workflow_version: Option<i64>,
-    /// `created_at`, `updated_at`, `status`, `channel` or `mode`; an unknown one means `created_at`.
+    /// The correlation id of the request.
+    pub request_id: Option<String>,
+    /// Code of the error of the run.
+    pub error_code: Option<String>,
+    /// Least duration of the run in milliseconds.
+    pub min_duration_ms: Option<i64>,
+    /// Earliest instant of the first write.
+    pub since: Option<Timestamp>,
+    /// End of the instants of the first write, exclusive.
+    pub until: Option<Timestamp>,
+    /// `created_at`, `updated_at`, `status`, `channel`, `mode`, `duration_ms`, `workflow_version` or `error_code`;
+    /// an unknown one means `created_at`. A value that a row lacks is the smallest.
     pub sort_by: Option<String>,
     /// `asc` or `desc`; any other value means `desc`.
     pub sort_order: Option<String>,
@@ -260,6 +305,8 @@ pub struct TraceQuery {
     pub page: Page,
     /// The cursor of the previous page; not together with an offset or another order than the default.
     pub cursor: Option<String>,
+    /// True to list later attempts at accepted work beside the work.
+    pub attempts: bool,
     /// True to count the matching rows.
     pub include_total: bool,
 }
@@ -292,6 +339,10 @@ pub struct TraceRow {
     pub mode: String,
     /// Name of the [`TraceStatus`], or any other text of the row.
     pub status: String,
+    /// The correlation id of the request; `None` where there was none.
+    pub request_id: Option<String>,
+    /// Code of the error that ended the run, or of the first one that it went on after.
+    pub error_code: Option<String>,
     /// Reason of the failure.
     pub error_message: Option<String>,
     /// Duration of the run in milliseconds.
@@ -304,6 +355,41 @@ pub struct TraceRow {
     pub created_at: Timestamp,
     /// Instant of the last write.
     pub updated_at: Timestamp,
+    /// Number of the newest attempt at this work; of a later attempt its own.
+    pub attempt: i64,
+    /// Id of the work that this is a later attempt of.
+    pub attempt_of: Option<String>,
+    /// Instant at which the next attempt at this work is due.
+    pub next_retry_at: Option<Timestamp>,
+}
+
+/// An attempt at accepted work.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TraceAttempt {
+    /// Its number, from 1.
+    pub attempt: i64,
+    /// Id of its trace.
+    pub trace_id: String,
+    /// Name of its [`TraceStatus`], or any other text of the row.
+    pub status: String,
+    /// Reason of the failure.
+    pub error_message: Option<String>,
+    /// Duration of the run in milliseconds.
+    pub duration_ms: Option<f64>,
+    /// Start of the run.
+    pub started_at: Option<Timestamp>,
+    /// End of the run.
+    pub completed_at: Option<Timestamp>,
+}
+
+/// The end of the first attempt at accepted work, as the row of the work keeps it: the row itself has the end of the
+/// newest.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct FirstAttempt {
+    pub(super) error_message: Option<String>,
+    pub(super) duration_ms: Option<f64>,
+    pub(super) started_at: Option<Timestamp>,
+    pub(super) completed_at: Option<Timestamp>,
 }
 
 /// A trace with its result. The input is for the run only and is never read here.
@@ -315,6 +401,8 @@ pub struct TraceRecord {
     pub result_json: Option<String>,
     /// The execution trace of the tasks, as JSON.
     pub task_trace_json: Option<String>,
+    /// The attempts at this work, the first one first; none for a later attempt.
+    pub attempts: Vec<TraceAttempt>,
 }
 
 /// The read access of a trace.

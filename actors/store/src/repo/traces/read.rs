@@ -12,7 +12,8 @@ use uuid::Uuid;
 
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
-use crate::repo::traces::{TraceAccess, TraceRecord, TraceRow};
+use crate::repo::traces::model::FirstAttempt;
+use crate::repo::traces::{TraceAccess, TraceAttempt, TraceRecord, TraceRow, TraceStatus};
 use crate::schema::traces;
 
 /// A timestamp that may be malformed: SQLite stores any text. A malformed one must not fail the read of other
@@ -38,6 +39,9 @@ impl FromSql<sql_types::Timestamp, Pg> for LenientTimestamp {
     }
 }
 
+/// Attempts that a read of their work lists at most, the newest.
+const LISTED_ATTEMPTS: i64 = 100;
+
 type ListColumns = (
     traces::id,
     traces::channel,
@@ -46,12 +50,17 @@ type ListColumns = (
     traces::workflow_version,
     traces::mode,
     traces::status,
+    traces::request_id,
+    traces::error_code,
     traces::error_message,
     traces::duration_ms,
     traces::started_at,
     traces::completed_at,
     traces::created_at,
     traces::updated_at,
+    traces::attempt,
+    traces::attempt_of,
+    traces::next_retry_at,
 );
 
 /// The columns of a list, in the order of [`Columns`].
@@ -63,12 +72,17 @@ pub(super) const COLUMNS: ListColumns = (
     traces::workflow_version,
     traces::mode,
     traces::status,
+    traces::request_id,
+    traces::error_code,
     traces::error_message,
     traces::duration_ms,
     traces::started_at,
     traces::completed_at,
     traces::created_at,
     traces::updated_at,
+    traces::attempt,
+    traces::attempt_of,
+    traces::next_retry_at,
 );
 
 /// A row of a list.
@@ -81,12 +95,17 @@ pub(super) struct Columns {
     workflow_version: Option<i64>,
     mode: String,
     status: String,
+    request_id: Option<String>,
+    error_code: Option<String>,
     error_message: Option<String>,
     duration_ms: Option<f64>,
     started_at: Option<LenientTimestamp>,
     completed_at: Option<LenientTimestamp>,
     pub(super) created_at: LenientTimestamp,
     updated_at: LenientTimestamp,
+    attempt: i64,
+    attempt_of: Option<String>,
+    next_retry_at: Option<LenientTimestamp>,
 }
 
 impl Columns {
@@ -100,12 +119,17 @@ impl Columns {
             workflow_version: self.workflow_version,
             mode: self.mode,
             status: self.status,
+            request_id: self.request_id,
+            error_code: self.error_code,
             error_message: self.error_message,
             duration_ms: self.duration_ms,
             started_at: self.started_at.and_then(LenientTimestamp::into_timestamp),
             completed_at: self.completed_at.and_then(LenientTimestamp::into_timestamp),
             created_at: self.created_at.into_timestamp()?,
             updated_at: self.updated_at.into_timestamp()?,
+            attempt: self.attempt,
+            attempt_of: self.attempt_of,
+            next_retry_at: self.next_retry_at.and_then(LenientTimestamp::into_timestamp),
         })
     }
 }
@@ -117,21 +141,91 @@ pub(super) async fn access(conn: &mut Conn, id: &str) -> Result<Option<TraceAcce
     Ok(token_hash.map(|token_hash| TraceAccess { token_hash }))
 }
 
-type Carried = (Option<String>, Option<String>);
+type Carried = (Option<String>, Option<String>, Option<String>);
 
 pub(super) async fn get(conn: &mut Conn, id: &str) -> Result<Option<TraceRecord>, StoreError> {
-    let carried = (traces::result_json, traces::task_trace_json);
+    let carried = (traces::result_json, traces::task_trace_json, traces::first_attempt_json);
     let row: Option<(Columns, Carried)> = on!(conn, c => {
         traces::table.find(id).select((COLUMNS, carried)).first(c).await.optional()
     })?;
-    let Some((columns, (result_json, task_trace_json))) = row else { return Ok(None) };
+    let Some((columns, (result_json, task_trace_json, first))) = row else { return Ok(None) };
     let row = columns
         .into_row()
         .ok_or_else(|| StoreError::Database(format!("trace '{id}' has no readable time")))?;
-    Ok(Some(TraceRecord { row, result_json, task_trace_json }))
+    let attempts = list_attempts(conn, &row, first.as_deref()).await?;
+    Ok(Some(TraceRecord { row, result_json, task_trace_json, attempts }))
 }
 
 pub(super) async fn exists(conn: &mut Conn, id: Uuid) -> Result<bool, StoreError> {
     let query = diesel::select(diesel::dsl::exists(traces::table.find(id.to_string())));
     Ok(on!(conn, c => query.get_result(c).await)?)
+}
+
+type AttemptColumns =
+    (String, i64, String, Option<String>, Option<f64>, Option<LenientTimestamp>, Option<LenientTimestamp>);
+
+/// Lists the attempts at the work of a row, the first one first; none for the row of a later attempt.
+async fn list_attempts(
+    conn: &mut Conn,
+    row: &TraceRow,
+    first: Option<&str>,
+) -> Result<Vec<TraceAttempt>, StoreError> {
+    if row.attempt_of.is_some() {
+        return Ok(Vec::new());
+    }
+    let first: Option<FirstAttempt> = first.and_then(|text| serde_json::from_str(text).ok());
+    let mut attempts = vec![match first {
+        Some(first) => TraceAttempt {
+            attempt: 1,
+            trace_id: row.id.clone(),
+            status: TraceStatus::Failed.name().to_owned(),
+            error_message: first.error_message,
+            duration_ms: first.duration_ms,
+            started_at: first.started_at,
+            completed_at: first.completed_at,
+        },
+        None => TraceAttempt {
+            attempt: 1,
+            trace_id: row.id.clone(),
+            status: row.status.clone(),
+            error_message: row.error_message.clone(),
+            duration_ms: row.duration_ms,
+            started_at: row.started_at,
+            completed_at: row.completed_at,
+        },
+    }];
+    if row.attempt < 2 {
+        return Ok(attempts);
+    }
+    let mut later: Vec<AttemptColumns> = on!(conn, c => {
+        traces::table
+            .filter(traces::attempt_of.eq(&row.id))
+            .order(traces::attempt.desc())
+            .limit(LISTED_ATTEMPTS)
+            .select((
+                traces::id,
+                traces::attempt,
+                traces::status,
+                traces::error_message,
+                traces::duration_ms,
+                traces::started_at,
+                traces::completed_at,
+            ))
+            .load(c)
+            .await
+    })?;
+    later.reverse();
+    attempts.extend(later.into_iter().map(|columns| {
+        let (trace_id, attempt, status, error_message, duration_ms, started_at, completed_at) = columns;
+        TraceAttempt {
+            attempt,
+            trace_id,
+            status,
+            error_message,
+            duration_ms,
+            started_at: started_at.and_then(LenientTimestamp::into_timestamp),
+            completed_at: completed_at.and_then(LenientTimestamp::into_timestamp),
+        }
+    }));
+    Ok(attempts)
 }

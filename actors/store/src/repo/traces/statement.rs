@@ -149,7 +149,7 @@ impl QueryFragment<Sqlite> for InsertStatement<'_> {
         out.push_sql(
             "INSERT INTO traces (id, channel, channel_id, mode, status, input_json, result_json, error_message, \
              duration_ms, started_at, completed_at, task_trace_json, access_token_hash, owner, workflow_id, \
-             workflow_version, created_at, updated_at) VALUES (",
+             workflow_version, request_id, error_code, created_at, updated_at) VALUES (",
         );
         out.push_bind_param::<Text, _>(&self.id)?;
         out.push_sql(", ");
@@ -178,6 +178,10 @@ impl QueryFragment<Sqlite> for InsertStatement<'_> {
         }
         out.push_sql(", ");
         out.push_bind_param::<Nullable<BigInt>, _>(&self.workflow_version)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Nullable<Text>, _>(&self.trace.request_id)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Nullable<Text>, _>(&self.trace.error_code)?;
         for _ in ["created_at", "updated_at"] {
             out.push_sql(", ");
             out.push_bind_param::<Text, _>(&self.now)?;
@@ -239,6 +243,8 @@ impl QueryFragment<Sqlite> for FinishStatement<'_> {
         out.push_bind_param::<Nullable<Text>, _>(&self.end.result_json)?;
         out.push_sql(", error_message = ");
         out.push_bind_param::<Nullable<Text>, _>(&self.end.error_message)?;
+        out.push_sql(", error_code = ");
+        out.push_bind_param::<Nullable<Text>, _>(&self.end.error_code)?;
         out.push_sql(", duration_ms = ");
         out.push_bind_param::<Nullable<Double>, _>(&self.end.duration_ms)?;
         out.push_sql(", task_trace_json = ");

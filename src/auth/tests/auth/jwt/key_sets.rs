@@ -1,7 +1,7 @@
 //! Tests of published key sets.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -28,6 +28,7 @@ struct State {
     fresh: Mutex<Option<Arc<Jwks>>>,
     obtainable: Mutex<Option<Arc<Jwks>>>,
     newer: Mutex<Option<Arc<Jwks>>>,
+    is_away: AtomicBool,
     obtained: AtomicUsize,
     renewed: AtomicUsize,
 }
@@ -72,7 +73,8 @@ impl KeySet for FakeSet {
     fn renew<'s>(&'s self, seen: &'s Arc<Jwks>) -> BoxFuture<'s, Option<Arc<Jwks>>> {
         self.0.renewed.fetch_add(1, Ordering::Relaxed);
         let newer = self.0.newer.lock().clone();
-        ready(Some(newer.unwrap_or_else(|| seen.clone()))).boxed()
+        let is_away = self.0.is_away.load(Ordering::Relaxed);
+        ready((!is_away).then(|| newer.unwrap_or_else(|| seen.clone()))).boxed()
     }
 }
 
@@ -308,6 +310,18 @@ fn keys_that_are_not_fresh_are_obtained() {
     *set.0.obtainable.lock() = Some(shared_keys(&[jwk(&issuer.private, &json!({"kid": "1"}))]));
     assert_eq!(verify(&verifier, &token(&issuer, Some("1"))).err(), None);
     assert_eq!((set.fetch_count(), set.renewal_count()), (2, 0));
+}
+
+#[test]
+fn unknown_key_id_cannot_be_judged_while_the_issuer_is_away() {
+    let [known, unknown] = [0; 2].map(|_| Issuer::new(JwtAlgorithm::EdDsa));
+    let set = FakeSet::holding(Some(shared_keys(&[jwk(&known.private, &json!({"kid": "1"}))])));
+    set.0.is_away.store(true, Ordering::Relaxed);
+    let verifier = verifier(Vec::new(), &set);
+    assert_eq!(verify(&verifier, &token(&unknown, Some("2"))).err(), Some(RefusalReason::KeysUnavailable));
+    assert_eq!(verify(&verifier, &token(&known, Some("1"))).err(), None);
+    set.0.is_away.store(false, Ordering::Relaxed);
+    assert_eq!(verify(&verifier, &token(&unknown, Some("2"))).err(), Some(RefusalReason::UnknownKid));
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub(super) static TEXT: [Operator; 10] = [
     Operator::new(
         "split",
         (2, MANY),
-        "The parts of a text between separators; a pattern with named groups gives an object of them",
+        "The parts of a text between separators; a literal pattern with named groups gives an object of what they matched",
     )
     .strict()
     .shows(r#"{"split": ["a,b", ","]}"#, r#"["a", "b"]"#),

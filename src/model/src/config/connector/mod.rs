@@ -24,7 +24,7 @@ use serde_json::Value;
 
 use crate::config::block::ConfigBlock;
 use crate::entity::ConnectorType;
-use crate::field::{FieldError, Issue};
+use crate::field::{FieldCode, FieldError, Issue};
 
 pub use auth::HttpAuth;
 pub use cache::{CacheBackend, CacheConfig};
@@ -90,8 +90,11 @@ impl ConnectorConfig {
             Err(error) => return (Err(vec![error]), Vec::new()),
         };
         let read = Self::read(kind, &mut block);
-        let unknown = block.unknown().map(|error| Issue::new(error.path, "this key has no effect")).collect();
-        (read, unknown)
+        let unknown = block.unknown().map(|error| {
+            let message = error.message.replacen("unknown field", "this key has no effect", 1);
+            Issue::new(error.path, message).with_code(FieldCode::UnknownField)
+        });
+        (read, unknown.collect())
     }
 
     fn read(kind: ConnectorType, block: &mut ConfigBlock<'_>) -> Result<Self, Vec<FieldError>> {

@@ -51,14 +51,34 @@ fn names_of_types_protocols_and_methods_are_read_whatever_their_case() {
 }
 
 #[test]
+fn channel_type_follows_the_protocol_where_it_is_absent() {
+    let mut body = rest(json!({}));
+    body.as_object_mut().unwrap().remove("channel_type");
+    assert_eq!(content(&body).channel_type, ChannelType::Sync);
+    let kafka = json!({"name": "c", "protocol": "kafka", "topic": "t", "workflow_id": "w"});
+    assert_eq!(content(&kafka).channel_type, ChannelType::Async);
+    let cron = json!({"name": "c", "protocol": "cron", "workflow_id": "w", "transport_config": {"schedule": "@daily"}});
+    assert_eq!(content(&cron).channel_type, ChannelType::Async);
+}
+
+#[test]
+fn what_shapes_answers_is_warned_of_where_calls_are_accepted() {
+    let warned = |config: Value| {
+        let report = validate_channel(&rest(json!({"config": config})), &Marked);
+        report.warnings.into_iter().map(|issue| issue.field).collect::<Vec<_>>()
+    };
+    let shapes = json!({"cache": {"enabled": true, "ttl_secs": 60}, "response": {"mode": "shaped"}});
+    assert_eq!(warned(shapes.clone()), [""; 0]);
+    let mut accepts = shapes;
+    accepts["request"] = json!({"mode": "accept"});
+    assert_eq!(warned(accepts), ["channel.config.cache", "channel.config.response.mode"]);
+}
+
+#[test]
 fn every_missing_field_is_reported_together() {
     assert_eq!(
         refusals(&json!({})),
-        [
-            ("channel.channel_type".to_owned(), Required),
-            ("channel.name".to_owned(), Required),
-            ("channel.protocol".to_owned(), Required),
-        ]
+        [("channel.name".to_owned(), Required), ("channel.protocol".to_owned(), Required),]
     );
     assert_eq!(
         refusals(&json!({"name": "c", "channel_type": "sync", "protocol": "rest"})),
@@ -222,6 +242,40 @@ fn cache_behind_auth_must_say_who_shares_its_answers() {
     let mut unkept = config(true, Value::Null);
     unkept["config"]["cache"]["enabled"] = json!(false);
     assert!(validate_channel(&unkept, &Marked).valid());
+}
+
+#[test]
+fn idempotency_keys_per_principal_need_auth() {
+    let config = |per_principal: Value| {
+        rest(json!({"config": {"deduplication": {"header": "k", "per_principal": per_principal}}}))
+    };
+    let path = "channel.config.deduplication.per_principal";
+    assert_eq!(refusals(&config(json!(true))), single_error(path, Invalid));
+    assert!(validate_channel(&config(json!(false)), &Marked).valid());
+    let replay = rest(json!({"config": {"deduplication": {"header": "k", "on_duplicate": "replay"}}}));
+    assert_eq!(refusals(&replay), single_error("channel.config.deduplication.on_duplicate", Invalid));
+}
+
+#[test]
+fn sender_whose_bodies_are_no_envelopes_is_warned_of_in_body_mode_auto() {
+    let warned = |config: Value| {
+        let report = validate_channel(&rest(json!({ "config": config })), &Marked);
+        assert!(report.valid(), "{config}");
+        report.warnings.iter().any(|warning| warning.field == "channel.config.request.body_mode")
+    };
+    for preset in ["zoom", "slack", "stripe", "github", "shopify", "webex", "P1"] {
+        let auth = json!({"mode": "hmac", "preset": preset, "secret": "env://KEY"});
+        assert!(warned(json!({"auth": auth})), "{preset}");
+        assert!(!warned(json!({"auth": auth, "request": {"body_mode": "payload"}})), "{preset}");
+    }
+    for events in [
+        json!({"deduplication": {"header": "ce-id"}}),
+        json!({"deduplication": {"key_logic": {"cat": [{"var": "metadata.headers.ce-source"}, "x"]}}}),
+        json!({"validation_logic": {"==": [{"var": "data.specversion"}, "1.0"]}}),
+    ] {
+        assert!(warned(events.clone()), "{events}");
+    }
+    assert!(!warned(json!({"deduplication": {"header": "idempotency-key"}})));
 }
 
 #[test]

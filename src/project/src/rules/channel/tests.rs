@@ -101,6 +101,20 @@ fn each_rename(document: &Value, at: &str, under: &str, told: &mut dyn FnMut(&st
 }
 
 #[test]
+fn origins_that_no_browser_sends_are_refused_at_their_place() {
+    let channel = |origins: Value| {
+        let [mut document, ..] = documents();
+        document["config"]["origin_allow_list"] = origins;
+        validate_channel(&document, &rules()).errors
+    };
+    assert_eq!(channel(json!(["https://a.example", "null", "*"])), []);
+    let errors = channel(json!(["https://a.example", "https://b.example/"]));
+    assert_eq!(errors.len(), 1);
+    assert_eq!(errors[0].field, "channel.config.origin_allow_list[1]");
+    assert!(errors[0].message.contains("write https://b.example"), "{errors:?}");
+}
+
+#[test]
 fn one_name_of_a_channel_written_another_way_is_refused_or_warned_of() {
     let rules = rules();
     let mut seen = 0;

@@ -73,6 +73,18 @@ fn multi_line_text_and_comments_are_read() {
 }
 
 #[test]
+fn scalars_as_keys_are_their_text() {
+    let text = "401: a\ntrue: b\n~: c\n1.50: d\n1e999: e\n2026-01-01: f\n&n 7: *n\n";
+    let expected =
+        json!({"401": "a", "true": "b", "~": "c", "1.50": "d", "1e999": "e", "2026-01-01": "f", "7": 7});
+    assert_eq!(yaml(text), Ok(expected));
+    assert_eq!(
+        yaml("1: a\n\"1\": b\n"),
+        Err("duplicate key \"1\" (first at line 1 column 1) at line 2 column 1".into())
+    );
+}
+
+#[test]
 fn json_is_yaml() {
     let text = "{\"a\": [1, 2.50, \"\\u00e9\\ud83d\\ude00\", null], \"b\": {\"!\": [{\"var\": \"x\"}]}}";
     assert_eq!(yaml(text), read(SourceFormat::Json, text));
@@ -83,8 +95,6 @@ fn what_json_does_not_have_is_refused_with_its_place() {
     for (text, expected) in [
         ("a: 1\n---\nb: 2\n", "a second document begins at line 2 column 1"),
         ("a: &x {b: 1}\nc:\n  <<: *x\n", "merge keys are not supported at line 3 column 3"),
-        ("1: x\n", "a key is not text at line 1 column 1"),
-        ("a:\n  true: x\n", "a key is not text at line 2 column 3"),
         ("? [a]\n: x\n", "a key is not text at line 1 column 3"),
         ("a: 1\nb: 2\na: 3\n", "duplicate key \"a\" (first at line 1 column 1) at line 3 column 1"),
         ("a: !local 1\n", "the tag !local is not supported at line 1 column 11"),

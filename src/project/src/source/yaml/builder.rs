@@ -83,7 +83,12 @@ impl<'t> Builder<'t> {
             let fix = "write the members out, or use a shared value with $from";
             return Err(SyntaxError::new("merge keys are not supported", span, fix));
         }
-        let value = scalar::read(text, style, tag).map_err(|message| {
+        let is_key = self.expects_key();
+        let read = scalar::read(text, style, tag).or_else(|message| match tag {
+            None if is_key => Ok(Value::from(text)),
+            _ => Err(message),
+        });
+        let value = read.map_err(|message| {
             let fix = match tag {
                 Some(_) => REMOVE_TAG,
                 None => "write a number below 1.8e308, or put it in quotes",
@@ -92,7 +97,14 @@ impl<'t> Builder<'t> {
         })?;
         let weight = 1 + text.len();
         let node = Node { value, element: Element::new(span, Vec::new()), depth: 1, weight };
-        self.add(node, anchor)
+        if !is_key {
+            return self.add(node, anchor);
+        }
+        // A key is its text, whatever the type of the scalar is elsewhere.
+        if anchor != 0 {
+            self.anchors.insert(anchor, node.clone());
+        }
+        self.add(Node { value: Value::from(text), ..node }, 0)
     }
 
     pub(super) fn begin_list(

@@ -3,7 +3,7 @@
 //! A plain scalar is typed only where JSON would read it as `true`, `false`, `null` or a number, or where the
 //! core schema spells one of the first three otherwise (`True`, `~`, an empty value); all else is text. What
 //! has no counterpart in JSON is refused: other tags, directives, several documents, merge keys, keys that
-//! are no text.
+//! are lists or objects. A scalar as a key is its text.
 
 mod builder;
 mod scalar;

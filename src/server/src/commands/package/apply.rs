@@ -10,12 +10,15 @@ use std::collections::BTreeMap;
 use std::io;
 
 use serde::Serialize;
+use serde_json::Value;
 use svc_api::{Inventory, PackageDetail, Receipt, ReceiptRequest};
 use svc_model::{EntityKind, ReceiptState};
 use svc_project::{IMPORT_ORDER, PackageArtifact, PackageItem};
 
+use super::confirmation::confirm_deletion;
+use super::degradation::find_degraded;
 use super::diff::{Drift, compare};
-use super::error::PackageError;
+use super::error::{PackageError, write_package_error};
 use super::progress::StepProgress;
 use super::prune::{StaleEntity, delete_stale, find_stale};
 use super::remote::PackageServer;
@@ -47,7 +50,8 @@ struct ApplyReport {
     activated: usize,
     pruned: Vec<StaleEntity>,
     kept: Vec<String>,
-    quarantined: Vec<String>,
+    /// The definitions of the package that the server could not load.
+    degraded: Vec<String>,
 }
 
 /// Runs `package apply`.
@@ -59,15 +63,18 @@ pub(super) fn apply(args: &ApplyArgs, streams: &mut Streams<'_>) -> io::Result<u
     let context = format!("package={}@{}", artifact.name, artifact.version);
     let Some(server) = streams.connect(&args.remote.server, &context)? else { return Ok(EXIT_FAILURE) };
     let run = ApplyRun { server: &server, artifact: &artifact, args, progress: progress() };
-    let Some(report) = streams.run(run.perform())? else {
-        writeln!(
-            streams.err,
-            "note: what was done stays, and nothing is lost; run the same command again to finish it"
-        )?;
-        return Ok(EXIT_FAILURE);
+    let report = match streams.run_verb(run.perform())? {
+        Ok(report) => report,
+        Err(error) => {
+            write_package_error(&error, streams.err)?;
+            if let Some(note) = error.note() {
+                writeln!(streams.err, "note: {note}")?;
+            }
+            return Ok(EXIT_FAILURE);
+        }
     };
-    for name in &report.quarantined {
-        writeln!(streams.err, "warning: {name}")?;
+    for degraded in &report.degraded {
+        writeln!(streams.err, "warning: {degraded}")?;
     }
     for kept in &report.kept {
         writeln!(streams.err, "warning: not deleted: {kept}")?;
@@ -94,7 +101,7 @@ fn write_text(report: &ApplyReport, streams: &mut Streams<'_>) -> io::Result<()>
         writeln!(streams.out, "{note}")?;
     }
     for entity in &report.pruned {
-        writeln!(streams.out, "deleted {} '{}'", entity.kind, entity.key)?;
+        writeln!(streams.out, "deleted {entity}")?;
     }
     match report.result {
         "unchanged" => {
@@ -131,10 +138,15 @@ impl ApplyRun<'_> {
         if let Some(refusal) = state.refusal(self.artifact) {
             return Err(PackageError::Refused(refusal));
         }
+        let announced = self.announce_prune(detail.as_ref()).await?;
         let mut report = self.empty_report(&state);
         if state == PackageState::Current {
             let is_restored = self.restore(detail.as_ref(), &mut report).await?;
-            report.pruned = self.prune(detail.as_ref(), &mut report.kept).await?;
+            if !is_restored {
+                report.degraded = find_degraded(self.server, self.artifact, &Value::Null).await?;
+                self.refuse_degraded(&mut report)?;
+            }
+            report.pruned = self.prune(&announced, detail.as_ref(), &mut report.kept).await?;
             let is_unchanged = !is_restored && report.pruned.is_empty();
             report.result = if is_unchanged { "unchanged" } else { "applied" };
             return Ok(report);
@@ -142,7 +154,7 @@ impl ApplyRun<'_> {
         let claim = self.claim(detail.as_ref()).await?;
         self.complete(&claim, &mut report).await?;
         self.check_claim(&claim).await?;
-        report.pruned = self.prune(detail.as_ref(), &mut report.kept).await?;
+        report.pruned = self.prune(&announced, detail.as_ref(), &mut report.kept).await?;
         self.check_claim(&claim).await?;
         self.put(ReceiptState::Applied).await?;
         self.settle(&mut report).await?;
@@ -192,7 +204,7 @@ impl ApplyRun<'_> {
         loop {
             let error = match self.bring_about(claim, report).await {
                 Ok(()) => match self.verify().await {
-                    Ok(()) => return Ok(()),
+                    Ok(()) => return self.refuse_degraded(report),
                     Err(error) => error,
                 },
                 Err(error) => error,
@@ -217,6 +229,14 @@ impl ApplyRun<'_> {
         }
         self.check_claim(claim).await?;
         self.reload(report).await
+    }
+
+    /// Fails where the server could not load a part of the package, unless that is accepted.
+    fn refuse_degraded(&self, report: &mut ApplyReport) -> Result<(), PackageError> {
+        if report.degraded.is_empty() || self.args.allow_degraded {
+            return Ok(());
+        }
+        Err(PackageError::Degraded(std::mem::take(&mut report.degraded)))
     }
 
     fn empty_report(&self, state: &PackageState) -> ApplyReport {
@@ -379,31 +399,35 @@ impl ApplyRun<'_> {
 
     async fn reload(&self, report: &mut ApplyReport) -> Result<(), PackageError> {
         let answer = self.server.reload().await.map_err(PackageError::step("the engine was not reloaded"))?;
-        let quarantined = answer["quarantined"].as_array().into_iter().flatten();
-        let own = quarantined.filter(|row| {
-            row["channel_id"].as_str().is_some_and(|id| self.artifact.holds(EntityKind::Channel, id))
-        });
-        report.quarantined = own
-            .map(|row| {
-                let text = |member: &str| row[member].as_str().unwrap_or_default().to_owned();
-                format!("channel '{}' is quarantined: {}", text("channel"), text("reason"))
-            })
-            .collect();
         self.progress.finish(format_args!("engine reloaded"));
+        report.degraded = find_degraded(self.server, self.artifact, &answer).await?;
         Ok(())
     }
 
-    async fn prune(
-        &self,
-        detail: Option<&PackageDetail>,
-        kept: &mut Vec<String>,
-    ) -> Result<Vec<StaleEntity>, PackageError> {
+    /// Tells what `--prune` will delete before anything is done, and asks for it.
+    async fn announce_prune(&self, detail: Option<&PackageDetail>) -> Result<Vec<StaleEntity>, PackageError> {
         if !self.args.prune {
             return Ok(Vec::new());
         }
         let stale = find_stale(self.server, self.artifact, detail).await?;
+        confirm_deletion(&stale, self.args.yes)?;
+        Ok(stale)
+    }
+
+    /// Deletes what was announced and is still stale.
+    async fn prune(
+        &self,
+        announced: &[StaleEntity],
+        detail: Option<&PackageDetail>,
+        kept: &mut Vec<String>,
+    ) -> Result<Vec<StaleEntity>, PackageError> {
+        if announced.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut stale = find_stale(self.server, self.artifact, detail).await?;
+        stale.retain(|entity| announced.contains(entity));
         let needed = delete_stale(self.server, &stale).await?;
-        kept.extend(needed.iter().map(|(entity, why)| format!("{} '{}': {why}", entity.kind, entity.key)));
+        kept.extend(needed.iter().map(|(entity, why)| format!("{entity}: {why}")));
         let is_deleted = |entity: &StaleEntity| needed.iter().all(|(kept, _)| kept != entity);
         Ok(stale.into_iter().filter(is_deleted).collect())
     }

@@ -6,6 +6,16 @@ use svc_client::ClientError;
 
 use crate::exit;
 
+/// The way on after something that time may heal.
+const RUN_AGAIN: &str = "what was done stays, and nothing is lost; run the same command again to finish it";
+/// The way on after something that the same command would meet again.
+const CORRECT_AND_APPLY: &str = "what was done stays, and the version is not in use as a whole; correct what the message \
+     names and apply again, or apply the version before to go back";
+
+/// The way on after an apply to a server that could not load everything.
+const DEGRADED: &str = "what was done stays, and the receipt does not say applied; give the server what is missing and run \
+     the same command again, accept it with --allow-degraded, or apply the version before to go back";
+
 /// The reason why a verb did not reach its end.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PackageError {
@@ -29,6 +39,12 @@ pub(super) enum PackageError {
         .0.join(", ")
     )]
     Changed(Vec<String>),
+    /// The deletion that `--prune` asks for was not confirmed. Nothing was done.
+    #[error("{0}")]
+    Declined(String),
+    /// The server holds everything and could not load a part of it.
+    #[error("the server could not load {} definition(s) of the package", .0.len())]
+    Degraded(Vec<String>),
     /// Items were refused by an import.
     #[error("{} item(s) of the package were refused", .0.len())]
     Items(Vec<String>),
@@ -40,7 +56,23 @@ impl PackageError {
         match self {
             Self::Changed(_) => true,
             Self::Client(error) | Self::Step { source: error, .. } => error.status() == Some(409),
-            Self::Refused(_) | Self::Items(_) => false,
+            Self::Refused(_) | Self::Declined(_) | Self::Items(_) | Self::Degraded(_) => false,
+        }
+    }
+
+    /// Returns the way on after an apply that ended early; `None` where the error itself says all.
+    pub(super) fn note(&self) -> Option<&'static str> {
+        match self {
+            Self::Refused(_) | Self::Declined(_) => None,
+            Self::Items(_) => Some(CORRECT_AND_APPLY),
+            Self::Degraded(_) => Some(DEGRADED),
+            Self::Client(error) | Self::Step { source: error, .. } => {
+                let is_lasting = error
+                    .status()
+                    .is_some_and(|status| (400..500).contains(&status) && !matches!(status, 408 | 409 | 429));
+                Some(if is_lasting { CORRECT_AND_APPLY } else { RUN_AGAIN })
+            }
+            Self::Changed(_) => Some(RUN_AGAIN),
         }
     }
 
@@ -56,8 +88,10 @@ pub(super) fn write_package_error(error: &PackageError, err: &mut dyn Write) -> 
     exit::write_error(error, err)?;
     let client = match error {
         PackageError::Client(error) | PackageError::Step { source: error, .. } => error,
-        PackageError::Items(items) => return items.iter().try_for_each(|item| writeln!(err, "- {item}")),
-        PackageError::Refused(_) | PackageError::Changed(_) => return Ok(()),
+        PackageError::Items(items) | PackageError::Degraded(items) => {
+            return items.iter().try_for_each(|item| writeln!(err, "- {item}"));
+        }
+        PackageError::Refused(_) | PackageError::Declined(_) | PackageError::Changed(_) => return Ok(()),
     };
     if let ClientError::Api(refusal) = client {
         refusal.details.iter().try_for_each(|detail| writeln!(err, "- {detail}"))?;

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use serde_json::{Map, Value, json};
-use svc_model::{EntityKind, Timestamp};
+use svc_model::{EntityKind, Timestamp, check_package_name, check_package_version};
 use svc_project::{Boundary, package_of_stored, to_json_text};
 
 use super::super::output;
 use super::error::PackageError;
 use super::remote::PackageServer;
 use super::{PackageExportArgs, Streams};
-use crate::exit::{self, EXIT_FAILURE, EXIT_OK};
+use crate::exit::{self, EXIT_FAILURE, EXIT_OK, EXIT_USAGE};
 
 /// An exported package, and what is questionable about it.
 struct ExportedPackage {
@@ -22,6 +22,12 @@ struct ExportedPackage {
 
 /// Runs `package export`.
 pub(super) fn export(args: &PackageExportArgs, streams: &mut Streams<'_>) -> io::Result<u8> {
+    let labels =
+        [check_package_name("--name", &args.name), check_package_version("--version", &args.version)];
+    if let Some(refused) = labels.into_iter().flatten().next() {
+        writeln!(streams.err, "error: {}: {}; no server takes it otherwise", refused.path, refused.message)?;
+        return Ok(EXIT_USAGE);
+    }
     let context = format!("package={}@{} export", args.name, args.version);
     let Some(server) = streams.connect(&args.server, &context)? else { return Ok(EXIT_FAILURE) };
     let Some(exported) = streams.run(collect(&server, args))? else { return Ok(EXIT_FAILURE) };

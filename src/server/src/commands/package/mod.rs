@@ -4,6 +4,8 @@
 //! run that was killed is finished by the next one.
 
 mod apply;
+mod confirmation;
+mod degradation;
 mod diff;
 mod error;
 mod export;
@@ -127,6 +129,9 @@ pub struct PlanArgs {
     /// List what `apply --prune` would delete
     #[arg(long)]
     pub prune: bool,
+    /// Let definitions through that this server cannot load, as `apply` does with it
+    #[arg(long)]
+    pub allow_degraded: bool,
 }
 
 /// The arguments of `package apply`.
@@ -141,9 +146,15 @@ pub struct ApplyArgs {
     /// Let a canary take the place of another one
     #[arg(long)]
     pub replace_canary: bool,
-    /// Delete what earlier versions of the package had and this one does not
+    /// Delete what earlier versions of the package had and this one does not; asks first on a terminal
     #[arg(long)]
     pub prune: bool,
+    /// Delete without a question
+    #[arg(short, long)]
+    pub yes: bool,
+    /// Succeed, with a warning, where the server quarantines a channel or cannot load a connector of the package
+    #[arg(long)]
+    pub allow_degraded: bool,
     /// Tell what would be done, as `plan` does, and change nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -190,10 +201,23 @@ pub(super) fn package(
     }
 }
 
+impl PackageArgs {
+    /// Returns `true` if standard output is a document.
+    pub(super) fn writes_document(&self) -> bool {
+        match &self.command {
+            PackageCommand::Export(_) => true,
+            PackageCommand::Lint(args) => args.format != ReportFormat::Text,
+            PackageCommand::Plan(PlanArgs { remote, .. })
+            | PackageCommand::Apply(ApplyArgs { remote, .. })
+            | PackageCommand::Diff(PackageDiffArgs { remote, .. }) => remote.format != PackageFormat::Text,
+        }
+    }
+}
+
 impl ApplyArgs {
     fn to_plan(&self) -> PlanArgs {
-        let Self { remote, file, replace_canary, prune, dry_run: _ } = self.clone();
-        PlanArgs { remote, file, replace_canary, prune }
+        let Self { remote, file, replace_canary, prune, yes: _, allow_degraded, dry_run: _ } = self.clone();
+        PlanArgs { remote, file, replace_canary, prune, allow_degraded }
     }
 }
 
@@ -229,11 +253,19 @@ impl Streams<'_> {
 
     /// Runs a verb to its end. A failure is told, and is `None`.
     fn run<T>(&mut self, verb: impl Future<Output = Result<T, PackageError>>) -> io::Result<Option<T>> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        match runtime.block_on(verb) {
+        match self.run_verb(verb)? {
             Ok(done) => Ok(Some(done)),
             Err(error) => write_package_error(&error, self.err).map(|()| None),
         }
+    }
+
+    /// Runs a verb to its end.
+    fn run_verb<T>(
+        &self,
+        verb: impl Future<Output = Result<T, PackageError>>,
+    ) -> io::Result<Result<T, PackageError>> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        Ok(runtime.block_on(verb))
     }
 
     /// Writes a report as one JSON document.

@@ -8,6 +8,7 @@ use svc_api::ValidationIssue;
 use svc_model::{EntityKind, FieldCode};
 use svc_project::{IMPORT_ORDER, PackageArtifact, PackageItem};
 
+use super::degradation::degraded_requirements;
 use super::error::PackageError;
 use super::prune::{StaleEntity, find_stale};
 use super::remote::PackageServer;
@@ -45,6 +46,9 @@ struct PlanReport {
     blocking: Vec<String>,
     /// Conditions that the apply itself meets before it needs them.
     pending: Vec<String>,
+    /// Definitions that the server could not load, where they do not stand in the way.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    degraded: Vec<String>,
     /// The definitions that `--prune` would delete.
     #[serde(skip_serializing_if = "Option::is_none")]
     prune: Option<Vec<StaleEntity>>,
@@ -71,10 +75,13 @@ fn write_text(report: &PlanReport, streams: &mut Streams<'_>) -> io::Result<()> 
         writeln!(streams.out, "  {} '{}': {}{then}", item.kind, item.key, item.action.replace('_', " "))?;
     }
     for entity in report.prune.iter().flatten() {
-        writeln!(streams.out, "  {} '{}': delete", entity.kind, entity.key)?;
+        writeln!(streams.out, "  {entity}: delete")?;
     }
     for pending in &report.pending {
         writeln!(streams.out, "pending: {pending}")?;
+    }
+    for degraded in &report.degraded {
+        writeln!(streams.err, "warning: {degraded}")?;
     }
     for blocking in &report.blocking {
         writeln!(streams.err, "blocking: {blocking}")?;
@@ -104,6 +111,7 @@ impl Planner<'_> {
             items: Vec::new(),
             blocking: state.refusal(self.artifact).into_iter().collect(),
             pending: Vec::new(),
+            degraded: Vec::new(),
             prune: None,
         };
         self.check_requirements(&mut report).await?;
@@ -111,10 +119,33 @@ impl Planner<'_> {
             self.try_import(kind, &mut report).await?;
         }
         self.try_activations(&mut report).await?;
+        let unloadable = self.try_loads(&report.items).await?;
+        match self.args.allow_degraded {
+            true => report.degraded = unloadable,
+            false => report.blocking.extend(unloadable),
+        }
         if self.args.prune {
             report.prune = Some(self.find_prunable(detail.as_ref(), &mut report.blocking).await?);
         }
         Ok(report)
+    }
+
+    /// Asks the server for the definitions that it could not load: connectors, and what the package activates.
+    async fn try_loads(&self, planned: &[PlannedItem]) -> Result<Vec<String>, PackageError> {
+        let progress = progress();
+        let mut unloadable = degraded_requirements(self.server, &self.artifact.requires).await?;
+        let items = self.artifact.items.iter().zip(planned);
+        let items = items.filter(|(_, planned)| planned.action != REFUSED);
+        let loaded: Vec<_> = items.map(|(item, _)| item).filter(|item| item.is_loaded()).collect();
+        for (index, item) in loaded.iter().enumerate() {
+            progress.advance("asking what can be loaded", index + 1, loaded.len());
+            let problems = self.server.load_problems(item).await?.into_iter();
+            unloadable.extend(problems.map(|problem| {
+                format!("{} '{}' could not be loaded on this server: {problem}", item.kind, item.key)
+            }));
+        }
+        progress.finish(format_args!("asked what can be loaded"));
+        Ok(unloadable)
     }
 
     /// Checks that what the package needs from elsewhere is there.
@@ -165,19 +196,25 @@ impl Planner<'_> {
     async fn try_activations(&self, report: &mut PlanReport) -> Result<(), PackageError> {
         let progress = progress();
         let planned = report.items.clone();
-        let activated: Vec<_> =
-            self.artifact.items.iter().zip(&planned).filter(|(item, _)| item.activates).collect();
-        for (index, (item, planned)) in activated.iter().enumerate() {
+        let items = self.artifact.items.iter().zip(&planned).enumerate();
+        let activated: Vec<_> = items.filter(|(_, (item, _))| item.activates).collect();
+        for (index, (position, (item, planned))) in activated.iter().enumerate() {
             progress.advance("trying activations", index + 1, activated.len());
             if planned.action == REFUSED {
                 continue;
             }
             let trial = self.server.try_activation(item, self.args.replace_canary).await?;
             let name = format!("{} '{}'", item.kind, item.key);
+            if planned.action == UNCHANGED && trial.errors.iter().any(is_without_draft) {
+                // Without a change there is no draft, because the content is active.
+                report.items[*position].activate = false;
+            }
             for issue in &trial.errors {
-                match self.judge(issue, &planned.action) {
+                match self.judge(issue) {
                     Judgement::Met => {}
-                    Judgement::Pending => report.pending.push(format!("{name}: {}", issue.message)),
+                    Judgement::Pending => {
+                        report.pending.push(format!("{name}: {}; this package brings it", issue.message));
+                    }
                     Judgement::Blocking => report.blocking.push(format!("{name}: {}", issue.message)),
                 }
             }
@@ -192,13 +229,13 @@ impl Planner<'_> {
         Ok(())
     }
 
-    fn judge(&self, issue: &ValidationIssue, action: &str) -> Judgement {
+    fn judge(&self, issue: &ValidationIssue) -> Judgement {
         if !is_missing(issue) {
             return Judgement::Blocking;
         }
         if is_without_draft(issue) {
-            // Without a change there is no draft, because the content is active.
-            return if action == UNCHANGED { Judgement::Met } else { Judgement::Pending };
+            // The content is active, or the apply stores the draft first.
+            return Judgement::Met;
         }
         let named = |kind: EntityKind| {
             self.artifact.items(kind).any(|item| issue.message.contains(&format!("{kind} '{}'", item.key)))
@@ -237,7 +274,7 @@ impl Planner<'_> {
             if entity.kind == EntityKind::Channel
                 && let Some(reason) = self.server.try_deletion(entity.kind, &entity.id).await?
             {
-                blocking.push(format!("{} '{}' cannot be deleted: {reason}", entity.kind, entity.key));
+                blocking.push(format!("{entity} cannot be deleted: {reason}"));
             }
         }
         Ok(stale)

@@ -1,6 +1,7 @@
 //! Pruning: the deletion of what earlier versions of a package had and this one does not.
 
 use std::collections::{BTreeSet, HashMap};
+use std::fmt;
 
 use serde::Serialize;
 use svc_api::{Inventory, PackageDetail, Receipt};
@@ -24,6 +25,12 @@ pub(super) struct StaleEntity {
     /// The id, by which it is deleted.
     #[serde(skip)]
     pub(super) id: String,
+}
+
+impl fmt::Display for StaleEntity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} '{}'", self.kind, self.key)
+    }
 }
 
 /// Finds the stored entities that earlier versions of the package brought, that this version does not hold, and that no
@@ -66,9 +73,7 @@ pub(super) async fn delete_stale(
             Ok(_) => {}
             Err(error) if error.status() == Some(409) => retained.push((entity.clone(), error.to_string())),
             Err(error) => {
-                return Err(PackageError::step(format!("{} '{}' was not deleted", entity.kind, entity.key))(
-                    error,
-                ));
+                return Err(PackageError::step(format!("{entity} was not deleted"))(error));
             }
         }
     }

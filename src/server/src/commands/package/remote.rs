@@ -1,15 +1,18 @@
 //! The requests of the verbs, one method each.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use svc_api::{
-    DataEnvelope, ImportFailure, ImportSummary, ImportedItem, PackageDetail, Receipt, ReceiptRequest,
-    ValidationResult,
+    ConnectorResource, DataEnvelope, ImportFailure, ImportSummary, ImportedItem, PackageDetail, Receipt,
+    ReceiptRequest, ValidationIssue, ValidationResult,
 };
 use svc_client::{ApiKey, ApiRequest, Client, ClientError, ClientSettings, ServerAddress, admin_path};
-use svc_model::EntityKind;
+use svc_model::{EntityKind, FieldCode};
 use svc_project::PackageItem;
+use svc_project::rules::import_body;
 
 /// Name of the environment variable that holds the admin key.
 const TOKEN: &str = "SVC_ADMIN_TOKEN";
@@ -121,6 +124,31 @@ impl PackageServer {
             advance(first);
         }
         Ok(whole)
+    }
+
+    /// Returns the reasons why the server could not load an item that it accepts.
+    pub(super) async fn load_problems(&self, item: &PackageItem) -> Result<Vec<String>, ClientError> {
+        let request = ApiRequest::post(admin_path(&[item.kind.plural(), "validate"]))
+            .repeatable()
+            .json(&import_body(item.kind, &item.document).unwrap_or(Cow::Borrowed(&item.document)))?;
+        let report: ValidationResult = self.client.send(&request).await?.data()?;
+        let is_load_problem = |issue: &ValidationIssue| {
+            let codes = [FieldCode::NotLoadable, FieldCode::UnresolvedSecretRef];
+            issue.code.as_deref().is_some_and(|code| codes.iter().any(|known| known.name() == code))
+        };
+        let mut problems: Vec<_> =
+            report.warnings.into_iter().filter(is_load_problem).map(|issue| issue.message).collect();
+        let mut seen = BTreeSet::new();
+        // The same variable may stand in several fields.
+        problems.retain(|problem| seen.insert(problem.clone()));
+        Ok(problems)
+    }
+
+    /// Returns all connectors, with their load states on the server.
+    pub(super) async fn connectors(&self) -> Result<Vec<ConnectorResource>, ClientError> {
+        let request = ApiRequest::get(admin_path(&["connectors"]));
+        let rows = svc_client::Pages::new(&self.client, request, 1000).collect().await?;
+        Ok(rows.into_iter().filter_map(|row| serde_json::from_value(row).ok()).collect())
     }
 
     /// Activates the draft of an item with the share that the package states. Returns `false` without a draft: the

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use svc_outbound::printable;
 use svc_project::{Finding, Severity, SourcePlace, read_text};
 
 use super::finding_report::FindingReport;
@@ -17,7 +18,7 @@ pub(super) fn write(report: &FindingReport<'_>, color: bool, err: &mut dyn Write
     let mut files = OpenFiles::default();
     for finding in report.findings {
         let lines = finding.place.as_ref().and_then(|place| {
-            let path = report.path(place);
+            let path = printable(&report.path(place));
             let excerpt = Excerpt::from_place(files.text(report, place)?, place)?;
             Some((path, excerpt))
         });
@@ -32,7 +33,8 @@ fn group<'f>(finding: &'f Finding, lines: Option<&'f (String, Excerpt<'f>)>) -> 
         Severity::Warning => Level::WARNING,
         Severity::Note => Level::NOTE,
     };
-    let title = level.primary_title(format!("{}: {}", finding.entity, finding.message)).id(finding.check);
+    let title = format!("{}: {}", printable(&finding.entity), printable(&finding.message));
+    let title = level.primary_title(title).id(finding.check);
     let mut group = Group::with_title(title);
     if let Some((path, excerpt)) = lines {
         let annotation = AnnotationKind::Primary.span(excerpt.span.clone());
@@ -40,7 +42,7 @@ fn group<'f>(finding: &'f Finding, lines: Option<&'f (String, Excerpt<'f>)>) -> 
         group = group.element(snippet.annotation(annotation));
     }
     match &finding.fix {
-        Some(fix) => group.element(Level::HELP.message(format!("fix: {fix}"))),
+        Some(fix) => group.element(Level::HELP.message(format!("fix: {}", printable(fix)))),
         None => group,
     }
 }

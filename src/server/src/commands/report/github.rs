@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use svc_outbound::printable_lines;
 use svc_project::{Finding, Severity};
 
 use super::finding_report::FindingReport;
@@ -25,9 +26,9 @@ fn command(report: &FindingReport<'_>, finding: &Finding) -> String {
     format!("::{level} {}title={}::{message}", place.unwrap_or_default(), escape_property(finding.check))
 }
 
-/// Escapes a message: the command ends with the line.
+/// Escapes a message: the command ends with the line. The log is a terminal too.
 fn escape(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    printable_lines(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
 /// Escapes the value of a property, which ends with a comma or colon.

@@ -3,6 +3,7 @@
 mod loading;
 mod overrides;
 mod printing;
+mod reloading;
 mod rules;
 
 use super::{Config, ConfigError, parse};

@@ -1,9 +1,11 @@
 //! The output of `validate-config` and the reference manual. Both are kept as files, so that a changed default shows
 //! in review; `UPDATE_GOLDEN=1 cargo test` rewrites them.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use super::super::reload::is_reloadable;
 use super::super::setting::{self, SettingEntry, SettingNode};
 use super::super::{Config, ConfigFormat, render, show};
 use super::read;
@@ -34,7 +36,7 @@ fn the_manual_has_every_section_and_key() {
 #[test]
 fn no_format_shows_a_secret() {
     let key = "ab".repeat(32);
-    let text = "[admin_auth]\napi_keys = [\"swordfish-1\"]\nread_only_api_keys = [\"swordfish-2\"]\n\
+    let text = "[admin_auth]\napi_keys = [\"swordfish-1\", {name = \"ci\", key = \"swordfish-10\"}]\nread_only_api_keys = [\"swordfish-2\"]\n\
                 [storage]\nurl = \"postgres://u:swordfish-3@h/d?password=swordfish-4\"\n\
                 [cluster]\nredis_url = \"redis://:swordfish-5@h\"\n\
                 [kafka.auth]\nsasl_password = \"swordfish-6\"\n\
@@ -58,6 +60,7 @@ fn no_format_shows_a_secret() {
     }
     assert!(shown[0].contains("url = \"postgres://u:******@h/d?password=******\""), "{}", shown[0]);
     assert!(shown[0].contains("database_password = \"env://DB\""), "{}", shown[0]);
+    assert!(shown[0].contains("name = \"ci\""), "{}", shown[0]);
     assert!(shown[2].contains("admin auth        off\n"), "{}", shown[2]);
 }
 
@@ -67,20 +70,28 @@ fn manual() -> String {
     let mut entries = Vec::new();
     config.list("", "", &mut entries);
     let mut text = include_str!("manual.md").to_owned();
+    // Sections with a setting that a reload takes have a column for it.
+    let section_of = |path: &str| path.rsplit_once('.').map_or("", |(section, _)| section).to_owned();
+    let settings = entries.iter().filter(|entry| entry.setting.is_some());
+    let reloadable: BTreeSet<String> = settings
+        .map(|entry| &entry.path)
+        .filter(|path| is_reloadable(path))
+        .map(|path| section_of(path))
+        .collect();
+    let heading = |section: &str| match reloadable.contains(section) {
+        true => "| Key | Variable | Value | Default | Takes effect | Meaning |\n|---|---|---|---|---|---|\n",
+        false => "| Key | Variable | Value | Default | Meaning |\n|---|---|---|---|---|\n",
+    };
     for entry in &entries {
         let lines: Vec<_> = entry.doc.lines().map(str::trim).collect();
         // One line in a row of a table; the lines of the comment above it.
         let (doc, prose) = (lines.join(" "), lines.join("\n"));
         match entry.setting {
             None if entry.path.is_empty() => {
-                text.push_str("\n## Top level\n\n| Key | Variable | Value | Default | Meaning |\n|---|---|---|---|---|\n");
+                let _ = write!(text, "\n## Top level\n\n{}", heading(""));
             }
             None => {
-                let _ = write!(
-                    text,
-                    "\n## `[{}]`\n\n{prose}\n\n| Key | Variable | Value | Default | Meaning |\n|---|---|---|---|---|\n",
-                    entry.path
-                );
+                let _ = write!(text, "\n## `[{}]`\n\n{prose}\n\n{}", entry.path, heading(&entry.path));
             }
             // Tables of the user's own names have a section of their own, like in a file.
             Some(setting) if setting.show().is_object() && !entry.path.contains('.') => {
@@ -97,9 +108,15 @@ fn manual() -> String {
                 } else {
                     "–".into()
                 };
+                let effect = match (reloadable.contains(&section_of(&entry.path)), is_reloadable(&entry.path))
+                {
+                    (false, _) => "",
+                    (true, false) => " restart |",
+                    (true, true) => " reload |",
+                };
                 let _ = writeln!(
                     text,
-                    "| `{}` | {name} | {} | {} | {doc} |",
+                    "| `{}` | {name} | {} | {} |{effect} {doc} |",
                     entry.path,
                     setting.describe_expected(),
                     default(entry)

@@ -93,8 +93,18 @@ fn a_value_outside_its_rule_is_refused_by_key() {
         ("admin_auth.enabled = true\nadmin_auth.api_keys = [\"\"]", "admin_auth.api_keys"),
         ("admin_auth.enabled = true\nadmin_auth.read_only_api_keys = [\"k\"]", "admin_auth.api_keys"),
         ("admin_auth.read_only_api_keys = [\"sha256:abc\"]", "admin_auth.read_only_api_keys"),
+        ("admin_auth.api_keys = [{ name = \"anonymous\", key = \"k\" }]", "admin_auth.api_keys"),
+        ("admin_auth.api_keys = [{ name = \"a\" }]", "admin_auth.api_keys"),
+        ("admin_auth.api_keys = [{ name = \"a\", key = \"k\", role = \"r\" }]", "admin_auth.api_keys"),
+        (
+            "[admin_auth]\napi_keys = [{ name = \"a\", key = \"k\" }]\n\
+             read_only_api_keys = [{ name = \"a\", key = \"l\" }]",
+            "admin_auth.read_only_api_keys",
+        ),
         ("admin_auth.header = \"a b\"", "admin_auth.header"),
         ("cors.allowed_origins = [\"*\", \"https://a\"]", "cors.allowed_origins"),
+        ("cors.allowed_origins = [\"https://a.example/\"]", "cors.allowed_origins"),
+        ("cors.allowed_origins = [\"a.example\"]", "cors.allowed_origins"),
         ("cors.allow_credentials = true", "cors.allow_credentials"),
         ("cors.additional_allowed_headers = [\"*\"]", "cors.additional_allowed_headers"),
         ("cors.additional_exposed_headers = [\"a b\"]", "cors.additional_exposed_headers"),

@@ -3,6 +3,8 @@
 use mysql_async::Value as Bound;
 use serde_json::Value;
 
+use crate::drivers::sql::value::tagged_bytes;
+
 /// Converts a value to a parameter.
 pub(super) fn param(value: &Value) -> Bound {
     match value {
@@ -15,7 +17,9 @@ pub(super) fn param(value: &Value) -> Bound {
             (None, None, None) => Bound::Bytes(number.to_string().into_bytes()),
         },
         Value::String(text) => Bound::Bytes(text.clone().into_bytes()),
-        Value::Array(_) | Value::Object(_) => Bound::Bytes(value.to_string().into_bytes()),
+        Value::Array(_) | Value::Object(_) => {
+            Bound::Bytes(tagged_bytes(value).unwrap_or_else(|| value.to_string().into_bytes()))
+        }
     }
 }
 
@@ -35,6 +39,7 @@ mod tests {
             (json!(1.5), Bound::Double(1.5)),
             (json!("a'b"), Bound::Bytes(b"a'b".to_vec())),
             (json!({"a": [1]}), Bound::Bytes(br#"{"a":[1]}"#.to_vec())),
+            (json!({"$binary": "/wA="}), Bound::Bytes(vec![0xff, 0])),
         ] {
             assert_eq!(param(&value), due, "{value}");
         }

@@ -56,6 +56,7 @@ pub(super) fn running(error: &Error, statement: Option<&BoundStatement>) -> SqlE
             SqlError::Unreachable(format!("the database is going away ({code})"))
         }
         1792 => SqlError::writes_in_read_only(code),
+        _ if is_not_primary(server_error) => SqlError::NotPrimary(code.to_string()),
         _ if let Some(kind) = integrity(code) => {
             // The constraint is named only in the server's text, beside the values.
             SqlError::Violation { kind, constraint: None, code: code.to_string() }
@@ -101,6 +102,16 @@ fn column(message: &str) -> Option<&str> {
 /// Codes of a value that is out of range, of another type, or too long.
 const MISFITS: [u16; 4] = [1264, 1292, 1366, 1406];
 
+/// A server that takes no writes: a replica, one that was made read-only or offline, or a node of a cluster that lost
+/// its majority. Of the options that 1290 is about, the text names the one that is in the way.
+fn is_not_primary(told: &ServerError) -> bool {
+    match told.code {
+        1290 => ["read-only", "read_only"].iter().any(|option| told.message.contains(option)),
+        1047 => told.message.contains("WSREP"),
+        code => matches!(code, 1836 | 1874 | 3032),
+    }
+}
+
 /// A server that ends, or has no room.
 fn is_unavailable(told: &ServerError) -> bool {
     matches!(told.code, 1040 | 1053 | 1077 | 1079 | 1129 | 1203 | 1226 | 1927 | 4031)
@@ -120,6 +131,25 @@ fn cause(error: &Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn server_that_takes_no_writes_is_told_from_one_with_another_option() {
+        let told = |code, message: &str| {
+            let (message, state) = (message.to_owned(), "HY000".to_owned());
+            let error = Error::Server(ServerError { code, message, state });
+            matches!(running(&error, None), SqlError::NotPrimary(_))
+        };
+        let option = |name| {
+            format!(
+                "The MariaDB server is running with the --{name} option so it cannot execute this statement"
+            )
+        };
+        assert!(told(1290, &option("read-only")) && told(1290, &option("super-read-only")));
+        assert!(!told(1290, &option("secure-file-priv")));
+        assert!(told(1047, "WSREP has not yet prepared node for application use"));
+        assert!(!told(1047, "Unknown command"));
+        assert!(told(1836, "Running in read-only mode") && !told(1792, "Cannot execute statement"));
+    }
 
     #[test]
     fn column_of_a_message_is_named_without_the_value() {

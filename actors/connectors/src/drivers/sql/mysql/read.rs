@@ -7,7 +7,7 @@ use mysql_async::{Column, Row, Value as Sent};
 use serde_json::{Map, Value};
 
 use crate::drivers::sql::error::SqlError;
-use crate::drivers::sql::value::{MALFORMED, UNSUPPORTED, bytes, decimal, double, single};
+use crate::drivers::sql::value::{BinaryForm, MALFORMED, UNSUPPORTED, decimal, double, single};
 
 /// The character set of what is no text.
 const BINARY: u16 = 63;
@@ -31,11 +31,12 @@ pub(super) fn size(row: &Row) -> usize {
 }
 
 /// A row as an object, its columns in their order.
-pub(super) fn row(row: Row) -> Result<Value, SqlError> {
+pub(super) fn row(row: Row, binary: BinaryForm) -> Result<Value, SqlError> {
     let columns = row.columns();
     let mut object = Map::with_capacity(columns.len());
     for (column, sent) in columns.iter().zip(row.unwrap_raw()) {
-        let value = value(column, sent.unwrap_or(Sent::NULL)).map_err(|why| unreadable(column, why))?;
+        let value = value(column, sent.unwrap_or(Sent::NULL), binary);
+        let value = value.map_err(|why| unreadable(column, why))?;
         object.insert(column.name_str().into_owned(), value);
     }
     Ok(Value::Object(object))
@@ -50,7 +51,7 @@ fn unreadable(column: &Column, why: &'static str) -> SqlError {
     }
 }
 
-fn value(column: &Column, sent: Sent) -> Result<Value, &'static str> {
+fn value(column: &Column, sent: Sent, binary: BinaryForm) -> Result<Value, &'static str> {
     use ColumnType as Type;
     let kind = column.column_type();
     match (kind, sent) {
@@ -95,7 +96,7 @@ fn value(column: &Column, sent: Sent) -> Result<Value, &'static str> {
         }
         (Type::MYSQL_TYPE_JSON, Sent::Bytes(json)) => serde_json::from_slice(&json).map_err(|_| MALFORMED),
         (Type::MYSQL_TYPE_GEOMETRY, _) => Err(UNSUPPORTED),
-        (_, Sent::Bytes(raw)) if column.character_set() == BINARY => Ok(bytes(&raw)),
+        (_, Sent::Bytes(raw)) if column.character_set() == BINARY => binary.encode(&raw),
         (_, Sent::Bytes(raw)) => String::from_utf8(raw).map(Value::from).map_err(|_| MALFORMED),
     }
 }
@@ -114,7 +115,7 @@ mod tests {
     use super::*;
 
     fn read(kind: ColumnType, length: u32, sent: Sent) -> Result<Value, &'static str> {
-        value(&Column::new(kind).with_column_length(length), sent)
+        value(&Column::new(kind).with_column_length(length), sent, BinaryForm::Tagged)
     }
 
     #[test]

@@ -138,7 +138,7 @@ impl TransactionSession for MySqlSession {
         let mut rows = Vec::new();
         while let Some(row) = result.next().await.map_err(failed)? {
             if budget.admit(rows.len(), read::size(&row))? {
-                let row = read::row(row)?;
+                let row = read::row(row, statement.binary)?;
                 budget.charge(&row)?;
                 rows.push(row);
             }

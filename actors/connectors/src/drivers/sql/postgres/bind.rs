@@ -7,7 +7,9 @@ use bytes::BytesMut;
 use serde_json::Value;
 use tokio_postgres::types::{Format, IsNull, Kind, ToSql, Type, to_sql_checked};
 
+use super::utc;
 use crate::drivers::sql::messages::StatementOrigin;
+use crate::drivers::sql::value::tagged_bytes;
 
 /// A value on its way: its text, or NULL.
 #[derive(Debug, PartialEq)]
@@ -26,9 +28,14 @@ fn text(value: &Value, kind: &Type, origin: &StatementOrigin) -> Option<String> 
             Some(array(items, member, origin))
         }
         (&Type::JSON | &Type::JSONB, Value::String(_)) if origin.is_document() => Some(value.to_string()),
+        (&Type::BYTEA, Value::Object(_)) if let Some(bytes) = tagged_bytes(value) => Some(bytea(&bytes)),
         // An array of SQL has no members of JSON.
         (_, Value::Array(_) | Value::Object(_)) => Some(value.to_string()),
-        (&Type::BYTEA, Value::String(text)) => Some(format!("\\x{}", hex::encode(text))),
+        (&Type::BYTEA, Value::String(text)) => Some(bytea(text.as_bytes())),
+        // PostgreSQL would pass over the offset.
+        (plain @ (&Type::TIMESTAMP | &Type::DATE | &Type::TIME), Value::String(text)) => {
+            Some(utc::without_offset(plain, text).unwrap_or_else(|| text.clone()))
+        }
         (_, Value::String(text)) => Some(text.clone()),
         (&Type::INT2 | &Type::INT4 | &Type::INT8 | &Type::OID, Value::Number(number)) => {
             // 5.0 is a whole number.
@@ -37,6 +44,10 @@ fn text(value: &Value, kind: &Type, origin: &StatementOrigin) -> Option<String> 
         }
         (_, Value::Number(_) | Value::Bool(_)) => Some(value.to_string()),
     }
+}
+
+fn bytea(bytes: &[u8]) -> String {
+    format!("\\x{}", hex::encode(bytes))
 }
 
 /// Returns the type that a domain is made over.
@@ -117,7 +128,11 @@ mod tests {
             (json!(true), Type::BOOL, Some("true")),
             (json!("2024-01-02"), Type::DATE, Some("2024-01-02")),
             (json!("a'b"), Type::TEXT, Some("a'b")),
+            (json!("2024-02-29T03:02:03+02:00"), Type::TIMESTAMP, Some("2024-02-29T01:02:03")),
+            (json!("2024-02-29T03:02:03+02:00"), Type::TIMESTAMPTZ, Some("2024-02-29T03:02:03+02:00")),
             (json!("aé"), Type::BYTEA, Some("\\x61c3a9")),
+            (json!({"$binary": "/wA="}), Type::BYTEA, Some("\\xff00")),
+            (json!({"$binary": "/wA="}), Type::JSONB, Some(r#"{"$binary":"/wA="}"#)),
             (json!({"a": [1, "x"]}), Type::JSONB, Some(r#"{"a":[1,"x"]}"#)),
             (json!([1, "x"]), Type::JSONB, Some(r#"[1,"x"]"#)),
             (json!([1, "x"]), Type::TEXT, Some(r#"[1,"x"]"#)),
@@ -146,6 +161,8 @@ mod tests {
             (json!([1, 2.0, null]), Type::INT4_ARRAY, r#"{"1","2",NULL}"#),
             (json!([[1, 2], [3, 4]]), Type::INT4_ARRAY, r#"{{"1","2"},{"3","4"}}"#),
             (json!(["a\"b\\c", "{}", "NULL", ""]), Type::TEXT_ARRAY, r#"{"a\"b\\c","{}","NULL",""}"#),
+            (json!([{"$binary": "/wA="}]), Type::BYTEA_ARRAY, r#"{"\\xff00"}"#),
+            (json!(["2024-02-29 00:30+01"]), Type::TIMESTAMP_ARRAY, r#"{"2024-02-28T23:30:00"}"#),
             (json!([[1], {"a": "\""}]), Type::JSONB_ARRAY, r#"{"[1]","{\"a\":\"\\\"\"}"}"#),
         ] {
             assert_eq!(bind_text(value.clone(), &kind).as_deref(), Some(due), "{value}");

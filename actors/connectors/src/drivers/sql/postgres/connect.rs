@@ -1,9 +1,10 @@
 //! New connections to a PostgreSQL.
 
 use bb8::ManageConnection;
+use svc_pooler::PoolerLink;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
-use tokio_postgres::{Client, Error};
+use tokio_postgres::{Client, Error, SimpleQueryMessage};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::error;
@@ -35,11 +36,11 @@ impl PostgresManager {
 
     /// Tries one address of one host.
     async fn session(&self, host: &str, address: std::net::SocketAddr) -> Result<PostgresSession, SqlError> {
-        let tls = ObservedTls::new(self.tls.clone());
+        let tls = ObservedTls::new(self.tls.clone(), self.target.encryption, self.target.is_direct());
         match timeout(self.dial.limit, self.client(host, address, tls.clone())).await {
             Ok(Ok(client)) => {
                 self.encryption.record(tls.is_offered());
-                Ok(PostgresSession::new(client, self.tls.clone()))
+                Ok(PostgresSession::new(client, tls))
             }
             // Once a server has offered TLS it is not gone without, whatever fails at it.
             Ok(Err(error)) if tls.is_offered() && self.target.encryption == Encryption::Preferred => {
@@ -62,9 +63,16 @@ impl PostgresManager {
         tls: ObservedTls,
     ) -> Result<Client, Error> {
         let config = self.target.config(host, address.ip(), address.port());
+        let link = tls.link().clone();
         let (client, connection) = config.connect(tls).await?;
         // Ends with its client.
         Handle::current().spawn(connection);
+        let answer = client.simple_query(PoolerLink::query()).await?;
+        let backend = answer.iter().find_map(|message| match message {
+            SimpleQueryMessage::Row(row) => row.get(0),
+            _ => None,
+        });
+        link.observe(backend);
         client.batch_execute(SETUP).await?;
         Ok(client)
     }

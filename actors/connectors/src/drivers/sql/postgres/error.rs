@@ -14,6 +14,10 @@ use crate::drivers::integrity::Integrity;
 use crate::drivers::sql::error::SqlError;
 use crate::drivers::sql::messages::BoundStatement;
 
+/// Codes of a server that takes no writes: a standby, or one that was made read-only. A read-only transaction of the
+/// service's own gets them too.
+const NOT_PRIMARY: [&str; 1] = ["25006"];
+
 /// Converts an error of opening a connection. `remedies` are named where it was not the database that
 /// refused.
 pub(super) fn connecting(error: &Error, remedies: &str) -> SqlError {
@@ -45,8 +49,8 @@ pub(super) fn running(error: &Error, params: &[Type], statement: Option<&BoundSt
     if is_unavailable_code(code) {
         return SqlError::Unreachable(format!("the database is going away ({code})"));
     }
-    if code == "25006" {
-        return SqlError::writes_in_read_only(code);
+    if NOT_PRIMARY.contains(&code) {
+        return SqlError::NotPrimary(code.to_owned());
     }
     if let Some(kind) = integrity(code) {
         let constraint = told.constraint().or(told.column()).map(str::to_owned);

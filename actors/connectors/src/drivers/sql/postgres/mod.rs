@@ -8,6 +8,7 @@ mod read;
 mod session;
 mod target;
 mod tls;
+mod utc;
 
 pub(super) use connect::PostgresManager;
 pub(super) use target::PostgresTarget;

@@ -11,7 +11,31 @@ use tokio_postgres::{Column, Row};
 use uuid::Uuid;
 
 use crate::drivers::sql::error::SqlError;
-use crate::drivers::sql::value::{MALFORMED, UNSUPPORTED, bytes, decimal, double, single};
+use crate::drivers::sql::value::{BinaryForm, MALFORMED, UNSUPPORTED, decimal, double, single};
+
+/// Returns the statement of a document with the columns as text that have no place in JSON, which an author cannot cast
+/// there; `None` if there is no such column. A column that has arrays of such values becomes an array of texts.
+pub(super) fn cast_to_text(sql: &str, columns: &[Column]) -> Option<String> {
+    if columns.iter().all(|column| is_supported(column.type_())) {
+        return None;
+    }
+    let selected = columns.iter().map(|column| {
+        let name = format!("\"{}\"", column.name().replace('"', "\"\""));
+        // As the database writes the value out, which a cast may do otherwise: an address without its mask.
+        let text = format!("CASE WHEN {name} IS DISTINCT FROM NULL THEN concat({name}) END");
+        match column.type_().kind() {
+            _ if is_supported(column.type_()) => name,
+            Kind::Array(_) => format!("({text})::text[] AS {name}"),
+            _ => format!("{text} AS {name}"),
+        }
+    });
+    let selected = selected.collect::<Vec<_>>().join(", ");
+    Some(match sql.starts_with("SELECT ") {
+        true => format!("SELECT {selected} FROM ({sql}) AS svc_rows"),
+        // A write with RETURNING.
+        false => format!("WITH svc_rows AS ({sql}) SELECT {selected} FROM svc_rows"),
+    })
+}
 
 /// Refuses a result before it is computed when one of its types has no place in JSON.
 pub(super) fn check(columns: &[Column]) -> Result<(), SqlError> {
@@ -23,10 +47,11 @@ pub(super) fn check(columns: &[Column]) -> Result<(), SqlError> {
 }
 
 /// A row as an object, its columns in their order.
-pub(super) fn row(row: &Row) -> Result<Value, SqlError> {
+pub(super) fn row(row: &Row, binary: BinaryForm) -> Result<Value, SqlError> {
     let mut object = Map::with_capacity(row.len());
     for (index, column) in row.columns().iter().enumerate() {
-        let Cell(value) = row.try_get(index).map_err(|_| unreadable(column, MALFORMED))?;
+        let Cell(raw) = row.try_get(index).map_err(|_| unreadable(column, MALFORMED))?;
+        let value = raw.map_or(Ok(Value::Null), |raw| value(column.type_(), raw, binary));
         object.insert(column.name().to_owned(), value.map_err(|why| unreadable(column, why))?);
     }
     Ok(Value::Object(object))
@@ -36,16 +61,16 @@ fn unreadable(column: &Column, why: &'static str) -> SqlError {
     SqlError::Unreadable { column: column.name().to_owned(), kind: column.type_().name().to_owned(), why }
 }
 
-/// A value, or why it is none.
-struct Cell(Result<Value, &'static str>);
+/// A value as it was sent; `None` for null.
+struct Cell<'a>(Option<&'a [u8]>);
 
-impl<'a> FromSql<'a> for Cell {
-    fn from_sql(kind: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
-        Ok(Self(value(kind, raw)))
+impl<'a> FromSql<'a> for Cell<'a> {
+    fn from_sql(_: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
+        Ok(Self(Some(raw)))
     }
 
     fn from_sql_null(_: &Type) -> Result<Self, Box<dyn Error + Sync + Send>> {
-        Ok(Self(Ok(Value::Null)))
+        Ok(Self(None))
     }
 
     fn accepts(_: &Type) -> bool {
@@ -91,10 +116,10 @@ fn is_text(kind: &Type) -> bool {
         || kind.name() == "citext"
 }
 
-fn value(kind: &Type, raw: &[u8]) -> Result<Value, &'static str> {
+fn value(kind: &Type, raw: &[u8], form: BinaryForm) -> Result<Value, &'static str> {
     match kind.kind() {
-        Kind::Array(member) => return binary::array(raw, &mut |raw| value(member, raw)),
-        Kind::Domain(base) => return value(base, raw),
+        Kind::Array(member) => return binary::array(raw, &mut |raw| value(member, raw, form)),
+        Kind::Domain(base) => return value(base, raw, form),
         Kind::Enum(_) => return text(raw),
         _ if is_text(kind) => return text(raw),
         _ => {}
@@ -108,7 +133,7 @@ fn value(kind: &Type, raw: &[u8]) -> Result<Value, &'static str> {
         Type::FLOAT4 => single(read(kind, raw)?),
         Type::FLOAT8 => double(read(kind, raw)?),
         Type::NUMERIC => decimal(&binary::numeric(raw)?),
-        Type::BYTEA => Ok(bytes(raw)),
+        Type::BYTEA => form.encode(raw),
         Type::CHAR | Type::VOID if raw.is_empty() => Ok(Value::Null),
         Type::CHAR => text(raw),
         Type::UUID => read::<Uuid>(kind, raw).map(|id| id.to_string().into()),

@@ -6,8 +6,8 @@ use std::pin::pin;
 use futures_util::{FutureExt, TryStreamExt};
 use tokio::runtime::Handle;
 use tokio_postgres::{Client, Error, Statement as Prepared};
-use tokio_postgres_rustls::MakeRustlsConnect;
 
+use super::tls::ObservedTls;
 use super::{bind, error, read};
 use crate::drivers::sql::cancel::CancelGuard;
 use crate::drivers::sql::error::{SqlError, check_count};
@@ -23,7 +23,7 @@ const PREPARED: usize = 200;
 /// A connection.
 pub(crate) struct PostgresSession {
     client: Client,
-    tls: MakeRustlsConnect,
+    tls: ObservedTls,
     io: Handle,
     prepared: HashMap<String, Prepared>,
     /// Statements run, or were abandoned: the connection must not be used again.
@@ -33,7 +33,7 @@ pub(crate) struct PostgresSession {
 }
 
 impl PostgresSession {
-    pub(super) fn new(client: Client, tls: MakeRustlsConnect) -> Self {
+    pub(super) fn new(client: Client, tls: ObservedTls) -> Self {
         Self { client, tls, io: Handle::current(), prepared: HashMap::new(), busy: false, spent: false }
     }
 
@@ -44,7 +44,7 @@ impl PostgresSession {
     /// Runs statements. Dropped before its end, it is cancelled at the server.
     pub(crate) async fn run(&mut self, run: &RunStatements) -> Result<Vec<StatementResult>, SqlError> {
         self.busy = true;
-        let (token, tls) = (self.client.cancel_token(), self.tls.clone());
+        let (token, tls) = (self.client.cancel_token(), self.tls.for_cancellation());
         let cancel = CancelGuard::new(self.io.clone(), async move {
             // The server may have ended the statement before.
             let _ = token.cancel_query(tls).await;
@@ -60,6 +60,11 @@ impl PostgresSession {
             }
             .map_err(StatementFailure::into_error),
         };
+        // In a read-only transaction it is the statement that is out of place.
+        let outcome = outcome.map_err(|error| match error {
+            SqlError::NotPrimary(code) if run.only_reads() => SqlError::writes_in_read_only(code),
+            error => error,
+        });
         self.busy = outcome.as_ref().is_err_and(|error| !error.leaves_clean());
         cancel.finish(self.busy);
         outcome
@@ -153,7 +158,7 @@ impl PostgresSession {
         let mut rows = Vec::new();
         while let Some(row) = stream.try_next().await.map_err(failed)? {
             if budget.admit(rows.len(), row.raw_size_bytes())? {
-                let row = read::row(&row)?;
+                let row = read::row(&row, statement.binary)?;
                 budget.charge(&row)?;
                 rows.push(row);
             }
@@ -166,8 +171,17 @@ impl PostgresSession {
         if let Some(prepared) = self.prepared.get(sql) {
             return Ok(prepared.clone());
         }
-        let prepared =
-            self.client.prepare(sql).await.map_err(|error| error::running(&error, &[], Some(statement)))?;
+        let failed = |error: Error| error::running(&error, &[], Some(statement));
+        let mut prepared = self.client.prepare(sql).await.map_err(failed)?;
+        if statement.origin.is_document()
+            && let Some(cast) = read::cast_to_text(sql, prepared.columns())
+        {
+            prepared = self.client.prepare(&cast).await.map_err(failed)?;
+        }
+        if self.tls.link().is_pooled() {
+            // Each execution prepares it again, and would not notice that its table has changed.
+            return Ok(prepared);
+        }
         if self.prepared.len() >= PREPARED {
             self.prepared.clear();
         }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use tokio_postgres::Config;
-use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::config::{Host, SslMode, SslNegotiation};
 
 use crate::drivers::sql::encryption::Encryption;
 use crate::drivers::sql::parameters::{split_parameters, unknown};
@@ -81,15 +81,17 @@ impl PostgresTarget {
         Ok(Self { base: without_hosts(&parsed), hosts, encryption })
     }
 
+    /// Returns whether TLS begins without a request for it.
+    pub(super) fn is_direct(&self) -> bool {
+        self.base.get_ssl_negotiation() == SslNegotiation::Direct
+    }
+
     /// The settings of one connection to one address. `host` is whom a certificate must name.
     pub(super) fn config(&self, host: &str, address: IpAddr, port: u16) -> Config {
         let mut config = self.base.clone();
         config.host(host).hostaddr(address).port(port);
-        config.ssl_mode(match self.encryption {
-            Encryption::Never => SslMode::Disable,
-            Encryption::Preferred => SslMode::Prefer,
-            Encryption::Required => SslMode::Require,
-        });
+        // Leaves the request for TLS to the negotiation, which runs in place of the driver's TLS.
+        config.ssl_mode(SslMode::Require).ssl_negotiation(SslNegotiation::Direct);
         config
     }
 }
@@ -176,9 +178,11 @@ mod tests {
         let config = target.config("db", IpAddr::from([203, 0, 113, 7]), 6432);
         assert_eq!(config.get_hosts(), [Host::Tcp("db".to_owned())]);
         assert_eq!(config.get_hostaddrs(), [IpAddr::from([203, 0, 113, 7])]);
-        assert_eq!((config.get_ports(), config.get_ssl_mode()), ([6432].as_slice(), SslMode::Prefer));
+        assert_eq!(config.get_ports(), [6432]);
+        assert_eq!((target.encryption, target.is_direct()), (Encryption::Preferred, false));
         let target = PostgresTarget::parse("postgres://u@db/app?sslmode=disable").unwrap();
-        let plain = target.config("db", IpAddr::from([203, 0, 113, 7]), 6432);
-        assert_eq!(plain.get_ssl_mode(), SslMode::Disable);
+        assert_eq!(target.encryption, Encryption::Never);
+        let direct = "postgres://u@db/app?sslmode=require&sslnegotiation=direct";
+        assert!(PostgresTarget::parse(direct).unwrap().is_direct());
     }
 }

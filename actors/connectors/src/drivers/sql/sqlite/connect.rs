@@ -19,7 +19,7 @@ const PREPARED: usize = 200;
 /// Makes connections.
 pub(crate) struct SqliteManager {
     target: SqliteTarget,
-    /// The file that must not be opened.
+    /// The files that must not be opened.
     own: OwnDatabase,
 }
 
@@ -37,7 +37,7 @@ impl ManageConnection for SqliteManager {
         let (target, own) = (self.target.clone(), self.own.clone());
         let opened = spawn_blocking(move || {
             // Before each connection: a link may have been made since the last one.
-            if target.file.as_deref().is_some_and(|file| is_own(own.file(), file)) {
+            if target.file.as_deref().is_some_and(|file| is_own(&own, file)) {
                 return Err(SqlError::Refused(REFUSED.to_owned()));
             }
             open(&target).map_err(|error| error::opening(&error))

@@ -8,6 +8,6 @@ mod session;
 mod target;
 
 pub(super) use connect::SqliteManager;
-pub(crate) use own::check_own_database;
+pub(crate) use own::check_own_files;
 pub(super) use session::run;
 pub(super) use target::SqliteTarget;

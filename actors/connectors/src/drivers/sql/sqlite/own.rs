@@ -1,7 +1,8 @@
-//! The service's own database, which no connector may open: its rows hold the audit log and the configs of
-//! connectors.
+//! The files of the service itself, which no connector may open: the rows of its database hold the audit log, the
+//! credentials of channels and the configs of connectors, and so do those of its backups.
 
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf, absolute};
 
@@ -9,15 +10,15 @@ use svc_model::FieldError;
 use svc_model::config::connector::{ConnectorConfig, DatabaseKind};
 
 use super::target::SqliteTarget;
+use crate::drivers::own_database::OwnDatabase;
 
 /// Endings of the files that SQLite keeps beside a database, and of the database itself.
 const ENDINGS: [&str; 4] = ["", "-wal", "-shm", "-journal"];
 /// Symbolic links followed by hand where the file at their end does not exist.
 const MOST_LINKS: usize = 16;
 
-/// Refuses a `db` connector whose connection string leads to the service's own database, the file `own`, by
-/// any name.
-pub(crate) fn check_own_database(own: Option<&Path>, config: &ConnectorConfig) -> Option<FieldError> {
+/// Refuses a `db` connector whose connection string leads to a file of the service itself by any name.
+pub(crate) fn check_own_files(own: &OwnDatabase, config: &ConnectorConfig) -> Option<FieldError> {
     let ConnectorConfig::Db(config) = config else { return None };
     let text = config.connection_string.expose();
     if DatabaseKind::from_connection_string(text) != Some(DatabaseKind::Sqlite) {
@@ -35,20 +36,46 @@ pub(crate) fn check_own_database(own: Option<&Path>, config: &ConnectorConfig) -
     }
 }
 
-/// Tells whether a path leads to the file `own` or to one that SQLite keeps beside it: by the path with its
-/// links resolved, and by the inode. Blocks: it reads the file system.
-pub(super) fn is_own(own: Option<&Path>, candidate: &Path) -> bool {
-    let Some(file) = own else { return false };
-    let own = Identity::from_path(file);
+/// Tells whether a path leads to the database, to a file that belongs to it, or to a file in the directory of backups:
+/// by the path with its links resolved, and by the inode. Blocks: it reads the file system.
+pub(super) fn is_own(own: &OwnDatabase, candidate: &Path) -> bool {
+    let Some(file) = own.file() else { return false };
     let candidate = resolve_path(candidate);
-    let beside_own = |ending| Identity::from_path(&with_ending(&own.place, ending)).is_same(&candidate);
-    // A side file of the candidate may be the database.
-    let beside_candidate = |ending| own.is_same(&with_ending(&candidate, ending));
-    ENDINGS.iter().any(|ending| beside_own(ending) || beside_candidate(ending))
+    is_database(file, &candidate) || own.backup_dir().is_some_and(|backups| is_within(backups, &candidate))
 }
 
 /// The text of the refusal.
-pub(super) const REFUSED: &str = "this is the database of the service itself, which no connector may open";
+pub(super) const REFUSED: &str =
+    "this file belongs to the service itself, its database or a backup of it, which no connector may open";
+
+/// Tells whether a resolved path is the database or a file that belongs to it.
+fn is_database(file: &Path, candidate: &Path) -> bool {
+    let own = Identity::from_path(file);
+    let beside_own = |ending| Identity::from_path(&with_ending(&own.place, ending)).is_same(candidate);
+    // A side file of the candidate may be the database.
+    let beside_candidate = |ending| own.is_same(&with_ending(candidate, ending));
+    has_prefix(&own.place, candidate)
+        || ENDINGS.iter().any(|ending| beside_own(ending) || beside_candidate(ending))
+}
+
+/// Tells whether a resolved path has the name of the database with something after it: its lock, a database that a
+/// restore set aside, the file of a restore in progress.
+fn has_prefix(database: &Path, candidate: &Path) -> bool {
+    let (Some(name), Some(other)) = (database.file_name(), candidate.file_name()) else { return false };
+    let rest = other.as_bytes().strip_prefix(name.as_bytes());
+    database.parent() == candidate.parent() && rest.is_some_and(|rest| matches!(rest, [b'-' | b'.', ..]))
+}
+
+/// Tells whether a resolved path leads into a directory, or to a file that has a name in it as well.
+fn is_within(directory: &Path, candidate: &Path) -> bool {
+    let directory = resolve_path(directory);
+    if candidate.starts_with(&directory) {
+        return true;
+    }
+    let has_other_names = fs::metadata(candidate).is_ok_and(|data| data.nlink() > 1);
+    let names = has_other_names.then(|| fs::read_dir(directory).into_iter().flatten().flatten());
+    names.into_iter().flatten().any(|entry| inode(&entry.path()) == inode(candidate))
+}
 
 fn is_uri(text: &str) -> bool {
     text.split_once(':').is_some_and(|(_, place)| super::target::is_uri(place.trim_start_matches('/')))
@@ -105,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn own_database_is_known_by_every_name_of_it() {
+    fn files_of_the_service_are_known_by_every_name_of_them() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         fs::write(at("svc.db"), "x").unwrap();
@@ -115,7 +142,11 @@ mod tests {
         symlink(at("svc.db-journal"), at("dangling")).unwrap();
         symlink(dir.path(), at("sub/up")).unwrap();
         fs::hard_link(at("svc.db"), at("hard")).unwrap();
-        let own = at("svc.db");
+        fs::create_dir(at("backups")).unwrap();
+        fs::write(at("backups/svc_backup_1.db"), "x").unwrap();
+        symlink(at("backups"), at("sub/copies")).unwrap();
+        fs::hard_link(at("backups/svc_backup_1.db"), at("hard-backup")).unwrap();
+        let own = OwnDatabase::new(Some(at("svc.db")), Some(at("sub/copies")));
         for name in [
             "svc.db",
             "./svc.db",
@@ -127,14 +158,24 @@ mod tests {
             "svc.db-wal",
             "svc.db-shm",
             "svc.db-journal",
+            "svc.db-lock",
+            "svc.db.replaced-20260102_030405",
+            "svc.db.replaced-20260102_030405-wal",
+            "svc.db.restore-7",
             "dangling",
+            "backups/svc_backup_1.db",
+            "backups/svc_backup_2.db.part",
+            "backups/new.db",
+            "sub/copies/svc_backup_1.db",
+            "hard-backup",
         ] {
-            assert!(is_own(Some(&own), &at(name)), "{name}");
+            assert!(is_own(&own, &at(name)), "{name}");
         }
-        for name in ["other.db", "sub/svc.db", "svc.db2", "nowhere/svc.db"] {
-            assert!(!is_own(Some(&own), &at(name)), "{name}");
+        for name in ["other.db", "sub/svc.db", "sub/svc.db-wal", "svc.db2", "nowhere/svc.db", "backups.db"] {
+            assert!(!is_own(&own, &at(name)), "{name}");
         }
-        assert!(is_own(Some(&at("a-wal")), &at("a")), "its log would be the database");
-        assert!(!is_own(None, &at("svc.db")));
+        let is_log_of = |name: &str| is_own(&OwnDatabase::new(Some(at("a-wal")), None), &at(name));
+        assert!(is_log_of("a"), "its log would be the database");
+        assert!(!is_own(&OwnDatabase::default(), &at("svc.db")));
     }
 }

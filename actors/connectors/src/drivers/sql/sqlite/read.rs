@@ -6,7 +6,7 @@ use rusqlite::{Row, Statement};
 use serde_json::{Map, Value};
 
 use crate::drivers::sql::error::SqlError;
-use crate::drivers::sql::value::{MALFORMED, bytes, double};
+use crate::drivers::sql::value::{BinaryForm, MALFORMED, double, text_or_tagged};
 
 /// A column of a result.
 pub(super) struct Column {
@@ -52,7 +52,7 @@ pub(super) fn size(row: &Row<'_>) -> usize {
 }
 
 /// A row as an object, its columns in their order.
-pub(super) fn row(row: &Row<'_>, columns: &[Column]) -> Result<Value, SqlError> {
+pub(super) fn row(row: &Row<'_>, columns: &[Column], binary: BinaryForm) -> Result<Value, SqlError> {
     let mut object = Map::with_capacity(columns.len());
     for (index, column) in columns.iter().enumerate() {
         let unreadable = |kind: &str, why| SqlError::Unreadable {
@@ -61,13 +61,15 @@ pub(super) fn row(row: &Row<'_>, columns: &[Column]) -> Result<Value, SqlError> 
             why,
         };
         let sent = row.get_ref(index).map_err(|_| unreadable("unknown", MALFORMED))?;
-        let value = value(sent, column.declared).map_err(|why| unreadable("real", why))?;
+        let value = value(sent, column.declared, binary);
+        let kind = if matches!(sent, ValueRef::Blob(_)) { "blob" } else { "real" };
+        let value = value.map_err(|why| unreadable(kind, why))?;
         object.insert(column.name.clone(), value);
     }
     Ok(Value::Object(object))
 }
 
-fn value(sent: ValueRef<'_>, declared: Declared) -> Result<Value, &'static str> {
+fn value(sent: ValueRef<'_>, declared: Declared, binary: BinaryForm) -> Result<Value, &'static str> {
     Ok(match (sent, declared) {
         (ValueRef::Null, _) => Value::Null,
         (ValueRef::Integer(int @ 0..=1), Declared::Boolean) => (int == 1).into(),
@@ -75,9 +77,10 @@ fn value(sent: ValueRef<'_>, declared: Declared) -> Result<Value, &'static str> 
         (ValueRef::Real(float), _) => double(float)?,
         // What is no JSON is the text it is: SQLite keeps whatever it is given.
         (ValueRef::Text(text), Declared::Json) => {
-            serde_json::from_slice(text).unwrap_or_else(|_| bytes(text))
+            serde_json::from_slice(text).unwrap_or_else(|_| text_or_tagged(text))
         }
-        (ValueRef::Text(raw) | ValueRef::Blob(raw), _) => bytes(raw),
+        (ValueRef::Text(raw), _) => text_or_tagged(raw),
+        (ValueRef::Blob(raw), _) => binary.encode(raw)?,
     })
 }
 
@@ -98,11 +101,12 @@ mod tests {
             (ValueRef::Text(b"[1]"), document, json!([1])),
             (ValueRef::Text(b"[1"), document, json!("[1")),
             (ValueRef::Text(b"[1]"), Declared::from_declaration(Some("TEXT")), json!("[1]")),
-            (ValueRef::Blob(&[0xff]), Declared::Other, json!("ff")),
+            (ValueRef::Blob(&[0xff]), Declared::Other, json!({"$binary": "/w=="})),
+            (ValueRef::Text(&[0xff]), Declared::Other, json!({"$binary": "/w=="})),
             (ValueRef::Null, boolean, json!(null)),
         ] {
-            assert_eq!(value(sent, declared), Ok(due));
+            assert_eq!(value(sent, declared, BinaryForm::Tagged), Ok(due));
         }
-        assert!(value(ValueRef::Real(f64::INFINITY), Declared::Other).is_err());
+        assert!(value(ValueRef::Real(f64::INFINITY), Declared::Other, BinaryForm::Tagged).is_err());
     }
 }

@@ -21,6 +21,7 @@ use crate::drivers::sql::messages::{
     BoundStatement, RunStatements, StatementAccess, StatementOrigin, StatementResult, TransactionMode,
 };
 use crate::drivers::sql::result::ResultBudget;
+use crate::drivers::sql::value::tagged_bytes;
 
 /// Steps of SQLite's machine between two checks of the deadline.
 const STEPS: i32 = 1000;
@@ -126,7 +127,8 @@ fn run_statement(
     while let Some(row) = cursor.next().map_err(failed)? {
         if budget.admit(rows.len(), read::size(row))? {
             // Known for sure when it runs: one prepared before its table changed is prepared anew then.
-            let row = read::row(row, columns.get_or_insert_with(|| read::columns(row.as_ref())))?;
+            let columns = columns.get_or_insert_with(|| read::columns(row.as_ref()));
+            let row = read::row(row, columns, statement.binary)?;
             budget.charge(&row)?;
             rows.push(row);
         }
@@ -177,7 +179,9 @@ fn bind(
             _ => return Err(SqlError::Input(format!("params[{index}]: the number is too large for SQLite"))),
         },
         Value::String(text) => Bound::Text(text.clone()),
-        Value::Array(_) | Value::Object(_) => Bound::Text(value.to_string()),
+        Value::Array(_) | Value::Object(_) => {
+            tagged_bytes(value).map_or_else(|| Bound::Text(value.to_string()), Bound::Blob)
+        }
     };
     prepared.raw_bind_parameter(index + 1, ToSqlOutput::Owned(bound)).map_err(|error| error::running(&error))
 }

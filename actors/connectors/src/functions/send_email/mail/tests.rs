@@ -87,6 +87,17 @@ fn other_than_ascii_is_encoded_wherever_it_stands() {
 }
 
 #[test]
+fn subject_that_looks_encoded_is_shown_as_it_was_written() {
+    let mut draft = draft(Body::Text("x".into()));
+    draft.subject = "=?utf-8?q?Your_bank?=".into();
+    let (_, mail) = write_mail(&draft);
+    assert!(mail.contains("\r\nSubject: =?utf-8?b?PT91dGYtOD9xP1lvdXJfYmFuaz89?=\r\n"), "{mail}");
+    draft.to = boxes(json!("\"=?utf-8?q?Your_bank?=\" <a@example.com>"));
+    let (_, mail) = write_mail(&draft);
+    assert!(!mail.contains("utf-8?q?"), "{mail}");
+}
+
+#[test]
 fn headers_of_the_author_cannot_stand_in_for_the_mails_own() {
     for name in OWN.iter().chain([&REPLY_TO]) {
         assert!(header(name, "x").is_err() && header(&name.to_uppercase(), "x").is_err(), "{name}");

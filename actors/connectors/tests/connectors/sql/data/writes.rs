@@ -136,6 +136,31 @@ fn rows_of_a_write_come_back_where_the_database_can() {
 }
 
 #[test]
+fn rows_of_a_write_are_as_many_as_a_read_may_answer_or_none_is_written() {
+    kit::run(async |world| {
+        for mut base in Base::all().filter(|base| base.kind != Kind::MariaDb) {
+            base.connect(world, json!({})).await;
+            write(world, "CREATE TABLE n (id INT, done INT)", json!([])).await.unwrap();
+            let numbers = "INSERT INTO n WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 1001) \
+                           SELECT i, 0 FROM c";
+            assert_eq!(write(world, numbers, json!([])).await.unwrap(), 1001);
+            let update = |most: u32| {
+                let filter = json!({"<=": [{"field": "id"}, most]});
+                json!({"write": {"op": "update", "target": "n", "set": {"done": most}, "filter": filter,
+                    "returning": ["id"]}})
+            };
+            let answer = run(world, "data_write", update(1000), Value::Null).await.unwrap();
+            assert_eq!(answer["returning"].as_array().map(Vec::len), Some(1000));
+            let error = run(world, "data_write", update(1001), Value::Null).await.unwrap_err();
+            assert_eq!(error.code, ErrorCode::Validation, "{:?}", base.kind);
+            assert!(error.message.contains("more than 1000 rows"), "{}", error.message);
+            let done = json!({"source": "n", "fields": ["id"], "filter": {"==": [{"field": "done"}, 1001]}});
+            assert_eq!(query(world, done).await, json!([]), "{:?}", base.kind);
+        }
+    });
+}
+
+#[test]
 fn a_write_is_all_or_nothing() {
     kit::run(async |world| {
         for mut base in Base::all() {

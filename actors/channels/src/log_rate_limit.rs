@@ -1,8 +1,9 @@
-//! Bounds how often a channel logs that it refused a caller: whoever is refused must not fill a disk.
+//! Bounds how often the same event is logged, such as a refused caller or a full disk: the log must not fill a disk.
 
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use svc_model::ServiceError;
 use tokio::time::Instant;
 
 /// Lines of one window.
@@ -13,7 +14,7 @@ const WINDOW: Duration = Duration::from_secs(10);
 
 /// Lets so many lines pass in each window, and counts the others.
 #[derive(Debug, Default)]
-pub(super) struct LogRateLimit(Mutex<Window>);
+pub struct LogRateLimit(Mutex<Window>);
 
 #[derive(Debug, Default)]
 struct Window {
@@ -25,7 +26,7 @@ struct Window {
 impl LogRateLimit {
     /// Decides on a line: `Some` with the number of lines left out since the last one, where it may be
     /// written now.
-    pub(super) fn allow_line(&self) -> Option<u64> {
+    pub fn allow_line(&self) -> Option<u64> {
         let now = Instant::now();
         let mut window = self.0.lock();
         if window.began.is_none_or(|began| now.duration_since(began) >= WINDOW) {
@@ -38,6 +39,14 @@ impl LogRateLimit {
         }
         window.lines += 1;
         Some(std::mem::take(&mut window.suppressed))
+    }
+}
+
+impl LogRateLimit {
+    /// Decides on a line about a failed request, as [`allow_line`](Self::allow_line) does if an outage is the cause; any
+    /// other line is written.
+    pub fn allow_failure(&self, error: &ServiceError) -> Option<u64> {
+        if error.is_outage() { self.allow_line() } else { Some(0) }
     }
 }
 
@@ -54,5 +63,13 @@ mod tests {
         assert_eq!(passed(7), [95, 0, 0, 0, 0]);
         tokio::time::advance(WINDOW).await;
         assert_eq!(passed(1), [2]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn failures_of_an_outage_are_bounded_and_others_are_not() {
+        let limit = LogRateLimit::default();
+        let passed = |error: &ServiceError| (0..100).filter(|_| limit.allow_failure(error).is_some()).count();
+        assert_eq!(passed(&ServiceError::storage_unavailable("the disk is full")), 5);
+        assert_eq!(passed(&ServiceError::internal_error("a panic")), 100);
     }
 }

@@ -1,0 +1,45 @@
+//! Commands about several things.
+
+use clap::Args;
+
+use crate::context::CommandContext;
+use crate::error::CliError;
+
+/// The ids of a command.
+#[derive(Args, Debug)]
+pub(crate) struct IdsArgs {
+    /// Ids, one or several
+    #[arg(required = true, value_name = "ID")]
+    pub(super) ids: Vec<String>,
+}
+
+impl IdsArgs {
+    /// Runs a command for each id, whatever happens to the others, and returns the worst exit code.
+    ///
+    /// # Errors
+    /// The error itself where there is one id; otherwise each is told, and [`CliError::Partial`] counts them.
+    pub(super) async fn for_each(
+        &self,
+        context: &CommandContext,
+        mut command: impl AsyncFnMut(&str) -> Result<u8, CliError>,
+    ) -> Result<u8, CliError> {
+        if let [id] = self.ids.as_slice() {
+            return command(id).await;
+        }
+        let (mut failed, mut worst) = (0, 0);
+        for id in &self.ids {
+            match command(id).await {
+                Ok(code) => worst = worst.max(code),
+                Err(error @ CliError::Output { .. }) => return Err(error),
+                Err(error) => {
+                    failed += 1;
+                    context.output.tell(&format!("{id}: {error}"));
+                }
+            }
+        }
+        match failed {
+            0 => Ok(worst),
+            _ => Err(CliError::Partial(format!("{failed} of {} failed", self.ids.len()))),
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Instants as users write them: RFC 3339, or a time ago such as `15m`.
+
+use chrono::{SecondsFormat, TimeDelta, Utc};
+
+/// Units of a time ago, with their seconds.
+const UNITS: [(char, i64); 4] = [('s', 1), ('m', 60), ('h', 3600), ('d', 86_400)];
+
+/// Reads an instant: a time before now, a number with `s`, `m`, `h` or `d` behind it, becomes RFC 3339; any other text is
+/// left to the server.
+///
+/// # Errors
+/// A text for the user, for a time ago that no calendar has.
+pub(crate) fn parse_moment(text: &str) -> Result<String, String> {
+    let Some(seconds) = seconds_ago(text) else { return Ok(text.to_owned()) };
+    #[expect(clippy::disallowed_methods, reason = "the user counts from now")]
+    let now = Utc::now();
+    let ago = TimeDelta::try_seconds(seconds).and_then(|ago| now.checked_sub_signed(ago));
+    let instant = ago.ok_or_else(|| format!("no calendar goes back by {text}"))?;
+    Ok(instant.to_rfc3339_opts(SecondsFormat::Millis, true))
+}
+
+/// Returns the seconds of a time ago; `None` for any other text.
+fn seconds_ago(text: &str) -> Option<i64> {
+    let text = text.strip_prefix('-').unwrap_or(text);
+    let unit = text.chars().next_back()?;
+    let (_, seconds) = UNITS.iter().find(|(name, _)| *name == unit)?;
+    let number = text.strip_suffix(unit)?;
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| number.parse::<i64>().unwrap_or(i64::MAX).saturating_mul(*seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_ago_is_a_number_and_a_unit() {
+        for (text, expected) in [
+            ("90s", Some(90)),
+            ("15m", Some(900)),
+            ("-2h", Some(7200)),
+            ("1d", Some(86_400)),
+            ("2026-01-01T00:00:00Z", None),
+            ("h", None),
+            ("1.5h", None),
+            ("", None),
+        ] {
+            assert_eq!(seconds_ago(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn instants_are_left_alone_and_times_ago_become_instants() {
+        assert_eq!(parse_moment("2026-01-01T00:00:00Z").unwrap(), "2026-01-01T00:00:00Z");
+        let hour_ago = parse_moment("1h").unwrap();
+        assert!(hour_ago.len() == 24 && hour_ago.ends_with('Z'), "{hour_ago}");
+        assert!(parse_moment("9223372036854775807d").is_err());
+    }
+}

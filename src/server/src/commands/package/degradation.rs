@@ -1,0 +1,63 @@
+//! The definitions of a package that a server holds and could not load.
+
+use serde_json::Value;
+use svc_api::ConnectorResource;
+use svc_model::EntityKind;
+use svc_project::{Boundary, PackageArtifact};
+
+use super::error::PackageError;
+use super::remote::PackageServer;
+
+/// Returns a line for each channel of the package that a reload has quarantined, and for each connector of it, or that
+/// it requires, that is not loaded. `reloaded` is the answer of the reload.
+pub(super) async fn find_degraded(
+    server: &PackageServer,
+    artifact: &PackageArtifact,
+    reloaded: &Value,
+) -> Result<Vec<String>, PackageError> {
+    let quarantined = reloaded["quarantined"].as_array().into_iter().flatten();
+    let own = quarantined
+        .filter(|row| row["channel_id"].as_str().is_some_and(|id| artifact.holds(EntityKind::Channel, id)));
+    let text = |row: &Value, member: &str| row[member].as_str().unwrap_or_default().to_owned();
+    let channels =
+        own.map(|row| format!("channel '{}' is quarantined: {}", text(row, "channel"), text(row, "reason")));
+    let mut degraded: Vec<_> = channels.collect();
+    let needs_connectors =
+        artifact.items(EntityKind::Connector).next().is_some() || !artifact.requires.connectors.is_empty();
+    if needs_connectors {
+        let connectors = server.connectors().await?;
+        let brought = connectors.iter().filter(|row| artifact.holds(EntityKind::Connector, &row.name));
+        degraded.extend(brought.filter_map(not_loaded));
+        degraded.extend(required(&connectors, &artifact.requires));
+    }
+    Ok(degraded)
+}
+
+/// Returns a line for each connector that a package requires from elsewhere, that the server has, and that is not in
+/// use there.
+pub(super) async fn degraded_requirements(
+    server: &PackageServer,
+    requires: &Boundary,
+) -> Result<Vec<String>, PackageError> {
+    if requires.connectors.is_empty() {
+        return Ok(Vec::new());
+    }
+    Ok(required(&server.connectors().await?, requires).collect())
+}
+
+fn required<'r>(
+    connectors: &'r [ConnectorResource],
+    requires: &'r Boundary,
+) -> impl Iterator<Item = String> + 'r {
+    let required = connectors.iter().filter(|row| requires.connectors.contains(&row.name));
+    required.filter_map(|row| match row.enabled {
+        true => not_loaded(row),
+        false => Some(format!("required connector '{}' is disabled", row.name)),
+    })
+}
+
+fn not_loaded(row: &ConnectorResource) -> Option<String> {
+    let has_failed = row.load_status.as_deref() == Some("failed");
+    let reason = row.load_error.as_deref().unwrap_or("the server does not say why");
+    has_failed.then(|| format!("connector '{}' is not loaded: {reason}", row.name))
+}

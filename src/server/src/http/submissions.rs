@@ -1,0 +1,266 @@
+//! The state of submissions, as the holders of their tokens see it: on the data plane, where their callers are, and
+//! among the traces of the admin API.
+
+use actix_web::http::Method;
+use actix_web::http::header::{CACHE_CONTROL, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use actix_web::{HttpRequest, HttpResponse};
+use serde_json::{Map, Value, json};
+use svc_api::{DataEnvelope, SubmissionError, SubmissionState};
+use svc_channels::{ChannelResponse, TRACE_ID_HEADER, remove_response_control};
+use svc_model::ServiceError;
+use svc_store::{TraceRecord, TraceStatus};
+use uuid::Uuid;
+
+use super::auth::is_token_of;
+use super::plane::DATA_PREFIX;
+use super::{Error, RequestContext};
+use crate::state::AppState;
+
+const X_TRACE_TOKEN: HeaderName = HeaderName::from_static("x-trace-token");
+/// The query parameter for clients that cannot send headers.
+const TOKEN: &str = "token";
+
+/// Seconds after which a caller may look again while its submission has not ended.
+const LOOK_AGAIN: HeaderValue = HeaderValue::from_static("1");
+
+/// Mark of asynchronous delivery in a path.
+const ASYNC: &str = "/async";
+
+/// A request for the state of a submission: `{channel or route}/async/{id}`.
+#[derive(Debug)]
+pub(super) struct SubmissionRequest<'a> {
+    /// The part of the path that leads to the channel, still percent-encoded.
+    channel: &'a str,
+    id: Uuid,
+    token: Option<Vec<u8>>,
+}
+
+impl<'a> SubmissionRequest<'a> {
+    /// Reads the request off the part of a path that names the channel; `None` for any other request.
+    pub(super) fn parse(
+        request: &HttpRequest,
+        path: &'a str,
+        query: Option<&Map<String, Value>>,
+    ) -> Option<Self> {
+        if *request.method() != Method::GET && *request.method() != Method::HEAD {
+            return None;
+        }
+        let (channel, id) = split_path(path)?;
+        let token = token_of(request.headers(), query);
+        Some(Self { channel, id, token })
+    }
+
+    /// Returns `true` if the request carries a token, which no request for a channel does.
+    pub(super) const fn has_token(&self) -> bool {
+        self.token.is_some()
+    }
+
+    /// Answers with the state.
+    ///
+    /// # Errors
+    /// 404, the same for an unknown id, another channel, and a missing or wrong token; the error of the database.
+    pub(super) async fn answer(&self, state: &AppState) -> Result<HttpResponse, Error> {
+        let (traces, id) = (state.store.traces(), self.id.to_string());
+        let access = traces.access(&id).await?.and_then(|access| access.token_hash);
+        let is_holder = match (&self.token, access) {
+            (Some(token), Some(hash)) => is_token_of(token, &hash),
+            _ => false,
+        };
+        let trace = if is_holder { traces.get(&id).await? } else { None };
+        let snapshot = state.registry.snapshot();
+        let leads_here = |trace: &TraceRecord| {
+            snapshot.leads_to(self.channel, &trace.row.channel, trace.row.channel_id.as_deref())
+        };
+        match trace.filter(leads_here) {
+            Some(trace) => Ok(state_response(trace)),
+            None => Err(unknown().into()),
+        }
+    }
+}
+
+/// Splits a path into that of the channel and the id of a submission.
+fn split_path(path: &str) -> Option<(&str, Uuid)> {
+    let (rest, id) = path.trim_end_matches('/').rsplit_once('/')?;
+    let channel = rest.strip_suffix(ASYNC)?;
+    Some((channel, Uuid::try_parse(id).ok()?))
+}
+
+/// Returns the one refusal of the data plane.
+pub(super) fn unknown() -> ServiceError {
+    ServiceError::not_found("No such submission, or it is not read with this token")
+}
+
+/// Answers with the state of a submission.
+pub(crate) fn state_response(trace: TraceRecord) -> HttpResponse {
+    let has_ended = TraceStatus::parse(&trace.row.status).is_none_or(TraceStatus::is_end);
+    let mut response = HttpResponse::Ok().json(DataEnvelope { data: to_state(trace) });
+    let headers = response.headers_mut();
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if !has_ended {
+        headers.insert(RETRY_AFTER, LOOK_AGAIN);
+    }
+    response
+}
+
+/// Returns what the holder of the token may know: how the submission stands, what a synchronous answer would have, and the
+/// codes and tasks of errors.
+fn to_state(trace: TraceRecord) -> SubmissionState {
+    let TraceRecord { row, result_json, .. } = trace;
+    let result: Option<Value> = result_json.and_then(|text| serde_json::from_str(&text).ok());
+    let errors = result.as_ref().map(public_errors).unwrap_or_default();
+    let data = result.filter(|_| row.status == TraceStatus::Completed.name()).and_then(result_data);
+    SubmissionState {
+        id: row.id,
+        status: row.status,
+        mode: row.mode,
+        channel: row.channel,
+        attempt: row.attempt,
+        next_retry_at: row.next_retry_at,
+        created_at: row.created_at,
+        started_at: row.started_at,
+        completed_at: row.completed_at,
+        duration_ms: row.duration_ms,
+        message: data.as_ref().map(|data| json!({"context": {"data": data}})),
+        data,
+        errors,
+    }
+}
+
+/// Returns the data of a run without the members by which its workflow shapes a response.
+fn result_data(mut result: Value) -> Option<Value> {
+    let mut data = result.get_mut("context")?.get_mut("data")?.take();
+    remove_response_control(&mut data);
+    Some(data)
+}
+
+fn public_errors(result: &Value) -> Vec<SubmissionError> {
+    let text = |error: &Value, key: &str| error.get(key).and_then(Value::as_str).map(str::to_owned);
+    let errors = result.get("errors").and_then(Value::as_array).into_iter().flatten();
+    errors
+        .filter_map(|error| {
+            Some(SubmissionError { code: text(error, "code")?, task_id: text(error, "task_id") })
+        })
+        .collect()
+}
+
+/// Adds to an accepted submission where its state is, and when to look.
+pub(super) fn add_location(
+    request: &HttpRequest,
+    context: &RequestContext,
+    by_name: Option<&str>,
+    answer: &mut ChannelResponse,
+) {
+    let Some((_, id)) = answer.headers.iter().find(|(name, _)| name == TRACE_ID_HEADER) else { return };
+    let path = request.uri().path().trim_end_matches('/');
+    let channel = match by_name {
+        // The parameters of the route are those of one message.
+        Some(name) => {
+            let host =
+                path.get(..context.channel_path_start).and_then(|start| start.strip_suffix(DATA_PREFIX));
+            format!("{}{DATA_PREFIX}/{}", host.unwrap_or_default(), encode_segment(name))
+        }
+        None => path.strip_suffix(ASYNC).unwrap_or(path).to_owned(),
+    };
+    let location = format!("{channel}{ASYNC}/{id}");
+    answer.headers.push(("location".to_owned(), location));
+    answer.headers.push(("retry-after".to_owned(), "1".to_owned()));
+}
+
+/// Escapes what is not unreserved in a segment of a path.
+fn encode_segment(text: &str) -> String {
+    text.bytes().fold(String::with_capacity(text.len()), |mut encoded, byte| {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => encoded.push(byte.into()),
+            _ => encoded.extend(format!("%{byte:02X}").chars()),
+        }
+        encoded
+    })
+}
+
+/// Returns the token of a request for a trace, of the header or of the query.
+pub(super) fn token_of(headers: &HeaderMap, query: Option<&Map<String, Value>>) -> Option<Vec<u8>> {
+    let by_query = query.and_then(|query| query.get(TOKEN)).and_then(Value::as_str).map(str::as_bytes);
+    let by_header = headers.get(X_TRACE_TOKEN).map(HeaderValue::as_bytes);
+    let token = [by_header, by_query].into_iter().flatten().find(|token| !token.is_empty());
+    token.map(<[u8]>::to_vec)
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_model::Timestamp;
+    use svc_store::TraceRow;
+
+    use super::*;
+
+    fn trace(status: &str, result: &Value) -> TraceRecord {
+        let instant = Timestamp::parse("2026-01-01T00:00:00").unwrap();
+        let row = TraceRow {
+            id: "t".into(),
+            channel: "orders".into(),
+            channel_id: Some("orders".into()),
+            workflow_id: Some("canary".into()),
+            workflow_version: Some(3),
+            mode: "async".into(),
+            status: status.into(),
+            error_message: Some("canary".into()),
+            duration_ms: Some(1.5),
+            started_at: None,
+            completed_at: Some(instant),
+            created_at: instant,
+            updated_at: instant,
+            attempt: 2,
+            attempt_of: None,
+            next_retry_at: Some(instant),
+        };
+        let task_trace_json = Some(json!({"steps": [{"message": "canary"}]}).to_string());
+        TraceRecord { row, result_json: Some(result.to_string()), task_trace_json, attempts: Vec::new() }
+    }
+
+    #[test]
+    fn a_path_names_a_submission_by_its_last_two_segments() {
+        let id = Uuid::from_u128(7);
+        for (path, channel) in [
+            (format!("/jobs/async/{id}"), Some("/jobs")),
+            (format!("/shop/orders/async/{id}/"), Some("/shop/orders")),
+            (format!("/jobs/{id}"), None),
+            ("/jobs/async".to_owned(), None),
+            ("/jobs/async/7".to_owned(), None),
+        ] {
+            assert_eq!(split_path(&path), channel.map(|channel| (channel, id)), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_completed_submission_shows_its_data_and_codes_and_nothing_else_of_the_run() {
+        let shaped = json!({"a": 1, "_svc": {"response": {"status": "canary"}}});
+        let errors =
+            json!([{"code": "HTTP_ERROR", "task_id": "call", "message": "canary", "body": "canary"}]);
+        let result = json!({"id": "m", "payload": "canary", "errors": errors, "audit_trail": ["canary"],
+            "context": {"data": shaped, "metadata": {"k": "canary"}, "temp_data": {"k": "canary"}}});
+        let state = json!(to_state(trace("completed", &result)));
+        assert!(!state.to_string().contains("canary"), "{state}");
+        assert_eq!(state["data"], json!({"a": 1}));
+        assert_eq!(state["message"], json!({"context": {"data": {"a": 1}}}));
+        assert_eq!(state["errors"], json!([{"code": "HTTP_ERROR", "task_id": "call"}]));
+        assert_eq!((&state["attempt"], &state["duration_ms"]), (&json!(2), &json!(1.5)));
+    }
+
+    #[test]
+    fn an_unfinished_submission_says_when_to_look_again() {
+        let result = json!({"errors": [{"code": "IO_ERROR"}]});
+        for (status, seconds) in
+            [("pending", Some("1")), ("running", Some("1")), ("retrying", Some("1")), ("failed", None)]
+        {
+            let response = state_response(trace(status, &result));
+            let again = response.headers().get(RETRY_AFTER).map(|value| value.to_str().unwrap());
+            assert_eq!(again, seconds, "{status}");
+            let state = json!(to_state(trace(status, &result)));
+            assert_eq!((&state["errors"], state.get("data")), (&json!([{"code": "IO_ERROR"}]), None));
+        }
+    }
+
+    #[test]
+    fn names_are_escaped_in_the_location() {
+        assert_eq!(encode_segment("a b/ü"), "a%20b%2F%C3%BC");
+    }
+}

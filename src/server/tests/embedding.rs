@@ -1,0 +1,279 @@
+//! The service inside a larger application: its routes below a prefix, parts of it alone, work, actors and metrics of the
+//! host.
+
+use std::fs;
+use std::time::Duration;
+
+use actix::{Actor, Handler, Message};
+use actix_rt::{Arbiter, System};
+use actix_supervision::{ChildSpec, Context, NodeState, Placement, SpawnError, Supervised};
+use actix_web::body::MessageBody;
+use actix_web::dev::ServiceResponse;
+use actix_web::http::StatusCode;
+use actix_web::test::{TestRequest, call_service, init_service, read_body};
+use actix_web::{App, Error, HttpResponse, web};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::registry::Registry;
+use serde_json::{Value, json};
+use svc::{Config, Options, Service};
+use tokio::task::yield_now;
+use tokio::time::timeout;
+
+const KEY: &str = "an-admin-key-of-the-host";
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Runs a test beside a service with an admin key and a database of its own.
+fn with_host(options: Options, test: impl AsyncFnOnce(Service)) {
+    let directory = tempfile::tempdir().unwrap();
+    System::new().block_on(async {
+        let mut config = Config::default();
+        config.storage.url = format!("sqlite:{}", directory.path().join("svc.db").display());
+        config.admin_auth.enabled = true;
+        config.admin_auth.api_keys = vec![KEY.to_owned().into()];
+        config.metrics.enabled = true;
+        let service = Service::start(config, options).await.unwrap();
+        test(service.clone()).await;
+        service.shutdown(Duration::from_secs(5)).await;
+    });
+}
+
+/// Sends a request to an application and returns status and body.
+async fn send<S, B>(app: &S, request: TestRequest) -> (StatusCode, String)
+where
+    S: actix_web::dev::Service<actix_http::Request, Response = ServiceResponse<B>, Error = Error>,
+    B: MessageBody,
+{
+    let response = call_service(app, request.to_request()).await;
+    let status = response.status();
+    (status, String::from_utf8(read_body(response).await.to_vec()).unwrap())
+}
+
+fn get(path: &str) -> TestRequest {
+    TestRequest::get().uri(path)
+}
+
+fn with_key(request: TestRequest) -> TestRequest {
+    request.insert_header(("authorization", format!("Bearer {KEY}")))
+}
+
+/// Creates and activates a channel `orders` that answers with its payload, by an admin API below `base`.
+async fn create_orders<S, B>(app: &S, base: &str, channel_type: &str)
+where
+    S: actix_web::dev::Service<actix_http::Request, Response = ServiceResponse<B>, Error = Error>,
+    B: MessageBody,
+{
+    let workflow = json!({"workflow_id": "w", "name": "w", "tasks": [{"id": "t", "name": "t", "function":
+        {"name": "map", "input": {"mappings": [{"path": "data.seen", "logic": {"var": "payload.n"}}]}}}]});
+    let channel = json!({"channel_id": "orders", "name": "orders", "channel_type": channel_type,
+        "protocol": "rest", "methods": ["POST"], "route_pattern": "/orders/{id}", "workflow_id": "w", "config": {}});
+    for (kind, id, body) in [("workflows", "w", workflow), ("channels", "orders", channel)] {
+        let create = TestRequest::post().uri(&format!("{base}/api/v1/admin/{kind}")).set_json(body);
+        let (status, text) = send(app, with_key(create)).await;
+        assert_eq!(status, 201, "{text}");
+        let activate = TestRequest::patch().uri(&format!("{base}/api/v1/admin/{kind}/{id}/status"));
+        let (status, text) = send(app, with_key(activate.set_json(json!({"status": "active"})))).await;
+        assert_eq!(status, 200, "{text}");
+    }
+}
+
+async fn page() -> HttpResponse {
+    HttpResponse::Ok().body("the host's")
+}
+
+#[test]
+fn service_answers_below_a_prefix_as_at_the_root() {
+    with_host(Options::default(), async |service| {
+        let scope = web::scope("/automation").configure(service.routes()).route("/own", web::get().to(page));
+        let app = init_service(App::new().service(scope).route("/health", web::get().to(page))).await;
+        create_orders(&app, "/automation", "sync").await;
+
+        let posted = TestRequest::post().uri("/automation/api/v1/data/orders/7").set_json(json!({"n": 3}));
+        let (status, text) = send(&app, posted).await;
+        assert_eq!((status.as_u16(), text.contains(r#""seen":3"#)), (200, true), "{text}");
+        for path in ["/automation/healthz", "/automation/readyz", "/automation/health", "/automation/docs"] {
+            assert_eq!(send(&app, get(path)).await.0, 200, "{path}");
+        }
+        assert_eq!(send(&app, get("/health")).await.1, "the host's");
+        assert_eq!(send(&app, get("/automation/own")).await.1, "the host's");
+        let left = call_service(&app, get("/automation/nothing").to_request()).await;
+        assert_eq!(
+            (left.status().as_u16(), left.headers().get("x-request-id")),
+            (404, None),
+            "left to the host"
+        );
+
+        // No spelling of the prefix or of the path opens the admin API.
+        for path in [
+            "/automation/api/v1/admin/workflows",
+            "/automation/api/v1/%61dmin/workflows",
+            "/%61utomation/api/v1/admin/workflows",
+            "/automation/api/v1/admin/traces/x/y",
+            "/automation/metrics",
+        ] {
+            let (status, text) = send(&app, get(path)).await;
+            assert_eq!(status, 401, "{path}: {text}");
+            assert!(text.contains("UNAUTHORIZED"), "{path}: {text}");
+        }
+        let listed = send(&app, with_key(get("/automation/api/v1/admin/workflows?statsu=active"))).await;
+        assert!(listed.0 == 400 && listed.1.contains("unknown query parameter"), "{listed:?}");
+        let metrics = send(&app, with_key(get("/automation/metrics"))).await.1;
+        assert!(metrics.contains(r#"path="/api/v1/admin/workflows""#), "without the prefix of the host");
+
+        let document = send(&app, get("/automation/api/v1/openapi.json")).await.1;
+        let document: Value = serde_json::from_str(&document).unwrap();
+        assert_eq!(document["servers"], json!([{"url": "/automation"}]));
+        let page = send(&app, get("/automation/docs")).await.1;
+        assert!(page.contains(r#"src="docs/page.js""#) && !page.contains(r#""/docs"#), "{page}");
+        assert_eq!(send(&app, get("/automation/docs/page.js")).await.0, 200);
+    });
+}
+
+#[test]
+fn below_a_prefix_with_a_parameter_the_rules_are_the_same() {
+    with_host(Options::default(), async |service| {
+        let scope = web::scope("/tenants/{tenant}").configure(service.routes());
+        let app = init_service(App::new().service(scope)).await;
+        assert_eq!(send(&app, get("/tenants/a%20b/readyz")).await.0, 200);
+        assert_eq!(send(&app, get("/tenants/a%20b/api/v1/admin/workflows")).await.0, 401);
+        assert_eq!(send(&app, with_key(get("/tenants/a%20b/api/v1/admin/workflows"))).await.0, 200);
+    });
+}
+
+#[test]
+fn parts_are_mounted_alone_and_together() {
+    with_host(Options::default(), async |service| {
+        let outside = init_service(App::new().configure(service.data_routes())).await;
+        let internal = init_service(
+            App::new()
+                .service(web::scope("/admin").configure(service.admin_routes()))
+                .configure(service.health_routes())
+                .service(web::scope("/docs-of").configure(service.docs_routes())),
+        )
+        .await;
+        create_orders(&internal, "/admin", "sync").await;
+        let posted = || TestRequest::post().uri("/api/v1/data/orders/7").set_json(json!({"n": 3}));
+        assert_eq!(send(&outside, posted()).await.0, 200);
+        for path in ["/api/v1/admin/workflows", "/health", "/metrics", "/docs", "/api/v1/openapi.json"] {
+            let answer = call_service(&outside, with_key(get(path)).to_request()).await;
+            assert_eq!(
+                (answer.status().as_u16(), answer.headers().get("x-request-id")),
+                (404, None),
+                "{path}"
+            );
+        }
+        assert_eq!(send(&internal, posted()).await.0, 404);
+        for path in ["/health", "/readyz", "/docs-of/docs", "/docs-of/api/v1/openapi.json"] {
+            assert_eq!(send(&internal, get(path)).await.0, 200, "{path}");
+        }
+        let wrong = call_service(&internal, TestRequest::post().uri("/health").to_request()).await;
+        assert_eq!(wrong.status(), 405);
+        assert!(wrong.headers().contains_key("x-request-id"), "refused with the envelope");
+    });
+}
+
+#[test]
+fn accepted_work_of_the_host_is_on_record_and_runs() {
+    with_host(Options::default(), async |service| {
+        let app = init_service(App::new().configure(service.routes())).await;
+        create_orders(&app, "", "async").await;
+        let answer = service.submit_async("orders", json!({"n": 3})).await.unwrap();
+        assert_eq!(answer.status, 202);
+        let body: Value = serde_json::from_slice(&answer.body).unwrap();
+        let path = format!("/api/v1/admin/traces/{}", body["trace_id"].as_str().unwrap());
+        let completed = timeout(LIMIT, async {
+            loop {
+                let trace: Value = serde_json::from_str(&send(&app, with_key(get(&path))).await.1).unwrap();
+                if trace["data"]["status"] == "completed" || trace["status"] == "completed" {
+                    return;
+                }
+                assert_ne!(trace["data"]["status"], "failed", "{trace}");
+                yield_now().await;
+            }
+        });
+        completed.await.unwrap();
+        let unknown = service.submit_async("nothing", json!({})).await.unwrap_err();
+        assert_eq!(unknown.status(), 404);
+    });
+}
+
+/// An actor of the host that fails when it is told to.
+struct Greeter;
+
+impl Actor for Greeter {
+    type Context = Context<Self>;
+}
+
+impl Supervised for Greeter {}
+
+#[derive(Debug, Message)]
+#[rtype(result = "&'static str")]
+struct Greet(bool);
+
+impl Handler<Greet> for Greeter {
+    type Result = &'static str;
+
+    fn handle(&mut self, Greet(well): Greet, _: &mut Context<Self>) -> &'static str {
+        assert!(well, "planned");
+        "hello"
+    }
+}
+
+#[test]
+fn actors_of_the_host_are_supervised_and_shown_with_those_of_the_service() {
+    with_host(Options::default(), async |service| {
+        let app = init_service(App::new().configure(service.routes())).await;
+        let thread = Arbiter::new();
+        let start = |spec| {
+            let at = Placement::On(thread.handle());
+            service.supervise("greeter", spec, at, |_| async { Ok(Greeter) })
+        };
+        let greeter = start(ChildSpec::new()).await.unwrap();
+        timeout(LIMIT, async {
+            while greeter.vitals().state != NodeState::Running {
+                yield_now().await;
+            }
+        })
+        .await
+        .unwrap();
+        assert_eq!(greeter.call(Greet(true)).await.unwrap(), "hello");
+        assert!(matches!(start(ChildSpec::new()).await, Err(SpawnError::Duplicate { .. })));
+        let actors = send(&app, with_key(get("/api/v1/admin/actors"))).await.1;
+        assert!(actors.contains("host/greeter"), "{actors}");
+        greeter.call(Greet(false)).await.unwrap_err();
+        timeout(LIMIT, async {
+            while greeter.call(Greet(true)).await.is_err() {
+                yield_now().await;
+            }
+        })
+        .await
+        .expect("restarted");
+        let restart = TestRequest::post().uri("/api/v1/admin/actors/host/greeter/restart");
+        let (status, text) = send(&app, with_key(restart)).await;
+        assert!(status.is_success(), "an operator restarts it like the others: {status} {text}");
+    });
+}
+
+#[test]
+fn metrics_of_the_host_are_shown_under_their_own_names() {
+    let (orders, mut registry) = (Counter::<u64>::default(), Registry::default());
+    registry.register("shop_orders", "Orders of the shop", orders.clone());
+    with_host(Options { metrics: registry, ..Options::default() }, async |service| {
+        orders.inc_by(3);
+        let text = service.render_metrics().unwrap();
+        assert!(text.contains("\nshop_orders_total 3\n"), "{text}");
+        assert!(text.contains("svc_build_info{"), "{text}");
+        let app = init_service(App::new().configure(service.health_routes())).await;
+        assert!(send(&app, with_key(get("/metrics"))).await.1.contains("\nshop_orders_total 3\n"));
+    });
+}
+
+#[test]
+fn configuration_is_read_from_a_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("svc.toml");
+    fs::write(&path, "[server]\nport = 9191\n").unwrap();
+    assert_eq!(Config::from_file(&path).unwrap().server.port, 9191);
+    fs::write(&path, "[server]\nprot = 9191\n").unwrap();
+    let error = Config::from_file(&path).unwrap_err().to_string();
+    assert!(error.contains("port") && error.contains("svc.toml"), "{error}");
+}

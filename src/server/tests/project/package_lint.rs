@@ -1,0 +1,48 @@
+//! The checks of a package: its header, its hash and its content.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use svc_project::{PackageHeader, SetForm, build_package, lint_package};
+
+use super::kit::{ENGINE, Files, ids, source};
+
+#[test]
+fn a_package_is_refused_for_its_header_and_for_any_change_of_its_content() {
+    let project = Files::default().project();
+    let linted = svc_project::lint(&project, &ENGINE, &svc_project::Boundary::default(), SetForm::Package);
+    let header = PackageHeader {
+        name: "shop".into(),
+        version: "1.0.0".into(),
+        tool_version: "0".into(),
+        requires: svc_project::Boundary::default(),
+        activates: true,
+    };
+    let package = build_package(&linted, &header);
+    let problems = |change: fn(&mut Value)| {
+        let mut package = package.clone();
+        change(&mut package);
+        ids(&lint_package(&Arc::new(source("p.json", &package.to_string())), &ENGINE).0)
+    };
+    assert!(problems(|_| {}).is_empty());
+    assert_eq!(problems(|package| package["package"]["name"] = json!(" ")), ["package.name"]);
+    assert_eq!(problems(|package| package["package"]["version"] = json!(1)), ["package.version"]);
+    assert_eq!(problems(|package| package["package"]["version"] = json!("1.0+build")), ["package.version"]);
+    assert_eq!(
+        problems(|package| package["package"]["content_hash"] = Value::Null),
+        ["package.content_hash"]
+    );
+    assert_eq!(
+        problems(|package| package["workflows"][0]["name"] = json!("Other")),
+        ["package.content_hash"]
+    );
+    assert!(problems(|package| package["workflows"][0]["activate"] = json!(false)).is_empty());
+    assert_eq!(
+        problems(|package| package["channels"] = json!({})),
+        ["parse.channel", "package.content_hash"]
+    );
+    let mut faulty = problems(|package| package["workflows"][0]["tasks"][0]["id"] = json!(""));
+    faulty.sort_unstable();
+    assert_eq!(faulty, ["schema.workflow"]);
+    assert_eq!(problems(|package| *package = json!([])).len(), 3);
+}
