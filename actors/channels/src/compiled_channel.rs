@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use svc_engine::Flow;
 use svc_model::config::{
-    BodyFormat, BodyMode, RecordFormat, RequestMode, ResponseConfig, ResponseMode, TombstonePolicy,
+    BodyMode, RecordFormat, RequestBodyFormat, RequestMode, ResponseConfig, ResponseMode, TombstonePolicy,
 };
 use svc_model::{Channel, ChannelConfig, Protocol, is_unreadable};
 use svc_secrets::Resolver;
@@ -36,7 +36,7 @@ pub struct CompiledChannel {
     pub(crate) chain: Arc<[Arc<str>]>,
     pub(crate) flow: Flow,
     pub(crate) envelope: bool,
-    body_format: BodyFormat,
+    body_format: RequestBodyFormat,
     /// Set once a body was taken for an envelope and lost members.
     has_dropped_members: Arc<AtomicBool>,
     /// Calls over HTTP are accepted and run later.
@@ -163,7 +163,7 @@ impl CompiledChannel {
     }
 
     /// Returns the reading of the bodies of its requests.
-    pub fn body_format(&self) -> BodyFormat {
+    pub fn body_format(&self) -> RequestBodyFormat {
         self.body_format
     }
 

@@ -27,7 +27,7 @@ pub use guards::{
     BackendError, BackpressureConfig, DeduplicationConfig, DuplicatePolicy, KEY_HEADERS,
     PrincipalRateLimitConfig, RateLimitConfig, ResponseCacheConfig, TracingConfig, TracingMode,
 };
-pub use request::{BodyFormat, BodyMode, RecordFormat, RequestConfig, RequestMode};
+pub use request::{BodyMode, RecordFormat, RequestBodyFormat, RequestConfig, RequestMode};
 pub use response::{ErrorBody, ErrorBodyKey, Placeholder, ResponseConfig, ResponseMode};
 pub use secret::SecretText;
 pub use template::{HeaderField, SigningTemplate, TemplatePart};
@@ -94,7 +94,7 @@ impl ChannelConfig {
         let mut root = ConfigBlock::root(config).map_err(|error| vec![error])?;
         let mut errors = Vec::new();
         let has_preset = config.pointer("/auth/preset").is_some_and(|preset| !preset.is_null());
-        let body_format = if has_preset { BodyFormat::Auto } else { BodyFormat::default() };
+        let body_format = if has_preset { RequestBodyFormat::Auto } else { RequestBodyFormat::default() };
         let parsed = Self {
             auth: keep_or_report(root.block("auth", auth::parse), &mut errors),
             request: keep_or_report(

@@ -15,7 +15,7 @@ pub enum BodyMode {
 
 /// The reading of a body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum BodyFormat {
+pub enum RequestBodyFormat {
     /// JSON, and no other content type.
     #[default]
     Json,
@@ -29,7 +29,7 @@ pub enum BodyFormat {
     Auto,
 }
 
-impl BodyFormat {
+impl RequestBodyFormat {
     /// The words of the formats.
     const NAMES: [(&'static str, Self); 5] = [
         ("json", Self::Json),
@@ -72,9 +72,9 @@ pub struct RequestConfig {
     pub mode: RequestMode,
     /// The interpretation of the body.
     pub body_mode: BodyMode,
-    /// The reading of the body. Its default is [`BodyFormat::Auto`] where `auth` names a preset, because providers
-    /// send forms and JSON as text; [`BodyFormat::Json`] elsewhere.
-    pub body_format: BodyFormat,
+    /// The reading of the body. Its default is [`RequestBodyFormat::Auto`] where `auth` names a preset, because providers
+    /// send forms and JSON as text; [`RequestBodyFormat::Json`] elsewhere.
+    pub body_format: RequestBodyFormat,
     /// Cookies that are copied to the metadata.
     pub cookies_to_metadata: Vec<String>,
     /// True if the channel is reachable only by its route and not by its name.
@@ -84,13 +84,13 @@ pub struct RequestConfig {
 /// Reads the block; `default_format` is that of a channel that names none.
 pub(super) fn parse(
     block: &mut ConfigBlock<'_>,
-    default_format: BodyFormat,
+    default_format: RequestBodyFormat,
 ) -> Result<RequestConfig, FieldError> {
     let answers = [("answer", RequestMode::Answer), ("accept", RequestMode::Accept)];
     let mode = block.choice("mode", &answers)?.unwrap_or_default();
     let modes = [("auto", BodyMode::Auto), ("payload", BodyMode::Payload)];
     let body_mode = block.choice("body_mode", &modes)?.unwrap_or_default();
-    let body_format = block.choice("body", &BodyFormat::NAMES)?.unwrap_or(default_format);
+    let body_format = block.choice("body", &RequestBodyFormat::NAMES)?.unwrap_or(default_format);
     let cookies = block.strings("cookies_to_metadata")?;
     if let Some(names) = &cookies {
         if names.is_empty() {

@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 use svc_channels::BodyKind;
-use svc_model::config::BodyFormat;
+use svc_model::config::RequestBodyFormat;
 use svc_model::{Code, ServiceError};
 
 use super::body::{is_json, parse_json};
@@ -36,22 +36,24 @@ impl Decoding {
     ///
     /// # Errors
     /// 415 for a content type that the channel does not take, naming those it takes.
-    pub(crate) fn select(format: BodyFormat, content_type: &[u8]) -> Result<Self, ServiceError> {
+    pub(crate) fn select(format: RequestBodyFormat, content_type: &[u8]) -> Result<Self, ServiceError> {
         let essence = content_type.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
         let is_form = essence.eq_ignore_ascii_case(FORM);
         let is_text = essence.get(..5).is_some_and(|start| start.eq_ignore_ascii_case(b"text/"));
         let is_plain = essence.eq_ignore_ascii_case(b"text/plain");
         let taken = match format {
-            BodyFormat::Raw => return Ok(Self::Raw),
-            BodyFormat::Json | BodyFormat::Auto if is_json(content_type) => return Ok(Self::Json),
-            BodyFormat::Auto if essence.is_empty() => return Ok(Self::Json),
-            BodyFormat::Form | BodyFormat::Auto if is_form => return Ok(Self::Form),
-            BodyFormat::Text if is_text => return Ok(Self::Text),
-            BodyFormat::Auto if is_plain => return Ok(Self::Text),
-            BodyFormat::Json => "application/json",
-            BodyFormat::Form => "application/x-www-form-urlencoded",
-            BodyFormat::Text => "text/plain, or another type of text",
-            BodyFormat::Auto => "application/json, application/x-www-form-urlencoded or text/plain",
+            RequestBodyFormat::Raw => return Ok(Self::Raw),
+            RequestBodyFormat::Json | RequestBodyFormat::Auto if is_json(content_type) => {
+                return Ok(Self::Json);
+            }
+            RequestBodyFormat::Auto if essence.is_empty() => return Ok(Self::Json),
+            RequestBodyFormat::Form | RequestBodyFormat::Auto if is_form => return Ok(Self::Form),
+            RequestBodyFormat::Text if is_text => return Ok(Self::Text),
+            RequestBodyFormat::Auto if is_plain => return Ok(Self::Text),
+            RequestBodyFormat::Json => "application/json",
+            RequestBodyFormat::Form => "application/x-www-form-urlencoded",
+            RequestBodyFormat::Text => "text/plain, or another type of text",
+            RequestBodyFormat::Auto => "application/json, application/x-www-form-urlencoded or text/plain",
         };
         Err(ServiceError::new(Code::UnsupportedMediaType, format!("The content type must be {taken}")))
     }
@@ -102,7 +104,11 @@ mod tests {
 
     use super::*;
 
-    fn read(format: BodyFormat, content_type: &str, body: &[u8]) -> Result<(Value, BodyKind), (u16, String)> {
+    fn read(
+        format: RequestBodyFormat,
+        content_type: &str,
+        body: &[u8],
+    ) -> Result<(Value, BodyKind), (u16, String)> {
         let decoded =
             Decoding::select(format, content_type.as_bytes()).and_then(|decoding| decoding.decode(body));
         decoded
@@ -112,7 +118,7 @@ mod tests {
 
     #[test]
     fn format_and_content_type_decide_the_value() {
-        use BodyFormat::{Auto, Form, Json, Raw, Text};
+        use RequestBodyFormat::{Auto, Form, Json, Raw, Text};
         let form = "application/x-www-form-urlencoded";
         for (format, content_type, body, value, kind) in [
             (Json, "application/json; charset=utf-8", "{\"a\":1}", json!({"a": 1}), BodyKind::Json),
@@ -143,7 +149,7 @@ mod tests {
 
     #[test]
     fn other_content_types_are_refused_with_those_that_are_taken() {
-        use BodyFormat::{Auto, Form, Json, Text};
+        use RequestBodyFormat::{Auto, Form, Json, Text};
         for (format, content_type, taken) in [
             (Json, "", "application/json"),
             (Json, "text/plain", "application/json"),
@@ -174,7 +180,10 @@ mod tests {
         for (content_type, body) in
             [(form, &b"a=%"[..]), (form, b"a=%ff"), (form, b"\xff=1"), ("text/plain", b"\xff"), ("", b"{")]
         {
-            assert_eq!(read(BodyFormat::Auto, content_type, body).map_err(|(status, _)| status), Err(400));
+            assert_eq!(
+                read(RequestBodyFormat::Auto, content_type, body).map_err(|(status, _)| status),
+                Err(400)
+            );
         }
     }
 }

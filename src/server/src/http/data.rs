@@ -15,7 +15,7 @@ use actix_web::{HttpRequest, HttpResponse, ResponseError, web};
 use serde_json::{Map, Value};
 use svc_channels::{ChannelResponse, ComputeGate, DataRequest, Delivery, Ingress, Reservation};
 use svc_model::ServiceError;
-use svc_model::config::BodyFormat;
+use svc_model::config::RequestBodyFormat;
 use svc_registry::{Resolution, Snapshot, WorkerId};
 use svc_spans::{ActiveSpan, SpanDraft, TraceContext};
 
@@ -197,7 +197,7 @@ async fn decode_body(
     }
     // A quarantined channel has no format, and refuses whatever comes.
     let compiled = resolution.channel().and_then(|channel| channel.compiled_channel());
-    let format = compiled.map_or(BodyFormat::Raw, |compiled| compiled.body_format());
+    let format = compiled.map_or(RequestBodyFormat::Raw, |compiled| compiled.body_format());
     let decoding = Decoding::select(format, body::content_type(request.headers()))?;
     if !ComputeGate::is_large(raw.len()) {
         return decoding.decode(raw).map(Some);
