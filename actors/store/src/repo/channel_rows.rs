@@ -5,151 +5,21 @@ use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
 use diesel_async::RunQueryDsl;
-use serde_json::Value;
 use svc_model::lifecycle::{self, Rollout, VersionState};
-use svc_model::{
-    Channel, ChannelContent, ChannelType, EntityKind, EntityTag, LifecycleStatus, Page, Protocol,
-    RoutePattern, ServiceError, Timestamp,
-};
+use svc_model::{Channel, ChannelContent, EntityKind, EntityTag, LifecycleStatus, Page, ServiceError};
 use svc_secrets::EnvelopeKeys;
 
 use crate::conn::{Conn, load_rows, on};
 use crate::error::StoreError;
 use crate::prepared::Prepared;
-use crate::repo::channel_credentials::{ChannelVersion, open_credentials, seal_credentials};
+use crate::repo::channel_columns::{ChannelContentRow, ChannelRow, open_all};
+use crate::repo::channel_credentials::ChannelVersion;
 use crate::repo::gates::{self, ChannelGates, Objection};
 use crate::repo::references::References;
 use crate::repo::usage::{channels_naming, workflows_naming};
 use crate::repo::versioned::{StatusChangePlan, Versioned, stored_status};
-use crate::repo::{EntityFilter, IDS_PER_QUERY, cron, json, mutation, sorted, tagged};
+use crate::repo::{EntityFilter, IDS_PER_QUERY, cron, sorted, tagged};
 use crate::schema::{channels, cron_occurrences, cron_schedule_state};
-
-/// A row, in the order of the columns.
-#[derive(Queryable, Insertable)]
-#[diesel(table_name = channels, treat_none_as_default_value = false)]
-struct Row {
-    channel_id: String,
-    version: i64,
-    name: String,
-    description: Option<String>,
-    channel_type: String,
-    protocol: String,
-    methods_json: Option<String>,
-    route_pattern: Option<String>,
-    #[diesel(column_name = route_shape)]
-    _route_shape: Option<String>,
-    topic: Option<String>,
-    consumer_group: Option<String>,
-    transport_config_json: String,
-    workflow_id: Option<String>,
-    config_json: String,
-    status: String,
-    priority: i64,
-    tags_json: String,
-    created_at: NaiveDateTime,
-    updated_at: NaiveDateTime,
-    #[diesel(column_name = is_latest)]
-    _is_latest: bool,
-}
-
-impl Row {
-    /// Returns the channel. A type or protocol that this program does not know can only have been written by another
-    /// program. The config is then marked unreadable: no channel is compiled from it, and the channel is reported as
-    /// broken.
-    fn open(self, keys: &EnvelopeKeys) -> Channel {
-        let row = self;
-        let mut config = json::value(&row.config_json);
-        open_credentials(&mut config, ChannelVersion { id: &row.channel_id, version: row.version }, keys);
-        let mut foreign = |column: &str, value: &str| {
-            if let Value::Object(config) = &mut config {
-                config.insert(format!("unknown {column} '{value}'"), Value::Null);
-            }
-        };
-        let channel_type = ChannelType::parse(&row.channel_type).unwrap_or_else(|| {
-            foreign("channel_type", &row.channel_type);
-            ChannelType::Sync
-        });
-        let protocol = Protocol::parse(&row.protocol).unwrap_or_else(|| {
-            foreign("protocol", &row.protocol);
-            Protocol::Http
-        });
-        Channel {
-            channel_id: row.channel_id,
-            version: row.version,
-            content: ChannelContent {
-                name: row.name,
-                description: row.description,
-                channel_type,
-                protocol,
-                methods: row.methods_json.as_deref().map(json::strings),
-                route_pattern: row.route_pattern,
-                topic: row.topic,
-                consumer_group: row.consumer_group,
-                transport_config: json::value(&row.transport_config_json),
-                workflow_id: row.workflow_id,
-                config,
-                priority: row.priority,
-                tags: json::strings(&row.tags_json),
-            },
-            status: stored_status(&row.status),
-            created_at: Timestamp::from_naive(row.created_at),
-            updated_at: Timestamp::from_naive(row.updated_at),
-        }
-    }
-}
-
-fn open_all(rows: Vec<Row>, keys: &EnvelopeKeys) -> Vec<Channel> {
-    rows.into_iter().map(|row| row.open(keys)).collect()
-}
-
-/// The columns that the author sets, and the route shape derived from them. `None` clears a column.
-#[derive(Insertable, AsChangeset)]
-#[diesel(table_name = channels, treat_none_as_null = true, treat_none_as_default_value = false)]
-struct ContentRow {
-    name: String,
-    description: Option<String>,
-    channel_type: String,
-    protocol: String,
-    methods_json: Option<String>,
-    route_pattern: Option<String>,
-    route_shape: Option<String>,
-    topic: Option<String>,
-    consumer_group: Option<String>,
-    transport_config_json: String,
-    workflow_id: Option<String>,
-    config_json: String,
-    priority: i64,
-    tags_json: String,
-}
-
-impl ContentRow {
-    /// Returns the columns of a version, its credentials encrypted.
-    ///
-    /// # Errors
-    /// Those of [`seal_credentials`].
-    fn seal(
-        content: &ChannelContent,
-        of: ChannelVersion<'_>,
-        keys: &EnvelopeKeys,
-    ) -> Result<Self, StoreError> {
-        Ok(Self {
-            name: content.name.clone(),
-            description: content.description.clone(),
-            channel_type: content.channel_type.name().to_owned(),
-            protocol: content.protocol.name().to_owned(),
-            methods_json: content.methods.as_deref().map(json::list),
-            route_pattern: content.route_pattern.clone(),
-            route_shape: content.route_pattern.as_deref().and_then(RoutePattern::shape_of),
-            topic: content.topic.clone(),
-            consumer_group: content.consumer_group.clone(),
-            transport_config_json: json::text(&content.transport_config),
-            workflow_id: content.workflow_id.clone(),
-            config_json: json::text(&seal_credentials(&content.config, of, keys)?),
-            priority: content.priority,
-            tags_json: json::list(&content.tags),
-        })
-    }
-}
 
 /// Condition on a latest version: its id has an active version.
 const SERVES: &str = "(channels.status = 'active' OR EXISTS (SELECT 1 FROM channels AS serving \
@@ -181,29 +51,6 @@ macro_rules! filtered {
     }};
 }
 
-/// Returns the stored config of every version, each as its text.
-pub(crate) async fn stored_configs(conn: &mut Conn) -> Result<Vec<(String, i64, String)>, StoreError> {
-    let rows = channels::table.select((channels::channel_id, channels::version, channels::config_json));
-    Ok(on!(conn, c => rows.load(c).await)?)
-}
-
-/// Replaces the stored config of a version if its text is still `kept`, and returns whether it was. The row is written
-/// anew with its times: the database refuses an update of an active version, and a rollback goes by the last one.
-pub(crate) async fn replace_stored_config(
-    conn: &mut Conn,
-    of: ChannelVersion<'_>,
-    kept: &str,
-    config: &str,
-) -> Result<bool, StoreError> {
-    mutation::lock(conn).await?;
-    let version = channels::table.find((of.id, of.version)).filter(channels::config_json.eq(kept));
-    let Some(row) = on!(conn, c => version.first::<Row>(c).await.optional())? else { return Ok(false) };
-    let row = Row { config_json: config.to_owned(), ..row };
-    on!(conn, c => diesel::delete(channels::table.find((of.id, of.version))).execute(c).await)?;
-    on!(conn, c => diesel::insert_into(channels::table).values(row).execute(c).await)?;
-    Ok(true)
-}
-
 /// Returns the active channels that run one of these workflows, unordered: with an order, SQLite would scan
 /// everything active.
 pub(super) async fn active_using(
@@ -215,7 +62,7 @@ pub(super) async fn active_using(
     for ids in workflows.chunks(IDS_PER_QUERY) {
         let some =
             channels::table.filter(channels::workflow_id.eq_any(ids)).filter(channels::status.eq("active"));
-        rows.extend(open_all(on!(conn, c => some.load::<Row>(c).await)?, keys));
+        rows.extend(open_all(on!(conn, c => some.load::<ChannelRow>(c).await)?, keys));
     }
     Ok(rows)
 }
@@ -229,7 +76,7 @@ pub(super) async fn latest_named(
     let named = channels::table
         .filter(channels::name.eq(name))
         .order((channels::updated_at.desc(), channels::version.desc()));
-    let row = on!(conn, c => named.first::<Row>(c).await.optional())?;
+    let row = on!(conn, c => named.first::<ChannelRow>(c).await.optional())?;
     Ok(row.map(|row| row.open(keys)))
 }
 
@@ -283,7 +130,7 @@ impl Versioned for Channel {
             if let Some(page) = page {
                 query = query.limit(page.limit).offset(page.offset);
             }
-            let rows = query.load::<Row>(c).await?;
+            let rows = query.load::<ChannelRow>(c).await?;
             let total = match page {
                 Some(_) => filtered!(Db, filter, backend).count().get_result::<i64>(c).await?,
                 None => i64::try_from(rows.len()).unwrap_or(i64::MAX),
@@ -303,12 +150,12 @@ impl Versioned for Channel {
         let all = channels::table.filter(channels::status.eq("active")).order(order);
         let Some(ids) = ids else {
             let open = keys.clone();
-            return Ok(load_rows!(conn, all => Row, move |row: Row| row.open(&open)).await?);
+            return Ok(load_rows!(conn, all => ChannelRow, move |row: ChannelRow| row.open(&open)).await?);
         };
         let mut rows = Vec::new();
         for ids in ids.chunks(IDS_PER_QUERY) {
             let some = all.filter(channels::channel_id.eq_any(ids));
-            rows.extend(open_all(on!(conn, c => some.load::<Row>(c).await)?, keys));
+            rows.extend(open_all(on!(conn, c => some.load::<ChannelRow>(c).await)?, keys));
         }
         Ok(rows)
     }
@@ -339,11 +186,11 @@ impl Versioned for Channel {
         let row = match version {
             Some(version) => {
                 let one = of_id.filter(channels::version.eq(version));
-                on!(conn, c => one.first::<Row>(c).await.optional())
+                on!(conn, c => one.first::<ChannelRow>(c).await.optional())
             }
             None => {
                 let newest = of_id.order(channels::version.desc());
-                on!(conn, c => newest.first::<Row>(c).await.optional())
+                on!(conn, c => newest.first::<ChannelRow>(c).await.optional())
             }
         };
         Ok(row?.map(|row| row.open(keys)))
@@ -374,7 +221,7 @@ impl Versioned for Channel {
             .order(channels::version.desc())
             .limit(page.limit)
             .offset(page.offset);
-        Ok(open_all(on!(conn, c => rows.load::<Row>(c).await)?, keys))
+        Ok(open_all(on!(conn, c => rows.load::<ChannelRow>(c).await)?, keys))
     }
 
     async fn last_archived(conn: &mut Conn, id: &str, below: i64) -> Result<Option<i64>, StoreError> {
@@ -436,7 +283,7 @@ impl Versioned for Channel {
     ) -> Result<(), StoreError> {
         let key = (channels::channel_id.eq(id), channels::version.eq(version));
         let insert = diesel::insert_into(channels::table)
-            .values((key, ContentRow::seal(content, ChannelVersion { id, version }, keys)?));
+            .values((key, ChannelContentRow::seal(content, ChannelVersion { id, version }, keys)?));
         on!(conn, c => insert.execute(c).await)?;
         Ok(())
     }
@@ -448,7 +295,7 @@ impl Versioned for Channel {
         content: &ChannelContent,
         keys: &EnvelopeKeys,
     ) -> Result<(), StoreError> {
-        let update = diesel::update(channels::table.find((id, version))).set(ContentRow::seal(
+        let update = diesel::update(channels::table.find((id, version))).set(ChannelContentRow::seal(
             content,
             ChannelVersion { id, version },
             keys,

@@ -41,7 +41,7 @@ impl fmt::Debug for StoredConnector {
 
 /// A row, in the order of the columns.
 #[derive(Queryable)]
-pub(super) struct Row {
+pub(super) struct ConnectorRow {
     id: String,
     name: String,
     connector_type: String,
@@ -54,11 +54,11 @@ pub(super) struct Row {
 
 /// Conversion of a row, with the keys to decrypt it.
 pub(super) trait FromEncryptedRow: Send + 'static {
-    fn open(row: Row, keys: &EnvelopeKeys) -> Self;
+    fn open(row: ConnectorRow, keys: &EnvelopeKeys) -> Self;
 }
 
 impl FromEncryptedRow for Connector {
-    fn open(row: Row, keys: &EnvelopeKeys) -> Self {
+    fn open(row: ConnectorRow, keys: &EnvelopeKeys) -> Self {
         let config = keys.open(&row.config_json, config_place(&row.id));
         Self {
             id: row.id,
@@ -76,7 +76,7 @@ impl FromEncryptedRow for Connector {
 }
 
 impl FromEncryptedRow for StoredConnector {
-    fn open(row: Row, keys: &EnvelopeKeys) -> Self {
+    fn open(row: ConnectorRow, keys: &EnvelopeKeys) -> Self {
         let config_text = keys.open(&row.config_json, config_place(&row.id));
         Self {
             id: row.id,
@@ -91,7 +91,7 @@ impl FromEncryptedRow for StoredConnector {
 /// The columns that the author sets.
 #[derive(Insertable, AsChangeset)]
 #[diesel(table_name = connectors)]
-pub(super) struct ContentRow {
+pub(super) struct ConnectorContentRow {
     name: String,
     connector_type: String,
     /// `None` keeps the stored value, so that settings that cannot be decrypted are not lost.
@@ -100,7 +100,7 @@ pub(super) struct ContentRow {
     tags_json: String,
 }
 
-impl ContentRow {
+impl ConnectorContentRow {
     pub(super) fn from_content(
         id: &str,
         content: &ConnectorContent,

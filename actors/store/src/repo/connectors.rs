@@ -15,7 +15,7 @@ use crate::database::Database;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
 use crate::repo::change_facts::ChangeFacts;
-use crate::repo::connector_rows::{ContentRow, FromEncryptedRow, Row, StoredConnector};
+use crate::repo::connector_rows::{ConnectorContentRow, ConnectorRow, FromEncryptedRow, StoredConnector};
 use crate::repo::mutation::{Mutation, MutationResult, mutate};
 use crate::repo::references::{References, refuse_deletion};
 use crate::repo::usage::{channels_naming, workflows_naming};
@@ -86,7 +86,9 @@ impl ConnectorRepository {
             .read(QueryOperation::new("connectors", method), |conn| {
                 Box::pin(async move {
                     let rows = match id {
-                        Some(id) => on!(conn, c => connectors::table.find(&id).load::<Row>(c).await)?,
+                        Some(id) => {
+                            on!(conn, c => connectors::table.find(&id).load::<ConnectorRow>(c).await)?
+                        }
                         None => load_all(conn).await?,
                     };
                     Ok(rows.into_iter().map(|row| T::open(row, &keys)).collect())
@@ -133,7 +135,7 @@ impl ConnectorRepository {
         mutate(&self.database, QueryOperation::new("connectors", "import_item"), mutation, move |conn| {
             Box::pin(async move {
                 let named = connectors::table.filter(connectors::name.eq(&content.name));
-                let stored = on!(conn, c => named.first::<Row>(c).await.optional())?;
+                let stored = on!(conn, c => named.first::<ConnectorRow>(c).await.optional())?;
                 let stored = stored.map(|row| Connector::open(row, &keys));
                 let facts = ChangeFacts::of_content(
                     stored.as_ref().and_then(|stored| readable_hash(&stored.content)),
@@ -272,7 +274,7 @@ fn check_tag(connector: &Connector, id: &str, precondition: &Precondition) -> Re
 }
 
 async fn find(conn: &mut Conn, id: &str, keys: &EnvelopeKeys) -> Result<Option<Connector>, StoreError> {
-    let row = on!(conn, c => connectors::table.find(id).first::<Row>(c).await.optional())?;
+    let row = on!(conn, c => connectors::table.find(id).first::<ConnectorRow>(c).await.optional())?;
     Ok(row.map(|row| Connector::open(row, keys)))
 }
 
@@ -285,7 +287,7 @@ async fn insert(
     if find(conn, id, keys).await?.is_some() {
         return Err(ServiceError::conflict(format!("connector '{id}' exists already")).into());
     }
-    let row = (connectors::id.eq(id), ContentRow::from_content(id, content, keys)?);
+    let row = (connectors::id.eq(id), ConnectorContentRow::from_content(id, content, keys)?);
     on!(conn, c => diesel::insert_into(connectors::table).values(row).execute(c).await)?;
     Ok(())
 }
@@ -296,7 +298,8 @@ async fn replace(
     content: &ConnectorContent,
     keys: &EnvelopeKeys,
 ) -> Result<(), StoreError> {
-    let change = diesel::update(connectors::table.find(id)).set(ContentRow::from_content(id, content, keys)?);
+    let change =
+        diesel::update(connectors::table.find(id)).set(ConnectorContentRow::from_content(id, content, keys)?);
     on!(conn, c => change.execute(c).await)?;
     Ok(())
 }
@@ -376,9 +379,9 @@ macro_rules! filtered {
     }};
 }
 
-async fn load_all(conn: &mut Conn) -> Result<Vec<Row>, StoreError> {
+async fn load_all(conn: &mut Conn) -> Result<Vec<ConnectorRow>, StoreError> {
     let rows = connectors::table.order(connectors::name.asc());
-    Ok(on!(conn, c => rows.load::<Row>(c).await)?)
+    Ok(on!(conn, c => rows.load::<ConnectorRow>(c).await)?)
 }
 
 /// Returns every connector, sorted by name.
@@ -407,7 +410,7 @@ async fn list(
             _ => sorted!(query, dsl::name, descending),
         };
         let query = query.then_order_by(dsl::id.asc()).limit(page.limit).offset(page.offset);
-        let rows = query.load::<Row>(c).await?;
+        let rows = query.load::<ConnectorRow>(c).await?;
         let total = filtered!(Db, filter, backend).count().get_result::<i64>(c).await?;
         Ok((rows.into_iter().map(|row| Connector::open(row, keys)).collect(), total))
     })

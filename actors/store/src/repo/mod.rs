@@ -6,6 +6,7 @@
 
 mod audit;
 mod change_facts;
+mod channel_columns;
 mod channel_credentials;
 mod channel_rows;
 mod config_changes;
@@ -33,8 +34,8 @@ mod versioned;
 mod workflow_rows;
 
 pub use audit::{AuditFilter, AuditLog};
+pub(crate) use channel_columns::{replace_stored_config, stored_configs};
 pub(crate) use channel_credentials::{ChannelVersion, reseal_credentials};
-pub(crate) use channel_rows::{replace_stored_config, stored_configs};
 pub(crate) use config_changes::NOTIFICATIONS;
 pub use config_changes::{BreakerReset, ChangedEntity, ConfigChange, EpochNumbers};
 pub use connector_rows::StoredConnector;
