@@ -22,7 +22,7 @@ impl CompiledChannel {
     ) -> impl Future<Output = Result<ChannelResponse, ServiceError>> {
         let request_id = request.request_id.clone();
         let trace_context = std::mem::take(&mut request.trace_context);
-        if self.accepts && request.ingress == Ingress::Http {
+        if self.accepts() && request.ingress == Ingress::Http {
             request.delivery = Delivery::Async;
         }
         let delivery = request.delivery;
