@@ -202,6 +202,8 @@ mod tests {
             workflow_version: Some(3),
             mode: "async".into(),
             status: status.into(),
+            request_id: Some("canary".into()),
+            error_code: Some("canary".into()),
             error_message: Some("canary".into()),
             duration_ms: Some(1.5),
             started_at: None,
