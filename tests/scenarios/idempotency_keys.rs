@@ -87,10 +87,29 @@ fn sweeps_of_a_loop_and_calls_of_a_channel_have_keys_of_their_own() {
     let headers = [("content-type", "application/json"), ("x-request-id", "r-1")];
     let answer = client.send("POST", "/api/v1/data/front", &headers, b"{}").unwrap();
     assert_eq!(answer.status, 200, "{}", answer.text());
+    let answer = answer.json();
+    let run = answer["id"].as_str().unwrap();
     let sweep = |counter: usize| {
         let called =
-            |task: &str| [format!("r-1:{task}:{counter}/charge"), "charges".to_owned(), String::new()];
-        [vec![format!("r-1:fee:{counter}")], called("first").into(), called("second").into()].concat()
+            |task: &str| [format!("{run}:{task}:{counter}/charge"), "charges".to_owned(), String::new()];
+        [vec![format!("{run}:fee:{counter}")], called("first").into(), called("second").into()].concat()
     };
     assert_eq!(keys(&api), [sweep(0), sweep(1)].concat());
+}
+
+#[test]
+fn five_orders_with_one_request_id_are_five_charges() {
+    let api = Upstream::start(|_| UpstreamReply::new(200, "{}")).unwrap();
+    let server = launch().start().unwrap();
+    let mut client = server.client();
+    connect(&mut client, &api);
+    serve(&mut client, "orders", json!([charge("charge", json!(true))]));
+    for _ in 0..5 {
+        let headers = [("content-type", "application/json"), ("x-request-id", "K")];
+        assert_eq!(client.send("POST", "/api/v1/data/orders", &headers, b"{}").unwrap().status, 200);
+    }
+    let mut keys = keys(&api);
+    keys.sort_unstable();
+    keys.dedup();
+    assert_eq!(keys.len(), 5, "{keys:?}");
 }
