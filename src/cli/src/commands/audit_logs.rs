@@ -1,14 +1,18 @@
 //! `audit-logs`: the changes that admins made.
 
 use clap::{Args, Subcommand};
+use serde_json::Value;
 use svc_client::{ApiRequest, admin_path};
 
-use super::entity::show_page;
+use super::entity::show_page_of;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::moment::parse_moment;
 use crate::output::{CellKind, TableColumn, TableLayout};
 use crate::paging::PageArgs;
+
+/// Digits of a content hash that are shown.
+const HASH: usize = 8;
 
 const AUDIT_ROWS: TableLayout = TableLayout {
     id: "id",
@@ -18,7 +22,7 @@ const AUDIT_ROWS: TableLayout = TableLayout {
         TableColumn::new("ACTION", "action", CellKind::Id),
         TableColumn::new("RESOURCE", "resource_type", CellKind::Id),
         TableColumn::new("ID", "resource_id", CellKind::Id),
-        TableColumn::new("DETAILS", "details", CellKind::Text).optional(2),
+        TableColumn::new("CHANGE", "change", CellKind::Text).optional(2),
     ],
 };
 
@@ -64,5 +68,42 @@ pub(crate) async fn run(command: AuditCommand, context: &CommandContext) -> Resu
         .optional("principal", args.principal)
         .optional("start_time", args.start_time)
         .optional("end_time", args.end_time);
-    show_page(args.page.add_to(request), &AUDIT_ROWS, "changes", context).await
+    show_page_of(args.page.add_to(request), &AUDIT_ROWS, "changes", with_change, context).await
+}
+
+/// Adds the change that the details of a row tell: its version, its share of the traffic, and the beginnings of the content
+/// hashes before and after it.
+fn with_change(mut row: Value) -> Value {
+    let details = row["details"].as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
+    let details = details.unwrap_or_default();
+    let version = details["version"].as_i64().map(|version| format!("version {version}"));
+    let share = details["rollout_percentage"].as_i64().map(|share| format!("{share} %"));
+    let hashes = details.get("content_hash").map(|hashes| {
+        let short = |hash: &Value| {
+            let digits = hash.as_str().and_then(|text| text.rsplit(':').next()?.get(..HASH));
+            digits.unwrap_or("none").to_owned()
+        };
+        format!("{} → {}", short(&hashes["before"]), short(&hashes["after"]))
+    });
+    let change: Vec<_> = [version, share, hashes].into_iter().flatten().collect();
+    row["change"] = change.join(", ").into();
+    row
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn change_is_told_in_short() {
+        let change = |details: Value| with_change(json!({"details": details.to_string()}))["change"].clone();
+        let hash = "sha256:0123456789abcdef";
+        let details = json!({"version": 2, "rollout_percentage": 10,
+            "content_hash": {"before": null, "after": hash}, "request_id": "r"});
+        assert_eq!(change(details), "version 2, 10 %, none → 01234567");
+        assert_eq!(change(json!({"request_id": "r"})), "");
+        assert_eq!(with_change(json!({"details": null}))["change"], "");
+    }
 }

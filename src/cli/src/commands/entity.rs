@@ -192,8 +192,19 @@ pub(super) async fn show_page(
     what: &str,
     context: &CommandContext,
 ) -> Result<u8, CliError> {
+    show_page_of(request, layout, what, |row| row, context).await
+}
+
+/// Shows a page of a list whose rows are completed for the table.
+pub(super) async fn show_page_of(
+    request: ApiRequest,
+    layout: &TableLayout,
+    what: &str,
+    complete: fn(Value) -> Value,
+    context: &CommandContext,
+) -> Result<u8, CliError> {
     let answer = context.fetch(&request).await?;
-    let rows = rows(&answer);
+    let rows: Vec<_> = rows(&answer).into_iter().map(complete).collect();
     context.output.print(&context.output.list(&answer, &rows, layout)?)?;
     if context.output.is_table() {
         page_notes(&answer, rows.len(), what).iter().for_each(|note| context.output.note(note));
