@@ -30,8 +30,8 @@ struct FinishedRun<'t> {
 }
 
 impl CompiledChannel {
-    /// Runs an admitted message, renders its response, and judges the run: one that went on after an error is answered and
-    /// counts as an error, as at every other ingress. In trace mode `sync` the response proves that its trace is stored.
+    /// Runs an admitted message, renders its response, and judges the run: one that went on after an error which its
+    /// workflow does not tolerate is answered and counts as an error, as at every other ingress. In trace mode `sync` the response proves that its trace is stored.
     pub(crate) async fn run(
         &self,
         admitted: AdmittedMessage,
@@ -113,7 +113,7 @@ impl CompiledChannel {
         if is_stored {
             rendered.answer.set_trace_id(id);
         }
-        Ok((rendered.answer, if clean { MessageOutcome::Ok } else { MessageOutcome::Error }))
+        Ok((rendered.answer, if outcome.has_failed() { MessageOutcome::Error } else { MessageOutcome::Ok }))
     }
 
     /// Builds the trace of a traced run, without its result.

@@ -44,9 +44,23 @@ fn task_errors_of_a_run_that_went_on_are_listed_under_200() {
             assert_eq!((&error["task_id"], &error["code"]), (&json!("fail"), &json!("FUNCTION_ERROR")));
             let message = error["message"].as_str().unwrap();
             assert!(message.contains(shows), "{message}");
+        });
+    }
+}
+
+#[test]
+fn answered_run_counts_as_an_error_unless_its_workflow_tolerates_what_went_wrong() {
+    for (is_tolerated, status) in [(false, "error"), (true, "ok")] {
+        Universe::new(1).run(async |tree| {
+            let kit = Kit::new(Settings::default());
+            let mut check = task("validation", json!({"rules": [{"logic": false, "message": "no"}]}));
+            check["continue_on_error"] = json!(is_tolerated);
+            let orders = kit.serve(&tree, json!({}), &json!([check])).await;
+            let answer = body(orders.post(json!({})).await);
+            assert_eq!(answer["errors"][0]["code"], "VALIDATION_ERROR", "{answer}");
             let page = kit.metrics_text();
-            assert!(page.contains(r#"svc_messages_total{channel="orders",status="error"} 1"#), "{page}");
-            assert!(!page.contains(r#"svc_messages_total{channel="orders",status="ok"}"#), "{page}");
+            let counted = format!(r#"svc_messages_total{{channel="orders",status="{status}"}} 1"#);
+            assert!(page.contains(&counted), "{page}");
         });
     }
 }
