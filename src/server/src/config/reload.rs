@@ -23,10 +23,9 @@ const RELOADABLE: [&str; 9] = [
 
 /// Returns `true` if a reload takes a new value of a setting.
 pub(crate) fn is_reloadable(path: &str) -> bool {
-    let covers = |known: &&str| {
-        path.strip_prefix(**known).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    };
-    RELOADABLE.iter().any(|known| covers(&known))
+    let covers =
+        |known: &str| path.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    RELOADABLE.iter().any(|known| covers(known))
 }
 
 /// The place that the configuration was read from, to read it again.
