@@ -127,10 +127,10 @@ fn writes_document(command: &CliCommand) -> bool {
         | CliCommand::Fmt(_)
         | CliCommand::Migrate { .. }
         | CliCommand::New(_)
-        | CliCommand::Preflight
+        | CliCommand::Preflight { .. }
         | CliCommand::Restore(_)
-        | CliCommand::TestConnectivity
-        | CliCommand::Reencrypt
+        | CliCommand::TestConnectivity { .. }
+        | CliCommand::Reencrypt { .. }
         | CliCommand::Man { .. } => false,
     }
 }
