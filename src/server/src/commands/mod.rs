@@ -125,11 +125,11 @@ fn writes_document(command: &CliCommand) -> bool {
         CliCommand::Package(args) => args.writes_document(),
         CliCommand::Backup(_)
         | CliCommand::Fmt(_)
-        | CliCommand::Migrate { .. }
+        | CliCommand::Migrate(_)
         | CliCommand::New(_)
         | CliCommand::Preflight
         | CliCommand::Restore(_)
-        | CliCommand::TestConnectivity
+        | CliCommand::TestConnectivity(_)
         | CliCommand::Reencrypt
         | CliCommand::Man { .. } => false,
     }
