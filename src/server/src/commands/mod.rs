@@ -125,6 +125,7 @@ fn writes_document(command: &CliCommand) -> bool {
         CliCommand::Package(args) => args.writes_document(),
         CliCommand::Backup(_)
         | CliCommand::Fmt(_)
+        | CliCommand::KeyId(_)
         | CliCommand::Migrate { .. }
         | CliCommand::New(_)
         | CliCommand::Preflight { .. }
