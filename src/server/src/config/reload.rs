@@ -9,14 +9,18 @@ use super::{Config, ConfigError};
 use crate::settings::max_message_bytes;
 
 /// Settings, and sections of settings, that a reload takes. Every other one takes a restart.
-const RELOADABLE: [&str; 9] = [
+const RELOADABLE: [&str; 13] = [
     "admin_auth.api_keys",
     "admin_auth.header",
     "admin_auth.read_only_api_keys",
     "cors",
     "ingest.max_payload_size",
     "logging.level",
-    "rate_limit",
+    "rate_limit.default_burst",
+    "rate_limit.default_rps",
+    "rate_limit.enabled",
+    "rate_limit.endpoints",
+    "rate_limit.trusted_proxies",
     "server.max_admin_body_size",
     "server.max_in_flight_bytes",
 ];
