@@ -101,6 +101,10 @@ impl Scalar for AdminKey {
         }
     }
 
+    fn to_compared(&self) -> Json {
+        json!({"name": self.name, "key": self.key.to_compared()})
+    }
+
     fn schema() -> Json {
         json!({"anyOf": [
             {"type": "string"},
