@@ -241,7 +241,8 @@ fn without_its_key_a_connector_fails_alone_and_is_kept() {
 /// Calls the channel with its credential and returns the status.
 fn call(client: &mut HttpClient, name: &str) -> u16 {
     let path = format!("/api/v1/data/{name}");
-    client.send("POST", &path, &[("x-api-key", "swordfish-key")], b"{}").unwrap().status
+    let headers = [("x-api-key", "swordfish-key"), ("content-type", "application/json")];
+    client.send("POST", &path, &headers, b"{}").unwrap().status
 }
 
 #[test]

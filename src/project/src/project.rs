@@ -96,7 +96,7 @@ fn unknown_shape(source: &SourceFile) -> Option<Finding> {
     let message =
         format!("{key}: the file is left out, it is neither an entity nor shared definitions; {problem}");
     let finding = Check::ProjectUnknownShape.finding(source.name.as_str(), message);
-    Some(Finding { place: source.place(&key), ..finding })
+    Some(Finding { place: source.key_place(&key), ..finding })
 }
 
 /// The entities and shared definitions of a directory or a package.

@@ -17,17 +17,11 @@ pub enum DocumentShape {
 /// Top-level keys, one of which makes a document one of shared definitions.
 const SHARED: [&str; 3] = ["constants", "errors", "fragments"];
 
-/// Top-level keys that only an entity has: those that make one, and those that need one of them beside them.
-const ENTITY: [&str; 8] = [
-    "tasks",
-    "connector_type",
-    "channel_type",
-    "protocol",
-    "workflow_id",
-    "channel_id",
-    "route_pattern",
-    "transport_config",
-];
+/// Top-level keys, one of which makes a document an entity.
+const ENTITY: [&str; 4] = ["tasks", "connector_type", "channel_type", "protocol"];
+
+/// Further top-level keys that only an entity has.
+const OF_ENTITY: [&str; 4] = ["workflow_id", "channel_id", "route_pattern", "transport_config"];
 
 /// Maximum number of edits between a key and the one that it was probably meant to be.
 const NEAR: usize = 2;
@@ -60,12 +54,16 @@ pub(crate) fn suspect_key(document: &Value) -> Option<(String, &'static str)> {
             Some((format!("[0].{key}"), known))
         }
         Value::Object(members) => {
+            // A key that would make a shape says more than one that stands beside it.
+            let makers = ENTITY.iter().chain(&SHARED).map(|known| (0, *known));
+            let known: Vec<_> = makers.chain(OF_ENTITY.iter().map(|known| (1, *known))).collect();
             let near = |key: &str| {
-                let known = ENTITY.iter().chain(&SHARED).map(|known| (distance(key, known), *known));
-                known.min().filter(|(edits, _)| *edits <= NEAR)
+                let ranked = known.iter().map(|(rank, known)| (*rank, distance(key, known), *known));
+                ranked.filter(|(_, edits, _)| *edits <= NEAR).min()
             };
             let suspect = members.keys().filter_map(|key| Some((near(key)?, key)));
-            suspect.min_by_key(|((edits, _), _)| *edits).map(|((_, known), key)| (key.clone(), known))
+            let nearest = suspect.min_by_key(|((rank, edits, _), _)| (*rank, *edits));
+            nearest.map(|((_, _, known), key)| (key.clone(), known))
         }
         _ => None,
     }
@@ -96,7 +94,7 @@ mod tests {
     #[test]
     fn key_that_nearly_makes_a_shape_is_suspect() {
         for (document, expected) in [
-            (json!({"name": "w", "taks": []}), Some(("taks", "tasks"))),
+            (json!({"workflow_id": "w", "name": "w", "taks": []}), Some(("taks", "tasks"))),
             (json!({"chanel_typ": "sync", "name": "c"}), Some(("chanel_typ", "channel_type"))),
             (json!({"channel_id": "c", "name": "c"}), Some(("channel_id", "channel_id"))),
             (json!({"fragment": {}}), Some(("fragment", "fragments"))),

@@ -29,7 +29,7 @@ fn with_host(options: Options, test: impl AsyncFnOnce(Service)) {
         let mut config = Config::default();
         config.storage.url = format!("sqlite:{}", directory.path().join("svc.db").display());
         config.admin_auth.enabled = true;
-        config.admin_auth.api_keys = vec![KEY.to_owned().into()];
+        config.admin_auth.api_keys = vec![svc::config::AdminKey::unnamed(KEY)];
         config.metrics.enabled = true;
         let service = Service::start(config, options).await.unwrap();
         test(service.clone()).await;

@@ -132,7 +132,13 @@ fn mongo_that_is_no_primary_is_left_for_its_successor_by_wire_contract() {
             "document": {"a": 1}});
         let insert = WriteCall { function: "mongo_write", input };
         assert_eq!(insert.run_all(world).await, [Ok(()); CALLERS]);
-        fail(former.url(), app, "alwaysOn", doc! {"failCommands": ["insert"], "errorCode": 10107}).await;
+        fail(
+            former.url(),
+            app,
+            doc! {"times": 10_000},
+            doc! {"failCommands": ["insert"], "errorCode": 10107},
+        )
+        .await;
         assert_eq!(insert.run(world).await, Err("IO_ERROR"));
         gateway.lead_to(address_of(next.url()));
         insert.recovers(world).await;

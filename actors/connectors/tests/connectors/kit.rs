@@ -190,6 +190,11 @@ impl ConnectorWorld {
         self.store.file().unwrap().to_owned()
     }
 
+    /// Copies the database of the service to a file.
+    pub(crate) async fn back_up(&self, to: std::path::PathBuf) {
+        self.store.back_up(to).await.unwrap();
+    }
+
     /// The directory of backups of the service.
     pub(crate) fn backup_dir(&self) -> std::path::PathBuf {
         self.store.backup_dir().unwrap().to_owned()

@@ -125,12 +125,13 @@ fn writes_document(command: &CliCommand) -> bool {
         CliCommand::Package(args) => args.writes_document(),
         CliCommand::Backup(_)
         | CliCommand::Fmt(_)
+        | CliCommand::KeyId(_)
         | CliCommand::Migrate { .. }
         | CliCommand::New(_)
-        | CliCommand::Preflight
+        | CliCommand::Preflight { .. }
         | CliCommand::Restore(_)
-        | CliCommand::TestConnectivity
-        | CliCommand::Reencrypt
+        | CliCommand::TestConnectivity { .. }
+        | CliCommand::Reencrypt { .. }
         | CliCommand::Man { .. } => false,
     }
 }

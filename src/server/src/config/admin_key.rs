@@ -12,6 +12,10 @@ const ID: usize = 6;
 /// Longest name, in characters.
 const NAME: usize = 64;
 
+/// Principals of the audit log that hold no key: anybody while no key is asked for, the programs beside the server, and
+/// a signal to it.
+const OTHERS: [&str; 3] = ["anonymous", "command-line", "signal"];
+
 /// The SHA-256 of a key.
 pub type KeyDigest = [u8; 32];
 
@@ -61,7 +65,7 @@ impl AdminKey {
             return Some("a name is 1 to 64 printable characters, without blanks at its ends");
         }
         let is_id = name.len() == 2 * ID && name.bytes().all(|byte| byte.is_ascii_hexdigit());
-        if is_id || ["anonymous", "command-line"].contains(&name) || name.starts_with("system:") {
+        if is_id || OTHERS.contains(&name) || name.starts_with("system:") {
             return Some("this name stands for somebody else in the audit log: choose another one");
         }
         None
@@ -135,7 +139,7 @@ mod tests {
             assert_eq!(named(good).name_problem(), None, "{good}");
         }
         let long = "x".repeat(65);
-        for bad in ["", " ci", "a\nb", &long, "anonymous", "command-line", "system:boot", "0123456789ab"] {
+        for bad in ["", " ci", "a\nb", &long, "anonymous", "signal", "system:boot", "0123456789ab"] {
             assert!(named(bad).name_problem().is_some(), "{bad:?}");
         }
     }

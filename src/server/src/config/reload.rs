@@ -9,24 +9,27 @@ use super::{Config, ConfigError};
 use crate::settings::max_message_bytes;
 
 /// Settings, and sections of settings, that a reload takes. Every other one takes a restart.
-const RELOADABLE: [&str; 9] = [
+const RELOADABLE: [&str; 13] = [
     "admin_auth.api_keys",
     "admin_auth.header",
     "admin_auth.read_only_api_keys",
     "cors",
     "ingest.max_payload_size",
     "logging.level",
-    "rate_limit",
+    "rate_limit.default_burst",
+    "rate_limit.default_rps",
+    "rate_limit.enabled",
+    "rate_limit.endpoints",
+    "rate_limit.trusted_proxies",
     "server.max_admin_body_size",
     "server.max_in_flight_bytes",
 ];
 
 /// Returns `true` if a reload takes a new value of a setting.
 pub(crate) fn is_reloadable(path: &str) -> bool {
-    let covers = |known: &&str| {
-        path.strip_prefix(**known).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    };
-    RELOADABLE.iter().any(|known| covers(&known))
+    let covers =
+        |known: &str| path.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    RELOADABLE.iter().any(|known| covers(known))
 }
 
 /// The place that the configuration was read from, to read it again.

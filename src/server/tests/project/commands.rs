@@ -73,7 +73,7 @@ fn file_that_is_nearly_a_definition_is_warned_of_at_its_key() {
     for (text, told) in [
         ("workflow_id: w\nname: w\ntaks: []\n", ":3:1"),
         ("name: c\nchanel_type: sync\n", ":2:1"),
-        ("channel_id: c\nname: c\nroute_pattern: /c\n", ":1:13"),
+        ("channel_id: c\nname: c\nroute_pattern: /c\n", ":1:1"),
         ("fragment:\n  a: {tasks: []}\n", ":1:1"),
         ("- name: w\n  tasks: []\n", ":2:3"),
     ] {

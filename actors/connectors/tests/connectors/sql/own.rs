@@ -17,7 +17,7 @@ fn the_database_of_the_service_is_refused_by_every_name_of_it() {
         std::fs::hard_link(&own, beside.join("hard.db")).unwrap();
         let backups = world.backup_dir();
         std::fs::create_dir_all(&backups).unwrap();
-        world.store.back_up(backups.join("svc_backup_1.db")).await.unwrap();
+        world.back_up(backups.join("svc_backup_1.db")).await;
         std::fs::hard_link(backups.join("svc_backup_1.db"), beside.join("copy.db")).unwrap();
         let backups = backups.display();
         let (own, beside) = (own.display().to_string(), beside.display().to_string());

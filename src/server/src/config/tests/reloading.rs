@@ -33,7 +33,7 @@ fn settings_that_can_change_are_taken_and_others_are_named() {
     ];
     assert_eq!(change.taken, taken);
     assert_eq!((config.server.port, config.server.max_admin_body_size), (8080, 11));
-    assert_eq!(config.admin_auth.api_keys[0].expose(), "key-two");
+    assert_eq!(config.admin_auth.api_keys[0].key.expose(), "key-two");
     assert!(config.rate_limit.enabled && config.logging.format.is_none() && config.vars.0.is_empty());
     let again = config.reloaded(&read(after, &[]).unwrap()).unwrap().1;
     assert_eq!((again.taken, again.needs_restart), (Vec::<String>::new(), change.needs_restart));
