@@ -365,7 +365,7 @@ mod tests {
             );
         }
         assert!(!render(Some(64), false).contains("UPDATED"));
-        assert!(render(Some(90), false).contains("01-01 00:00:00"), "{}", render(Some(90), false));
+        assert!(render(Some(80), false).contains("01-01 00:00:00"), "{}", render(Some(80), false));
         assert!(render(Some(120), false).contains("2026-01-01T00:00:00Z"));
         let left_out = |columns| {
             let style = TableStyle { columns: Some(columns), is_colored: false };
@@ -389,7 +389,7 @@ mod tests {
         let narrow = ERRORS.render(&rows, TableStyle { columns: Some(60), is_colored: false });
         let lines: Vec<_> = narrow.text.lines().collect();
         assert_eq!(lines.len(), 4, "{}", narrow.text);
-        assert_eq!(lines[2], "  ERROR the connection was refused by the other side, which …");
+        assert_eq!(lines[2], "  ERROR the connection was refused by the other side, which…");
         assert!(lines[3].starts_with('b') && narrow.left_out.is_empty(), "{}", narrow.text);
         assert_eq!(ERRORS.render(&rows, PLAIN).text.lines().count(), 3);
     }
