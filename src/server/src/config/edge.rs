@@ -116,9 +116,9 @@ section! {
         /// production; an empty list allows none.
         pub allowed_origins: Vec<String> = vec!["*".into()],
         /// Request headers allowed beside content-type, authorization, accept, x-api-key, idempotency-key,
-        /// x-request-id.
+        /// x-request-id, x-trace-token.
         pub additional_allowed_headers: Vec<String> = Vec::new(),
-        /// Response headers exposed beside x-request-id, x-trace-id and retry-after.
+        /// Response headers exposed beside x-request-id, x-trace-id, retry-after and location.
         pub additional_exposed_headers: Vec<String> = Vec::new(),
         /// Allows credentials; not together with `*`.
         pub allow_credentials: bool = false,
