@@ -206,15 +206,15 @@ impl Actor for Greeter {
 impl Supervised for Greeter {}
 
 #[derive(Debug, Message)]
-#[rtype(result = "&'static str")]
+#[rtype(result = "String")]
 struct Greet(bool);
 
 impl Handler<Greet> for Greeter {
-    type Result = &'static str;
+    type Result = String;
 
-    fn handle(&mut self, Greet(well): Greet, _: &mut Context<Self>) -> &'static str {
+    fn handle(&mut self, Greet(well): Greet, _: &mut Context<Self>) -> String {
         assert!(well, "planned");
-        "hello"
+        "hello".to_owned()
     }
 }
 
