@@ -359,12 +359,7 @@ pub(crate) static TASKS: [TaskRow; 48] = [
         RunsOn::OwnThread,
         EndedBy::TreeShutdown,
     ),
-    task(
-        "supervisor, on an actor thread",
-        ("actors/supervision", 1),
-        RunsOn::OwnThread,
-        EndedBy::ProcessExit,
-    ),
+    task("supervisor on an actor thread", ("actors/supervision", 1), RunsOn::OwnThread, EndedBy::ProcessExit),
     task("threads of the shared i/o runtime", ("src/server", 0), RunsOn::IoRuntime, EndedBy::OwnerDrop),
     task("writer of the log", ("src/server", 0), RunsOn::OwnThread, EndedBy::OwnerDrop),
     task(
@@ -422,12 +417,7 @@ pub(crate) static TASKS: [TaskRow; 48] = [
         EndedBy::TracesStop,
     ),
     task("move of a dead letter into the queue", ("actors/traces", 1), RunsOn::IoRuntime, EndedBy::Caller),
-    task(
-        "check of a commit without an answer",
-        ("actors/traces", 1),
-        RunsOn::IoRuntime,
-        EndedBy::ProcessExit,
-    ),
+    task("check of an unanswered commit", ("actors/traces", 1), RunsOn::IoRuntime, EndedBy::ProcessExit),
     // Kafka ingress.
     task("check of the Kafka settings", ("actors/kafka", 1), RunsOn::BlockingPool, EndedBy::Caller),
     task(
