@@ -33,6 +33,7 @@ fn reads(trace: &str, letter: &str, occurrence: &str) -> Vec<String> {
         "functions?all=true",
         "functions/operators",
         "actors",
+        "whoami",
     ];
     let single =
         [format!("traces/{trace}"), format!("trace-dlq/{letter}"), format!("cron/occurrences/{occurrence}")];
