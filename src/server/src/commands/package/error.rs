@@ -13,8 +13,8 @@ const CORRECT_AND_APPLY: &str = "what was done stays, and the version is not in 
      names and apply again, or apply the version before to go back";
 
 /// The way on after an apply to a server that could not load everything.
-const DEGRADED: &str = "what was done stays, and the receipt does not say applied; give the server what is missing and run \
-     the same command again, accept it with --allow-degraded, or apply the version before to go back";
+const DEGRADED: &str = "what was done stays; give the server what is missing and run the same command again, accept it \
+     with --allow-degraded, or apply the version before to go back";
 
 /// The reason why a verb did not reach its end.
 #[derive(Debug, thiserror::Error)]
