@@ -62,6 +62,9 @@ fn condition() -> BoxedStrategy<Value> {
 }
 
 fn call_what_exists(source: &mut Value) {
+    if source.as_object().is_some_and(|members| members.len() != 1) {
+        *source = json!(true);
+    }
     if let Value::Object(members) = source
         && members.len() == 1
         && members.keys().all(|name| svc_engine::catalogue::operators::find(name).is_none())

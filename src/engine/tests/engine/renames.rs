@@ -40,11 +40,16 @@ fn value() -> BoxedStrategy<Value> {
 fn condition_of(value: impl Strategy<Value = Value> + Clone) -> impl Strategy<Value = Value> {
     prop_oneof![
         (value.clone(), value.clone()).prop_map(|(a, b)| json!({"===": [a, b]})),
-        value.clone().prop_map(|a| json!({"!": [a]})),
-        value.clone().prop_map(|a| json!({"and": [{"!!": [a]}, {"exists": ["data", "order"]}]})),
+        value.clone().prop_map(|a| json!({"!": [length_of(a)]})),
+        value.clone().prop_map(|a| json!({"and": [{"!!": [length_of(a)]}, {"exists": ["data", "order"]}]})),
         Just(json!({"some": [{"var": "data.lines"}, {">": [{"var": ""}, 1]}]})),
         Just(json!({"missing": ["data.order"]})).prop_map(|missing| json!({"!": [missing]})),
     ]
+}
+
+/// A value whose truth may be asked for: an object that is built has none.
+fn length_of(value: Value) -> Value {
+    json!({"length": {"cat": [value]}})
 }
 
 fn condition() -> BoxedStrategy<Value> {
