@@ -241,7 +241,7 @@ fn without_its_key_a_connector_fails_alone_and_is_kept() {
 /// Calls the channel with its credential and returns the status.
 fn call(client: &mut HttpClient, name: &str) -> u16 {
     let path = format!("/api/v1/data/{name}");
-    let headers = [("x-api-key", "swordfish-key"), ("content-type", "application/json")];
+    let headers = [("authorization", "Bearer swordfish-key"), ("content-type", "application/json")];
     client.send("POST", &path, &headers, b"{}").unwrap().status
 }
 
