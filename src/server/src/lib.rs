@@ -83,6 +83,7 @@ mod routes;
 pub mod serve;
 pub mod service;
 pub mod settings;
+mod settings_reload;
 mod shutdown;
 pub mod signals;
 mod span_export;
