@@ -153,6 +153,22 @@ impl RawClient {
         }
     }
 
+    /// Returns the encoded status of the next response and the code of the next farewell, in whatever order they come;
+    /// `None` once the server has closed.
+    pub fn receive_answer_and_farewell(&mut self) -> Option<(u8, u32)> {
+        let (mut answer, mut farewell) = (None, None);
+        loop {
+            if let (Some(answer), Some(farewell)) = (answer, farewell) {
+                return Some((answer, farewell));
+            }
+            match self.receive()? {
+                frame if frame.kind == HEADERS => answer = frame.payload.first().copied(),
+                frame if frame.kind == GOAWAY => farewell = Some(frame.code()),
+                _ => {}
+            }
+        }
+    }
+
     /// Waits until the server has seen everything sent so far; `false` once it has closed.
     pub fn sync(&mut self) -> bool {
         self.send(&frame(PING, 0, 0, &[0; 8])) && self.receive_kind(PING).is_some()

@@ -45,7 +45,7 @@ fn a_refused_admin_key_is_limited_before_it_is_looked_at() {
         ("permissions-policy", "camera=(), microphone=(), geolocation=()"),
         ("cache-control", "no-store"),
         ("access-control-allow-origin", "https://shop.example"),
-        ("access-control-expose-headers", "x-request-id, x-trace-id, retry-after"),
+        ("access-control-expose-headers", "x-request-id, x-trace-id, retry-after, location"),
         ("content-type", "application/json"),
     ] {
         assert_eq!(refused.header(name), Some(value), "{name}");

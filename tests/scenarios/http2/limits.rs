@@ -210,22 +210,7 @@ fn draining_service_answers_and_says_goodbye() {
         wait_until(Duration::from_secs(30), || Ok(server.client().get("/readyz")?.status == 503)).unwrap();
     assert!(drains);
     client.send(&frame(DATA, END_STREAM, 1, b"{}"));
-    assert_eq!(receive_answer_and_farewell(&mut client), (OK, NO_ERROR));
-}
-
-/// Returns the encoded status of the next response and the code of the next farewell, in whatever order they come.
-fn receive_answer_and_farewell(client: &mut RawClient) -> (u8, u32) {
-    let (mut answer, mut farewell) = (None, None);
-    loop {
-        if let (Some(answer), Some(farewell)) = (answer, farewell) {
-            return (answer, farewell);
-        }
-        match client.receive().expect("an answer and a farewell") {
-            frame if frame.kind == HEADERS => answer = Some(frame.payload[0]),
-            frame if frame.kind == GOAWAY => farewell = Some(frame.code()),
-            _ => {}
-        }
-    }
+    assert_eq!(client.receive_answer_and_farewell().unwrap(), (OK, NO_ERROR));
 }
 
 #[test]
@@ -241,5 +226,5 @@ fn idle_connection_is_told_at_the_begin_of_the_drain() {
     let mut late = open(&server, &issued, &[]);
     assert!(late.sync());
     late.send(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &get("/healthz")));
-    assert_eq!(receive_answer_and_farewell(&mut late), (OK, NO_ERROR));
+    assert_eq!(late.receive_answer_and_farewell().unwrap(), (OK, NO_ERROR));
 }
