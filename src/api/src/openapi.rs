@@ -475,8 +475,9 @@ mod tests {
 
     #[test]
     fn every_operation_about_one_resource_is_reached_by_a_link() {
-        const UNREACHED: [(&str, &str); 10] = [
+        const UNREACHED: [(&str, &str); 11] = [
             ("getDocumentationFile", "browsers find its path in the page"),
+            ("getSubmission", "it takes two parameters, and `Location` leads there"),
             ("resetCircuitBreaker", "the keys of breakers are names of members, not values"),
             ("restartActor", "a link would restart whatever actor stands first in the tree"),
             ("runChannel", "a channel runs while it is active, under the credential of its callers"),
