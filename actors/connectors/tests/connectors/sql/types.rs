@@ -329,12 +329,14 @@ fn binary_columns_are_read_written_and_compared_in_every_database() {
             ] {
                 for (id, expected) in [(1, first), (2, Some(second))] {
                     let query = format!("SELECT b FROM t WHERE id = {id}");
-                    let read =
-                        json!({"connector": "c", "query": query, "output": "data.r", "binary_as": binary_as});
+                    let mut read = json!({"connector": "c", "query": query, "output": "data.r"});
                     let filter = json!({"==": [{"field": "id"}, id]});
                     let query = json!({"source": "t", "fields": ["b"], "filter": filter});
-                    let portable =
-                        json!({"connector": "c", "query": query, "output": "data.r", "binary_as": binary_as});
+                    let mut portable = json!({"connector": "c", "query": query, "output": "data.r"});
+                    if let Some(form) = binary_as {
+                        read["binary_as"] = form.into();
+                        portable["binary_as"] = form.into();
+                    }
                     for (function, input) in [("db_read", read), ("data_query", portable)] {
                         let outcome = world.task(function, input, Value::Null).await;
                         match (&expected, outcome.failure) {
