@@ -129,16 +129,19 @@ fn who_cannot_be_reached_counts_for_the_breaker() {
     let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let settings =
-        BreakerSettings { failure_threshold: 3, recovery: Duration::from_secs(3600), max_breakers: 9 };
+        BreakerSettings { failure_threshold: 1, recovery: Duration::from_secs(3600), max_breakers: 9 };
     run_with(Some(settings), async |world| {
-        world.put("c", "smtp", true, connector_to(gone, json!({}))).await;
-        assert_eq!(send_error(world, json!({})).await.0, "IO_ERROR");
-        world.put("c", "smtp", true, connector_to(gone, json!({"host": "name.invalid"}))).await;
-        assert_eq!(send_error(world, json!({})).await.0, "IO_ERROR");
         let silent = silent.local_addr().unwrap().port();
-        world.put("c", "smtp", true, connector_to(silent, json!({"timeout_ms": 100}))).await;
-        assert_eq!(send_error(world, json!({})).await.0, "TIMEOUT_ERROR");
-        assert_eq!(run_error(world, "send_email", short(json!({}))).await.code.name(), "circuit_open");
+        for (port, more, code) in [
+            (gone, json!({}), "IO_ERROR"),
+            (gone, json!({"host": "name.invalid"}), "IO_ERROR"),
+            (silent, json!({"timeout_ms": 100}), "TIMEOUT_ERROR"),
+        ] {
+            // A connector that was changed begins with a closed breaker.
+            world.put("c", "smtp", true, connector_to(port, more)).await;
+            assert_eq!(send_error(world, json!({})).await.0, code);
+            assert_eq!(run_error(world, "send_email", short(json!({}))).await.code.name(), "circuit_open");
+        }
     });
 }
 
