@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use chrono::{DateTime, Utc};
-use serde_json::Value;
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde_json::{Map, Value};
 use slog::Logger;
 use svc_model::mask::is_secret_reference;
 use svc_model::{FieldError, Workflow, WorkflowContent};
@@ -39,6 +39,15 @@ impl Engine {
     /// Creates an engine with the built-in functions only; more are added by the builder.
     pub fn builder() -> EngineBuilder {
         EngineBuilder::default()
+    }
+
+    /// Writes the facts of the engine into the metadata of a message.
+    pub(crate) fn stamp(&self, metadata: &mut Map<String, Value>, now: DateTime<Utc>) {
+        metadata.insert("processed_at".into(), now.to_rfc3339_opts(SecondsFormat::Micros, true).into());
+        metadata.insert("engine_version".into(), self.version.as_str().into());
+        if let Some(vars) = &self.vars {
+            metadata.insert("vars".into(), vars.clone());
+        }
     }
 
     /// Compiles one version of a workflow with the secrets it [takes](crate::secret_uses).

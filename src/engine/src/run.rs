@@ -11,9 +11,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Utc};
 use datalogic_rs::DataValue;
-use serde_json::{Map, Value};
 use svc_model::WorkflowVersion;
 use svc_spans::{ActiveSpan, SpanDraft, TraceContext};
 use tokio::time::Instant;
@@ -180,7 +179,7 @@ impl<'e> Run<'e> {
     ) -> Self {
         let now = (engine.clock)();
         if stamps {
-            stamp(&mut message.metadata, engine, now);
+            engine.stamp(&mut message.metadata, now);
         }
         let tracer = options.trace.map(|trace| Tracer::new(trace, &message, &options.redaction));
         let work = RunState {
@@ -484,15 +483,6 @@ impl<'e> Run<'e> {
             timings: self.timings,
             workflow: None,
         }
-    }
-}
-
-/// Writes the facts of the engine into the metadata.
-fn stamp(metadata: &mut Map<String, Value>, engine: &Engine, now: DateTime<Utc>) {
-    metadata.insert("processed_at".into(), now.to_rfc3339_opts(SecondsFormat::Micros, true).into());
-    metadata.insert("engine_version".into(), engine.version.as_str().into());
-    if let Some(vars) = &engine.vars {
-        metadata.insert("vars".into(), vars.clone());
     }
 }
 

@@ -11,7 +11,7 @@ const UNKNOWN: u8 = 0;
 const DIRECT: u8 = 1;
 const POOLED: u8 = 2;
 
-/// What is known of one connection. Cheap to clone; clones are one.
+/// The facts known of one connection. Cheap to clone; clones are one.
 #[derive(Clone, Debug, Default)]
 pub struct PoolerLink(Arc<LinkState>);
 

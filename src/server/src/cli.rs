@@ -13,8 +13,8 @@ use clap_complete::Shell;
 pub use crate::exit::{EXIT_CONFIG, EXIT_FAILURE, EXIT_OK, EXIT_USAGE, write_error};
 
 use crate::commands::{
-    BackupArgs, CaseArgs, CompileArgs, DryRunArgs, FmtArgs, KeyIdArgs, LintArgs, MigrateArgs, NewArgs,
-    PackageArgs, RestoreArgs, SchemaArgs, TestArgs, WaitArgs,
+    BackupArgs, CaseArgs, CompileArgs, DatabaseWaitArgs, DryRunArgs, FmtArgs, KeyIdArgs, LintArgs,
+    MigrateArgs, NewArgs, PackageArgs, RestoreArgs, SchemaArgs, TestArgs,
 };
 use crate::config::ConfigFormat;
 use crate::{BUILD_TIMESTAMP, GIT_HASH, VERSION};
@@ -77,7 +77,7 @@ pub enum CliCommand {
     /// Print the JSON Schema of a kind of document, or of all, for editors
     Schema(SchemaArgs),
     /// Ask the database and the Kafka brokers for a sign of life
-    TestConnectivity(WaitArgs),
+    TestConnectivity(DatabaseWaitArgs),
     /// Print the completions of a shell
     Completions {
         /// The shell
@@ -114,7 +114,7 @@ mod tests {
         {
             let cli = parse(line).unwrap();
             assert_eq!(cli.config.as_deref(), Some(Path::new("a.toml")), "{line}");
-            let migrate = MigrateArgs { dry_run: true, wait: WaitArgs::default() };
+            let migrate = MigrateArgs { dry_run: true, wait: DatabaseWaitArgs::default() };
             assert_eq!(cli.command, Some(CliCommand::Migrate(migrate)), "{line}");
         }
         assert_eq!(parse("svc-server").unwrap().command, None);

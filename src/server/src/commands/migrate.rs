@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use clap::Args;
 
-use super::wait::{WaitArgs, away_database};
+use super::wait::{DatabaseWaitArgs, away_database};
 use crate::config::Config;
 use crate::exit::{self, EXIT_CONFIG, EXIT_FAILURE, EXIT_OK};
 use crate::settings;
@@ -17,7 +17,7 @@ pub struct MigrateArgs {
     pub dry_run: bool,
     /// The wait for the database.
     #[command(flatten)]
-    pub wait: WaitArgs,
+    pub wait: DatabaseWaitArgs,
 }
 
 /// Lists or applies the pending migrations. Waits for a database server that is not there yet.

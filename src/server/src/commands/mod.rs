@@ -44,7 +44,7 @@ pub use project_files::Boundaries;
 pub use restore::RestoreArgs;
 pub use schema::SchemaArgs;
 pub use test::TestArgs;
-pub use wait::WaitArgs;
+pub use wait::DatabaseWaitArgs;
 
 use std::io::{self, IsTerminal as _, Write};
 use std::path::Path;

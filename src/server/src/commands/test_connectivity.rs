@@ -8,7 +8,7 @@ use svc_connectors::BrokerHealth;
 use svc_store::inspect::{self, DatabaseSummary};
 use svc_store::{OpenError, StoreConfig};
 
-use super::wait::{WaitArgs, away_database};
+use super::wait::{DatabaseWaitArgs, away_database};
 use crate::config::Config;
 use crate::exit::{self, EXIT_CONFIG, EXIT_FAILURE, EXIT_OK};
 use crate::settings;
@@ -20,7 +20,7 @@ const BROKER_LIMIT: Duration = Duration::from_secs(5);
 /// Changes nothing.
 pub(super) fn test_connectivity(
     config: &Config,
-    args: WaitArgs,
+    args: DatabaseWaitArgs,
     environment: &[(String, String)],
     out: &mut dyn Write,
     err: &mut dyn Write,

@@ -14,14 +14,14 @@ const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
 /// The argument of commands that wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Args)]
-pub struct WaitArgs {
+pub struct DatabaseWaitArgs {
     /// Time to wait for servers that are not there yet, such as 30s or 5m; 0 tries once [default:
     /// storage.connect_retry_secs]
     #[arg(long, value_name = "DURATION", value_parser = parse_wait)]
     pub wait: Option<Duration>,
 }
 
-impl WaitArgs {
+impl DatabaseWaitArgs {
     /// Begins to wait.
     pub(super) fn begin(self, store: &StoreConfig) -> PeerWait {
         PeerWait { window: RetryWindow::new(self.wait.unwrap_or(store.connect_retry)), is_told: false }

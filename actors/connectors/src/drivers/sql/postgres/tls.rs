@@ -56,7 +56,7 @@ impl ObservedTls {
 }
 
 impl MakeTlsConnect<Socket> for ObservedTls {
-    type Stream = PoolerStream<NegotiatedStream>;
+    type Stream = PoolerStream<NegotiatedSocket>;
     type TlsConnect = ObservedConnector;
     type Error = io::Error;
 
@@ -73,7 +73,7 @@ pub(crate) struct ObservedConnector {
 }
 
 impl TlsConnect<Socket> for ObservedConnector {
-    type Stream = PoolerStream<NegotiatedStream>;
+    type Stream = PoolerStream<NegotiatedSocket>;
     type Error = io::Error;
     type Future = BoxFuture<'static, io::Result<Self::Stream>>;
 
@@ -85,10 +85,10 @@ impl TlsConnect<Socket> for ObservedConnector {
 
 impl ObservedConnector {
     /// Asks for TLS where that is wanted, and begins it where it is offered.
-    async fn negotiate(self, mut socket: Socket) -> io::Result<NegotiatedStream> {
+    async fn negotiate(self, mut socket: Socket) -> io::Result<NegotiatedSocket> {
         let Self { inner, begin } = self;
         if begin.encryption == Encryption::Never {
-            return Ok(NegotiatedStream::Plain(socket));
+            return Ok(NegotiatedSocket::Plain(socket));
         }
         if begin.is_direct && begin.encryption == Encryption::Preferred {
             return Err(io::Error::other("sslnegotiation=direct needs sslmode=require"));
@@ -99,22 +99,22 @@ impl ObservedConnector {
             if socket.read_u8().await? != ACCEPTED {
                 return match begin.encryption {
                     Encryption::Required => Err(io::Error::other("server does not support TLS")),
-                    _ => Ok(NegotiatedStream::Plain(socket)),
+                    _ => Ok(NegotiatedSocket::Plain(socket)),
                 };
             }
         }
         begin.offered.store(true, Ordering::Relaxed);
-        Ok(NegotiatedStream::Tls(Box::new(inner.connect(socket).await?)))
+        Ok(NegotiatedSocket::Tls(Box::new(inner.connect(socket).await?)))
     }
 }
 
 /// A connection after the request for TLS.
-pub(crate) enum NegotiatedStream {
+pub(crate) enum NegotiatedSocket {
     Plain(Socket),
     Tls(Box<TlsSession>),
 }
 
-impl TlsStream for NegotiatedStream {
+impl TlsStream for NegotiatedSocket {
     fn channel_binding(&self) -> ChannelBinding {
         match self {
             Self::Plain(_) => ChannelBinding::none(),
@@ -123,7 +123,7 @@ impl TlsStream for NegotiatedStream {
     }
 }
 
-impl AsyncRead for NegotiatedStream {
+impl AsyncRead for NegotiatedSocket {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Plain(socket) => Pin::new(socket).poll_read(cx, buf),
@@ -132,7 +132,7 @@ impl AsyncRead for NegotiatedStream {
     }
 }
 
-impl AsyncWrite for NegotiatedStream {
+impl AsyncWrite for NegotiatedSocket {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Self::Plain(socket) => Pin::new(socket).poll_write(cx, buf),
