@@ -81,7 +81,7 @@ fn cases(format: TestFormat) -> String {
 fn plain_findings_are_their_lines_and_nothing_else() {
     assert_eq!(
         text(TextStyle::Plain, Path::new("")),
-        "error: [schema.workflow] workflow 'w': tasks[0].function.name: 100% unknown\nfunction\n        fix: write 'map'\n\
+        "error: [schema.workflow] workflow 'w': tasks[0].function.name: 100% unknown\\u{a}function\n        fix: write 'map'\n\
          warning: [other.check] channel 'c': no place\n\
          note: [env.reference] project: env://A: workflow 'w'\n"
     );
