@@ -69,7 +69,9 @@ fn work(address: SocketAddr, client: usize, rounds: usize, answers: &Answers) {
     let mut http = HttpClient::new(address);
     for round in 0..rounds {
         let id = format!("w{client}-{round}");
-        let workflow = json!({"workflow_id": id, "name": id, "tasks": []});
+        let take = json!({"name": "parse_json", "input": {"source": "payload", "target": "input"}});
+        let workflow = json!({"workflow_id": id, "name": id,
+            "tasks": [{"id": "take", "name": "Take", "function": take}]});
         let accepted = http.json("POST", "/api/v1/data/e/async", &json!({}));
         let trace = accepted.ok().map(|answer| answer.json()["trace_id"].clone()).unwrap_or_default();
         let trace_path = format!("traces/{}", trace.as_str().unwrap_or_default());

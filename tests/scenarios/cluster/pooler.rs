@@ -10,7 +10,7 @@ use svc_testkit::pgbouncer::PgBouncer;
 use svc_testkit::postgres::Postgres;
 
 use super::{OFTEN, admin, epochs, wait_for_epoch};
-use crate::support::{echo, eventually, launch};
+use crate::support::{echo, echo_workflow, eventually, launch};
 
 /// Rounds of each client.
 const ROUNDS: usize = 15;
@@ -21,8 +21,7 @@ fn work(address: SocketAddr, client: &str) {
     let mut http = HttpClient::new(address).keep_alive();
     for round in 0..ROUNDS {
         let id = format!("{client}-{round}");
-        let workflow = json!({"workflow_id": id, "name": id, "tasks": []});
-        assert_eq!(admin(&mut http, "POST", "workflows", &workflow)["workflow_id"], id.as_str());
+        assert_eq!(admin(&mut http, "POST", "workflows", &echo_workflow(&id))["workflow_id"], id.as_str());
         let config = json!({"url": "https://api.example.com"});
         let connector = json!({"id": id, "name": id, "connector_type": "http", "config": config});
         assert_eq!(admin(&mut http, "POST", "connectors", &connector)["id"], id.as_str());

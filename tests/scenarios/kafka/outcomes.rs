@@ -82,7 +82,8 @@ fn records_without_a_value_are_passed_over_or_run_and_can_be_written() {
     let (server, sink) = (launch_at(&cluster).start().unwrap(), sink());
     let mut client = server.client();
     connect_sink(&mut client, &sink);
-    let connector = json!({"id": "k", "name": "k", "connector_type": "kafka", "config": {"topic": "out"}});
+    let connector = json!({"id": "k", "name": "k", "connector_type": "kafka",
+        "config": {"brokers": [], "topic": "out"}});
     assert_eq!(client.json("POST", &format!("{ADMIN}/connectors"), &connector).unwrap().status, 201);
     serve_topic(&mut client, "orders", "orders", json!({}), tell());
     let publish = |id: &str, more: Value| {
