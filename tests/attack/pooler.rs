@@ -73,8 +73,11 @@ fn work(address: SocketAddr, client: usize, rounds: usize, answers: &Answers) {
         let workflow = json!({"workflow_id": id, "name": id,
             "tasks": [{"id": "take", "name": "Take", "function": take}]});
         let accepted = http.json("POST", "/api/v1/data/e/async", &json!({}));
-        let trace = accepted.ok().map(|answer| answer.json()["trace_id"].clone()).unwrap_or_default();
-        let trace_path = format!("traces/{}", trace.as_str().unwrap_or_default());
+        let accepted = accepted.ok().map(|answer| answer.json()).unwrap_or_default();
+        let trace = accepted["trace_id"].clone();
+        let [id_of_trace, token] =
+            ["trace_id", "trace_token"].map(|key| accepted[key].as_str().unwrap_or("none"));
+        let trace_path = format!("traces/{id_of_trace}?token={token}");
         answers.judge(&mut http, ("POST", "workflows"), &workflow, |body| body["data"]["workflow_id"] == id);
         let path = format!("workflows/{id}");
         answers.judge(&mut http, ("GET", &path), &Value::Null, |body| body["data"]["workflow_id"] == id);

@@ -34,8 +34,11 @@ fn work(address: SocketAddr, client: &str) {
         }
         let accepted = http.json("POST", "/api/v1/data/e/async", &json!({"n": round})).unwrap();
         assert_eq!(accepted.status, 202, "{}", accepted.text());
-        let trace = accepted.json()["trace_id"].as_str().unwrap().to_owned();
-        assert_eq!(admin(&mut http, "GET", &format!("traces/{trace}"), &json!({}))["id"], trace.as_str());
+        let accepted = accepted.json();
+        let (trace, token) =
+            (accepted["trace_id"].as_str().unwrap(), accepted["trace_token"].as_str().unwrap());
+        let read = admin(&mut http, "GET", &format!("traces/{trace}?token={token}"), &json!({}));
+        assert_eq!(read["id"], trace);
         let audit = admin(&mut http, "GET", "audit-logs?limit=5", &json!({}));
         let actions: BTreeSet<_> =
             audit.as_array().unwrap().iter().map(|row| row["action"].as_str().unwrap().to_owned()).collect();
