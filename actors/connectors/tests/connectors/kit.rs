@@ -284,6 +284,14 @@ impl ConnectorWorld {
         self.engine.run(&flow, Message::new(payload, metadata), options).await
     }
 
+    /// Returns the reason why a task is refused before it could run.
+    pub(crate) fn refusal(&self, function: &str, input: Value) -> Option<String> {
+        let material =
+            CompileSecrets { references: &Readings::default(), declared: &self.engine.declared_secrets() };
+        let refused = self.engine.compile(&workflow(function, input), material).err()?;
+        Some(format!("{refused}"))
+    }
+
     /// Returns the problems of a task: the place inside its input, and the code.
     pub(crate) fn problems(&self, function: &str, input: Value) -> Vec<String> {
         let (mut errors, mut warnings) = (Vec::new(), Vec::new());

@@ -15,7 +15,7 @@ mod sessions;
 mod types;
 
 use serde_json::{Value, json};
-use svc_engine::TaskError;
+use svc_engine::{ErrorCode, TaskError};
 use svc_testkit::mariadb::MariaDb;
 use svc_testkit::postgres::Postgres;
 
@@ -124,6 +124,10 @@ async fn task(
     params: Value,
 ) -> Result<Value, TaskError> {
     let input = json!({"connector": "c", "query": query, "params": params, "output": "data.result"});
+    // What is refused before it could run is refused for good.
+    if let Some(refused) = world.refusal(function, input.clone()) {
+        return Err(TaskError::new(ErrorCode::Function, refused));
+    }
     let mut outcome = world.task(function, input, Value::Null).await;
     match outcome.failure {
         Some(failure) => Err(failure.error),
