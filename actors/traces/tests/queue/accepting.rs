@@ -13,7 +13,7 @@ use crate::kit::{job, run, wait_until};
 fn what_is_accepted_is_on_disk_before_the_answer_and_runs_once() {
     run(async |world| {
         let process = world.start(|_| {}).await;
-        let accepted = process.traces.submit(job(json!({ "do": "wait", "n": 1 }))).await.unwrap();
+        let accepted = process.traces.submit(job(json!({ "do": "wait", "n": 1 })), None).await.unwrap();
         let row = process.trace(accepted.trace_id).await;
         assert_eq!((&*row.row.status, &*row.row.mode, &*row.row.channel), ("pending", "async", "orders"));
         assert_eq!(row.row.channel_id.as_deref(), Some("orders-id"));
@@ -159,7 +159,7 @@ fn crash_of_the_writer_refuses_no_submission() {
         let process = world.boot_in(tree, |_| {}).await;
         process.begin().await;
         // Submissions do not pass the actor, which crashes with one of the checks.
-        let submissions = join_all((0..40).map(|n| process.traces.submit(job(json!({ "n": n })))));
+        let submissions = join_all((0..40).map(|n| process.traces.submit(job(json!({ "n": n })), None)));
         let traces = process.store.traces();
         let checks = join_all((0..30).map(|_| traces.is_stored(Uuid::nil())));
         let (accepted, checks) = join(submissions, checks).await;
