@@ -353,7 +353,7 @@ fn a_failed_attempt_for_a_key_id_takes_the_place_too() {
         let keys = set.obtain().await.unwrap();
         issuer.set(Mood::Fails);
         for _ in 0..29 {
-            assert!(Arc::ptr_eq(&set.renew(&keys).await.unwrap(), &keys));
+            assert!(set.renew(&keys).await.is_none(), "the issuer may have such a key");
             advance(Duration::from_secs(1)).await;
         }
         assert_eq!(issuer.hits(), 2);
