@@ -188,7 +188,7 @@ impl Service {
         F: Fn(StartContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<A, StartError>> + 'static,
     {
-        match self.state.tree.add_group(&HOST.absolute_path(), GroupSpec::new()).await {
+        match self.state.tree.add_group(HOST.path, GroupSpec::new()).await {
             // The first actor brings the group.
             Ok(()) | Err(SpawnError::Duplicate { .. }) => {}
             Err(error) => return Err(error),
