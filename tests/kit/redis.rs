@@ -79,6 +79,7 @@ impl Redis {
     ///
     /// # Panics
     /// The script that starts it printed no address.
+    #[expect(clippy::expect_used, reason = "a test kit reports by panicking")]
     pub fn address(&self) -> SocketAddr {
         self.place().parse().expect("the address of a server on this machine")
     }
