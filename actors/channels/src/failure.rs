@@ -91,7 +91,7 @@ pub(crate) fn is_transient(errors: &[TaskError]) -> bool {
 /// Returns the longest wait that a system which was called asked for before another attempt.
 pub(crate) fn retry_after(errors: &[TaskError]) -> Option<Duration> {
     let asked = errors.iter().filter_map(|error| error.retry_after_secs).max();
-    asked.map(|seconds| Duration::from_secs(seconds.into()))
+    asked.map(|seconds| Duration::from_secs(seconds.get().into()))
 }
 
 /// The tasks that ran, without what they wrote.
@@ -123,6 +123,8 @@ fn newest<T>(items: &[T], count: usize) -> &[T] {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU16;
+
     use svc_engine::{ErrorCode, Healing};
 
     use super::*;
@@ -135,7 +137,7 @@ mod tests {
     fn run_is_repeated_after_the_longest_wait_that_was_asked_for() {
         let asking = |retry_after_secs| TaskError { retry_after_secs, ..error(ErrorCode::Http, Some(429)) };
         assert_eq!(retry_after(&[asking(None)]), None);
-        let errors = [asking(Some(2)), asking(Some(60)), asking(None)];
+        let errors = [asking(NonZeroU16::new(2)), asking(NonZeroU16::new(60)), asking(None)];
         assert_eq!(retry_after(&errors), Some(Duration::from_secs(60)));
     }
 

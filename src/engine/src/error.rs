@@ -1,5 +1,6 @@
 //! Errors of compiling and of running a workflow.
 
+use std::num::NonZeroU16;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -86,7 +87,7 @@ pub struct TaskError {
     pub healing: Option<Healing>,
     /// Seconds that the system which was called asked to wait before another attempt, at most an hour.
     #[serde(skip)]
-    pub retry_after_secs: Option<u16>,
+    pub retry_after_secs: Option<NonZeroU16>,
     /// True for an error that the workflow tolerates by `continue_on_error`: the run does not fail by it.
     #[serde(rename = "tolerated", skip_serializing_if = "std::ops::Not::not")]
     pub is_tolerated: bool,

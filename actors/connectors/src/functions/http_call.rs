@@ -302,7 +302,7 @@ impl HttpCallTask {
                 Err(error) => error,
             };
             attempts += 1;
-            let asked = error.retry_after_secs.map(|seconds| Duration::from_secs(seconds.into()));
+            let asked = error.retry_after_secs.map(|seconds| Duration::from_secs(seconds.get().into()));
             let pause =
                 plan.pause(attempts, Instant::now(), random_fraction(), asked).filter(|_| error.retryable());
             let Some(pause) = pause else {

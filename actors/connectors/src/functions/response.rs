@@ -1,5 +1,6 @@
 //! The response to an `http_call`.
 
+use std::num::NonZeroU16;
 use std::time::Duration;
 
 use encoding_rs::{Encoding, UTF_8};
@@ -109,14 +110,14 @@ pub(crate) fn refused_error(
     TaskError {
         http_status: Some(status),
         body,
-        retry_after_secs: answer.retry_after().map(whole_seconds),
+        retry_after_secs: answer.retry_after().and_then(whole_seconds),
         ..TaskError::new(ErrorCode::Http, message)
     }
 }
 
-/// Returns the whole seconds of a wait, which is an hour at most, rounded up.
-fn whole_seconds(wait: Duration) -> u16 {
-    u16::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(u16::MAX)
+/// Returns the whole seconds of a wait, which is an hour at most, rounded up; `None` for no wait.
+fn whole_seconds(wait: Duration) -> Option<NonZeroU16> {
+    NonZeroU16::new(u16::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(u16::MAX))
 }
 
 /// A body as later tasks read it: the JSON it is, else its text. One that is too long is a text that is cut.
@@ -149,7 +150,7 @@ pub(crate) fn unanswered_error(connector: &str, error: &ExchangeError) -> TaskEr
         _ => None,
     };
     // Names the connector itself.
-    TaskError { retry_after_secs: asked.map(whole_seconds), ..TaskError::new(code, error.to_string()) }
+    TaskError { retry_after_secs: asked.and_then(whole_seconds), ..TaskError::new(code, error.to_string()) }
 }
 
 /// Makes the error of a forbidden address: the protection with the setting that permits it, and the place of the
