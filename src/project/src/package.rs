@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use svc_engine::Engine;
-use svc_model::{check_package_name, check_package_version, content_hash};
+use svc_model::{FieldError, check_package_name, check_package_version, content_hash};
 
 use crate::boundary::Boundary;
 use crate::checks::Check;
@@ -66,10 +66,13 @@ pub fn lint_package(source: &Arc<SourceFile>, engine: &Arc<Engine>) -> (Vec<Find
     (findings, summary)
 }
 
+/// A rule for a name or a version: the path and the text, and the reason why no server takes it.
+type LabelCheck = fn(&str, &str) -> Option<FieldError>;
+
 fn header_findings(source: &Arc<SourceFile>, linted: &LintedProject<'_>) -> Vec<Finding> {
     let mut header = HeaderCheck { root: Origin::root(Arc::clone(source)), findings: Vec::new() };
     let text = |member: &str| source.value.get("package")?.get(member)?.as_str();
-    let labels: [(_, _, fn(&str, &str) -> _); 2] = [
+    let labels: [(Check, &str, LabelCheck); 2] = [
         (Check::PackageName, "name", check_package_name),
         (Check::PackageVersion, "version", check_package_version),
     ];

@@ -118,7 +118,7 @@ impl SqlWriter {
         };
         let column = self.reference(table, &column.physical);
         match value {
-            Constant::Binary(text) => self.test(&column, test, [text], Self::bytes),
+            Constant::Binary(text) => self.test(&column, test, [text], |writer, text| writer.bytes(text)),
             value => self.by_type(&column, test, &[Literal::from_constant(value)?]),
         }
     }
@@ -144,7 +144,7 @@ impl SqlWriter {
             return self.by_type(&column, test, &literals);
         }
         self.push("(");
-        self.test(&column, test, binary, Self::bytes)?;
+        self.test(&column, test, binary, |writer, text| writer.bytes(text))?;
         if !literals.is_empty() {
             self.push(between);
             self.by_type(&column, test, &literals)?;
@@ -216,7 +216,7 @@ impl SqlWriter {
     }
 
     /// Writes bytes. As a parameter of their own they would have to be a text of the session.
-    fn bytes(&mut self, base64: &String) {
+    fn bytes(&mut self, base64: &str) {
         self.push("FROM_BASE64(").value(base64);
         self.push(")");
     }
