@@ -66,12 +66,12 @@ impl Logs {
 
 /// Returns a root logger that hands every message to the `tracing` subscriber of the process, for
 /// [`Options::log`](crate::Options::log) of an application that logs with `tracing`. The subscriber filters.
-#[must_use]
 pub fn to_tracing() -> Logger {
     Logger::root(tracing_slog::TracingSlogDrain, slog::o!())
 }
 
 /// One JSON object per line, each written whole.
+#[expect(clippy::disallowed_methods, reason = "the time of a message is the clock of the machine")]
 fn json<W: Write + Send + 'static>(output: W) -> Mutex<slog_json::Json<W>> {
     let keys = slog::o!(
         "ts" => slog::FnValue(|_: &Record<'_>| Utc::now().to_rfc3339_opts(SecondsFormat::Nanos, true)),

@@ -219,6 +219,7 @@ impl Handler<Greet> for Greeter {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "a host has threads of its own")]
 fn actors_of_the_host_are_supervised_and_shown_with_those_of_the_service() {
     with_host(Options::default(), async |service| {
         let app = init_service(App::new().configure(service.routes())).await;

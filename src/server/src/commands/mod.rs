@@ -128,10 +128,10 @@ fn writes_document(command: &CliCommand) -> bool {
         | CliCommand::KeyId(_)
         | CliCommand::Migrate { .. }
         | CliCommand::New(_)
-        | CliCommand::Preflight { .. }
+        | CliCommand::Preflight
         | CliCommand::Restore(_)
         | CliCommand::TestConnectivity { .. }
-        | CliCommand::Reencrypt { .. }
+        | CliCommand::Reencrypt
         | CliCommand::Man { .. } => false,
     }
 }

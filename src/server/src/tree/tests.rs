@@ -87,6 +87,7 @@ fn activate(path: &str) -> TestRequest {
 }
 
 /// Runs a service with a connector, a channel, a schedule and a topic, and returns its tree once every row has a node.
+#[expect(clippy::disallowed_methods, reason = "a host has threads of its own")]
 fn live_tree() -> TreeView {
     let directory = tempfile::tempdir().unwrap();
     let cluster = MockCluster::new(1).unwrap();
