@@ -24,12 +24,16 @@ fn put(client: &mut HttpClient, id: &str, mut workflow: Value) {
     create_and_activate(client, "channels", "channel_id", &channel(id, id, json!({}))).unwrap();
 }
 
-/// The bucket of an identity: FNV-1a over 64 bits, modulo 100.
-fn bucket(identity: &str) -> u64 {
-    let hash = identity.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+/// The bucket of a caller of a workflow: FNV-1a over the workflow, a byte that no text has, and the caller, finished as
+/// SplitMix64 finishes, modulo 100.
+fn bucket(workflow: &str, caller: &str) -> u64 {
+    let joined = workflow.bytes().chain([0xff]).chain(caller.bytes());
+    let hash = joined.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    hash % 100
+    let hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (hash ^ (hash >> 31)) % 100
 }
 
 #[test]
@@ -47,7 +51,7 @@ fn rollout_share_is_sticky_and_the_newest_version_takes_the_lowest_buckets() {
     for n in 0..100 {
         let user = format!("user-{n}");
         let mut as_user = server.client().with_header("x-user", &user);
-        let expected = if bucket(&user) < 30 { 2 } else { 1 };
+        let expected = if bucket("split", &user) < 30 { 2 } else { 1 };
         newer += u32::from(expected == 2);
         for _ in 0..2 {
             let data = as_user.json("POST", "/api/v1/data/split", &json!({})).unwrap().json()["data"].clone();

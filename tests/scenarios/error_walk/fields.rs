@@ -120,6 +120,14 @@ fn documents() -> Vec<FieldCase> {
             "logic",
             "declare it under [secrets]",
         ),
+        ("workflows", map(json!({"secret": "absent"})), "NOT_LOADABLE", INPUT, "is not declared here"),
+        (
+            "channels",
+            channel_with("/config/auth", json!({"mode": "api_key", "keys": ["key env://KEY"]})),
+            "env.embedded",
+            "channel.config.auth",
+            "resolved where it begins the text",
+        ),
         ("workflows", mongo_write(json!({"op": "insert_one"})), "missing_required", "document", "insert_one"),
         (
             "workflows",

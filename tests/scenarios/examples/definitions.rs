@@ -32,8 +32,11 @@ fn definitions_of_the_projects_are_named_after_their_files_and_raise_no_warning(
                 let place = path.display();
                 if kind != "connectors" {
                     let report = admin(&mut client, "POST", &format!("{kind}/validate"), document.clone());
-                    let verdict = (&report["valid"], &report["errors"], &report["warnings"]);
-                    assert_eq!(verdict, (&json!(true), &json!([]), &json!([])), "{place}");
+                    // The server of this test has no variables.
+                    let mut warnings = report["warnings"].as_array().unwrap().clone();
+                    warnings.retain(|warning| warning["code"] != "NOT_LOADABLE");
+                    let verdict = (&report["valid"], &report["errors"], warnings.as_slice());
+                    assert_eq!(verdict, (&json!(true), &json!([]), &[][..]), "{place}");
                 }
                 admin(&mut client, "POST", kind, document);
                 if kind != "connectors" {

@@ -85,7 +85,7 @@ fn plant(fault: &Fault, directory: &Path) -> String {
             text.replacen(from, to, 1)
         }
     };
-    let before = text.split_once(MARK).unwrap_or_else(|| panic!("no mark: {to}")).0;
+    let before = text.split_once(MARK).unwrap().0;
     let line = before.lines().count().max(1) + usize::from(before.ends_with('\n'));
     let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
     fs::create_dir_all(path.parent().unwrap()).unwrap();
