@@ -395,9 +395,9 @@ pub static BLOCKS: [BlockReference; 16] = [
                 "per_principal",
                 SWITCH,
                 "false",
-                "each caller has keys of its own; `false` shares them, as a channel without `auth` does",
-            )
-            .default("true"),
+                "each caller has keys of its own, by default where `auth` names callers; `false` shares them, as a \
+                 channel without `auth` does",
+            ),
             key(
                 "on_duplicate",
                 "`refuse`, `accept`",
