@@ -83,7 +83,11 @@ fn a_name_out_of_a_set_is_invalid_at_its_member() {
     for (config, path, known) in [
         (json!({"tracing": {"mode": "s3cret"}}), "tracing.mode", json!(["sync", "async", "batch", "off"])),
         (json!({"request": {"body_mode": "s3cret"}}), "request.body_mode", json!(["auto", "payload"])),
-        (json!({"request": {"body": "s3cret"}}), "request.body", json!(["json", "form", "text", "raw", "auto"])),
+        (
+            json!({"request": {"body": "s3cret"}}),
+            "request.body",
+            json!(["json", "form", "text", "raw", "auto"]),
+        ),
         (json!({"response": {"mode": "s3cret"}}), "response.mode", json!(["envelope", "shaped"])),
         (json!({"auth": {"mode": "s3cret"}}), "auth.mode", json!(["api_key", "hmac", "jwt"])),
     ] {
