@@ -78,7 +78,7 @@ fn a_job_whose_thread_ends_fails_and_the_next_one_runs_elsewhere() {
         wait_until(async || process.runner.count() == 1).await;
         process.runner.threads.lock().clear();
         thread.end();
-        let row = process.ends(id, "retrying").await;
+        let row = process.ends(id, "failed").await;
         let message = row.row.error_message.unwrap();
         assert_eq!(message, "the run was cut off by the end of its thread");
         assert_eq!(process.letters().await.len(), 1);
