@@ -193,7 +193,7 @@ fn callers() -> Vec<String> {
     let mut by_bucket = BTreeMap::new();
     for number in 0_u32.. {
         let name = format!("caller-{number}");
-        by_bucket.entry(bucket(&name)).or_insert(name);
+        by_bucket.entry(bucket("tier", &name)).or_insert(name);
         if by_bucket.len() == 100 {
             break;
         }
@@ -201,12 +201,16 @@ fn callers() -> Vec<String> {
     by_bucket.into_values().collect()
 }
 
-/// 64-bit FNV-1a modulo 100, as the split of traffic is documented.
-fn bucket(identity: &str) -> u64 {
-    let hash = identity.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+/// Returns the bucket of a caller of a workflow: FNV-1a over the workflow, a byte that no text has, and the caller,
+/// finished as SplitMix64 finishes, modulo 100.
+pub fn bucket(workflow: &str, caller: &str) -> u64 {
+    let joined = workflow.bytes().chain([0xff]).chain(caller.bytes());
+    let hash = joined.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    hash % 100
+    let hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (hash ^ (hash >> 31)) % 100
 }
 
 fn numbered_workflow(version: i64) -> Value {

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use svc_testkit::example::create_and_activate;
 use svc_testkit::http::HttpClient;
+use svc_testkit::rollout::bucket;
 
 use crate::support::{channel, echo, error, launch, start};
 
@@ -22,18 +23,6 @@ fn put(client: &mut HttpClient, id: &str, mut workflow: Value) {
     workflow["name"] = json!(id);
     create_and_activate(client, "workflows", "workflow_id", &workflow).unwrap();
     create_and_activate(client, "channels", "channel_id", &channel(id, id, json!({}))).unwrap();
-}
-
-/// The bucket of a caller of a workflow: FNV-1a over the workflow, a byte that no text has, and the caller, finished as
-/// SplitMix64 finishes, modulo 100.
-fn bucket(workflow: &str, caller: &str) -> u64 {
-    let joined = workflow.bytes().chain([0xff]).chain(caller.bytes());
-    let hash = joined.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    let hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (hash ^ (hash >> 31)) % 100
 }
 
 #[test]
