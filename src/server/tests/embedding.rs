@@ -59,7 +59,7 @@ where
             yield_now().await;
         }
     };
-    timeout(LIMIT, wait).await.expect("the service is ready");
+    timeout(LIMIT, wait).await.unwrap();
 }
 
 fn get(path: &str) -> TestRequest {
