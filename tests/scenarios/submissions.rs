@@ -198,7 +198,7 @@ fn what_a_kill_interrupts_is_run_by_the_next_process() {
         "function": {"name": "log", "input": {"message": "never"}}})
     };
     let tasks: Vec<_> = (0..20).map(skipped).collect();
-    let workflow = json!({"workflow_id": "long", "name": "long", "loop": {"counter": "n", "max": 4000},
+    let workflow = json!({"workflow_id": "long", "name": "long", "loop": {"counter": "n", "max": 2000},
         "tasks": tasks});
     create_and_activate(&mut client, "workflows", "workflow_id", &workflow).unwrap();
     create_and_activate(&mut client, "channels", "channel_id", &channel("long", "long", json!({}))).unwrap();

@@ -73,7 +73,8 @@ fn a_run_ends_as_its_workflow_does_and_says_why() {
         assert!(row.error_message.unwrap().starts_with("guard_refused: "));
         assert_eq!(&*row.row.status, "failed");
 
-        assert_eq!(node.metric("cron_occurrences_total{status=\"failed\"}"), 4.0);
+        // Counted behind the row.
+        wait_until(async || node.metric("cron_occurrences_total{status=\"failed\"}") == 4.0).await;
         let ran = |channel: &str| {
             node.metric(&format!("cron_execution_duration_seconds_count{{channel=\"{channel}\"}}"))
         };
