@@ -18,8 +18,7 @@ use super::random::SplitMix64;
 /// Shortest and longest time of a message.
 const LATENCY: (Duration, Duration) = (Duration::from_micros(200), Duration::from_millis(15));
 /// Time beyond its lease within which the work of a dead node is taken over.
-// A second of it is for a worker to become free: a node takes over what it can run at once.
-const TAKEOVER: Duration = Duration::from_secs(6);
+const TAKEOVER: Duration = Duration::from_secs(5);
 /// Time within which an announced change is served.
 const ANNOUNCED: Duration = Duration::from_millis(500);
 /// Channels that are changed.
