@@ -1,4 +1,4 @@
-//! What an audit row tells of a change of a definition beside the origin of its request.
+//! The facts of a change of a definition in its audit row, without the origin of its request.
 
 use serde_json::{Map, Value, json};
 

@@ -64,7 +64,7 @@ pub(super) struct MutationResult<T> {
     pub(super) value: T,
     /// The written id, for the audit row; `None` if nothing was written.
     pub(super) id: Option<String>,
-    /// What the audit row tells of the change.
+    /// Facts of the change for its audit row.
     pub(super) facts: ChangeFacts,
 }
 

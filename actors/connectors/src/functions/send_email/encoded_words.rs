@@ -46,7 +46,7 @@ mod tests {
 
     use super::*;
 
-    /// What a reader makes of a value: words that are apart by white space alone are joined.
+    /// Decodes a value as a mail reader does: words that only white space separates are joined.
     fn decode(encoded: &str) -> String {
         let words = encoded.split("\r\n ").map(|word| {
             let word = word.strip_prefix(PREFIX).and_then(|word| word.strip_suffix(SUFFIX)).unwrap();
