@@ -199,6 +199,11 @@ fn a_server_that_starts_late_is_waited_for() {
 }
 
 #[test]
+fn writes_recover_after_failover_of_the_server() {
+    suite::outages::writes_recover_after_failover_of_the_server();
+}
+
+#[test]
 fn modes_encrypt_every_connection_to_a_server_they_trust() {
     suite::encryption::modes_encrypt_every_connection_to_a_server_they_trust();
 }
