@@ -65,6 +65,7 @@ pub(super) async fn purge(
     let purged = outcome?;
     if purged > 0 {
         state.metrics.record_audit_event("purge", RESOURCE);
+        state.traces.count_dead_letters();
     }
     Ok(data_response(PurgeResult { purged, older_than_hours: hours }))
 }
