@@ -54,6 +54,7 @@ on_both! {
     token_states::tokens_are_encrypted_and_move_to_another_key,
     token_states::tokens_are_bound_to_their_connector_whatever_its_name,
     workflows::an_activation_names_every_connector_that_is_missing,
+    workflows::encrypted_settings_of_a_connector_are_judged_at_activation,
     workflows::lists_filter_sort_and_page,
     workflows::an_import_follows_its_conflict_rule,
     workflows::a_dry_run_leaves_nothing,
