@@ -43,6 +43,7 @@ on_both! {
     connectors::a_connector_is_stored_changed_and_removed,
     connectors::a_name_is_unique_and_kept_while_a_workflow_uses_it,
     connectors::an_import_goes_by_the_name,
+    connectors::import_raises_the_epoch_once_for_all_its_items,
     connectors::settings_are_encrypted_and_read_under_the_current_or_a_former_key,
     connectors::settings_copied_to_another_connector_are_not_opened_after_a_rename_they_are,
     connectors::settings_of_the_older_form_are_read_and_bound_by_rewriting,

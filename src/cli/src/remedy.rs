@@ -60,7 +60,10 @@ mod tests {
             ),
             ("POST /api/v1/admin/actors/channels/a/restart", "'svc-cli actors restart channels/a'"),
             ("POST /api/v1/admin/channels/c/trigger, once", "'svc-cli channels trigger c', once"),
-            ("what GET /api/v1/admin/trace-dlq?exhausted=true lists", "what 'svc-cli dlq list --exhausted' lists"),
+            (
+                "what GET /api/v1/admin/trace-dlq?exhausted=true lists",
+                "what 'svc-cli dlq list --exhausted' lists",
+            ),
             ("POST /api/v1/admin/unknown is asked for", "POST /api/v1/admin/unknown is asked for"),
             ("GET /api/v1/admin/workflows/w/versions", "GET /api/v1/admin/workflows/w/versions"),
             ("nothing of the kind", "nothing of the kind"),
