@@ -70,6 +70,8 @@ fn a_failed_submission_is_a_dead_letter_that_an_operator_requeues() {
     assert_eq!((&row["trace_id"], &row["retry_count"]), (&trace["id"], &json!(0)));
     assert!(row.get("payload_json").is_none() && row["max_retries"] == 5, "{row}");
     assert_eq!(letters(&mut client, "?exhausted=true"), [Value::Null; 0]);
+    assert_eq!(letters(&mut client, "?since=-1h"), listed);
+    assert_eq!(letters(&mut client, "?until=-1h"), [Value::Null; 0]);
     let one = format!("{LETTERS}/{}", row["id"].as_str().unwrap());
     let letter = client.get(&one).unwrap().json()["data"].clone();
     let payload: Value = serde_json::from_str(letter["payload_json"].as_str().unwrap()).unwrap();
@@ -88,6 +90,7 @@ fn what_is_not_there_or_not_understood_is_refused() {
     error(&client.get(&format!("{LETTERS}/none")).unwrap(), 404, "NOT_FOUND");
     error(&client.json("POST", &format!("{LETTERS}/none/requeue"), &json!({})).unwrap(), 404, "NOT_FOUND");
     error(&client.get(&format!("{LETTERS}?exhausted=perhaps")).unwrap(), 400, "VALIDATION_ERROR");
+    error(&client.get(&format!("{LETTERS}?since=yesterday")).unwrap(), 400, "VALIDATION_ERROR");
     for body in [json!({}), json!([]), json!({"older_than_hours": "1"}), json!({"older_than_hours": -1})] {
         let purge = client.json("POST", &format!("{LETTERS}/purge"), &body).unwrap();
         error(&purge, 400, "VALIDATION_ERROR");

@@ -124,6 +124,7 @@ on_both! {
     trace_lists::traces_are_filtered_by_the_version_that_ran,
     ledger_runs::report_of_a_failed_run_is_written_with_its_end,
     dead_letters::letters_are_filtered_and_newest_first,
+    dead_letters::letters_are_found_by_the_time_of_their_failure,
     dead_letters::a_requeued_letter_is_due_and_free,
     dead_letters::a_purge_takes_what_is_exhausted_and_old,
     dead_letters::retention_takes_exhausted_letters_and_leaves_waiting_ones,

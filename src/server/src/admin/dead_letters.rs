@@ -4,7 +4,7 @@ use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use serde_json::Value;
 use svc_api::{DeadLetterDetail, DeadLetterSummary, PageEnvelope, PurgeRequest, PurgeResult};
-use svc_model::{AuditAction, AuditResource, FieldError, ServiceError};
+use svc_model::{AuditAction, AuditResource, FieldError, ServiceError, Timestamp};
 use svc_store::{DeadLetter, DeadLetterFilter, DeadLetterRow};
 
 use super::mutation_request::{MutationRequest, dry_run_response};
@@ -19,8 +19,13 @@ const RESOURCE: AuditResource = AuditResource::TraceDlq;
 
 /// `GET /trace-dlq`, newest first.
 pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Result<HttpResponse, Error> {
-    let page = query.page()?;
-    let filter = DeadLetterFilter { channel: query.text("channel"), exhausted: query.choice("exhausted")? };
+    let (page, now) = (query.page()?, Timestamp::now());
+    let filter = DeadLetterFilter {
+        channel: query.text("channel"),
+        exhausted: query.choice("exhausted")?,
+        since: query.moment("since", now)?,
+        until: query.moment("until", now)?,
+    };
     let (rows, total) = state.store.dead_letters().list(filter, page).await?;
     Ok(HttpResponse::Ok().json(PageEnvelope::new(rows.into_iter().map(to_summary), total, page)))
 }
