@@ -147,9 +147,9 @@ pub(crate) async fn letters_are_found_by_the_time_of_their_failure(db: TestDatab
     db.execute(&aged).await.unwrap();
     let young = letter(&store, "a", same).await;
     let list = async |since: Option<&str>, until: Option<&str>| {
-        let instant = |id: Option<&str>| async move {
-            let id = id?;
-            Some(store.dead_letters().get(id).await.unwrap().unwrap().row.created_at)
+        let instant = async |id: Option<&str>| {
+            let letter = store.dead_letters().get(id?).await.unwrap();
+            Some(letter.unwrap().row.created_at)
         };
         let (since, until) = (instant(since).await, instant(until).await);
         let filter = DeadLetterFilter { since, until, ..DeadLetterFilter::default() };
