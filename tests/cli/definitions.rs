@@ -71,6 +71,36 @@ fn deletion_of_what_is_used_needs_force() {
 }
 
 #[test]
+fn several_ids_are_done_and_each_failure_told() {
+    let server = start();
+    let cli = CliClient::with_server(&server);
+    for id in ["a", "b"] {
+        cli.ok(&["workflows", "create", "-d", &echo_workflow(id).to_string()]);
+        cli.ok(&["channels", "create", "-d", &channel(id, id).to_string()]);
+    }
+    cli.ok(&["workflows", "activate", "a"]);
+    let run = cli.run(&["channels", "activate", "a", "b", "absent"]);
+    assert_eq!((run.code, run.out.as_str()), (1, "Activated channel 'a', version 1 (active).\n"), "{run:?}");
+    for part in ["b: [VALIDATION_ERROR]", "  workflow_id", "absent: [NOT_FOUND]", "2 of 3 failed"] {
+        assert!(run.err.contains(part), "{part}: {run:?}");
+    }
+    let run = cli.run(&["workflows", "delete", "a", "b", "--yes"]);
+    assert_eq!((run.code, run.out.as_str()), (1, "Deleted workflow 'b'.\n"), "{run:?}");
+    assert!(run.err.contains("a: [CONFLICT]") && run.err.contains("hint: --force"), "{run:?}");
+    assert_eq!(cli.ok(&["channels", "archive", "a", "-q"]), "a\n");
+    let run = cli.run_with(&["channels", "delete", "a", "b"], "n\n");
+    assert!(run.code == 1 && run.err.contains("Delete channels 'a', 'b' with all versions"), "{run:?}");
+    let deleted = cli.ok(&["channels", "delete", "a", "b", "--yes"]);
+    assert_eq!(deleted, "Deleted channel 'a'.\nDeleted channel 'b'.\n");
+    for (id, name) in [("c1", "crm"), ("c2", "erp")] {
+        let connector =
+            json!({"id": id, "name": name, "connector_type": "http", "config": {"url": "https://a.example"}});
+        cli.ok(&["connectors", "create", "-d", &connector.to_string()]);
+    }
+    assert_eq!(cli.ok(&["connectors", "delete", "crm", "c2", "--yes", "-q"]), "c1\nc2\n");
+}
+
+#[test]
 fn documents_come_from_file_argument_and_standard_input() {
     let server = start();
     let cli = CliClient::with_server(&server);

@@ -154,6 +154,8 @@ fn dead_letters_are_shown_requeued_and_purged() {
     assert_eq!(cli.json(&["dlq", "get", &id])["data"]["channel"], "f");
     assert_eq!(cli.ok(&["dlq", "list", "--exhausted", "-q"]), "");
     assert_eq!(cli.ok(&["dlq", "list", "--exhausted=false", "-q"]).trim(), id);
+    assert_eq!(cli.ok(&["dlq", "list", "--since", "1h", "-q"]).trim(), id);
+    assert_eq!(cli.ok(&["dlq", "list", "--until", "1h", "-q"]), "");
     assert!(cli.ok(&["dlq", "requeue", &id]).starts_with("Requeued dead letter"));
     assert!(cli.fails(&["dlq", "purge", "--older-than-hours", "1"], 1).contains("nothing was changed"));
     assert_eq!(cli.ok(&["dlq", "purge", "--older-than-hours", "1", "--yes"]), "Deleted 0 dead letters.\n");

@@ -179,6 +179,38 @@ fn change_of_a_definition_tells_its_version_and_the_content_before_and_after() {
 }
 
 #[test]
+fn audit_change_is_an_object_beside_textual_details() {
+    let server = launch().start().unwrap();
+    let mut client = server.client();
+    client.json("POST", &format!("{ADMIN}/workflows"), &echo_workflow("w")).unwrap();
+    client.json("POST", &format!("{ADMIN}/workflows/w/test"), &json!({"data": {}})).unwrap();
+    let log = client.get(&format!("{ADMIN}/audit-logs")).unwrap().json();
+    let [tested, created] = [0, 1].map(|index| log["data"][index].clone());
+    let change = &created["change"];
+    assert_eq!(change["version"], 1, "{created}");
+    assert!(change["content_hash"]["before"].is_null() && change["content_hash"]["after"].is_string());
+    let details = details(&created);
+    assert_eq!((&details["version"], &details["content_hash"]), (&json!(1), &change["content_hash"]));
+    assert!(details["request_id"].is_string() && change.get("request_id").is_none(), "{created}");
+    assert_eq!((&tested["action"], &tested["change"]), (&json!("test"), &Value::Null), "{tested}");
+}
+
+#[test]
+fn misspelt_audit_filters_are_refused_with_known_words() {
+    let server = launch().start().unwrap();
+    let mut client = server.client();
+    for (name, wrong, known) in [("action", "creat", "create"), ("resource_type", "workflows", "workflow")] {
+        let refused = client.get(&format!("{ADMIN}/audit-logs?{name}={wrong}")).unwrap();
+        let refused = error(&refused, 400, "VALIDATION_ERROR");
+        let detail = &refused["details"][0];
+        assert_eq!((&detail["path"], &detail["got"]), (&json!(format!("query.{name}")), &json!(wrong)));
+        assert!(detail["expected"].as_array().unwrap().contains(&json!(known)), "{refused}");
+        let answer = client.get(&format!("{ADMIN}/audit-logs?{name}={known}")).unwrap();
+        assert_eq!(answer.status, 200, "{}", answer.text());
+    }
+}
+
+#[test]
 fn caller_is_recorded_under_the_name_of_its_key_or_its_id() {
     let launch = launch();
     let (file, reader) = (launch.directory().join("svc.toml"), "a-reading-key-of-more-than-32-characters");

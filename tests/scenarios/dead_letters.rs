@@ -70,6 +70,8 @@ fn a_failed_submission_is_a_dead_letter_that_an_operator_requeues() {
     assert_eq!((&row["trace_id"], &row["retry_count"]), (&trace["id"], &json!(0)));
     assert!(row.get("payload_json").is_none() && row["max_retries"] == 5, "{row}");
     assert_eq!(letters(&mut client, "?exhausted=true"), [Value::Null; 0]);
+    assert_eq!(letters(&mut client, "?since=-1h"), listed);
+    assert_eq!(letters(&mut client, "?until=-1h"), [Value::Null; 0]);
     let one = format!("{LETTERS}/{}", row["id"].as_str().unwrap());
     let letter = client.get(&one).unwrap().json()["data"].clone();
     let payload: Value = serde_json::from_str(letter["payload_json"].as_str().unwrap()).unwrap();
@@ -88,6 +90,7 @@ fn what_is_not_there_or_not_understood_is_refused() {
     error(&client.get(&format!("{LETTERS}/none")).unwrap(), 404, "NOT_FOUND");
     error(&client.json("POST", &format!("{LETTERS}/none/requeue"), &json!({})).unwrap(), 404, "NOT_FOUND");
     error(&client.get(&format!("{LETTERS}?exhausted=perhaps")).unwrap(), 400, "VALIDATION_ERROR");
+    error(&client.get(&format!("{LETTERS}?since=yesterday")).unwrap(), 400, "VALIDATION_ERROR");
     for body in [json!({}), json!([]), json!({"older_than_hours": "1"}), json!({"older_than_hours": -1})] {
         let purge = client.json("POST", &format!("{LETTERS}/purge"), &body).unwrap();
         error(&purge, 400, "VALIDATION_ERROR");
@@ -235,4 +238,61 @@ fn only_exhausted_letters_older_than_the_retention_are_removed() {
         Some(2),
         "traces have a retention of their own: {traces}"
     );
+}
+
+/// Returns the health of dead letters: the status of the service, the component, and the detail for administrators.
+fn letters_health(client: &mut HttpClient) -> [Value; 3] {
+    let health = client.get("/health").unwrap();
+    assert_eq!(health.status, 200, "{}", health.text());
+    let health = health.json();
+    [&health["status"], &health["components"]["dead_letters"], &health["dead_letters"]].map(Clone::clone)
+}
+
+#[test]
+fn health_tells_too_many_exhausted_letters_until_purged() {
+    let server = launch()
+        .env("SVC_TRACE_QUEUE__DLQ_EXHAUSTED_THRESHOLD", "2")
+        .env("SVC_TRACE_QUEUE__DLQ_POLL_INTERVAL_SECS", "3600")
+        .env("SVC_TRACE_QUEUE__DLQ_RETRY_ENABLED", "false")
+        .start()
+        .unwrap();
+    let mut client = server.client();
+    create_broken(&mut client);
+    wrong(&mut client, "wrong");
+    wait_for_letter(&mut client);
+    wait_for_letter_of(&mut client, "wrong");
+    eventually(|| letters_health(&mut client)[2]["exhausted"] == 1);
+    assert_eq!(letters_health(&mut client), [json!("ok"), json!("ok"), json!({"exhausted": 1})]);
+    wait_for_letter_of(&mut client, "wrong");
+    eventually(|| letters_health(&mut client)[1] == "degraded");
+    let [status, _, detail] = letters_health(&mut client);
+    assert_eq!((&status, &detail["exhausted"]), (&json!("degraded"), &json!(2)), "{detail}");
+    let reason = detail["reason"].as_str().unwrap();
+    for part in ["2 dead letters", "trace_queue.dlq_exhausted_threshold", "exhausted=true"] {
+        assert!(reason.contains(part), "{part}: {reason}");
+    }
+    let purge = client.json("POST", &format!("{LETTERS}/purge"), &json!({"older_than_hours": 0})).unwrap();
+    assert_eq!(purge.json()["data"]["purged"], 2, "{}", purge.text());
+    eventually(|| letters_health(&mut client) == [json!("ok"), json!("ok"), json!({"exhausted": 0})]);
+}
+
+#[test]
+fn one_exhausted_letter_degrades_health_unless_left_out() {
+    for (threshold, expected) in [(None, json!("degraded")), (Some("0"), Value::Null)] {
+        let launch = launch().env("SVC_METRICS__ENABLED", "true");
+        let launch = match threshold {
+            Some(threshold) => launch.env("SVC_TRACE_QUEUE__DLQ_EXHAUSTED_THRESHOLD", threshold),
+            None => launch,
+        };
+        let server = launch.start().unwrap();
+        let mut client = server.client();
+        wrong(&mut client, "wrong");
+        assert_eq!(letters_health(&mut client)[0], "ok");
+        wait_for_letter_of(&mut client, "wrong");
+        eventually(|| {
+            let page = client.get("/metrics").unwrap().text();
+            page.lines().any(|line| line == "svc_trace_dlq_depth{state=\"exhausted\"} 1")
+        });
+        assert_eq!(letters_health(&mut client)[1], expected, "{threshold:?}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{channel, details, echo_workflow, error, start};
+use crate::support::{channel, details, echo_workflow, error, eventually, start};
 
 const BASE: &str = "/api/v1/admin/workflows";
 
@@ -65,6 +65,27 @@ fn a_dry_run_writes_nothing_and_export_is_import() {
     let again =
         client.json("POST", &format!("{BASE}/import?on_conflict=new_version"), &exported).unwrap().json();
     assert_eq!((&again["data"]["unchanged"], &again["data"]["failed"]), (&json!(2), &json!(0)), "{again}");
+}
+
+#[test]
+fn import_of_connectors_raises_the_epoch_once() {
+    let server = start();
+    let mut client = server.client();
+    let item =
+        |name: &str| json!({"name": name, "connector_type": "http", "config": {"url": "https://a.example"}});
+    let mut batch: Vec<Value> = (0..40).map(|number| item(&format!("k{number}"))).collect();
+    batch.insert(1, item("k0"));
+    let mut epoch = || client.get("/health").unwrap().json()["epoch"]["current"].as_i64().unwrap();
+    let before = epoch();
+    let mut importer = server.client();
+    let report = importer.json("POST", "/api/v1/admin/connectors/import", &batch.into()).unwrap().json();
+    assert_eq!((&report["data"]["imported"], &report["data"]["failed"]), (&json!(40), &json!(1)), "{report}");
+    assert_eq!(report["data"]["errors"][0]["index"], 1, "{report}");
+    eventually(|| epoch() > before);
+    assert_eq!(epoch(), before + 1);
+    let listed = importer.get("/api/v1/admin/connectors?limit=1000").unwrap().json();
+    let rows = listed["data"].as_array().unwrap();
+    assert!(rows.len() == 40 && rows.iter().all(|row| row["load_status"] == "loaded"), "{listed}");
 }
 
 #[test]

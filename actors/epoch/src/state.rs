@@ -30,6 +30,8 @@ pub struct ChangedEntities {
     pub channels: BTreeSet<String>,
     /// Ids of connectors.
     pub connectors: BTreeSet<String>,
+    /// True if any connector may have changed; then their ids do not matter.
+    pub all_connectors: bool,
 }
 
 impl ChangedEntities {
@@ -49,6 +51,7 @@ impl ChangedEntities {
             ChangedEntity::Workflow(id) => drop(self.workflows.insert(id.clone())),
             ChangedEntity::Channel(id) => drop(self.channels.insert(id.clone())),
             ChangedEntity::Connector(id) => drop(self.connectors.insert(id.clone())),
+            ChangedEntity::Connectors => self.all_connectors = true,
         }
     }
 }
@@ -129,8 +132,12 @@ mod tests {
             workflows: ["w".to_owned()].into(),
             channels: ["c5".to_owned()].into(),
             connectors: ["k".to_owned()].into(),
+            all_connectors: false,
         };
         assert_eq!(plan, LoadPlan { target: 7, changed: expected });
+        let import = LoadPlan::new(4, 5, &[change(5, ChangedEntity::Connectors)], foreign);
+        let expected = ChangedEntities { all_connectors: true, ..ChangedEntities::default() };
+        assert_eq!(import.changed, expected);
         assert!(LoadPlan::new(7, 7, &[], foreign).changed.is_empty());
     }
 

@@ -8,7 +8,7 @@
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use serde_json::{Value, json};
-use svc_model::EntityKind;
+use svc_model::{AuditAction, EntityKind};
 use svc_secrets::{EnvelopeError, EnvelopeKeys, EnvelopePlace};
 
 use crate::config::{Backend, StoreConfig};
@@ -25,8 +25,6 @@ use crate::schema::{connector_oauth_state as states, connectors};
 
 /// Principal in the audit log: anyone who may run the program beside the database.
 const PRINCIPAL: &str = "command-line";
-/// Action in the audit log.
-const ACTION: &str = "reencrypt";
 
 /// Maximum number of passes over the table while others write to it.
 const PASSES: usize = 5;
@@ -206,7 +204,7 @@ async fn run_in_transaction(
 fn audit_entry(kind: EntityKind, id: &str, details: Option<Value>) -> AuditEntry {
     AuditEntry {
         principal: PRINCIPAL.to_owned(),
-        action: ACTION.to_owned(),
+        action: AuditAction::Reencrypt.name().to_owned(),
         resource_type: kind.name().to_owned(),
         resource_id: id.to_owned(),
         details,

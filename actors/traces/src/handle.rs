@@ -263,9 +263,21 @@ impl Traces {
         Ok(is_queued)
     }
 
-    /// Polls the dead letters now, because an operator made one due.
+    /// Polls the dead letters now, because an operator made one due, and counts them.
     pub fn look_for_dead_letters(&self) {
         self.shared.letters_due.record(Duration::ZERO);
+        self.count_dead_letters();
+    }
+
+    /// Counts the dead letters soon, because an operator changed some.
+    pub fn count_dead_letters(&self) {
+        self.shared.letters_changed.notify_one();
+    }
+
+    /// Returns the number of dead letters without a retry left, as last counted: shortly after a change by this process,
+    /// and once in a poll interval. Asks no database.
+    pub fn exhausted_dead_letters(&self) -> u64 {
+        self.shared.metrics.exhausted_letters()
     }
 
     /// Prepares the report of a run that fails with `error`. The caller, which ends the run, writes its row.

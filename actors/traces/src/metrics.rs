@@ -28,6 +28,11 @@ struct StateLabels {
     state: &'static str,
 }
 
+/// The label of dead letters that wait for a retry.
+const WAITING: StateLabels = StateLabels { state: "waiting" };
+/// The label of dead letters without a retry left.
+const EXHAUSTED: StateLabels = StateLabels { state: "exhausted" };
+
 /// The metric families. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct TraceMetrics {
@@ -97,9 +102,13 @@ impl TraceMetrics {
 
     /// Sets the gauges of dead letters: all letters, and those without a retry left.
     pub(crate) fn set_dead_letters(&self, depth: i64, exhausted: i64) {
-        for (state, count) in [("waiting", depth - exhausted), ("exhausted", exhausted)] {
-            self.dlq_depth.get_or_create(&StateLabels { state }).set(count);
-        }
+        self.dlq_depth.get_or_create(&WAITING).set(depth - exhausted);
+        self.dlq_depth.get_or_create(&EXHAUSTED).set(exhausted);
+    }
+
+    /// Returns the number of dead letters without a retry left, as last counted.
+    pub(crate) fn exhausted_letters(&self) -> u64 {
+        self.dlq_depth.get(&EXHAUSTED).map_or(0, |count| u64::try_from(count.get()).unwrap_or(0))
     }
 
     pub(crate) fn record_rejection(&self, reason: &'static str) {

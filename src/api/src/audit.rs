@@ -1,7 +1,8 @@
 //! The audit log.
 
 use serde::{Deserialize, Serialize};
-use svc_model::{AuditRow, Timestamp};
+use serde_json::{Map, Value};
+use svc_model::{AUDIT_ORIGIN, AuditRow, Timestamp};
 use utoipa::ToSchema;
 
 /// An entry of the audit log.
@@ -19,10 +20,13 @@ pub struct AuditLogEntry {
     /// The id of the changed resource.
     pub resource_id: String,
     /// Details of the change: a string that holds a JSON object. It tells the origin of the request (`request_id`,
-    /// `client_ip`, `user_agent`, `change_context`), and of a change of a definition `version` and `content_hash`
-    /// `{before, after}`, of a change of what a workflow serves `rollout_percentage` too.
+    /// `client_ip`, `user_agent`, `change_context`) and has the members of `change`.
     #[schema(required = true)]
     pub details: Option<String>,
+    /// Facts of the change: of a definition `version` and `content_hash` `{before, after}`, of what a workflow serves
+    /// `rollout_percentage` too; `null` if there are none.
+    #[schema(required = true, value_type = Option<Object>)]
+    pub change: Option<Map<String, Value>>,
     /// Time of the change.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
@@ -31,8 +35,16 @@ pub struct AuditLogEntry {
 impl From<AuditRow> for AuditLogEntry {
     fn from(row: AuditRow) -> Self {
         let AuditRow { id, principal, action, resource_type, resource_id, details, created_at } = row;
-        Self { id, principal, action, resource_type, resource_id, details, created_at }
+        let change = details.as_deref().and_then(parse_change);
+        Self { id, principal, action, resource_type, resource_id, details, change, created_at }
     }
+}
+
+/// Returns the members of stored details that do not tell of the request.
+fn parse_change(details: &str) -> Option<Map<String, Value>> {
+    let mut members: Map<String, Value> = serde_json::from_str(details).ok()?;
+    members.retain(|name, _| !AUDIT_ORIGIN.contains(&name.as_str()));
+    (!members.is_empty()).then_some(members)
 }
 
 /// The caller as the audit log knows it.
@@ -45,4 +57,23 @@ pub struct CallerIdentity {
     pub key_id: Option<String>,
     /// `full`, or `read_only` for a key that may only read.
     pub access: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn change_leaves_out_the_origin_of_the_request() {
+        let facts = json!({"version": 2, "content_hash": {"before": null, "after": "sha256:00"}});
+        let mut details = facts.clone();
+        details["request_id"] = "r".into();
+        details["user_agent"] = "u".into();
+        assert_eq!(parse_change(&details.to_string()).map(Value::Object), Some(facts));
+        for none in [r#"{"request_id": "r"}"#, "{}", "no JSON", "[]"] {
+            assert_eq!(parse_change(none), None, "{none}");
+        }
+    }
 }

@@ -61,9 +61,9 @@ pub use kafka::{AssignedPartition, SkippedRecord};
 pub use lifecycle::{RollbackRequest, RolloutChange, StatusChange, VersionRequest};
 pub use nodes::NodeSummary;
 pub use operational::{
-    ActorsHealth, ChannelsHealth, ConnectorsHealth, DatabaseOutage, DescriptorsHealth, EpochHealth,
-    FailedConnector, HealthComponents, HealthReport, KafkaHealth, LivenessReport, QuarantinedName,
-    ReadinessComponents, ReadinessReport, SchedulesHealth, TlsHealth,
+    ActorsHealth, ChannelsHealth, ConnectorsHealth, DatabaseOutage, DeadLettersHealth, DescriptorsHealth,
+    EpochHealth, FailedConnector, HealthComponents, HealthReport, KafkaHealth, LivenessReport,
+    QuarantinedName, ReadinessComponents, ReadinessReport, SchedulesHealth, TlsHealth,
 };
 pub use packages::{Inventory, PackageDetail, Receipt, ReceiptRequest};
 pub use parameter::{ParameterKind, PathParameter, QueryParameter};

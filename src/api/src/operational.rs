@@ -111,6 +111,10 @@ pub struct HealthReport {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub descriptors: Option<DescriptorsHealth>,
+    /// The dead letters without a retry left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub dead_letters: Option<DeadLettersHealth>,
 }
 
 /// The state of each component.
@@ -140,6 +144,10 @@ pub struct HealthComponents {
     /// File descriptors.
     #[schema(schema_with = component_state)]
     pub descriptors: String,
+    /// Dead letters without a retry left; absent where `trace_queue.dlq_exhausted_threshold` is 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = component_state, required = false)]
+    pub dead_letters: Option<String>,
     /// The schedules; absent where there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = component_state, required = false)]
@@ -262,6 +270,17 @@ pub struct KafkaHealth {
 pub struct DescriptorsHealth {
     /// The reason.
     pub reason: String,
+}
+
+/// The dead letters without a retry left.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DeadLettersHealth {
+    /// Their number, as counted at most one `trace_queue.dlq_poll_interval_secs` ago.
+    pub exhausted: u64,
+    /// The reason why the component is degraded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub reason: Option<String>,
 }
 
 /// A certificate that could not be replaced.

@@ -99,11 +99,12 @@ impl CliError {
             return;
         }
         // Nothing can be reported when standard error is closed.
-        let _unwritten = err.write_all(self.text(is_verbose).as_bytes());
+        let _unwritten = writeln!(err, "Error: {}", self.describe(is_verbose));
     }
 
-    fn text(&self, is_verbose: bool) -> String {
-        let mut lines = vec![format!("Error: {}", printable(&as_commands(&self.to_string())))];
+    /// Returns the text of the error, with a line for each field, the id of the request and the remedy.
+    pub(crate) fn describe(&self, is_verbose: bool) -> String {
+        let mut lines = vec![printable(&as_commands(&self.to_string()))];
         let (error, advice) = match self {
             Self::Client(error) => (Some(error), None),
             Self::Advised { error, advice } => (Some(error), Some(advice)),
@@ -117,7 +118,7 @@ impl CliError {
             lines.extend(api.trace_id.as_deref().map(|id| format!("  trace: {}", printable(id))));
         }
         lines.extend(advice.map(|advice| format!("hint: {}", printable(advice))));
-        lines.join("\n") + "\n"
+        lines.join("\n")
     }
 }
 
@@ -128,7 +129,7 @@ mod tests {
     #[test]
     fn control_characters_of_a_message_do_not_reach_the_terminal() {
         let error = CliError::Usage("a\u{1b}[2Jb".to_owned());
-        assert_eq!(error.text(false), "Error: a\\u{1b}[2Jb\n");
+        assert_eq!(error.describe(false), "a\\u{1b}[2Jb");
     }
 
     #[test]

@@ -11,7 +11,7 @@ mod replace;
 use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 
 use crate::extent;
 use crate::limits::EngineLimits;
-use crate::operators::{self, DeclaredSecrets, SharedSecrets};
+use crate::operators::{self, DeclaredSecrets, KnownIntegers, SharedSecrets};
 use crate::path::Path;
 use crate::reads::{ReadExtent, Reads};
 use crate::redaction::Redaction;
@@ -61,6 +61,9 @@ pub struct Expression {
     /// The parts of its result that are derived from secrets, as JSON pointers.
     derived: Arc<[String]>,
     copies: Option<Arc<Path>>,
+    /// The logic that writes large integers into texts with all their digits, compiled when it is first needed; `None`
+    /// for an expression that is the same without.
+    exact: Option<Arc<OnceLock<Arc<Logic>>>>,
 }
 
 impl fmt::Debug for Expression {
@@ -149,8 +152,8 @@ impl Evaluator {
         let survey = Survey::analyse(source);
         let mut derived = Vec::new();
         self.collect_derived(source, String::new(), &mut derived);
-        let logic =
-            self.engine.compile_arc(&prepare::prepare_paced(source)).map_err(|error| error.to_string())?;
+        let prepared = prepare::prepare_paced(source);
+        let logic = self.engine.compile_arc(&prepared).map_err(|error| error.to_string())?;
         Ok(Expression {
             logic,
             source: Arc::new(source.clone()),
@@ -158,6 +161,7 @@ impl Evaluator {
             secrets: survey.secrets.iter().map(|name| name.unwrap_or_default().to_owned()).collect(),
             derived: derived.into(),
             copies: prepare::copied_path(source).map(Arc::new),
+            exact: prepare::makes_texts(&prepared).then(Arc::default),
         })
     }
 
@@ -200,18 +204,30 @@ impl Evaluator {
         &self,
         expression: &'r Expression,
         context: &'r DataValue<'r>,
-        bump: &'r Bump,
+        arena: &'r Arena,
     ) -> Result<&'r DataValue<'r>, String> {
-        let result = self.within_memory(bump, || self.engine.evaluate(&expression.logic, context, bump))?;
+        let (bump, large) = (arena.bump(), arena.large_integers());
+        let known = (!large.is_empty()).then(|| KnownIntegers::of(large));
+        let logic = if known.is_some() { self.exact_logic(expression) } else { &expression.logic };
+        let result = self.within_memory(bump, || self.engine.evaluate(logic, context, bump))?;
         let result = result.map_err(|error| {
             if expression.reads_secrets() {
                 "an expression that reads a secret failed".to_owned()
             } else {
-                explain::explain(&error, &expression.logic, &expression.source, context)
+                explain::explain(&error, logic, &expression.source, context)
             }
         })?;
         extent::check_arena(result, self.max_bytes).map_err(|excess| format!("the result {excess}"))?;
         Ok(result)
+    }
+
+    /// Returns the logic of an expression that keeps the digits of large integers in texts.
+    fn exact_logic<'e>(&self, expression: &'e Expression) -> &'e Arc<Logic> {
+        let Some(exact) = &expression.exact else { return &expression.logic };
+        exact.get_or_init(|| {
+            let prepared = prepare::prepare_exact(&expression.source);
+            self.engine.compile_arc(&prepared).unwrap_or_else(|_| Arc::clone(&expression.logic))
+        })
     }
 
     /// Evaluates with an arena that grows only so far. It can refuse to grow in one way only, which is to
@@ -243,12 +259,12 @@ impl Evaluator {
         for (name, value) in roots {
             match expression.reads.root(name) {
                 Some(ReadExtent::Nothing) => {}
-                Some(part) => pairs.push((*name, scope::copy_part(bump, part, value))),
-                None => pairs.push((*name, DataValue::from_serde_value_in(value, bump))),
+                Some(part) => pairs.push((*name, scope::copy_part(&arena, part, value))),
+                None => pairs.push((*name, scope::copy(&arena, value))),
             }
         }
         let context = bump.alloc(DataValue::Object(pairs.into_bump_slice()));
-        self.evaluate(expression, context, bump).map(DataValue::to_serde_value)
+        self.evaluate(expression, context, &arena).map(DataValue::to_serde_value)
     }
 
     /// Returns the declared secrets that serve now.

@@ -233,13 +233,13 @@ impl TaskCx<'_> {
     /// `LOGIC_ERROR` with the reason.
     pub fn evaluate(&mut self, expression: &Expression) -> Result<Value, TaskError> {
         // A scope of its own: what functions read is not known when their workflow is compiled.
-        let mut scope = EvaluationScope::new(self.scope.bump(), expression.reads());
+        let mut scope = EvaluationScope::new(self.scope.arena(), expression.reads());
         if let Some(path) = expression.copies() {
             return Ok(self.work.get(&mut scope, path));
         }
         let context = self.work.context(&mut scope, expression.reads());
         self.evaluator
-            .evaluate(expression, context, scope.bump())
+            .evaluate(expression, context, scope.arena())
             .map(|value| value.to_serde_value())
             .map_err(|reason| TaskError::new(ErrorCode::Logic, reason))
     }

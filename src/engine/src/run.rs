@@ -266,7 +266,7 @@ impl<'e> Run<'e> {
     /// it before every sweep. The trace shows the workflow as skipped only if the first evaluation does not
     /// hold.
     fn admits(&mut self, workflow: &CompiledWorkflow, id: &Arc<str>, arena: &Arena) -> bool {
-        let mut scope = EvaluationScope::new(arena.bump(), &workflow.reads);
+        let mut scope = EvaluationScope::new(arena, &workflow.reads);
         if self.passes(&workflow.condition, &mut scope, None) {
             self.matched = true;
             return true;
@@ -281,7 +281,7 @@ impl<'e> Run<'e> {
     async fn sweep(&mut self, workflow: &CompiledWorkflow, id: &Arc<str>, arena: &mut Arena) -> End {
         let mut cursor = Cursor::default();
         loop {
-            let mut scope = EvaluationScope::new(arena.bump(), &workflow.reads);
+            let mut scope = EvaluationScope::new(arena, &workflow.reads);
             while !scope.is_full() {
                 if self.timings.tasks.len() >= MAX_TASKS {
                     let text = format!("the run executed {MAX_TASKS} tasks, which is all it may");
@@ -369,7 +369,7 @@ impl<'e> Run<'e> {
             Condition::When(expression) => expression,
         };
         let context = self.work.context(scope, expression.reads());
-        match self.engine.evaluator.evaluate(expression, context, scope.bump()) {
+        match self.engine.evaluator.evaluate(expression, context, scope.arena()) {
             Ok(DataValue::Bool(passes)) => *passes,
             Ok(_) => false,
             Err(reason) => {
@@ -470,7 +470,7 @@ impl<'e> Run<'e> {
     fn finish(mut self, failure: Option<RunFailure>) -> RunOutcome {
         if self.stamps {
             let arena = Arena::lease();
-            self.work.stamp_progress(&mut EvaluationScope::new(arena.bump(), &Reads::default()));
+            self.work.stamp_progress(&mut EvaluationScope::new(&arena, &Reads::default()));
         }
         RunOutcome {
             message: self.work.message,

@@ -6,6 +6,7 @@
 //! after a reset.
 
 mod copy;
+mod large_integers;
 
 use std::cell::RefCell;
 
@@ -14,8 +15,9 @@ use datalogic_rs::bumpalo::Bump;
 use datalogic_rs::bumpalo::collections::Vec as BumpVec;
 use serde_json::Value;
 
-pub(crate) use self::copy::copy_part;
+pub(crate) use self::copy::{copy, copy_part};
 use self::copy::{object, replace_part};
+pub(crate) use self::large_integers::LargeIntegers;
 use crate::message::Message;
 use crate::path::{Path, Root};
 use crate::reads::Reads;
@@ -35,21 +37,29 @@ thread_local! {
 #[derive(Default)]
 pub(crate) struct Arena {
     bump: Bump,
+    large: LargeIntegers,
 }
 
 impl Arena {
     /// Takes an arena from the pool of this thread.
     pub(crate) fn lease() -> Self {
-        Self { bump: ARENAS.with_borrow_mut(Vec::pop).unwrap_or_default() }
+        let bump = ARENAS.with_borrow_mut(Vec::pop).unwrap_or_default();
+        Self { bump, large: LargeIntegers::default() }
     }
 
     pub(crate) fn bump(&self) -> &Bump {
         &self.bump
     }
 
+    /// Returns the whole numbers that its values hold as the nearest doubles.
+    pub(crate) fn large_integers(&self) -> &LargeIntegers {
+        &self.large
+    }
+
     /// Starts over with an empty arena.
     pub(crate) fn renew(&mut self) {
         self.bump = Bump::new();
+        self.large = LargeIntegers::default();
     }
 }
 
@@ -89,7 +99,7 @@ impl WrittenRoots {
 /// Arena copies of the message's roots. Cheap to copy; `None` = not read since it was last invalidated.
 #[derive(Clone, Copy)]
 pub(crate) struct EvaluationScope<'r> {
-    bump: &'r Bump,
+    arena: &'r Arena,
     /// The parts that are copied: the union of what all expressions can read.
     reads: &'r Reads,
     data: Option<DataValue<'r>>,
@@ -100,17 +110,17 @@ pub(crate) struct EvaluationScope<'r> {
 
 impl<'r> EvaluationScope<'r> {
     /// Creates a scope of expressions that read no more than `reads`.
-    pub(crate) fn new(bump: &'r Bump, reads: &'r Reads) -> Self {
-        Self { bump, reads, data: None, metadata: None, temp_data: None, payload: None }
+    pub(crate) fn new(arena: &'r Arena, reads: &'r Reads) -> Self {
+        Self { arena, reads, data: None, metadata: None, temp_data: None, payload: None }
     }
 
-    pub(crate) fn bump(&self) -> &'r Bump {
-        self.bump
+    pub(crate) fn arena(&self) -> &'r Arena {
+        self.arena
     }
 
     /// Returns `true` if the arena has grown so large that it should be replaced.
     pub(crate) fn is_full(&self) -> bool {
-        self.bump.allocated_bytes() > FULL_BYTES
+        self.arena.bump.allocated_bytes() > FULL_BYTES
     }
 
     /// Forgets the copies of roots that were written behind the scope's back.
@@ -128,27 +138,28 @@ impl<'r> EvaluationScope<'r> {
 
     /// Returns the object an expression is evaluated against: the roots it reads.
     pub(crate) fn context(&mut self, message: &Message, own: &Reads) -> &'r DataValue<'r> {
-        let (bump, reads) = (self.bump, self.reads);
+        let (arena, reads) = (self.arena, self.reads);
+        let bump = &arena.bump;
         let mut pairs = BumpVec::with_capacity_in(4 + message.others.len(), bump);
         if !own.data.is_nothing() {
-            let root = self.data.get_or_insert_with(|| copy_part(bump, &reads.data, &message.data));
+            let root = self.data.get_or_insert_with(|| copy_part(arena, &reads.data, &message.data));
             pairs.push(("data", *root));
         }
         if !own.metadata.is_nothing() {
-            let root = self.metadata.get_or_insert_with(|| object(bump, &reads.metadata, &message.metadata));
+            let root = self.metadata.get_or_insert_with(|| object(arena, &reads.metadata, &message.metadata));
             pairs.push(("metadata", *root));
         }
         if !own.temp_data.is_nothing() {
             let root =
-                self.temp_data.get_or_insert_with(|| copy_part(bump, &reads.temp_data, &message.temp_data));
+                self.temp_data.get_or_insert_with(|| copy_part(arena, &reads.temp_data, &message.temp_data));
             pairs.push(("temp_data", *root));
         }
         if !own.payload.is_nothing() {
-            let root = self.payload.get_or_insert_with(|| copy_part(bump, &reads.payload, &message.payload));
+            let root = self.payload.get_or_insert_with(|| copy_part(arena, &reads.payload, &message.payload));
             pairs.push(("payload", *root));
         }
         for (name, value) in &message.others {
-            pairs.push((&*bump.alloc_str(name), DataValue::from_serde_value_in(value, bump)));
+            pairs.push((&*bump.alloc_str(name), copy(arena, value)));
         }
         bump.alloc(DataValue::Object(pairs.into_bump_slice()))
     }
@@ -163,8 +174,8 @@ impl<'r> EvaluationScope<'r> {
             Root::Payload | Root::Other(_) => return,
         };
         if let Some(root) = slot {
-            let full = self.bump.allocated_bytes() > FULL_BYTES;
-            *slot = (!full).then(|| replace_part(self.bump, part, *root, path.segments(), new));
+            let full = self.arena.bump.allocated_bytes() > FULL_BYTES;
+            *slot = (!full).then(|| replace_part(self.arena, part, *root, path.segments(), new));
         }
     }
 }

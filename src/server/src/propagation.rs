@@ -42,9 +42,12 @@ impl DefinitionLoader {
         if changed.everything {
             return self.load(ReloadScope::All).await.map(drop).map_err(|error| error.to_string());
         }
-        for id in changed.connectors {
-            let reloaded = self.connectors.reload(ConnectorScope::One(id)).await;
-            reloaded.map_err(|error| error.to_string())?;
+        let connectors = match changed.all_connectors {
+            true => vec![ConnectorScope::All],
+            false => changed.connectors.into_iter().map(ConnectorScope::One).collect(),
+        };
+        for scope in connectors {
+            self.connectors.reload(scope).await.map_err(|error| error.to_string())?;
         }
         let (workflows, channels): (Vec<_>, Vec<_>) =
             (changed.workflows.into_iter().collect(), changed.channels.into_iter().collect());

@@ -17,6 +17,7 @@ use actix_supervision::TreeExit;
 use actix_web::dev::ServerHandle;
 use actix_web::{App, web};
 use slog::{Logger, error, info, warn};
+use svc_model::{AuditAction, AuditResource};
 use svc_store::AuditEntry;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -173,8 +174,8 @@ fn reload_on_signal(state: web::Data<AppState>) {
         }
         let entry = AuditEntry {
             principal: "signal".to_owned(),
-            action: "reload".to_owned(),
-            resource_type: "engine".to_owned(),
+            action: AuditAction::Reload.name().to_owned(),
+            resource_type: AuditResource::Engine.name().to_owned(),
             resource_id: "manual".to_owned(),
             details: None,
         };

@@ -12,7 +12,7 @@ use svc_connectors::{BrokerHealth, Connectors};
 use svc_cron::{CronHandle, CronMetrics};
 use svc_engine::Engine;
 use svc_epoch::LocalChange;
-use svc_model::{FieldError, ServiceError, id};
+use svc_model::{AuditAction, AuditResource, FieldError, ServiceError, id};
 use svc_nodes::NodeHandle;
 use svc_redis::RedisClient;
 use svc_registry::{Registry, ReloadError, ReloadReport, ReloadScope};
@@ -154,7 +154,7 @@ impl AppState {
                 let change_id = id::new_ordered_id();
                 let local = self.propagation.local.begin(change_id);
                 self.store.epoch().bump(order.clone(), change_id).await?;
-                self.metrics.record_audit_event(&order.action, &order.resource_type);
+                self.metrics.record_audit_event(AuditAction::Reload, AuditResource::Engine);
                 local.record_applied();
                 Ok((report, change))
             }
@@ -171,7 +171,7 @@ impl AppState {
         details["outcome"] = "failed".into();
         details["reason"] = reason.into();
         match self.store.audit().record(order.clone()).await {
-            Ok(()) => self.metrics.record_audit_event(&order.action, &order.resource_type),
+            Ok(()) => self.metrics.record_audit_event(AuditAction::Reload, AuditResource::Engine),
             Err(error) => error!(self.log, "a failed reload was not recorded"; "error" => %error),
         }
     }

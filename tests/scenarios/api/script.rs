@@ -22,7 +22,7 @@ pub(super) fn record_everything(recorder: &mut Recorder) {
     refusals(recorder);
     deletions(recorder);
     recorder.send("GET", &format!("{ADMIN}/audit-logs?limit=3&action=create"), "");
-    recorder.send("GET", &format!("{ADMIN}/audit-logs?resource_type=nothing"), "");
+    recorder.send("GET", &format!("{ADMIN}/audit-logs?resource_type=kafka_partition"), "");
     recorder.send("GET", &format!("{ADMIN}/whoami"), "");
 }
 

@@ -74,6 +74,25 @@ fn connector_changed_on_one_node_is_called_by_the_other() {
 }
 
 #[test]
+fn imported_connectors_serve_everywhere_with_one_epoch() {
+    let Some((_postgres, database)) = database() else { return };
+    let [first, second] = two_nodes(&database);
+    let (mut here, mut there) = (first.client(), second.client());
+    let (_, before) = epochs(&mut here);
+    let item = |name: String| json!({"id": name, "name": name, "connector_type": "http", "config": {"url": "https://a.example"}});
+    let batch: Value = (0..40).map(|number| item(format!("k{number}"))).collect();
+    let report = admin(&mut here, "POST", "connectors/import", &batch);
+    assert_eq!((&report["imported"], &report["failed"]), (&json!(40), &json!(0)), "{report}");
+    wait_for_epoch(&second, before + 1);
+    assert_eq!(epochs(&mut there), (before + 1, before + 1));
+    for number in [0, 39] {
+        let path = format!("/api/v1/admin/connectors/k{number}");
+        let connector = there.get(&path).unwrap().json()["data"].clone();
+        assert_eq!(connector["load_status"], "loaded", "{connector}");
+    }
+}
+
+#[test]
 fn change_is_announced_and_waits_for_no_poll() {
     let Some((_postgres, database)) = database() else { return };
     let lazy = || node(&database).env("SVC_CLUSTER__EPOCH_POLL_INTERVAL_MS", NEVER);

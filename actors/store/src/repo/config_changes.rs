@@ -17,6 +17,9 @@ const KEPT: i64 = 1000;
 /// The channel on which PostgreSQL announces a change to the processes that listen.
 pub(crate) const NOTIFICATIONS: &str = "svc_config";
 
+/// The kind of a change of several connectors. A release that does not know it loads everything.
+pub(super) const CONNECTORS: &str = "connectors";
+
 /// The part of the configuration that a change concerns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChangedEntity {
@@ -26,6 +29,8 @@ pub enum ChangedEntity {
     Channel(String),
     /// The connector of this id.
     Connector(String),
+    /// Several connectors.
+    Connectors,
     /// Anything.
     All,
 }
@@ -36,6 +41,7 @@ impl ChangedEntity {
             "workflow" => Self::Workflow(id),
             "channel" => Self::Channel(id),
             "connector" => Self::Connector(id),
+            CONNECTORS => Self::Connectors,
             _ => Self::All,
         }
     }

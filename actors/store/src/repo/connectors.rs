@@ -15,13 +15,17 @@ use crate::database::Database;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
 use crate::repo::change_facts::ChangeFacts;
+use crate::repo::config_changes::CONNECTORS;
 use crate::repo::connector_rows::{ConnectorContentRow, ConnectorRow, FromEncryptedRow, StoredConnector};
-use crate::repo::mutation::{Mutation, MutationResult, mutate};
+use crate::repo::mutation::{Mutation, MutationResult, mutate, mutate_each};
 use crate::repo::references::{References, refuse_deletion};
 use crate::repo::usage::{channels_naming, workflows_naming};
 use crate::repo::versioned::{ImportAction, ImportOutcome, Merge, OnConflict};
 use crate::repo::{EntityFilter, key, sorted, tagged, token_states};
 use crate::schema::connectors;
+
+/// A connector of an import: its id, if it has one, and its content.
+type ConnectorItem = (Option<String>, ConnectorContent);
 
 /// The stored connectors.
 #[derive(Clone)]
@@ -118,50 +122,24 @@ impl ConnectorRepository {
         .await
     }
 
-    /// Imports an item of a batch, whose key is its name. If a connector with this name exists, `on_conflict`
-    /// decides.
+    /// Imports connectors, whose keys are their names, in one transaction. If a connector with a name exists,
+    /// `on_conflict` decides. Each is stored or refused on its own; the epoch rises once.
     ///
     /// # Errors
-    /// [`StoreError::Refused`]: 409 if the name is taken and the import is to fail, or if the id belongs to another
-    /// connector; the other variants if the database fails.
-    pub async fn import_item(
+    /// The database fails, and nothing was stored. Within the results [`StoreError::Refused`]: 409 if the name is taken
+    /// and the import is to fail, or if the id belongs to another connector; [`StoreError::Database`] for what it
+    /// cannot hold.
+    pub async fn import(
         &self,
-        id: Option<String>,
-        content: ConnectorContent,
+        items: Vec<ConnectorItem>,
         on_conflict: OnConflict,
         mutation: Mutation,
-    ) -> Result<ImportOutcome, StoreError> {
+    ) -> Result<Vec<Result<ImportOutcome, StoreError>>, StoreError> {
         let keys = Arc::clone(&self.keys);
-        mutate(&self.database, QueryOperation::new("connectors", "import_item"), mutation, move |conn| {
-            Box::pin(async move {
-                let named = connectors::table.filter(connectors::name.eq(&content.name));
-                let stored = on!(conn, c => named.first::<ConnectorRow>(c).await.optional())?;
-                let stored = stored.map(|row| Connector::open(row, &keys));
-                let facts = ChangeFacts::of_content(
-                    stored.as_ref().and_then(|stored| readable_hash(&stored.content)),
-                    readable_hash(&content),
-                );
-                let (id, action) = match stored {
-                    None => {
-                        let id = id.unwrap_or_else(new_entity_id);
-                        insert(conn, &id, &content, &keys).await?;
-                        (id, ImportAction::Created)
-                    }
-                    Some(stored) => match on_conflict {
-                        OnConflict::Fail => return Err(name_taken(&content.name)),
-                        OnConflict::Skip => (stored.id, ImportAction::Skipped),
-                        OnConflict::NewVersion if stored.content == content => {
-                            (stored.id, ImportAction::Unchanged)
-                        }
-                        OnConflict::NewVersion => {
-                            replace(conn, &stored.id, &content, &keys).await?;
-                            (stored.id, ImportAction::Updated)
-                        }
-                    },
-                };
-                let written = action.writes().then(|| id.clone());
-                Ok(MutationResult { value: ImportOutcome { id, action }, id: written, facts })
-            })
+        let (operation, items) = (QueryOperation::new("connectors", "import"), (items, CONNECTORS));
+        mutate_each(&self.database, operation, mutation, items, move |conn, item| {
+            let keys = Arc::clone(&keys);
+            Box::pin(async move { import_one(conn, item, on_conflict, &keys).await })
         })
         .await
     }
@@ -251,6 +229,40 @@ impl ConnectorRepository {
         })
         .await
     }
+}
+
+/// Stores a connector of an import.
+async fn import_one(
+    conn: &mut Conn,
+    (id, content): ConnectorItem,
+    on_conflict: OnConflict,
+    keys: &EnvelopeKeys,
+) -> Result<MutationResult<ImportOutcome>, StoreError> {
+    let named = connectors::table.filter(connectors::name.eq(&content.name));
+    let stored = on!(conn, c => named.first::<ConnectorRow>(c).await.optional())?;
+    let stored = stored.map(|row| Connector::open(row, keys));
+    let facts = ChangeFacts::of_content(
+        stored.as_ref().and_then(|stored| readable_hash(&stored.content)),
+        readable_hash(&content),
+    );
+    let (id, action) = match stored {
+        None => {
+            let id = id.unwrap_or_else(new_entity_id);
+            insert(conn, &id, &content, keys).await?;
+            (id, ImportAction::Created)
+        }
+        Some(stored) => match on_conflict {
+            OnConflict::Fail => return Err(name_taken(&content.name)),
+            OnConflict::Skip => (stored.id, ImportAction::Skipped),
+            OnConflict::NewVersion if stored.content == content => (stored.id, ImportAction::Unchanged),
+            OnConflict::NewVersion => {
+                replace(conn, &stored.id, &content, keys).await?;
+                (stored.id, ImportAction::Updated)
+            }
+        },
+    };
+    let written = action.writes().then(|| id.clone());
+    Ok(MutationResult { value: ImportOutcome { id, action }, id: written, facts })
 }
 
 /// Returns the connector with this id if it satisfies the precondition of the change.

@@ -7,11 +7,14 @@ use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use svc_model::route::methods_overlap;
 use svc_model::{
-    ChannelContent, ConnectorNeed, FieldCode, FieldError, Issue, Protocol, RoutePattern, ServiceError,
+    ChannelContent, Connector, ConnectorNeed, FieldCode, FieldError, Issue, Protocol, RoutePattern,
+    ServiceError,
 };
+use svc_secrets::EnvelopeKeys;
 
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
+use crate::repo::connector_rows::{ConnectorRow, FromEncryptedRow};
 use crate::repo::json;
 use crate::schema::{channels, connectors, workflows};
 
@@ -79,20 +82,23 @@ impl From<ServiceError> for Objection {
     }
 }
 
-pub(super) async fn workflow(conn: &mut Conn, gates: &WorkflowGates) -> Result<Vec<Objection>, StoreError> {
+/// Returns the objections of the connectors that a workflow needs, whose settings are opened with `keys`.
+pub(super) async fn workflow(
+    conn: &mut Conn,
+    gates: &WorkflowGates,
+    keys: &EnvelopeKeys,
+) -> Result<Vec<Objection>, StoreError> {
     let mut objections = Vec::new();
     for need in &gates.connectors {
-        let row = connectors::table
-            .filter(connectors::name.eq(&need.connector))
-            .select((connectors::connector_type, connectors::config_json));
-        let row = on!(conn, c => row.first::<(String, String)>(c).await.optional())?;
-        let objection = match row {
+        let row = connectors::table.filter(connectors::name.eq(&need.connector));
+        let row = on!(conn, c => row.first::<ConnectorRow>(c).await.optional())?;
+        let objection = match row.map(|row| Connector::open(row, keys).content) {
             None => {
                 let message = format!("connector '{}' does not exist", need.connector);
                 objections.push(Objection::missing(&need.field, message));
                 continue;
             }
-            Some((kind, config)) => need.objection_to(&kind, &json::value(&config)),
+            Some(stored) => need.objection_to(&stored.connector_type, &stored.config),
         };
         objections.extend(objection.map(|message| Objection::invalid(&need.field, message)));
     }

@@ -1,7 +1,10 @@
 //! Common parts of every mutation: the lock, the audit row, the epoch, the dry run.
 
+use std::panic::AssertUnwindSafe;
+
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use svc_model::Precondition;
@@ -106,6 +109,67 @@ pub(super) async fn mutate<T: Send + 'static>(
                     }
                 }
                 Ok(UnitOutcome::Keep(value))
+            })
+        })
+        .await
+}
+
+/// Runs `step` for each item as one mutation, in one transaction. A step that is refused leaves nothing behind, and the
+/// others stand. Each has an audit row of its own; the epoch rises once for all that wrote, as a change of `several`
+/// where they are more than one.
+pub(super) async fn mutate_each<I: Send + 'static, T: Send + 'static>(
+    database: &Database,
+    operation: QueryOperation,
+    mutation: Mutation,
+    (items, several): (Vec<I>, &'static str),
+    step: impl for<'c> Fn(&'c mut Conn, I) -> BoxFuture<'c, Result<MutationResult<T>, StoreError>>
+    + Send
+    + Sync
+    + 'static,
+) -> Result<Vec<Result<T, StoreError>>, StoreError> {
+    database
+        .write(operation, move |conn| {
+            Box::pin(async move {
+                lock(conn).await?;
+                let (mut results, mut written) = (Vec::with_capacity(items.len()), Vec::new());
+                for item in items {
+                    conn.savepoint().await?;
+                    let kept = async {
+                        let MutationResult { value, id, facts } = step(conn, item).await?;
+                        if let Some(id) = id.filter(|_| !mutation.dry_run) {
+                            let mut audit = mutation.audit.clone();
+                            audit.details = facts.add_to(audit.details);
+                            written.push(record(conn, audit, &id).await?);
+                        }
+                        Ok(value)
+                    };
+                    // The savepoint must end, whatever happens: the transaction may be that of others, too.
+                    let kept = AssertUnwindSafe(kept).catch_unwind().await;
+                    match kept.unwrap_or_else(|_| Err(StoreError::Database("an item panicked".into()))) {
+                        Ok(value) => {
+                            conn.commit().await?;
+                            results.push(Ok(value));
+                        }
+                        Err(error) => {
+                            conn.rollback().await?;
+                            if error.is_outage() {
+                                return Err(error);
+                            }
+                            results.push(Err(error));
+                        }
+                    }
+                }
+                if mutation.dry_run {
+                    return Ok(UnitOutcome::Discard(results));
+                }
+                if let Some(id) = written.first().filter(|_| mutation.epoch) {
+                    let entity = match written.len() {
+                        1 => (mutation.audit.resource_type.as_str(), id.as_str()),
+                        _ => (several, ""),
+                    };
+                    record_change(conn, entity, &mutation.change_id.to_string()).await?;
+                }
+                Ok(UnitOutcome::Keep(results))
             })
         })
         .await

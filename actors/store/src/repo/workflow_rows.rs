@@ -357,7 +357,7 @@ impl Versioned for Workflow {
         target: LifecycleStatus,
         rollout: Rollout,
         gates: &WorkflowGates,
-        _: &EnvelopeKeys,
+        keys: &EnvelopeKeys,
     ) -> Result<StatusChangePlan, StoreError> {
         let states = Self::states(conn, id).await?;
         let change = match target {
@@ -367,7 +367,7 @@ impl Versioned for Workflow {
         };
         let has_draft = states.iter().any(|state| state.status == LifecycleStatus::Draft);
         let mut objections = match target {
-            LifecycleStatus::Active if has_draft => gates::workflow(conn, gates).await?,
+            LifecycleStatus::Active if has_draft => gates::workflow(conn, gates, keys).await?,
             _ => Vec::new(),
         };
         let transition = match change {

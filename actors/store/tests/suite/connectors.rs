@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use svc_model::{ConnectorContent, LifecycleStatus, Page};
 use svc_secrets::{EnvelopeError, EnvelopeKeys};
 use svc_store::{
-    AuditFilter, EntityFilter, ImportAction, Mutation, OnConflict, References, WorkflowGates, reencrypt,
+    AuditFilter, ChangedEntity, EntityFilter, ImportAction, Mutation, OnConflict, References, WorkflowGates,
+    reencrypt,
 };
 
 use super::database::TestDatabase;
@@ -96,9 +97,8 @@ pub(crate) async fn an_import_goes_by_the_name(db: TestDatabase) {
     let store = db.store().await;
     let connectors = store.connectors();
     let import = async |id: &str, name: &str, config: Value, on_conflict| {
-        let imported = connectors
-            .import_item(Some(id.into()), connector(name, config), on_conflict, any_mutation())
-            .await;
+        let items = vec![(Some(id.into()), connector(name, config))];
+        let imported = connectors.import(items, on_conflict, any_mutation()).await.unwrap().remove(0);
         imported.map(|imported| (imported.id, imported.action))
     };
     let (one, two) = (json!({"url": "http://one"}), json!({"url": "http://two"}));
@@ -114,6 +114,34 @@ pub(crate) async fn an_import_goes_by_the_name(db: TestDatabase) {
         assert_eq!(import("b", "api", config, on_conflict).await.unwrap(), ("a".to_owned(), action));
     }
     assert_eq!(connectors.get("a").await.unwrap().unwrap().content.config, two);
+}
+
+pub(crate) async fn import_raises_the_epoch_once_for_all_its_items(db: TestDatabase) {
+    let store = db.store().await;
+    let connectors = store.connectors();
+    let item = |id: &str, name: &str| (Some(id.to_owned()), connector(name, json!({"url": "http://a"})));
+    let import = async |items, dry_run| {
+        let mutation = Mutation { epoch: true, dry_run, ..mutation("connector", "import") };
+        let results = connectors.import(items, OnConflict::NewVersion, mutation).await.unwrap();
+        results.iter().map(Result::is_ok).collect::<Vec<_>>()
+    };
+    let batch =
+        || vec![item("1", "a"), item("1", "taken"), item("2", "b"), item("3", "c\u{0}"), item("4", "d")];
+    let is_text = db.is_sqlite();
+    let expected = [true, false, true, is_text, true];
+    assert_eq!(import(batch(), true).await, expected);
+    assert_eq!((connectors.all().await.unwrap().len(), store.epoch().current().await.unwrap()), (0, 0));
+    assert_eq!(import(batch(), false).await, expected, "a refused item leaves the others alone");
+    let stored = connectors.all().await.unwrap().len();
+    assert_eq!(stored, expected.iter().filter(|is_stored| **is_stored).count());
+    let (_, rows) = store.audit().list(AuditFilter::default(), Page::default()).await.unwrap();
+    assert_eq!(usize::try_from(rows).unwrap(), stored, "a row for each");
+    assert_eq!(import(vec![item("1", "a"), item("2", "b")], false).await, [true, true]);
+    assert_eq!(import(vec![item("5", "e")], false).await, [true]);
+    let changes = store.epoch().changes_after(0).await.unwrap();
+    let entities: Vec<_> = changes.into_iter().map(|change| change.entity).collect();
+    let expected = [ChangedEntity::Connectors, ChangedEntity::Connector("5".into())];
+    assert_eq!(entities, expected, "none for what is unchanged");
 }
 
 pub(crate) async fn settings_are_encrypted_and_read_under_the_current_or_a_former_key(mut db: TestDatabase) {

@@ -124,7 +124,8 @@ pub(crate) async fn letters_are_filtered_and_newest_first(db: TestDatabase) {
     let second = letter(&store, "b", |failed| failed.retry_count = 5).await;
     let third = letter(&store, "a", |failed| failed.retry_count = 6).await;
     let list = async |channel: Option<&str>, exhausted, page| {
-        let filter = DeadLetterFilter { channel: channel.map(Into::into), exhausted };
+        let filter =
+            DeadLetterFilter { channel: channel.map(Into::into), exhausted, ..DeadLetterFilter::default() };
         let (rows, total) = letters.list(filter, page).await.unwrap();
         (rows.into_iter().map(|row| row.id).collect::<Vec<_>>(), total)
     };
@@ -137,6 +138,29 @@ pub(crate) async fn letters_are_filtered_and_newest_first(db: TestDatabase) {
     assert_eq!(list(None, None, Page { limit: 1, offset: 1 }).await, (vec![second], 3));
     assert_eq!((letters.depth().await.unwrap(), letters.count_exhausted().await.unwrap()), (3, 2));
     assert_eq!(letters.get("a\0").await.unwrap(), None);
+}
+
+pub(crate) async fn letters_are_found_by_the_time_of_their_failure(db: TestDatabase) {
+    let store = db.store().await;
+    let old = letter(&store, "a", same).await;
+    let aged = format!("UPDATE trace_dlq SET created_at = {} WHERE id = '{old}'", ago(&db, 2));
+    db.execute(&aged).await.unwrap();
+    let young = letter(&store, "a", same).await;
+    let list = async |since: Option<&str>, until: Option<&str>| {
+        let instant = async |id: Option<&str>| {
+            let letter = store.dead_letters().get(id?).await.unwrap();
+            Some(letter.unwrap().row.created_at)
+        };
+        let (since, until) = (instant(since).await, instant(until).await);
+        let filter = DeadLetterFilter { since, until, ..DeadLetterFilter::default() };
+        let (rows, total) = store.dead_letters().list(filter, Page::default()).await.unwrap();
+        assert_eq!(usize::try_from(total).unwrap(), rows.len());
+        rows.into_iter().map(|row| row.id).collect::<Vec<_>>()
+    };
+    assert_eq!(list(Some(&young), None).await, [young.clone()], "the instant itself belongs to it");
+    assert_eq!(list(None, Some(&young)).await, [old.clone()], "and not to what ends there");
+    assert_eq!(list(Some(&old), None).await, [young.clone(), old.clone()]);
+    assert_eq!(list(Some(&old), Some(&old)).await, [""; 0]);
 }
 
 pub(crate) async fn a_requeued_letter_is_due_and_free(db: TestDatabase) {

@@ -2,7 +2,10 @@
 
 use serde_json::json;
 use svc_model::lifecycle::Rollout;
-use svc_model::{ConnectorNeed, FieldCode, LifecycleStatus, Page, Precondition, ServiceError, Timestamp};
+use svc_model::{
+    ConnectorContent, ConnectorNeed, FieldCode, LifecycleStatus, Page, Precondition, ServiceError, Timestamp,
+};
+use svc_secrets::EnvelopeKeys;
 use svc_store::{EntityFilter, ImportAction, Mutation, OnConflict, WorkflowGates};
 
 use super::database::TestDatabase;
@@ -216,6 +219,40 @@ pub(crate) async fn a_rollout_moves_the_split(db: TestDatabase) {
     assert_eq!(workflows.active().await.unwrap().len(), 1);
 }
 
+pub(crate) async fn encrypted_settings_of_a_connector_are_judged_at_activation(mut db: TestDatabase) {
+    db.config.connector_keys = EnvelopeKeys::new(Some(&"01".repeat(32)), []).unwrap();
+    let store = db.store().await;
+    let documents = ConnectorContent {
+        name: "mongo".into(),
+        connector_type: "db".into(),
+        config: json!({"type": "db", "connection_string": "mongodb://h"}),
+        enabled: false,
+        tags: Vec::new(),
+    };
+    store.connectors().create(None, documents, any_mutation()).await.unwrap();
+    let workflows = store.workflows();
+    workflows.create(Some("w".into()), workflow("one"), any_mutation()).await.unwrap();
+    let speaks_sql = ConnectorNeed { speaks_sql: true, ..need("mongo", "db") };
+    let gates = WorkflowGates { connectors: vec![speaks_sql] };
+    let refused =
+        refusal(workflows.set_status("w", LifecycleStatus::Active, None, gates, any_mutation()).await);
+    let message = refused.details()[0].message.as_str();
+    assert!(refused.status() == 400 && message.contains("is MongoDB"), "{message}");
+}
+
+fn need(connector: &str, accepts: &str) -> ConnectorNeed {
+    ConnectorNeed {
+        field: format!("tasks.{connector}"),
+        connector: connector.into(),
+        accepts: vec![accepts.into()],
+        speaks_sql: false,
+        speaks_mongodb: false,
+        names_database: false,
+        is_mongodb: None,
+        objection: None,
+    }
+}
+
 pub(crate) async fn an_activation_names_every_connector_that_is_missing(db: TestDatabase) {
     let store = db.store().await;
     let workflows = store.workflows();
@@ -227,16 +264,6 @@ pub(crate) async fn an_activation_names_every_connector_that_is_missing(db: Test
     )
     .await
     .unwrap();
-    let need = |connector: &str, accepts: &str| ConnectorNeed {
-        field: format!("tasks.{connector}"),
-        connector: connector.into(),
-        accepts: vec![accepts.into()],
-        speaks_sql: false,
-        speaks_mongodb: false,
-        names_database: false,
-        is_mongodb: None,
-        objection: None,
-    };
     let gates = |connectors| WorkflowGates { connectors };
     workflows.create(Some("w".into()), workflow("one"), any_mutation()).await.unwrap();
     let wrong =

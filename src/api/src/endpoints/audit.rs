@@ -1,9 +1,11 @@
 //! Endpoints of the audit log, and the caller as it records them.
 
+use svc_model::{AuditAction, AuditResource};
+
 use crate::audit::{AuditLogEntry, CallerIdentity};
 use crate::endpoint::{Answer, Endpoint, LIMIT, Method, OFFSET, SchemaSource, Tag};
 use crate::envelope::{DataEnvelope, PageEnvelope};
-use crate::parameter::ParameterKind::{Instant, Text};
+use crate::parameter::ParameterKind::{Instant, OneOf, Text};
 use crate::parameter::QueryParameter;
 
 pub(super) const ENDPOINTS: &[Endpoint] = &[
@@ -15,8 +17,12 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         "Lists the audit log, newest first",
     )
     .with_query(&[
-        QueryParameter::new("action", Text, "Only entries of this action"),
-        QueryParameter::new("resource_type", Text, "Only entries about resources of this type"),
+        QueryParameter::new("action", OneOf(AuditAction::NAMES), "Only entries of this action"),
+        QueryParameter::new(
+            "resource_type",
+            OneOf(AuditResource::NAMES),
+            "Only entries about resources of this type",
+        ),
         QueryParameter::new("resource_id", Text, "Only entries about this resource"),
         QueryParameter::new("principal", Text, "Only entries of this caller"),
         QueryParameter::new("start_time", Instant, "Only entries from this instant on"),

@@ -5,7 +5,7 @@ use crate::endpoint::{
     Answer, DRY_RUN_PARAMETER, DRY_RUN_REPORT, Endpoint, LIMIT, Method, OFFSET, SchemaSource, Tag,
 };
 use crate::envelope::{DataEnvelope, PageEnvelope};
-use crate::parameter::ParameterKind::{Boolean, Text};
+use crate::parameter::ParameterKind::{Boolean, Moment, Text};
 use crate::parameter::{PathParameter, QueryParameter};
 
 const LETTER: &[PathParameter] =
@@ -26,6 +26,8 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
             Boolean,
             "`true` lists letters without a retry left, `false` those with one",
         ),
+        QueryParameter::new("since", Moment, "Only letters of failures at this instant or later"),
+        QueryParameter::new("until", Moment, "Only letters of failures before this instant"),
         LIMIT,
         OFFSET,
     ])

@@ -71,14 +71,13 @@ pub(crate) async fn run(command: AuditCommand, context: &CommandContext) -> Resu
     show_page_of(args.page.add_to(request), &AUDIT_ROWS, "changes", with_change, context).await
 }
 
-/// Adds the change that the details of a row tell: its version, its share of the traffic, and the beginnings of the content
-/// hashes before and after it.
+/// Puts the change of a row into words: its version, its share of the traffic, and the beginnings of the content hashes
+/// before and after it.
 fn with_change(mut row: Value) -> Value {
-    let details = row["details"].as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
-    let details = details.unwrap_or_default();
-    let version = details["version"].as_i64().map(|version| format!("version {version}"));
-    let share = details["rollout_percentage"].as_i64().map(|share| format!("{share} %"));
-    let hashes = details.get("content_hash").map(|hashes| {
+    let facts = row["change"].take();
+    let version = facts["version"].as_i64().map(|version| format!("version {version}"));
+    let share = facts["rollout_percentage"].as_i64().map(|share| format!("{share} %"));
+    let hashes = facts.get("content_hash").map(|hashes| {
         let short = |hash: &Value| {
             let digits = hash.as_str().and_then(|text| text.rsplit(':').next()?.get(..HASH));
             digits.unwrap_or("none").to_owned()
@@ -98,12 +97,13 @@ mod tests {
 
     #[test]
     fn change_is_told_in_short() {
-        let change = |details: Value| with_change(json!({"details": details.to_string()}))["change"].clone();
+        let change = |facts: Value| with_change(json!({"change": facts}))["change"].clone();
         let hash = "sha256:0123456789abcdef";
-        let details = json!({"version": 2, "rollout_percentage": 10,
-            "content_hash": {"before": null, "after": hash}, "request_id": "r"});
-        assert_eq!(change(details), "version 2, 10 %, none → 01234567");
-        assert_eq!(change(json!({"request_id": "r"})), "");
-        assert_eq!(with_change(json!({"details": null}))["change"], "");
+        let facts = json!({"version": 2, "rollout_percentage": 10,
+            "content_hash": {"before": null, "after": hash}});
+        assert_eq!(change(facts), "version 2, 10 %, none → 01234567");
+        assert_eq!(change(json!({"outcome": "failed"})), "");
+        assert_eq!(change(Value::Null), "");
+        assert_eq!(with_change(json!({"details": "{}"}))["change"], "", "of a server without the member");
     }
 }

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use svc_client::ApiRequest;
 
-use super::entity::{CreateArgs, DeleteArgs, EntityGroup, EntityListArgs, ExportArgs, UpdateArgs};
+use super::entity::{CreateArgs, DeleteArgs, EntityGroup, EntityListArgs, ExportArgs, UpdateArgs, as_named};
 use super::import::ImportArgs;
 use super::lifecycle::{NewVersionArgs, RollbackArgs, ServingArgs, VersionsArgs};
 use super::validation::ValidateArgs;
@@ -114,7 +114,7 @@ pub(crate) async fn run(command: ChannelCommand, context: &CommandContext) -> Re
         ChannelCommand::Get { id } => group.get(&id, context).await,
         ChannelCommand::Create(args) => group.create(&args, context).await,
         ChannelCommand::Update(args) => group.update(&args, context).await,
-        ChannelCommand::Delete(args) => group.delete(&args, " with all its versions", context).await,
+        ChannelCommand::Delete(args) => group.delete(&args, " with all versions", as_named, context).await,
         ChannelCommand::Activate(args) => {
             group.change_status(&args, &json!({"status": "active"}), "Activated", context).await
         }

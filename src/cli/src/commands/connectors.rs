@@ -97,9 +97,8 @@ pub(crate) async fn run(command: ConnectorCommand, context: &CommandContext) -> 
             args.id = resolve(&args.id, context).await?;
             group.update(&args, context).await
         }
-        ConnectorCommand::Delete(mut args) => {
-            args.id = resolve(&args.id, context).await?;
-            group.delete(&args, "", context).await
+        ConnectorCommand::Delete(args) => {
+            group.delete(&args, "", async |name| resolve(name, context).await, context).await
         }
         ConnectorCommand::Enable(ids) => {
             ids.for_each(context, async |id| set_enabled(id, "active", "Enabled", context).await).await

@@ -8,6 +8,7 @@ use super::entity::{show_page, show_record};
 use super::several::IdsArgs;
 use crate::context::CommandContext;
 use crate::error::CliError;
+use crate::moment::parse_moment;
 use crate::output::{CellKind, TableColumn, TableLayout, plain};
 use crate::paging::PageArgs;
 
@@ -35,6 +36,12 @@ pub(crate) enum DeadLetterCommand {
         /// Show those without a retry left alone; with =false, the others
         #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
         exhausted: Option<bool>,
+        /// Show those of failures from this time on: RFC 3339, or a time ago such as 15m, 2h, 1d
+        #[arg(long, value_name = "TIME", value_parser = parse_moment)]
+        since: Option<String>,
+        /// Show those of failures before this time
+        #[arg(long, value_name = "TIME", value_parser = parse_moment)]
+        until: Option<String>,
         #[command(flatten)]
         page: PageArgs,
     },
@@ -53,9 +60,12 @@ pub(crate) enum DeadLetterCommand {
 /// Runs a command of dead letters.
 pub(crate) async fn run(command: DeadLetterCommand, context: &CommandContext) -> Result<u8, CliError> {
     match command {
-        DeadLetterCommand::List { channel, exhausted, page } => {
-            let request = ApiRequest::get(admin_path(&["trace-dlq"]));
-            let request = request.optional("channel", channel).optional("exhausted", exhausted);
+        DeadLetterCommand::List { channel, exhausted, since, until, page } => {
+            let request = ApiRequest::get(admin_path(&["trace-dlq"]))
+                .optional("channel", channel)
+                .optional("exhausted", exhausted)
+                .optional("since", since)
+                .optional("until", until);
             show_page(page.add_to(request), &LETTERS, "dead letters", context).await
         }
         DeadLetterCommand::Get(ids) => {

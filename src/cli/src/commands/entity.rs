@@ -4,6 +4,7 @@ use clap::Args;
 use serde_json::Value;
 use svc_client::{ApiRequest, admin_path};
 
+use super::several::IdsArgs;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::input::{InputArgs, input_error};
@@ -64,8 +65,8 @@ pub(crate) struct UpdateArgs {
 /// The options of a deletion.
 #[derive(Args, Debug)]
 pub(crate) struct DeleteArgs {
-    /// Id of the definition; of a connector its name, too
-    pub(super) id: String,
+    #[command(flatten)]
+    pub(super) ids: IdsArgs,
     /// Delete it even if active definitions use it
     #[arg(long)]
     force: bool,
@@ -117,17 +118,27 @@ impl EntityGroup {
         self.show_change(&answer, "Updated", context)
     }
 
-    /// Deletes after a question. `loss` says what goes with it.
+    /// Deletes after one question about all of them. `resolve` makes the id of what the user named; `loss` says what goes
+    /// with each.
     pub(super) async fn delete(
         &self,
         args: &DeleteArgs,
         loss: &str,
+        mut resolve: impl AsyncFnMut(&str) -> Result<String, CliError>,
         context: &CommandContext,
     ) -> Result<u8, CliError> {
-        let DeleteArgs { id, force } = args;
-        context.confirm(&format!("Delete {} '{id}'{loss}?", self.singular))?;
+        let noun = if args.ids.ids.len() == 1 { self.singular } else { self.plural };
+        context.confirm(&format!("Delete {noun} {}{loss}?", args.ids.quoted()))?;
+        args.ids
+            .for_each(context, async |named| {
+                self.delete_one(&resolve(named).await?, args.force, context).await
+            })
+            .await
+    }
+
+    async fn delete_one(&self, id: &str, force: bool, context: &CommandContext) -> Result<u8, CliError> {
         let request = ApiRequest::delete(self.path(&[id]));
-        let deleted = context.send(&if *force { request.query("force", true) } else { request }).await;
+        let deleted = context.send(&if force { request.query("force", true) } else { request }).await;
         deleted.map_err(|error| match error {
             CliError::Client(error) if error.status() == Some(409) => {
                 CliError::Advised { error, advice: "--force deletes it although it is in use".to_owned() }
@@ -178,6 +189,11 @@ impl EntityGroup {
         context.output.print(&context.output.change(Some(answer), &id, &sentence)?)?;
         Ok(0)
     }
+}
+
+/// Returns the id of a definition that is named by its id alone.
+pub(super) async fn as_named(id: &str) -> Result<String, CliError> {
+    Ok(id.to_owned())
 }
 
 /// Returns the rows of an answer.

@@ -9,6 +9,7 @@ use svc_client::{ApiRequest, ClientError, StatusCode};
 use crate::context::CommandContext;
 use crate::error::{CliError, EXIT_FAILURE};
 use crate::output::{CellKind, TableColumn, TableLayout, plain};
+use crate::remedy::as_commands;
 use crate::watch::{WatchArgs, WatchFrame};
 
 const COMPONENTS: TableLayout = TableLayout {
@@ -83,7 +84,7 @@ fn row(name: &str, state: &Value, body: &Value) -> Value {
         }
         _ => text(&detail["reason"]).into_iter().collect(),
     };
-    json!({"component": name, "state": state, "reason": reasons.join("; ")})
+    json!({"component": name, "state": state, "reason": as_commands(&reasons.join("; "))})
 }
 
 /// Returns the reasons of a list, each with the name that is under `subject`.

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use svc_client::ApiRequest;
 
 use super::entity::{EntityGroup, show_page};
+use super::several::IdsArgs;
 use super::validation::show_validation;
 use crate::context::CommandContext;
 use crate::error::CliError;
@@ -23,11 +24,18 @@ const VERSIONS: TableLayout = TableLayout {
     ],
 };
 
-/// The options of a change of what is served.
+/// The definitions of a change of what is served, and its options.
 #[derive(Args, Debug)]
 pub(crate) struct ServingArgs {
-    /// Id of the definition
-    pub(super) id: String,
+    #[command(flatten)]
+    ids: IdsArgs,
+    #[command(flatten)]
+    options: ServingOptions,
+}
+
+/// The options of a change of what is served.
+#[derive(Args, Debug)]
+pub(crate) struct ServingOptions {
     /// Only check whether it would succeed
     #[arg(long)]
     dry_run: bool,
@@ -58,15 +66,17 @@ pub(crate) struct NewVersionArgs {
 /// The options of a rollback.
 #[derive(Args, Debug)]
 pub(crate) struct RollbackArgs {
+    /// Id of the definition
+    id: String,
     #[command(flatten)]
-    serving: ServingArgs,
+    options: ServingOptions,
     /// Go back to this version instead of the one before
     #[arg(long, value_name = "VERSION")]
     to_version: Option<u32>,
 }
 
 impl EntityGroup {
-    /// Changes the state: `body` is the request, `verb` says what happened.
+    /// Changes the state of each definition: `body` is the request, `verb` says what happened.
     pub(super) async fn change_status(
         &self,
         args: &ServingArgs,
@@ -74,28 +84,32 @@ impl EntityGroup {
         verb: &str,
         context: &CommandContext,
     ) -> Result<u8, CliError> {
-        let request = ApiRequest::patch(self.path(&[&args.id, "status"])).json(body)?;
-        self.change_serving(args, request, verb, context).await
+        args.ids
+            .for_each(context, async |id| {
+                let request = ApiRequest::patch(self.path(&[id, "status"])).json(body)?;
+                self.change_serving(&args.options, request, verb, context).await
+            })
+            .await
     }
 
     /// Sends a request that changes what is served.
-    pub(super) async fn change_serving(
+    async fn change_serving(
         &self,
-        args: &ServingArgs,
+        options: &ServingOptions,
         mut request: ApiRequest,
         verb: &str,
         context: &CommandContext,
     ) -> Result<u8, CliError> {
-        if args.defer_reload {
+        if options.defer_reload {
             request = request.query("reload", "defer");
         }
-        if args.dry_run {
+        if options.dry_run {
             let answer = context.fetch(&request.query("dry_run", true)).await?;
             return show_validation(&answer, context);
         }
         let answer = context.fetch(&request).await?;
         self.show_change(&answer, verb, context)?;
-        if args.defer_reload && context.output.is_table() {
+        if options.defer_reload && context.output.is_table() {
             context.output.note("it is served from the next 'svc-cli engine reload' on");
         }
         Ok(0)
@@ -106,13 +120,13 @@ impl EntityGroup {
         args: &RollbackArgs,
         context: &CommandContext,
     ) -> Result<u8, CliError> {
-        let id = &args.serving.id;
-        if !args.serving.dry_run {
+        let id = &args.id;
+        if !args.options.dry_run {
             context.confirm(&format!("Roll {} '{id}' back?", self.singular))?;
         }
         let body = args.to_version.map_or_else(|| json!({}), |version| json!({"to_version": version}));
         let request = ApiRequest::post(self.path(&[id, "rollback"])).json(&body)?;
-        self.change_serving(&args.serving, request, "Rolled back", context).await
+        self.change_serving(&args.options, request, "Rolled back", context).await
     }
 
     pub(super) async fn versions(

@@ -14,10 +14,16 @@ pub(crate) struct IdsArgs {
 }
 
 impl IdsArgs {
+    /// Returns the ids as a question names them.
+    pub(super) fn quoted(&self) -> String {
+        self.ids.iter().map(|id| format!("'{id}'")).collect::<Vec<_>>().join(", ")
+    }
+
     /// Runs a command for each id, whatever happens to the others, and returns the worst exit code.
     ///
     /// # Errors
-    /// The error itself where there is one id; otherwise each is told, and [`CliError::Partial`] counts them.
+    /// The error itself where there is one id; otherwise each is told with its fields and its remedy, and
+    /// [`CliError::Partial`] counts them.
     pub(super) async fn for_each(
         &self,
         context: &CommandContext,
@@ -33,7 +39,8 @@ impl IdsArgs {
                 Err(error @ CliError::Output { .. }) => return Err(error),
                 Err(error) => {
                     failed += 1;
-                    context.output.tell(&format!("{id}: {error}"));
+                    let is_verbose = context.output.is_verbose;
+                    context.output.tell(&format!("{id}: {}", error.describe(is_verbose)));
                 }
             }
         }

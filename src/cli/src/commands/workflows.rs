@@ -6,7 +6,7 @@ use svc_client::ApiRequest;
 
 use super::definition_diff::{ContentMembers, DiffArgs};
 use super::entity::{
-    CreateArgs, DeleteArgs, EntityGroup, EntityListArgs, ExportArgs, UpdateArgs, rows, show_record,
+    CreateArgs, DeleteArgs, EntityGroup, EntityListArgs, ExportArgs, UpdateArgs, as_named, rows, show_record,
 };
 use super::import::ImportArgs;
 use super::lifecycle::{NewVersionArgs, RollbackArgs, ServingArgs, VersionsArgs};
@@ -155,7 +155,7 @@ pub(crate) async fn run(command: WorkflowCommand, context: &CommandContext) -> R
         WorkflowCommand::Get { id } => group.get(&id, context).await,
         WorkflowCommand::Create(args) => group.create(&args, context).await,
         WorkflowCommand::Update(args) => group.update(&args, context).await,
-        WorkflowCommand::Delete(args) => group.delete(&args, " with all its versions", context).await,
+        WorkflowCommand::Delete(args) => group.delete(&args, " with all versions", as_named, context).await,
         WorkflowCommand::Activate { args, rollout, replace_canary } => {
             group.change_status(&args, &activation(rollout, replace_canary), "Activated", context).await
         }

@@ -33,13 +33,12 @@ impl<'r> BuiltinCx<'_, 'r> {
     ) -> Result<T, String> {
         if !self.scope.is_full() {
             let context = self.work.context(self.scope, expression.reads());
-            return self.evaluator.evaluate(expression, context, self.scope.bump()).map(then);
+            return self.evaluator.evaluate(expression, context, self.scope.arena()).map(then);
         }
         let arena = Arena::lease();
-        let context = self
-            .work
-            .context(&mut EvaluationScope::new(arena.bump(), expression.reads()), expression.reads());
-        self.evaluator.evaluate(expression, context, arena.bump()).map(then)
+        let context =
+            self.work.context(&mut EvaluationScope::new(&arena, expression.reads()), expression.reads());
+        self.evaluator.evaluate(expression, context, &arena).map(then)
     }
 
     /// Writes what the task made.

@@ -57,9 +57,9 @@ fn data(size: usize) -> Value {
 
 /// Returns the processor time of one evaluation, whatever it gives.
 fn cost(evaluator: &Evaluator, expression: &Expression, context: &DataValue<'_>) -> Duration {
-    let bump = Bump::new();
+    let arena = Arena::lease();
     let before = processor_time();
-    let _ = evaluator.evaluate(expression, context, &bump);
+    let _ = evaluator.evaluate(expression, context, &arena);
     processor_time().saturating_sub(before)
 }
 
@@ -135,8 +135,8 @@ fn no_operator_holds_its_thread_long_without_a_look_at_the_clock() {
     for rule in operators(&evaluator).into_iter().flat_map(calls_of) {
         let Ok(expression) = evaluator.compile(&rule, SecretPolicy::Allowed) else { continue };
         let gap = || {
-            let bump = Bump::new();
-            gaps::longest_during(|| drop(evaluator.evaluate(&expression, &context, &bump).map(drop)))
+            let arena = Arena::lease();
+            gaps::longest_during(|| drop(evaluator.evaluate(&expression, &context, &arena).map(drop)))
         };
         if !(0..ROUNDS).any(|_| gap() < LONGEST_GAP) {
             long.push(rule.to_string());

@@ -9,7 +9,9 @@
 use serde_json::{Value, json};
 
 use super::replace::{pace, replace_call};
-use crate::operators::{BOUNDED, DIFFERENT, ECHO, EQUAL, FORCED, INTERNAL, PACED, SAME, TIMELY, UNEQUAL};
+use crate::operators::{
+    BOUNDED, CONCAT, DIFFERENT, ECHO, EQUAL, FORCED, INTERNAL, PACED, SAME, TIMELY, UNEQUAL,
+};
 use crate::path::{Path, forced_key};
 
 /// Operators whose result has no depth, whatever they are given.
@@ -46,6 +48,50 @@ pub(super) fn prepare_paced(source: &Value) -> Value {
     prepared
 }
 
+/// Returns the expression the engine compiles for messages with large integers.
+pub(super) fn prepare_exact(source: &Value) -> Value {
+    let mut prepared = prepare_paced(source);
+    replace_cat(&mut prepared);
+    prepared
+}
+
+/// Returns `true` if a prepared expression concatenates texts.
+pub(super) fn makes_texts(prepared: &Value) -> bool {
+    match prepared {
+        Value::Object(members) => {
+            (members.len() == 1 && members.contains_key("cat")) || members.values().any(makes_texts)
+        }
+        Value::Array(items) => items.iter().any(makes_texts),
+        _ => false,
+    }
+}
+
+/// Has a prepared expression concatenate texts by our own operator.
+fn replace_cat(prepared: &mut Value) {
+    match prepared {
+        Value::Object(members) => {
+            members.values_mut().for_each(replace_cat);
+            if members.len() == 1
+                && let Some(operands) = members.remove("cat")
+            {
+                let operands = if operands.is_array() { operands } else { json!([operands]) };
+                members.insert(CONCAT.to_owned(), operands);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(replace_cat),
+        _ => {}
+    }
+}
+
+/// Returns literal operands of a text with large integers, which the library holds as doubles, as their digits.
+fn write_digits(operands: Value) -> Value {
+    match operands {
+        Value::Number(number) if number.is_u64() && !number.is_i64() => number.to_string().into(),
+        Value::Array(items) => items.into_iter().map(write_digits).collect(),
+        other => other,
+    }
+}
+
 fn prepare(source: &Value) -> Value {
     match source {
         Value::Array(items) => items.iter().map(prepare).collect(),
@@ -74,6 +120,9 @@ fn call(operator: &str, argument: &Value) -> Value {
     }
     let source = argument;
     let mut argument = prepare(argument);
+    if matches!(operator, "cat" | "join") {
+        argument = write_digits(argument);
+    }
     if LOOPS.contains(&operator)
         && let Some([source, bodies @ ..]) = argument.as_array_mut().map(Vec::as_mut_slice)
     {

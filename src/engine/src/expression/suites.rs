@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use datalogic_rs::bumpalo::Bump;
 use serde_json::Map;
 use svc_model::{LifecycleStatus, Timestamp, Workflow, WorkflowContent};
 use svc_secrets::Readings;
@@ -88,10 +87,11 @@ fn every_case() -> impl Iterator<Item = Case> {
 }
 
 fn evaluate(evaluator: &Evaluator, rule: &Value, data: &Value) -> Result<Value, String> {
-    let bump = Bump::new();
+    let arena = Arena::lease();
+    let bump = arena.bump();
     let expression = evaluator.compile(rule, SecretPolicy::Allowed)?;
-    let context = bump.alloc(DataValue::from_serde_value_in(data, &bump));
-    evaluator.evaluate(&expression, context, &bump).map(DataValue::to_serde_value)
+    let context = bump.alloc(DataValue::from_serde_value_in(data, bump));
+    evaluator.evaluate(&expression, context, &arena).map(DataValue::to_serde_value)
 }
 
 #[test]

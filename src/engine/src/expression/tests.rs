@@ -113,10 +113,9 @@ proptest! {
             all.payload = ReadExtent::Nothing;
         }
         let arena = Arena::lease();
-        let bump = arena.bump();
         let evaluate = |reads| {
-            let context = EvaluationScope::new(bump, reads).context(&message, reads);
-            evaluator.evaluate(&expression, context, bump).map(|value| value.to_serde_value())
+            let context = EvaluationScope::new(&arena, reads).context(&message, reads);
+            evaluator.evaluate(&expression, context, &arena).map(|value| value.to_serde_value())
         };
         prop_assert_eq!(evaluate(expression.reads()), evaluate(&all));
     }
@@ -165,13 +164,14 @@ proptest! {
             json!({"in": [{"var": "keys.0"}, {"slice": [{"var": "keys"}, 1]}]}),
             json!({"===": [{"var": "keys.0"}, {"var": "keys.1"}]}),
         ] {
-            let bump = Bump::new();
+            let arena = Arena::lease();
+            let bump = arena.bump();
             let logic = library.compile(&source).unwrap();
-            let context = bump.alloc(DataValue::from_serde_value_in(&spelled, &bump));
-            let due = library.evaluate(&logic, *context, &bump).unwrap().to_serde_value();
+            let context = bump.alloc(DataValue::from_serde_value_in(&spelled, bump));
+            let due = library.evaluate(&logic, *context, bump).unwrap().to_serde_value();
             let expression = evaluator.compile(&source, SecretPolicy::Allowed).unwrap();
-            let context = bump.alloc(DataValue::from_serde_value_in(&data, &bump));
-            let result = evaluator.evaluate(&expression, context, &bump).unwrap().to_serde_value();
+            let context = bump.alloc(DataValue::from_serde_value_in(&data, bump));
+            let result = evaluator.evaluate(&expression, context, &arena).unwrap().to_serde_value();
             prop_assert_eq!(lettered(&result), due);
         }
     }
@@ -193,10 +193,11 @@ fn lettered(value: &Value) -> Value {
 fn different_texts_are_never_equal() {
     let evaluator = Evaluator::new(DeclaredSecrets::default(), &EngineLimits::default());
     let evaluate = |source: &Value, data: &Value| {
-        let bump = Bump::new();
-        let context = bump.alloc(DataValue::from_serde_value_in(data, &bump));
+        let arena = Arena::lease();
+        let bump = arena.bump();
+        let context = bump.alloc(DataValue::from_serde_value_in(data, bump));
         let expression = evaluator.compile(source, SecretPolicy::Allowed).unwrap();
-        evaluator.evaluate(&expression, context, &bump).unwrap().to_serde_value()
+        evaluator.evaluate(&expression, context, &arena).unwrap().to_serde_value()
     };
     let (a, b) = (json!({"var": "a"}), json!({"var": "b"}));
     for (one, other) in [
@@ -257,10 +258,11 @@ fn times_are_compared_as_such_where_an_operator_of_dates_made_one() {
         ),
         (json!({"length": {"group_by": [[{"k": 1}], {"datetime": "2026-01-01T00:00:00Z"}]}}), json!(1)),
     ] {
-        let bump = Bump::new();
-        let context = bump.alloc(DataValue::from_serde_value_in(&data, &bump));
+        let arena = Arena::lease();
+        let bump = arena.bump();
+        let context = bump.alloc(DataValue::from_serde_value_in(&data, bump));
         let expression = evaluator.compile(&source, SecretPolicy::Allowed).unwrap();
-        let result = evaluator.evaluate(&expression, context, &bump).unwrap().to_serde_value();
+        let result = evaluator.evaluate(&expression, context, &arena).unwrap().to_serde_value();
         assert_eq!(result, expected, "{source}");
     }
 }
@@ -277,12 +279,44 @@ fn computed_path_that_leads_nowhere_gives_the_default() {
         (json!({"var": [path("nowhere"), {"var": "z"}]}), json!(3)),
         (json!({"map": [[1], {"var": [{"cat": ["a", "b"]}, 5]}]}), json!([5])),
     ] {
-        let bump = Bump::new();
-        let context = bump.alloc(DataValue::from_serde_value_in(&data, &bump));
+        let arena = Arena::lease();
+        let bump = arena.bump();
+        let context = bump.alloc(DataValue::from_serde_value_in(&data, bump));
         let expression = evaluator.compile(&source, SecretPolicy::Allowed).unwrap();
-        let result = evaluator.evaluate(&expression, context, &bump).unwrap().to_serde_value();
+        let result = evaluator.evaluate(&expression, context, &arena).unwrap().to_serde_value();
         assert_eq!(result, expected, "{source}");
     }
+}
+
+#[test]
+fn large_integers_keep_their_digits_in_texts() {
+    let evaluator = Evaluator::new(DeclaredSecrets::default(), &EngineLimits::default());
+    let data = json!({"id": u64::MAX, "other": (1_u64 << 63) + 7, "ids": [u64::MAX, 5, 1.5], "small": -3});
+    let evaluate = |source: &Value, data: &Value| {
+        let expression = evaluator.compile(source, SecretPolicy::Allowed).unwrap();
+        evaluator.evaluate_roots(&expression, &[("data", data)])
+    };
+    let joined = json!({"cat": [{"var": "accumulator"}, "-", {"var": "current"}]});
+    for (source, expected) in [
+        (json!({"cat": ["/orders/", {"var": "data.id"}]}), "/orders/18446744073709551615"),
+        (json!({"cat": {"var": "data.other"}}), "9223372036854775815"),
+        (json!({"cat": [{"var": "data.ids"}]}), "1844674407370955161551.5"),
+        (json!({"join": [{"var": "data.ids"}, ","]}), "18446744073709551615,5,1.5"),
+        (json!({"reduce": [{"var": "data.ids"}, joined, ""]}), "-18446744073709551615-5-1.5"),
+        (json!({"substr": [{"cat": [{"var": "data.id"}]}, 0, 4]}), "1844"),
+        (json!({"cat": ["#", u64::MAX]}), "#18446744073709551615"),
+        (
+            json!({"cat": [{"var": "data.small"}, null, true, {"var": "data.id"}]}),
+            "-3true18446744073709551615",
+        ),
+    ] {
+        assert_eq!(evaluate(&source, &data), Ok(expected.into()), "{source}");
+    }
+    let alike = json!({"a": u64::MAX, "b": u64::MAX - 1});
+    let refused = evaluate(&json!({"cat": [{"var": "data.a"}, {"var": "data.b"}]}), &alike).unwrap_err();
+    assert!(refused.contains("send them as texts"), "{refused}");
+    let one = evaluate(&json!({"cat": [{"var": "data.a"}]}), &alike);
+    assert_eq!(one, Ok(u64::MAX.to_string().into()), "what it does not read is no matter");
 }
 
 #[test]
@@ -296,11 +330,12 @@ fn pattern_with_named_groups_splits_a_text_into_an_object() {
         (json!("soon"), json!({"year": null, "month": null, "rest": null})),
         (json!(null), json!({"year": null, "month": null, "rest": null})),
     ] {
-        let bump = Bump::new();
+        let arena = Arena::lease();
+        let bump = arena.bump();
         let data = json!({ "at": at });
-        let context = bump.alloc(DataValue::from_serde_value_in(&data, &bump));
+        let context = bump.alloc(DataValue::from_serde_value_in(&data, bump));
         let expression = evaluator.compile(&split, SecretPolicy::Allowed).unwrap();
-        let result = evaluator.evaluate(&expression, context, &bump).unwrap().to_serde_value();
+        let result = evaluator.evaluate(&expression, context, &arena).unwrap().to_serde_value();
         assert_eq!(result, expected, "{data}");
     }
     let broken = json!({"cat": ["x", {"split": [{"var": "at"}, "(?P<year>[0-9"]}]});

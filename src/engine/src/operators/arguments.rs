@@ -3,6 +3,8 @@
 use datalogic_rs::datavalue::NumberValue;
 use datalogic_rs::{DataValue, Error};
 
+use super::large_integers::write_double;
+
 /// Returns an argument error in the words of the operator's author.
 pub(super) fn refuse(message: impl Into<std::borrow::Cow<'static, str>>) -> Error {
     Error::invalid_arguments(message)
@@ -16,17 +18,19 @@ pub(super) fn text_argument<'a>(operator: &str, args: &[&'a DataValue<'a>]) -> d
 }
 
 /// Appends a value as `cat` renders it: null is nothing, an array is its elements, an object is JSON.
-pub(super) fn render(value: &DataValue<'_>, out: &mut String) {
+///
+/// # Errors
+/// A large integer cannot be told from another one.
+pub(super) fn render(value: &DataValue<'_>, out: &mut String) -> datalogic_rs::Result<()> {
     use std::fmt::Write as _;
     // Writing to a string cannot fail.
     let _ = match value {
         DataValue::Null => Ok(()),
         DataValue::String(text) => out.write_str(text),
         DataValue::Number(NumberValue::Integer(number)) => write!(out, "{number}"),
-        DataValue::Array(items) => {
-            items.iter().for_each(|item| render(item, out));
-            Ok(())
-        }
+        DataValue::Number(NumberValue::Float(double)) => return write_double(*double, out),
+        DataValue::Array(items) => return items.iter().try_for_each(|item| render(item, out)),
         other => write!(out, "{other}"),
     };
+    Ok(())
 }

@@ -8,6 +8,7 @@ mod forced;
 mod grouping;
 mod groups;
 mod guard;
+mod large_integers;
 mod missing;
 mod random;
 mod secret;
@@ -26,6 +27,7 @@ pub(crate) use groups::{GROUPS, compile_pattern, has_named_groups};
 #[cfg(test)]
 pub(crate) use guard::gaps;
 pub(crate) use guard::{BOUNDED, PACED, TIMELY, start as start_time};
+pub(crate) use large_integers::{CONCAT, KnownIntegers};
 pub(crate) use missing::{MISSING, MISSING_SOME};
 pub use secret::DeclaredSecrets;
 pub(crate) use secret::SharedSecrets;
@@ -33,9 +35,10 @@ pub(crate) use sorting::{SORT, SORT_BY};
 pub(crate) use text::CHARACTERS;
 
 /// Operators of the service's own, which what an author writes never calls.
-pub(crate) const INTERNAL: [&str; 20] = [
+pub(crate) const INTERNAL: [&str; 21] = [
     BOUNDED,
     CHARACTERS,
+    CONCAT,
     CONTAINED,
     DIFFERENT,
     DISTINCT,
@@ -94,5 +97,6 @@ pub(crate) fn engine(secrets: &SharedSecrets, max_bytes: usize) -> Engine {
         .add_operator(SORT, sorting::SortOperator)
         .add_operator(SORT_BY, sorting::SortByOperator)
         .add_operator(CHARACTERS, text::Characters)
+        .add_operator(CONCAT, large_integers::Concat)
         .build()
 }

@@ -67,7 +67,7 @@ impl CustomOperator for Join {
                 joined.push_str(separator);
             }
             let before = joined.len();
-            render(item, &mut joined);
+            render(item, &mut joined)?;
             spend(text_units(&joined[before..]))?;
             if joined.len() > self.0 {
                 return Err(refuse(format!("the text takes more than {} MiB", self.0 >> 20)));

@@ -10,7 +10,7 @@ fn a_scope_follows_writes_as_the_message_does() {
     message.data = json!({"b": {"x": 1}, "list": [1]});
     let all = Reads::all();
     let arena = Arena::lease();
-    let mut scope = EvaluationScope::new(arena.bump(), &all);
+    let mut scope = EvaluationScope::new(&arena, &all);
     scope.context(&message, &all);
     for (path, new) in [
         ("data.a.2.z", json!("deep")),
@@ -25,7 +25,7 @@ fn a_scope_follows_writes_as_the_message_does() {
         scope.follow(&path, &new);
     }
     let followed = scope.context(&message, &all).to_serde_value();
-    let rebuilt = EvaluationScope::new(arena.bump(), &all).context(&message, &all).to_serde_value();
+    let rebuilt = EvaluationScope::new(&arena, &all).context(&message, &all).to_serde_value();
     assert_eq!(followed, rebuilt);
 }
 
@@ -43,7 +43,7 @@ proptest! {
         measured.iter().for_each(|path| reads.mark_length(path));
         let mut message = Message::new(json!(null), Map::new());
         let arena = Arena::lease();
-        let mut scope = EvaluationScope::new(arena.bump(), &reads);
+        let mut scope = EvaluationScope::new(&arena, &reads);
         for (n, path) in written.iter().enumerate() {
             let path = Path::parse(path).unwrap();
             let new = if n % 3 == 0 { json!([{"a": n}, [n]]) } else { json!({"a": n, "0": {"b": "x".repeat(300)}}) };
@@ -55,7 +55,7 @@ proptest! {
                 false => context.to_serde_value(),
             };
             let followed = shown(scope.context(&message, &reads));
-            let rebuilt = shown(EvaluationScope::new(arena.bump(), &reads).context(&message, &reads));
+            let rebuilt = shown(EvaluationScope::new(&arena, &reads).context(&message, &reads));
             prop_assert_eq!(followed, rebuilt);
         }
     }

@@ -2,7 +2,116 @@
 
 use serde::Serialize;
 
+use super::EntityKind;
 use crate::time::Timestamp;
+
+macro_rules! audit_words {
+    ($(#[$of:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)* }) => {
+        $(#[$of])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name { $($(#[$doc])* $variant,)* }
+
+        impl $name {
+            /// The words of all values.
+            pub const NAMES: &'static [&'static str] = &[$($word,)*];
+
+            /// Returns the word in rows.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $word,)* }
+            }
+        }
+    };
+}
+
+audit_words! {
+    /// An audited action.
+    AuditAction {
+        /// A definition or a backup was created.
+        Create = "create",
+        /// A version was copied to a new draft.
+        CreateVersion = "create_version",
+        /// A definition was deleted.
+        Delete = "delete",
+        /// Definitions were imported.
+        Import = "import",
+        /// A version of a package became the current one.
+        PackageApplied = "package_applied",
+        /// A version of a package is being applied.
+        PackageStaged = "package_staged",
+        /// Dead letters were deleted.
+        Purge = "purge",
+        /// Stored secrets were encrypted under another key.
+        Reencrypt = "reencrypt",
+        /// Settings and definitions were loaded again.
+        Reload = "reload",
+        /// A dead letter was made due.
+        Requeue = "requeue",
+        /// A circuit breaker was closed.
+        Reset = "reset",
+        /// An actor was restarted.
+        Restart = "restart",
+        /// An occurrence was made due again.
+        Retry = "retry",
+        /// An earlier version was activated again.
+        Rollback = "rollback",
+        /// A record was skipped.
+        Skip = "skip",
+        /// A version was activated, or a connector enabled.
+        StatusActive = "status_active",
+        /// A version was archived, or a connector disabled.
+        StatusArchived = "status_archived",
+        /// A workflow was tried, or a connector probed.
+        Test = "test",
+        /// A schedule was run by hand.
+        Trigger = "trigger",
+        /// A definition was changed.
+        Update = "update",
+        /// The share of a version was changed.
+        UpdateRollout = "update_rollout",
+    }
+}
+
+audit_words! {
+    /// A type of audited resources.
+    AuditResource {
+        /// An actor of the supervision tree.
+        Actor = "actor",
+        /// A backup of the database.
+        Backup = "backup",
+        /// A channel.
+        Channel = "channel",
+        /// A circuit breaker.
+        CircuitBreaker = "circuit_breaker",
+        /// A connector.
+        Connector = "connector",
+        /// An occurrence of a schedule.
+        CronOccurrence = "cron_occurrence",
+        /// The engine.
+        Engine = "engine",
+        /// A partition of a Kafka topic.
+        KafkaPartition = "kafka_partition",
+        /// A package.
+        Package = "package",
+        /// The dead letters.
+        TraceDlq = "trace_dlq",
+        /// A workflow.
+        Workflow = "workflow",
+    }
+}
+
+impl From<EntityKind> for AuditResource {
+    fn from(kind: EntityKind) -> Self {
+        match kind {
+            EntityKind::Workflow => Self::Workflow,
+            EntityKind::Channel => Self::Channel,
+            EntityKind::Connector => Self::Connector,
+        }
+    }
+}
+
+/// The members of the details of an entry that tell of its request: its id, the address and the program of the caller, and
+/// the context that the caller gave.
+pub const AUDIT_ORIGIN: [&str; 4] = ["request_id", "client_ip", "user_agent", "change_context"];
 
 /// An audit entry as it is stored and returned.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -21,4 +130,16 @@ pub struct AuditRow {
     pub details: Option<String>,
     /// Time of the change.
     pub created_at: Timestamp,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_of_definitions_keep_their_words_in_audit_rows() {
+        for kind in [EntityKind::Workflow, EntityKind::Channel, EntityKind::Connector] {
+            assert_eq!(AuditResource::from(kind).name(), kind.name());
+        }
+    }
 }

@@ -9,7 +9,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-pub use audit::AuditRow;
+pub use audit::{AUDIT_ORIGIN, AuditAction, AuditResource, AuditRow};
 pub use channel::{Channel, ChannelContent, ChannelType, Protocol};
 pub use connector::{Connector, ConnectorContent, ConnectorType};
 pub use workflow::{Workflow, WorkflowContent, WorkflowVersion};

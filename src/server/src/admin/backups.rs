@@ -2,7 +2,7 @@
 
 use actix_web::HttpResponse;
 use actix_web::web::{Data, block};
-use svc_model::{Code, ServiceError, Timestamp};
+use svc_model::{AuditAction, AuditResource, Code, ServiceError, Timestamp};
 use svc_outbound::describe_cause;
 use svc_store::{Backend, BackupError};
 
@@ -12,7 +12,7 @@ use crate::http::Error;
 use crate::state::AppState;
 
 /// The resource type of backups in audit rows.
-const BACKUP: &str = "backup";
+const BACKUP: AuditResource = AuditResource::Backup;
 
 /// `GET /backups`: the files, newest first.
 pub(super) async fn list(state: Data<AppState>) -> Result<HttpResponse, Error> {
@@ -38,8 +38,8 @@ pub(super) async fn create(state: Data<AppState>, change: MutationRequest) -> Re
     let draft = draft.map_err(ServiceError::internal_error)?.map_err(backup_failure)?;
     state.store.back_up(draft.part().to_owned()).await.map_err(backup_failure)?;
     // Recorded before the file has its name, so that no backup is unrecorded.
-    state.store.audit().record(change.caller.audit("create", BACKUP, &draft.filename)).await?;
-    state.metrics.record_audit_event("create", BACKUP);
+    state.store.audit().record(change.caller.audit(AuditAction::Create, BACKUP, &draft.filename)).await?;
+    state.metrics.record_audit_event(AuditAction::Create, BACKUP);
     let finished = block(move || draft.finish()).await;
     let file = finished.map_err(ServiceError::internal_error)?.map_err(backup_failure)?;
     slog::info!(state.log, "backup made"; "file" => &file.path, "bytes" => file.size_bytes);

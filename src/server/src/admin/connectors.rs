@@ -15,13 +15,14 @@ use svc_connectors::{ConnectorScope, LoadState, OwnDatabase};
 use svc_epoch::LocalChange;
 use svc_model::config::connector::ConnectorConfig;
 use svc_model::{
-    Connector, ConnectorChecks, ConnectorContent, EntityKind, FieldCode, FieldError, Issue, LifecycleStatus,
-    Page, ServiceError, id, parse_connector_update, parse_new_connector, validate_connector,
+    AuditAction, AuditResource, Connector, ConnectorChecks, ConnectorContent, EntityKind, FieldCode,
+    FieldError, Issue, LifecycleStatus, Page, ServiceError, id, parse_connector_update, parse_new_connector,
+    validate_connector,
 };
 use svc_project::rules::ConnectorRules;
 use svc_store::{EntityFilter, Merge, Mutation};
 
-use super::import::{ImportItemOptions, has_written, import_batch, refuse_duplicate_key};
+use super::import::{ItemOutcomes, has_written, import_batch, refuse_duplicate_key};
 use super::mutation_request::{MutationRequest, dry_run_response, dry_run_response_with};
 use super::query::QueryParameters;
 use super::references::references;
@@ -50,8 +51,8 @@ impl ConnectorChecks for LocalConnectorRules {
     }
 }
 
-fn connector_mutation(change: &MutationRequest, action: &str, id: &str) -> Mutation {
-    Mutation { epoch: true, ..change.mutation(action, EntityKind::Connector.name(), id) }
+fn connector_mutation(change: &MutationRequest, action: AuditAction, id: &str) -> Mutation {
+    Mutation { epoch: true, ..change.mutation(action, EntityKind::Connector, id) }
 }
 
 fn filter(query: &QueryParameters) -> EntityFilter {
@@ -71,7 +72,7 @@ pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Answe
 }
 
 pub(super) async fn create(state: Data<AppState>, change: MutationRequest, body: JsonBody) -> Answer {
-    let mutation = connector_mutation(&change, "create", "");
+    let mutation = connector_mutation(&change, AuditAction::Create, "");
     let local = state.begin_change(&mutation);
     let outcome: Result<Connector, ServiceError> = async {
         let (id, content) = parse_new_connector(&body.0, &LocalConnectorRules::from_state(&state))?;
@@ -83,7 +84,7 @@ pub(super) async fn create(state: Data<AppState>, change: MutationRequest, body:
         return dry_run_response_with(outcome, warnings);
     }
     let connector = outcome?;
-    publish_change(&state, "create", &connector.id, local).await;
+    publish_change(&state, AuditAction::Create, &connector.id, local).await;
     let warnings = list_warnings(&state, &connector);
     Ok(HttpResponse::Created().json(with_warnings(to_resource(&state, connector), warnings)))
 }
@@ -102,12 +103,12 @@ pub(super) async fn update(
 ) -> Answer {
     let rules = LocalConnectorRules::from_state(&state);
     let merge: Merge<_> = Box::new(move |current| parse_connector_update(&body.0, current, &rules));
-    store_update(&state, "update", &id, merge, &change, ReloadTiming::Now).await
+    store_update(&state, AuditAction::Update, &id, merge, &change, ReloadTiming::Now).await
 }
 
 /// `DELETE /connectors/{id}`: where no active definition names it, or with `force=true`.
 pub(super) async fn delete(state: Data<AppState>, change: MutationRequest, id: Path<String>) -> Answer {
-    let mutation = connector_mutation(&change, "delete", &id);
+    let mutation = connector_mutation(&change, AuditAction::Delete, &id);
     let local = state.begin_change(&mutation);
     let connectors = state.store.connectors();
     let outcome = match change.query.flag("force")? {
@@ -118,7 +119,7 @@ pub(super) async fn delete(state: Data<AppState>, change: MutationRequest, id: P
         return dry_run_response(outcome.map_err(Into::into));
     }
     outcome?;
-    publish_change(&state, "delete", &id, local).await;
+    publish_change(&state, AuditAction::Delete, &id, local).await;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -133,7 +134,7 @@ pub(super) async fn status(
     let enabled = target == LifecycleStatus::Active;
     let merge: Merge<_> =
         Box::new(move |current: &ConnectorContent| Ok(ConnectorContent { enabled, ..current.clone() }));
-    let action = if enabled { "status_active" } else { "status_archived" };
+    let action = if enabled { AuditAction::StatusActive } else { AuditAction::StatusArchived };
     store_update(&state, action, &id, merge, &change, reload).await
 }
 
@@ -144,21 +145,27 @@ pub(super) async fn export(state: Data<AppState>, query: QueryParameters) -> Ans
     Ok(list_response(rows.into_iter().map(ExportedConnector::from)))
 }
 
-/// `POST /connectors/import`: connectors are identified by their names.
+/// `POST /connectors/import`: connectors are identified by their names. They take effect at once, so that other nodes
+/// must learn of the change: it is one, however many items it has.
 pub(super) async fn import(state: Data<AppState>, change: MutationRequest, body: JsonBody) -> Answer {
-    let (mut names, mut local) = (HashSet::new(), Vec::new());
+    let mut names = HashSet::new();
     let rules = LocalConnectorRules::from_state(&state);
-    let stored = state.store.connectors();
-    let report = import_batch(&state, &change, &body.0, EntityKind::Connector, |item, terms| {
+    let mutation = connector_mutation(&change, AuditAction::Import, "");
+    let local = state.begin_change(&mutation);
+    let parse = |item: &Value, unique: bool| {
         let (id, content) = parse_new_connector(item, &rules)?;
-        if terms.unique {
+        if unique {
             refuse_duplicate_key(&mut names, EntityKind::Connector, &content.name)?;
         }
-        let ImportItemOptions { on_conflict, mutation, .. } = terms;
-        local.push(state.begin_change(&mutation));
-        Ok(stored.import_item(id, content, on_conflict, mutation))
-    });
-    let report = report.await?;
+        Ok::<_, ServiceError>((id, content))
+    };
+    let stored = state.store.connectors();
+    let store = async |items, on_conflict| {
+        let outcomes = stored.import(items, on_conflict, mutation.clone()).await?;
+        let outcomes = outcomes.into_iter().map(|outcome| outcome.map_err(ServiceError::from));
+        Ok::<ItemOutcomes, ServiceError>(outcomes.collect())
+    };
+    let report = import_batch(&state, &change, &body.0, EntityKind::Connector, parse, store).await?;
     if has_written(&report) {
         reload_connectors(&state, ConnectorScope::All, local).await;
     }
@@ -204,8 +211,8 @@ pub(super) async fn test(
     query.refuse_dry_run()?;
     let row = state.store.connectors().list_stored(Some(&id)).await?.pop().ok_or_else(|| not_found(&id))?;
     // Recorded before it happens, whatever its result.
-    state.store.audit().record(caller.audit("test", EntityKind::Connector.name(), &id)).await?;
-    state.metrics.record_audit_event("test", EntityKind::Connector.name());
+    state.store.audit().record(caller.audit(AuditAction::Test, EntityKind::Connector, &id)).await?;
+    state.metrics.record_audit_event(AuditAction::Test, EntityKind::Connector);
     let connector_type = row.connector_type.clone();
     let probe = state.connectors.probe(row).await.map_err(ServiceError::from)?;
     Ok(data_response(ConnectorProbeResult {
@@ -219,7 +226,7 @@ pub(super) async fn test(
 
 async fn store_update(
     state: &AppState,
-    action: &str,
+    action: AuditAction,
     id: &str,
     merge: Merge<ConnectorContent>,
     change: &MutationRequest,
@@ -235,7 +242,7 @@ async fn store_update(
     let connector = outcome?;
     match reload {
         ReloadTiming::Now => publish_change(state, action, id, local).await,
-        ReloadTiming::Defer => state.metrics.record_audit_event(action, EntityKind::Connector.name()),
+        ReloadTiming::Defer => state.metrics.record_audit_event(action, EntityKind::Connector),
     }
     Ok(HttpResponse::Ok().json(with_warnings(to_resource(state, connector), warnings)))
 }
@@ -246,15 +253,15 @@ fn list_warnings(state: &AppState, connector: &Connector) -> Vec<Issue> {
 }
 
 /// Counts a committed change and reloads the connector.
-async fn publish_change(state: &AppState, action: &str, id: &str, change: LocalChange) {
-    state.metrics.record_audit_event(action, EntityKind::Connector.name());
-    reload_connectors(state, ConnectorScope::One(id.to_owned()), vec![change]).await;
+async fn publish_change(state: &AppState, action: AuditAction, id: &str, change: LocalChange) {
+    state.metrics.record_audit_event(action, EntityKind::Connector);
+    reload_connectors(state, ConnectorScope::One(id.to_owned()), change).await;
 }
 
-/// Reloads connectors after committed changes, which stand even if the reload fails.
-async fn reload_connectors(state: &AppState, scope: ConnectorScope, changes: Vec<LocalChange>) {
+/// Reloads connectors after a committed change, which stands even if the reload fails.
+async fn reload_connectors(state: &AppState, scope: ConnectorScope, change: LocalChange) {
     match state.connectors.reload(scope).await {
-        Ok(()) => changes.into_iter().for_each(LocalChange::record_applied),
+        Ok(()) => change.record_applied(),
         Err(error) => {
             slog::warn!(state.log, "a committed change of a connector is not in use"; "error" => %error);
         }
@@ -302,9 +309,9 @@ pub(super) async fn reset_breaker(
     // Recorded before it happens, so that nothing happens unrecorded. The record tells the other processes.
     let change_id = id::new_ordered_id();
     let local = state.propagation.local.begin(change_id);
-    let order = caller.audit("reset", "circuit_breaker", &key);
+    let order = caller.audit(AuditAction::Reset, AuditResource::CircuitBreaker, &key);
     state.store.epoch().record_reset(&key, order, change_id).await?;
-    state.metrics.record_audit_event("reset", "circuit_breaker");
+    state.metrics.record_audit_event(AuditAction::Reset, AuditResource::CircuitBreaker);
     let existed = state.connectors.reset_breaker(&key);
     local.record_applied();
     Ok(data_response(CircuitBreakerReset { reset: true, key: key.into_inner(), found_on_this_node: existed }))

@@ -8,7 +8,7 @@ use actix_web::web::{Data, Path, block};
 use chrono::{DateTime, Utc};
 use svc_api::{DataEnvelope, OccurrenceDetail, OccurrenceListEnvelope, OccurrenceSummary, ScheduleSummary};
 use svc_channels::CronConfig;
-use svc_model::{ServiceError, Timestamp};
+use svc_model::{AuditAction, AuditResource, ServiceError, Timestamp};
 use svc_registry::{LoadedChannel, Snapshot};
 use svc_store::{ChannelFacts, OccurrenceFilter, OccurrenceRecord, OccurrenceRow, ScheduleStatus};
 
@@ -18,9 +18,9 @@ use crate::http::{AdminCaller, Error};
 use crate::state::AppState;
 
 /// The resource type of occurrences in audit rows.
-const OCCURRENCE: &str = "cron_occurrence";
+const OCCURRENCE: AuditResource = AuditResource::CronOccurrence;
 /// The resource type of channels in audit rows.
-const CHANNEL: &str = "channel";
+const CHANNEL: AuditResource = AuditResource::Channel;
 
 type Answer = Result<HttpResponse, Error>;
 
@@ -59,8 +59,9 @@ pub(super) async fn retry(
     query: QueryParameters,
 ) -> Answer {
     query.refuse_dry_run()?;
-    let occurrence = state.store.ledger().retry(&id, caller.audit("retry", OCCURRENCE, &id)).await?;
-    state.metrics.record_audit_event("retry", OCCURRENCE);
+    let occurrence =
+        state.store.ledger().retry(&id, caller.audit(AuditAction::Retry, OCCURRENCE, &id)).await?;
+    state.metrics.record_audit_event(AuditAction::Retry, OCCURRENCE);
     announce_pending(&state);
     Ok(data_response(to_detail(occurrence)))
 }
@@ -76,8 +77,9 @@ pub(super) async fn trigger(
     query.refuse_dry_run()?;
     let facts = schedulable_channel(&state.registry.snapshot(), &id)
         .ok_or_else(|| ServiceError::validation(format!("No active cron channel '{id}'")))?;
-    let occurrence = state.store.ledger().trigger(facts, caller.audit("trigger", CHANNEL, &id)).await?;
-    state.metrics.record_audit_event("trigger", CHANNEL);
+    let occurrence =
+        state.store.ledger().trigger(facts, caller.audit(AuditAction::Trigger, CHANNEL, &id)).await?;
+    state.metrics.record_audit_event(AuditAction::Trigger, CHANNEL);
     announce_pending(&state);
     Ok(HttpResponse::Accepted().json(DataEnvelope { data: to_detail(occurrence) }))
 }

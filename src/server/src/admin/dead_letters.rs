@@ -4,7 +4,7 @@ use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use serde_json::Value;
 use svc_api::{DeadLetterDetail, DeadLetterSummary, PageEnvelope, PurgeRequest, PurgeResult};
-use svc_model::{FieldError, ServiceError};
+use svc_model::{AuditAction, AuditResource, FieldError, ServiceError, Timestamp};
 use svc_store::{DeadLetter, DeadLetterFilter, DeadLetterRow};
 
 use super::mutation_request::{MutationRequest, dry_run_response};
@@ -15,12 +15,17 @@ use crate::http::{Error, JsonBody};
 use crate::state::AppState;
 
 /// The resource type in audit rows.
-const RESOURCE: &str = "trace_dlq";
+const RESOURCE: AuditResource = AuditResource::TraceDlq;
 
 /// `GET /trace-dlq`, newest first.
 pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Result<HttpResponse, Error> {
-    let page = query.page()?;
-    let filter = DeadLetterFilter { channel: query.text("channel"), exhausted: query.choice("exhausted")? };
+    let (page, now) = (query.page()?, Timestamp::now());
+    let filter = DeadLetterFilter {
+        channel: query.text("channel"),
+        exhausted: query.choice("exhausted")?,
+        since: query.moment("since", now)?,
+        until: query.moment("until", now)?,
+    };
     let (rows, total) = state.store.dead_letters().list(filter, page).await?;
     Ok(HttpResponse::Ok().json(PageEnvelope::new(rows.into_iter().map(to_summary), total, page)))
 }
@@ -39,12 +44,13 @@ pub(super) async fn requeue(
     change: MutationRequest,
     id: Path<String>,
 ) -> Result<HttpResponse, Error> {
-    let outcome = state.store.dead_letters().requeue(&id, change.mutation("requeue", RESOURCE, &id)).await;
+    let outcome =
+        state.store.dead_letters().requeue(&id, change.mutation(AuditAction::Requeue, RESOURCE, &id)).await;
     if change.is_dry_run() {
         return dry_run_response(outcome.map_err(Into::into));
     }
     let letter = outcome?;
-    state.metrics.record_audit_event("requeue", RESOURCE);
+    state.metrics.record_audit_event(AuditAction::Requeue, RESOURCE);
     state.traces.look_for_dead_letters();
     Ok(data_response(to_detail(letter)))
 }
@@ -58,13 +64,15 @@ pub(super) async fn purge(
 ) -> Result<HttpResponse, Error> {
     let PurgeRequest { older_than_hours: hours } = parse_purge(&body.0)?;
     let scope = format!("older_than_hours={hours}");
-    let outcome = state.store.dead_letters().purge(hours, change.mutation("purge", RESOURCE, &scope)).await;
+    let outcome =
+        state.store.dead_letters().purge(hours, change.mutation(AuditAction::Purge, RESOURCE, &scope)).await;
     if change.is_dry_run() {
         return dry_run_response(outcome.map_err(Into::into));
     }
     let purged = outcome?;
     if purged > 0 {
-        state.metrics.record_audit_event("purge", RESOURCE);
+        state.metrics.record_audit_event(AuditAction::Purge, RESOURCE);
+        state.traces.count_dead_letters();
     }
     Ok(data_response(PurgeResult { purged, older_than_hours: hours }))
 }

@@ -4,6 +4,7 @@ use actix_web::HttpResponse;
 use actix_web::web::Data;
 use svc_api::{EngineReloaded, EngineStatus, QuarantinedChannel, QuestionableChannel, ReloadedSettings};
 use svc_engine::catalogue;
+use svc_model::{AuditAction, AuditResource};
 use svc_registry::Snapshot;
 
 use super::channels::find_report_issue;
@@ -50,7 +51,8 @@ pub(super) async fn reload(
     query: QueryParameters,
 ) -> Result<HttpResponse, Error> {
     query.refuse_dry_run()?;
-    let (report, change) = state.reload_by_order(caller.audit("reload", "engine", "manual")).await?;
+    let (report, change) =
+        state.reload_by_order(caller.audit(AuditAction::Reload, AuditResource::Engine, "manual")).await?;
     let snapshot = state.registry.snapshot();
     let rate_groups = RateGroupMembers::from_snapshot(&snapshot);
     let questionable = snapshot.channels().filter_map(|entry| {

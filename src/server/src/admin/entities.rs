@@ -3,7 +3,7 @@
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use svc_api::PageEnvelope;
-use svc_model::{Issue, LifecycleStatus, Page, ServiceError, lifecycle};
+use svc_model::{AuditAction, Issue, LifecycleStatus, Page, ServiceError, lifecycle};
 use svc_store::{EntityFilter, Mutation};
 
 use super::admin_entity::AdminEntity;
@@ -66,7 +66,7 @@ pub(super) async fn create<V: AdminEntity>(
     change: MutationRequest,
     body: JsonBody,
 ) -> Answer {
-    let mutation = change.mutation("create", V::KIND.name(), "");
+    let mutation = change.mutation(AuditAction::Create, V::KIND, "");
     let outcome: Result<V, ServiceError> = async {
         let (id, content) = V::parse_new(&state, &body.0)?;
         Ok(V::repository(&state).create(id, content, mutation).await?)
@@ -77,7 +77,7 @@ pub(super) async fn create<V: AdminEntity>(
         return dry_run_response_with(outcome, warnings);
     }
     let entity = outcome?;
-    state.metrics.record_audit_event("create", V::KIND.name());
+    state.metrics.record_audit_event(AuditAction::Create, V::KIND);
     let warnings = list_warnings::<V>(&state, &entity).await;
     Ok(HttpResponse::Created().json(with_warnings(V::Resource::from(entity), warnings)))
 }
@@ -106,7 +106,7 @@ pub(super) async fn update<V: AdminEntity>(
     id: Path<String>,
     body: JsonBody,
 ) -> Answer {
-    let mutation = change.mutation("update", V::KIND.name(), &id);
+    let mutation = change.mutation(AuditAction::Update, V::KIND, &id);
     let outcome = V::repository(&state).update(&id, V::merge_update(&state, body.0), mutation).await;
     let warnings = match &outcome {
         Ok(entity) => list_warnings::<V>(&state, entity).await,
@@ -116,7 +116,7 @@ pub(super) async fn update<V: AdminEntity>(
         return dry_run_response_with(outcome.map_err(Into::into), warnings);
     }
     let entity = outcome?;
-    state.metrics.record_audit_event("update", V::KIND.name());
+    state.metrics.record_audit_event(AuditAction::Update, V::KIND);
     Ok(HttpResponse::Ok().json(with_warnings(V::Resource::from(entity), warnings)))
 }
 
@@ -126,7 +126,7 @@ pub(super) async fn delete<V: AdminEntity>(
     change: MutationRequest,
     id: Path<String>,
 ) -> Answer {
-    let mutation = Mutation { epoch: true, ..change.mutation("delete", V::KIND.name(), &id) };
+    let mutation = Mutation { epoch: true, ..change.mutation(AuditAction::Delete, V::KIND, &id) };
     let local = state.begin_change(&mutation);
     let stored = V::repository(&state);
     let mut warnings = Vec::new();
@@ -144,7 +144,7 @@ pub(super) async fn delete<V: AdminEntity>(
     for warning in warnings {
         slog::warn!(state.log, "deleted by force"; V::KIND.name() => &*id, "reason" => warning.message);
     }
-    state.metrics.record_audit_event("delete", V::KIND.name());
+    state.metrics.record_audit_event(AuditAction::Delete, V::KIND);
     state.reload_after_change(V::reload_scope(&id), local).await;
     Ok(HttpResponse::NoContent().finish())
 }
@@ -175,13 +175,13 @@ pub(super) async fn new_version<V: AdminEntity>(
     body: OptionalJsonBody,
 ) -> Answer {
     let from_version = parse_version(&body.0, "from_version")?;
-    let mutation = change.mutation("create_version", V::KIND.name(), &id);
+    let mutation = change.mutation(AuditAction::CreateVersion, V::KIND, &id);
     let outcome = V::repository(&state).copy_version(&id, from_version, mutation).await;
     if change.is_dry_run() {
         return dry_run_response(outcome.map_err(Into::into));
     }
     let entity = outcome?;
-    state.metrics.record_audit_event("create_version", V::KIND.name());
+    state.metrics.record_audit_event(AuditAction::CreateVersion, V::KIND);
     Ok(created_response(V::Resource::from(entity)))
 }
 

@@ -9,9 +9,10 @@ use actix_web::web::Data;
 use futures_util::future::join_all;
 use serde_json::Value;
 use svc_api::{ImportFailure, ImportSummary, ImportedItem};
-use svc_model::{Code, EntityKind, FieldError, ServiceError};
+use svc_model::{AuditAction, Code, EntityKind, FieldError, ServiceError};
 use svc_project::rules::import_body;
-use svc_store::{ImportAction, ImportOutcome, Mutation, OnConflict, StoreError};
+use svc_store::{ImportAction, ImportOutcome, OnConflict};
+use tokio::task::yield_now;
 
 use super::admin_entity::AdminEntity;
 use super::mutation_request::MutationRequest;
@@ -25,13 +26,8 @@ const MAX_ITEMS: usize = 1000;
 /// while so many are read, and other writers while they are written.
 const ITEMS_AT_ONCE: usize = 32;
 
-/// The options for one item of a batch.
-pub(super) struct ImportItemOptions {
-    pub(super) on_conflict: OnConflict,
-    pub(super) mutation: Mutation,
-    /// `true` if a key may occur only once in the batch.
-    pub(super) unique: bool,
-}
+/// The outcomes of items that were to be stored, in their order.
+pub(super) type ItemOutcomes = Vec<Result<ImportOutcome, ServiceError>>;
 
 /// `POST /{kind}/import`, of a versioned kind.
 pub(super) async fn import<V: AdminEntity>(
@@ -40,15 +36,24 @@ pub(super) async fn import<V: AdminEntity>(
     body: JsonBody,
 ) -> Result<HttpResponse, Error> {
     let mut keys = HashSet::new();
-    let stored = V::repository(&state);
-    let report = import_batch(&state, &change, &body.0, V::KIND, |item, terms| {
+    let parse = |item: &Value, unique: bool| {
         let (id, content) = V::parse_new(&state, item)?;
-        if let Some(id) = id.as_ref().filter(|_| terms.unique) {
+        if let Some(id) = id.as_ref().filter(|_| unique) {
             refuse_duplicate_key(&mut keys, V::KIND, id)?;
         }
-        Ok(stored.import_item(id, content, terms.on_conflict, terms.mutation))
-    });
-    Ok(data_response(report.await?))
+        Ok::<_, ServiceError>((id, content))
+    };
+    let stored = V::repository(&state);
+    let store = async |items: Vec<(Option<String>, V::Content)>, on_conflict| {
+        let writes = items.into_iter().map(|(id, content)| {
+            let mutation = change.mutation(AuditAction::Import, V::KIND, "");
+            stored.import_item(id, content, on_conflict, mutation)
+        });
+        let outcomes = join_all(writes).await.into_iter();
+        Ok::<ItemOutcomes, _>(outcomes.map(|outcome| outcome.map_err(ServiceError::from)).collect())
+    };
+    let report = import_batch(&state, &change, &body.0, V::KIND, parse, store).await?;
+    Ok(data_response(report))
 }
 
 /// Refuses a key that stands twice in a batch.
@@ -63,16 +68,19 @@ pub(super) fn refuse_duplicate_key(
     Err(ServiceError::conflict(format!("{kind} '{key}' stands twice in this batch")))
 }
 
-/// Imports every item and reports the result of each. `import_item` checks an item and returns the write that stores it.
+/// Imports every item and reports the result of each. `parse` checks an item, whose key may occur only once in the batch
+/// if its second argument is `true`; `store` stores those that pass: versions as drafts, some at once, and connectors,
+/// whose import is a single change, all at once.
 ///
 /// # Errors
-/// The request is malformed, or the database went away before anything was written.
-pub(super) async fn import_batch<W: Future<Output = Result<ImportOutcome, StoreError>>>(
+/// The request is malformed, or the database failed before anything was written.
+pub(super) async fn import_batch<I>(
     state: &AppState,
     change: &MutationRequest,
     body: &Value,
     kind: EntityKind,
-    mut import_item: impl FnMut(&Value, ImportItemOptions) -> Result<W, ServiceError>,
+    mut parse: impl FnMut(&Value, bool) -> Result<I, ServiceError>,
+    mut store: impl AsyncFnMut(Vec<I>, OnConflict) -> Result<ItemOutcomes, ServiceError>,
 ) -> Result<ImportSummary, ServiceError> {
     let dry_run = change.is_dry_run();
     let choices =
@@ -91,26 +99,38 @@ pub(super) async fn import_batch<W: Future<Output = Result<ImportOutcome, StoreE
         return Err(ServiceError::validation(message));
     }
     let mut report = ImportSummary { dry_run, ..ImportSummary::default() };
-    // Connectors have no versions and take effect at once, so that other nodes must learn of the change.
-    let epoch = kind == EntityKind::Connector;
     let unique = dry_run || on_conflict != OnConflict::Fail;
+    let mut parse_item =
+        |item: &Value| parse(&import_body(kind, item).map_err(ServiceError::invalid)?, unique);
+    let at_once = if kind == EntityKind::Connector { MAX_ITEMS } else { ITEMS_AT_ONCE };
     let mut index = 0;
-    for chunk in items.chunks(ITEMS_AT_ONCE) {
-        let writes = chunk.iter().map(|item| {
-            let mutation = Mutation { epoch, ..change.mutation("import", kind.name(), "") };
-            let body = import_body(kind, item).map_err(ServiceError::invalid)?;
-            import_item(&body, ImportItemOptions { on_conflict, mutation, unique })
-        });
-        let writes: Vec<Result<W, ServiceError>> = writes.collect();
-        let outcomes: Vec<Result<ImportOutcome, ServiceError>> =
-            join_all(writes.into_iter().map(async |write| Ok(write?.await?))).await;
-        let mut outage = None;
-        for outcome in outcomes {
+    for chunk in items.chunks(at_once) {
+        let (mut accepted, mut refusals) = (Vec::new(), Vec::with_capacity(chunk.len()));
+        for few in chunk.chunks(ITEMS_AT_ONCE) {
+            for item in few {
+                match parse_item(item) {
+                    Ok(item) => {
+                        accepted.push(item);
+                        refusals.push(None);
+                    }
+                    Err(refusal) => refusals.push(Some(refusal)),
+                }
+            }
+            yield_now().await;
+        }
+        let stored = if accepted.is_empty() { Vec::new() } else { store(accepted, on_conflict).await? };
+        let (mut stored, mut outage) = (stored.into_iter(), None);
+        for refusal in refusals {
+            let unanswered = || ServiceError::internal_error("an item of an import has no outcome");
+            let outcome = match refusal {
+                Some(refusal) => Err(refusal),
+                None => stored.next().unwrap_or_else(|| Err(unanswered())),
+            };
             match outcome {
                 Ok(imported) => {
                     // Each item that is written has a row of its own.
                     if !dry_run && imported.action.writes() {
-                        state.metrics.record_audit_event("import", kind.name());
+                        state.metrics.record_audit_event(AuditAction::Import, kind);
                     }
                     record_success(&mut report, index, imported);
                 }
@@ -136,8 +156,8 @@ pub(super) async fn import_batch<W: Future<Output = Result<ImportOutcome, StoreE
     }
     if has_written(&report) {
         let summary = format!("{} imported", report.imported);
-        match state.store.audit().record(change.caller.audit("import", kind.name(), &summary)).await {
-            Ok(()) => state.metrics.record_audit_event("import", kind.name()),
+        match state.store.audit().record(change.caller.audit(AuditAction::Import, kind, &summary)).await {
+            Ok(()) => state.metrics.record_audit_event(AuditAction::Import, kind),
             Err(error) => {
                 slog::error!(state.log, "the summary of an import was not recorded"; "error" => %error);
             }

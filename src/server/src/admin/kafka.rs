@@ -2,7 +2,7 @@
 
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
-use svc_model::ServiceError;
+use svc_model::{AuditAction, AuditResource, ServiceError};
 
 use super::query::QueryParameters;
 use super::response::data_response;
@@ -11,7 +11,7 @@ use crate::kafka::KafkaIngress;
 use crate::state::AppState;
 
 /// The resource type of partitions in audit rows.
-const PARTITION: &str = "kafka_partition";
+const PARTITION: AuditResource = AuditResource::KafkaPartition;
 
 /// `GET /kafka/partitions`: the partitions assigned to this node, by topic and number; none where Kafka is
 /// off.
@@ -40,8 +40,8 @@ pub(super) async fn skip(
     // A refusal is not recorded.
     kafka.check_skip(&topic, number, offset)?;
     // Recorded before it happens, so that nothing happens unrecorded.
-    let entry = caller.audit("skip", PARTITION, &format!("{topic}/{number}"));
+    let entry = caller.audit(AuditAction::Skip, PARTITION, &format!("{topic}/{number}"));
     state.store.audit().record(entry).await?;
-    state.metrics.record_audit_event("skip", PARTITION);
+    state.metrics.record_audit_event(AuditAction::Skip, PARTITION);
     Ok(data_response(kafka.skip(&topic, number, offset).await?))
 }

@@ -7,7 +7,9 @@ use actix_web::http::header::IF_MATCH;
 use actix_web::{FromRequest, HttpRequest, HttpResponse};
 use serde_json::Value;
 use svc_api::ValidationResult;
-use svc_model::{FieldError, Issue, Precondition, ServiceError, ValidationReport};
+use svc_model::{
+    AuditAction, AuditResource, FieldError, Issue, Precondition, ServiceError, ValidationReport,
+};
 use svc_store::Mutation;
 use tokio::time::Instant;
 
@@ -37,12 +39,17 @@ impl MutationRequest {
     }
 
     /// Returns the mutation for a change that does not affect the serving versions.
-    pub(super) fn mutation(&self, action: &str, resource_type: &str, id: &str) -> Mutation {
+    pub(super) fn mutation(
+        &self,
+        action: AuditAction,
+        resource: impl Into<AuditResource>,
+        id: &str,
+    ) -> Mutation {
         Mutation {
             dry_run: self.is_dry_run,
             precondition: self.precondition.clone(),
             received_at: self.received_at,
-            ..Mutation::new(self.caller.audit(action, resource_type, id))
+            ..Mutation::new(self.caller.audit(action, resource, id))
         }
     }
 }

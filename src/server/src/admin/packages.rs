@@ -3,7 +3,7 @@
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use svc_api::{PackageDetail, PageEnvelope, Receipt};
-use svc_model::{NewReceipt, PackageReceipt, ReceiptState, ServiceError};
+use svc_model::{AuditAction, AuditResource, NewReceipt, PackageReceipt, ReceiptState, ServiceError};
 
 use super::mutation_request::{MutationRequest, dry_run_response};
 use super::query::QueryParameters;
@@ -12,7 +12,7 @@ use crate::http::{Error, JsonBody};
 use crate::state::AppState;
 
 /// The resource type of packages in audit rows.
-const PACKAGE: &str = "package";
+const PACKAGE: AuditResource = AuditResource::Package;
 
 /// `GET /packages`: the receipts by name, newest first within a name.
 pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Result<HttpResponse, Error> {
@@ -52,9 +52,9 @@ pub(super) async fn put(
     Ok(data_response(Receipt::from(receipt)))
 }
 
-const fn action(state: ReceiptState) -> &'static str {
+const fn action(state: ReceiptState) -> AuditAction {
     match state {
-        ReceiptState::Staged => "package_staged",
-        ReceiptState::Applied => "package_applied",
+        ReceiptState::Staged => AuditAction::PackageStaged,
+        ReceiptState::Applied => AuditAction::PackageApplied,
     }
 }

@@ -5,7 +5,7 @@ use actix_web::web::{Data, Path};
 use serde_json::Value;
 use svc_api::{ValidationResult, WorkflowResource};
 use svc_model::lifecycle::Rollout;
-use svc_model::{FieldError, LifecycleStatus, ServiceError, Workflow};
+use svc_model::{AuditAction, EntityKind, FieldError, LifecycleStatus, ServiceError, Workflow};
 use svc_store::{Mutation, StoreError};
 
 use super::admin_entity::AdminEntity;
@@ -68,13 +68,13 @@ pub(super) async fn change_status<V: AdminEntity>(
         _ => list_users::<V>(&state, &id).await,
     };
     let action = match target {
-        LifecycleStatus::Active => "status_active",
-        _ => "status_archived",
+        LifecycleStatus::Active => AuditAction::StatusActive,
+        _ => AuditAction::StatusArchived,
     };
     let mutation = serving_mutation::<V>(&change, reload, action, &id);
     let local = state.begin_change(&mutation);
     let entity = V::repository(&state).set_status(&id, target, rollout, gates, mutation).await?;
-    state.metrics.record_audit_event(action, V::KIND.name());
+    state.metrics.record_audit_event(action, V::KIND);
     if reload == ReloadTiming::Now {
         state.reload_after_change(V::reload_scope(&id), local).await;
     }
@@ -98,7 +98,7 @@ pub(super) async fn rollback<V: AdminEntity>(
 ) -> Result<HttpResponse, Error> {
     let reload = parse_reload_timing(&change.query)?;
     let to_version = parse_version(&body.0, "to_version")?;
-    let mutation = serving_mutation::<V>(&change, reload, "rollback", &id);
+    let mutation = serving_mutation::<V>(&change, reload, AuditAction::Rollback, &id);
     let local = state.begin_change(&mutation);
     let stored = V::repository(&state);
     let outcome: Result<V, StoreError> = async {
@@ -116,7 +116,7 @@ pub(super) async fn rollback<V: AdminEntity>(
         return dry_run_response_with(outcome.map_err(Into::into), warnings);
     }
     let entity = outcome?;
-    state.metrics.record_audit_event("rollback", V::KIND.name());
+    state.metrics.record_audit_event(AuditAction::Rollback, V::KIND);
     if reload == ReloadTiming::Now {
         state.reload_after_change(V::reload_scope(&id), local).await;
     }
@@ -134,14 +134,14 @@ pub(super) async fn rollout(
     require_known_keys(&body.0, &["rollout_percentage"])?;
     let percentage =
         parse_percentage(&body.0)?.ok_or_else(|| FieldError::required("body.rollout_percentage"))?;
-    let mutation = serving_mutation::<Workflow>(&change, reload, "update_rollout", &id);
+    let mutation = serving_mutation::<Workflow>(&change, reload, AuditAction::UpdateRollout, &id);
     let local = state.begin_change(&mutation);
     let outcome = state.store.workflows().set_rollout(&id, percentage, mutation).await;
     if change.is_dry_run() {
         return dry_run_response(outcome.map_err(Into::into));
     }
     let workflow = outcome?;
-    state.metrics.record_audit_event("update_rollout", "workflow");
+    state.metrics.record_audit_event(AuditAction::UpdateRollout, EntityKind::Workflow);
     if reload == ReloadTiming::Now {
         state.reload_after_change(Workflow::reload_scope(&id), local).await;
     }
@@ -152,10 +152,10 @@ pub(super) async fn rollout(
 fn serving_mutation<V: AdminEntity>(
     change: &MutationRequest,
     reload: ReloadTiming,
-    action: &str,
+    action: AuditAction,
     id: &str,
 ) -> Mutation {
-    Mutation { epoch: reload == ReloadTiming::Now, ..change.mutation(action, V::KIND.name(), id) }
+    Mutation { epoch: reload == ReloadTiming::Now, ..change.mutation(action, V::KIND, id) }
 }
 
 /// Reads `{"status": "active" | "archived", "rollout_percentage"?: integer, "replace_canary"?: boolean}`.

@@ -12,8 +12,8 @@ use svc_connectors::LoadState;
 use svc_engine::catalogue::Catalogue;
 use svc_engine::{CompileSecrets, ConnectorUse, Flow, Message, RunOptions, StubCall, Stubs, TraceOptions};
 use svc_model::{
-    FieldCode, FieldError, Issue, ServiceError, ValidationReport, Workflow, WorkflowContent,
-    parse_new_workflow, parse_workflow_update, validate_workflow, workflow_warnings,
+    AuditAction, EntityKind, FieldCode, FieldError, Issue, ServiceError, ValidationReport, Workflow,
+    WorkflowContent, parse_new_workflow, parse_workflow_update, validate_workflow, workflow_warnings,
 };
 use svc_project::rules::{check_topics, connector_need};
 use svc_registry::ReloadScope;
@@ -181,8 +181,8 @@ pub(super) async fn test(
     };
     let compiled = compiled.map_err(|error| ServiceError::validation(error.to_string()))?;
     // Recorded before it starts: whatever the run does, somebody asked for it.
-    state.store.audit().record(caller.audit("test", "workflow", &id)).await?;
-    state.metrics.record_audit_event("test", "workflow");
+    state.store.audit().record(caller.audit(AuditAction::Test, EntityKind::Workflow, &id)).await?;
+    state.metrics.record_audit_event(AuditAction::Test, EntityKind::Workflow);
     let snapshot_bytes = settings::max_result_bytes(&state.config).unwrap_or(usize::MAX);
     let options = RunOptions {
         deadline: Some(TRY_LIMIT),

@@ -134,6 +134,8 @@ section! {
         /// Hours a dead letter without a retry left is kept; 0 keeps it for ever. One that waits for a retry
         /// is kept.
         pub dlq_retention_hours: u64 = 720,
+        /// Dead letters without a retry left from which on `/health` is degraded; 0 leaves them out of it.
+        pub dlq_exhausted_threshold: u64 = 1,
         /// Times a request taken for later is begun again after its node died, from 1 to 1000; then it is a
         /// dead letter.
         pub max_recoveries: u32 = 5,

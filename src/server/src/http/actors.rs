@@ -7,7 +7,7 @@ use actix_web::{HttpResponse, web};
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::json;
 use svc_api::{ActorEvent, ActorNode, ActorTree, DataEnvelope};
-use svc_model::ServiceError;
+use svc_model::{AuditAction, AuditResource, ServiceError};
 
 use super::{AdminCaller, Error};
 use crate::admin::QueryParameters;
@@ -147,8 +147,8 @@ async fn restart(
         return Err(restart_error(OrderError::Unknown).into());
     }
     // Recorded before it happens, so that nothing happens unrecorded.
-    state.store.audit().record(caller.audit("restart", "actor", &path)).await?;
-    state.metrics.record_audit_event("restart", "actor");
+    state.store.audit().record(caller.audit(AuditAction::Restart, AuditResource::Actor, &path)).await?;
+    state.metrics.record_audit_event(AuditAction::Restart, AuditResource::Actor);
     state.tree.restart(&path).await.map_err(restart_error)?;
     let node = state.tree.snapshot().node(&path).map(to_actor_node);
     Ok(HttpResponse::Ok().json(DataEnvelope { data: node }))

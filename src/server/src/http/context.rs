@@ -7,7 +7,7 @@ use actix_web::dev::Payload;
 use actix_web::http::header::{HeaderMap, HeaderName, USER_AGENT};
 use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use serde_json::{Map, Value};
-use svc_model::ServiceError;
+use svc_model::{AUDIT_ORIGIN, AuditAction, AuditResource, ServiceError};
 use svc_store::AuditEntry;
 
 use super::{Error, Principal, RequestId};
@@ -60,11 +60,16 @@ pub struct AdminCaller {
 impl AdminCaller {
     /// Returns the audit record of an action, with `request_id`, `client_ip`, `user_agent` and
     /// `change_context` as far as known. The store fills in an empty `resource_id`.
-    pub fn audit(&self, action: &str, resource_type: &str, resource_id: &str) -> AuditEntry {
+    pub fn audit(
+        &self,
+        action: AuditAction,
+        resource: impl Into<AuditResource>,
+        resource_id: &str,
+    ) -> AuditEntry {
         AuditEntry {
             principal: self.principal.name().to_owned(),
-            action: action.to_owned(),
-            resource_type: resource_type.to_owned(),
+            action: action.name().to_owned(),
+            resource_type: resource.into().name().to_owned(),
             resource_id: resource_id.to_owned(),
             details: Some(Value::Object(self.details.clone())),
         }
@@ -91,10 +96,11 @@ impl FromRequest for AdminCaller {
 }
 
 fn details(context: &RequestContext, headers: &HeaderMap) -> Map<String, Value> {
+    let [request_id, client_ip, user_agent, change_context] = AUDIT_ORIGIN;
     let mut details = Map::new();
-    details.insert("request_id".into(), context.id.as_str().into());
-    details.insert("client_ip".into(), context.client_ip.to_string().into());
-    for (key, name) in [("user_agent", USER_AGENT), ("change_context", CHANGE_CONTEXT)] {
+    details.insert(request_id.into(), context.id.as_str().into());
+    details.insert(client_ip.into(), context.client_ip.to_string().into());
+    for (key, name) in [(user_agent, USER_AGENT), (change_context, CHANGE_CONTEXT)] {
         if let Some(text) = headers.get(name).and_then(|value| value.to_str().ok()) {
             details.insert(key.into(), text.chars().take(AUDIT_TEXT).collect::<String>().into());
         }

@@ -7,9 +7,9 @@ use actix_supervision::{NodeState, NodeView, TreeView};
 use actix_web::http::header::RETRY_AFTER;
 use actix_web::{HttpResponse, HttpResponseBuilder, web};
 use svc_api::{
-    ActorNode, ActorsHealth, ChannelsHealth, ConnectorsHealth, DatabaseOutage, DescriptorsHealth,
-    EpochHealth, FailedConnector, HealthComponents, HealthReport, KafkaHealth, LivenessReport,
-    QuarantinedName, ReadinessComponents, ReadinessReport, SchedulesHealth, TlsHealth,
+    ActorNode, ActorsHealth, ChannelsHealth, ConnectorsHealth, DatabaseOutage, DeadLettersHealth,
+    DescriptorsHealth, EpochHealth, FailedConnector, HealthComponents, HealthReport, KafkaHealth,
+    LivenessReport, QuarantinedName, ReadinessComponents, ReadinessReport, SchedulesHealth, TlsHealth,
 };
 use svc_connectors::{BrokerHealth, LoadState};
 use svc_cron::CronHealth;
@@ -80,10 +80,12 @@ pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) 
     let troubles = state.kafka_troubles();
     let kafka = troubles.as_ref().map(Vec::is_empty);
     let exhaustion = state.descriptors.check();
+    let letters = exhausted_letters(&state);
     let certificate = state.certificates.as_ref().map(|certificates| certificates.problem());
     let degraded = !(exhaustion.is_none()
         && certificate.as_ref().is_none_or(Option::is_none)
         && kafka.unwrap_or(true)
+        && letters.as_ref().is_none_or(|letters| letters.reason.is_none())
         && database
         && connectors
         && channels
@@ -105,6 +107,7 @@ pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) 
             config_propagation: status_text(propagation, "degraded"),
             actors: status_text(actors, "degraded"),
             descriptors: status_text(exhaustion.is_none(), "degraded"),
+            dead_letters: letters.as_ref().map(|letters| status_text(letters.reason.is_none(), "degraded")),
             cron: cron.map(|well| status_text(well, "degraded")),
             kafka: kafka.map(|well| status_text(well, "degraded")),
             tls: certificate.as_ref().map(|problem| status_text(problem.is_none(), "degraded")),
@@ -117,6 +120,7 @@ pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) 
         body.tls = certificate.flatten().map(|reason| TlsHealth { reason });
         body.descriptors =
             exhaustion.map(|exhaustion| DescriptorsHealth { reason: exhaustion.reason().to_owned() });
+        body.dead_letters = letters;
     }
     if database { HttpResponse::Ok().json(body) } else { unavailable().json(body) }
 }
@@ -207,6 +211,20 @@ pub(crate) fn failed_connectors(state: &AppState) -> Vec<FailedConnector> {
             _ => None,
         })
         .collect()
+}
+
+/// Returns the dead letters without a retry left, with a reason if they are too many; `None` where they do not matter.
+fn exhausted_letters(state: &AppState) -> Option<DeadLettersHealth> {
+    let threshold = state.config.trace_queue.dlq_exhausted_threshold;
+    let exhausted = state.traces.exhausted_dead_letters();
+    let reason = (exhausted >= threshold).then(|| {
+        let letters = if exhausted == 1 { "dead letter has" } else { "dead letters have" };
+        format!(
+            "{exhausted} {letters} no retry left (trace_queue.dlq_exhausted_threshold is {threshold}): requeue or purge \
+             what GET /api/v1/admin/trace-dlq?exhausted=true lists"
+        )
+    });
+    (threshold > 0).then_some(DeadLettersHealth { exhausted, reason })
 }
 
 /// Returns `true` if due occurrences run; `None` on a node that runs no schedules and has none.

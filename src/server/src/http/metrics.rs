@@ -12,7 +12,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use svc_model::DURATION_BUCKETS;
+use svc_model::{AuditAction, AuditResource, DURATION_BUCKETS};
 
 use super::{exposition, process};
 
@@ -33,8 +33,8 @@ struct ReasonLabels {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct AuditLabels {
-    action: String,
-    resource_type: String,
+    action: &'static str,
+    resource_type: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -148,8 +148,8 @@ impl Metrics {
     }
 
     /// Counts one audited mutation.
-    pub fn record_audit_event(&self, action: &str, resource_type: &str) {
-        let labels = AuditLabels { action: action.to_owned(), resource_type: resource_type.to_owned() };
+    pub fn record_audit_event(&self, action: AuditAction, resource: impl Into<AuditResource>) {
+        let labels = AuditLabels { action: action.name(), resource_type: resource.into().name() };
         self.audit_events.get_or_create(&labels).inc();
     }
 

@@ -20,6 +20,10 @@ pub struct DeadLetterFilter {
     pub channel: Option<String>,
     /// Selects letters without a retry left (true), or with one (false).
     pub exhausted: Option<bool>,
+    /// Earliest instant of the failure, inclusive.
+    pub since: Option<Timestamp>,
+    /// Latest instant of the failure, exclusive.
+    pub until: Option<Timestamp>,
 }
 
 /// A dead letter without its payload.
@@ -155,6 +159,12 @@ macro_rules! filtered {
             Some(true) => query = query.filter(trace_dlq::retry_count.ge(trace_dlq::max_retries)),
             Some(false) => query = query.filter(trace_dlq::retry_count.lt(trace_dlq::max_retries)),
             None => {}
+        }
+        if let Some(since) = $filter.since {
+            query = query.filter(trace_dlq::created_at.ge(since.naive()));
+        }
+        if let Some(until) = $filter.until {
+            query = query.filter(trace_dlq::created_at.lt(until.naive()));
         }
         query
     }};
