@@ -1,8 +1,8 @@
 //! The pace of refused keys of channels.
 //!
 //! Answers to wrong keys are held back, each time longer, so that guessing takes time. They count by channel and by the
-//! network of the client. Every key is compared: a right one is answered at once, whoever guesses beside its holder. A held
-//! answer keeps nothing of its message but the head, which counts among the bytes of the process.
+//! network of the client. Every key is compared: a right one is answered at once, whoever guesses beside its
+//! holder. A held answer keeps nothing of its message but the head, which counts among the bytes of the process.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
@@ -38,8 +38,8 @@ impl GuessPacer {
         Self { networks, ..Self::default() }
     }
 
-    /// Counts a wrong key of a client at a channel and waits until its refusal may leave, or until the service begins to
-    /// drain. `head` takes the bytes of the head; the refusal leaves at once where there is no room for them.
+    /// Counts a wrong key of a client at a channel and waits until its refusal may leave, or until the service
+    /// begins to drain. `head` takes the bytes of the head; without room for them the refusal leaves at once.
     pub(crate) async fn pace(
         &self,
         (channel_id, client): (&str, IpAddr),

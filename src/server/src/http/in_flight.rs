@@ -64,8 +64,8 @@ impl InFlightBytes {
         BytesPermit { counts: Arc::clone(&self.0), bytes: 0 }
     }
 
-    /// Takes what the head of a request holds while its answer is held back; `None` where the process holds too much
-    /// already. `text` is as in [`grow_for_head`](BytesPermit::grow_for_head).
+    /// Takes what the head of a request holds while its answer is held back; `None` where the process holds too
+    /// much already.
     pub(crate) fn hold_head(&self, fields: usize, text: usize) -> Option<BytesPermit> {
         let mut permit = self.permit();
         permit.take(head_bytes(fields, text)).then_some(permit)

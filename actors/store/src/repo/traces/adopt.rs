@@ -20,8 +20,8 @@ use crate::repo::traces::read::LenientTimestamp;
 use crate::repo::traces::{AdoptedRun, TraceMode, TraceStatus, UnfinishedRun};
 use crate::schema::{nodes, traces};
 
-/// Condition on a row that is the trace of one run. The row of work in a later attempt has the state of that attempt, whose
-/// own row is the one to take over.
+/// Condition on a row that is the trace of one run. The row of work in a later attempt has the state of that
+/// attempt, whose own row is the one to take over.
 macro_rules! is_one_run {
     () => {
         traces::attempt.eq(1).or(traces::attempt_of.is_not_null())

@@ -27,8 +27,8 @@ pub(super) async fn start(
     let running = TraceStatus::Running.name();
     let owner = ownership.as_ref().map(|claim| claim.owner.to_string());
     let is_news = TraceWrite::Start(id, ownership).apply(conn).await?;
-    // An attempt that another node left was marked when it was begun again. The write locks its row, so that its end is
-    // not written in between.
+    // An attempt that another node left was marked when it was begun again. The write locks its row, so that its
+    // end is not written in between.
     let open = traces::table.find(id.to_string()).filter(traces::status.eq(running));
     let begun = on!(conn, c => diesel::update(open).set(traces::updated_at.eq(Now)).execute(c).await)?;
     if begun > 0
