@@ -126,6 +126,6 @@ impl CronHandle {
 
 impl fmt::Debug for CronHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cron").field("health", &self.health()).finish_non_exhaustive()
+        f.debug_struct("CronHandle").field("health", &self.health()).finish_non_exhaustive()
     }
 }

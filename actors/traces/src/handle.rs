@@ -22,7 +22,7 @@ use crate::job::{Job, Runner};
 use crate::metrics::TraceMetrics;
 use crate::policy::{Sampler, TracePolicy, Untraced, sample_key};
 use crate::queue::{
-    Adoption, IntakeShared, JobIntake, JobQueue, QueueCapacity, QueueRejection, QueuedJob, RetryLimits,
+    Adoption, JobQueue, QueueActor, QueueCapacity, QueueRejection, QueueShared, QueuedJob, RetryLimits,
 };
 use crate::record::Record;
 use crate::recorder::{BatchQueues, TraceRecorder, TraceWriter};
@@ -179,8 +179,8 @@ impl Traces {
             queue = queue.needs([name]);
         }
         // A node is drained before the nodes it needs: the queue closes first, then the workers finish.
-        let intake = shared.intake_shared(Arc::clone(&runner));
-        let factory = move |_| std::future::ready(Ok(JobIntake(Arc::clone(&intake))));
+        let shared_queue = shared.queue_shared(Arc::clone(&runner));
+        let factory = move |_| std::future::ready(Ok(QueueActor(Arc::clone(&shared_queue))));
         tree.spawn(&shared.path_of("queue"), queue, at.clone(), factory).await?;
         let retries = shared.retry_shared(runner);
         let factory = move |_| std::future::ready(Ok(DeadLetterRetrier::new(Arc::clone(&retries))));
@@ -411,7 +411,7 @@ impl TracesShared {
         })
     }
 
-    fn intake_shared(&self, runner: Arc<dyn Runner>) -> Arc<IntakeShared> {
+    fn queue_shared(&self, runner: Arc<dyn Runner>) -> Arc<QueueShared> {
         let adoption = Arc::new(Adoption::new(
             Arc::clone(&self.waiting),
             (self.traces.clone(), self.nodes.clone()),
@@ -424,7 +424,7 @@ impl TracesShared {
             self.metrics.clone(),
             self.log.clone(),
         ));
-        Arc::new(IntakeShared { waiting: Arc::clone(&self.waiting), adoption })
+        Arc::new(QueueShared { waiting: Arc::clone(&self.waiting), adoption })
     }
 
     fn retry_shared(&self, runner: Arc<dyn Runner>) -> Arc<RetryShared> {

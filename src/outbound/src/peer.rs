@@ -63,7 +63,7 @@ pub struct RequestBody {
 /// Prints method and origin: everything else may be secret.
 impl fmt::Debug for PeerRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Request")
+        f.debug_struct("PeerRequest")
             .field("method", &self.method)
             .field("origin", &self.url.origin().ascii_serialization())
             .finish_non_exhaustive()

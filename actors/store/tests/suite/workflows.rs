@@ -3,13 +3,13 @@
 use serde_json::json;
 use svc_model::lifecycle::Rollout;
 use svc_model::{ConnectorNeed, FieldCode, LifecycleStatus, Page, Precondition, ServiceError, Timestamp};
-use svc_store::{EntityFilter, ImportAction, Mutation, OnConflict, WorkflowGates};
+use svc_store::{EntityFilter, ImportAction, Mutation, OnConflict, WorkflowRequirements};
 
 use super::database::TestDatabase;
 use super::{any_mutation, refusal, workflow};
 
-fn open() -> WorkflowGates {
-    WorkflowGates::default()
+fn open() -> WorkflowRequirements {
+    WorkflowRequirements::default()
 }
 
 pub(crate) async fn a_workflow_is_stored_whole(db: TestDatabase) {
@@ -237,10 +237,10 @@ pub(crate) async fn an_activation_names_every_connector_that_is_missing(db: Test
         is_mongodb: None,
         objection: None,
     };
-    let gates = |connectors| WorkflowGates { connectors };
+    let requirements = |connectors| WorkflowRequirements { connectors };
     workflows.create(Some("w".into()), workflow("one"), any_mutation()).await.unwrap();
     let wrong =
-        gates(vec![need("api", "http"), need("gone", "http"), need("mongo", "db"), need("api", "db")]);
+        requirements(vec![need("api", "http"), need("gone", "http"), need("mongo", "db"), need("api", "db")]);
     let report = workflows
         .check_status("w", LifecycleStatus::Active, None, wrong.clone(), Precondition::None)
         .await
@@ -252,7 +252,13 @@ pub(crate) async fn an_activation_names_every_connector_that_is_missing(db: Test
     assert_eq!((refused.status(), refused.details()[0].path.as_str()), (400, "tasks.gone"));
     let named = ConnectorNeed { names_database: true, ..need("mongo", "db") };
     let open = workflows
-        .check_status("w", LifecycleStatus::Active, None, gates(vec![named.clone()]), Precondition::None)
+        .check_status(
+            "w",
+            LifecycleStatus::Active,
+            None,
+            requirements(vec![named.clone()]),
+            Precondition::None,
+        )
         .await
         .unwrap();
     assert_eq!(open.errors, []);
@@ -263,14 +269,14 @@ pub(crate) async fn an_activation_names_every_connector_that_is_missing(db: Test
     let loaded = ConnectorNeed { is_mongodb: Some(false), ..documents("open") };
     let objected = ConnectorNeed { objection: Some("no topic".into()), ..need("api", "http") };
     let report = workflows
-        .check_status("w", LifecycleStatus::Active, None, gates(vec![objected]), Precondition::None)
+        .check_status("w", LifecycleStatus::Active, None, requirements(vec![objected]), Precondition::None)
         .await
         .unwrap();
     assert_eq!(
         (report.errors[0].field.as_str(), report.errors[0].message.as_str()),
         ("tasks.api", "no topic")
     );
-    let wrong = gates(vec![speaks_sql, hidden, documents("sql"), documents("open"), loaded]);
+    let wrong = requirements(vec![speaks_sql, hidden, documents("sql"), documents("open"), loaded]);
     let report =
         workflows.check_status("w", LifecycleStatus::Active, None, wrong, Precondition::None).await.unwrap();
     let fields: Vec<_> = report.errors.iter().map(|issue| issue.field.as_str()).collect();
@@ -279,7 +285,7 @@ pub(crate) async fn an_activation_names_every_connector_that_is_missing(db: Test
         ["tasks.mongo", "tasks.api", "tasks.sql", "tasks.open"],
         "of the open one once: where it is loaded"
     );
-    let right = gates(vec![need("api", "http")]);
+    let right = requirements(vec![need("api", "http")]);
     workflows.set_status("w", LifecycleStatus::Active, None, right, any_mutation()).await.unwrap();
     let (connectors, total) =
         store.connectors().list(EntityFilter::default(), Page::default()).await.unwrap();
@@ -382,7 +388,7 @@ pub(crate) async fn a_dry_run_leaves_nothing(db: TestDatabase) {
     assert_eq!((report.valid(), report.warnings.len()), (true, 1), "nobody serves the other 60 percent");
     assert_eq!(workflows.latest("w").await.unwrap().unwrap().status, LifecycleStatus::Draft);
     let refused: ServiceError = refusal(workflows.create(Some("w".into()), workflow("x"), dry()).await);
-    assert_eq!(refused.status(), 409, "a dry run meets the same gates");
+    assert_eq!(refused.status(), 409, "a dry run meets the same requirements");
 }
 
 pub(crate) async fn only_what_is_active_is_loaded(db: TestDatabase) {

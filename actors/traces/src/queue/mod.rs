@@ -21,15 +21,15 @@ pub(crate) use capacity::{QueueCapacity, QueueRejection, QueueSlot};
 pub(crate) use job_queue::{JobQueue, QueuedJob};
 
 /// State shared by every instance of the actor.
-pub(crate) struct IntakeShared {
+pub(crate) struct QueueShared {
     pub(crate) waiting: Arc<JobQueue>,
     pub(crate) adoption: Arc<Adoption>,
 }
 
 /// The actor that opens and closes the queue.
-pub(crate) struct JobIntake(pub(crate) Arc<IntakeShared>);
+pub(crate) struct QueueActor(pub(crate) Arc<QueueShared>);
 
-impl Actor for JobIntake {
+impl Actor for QueueActor {
     type Context = Context<Self>;
 
     fn started(&mut self, _: &mut Self::Context) {
@@ -38,14 +38,14 @@ impl Actor for JobIntake {
     }
 }
 
-impl Supervised for JobIntake {
+impl Supervised for QueueActor {
     fn drain(&mut self, _: &mut Context<Self>) -> LocalBoxFuture<'static, ()> {
         self.0.waiting.slots.set_open(false);
         Box::pin(std::future::ready(()))
     }
 }
 
-impl Drop for JobIntake {
+impl Drop for QueueActor {
     fn drop(&mut self) {
         self.0.waiting.slots.set_open(false);
     }

@@ -225,5 +225,5 @@ async fn a_redirect_to_a_name_that_leads_inside_is_refused_where_it_is_dialled()
 #[test]
 fn a_request_prints_no_secret() {
     let shown = format!("{:?}", secret_request(Method::GET, "http://a.example/x?k=swordfish"));
-    assert_eq!(shown, "Request { method: GET, origin: \"http://a.example\", .. }");
+    assert_eq!(shown, "PeerRequest { method: GET, origin: \"http://a.example\", .. }");
 }
