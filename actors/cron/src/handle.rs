@@ -83,7 +83,7 @@ impl CronHandle {
         let schedules: Arc<str> = schedules.into();
         let needs: Arc<[String]> = needs.into();
         let spec = ChildSpec::new().needs(needs.iter());
-        tree.spawn(&format!("{path}/roster"), spec, at, move |_| {
+        tree.spawn(&format!("{path}/reconciler"), spec, at, move |_| {
             let reconciler = ScheduleReconciler {
                 shared: Arc::clone(&reconciler_shared),
                 tree: below.clone(),
