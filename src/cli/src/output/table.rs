@@ -1,4 +1,5 @@
-//! Tables without rules, as operators know them: fitted to the terminal, whole where there is none.
+//! Tables without lines between cells: fitted to the width of the terminal, or complete if the output is a file or a
+//! pipe.
 
 use comfy_table::{
     Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Row, Table, presets,
