@@ -78,7 +78,7 @@ fn labels(sample: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn metrics_have_the_types_and_labels_of_their_page() {
+fn metrics_match_types_and_labels_of_manual() {
     let server = launch().env("SVC_METRICS__ENABLED", "true").start().unwrap();
     let mut client = server.client();
     echo(&mut client, "m", json!({"rate_limit": {"requests_per_second": 1, "burst": 1}}));

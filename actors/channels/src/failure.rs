@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn run_is_repeated_after_the_longest_wait_that_was_asked_for() {
+    fn longest_requested_wait_delays_the_next_run() {
         let asking = |retry_after_secs| TaskError { retry_after_secs, ..error(ErrorCode::Http, Some(429)) };
         assert_eq!(retry_after(&[asking(None)]), None);
         let errors = [asking(NonZeroU16::new(2)), asking(NonZeroU16::new(60)), asking(None)];

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn busy_endpoint_is_left_alone_as_long_as_it_asked_and_half_a_minute_at_most() {
+    fn busy_endpoint_is_left_alone_for_requested_time() {
         let now = Instant::now();
         for (asked, left_alone) in [(5, 5), (3600, 30)] {
             let retry_after = Some(Duration::from_secs(asked));

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn object_of_several_members_is_found_wherever_truth_counts() {
+    fn multi_member_object_is_found_in_every_condition() {
         let two = json!({"==": [{"var": "data.a"}, 1], "in": [1, [2]]});
         for (source, expected) in [
             (json!(two), vec!["c"]),
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn object_that_is_used_as_a_value_is_left_alone() {
+    fn object_used_as_value_is_left_alone() {
         let two = json!({"a": 1, "b": {"var": "data.b"}});
         for source in [
             json!({"==": [{"var": "data.a"}, two]}),
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn condition_inside_of_a_built_value_is_looked_at() {
+    fn condition_inside_built_value_is_checked() {
         let two = json!({"a": 1, "b": 2});
         for (source, expected) in [
             (json!({"if": [two, two, two]}), vec!["c.if[0]"]),

@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn origins_that_never_come_are_told_with_the_remedy() {
+    fn impossible_origins_are_reported_with_the_remedy() {
         for (origin, remedy) in [
             ("https://app.example.com/", "write https://app.example.com"),
             ("https://app.example.com/shop", "write https://app.example.com"),

@@ -110,7 +110,7 @@ mod tests {
     const PREPARED: &[u8] = b"1\0\0\0\x04Z\0\0\0\x05I";
 
     #[test]
-    fn answer_to_an_inserted_preparation_is_taken_out_however_it_arrives() {
+    fn answer_to_inserted_preparation_is_removed() {
         for length in [1, 2, 7, 100] {
             let mut outgoing = Outgoing::default();
             outgoing.take(PARSE);

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn session_of_another_process_than_the_announced_one_is_pooled() {
+    fn session_of_unannounced_process_is_pooled() {
         let link = PoolerLink::default();
         link.announce(42);
         assert!(!link.observe(Some("42")) && !link.is_pooled());

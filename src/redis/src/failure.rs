@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn server_that_is_the_wrong_one_is_told_from_one_that_refuses() {
+    fn wrong_server_differs_from_refusing_server() {
         let read_only = RedisError::from((ErrorKind::Server(ServerErrorKind::ReadOnly), "replica"));
         let script = "Error running script: @user_script: 1: -READONLY You can't write against a replica.";
         let old_script = RedisError::from((

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_beyond_the_bytes_are_dropped_and_their_number_is_told() {
+    fn messages_beyond_the_bound_are_dropped_and_counted() {
         let (go_on, stopped) = mpsc::channel();
         let (written, lines) = mpsc::channel();
         let (queue, guard) = LogQueue::start(Stopped { go_on: Mutex::new(stopped), written });

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn level_changes_while_it_is_used_unless_rust_log_names_it() {
+    fn level_changes_live_unless_rust_log_sets_it() {
         for (rust_log, expected) in [
             (None, FilterLevel::Debug),
             (Some("svc_store=error"), FilterLevel::Debug),

@@ -91,7 +91,7 @@ fn tolerated(mut task: Value) -> Value {
 }
 
 #[test]
-fn an_error_that_is_not_tolerated_fails_a_job_and_is_named() {
+fn untolerated_error_fails_job_and_is_named() {
     let refuse = || task("validation", json!({"rules": [{"logic": false, "message": "no quantity"}]}));
     for (tasks, named) in [
         (json!([task("fail", json!({}))]), "fail: FUNCTION_ERROR the host db.internal refused"),
@@ -110,7 +110,7 @@ fn an_error_that_is_not_tolerated_fails_a_job_and_is_named() {
 }
 
 #[test]
-fn a_tolerated_error_fails_no_job_and_stays_listed() {
+fn tolerated_error_fails_no_job_but_is_listed() {
     let refuse = task("validation", json!({"rules": [{"logic": false, "message": "no quantity"}]}));
     for (task, code) in [(task("fail", json!({})), "FUNCTION_ERROR"), (refuse, "VALIDATION_ERROR")] {
         Universe::new(1).run(async |tree| {

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_pool_is_given_up_once_it_has_settled() {
+    async fn only_settled_pool_is_given_up() {
         let slot = OpenPools::new(3).slot();
         assert_eq!(open_pool(&slot, 1).await, 1);
         slot.give_up();

@@ -98,7 +98,7 @@ async fn write(world: &ConnectorWorld, connector: &str, query: &str) {
 }
 
 #[test]
-fn postgres_that_became_read_only_is_left_for_its_successor() {
+fn read_only_postgres_is_left_for_its_successor() {
     let (Some(former), Some(next)) = (Postgres::own(), Postgres::shared()) else { return };
     let setup = "CREATE SCHEMA IF NOT EXISTS svc_failover;CREATE TABLE IF NOT EXISTS svc_failover.t (id int)";
     let freeze = "ALTER SYSTEM SET default_transaction_read_only = on;SELECT pg_reload_conf()";
@@ -106,7 +106,7 @@ fn postgres_that_became_read_only_is_left_for_its_successor() {
 }
 
 #[test]
-fn mariadb_that_became_read_only_is_left_for_its_successor() {
+fn read_only_mariadb_is_left_for_its_successor() {
     let (Some(former), Some(next)) = (MariaDb::own(), MariaDb::shared()) else { return };
     // An administrator may write all the same.
     let setup = "CREATE DATABASE IF NOT EXISTS svc_failover;CREATE TABLE IF NOT EXISTS svc_failover.t (id int);\
@@ -117,7 +117,7 @@ fn mariadb_that_became_read_only_is_left_for_its_successor() {
 }
 
 #[test]
-fn mongo_that_is_no_primary_is_left_for_its_successor_by_wire_contract() {
+fn demoted_mongo_is_left_by_wire_contract() {
     let (Some(former), Some(next)) = (Mongo::own(), Mongo::shared()) else { return };
     let gateway = Gateway::start(address_of(former.url())).unwrap();
     run(async |world| {
@@ -143,7 +143,7 @@ fn mongo_that_is_no_primary_is_left_for_its_successor_by_wire_contract() {
 }
 
 #[test]
-fn redis_that_became_a_replica_is_left_for_its_successor() {
+fn demoted_redis_is_left_for_its_successor() {
     let (Some(former), Some(next)) = (Redis::own(), Redis::own()) else { return };
     let gateway = Gateway::start(former.address()).unwrap();
     run(async |world| {
@@ -186,7 +186,7 @@ fn mail_server_that_closes_is_dialled_anew() {
 }
 
 #[test]
-fn http_server_that_is_the_wrong_one_is_left_within_the_call() {
+fn wrong_http_server_is_left_within_the_call() {
     let upstream = Upstream::start(|asked| match asked.connection {
         0 if asked.target.contains("later") => UpstreamReply::new(421, ""),
         _ => UpstreamReply::new(200, "1"),

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_lost_before_the_lease_ends_counted_from_the_last_renewal_that_was_sent() {
+    fn claim_is_lost_before_its_lease_ends() {
         let begun = Instant::now();
         let at = |seconds| begun + Duration::from_secs(seconds);
         let mut timer = LeaseTimer::new(Duration::from_secs(60), Duration::from_secs(15), begun);

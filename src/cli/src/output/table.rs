@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_needed_moves_below_its_row_where_there_is_no_room_beside_it() {
+    fn needed_column_moves_below_rows_on_narrow_terminals() {
         const ERRORS: TableLayout = TableLayout {
             id: "id",
             columns: &[

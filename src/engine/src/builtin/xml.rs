@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn line_breaks_of_attributes_and_carriage_returns_are_references() {
+    fn line_breaks_in_attributes_become_references() {
         let value = json!({"@a": "l1\r\nl2\tx", "t": "l1\r\nl2", "b": " "});
         let expected =
             "<r a=\"l1&#13;&#10;l2&#9;x\"><t>l1&#13;\nl2</t><b> </b></r>".replace("> <", ">&#32;<");
@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_that_no_document_may_hold_are_left_out() {
+    fn forbidden_characters_are_left_out() {
         let value = json!({"@a": "x\u{0}\u{fffe}y", "t": "a\u{1}b\u{b}c\u{ffff}\u{7f}\u{9f}\u{fffd}"});
         assert_eq!(write("r", &value), "<r a=\"xy\"><t>abc\u{7f}\u{9f}\u{fffd}</t></r>");
         assert_eq!(element_name("½ a²×"), "__a__");
@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn blanks_that_lay_a_document_out_are_no_text_and_others_are() {
+    fn layout_blanks_are_dropped_and_text_blanks_kept() {
         for (text, expected) in [
             ("<o>\n  <i> A </i>\n  <j>\n </j>\n</o>", json!({"i": {"$text": " A "}, "j": {}})),
             ("<o> a <i/> b </o>", json!({"i": {}, "$text": "a  b"})),

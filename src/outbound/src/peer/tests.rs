@@ -53,7 +53,7 @@ fn shows_secret(asked: &ReceivedRequest) -> bool {
 }
 
 #[tokio::test]
-async fn request_to_the_wrong_server_is_sent_over_another_connection() {
+async fn misdirected_request_uses_another_connection() {
     let home = Upstream::start(|asked| match asked.connection {
         0 if asked.target.starts_with("/later") => UpstreamReply::new(421, "not here"),
         _ => UpstreamReply::new(200, "here"),

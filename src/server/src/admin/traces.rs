@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_shown_with_their_details_however_the_run_ended() {
+    fn errors_show_details_for_every_outcome() {
         let result = json!({"errors": [{"code": "HTTP_ERROR", "message": "m", "status": 401, "body": {"a": 1}, "detail": "d"}]});
         for status in ["failed", "retrying", "completed"] {
             let shown = operator_view(record(status, Some(&result.to_string()), None));
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn accepted_work_that_waits_for_a_retry_tells_what_happened() {
+    fn work_awaiting_retry_shows_error_and_attempts() {
         let mut trace = record("retrying", None, None);
         trace.row.next_retry_at = Some(trace.row.created_at);
         let shown = operator_view(trace);

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn id_is_the_beginning_of_the_digest_however_the_key_is_written() {
+    fn key_id_is_digest_prefix_in_every_form() {
         let plain = AdminKey::unnamed("correct horse");
         let digest = plain.digest().unwrap();
         let written = AdminKey::unnamed(&format!("sha256:{}", hex::encode(digest)));

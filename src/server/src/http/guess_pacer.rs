@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn guesses_wait_longer_each_time_by_channel_and_network() {
+    fn guesses_wait_longer_by_channel_and_network() {
         let (pacer, start) = (GuessPacer::default(), Instant::now());
         let client = |text: &str| text.parse::<IpAddr>().unwrap();
         let mut now = start;
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn parallel_guesses_wait_for_the_same_instant_and_count_once() {
+    fn parallel_guesses_wait_together_and_count_once() {
         let (pacer, now) = (GuessPacer::default(), Instant::now());
         let client = IpAddr::from([192, 0, 2, 1]);
         let waits: Vec<u128> = (0..100).map(|_| pacer.record("orders", client, now).as_millis()).collect();

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prefix_ends_before_the_slash_of_the_next_segment() {
+    fn prefix_ends_before_the_next_slash() {
         for (path, segments, expected) in [
             ("/health", 0, ""),
             ("/automation/health", 1, "/automation"),

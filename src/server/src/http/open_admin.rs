@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn service_is_known_by_addresses_localhost_and_named_hosts() {
+    fn known_hosts_are_addresses_localhost_and_named_ones() {
         let hosts = OpenAdminHosts::new(Some("Svc.internal"), &["svc".to_owned()]);
         for host in [
             "127.0.0.1:8080",

@@ -121,36 +121,36 @@ fn own(name: &str) {
 }
 
 #[test]
-fn faults_of_the_payments_example_are_told_at_their_places() {
+fn payments_faults_are_reported_at_their_places() {
     example("payments");
 }
 
 #[test]
-fn faults_of_the_orders_example_are_told_at_their_places() {
+fn orders_faults_are_reported_at_their_places() {
     example("orders");
 }
 
 #[test]
-fn faults_of_the_nightly_report_example_are_told_at_their_places() {
+fn nightly_report_faults_are_reported_at_their_places() {
     example("nightly-report");
 }
 
 #[test]
-fn faults_of_the_pipeline_example_are_told_at_their_places() {
+fn pipeline_faults_are_reported_at_their_places() {
     example("pipeline");
 }
 
 #[test]
-fn faults_of_webhooks_to_a_database_and_a_chat_are_told_at_their_places() {
+fn webhook_faults_are_reported_at_their_places() {
     own("notify");
 }
 
 #[test]
-fn faults_of_an_api_of_products_are_told_at_their_places() {
+fn products_faults_are_reported_at_their_places() {
     own("products");
 }
 
 #[test]
-fn faults_of_quotes_of_several_suppliers_are_told_at_their_places() {
+fn quotes_faults_are_reported_at_their_places() {
     own("quotes");
 }

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn statement_is_refused_beforehand_where_no_database_takes_it() {
+    fn statement_no_database_reads_is_refused_early() {
         let reason = refused_everywhere("  update t set a = 1");
         assert_eq!(
             reason.as_deref(),

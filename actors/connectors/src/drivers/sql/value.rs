@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_text_where_they_can_be_and_come_back_as_they_were() {
+    fn bytes_survive_the_round_trip_as_text() {
         let raw = [0xff, 0x00, 0x1f];
         for (form, text, other) in [
             (None, "é\n", Ok(json!({"$binary": "/wAf"}))),

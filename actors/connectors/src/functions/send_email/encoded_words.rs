@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_text_stays_and_what_looks_encoded_is_encoded() {
+    fn plain_text_stays_and_encoded_lookalike_is_encoded() {
         for text in ["", "Hello", "a = b? c", "Re: [x] 5 % off  now"] {
             assert_eq!(encode_words("Subject", text), None, "{text}");
         }

@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_of_the_service_are_known_by_every_name_of_them() {
+    fn own_files_are_recognised_by_every_name() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         fs::write(at("svc.db"), "x").unwrap();
