@@ -1,4 +1,4 @@
-//! The `auth` block as authors get it wrong: the same refusal, with its path, at every door a definition
+//! The `auth` block as authors get it wrong: the same refusal, with its path, at every endpoint that a definition
 //! comes in by.
 
 use serde_json::{Value, json};
