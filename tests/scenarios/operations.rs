@@ -185,6 +185,8 @@ fn the_actor_tree_is_served_and_takes_a_restart_order() {
     let path = format!("/api/v1/admin/actors/{}/restart", actor["path"].as_str().unwrap());
     let ordered = client.json("POST", &path, &json!({})).unwrap();
     assert!(matches!(ordered.status, 200 | 202), "{}", ordered.text());
+    let audited = client.get("/api/v1/admin/audit-logs?resource_type=actor&action=restart").unwrap().json();
+    assert_eq!((&audited["total"], &audited["data"][0]["resource_id"]), (&json!(1), &actor["path"]));
     let generation = actor["generation"].as_u64().unwrap();
     let restarted = svc_testkit::server::wait_until(std::time::Duration::from_secs(5), || {
         let tree = client.get("/api/v1/admin/actors")?.json();

@@ -1,9 +1,10 @@
 //! The table of what runs in the process: every node of the supervision tree and every task outside it.
 //!
-//! [`NODES`] has a row for each kind of node: its place, its thread, what it needs, the time it gets to
-//! drain, and what ends it. [`Assembly`](crate::assembly::Assembly) makes the specifications of nodes from
-//! these rows. [`TASKS`] has a row for each kind of thread or task that is no node. Tests compare the rows
-//! with a running service and with the source.
+//! [`NODES`] has a row for each kind of node: its place, its thread, its needs, the time it gets to drain, and the event
+//! that ends it. [`Assembly`](crate::assembly::Assembly) takes the paths and needs of the nodes that it starts from these
+//! rows; crates specify the nodes inside of their groups themselves. [`TASKS`] has a row for each kind of thread or task
+//! that is no node. Tests compare every node of a running service with its row, and the tasks with the source. What ends
+//! a node or a task is for readers only.
 //!
 //! An essential actor that exhausts its restart budget ends the tree, and with it the process: without the
 //! store, the lease or the registry the service can keep no promise. A channel that exhausts its budget is
