@@ -1,4 +1,4 @@
-//! The formats of bodies: forms, text and raw bytes beside JSON; compressed bodies.
+//! The formats of bodies: JSON, forms, text and raw bytes; compressed bodies.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

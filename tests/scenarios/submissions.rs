@@ -1,4 +1,4 @@
-//! Asynchronous submissions: a 202, a token, and a state that tells how it ended.
+//! Asynchronous submissions: a 202, a token, and a state with the outcome.
 
 use serde_json::{Value, json};
 use svc_testkit::example::create_and_activate;

@@ -7,7 +7,7 @@ use crate::{files_with, root};
 /// The page.
 const PAGE: &str = "docs/metrics.md";
 
-/// Returns the metrics of a source file: names that stand before their help, and those of collectors.
+/// Returns the metrics of a source file: names followed by their help, and those of collectors.
 fn registered(text: &str) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     let parts: Vec<&str> = text.split('"').collect();

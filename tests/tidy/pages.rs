@@ -11,7 +11,7 @@ const PAGES: [&str; 4] = ["ARCHITECTURE.md", "CODE_STYLE.md", "CONTRIBUTING.md",
 /// Endings by which a name is that of a file.
 const ENDINGS: [&str; 8] = [".rs", ".md", ".toml", ".sql", ".txt", ".sh", ".lock", ".json"];
 
-/// Indentation of a folder in a list at most; what is further right goes on with the text of an entry.
+/// Indentation of a folder in a list at most; a line further right continues the text of an entry.
 const DEEPEST: usize = 6;
 
 /// Number of references that the pages have at least: below it the check would pass on nothing.

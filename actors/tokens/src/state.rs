@@ -48,7 +48,7 @@ pub(crate) struct State {
     held: Option<ExpiringToken>,
     /// The last token that the API refused.
     dropped: Option<Arc<AccessToken>>,
-    /// A refusal, or the word of a busy endpoint, and until when it stands.
+    /// A refusal or the answer of a busy endpoint, and the instant until which it counts.
     refused: Option<(TokenError, Instant)>,
     /// Fetches that have ended.
     landings: u64,

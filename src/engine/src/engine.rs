@@ -123,8 +123,7 @@ impl Engine {
         self.evaluator.compile_for(ResultUse::Truth, source, OUTSIDE_WORKFLOW)
     }
 
-    /// Compiles an expression outside a workflow for its author, who is told of constant truths by
-    /// [`Self::constant_truths`].
+    /// Compiles an expression outside a workflow for its author; [`Self::constant_truths`] reports constant truths.
     pub(crate) fn compile_authored(&self, source: &Value) -> Result<Expression, String> {
         refuse_references(source)?;
         self.evaluator.compile(source, OUTSIDE_WORKFLOW)

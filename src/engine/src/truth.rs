@@ -1,5 +1,5 @@
-//! Values that stand where only the truth of an expression counts, and are none: objects that call no operator, and
-//! lists of expressions. Their truth is the same for every message.
+//! Values in the place of a condition that are no expressions: objects that call no operator, and lists of expressions.
+//! Their truth is the same for every message.
 
 use serde_json::{Map, Value};
 use svc_model::{FieldCode, FieldError};
@@ -35,8 +35,8 @@ const LIST: &str = "a list of expressions is no expression, so its truth never d
      combine its elements with 'and' or 'or'";
 
 /// Returns the values of an expression whose truth counts and never differs, at whatever depth; paths begin at `at`.
-/// `is_operator` tells the names that can be called. An object of one member that calls none is left to the check of
-/// unknown operators.
+/// `is_operator` recognises the names that can be called. An object of one member that calls none is left to the check
+/// of unknown operators.
 pub(crate) fn constant_truths(
     is_operator: &dyn Fn(&str) -> bool,
     at: &str,

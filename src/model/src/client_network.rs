@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Bits of an IPv6 address that name a client by default: whoever has one address of a network of 64 bits has all of them.
+/// Bits of an IPv6 address that name a client by default: a client with one address of a network of 64 bits has all.
 const DEFAULT_PREFIX: u32 = 64;
 
 /// The network that counts as one client: an IPv4 address, or the first bits of an IPv6 address.

@@ -1,4 +1,4 @@
-//! Text for terminals and CI logs: what definitions, files and servers hold must not steer them.
+//! Text for terminals and CI logs: texts of definitions, files and servers must not steer them.
 //!
 //! A terminal obeys control characters; a runner of CI obeys lines that begin with `::` (GitHub) and marks such as
 //! `##[`, `##vso[` and `##teamcity[` (Azure, TeamCity, GitHub before).

@@ -11,7 +11,7 @@ const READY_FOR_QUERY: u8 = b'Z';
 /// Bytes of the announced process.
 const PROCESS: usize = 4;
 
-/// The reader of a connection: where it stands in the messages of the server.
+/// The reader of a connection: its position in the messages of the server.
 #[derive(Debug, Default)]
 pub(crate) struct Incoming {
     header: [u8; HEADER],

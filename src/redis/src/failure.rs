@@ -6,7 +6,7 @@ use svc_outbound::AddressError;
 /// Codes of a server that is not, or no longer, the one to ask: another one may have taken its place behind the same
 /// address. A connection that was served before and gets one of them is given up.
 const WRONG_SERVER: [&str; 6] = ["CLUSTERDOWN", "LOADING", "MASTERDOWN", NOAUTH, "NOREPLICAS", "READONLY"];
-/// The code of a server that wants a password.
+/// The code of a server that requires a password.
 const NOAUTH: &str = "NOAUTH";
 
 /// Returns `true` for the answer of a server that says that it is the wrong one. Servers before Redis 7 repeat the code

@@ -22,7 +22,7 @@ use tokio::time::timeout;
 const KEY: &str = "an-admin-key-of-the-host";
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Runs a test beside a service with an admin key and a database of its own.
+/// Runs a test with a service that has an admin key and a database of its own.
 fn with_host(options: Options, test: impl AsyncFnOnce(Service)) {
     let directory = tempfile::tempdir().unwrap();
     System::new().block_on(async {
@@ -211,7 +211,7 @@ fn accepted_work_of_host_is_stored_and_runs() {
     });
 }
 
-/// An actor of the host that fails when it is told to.
+/// An actor of the host that fails on command.
 struct Greeter;
 
 impl Actor for Greeter {

@@ -84,7 +84,7 @@ fn a_job_has_the_key_it_was_accepted_with_at_every_attempt() {
     });
 }
 
-/// A task that its workflow goes on after, whatever becomes of it.
+/// A task whose failure its workflow tolerates.
 fn tolerated(mut task: Value) -> Value {
     task["continue_on_error"] = json!(true);
     task

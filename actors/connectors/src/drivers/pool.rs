@@ -106,8 +106,8 @@ impl<P> PoolSlot<P> {
         }
     }
 
-    /// Drops the pool whose server said that it is the wrong one, so that no call meets its other connections; the
-    /// next call opens another. One that was just opened stays.
+    /// Drops the pool whose server said that it is the wrong one, so that no call uses its other connections; the next
+    /// call opens another pool. A pool that was just opened stays.
     #[cfg(any(feature = "mongo", feature = "sql"))]
     pub(crate) fn give_up(&self) {
         let mut pool = self.held.pool.lock();

@@ -44,7 +44,8 @@ impl WriteCall {
         join_all((0..CALLERS).map(|_| self.run(world))).await
     }
 
-    /// Writes until a write is done, and then as many as wait for connections: none meets the former server.
+    /// Writes until a write succeeds, then as many times as callers wait for connections: none reaches the former
+    /// server.
     async fn recovers(&self, world: &ConnectorWorld) {
         while self.run(world).await.is_err() {
             tokio::task::yield_now().await;

@@ -173,7 +173,7 @@ impl RetryShared {
         Ok(RetryOutcome::Queued)
     }
 
-    /// Ends a letter and queues its job, if this process still holds the letter.
+    /// Ends a letter and queues its job, if the letter is still claimed by this process.
     async fn enqueue(
         &self,
         letter: &ClaimedLetter,

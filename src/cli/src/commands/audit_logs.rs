@@ -71,8 +71,8 @@ pub(crate) async fn run(command: AuditCommand, context: &CommandContext) -> Resu
     show_page_of(args.page.add_to(request), &AUDIT_ROWS, "changes", with_change, context).await
 }
 
-/// Adds the change that the details of a row tell: its version, its share of the traffic, and the beginnings of the content
-/// hashes before and after it.
+/// Adds the change from the details of a row: its version, its share of the traffic, and the first digits of the
+/// content hashes before and after it.
 fn with_change(mut row: Value) -> Value {
     let details = row["details"].as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
     let details = details.unwrap_or_default();

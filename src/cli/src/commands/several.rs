@@ -17,7 +17,7 @@ impl IdsArgs {
     /// Runs a command for each id, whatever happens to the others, and returns the worst exit code.
     ///
     /// # Errors
-    /// The error itself where there is one id; otherwise each is told, and [`CliError::Partial`] counts them.
+    /// The error itself if there is one id; otherwise each is printed, and [`CliError::Partial`] counts them.
     pub(super) async fn for_each(
         &self,
         context: &CommandContext,

@@ -138,7 +138,7 @@ impl TableLayout {
 /// The columns of a table as a terminal has room for them.
 struct FittedColumns {
     columns: Vec<TableColumn>,
-    /// Columns that stand below each row.
+    /// Columns that are printed below each row.
     below: Vec<TableColumn>,
     left_out: Vec<&'static str>,
     /// Points in time are short.
@@ -182,7 +182,7 @@ impl FittedColumns {
         self.columns.iter().map(least).sum()
     }
 
-    /// Returns the lines that stand below a row, each cut where the terminal ends.
+    /// Returns the lines below a row, each cut to the width of the terminal.
     fn lines_below(&self, row: &Value, style: TableStyle) -> Vec<String> {
         let width = style.columns.map_or(usize::MAX, usize::from);
         let present = self.below.iter().filter(|column| !member(row, column.path).is_null());

@@ -4,8 +4,9 @@
 //! siblings of one name are an array. The name of the root element is dropped. Document types are skipped and
 //! no entity but the predefined ones is known, so that no input can make itself larger.
 //!
-//! Text keeps its blanks, but those that only lay the document out: text that is blank, and the ends of text beside
-//! children. A blank that is written as a reference or in CDATA, or below `xml:space="preserve"`, is meant.
+//! Text keeps its blanks except those of the layout: blank text, and leading and trailing blanks of text that has child
+//! elements as neighbours. A blank that is written as a reference or in CDATA, or below `xml:space="preserve"`, is
+//! kept.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -301,7 +302,7 @@ enum Blanks {
     Meant,
 }
 
-/// Appends a text, escaped, without the characters that no XML document may hold.
+/// Appends a text, escaped, without the characters that XML forbids.
 fn escape(out: &mut String, text: &str, blanks: Blanks) {
     for character in text.chars() {
         match character {

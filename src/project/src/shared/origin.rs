@@ -55,7 +55,7 @@ struct Part {
     origin: Origin,
     /// The fragment call that contributed the part.
     call: Option<Origin>,
-    /// The element that stood there before, for a value that replaced it: the key of the part is written there.
+    /// The former element, for a value that replaced it: the key of the part is written there.
     replaced: Option<Origin>,
 }
 

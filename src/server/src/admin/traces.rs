@@ -86,8 +86,8 @@ pub(super) async fn read(
     })
 }
 
-/// Returns a trace as operators see it. It omits the metadata, which holds details of the caller, and the members by which
-/// a workflow shapes its response.
+/// Returns a trace as operators see it. It omits the metadata, which has details of the caller, and the members by
+/// which a workflow shapes its response.
 fn to_detail(trace: TraceRecord) -> TraceDetail {
     let TraceRecord { row, result_json, task_trace_json, attempts } = trace;
     let (mut message, mut error) = (None, None);
@@ -161,7 +161,8 @@ fn visible_message(mut message: Value) -> Value {
     message
 }
 
-/// Returns an execution trace with the visible part of its snapshots, and with its input, from which a test case is made.
+/// Returns an execution trace with the visible part of its snapshots, and with its input, from which a test case is
+/// made.
 fn visible_steps(mut trace: Value) -> Value {
     for step in members(trace.get_mut("steps")) {
         if let Some(snapshot) = step.get_mut("message") {

@@ -1,8 +1,8 @@
 //! The pace of refused keys of channels.
 //!
-//! Answers to wrong keys are held back, each time longer, so that guessing takes time. They count by channel and by the
-//! network of the client. Every key is compared: a right one is answered at once, whoever guesses beside its holder. A held
-//! answer keeps nothing of its message.
+//! Answers to wrong keys are delayed, each time longer, so that guessing takes time. They count by channel and by the
+//! network of the client. Every key is compared: a right one is answered at once, however many wrong ones come from the
+//! network of its holder. A delayed answer keeps nothing of its message.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
@@ -15,10 +15,10 @@ use tokio::time::{Instant, timeout};
 use super::lockout::Lockout;
 use crate::lifecycle::Lifecycle;
 
-/// Answers held at the same time at most; those beyond leave at once.
+/// Maximum number of delayed answers at the same time; answers beyond it leave at once.
 const MOST_HELD: usize = 10_000;
 
-/// Longest time an answer is held; a client that gives up comes back as a new one.
+/// Longest delay of an answer; a client that gives up comes back as a new one.
 const LONGEST: Duration = Duration::from_secs(5);
 
 /// The wrong keys of each client at each channel.
@@ -56,11 +56,11 @@ impl GuessPacer {
     }
 }
 
-/// An answer that is held, counted until it is dropped.
+/// A delayed answer, counted until it is dropped.
 struct HeldAnswer<'p>(&'p AtomicUsize);
 
 impl<'p> HeldAnswer<'p> {
-    /// Counts one more; `None` when as many are held as may be.
+    /// Counts one more; `None` at the maximum number.
     fn new(held: &'p AtomicUsize) -> Option<Self> {
         let room = |count: usize| (count < MOST_HELD).then_some(count + 1);
         held.fetch_update(Ordering::AcqRel, Ordering::Acquire, room).ok()?;

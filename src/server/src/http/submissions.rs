@@ -102,7 +102,7 @@ pub(crate) fn state_response(trace: TraceRecord) -> HttpResponse {
     response
 }
 
-/// Returns what the holder of the token may know: how the submission stands, what a synchronous answer would have, and the
+/// Returns the facts that the token opens: the state of the submission, the content of a synchronous answer, and the
 /// codes and tasks of errors.
 fn to_state(trace: TraceRecord) -> SubmissionState {
     let TraceRecord { row, result_json, .. } = trace;

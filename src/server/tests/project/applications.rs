@@ -1,8 +1,8 @@
 //! Applications with planted faults: each is refused or warned of where it was planted.
 //!
 //! A table (`applications/<name>.faults`) has a block for each fault: `file` names the file, `-` lines are replaced by
-//! `+` lines (without `-` lines they are the whole file), `=` names the check. The mark `«` stands where the report has to
-//! point to.
+//! `+` lines (without `-` lines they are the whole file), `=` names the check. The mark `«` is the place that the
+//! report must point to.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use super::kit::ENGINE;
 
-/// Stands before the place that a report has to point to.
+/// The mark before the place that a report must point to.
 const MARK: char = '«';
 
 /// Number of faults of each application.

@@ -130,8 +130,8 @@ impl Producer {
         })
     }
 
-    /// Tells whether the producer must not be used again: it has failed for good, as an idempotent one does rather than
-    /// write twice, or asks a broker that is the wrong one.
+    /// Returns `true` if the producer must not be used again: it has failed for good, as an idempotent one does rather
+    /// than write twice, or it has asked a wrong broker.
     pub(super) fn is_broken(&self) -> bool {
         let is_fatal = |producer: &FutureProducer<ClientLog>| producer.client().fatal_error().is_some();
         self.0.is_misled.load(Ordering::Relaxed) || self.0.producer.as_ref().is_none_or(is_fatal)

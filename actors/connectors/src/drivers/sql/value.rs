@@ -4,14 +4,14 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Number, Value, json};
 
-/// The key of an object that stands for bytes: `{"$binary": base64}`.
+/// The key of an object that represents bytes: `{"$binary": base64}`.
 pub(super) const BINARY: &str = "$binary";
 
 /// The refusal of a type that has no place in JSON, with the remedy.
 pub(super) const UNSUPPORTED: &str = "has no place in JSON: cast it to text in the query";
 /// The refusal of a number that JSON cannot hold.
 pub(super) const NOT_FINITE: &str = "holds a value that is not a finite number";
-/// The refusal of bytes that a task wants as text.
+/// The refusal of bytes that a task reads as text.
 pub(super) const NOT_TEXT: &str = "holds bytes that are no UTF-8: read them with binary_as hex or base64";
 /// The refusal of a value that cannot be decoded.
 pub(super) const MALFORMED: &str = "holds a value that cannot be read";

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 
 const PREFIX: &str = "=?utf-8?b?";
 const SUFFIX: &str = "?=";
-/// Length of a line that holds encoded words, at most.
+/// Maximum length of a line with encoded words.
 const LINE: usize = 76;
 /// Bytes of text in a word, at least, however little room its line has: any character has room.
 const LEAST: usize = 6;

@@ -305,7 +305,7 @@ pub struct TraceQuery {
     pub page: Page,
     /// The cursor of the previous page; not together with an offset or another order than the default.
     pub cursor: Option<String>,
-    /// True to list later attempts at accepted work beside the work.
+    /// True to list later attempts at accepted work in addition to the work.
     pub attempts: bool,
     /// True to count the matching rows.
     pub include_total: bool,

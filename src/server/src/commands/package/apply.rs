@@ -404,7 +404,7 @@ impl ApplyRun<'_> {
         Ok(())
     }
 
-    /// Tells what `--prune` will delete before anything is done, and asks for it.
+    /// Prints what `--prune` will delete before anything is done, and asks for confirmation.
     async fn announce_prune(&self, detail: Option<&PackageDetail>) -> Result<Vec<StaleEntity>, PackageError> {
         if !self.args.prune {
             return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! The budgets of one connection: requests that its client gives up, and heads that it holds.
+//! The budgets of one connection: requests that its client gives up, and memory of heads.
 
 use std::cell::Cell;
 use std::rc::Rc;

@@ -1,5 +1,5 @@
-//! The begin of a connection, in place of the driver's: it does not tell whether a server offered TLS, and its stream
-//! cannot be wrapped.
+//! The start of a connection, in place of that of the driver, which does not report if a server offered TLS, and whose
+//! stream cannot be wrapped.
 
 use std::io;
 use std::pin::Pin;
