@@ -82,7 +82,7 @@ pub(crate) fn describe<'e>(errors: impl Iterator<Item = &'e TaskError> + Clone) 
     text
 }
 
-/// Returns true where a later run of the same message may succeed: one error that time heals, also one that the workflow
+/// Returns `true` if a later run of the same message may succeed: one error that time heals, also one that the workflow
 /// tolerates, may be the reason of all others.
 pub(crate) fn is_transient(errors: &[TaskError]) -> bool {
     errors.iter().any(TaskError::is_transient)

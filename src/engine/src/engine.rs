@@ -130,7 +130,7 @@ impl Engine {
     }
 
     /// Returns the values in an expression whose truth counts and is the same for every message. Paths begin at `at`;
-    /// `only_truth` is set where the result of the whole is used as a truth.
+    /// `only_truth` is set if the result of the whole is used as a truth.
     pub fn constant_truths(&self, at: &str, source: &Value, only_truth: bool) -> Vec<ConstantTruth> {
         let used_as = if only_truth { ResultUse::Truth } else { ResultUse::Value };
         self.evaluator.constant_truths(at, source, used_as)

@@ -128,7 +128,7 @@ impl Walk<'_> {
     }
 }
 
-/// Returns the use that an operator makes of its operand `n` of `count`, where its own result is used as `result`.
+/// Returns the use that an operator makes of its operand `n` of `count`, if its own result is used as `result`.
 fn operand_use(operator: &str, n: usize, count: usize, result: ResultUse) -> ResultUse {
     let is_last = n + 1 == count;
     match operator {

@@ -17,7 +17,7 @@ pub struct PoolerLink(Arc<LinkState>);
 
 #[derive(Debug, Default)]
 struct LinkState {
-    /// The process that the session was announced with; 0 before that, and where none is.
+    /// The process that the session was announced with; 0 before that, and if none is.
     announced: AtomicI32,
     kind: AtomicU8,
 }

@@ -49,7 +49,7 @@ pub fn start(logging: &LoggingSection, rust_log: Option<&str>) -> Logs {
 }
 
 impl Logs {
-    /// Writes the notes of the configuration: as lines of text where the messages are text for people too.
+    /// Writes the notes of the configuration: as lines of text if the messages are text for people too.
     ///
     /// # Errors
     /// The text cannot be written.

@@ -1,4 +1,4 @@
-//! The credentials of channels at rest: each literal value is encrypted where a key is configured, bound to its field of
+//! The credentials of channels at rest: each literal value is encrypted if a key is configured, bound to its field of
 //! its version. References to secrets, and the rest of the config, stay readable.
 
 use serde_json::Value;

@@ -30,7 +30,7 @@ pub(crate) struct TableColumn {
     path: &'static str,
     kind: CellKind,
     rank: u8,
-    /// Moves to a line of its own below each row where the terminal is narrow, instead of being left out.
+    /// Moves to a line of its own below each row if the terminal is narrow, instead of being left out.
     is_movable: bool,
 }
 

@@ -278,7 +278,7 @@ fn write_element(out: &mut String, name: &str, value: &Value) {
     }
 }
 
-/// Writes text so that a reader does not take its blanks for those of the layout: where it is blank, or not alone.
+/// Writes text so that a reader does not take its blanks for those of the layout: if it is blank or has neighbours.
 fn write_text(out: &mut String, text: &str, is_alone: bool) {
     let core = text.trim_matches(BLANKS);
     if is_alone && !core.is_empty() {

@@ -360,7 +360,7 @@ fn is_attribute(name: &str) -> bool {
 }
 
 /// Warns about cached responses that callers share although the workflow can distinguish the callers.
-/// Warns of blocks that shape an answer, where calls are answered before they run.
+/// Warns of blocks that shape an answer, if calls are answered before they run.
 fn answers_of_accepted(config: &ChannelConfig) -> Vec<Issue> {
     if config.request.mode != RequestMode::Accept {
         return Vec::new();

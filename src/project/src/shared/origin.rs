@@ -34,7 +34,7 @@ impl Origin {
         self.source.as_ref()?.place(&self.path)
     }
 
-    /// Returns the place of the key in the text of the file, or that of the element where it has none.
+    /// Returns the place of the key in the text of the file, or that of the element if it has none.
     pub fn key_place(&self) -> Option<SourcePlace> {
         self.source.as_ref()?.key_place(&self.path)
     }

@@ -20,7 +20,7 @@ use crate::probe::PROBE_TIMEOUT;
 /// Time that records in flight have when their producer ends.
 const FLUSH: Duration = Duration::from_secs(5);
 
-/// Codes of a broker that is not, or no longer, the one to ask. The client asks for the leader anew by itself; where it
+/// Codes of a broker that is not, or no longer, the one to ask. The client asks for the leader anew by itself; if it
 /// has not found one within the time of a record, the next call opens another client.
 const WRONG_BROKER: [RDKafkaErrorCode; 6] = [
     RDKafkaErrorCode::BrokerNotAvailable,

@@ -65,7 +65,7 @@ pub(super) fn check(sql: &str, database: DatabaseKind) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Returns the reason why no database takes a statement as one that reads; `None` where one of them does, as the author's
+/// Returns the reason why no database takes a statement as one that reads; `None` if one of them does, as the author's
 /// process does not know which one is behind the connector.
 pub(crate) fn refused_everywhere(sql: &str) -> Option<String> {
     let kinds = [DatabaseKind::Postgres, DatabaseKind::MySql, DatabaseKind::Sqlite];

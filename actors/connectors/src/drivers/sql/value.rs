@@ -41,7 +41,7 @@ pub(super) fn decimal(digits: &str) -> Result<Value, &'static str> {
 /// The form in which bytes are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum BinaryForm {
-    /// Text where they are UTF-8, else `{"$binary": base64}`: written back, they are the same bytes.
+    /// Text if they are UTF-8, else `{"$binary": base64}`: written back, they are the same bytes.
     #[default]
     Tagged,
     /// Hexadecimal digits in lower case.
@@ -66,7 +66,7 @@ impl BinaryForm {
     /// Converts bytes of a binary value.
     ///
     /// # Errors
-    /// [`NOT_TEXT`], where only text will do.
+    /// [`NOT_TEXT`], if only text is accepted.
     pub(super) fn encode(self, bytes: &[u8]) -> Result<Value, &'static str> {
         match self {
             Self::Hex => Ok(hex::encode(bytes).into()),
@@ -77,7 +77,7 @@ impl BinaryForm {
     }
 }
 
-/// Converts bytes: to text where they are UTF-8, else to `{"$binary": base64}`.
+/// Converts bytes: to text if they are UTF-8, else to `{"$binary": base64}`.
 pub(super) fn text_or_tagged(bytes: &[u8]) -> Value {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.into(),

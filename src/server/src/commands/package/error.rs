@@ -60,7 +60,7 @@ impl PackageError {
         }
     }
 
-    /// Returns the way on after an apply that ended early; `None` where the error itself says all.
+    /// Returns the way on after an apply that ended early; `None` if the error itself says all.
     pub(super) fn note(&self) -> Option<&'static str> {
         match self {
             Self::Refused(_) | Self::Declined(_) => None,

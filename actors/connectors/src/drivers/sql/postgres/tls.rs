@@ -84,7 +84,7 @@ impl TlsConnect<Socket> for ObservedConnector {
 }
 
 impl ObservedConnector {
-    /// Asks for TLS where that is wanted, and begins it where it is offered.
+    /// Asks for TLS if it is wanted, and begins it if it is offered.
     async fn negotiate(self, mut socket: Socket) -> io::Result<NegotiatedSocket> {
         let Self { inner, begin } = self;
         if begin.encryption == Encryption::Never {
