@@ -1,4 +1,4 @@
-# The single door: `make help`. CI calls only these targets.
+# The single entry point: `make help`. CI calls only these targets.
 CARGO ?= cargo
 # The heavy drivers, each a feature of the service.
 DRIVERS = es kafka mongo smtp sql storage

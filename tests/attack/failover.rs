@@ -97,7 +97,7 @@ fn send(address: SocketAddr, channel: &str, key: &str) -> io::Result<u16> {
     Ok(answer.status)
 }
 
-/// Tells whether each channel takes a message, and those with keys refuse its repeat.
+/// Returns `true` if each channel takes a message, and those with keys refuse its repeat.
 fn work(address: SocketAddr, key: &str) -> io::Result<bool> {
     for channel in CHANNELS {
         let repeat = if channel == "task" { 200 } else { 409 };
@@ -110,7 +110,7 @@ fn work(address: SocketAddr, key: &str) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Sends messages until told to stop.
+/// Sends messages until `stop` is set.
 fn keep_sending(address: SocketAddr, client: usize, stop: &AtomicBool, sent: &AtomicUsize) {
     let mut number = 0_u64;
     while !stop.load(Ordering::Relaxed) {
@@ -123,8 +123,8 @@ fn keep_sending(address: SocketAddr, client: usize, stop: &AtomicBool, sent: &At
     }
 }
 
-/// Makes the former Redis a replica of the next one, waits until readiness tells it, and leads the address to the next
-/// one. Returns whether it was told, and the time until all channels work.
+/// Makes the former Redis a replica of the next one, waits until readiness reports it, and leads the address to the
+/// next one. Returns `true` if it was reported, and the time until all channels work.
 #[expect(clippy::disallowed_methods, reason = "the time of recovery of another process is what is measured")]
 fn fail_over(
     address: SocketAddr,

@@ -24,7 +24,7 @@ pub(crate) const ATTACK: Attack = (
 const GROWTH_MIB: u64 = 200;
 /// Requests of one connection that are open at once.
 const REQUESTS: u32 = 100;
-/// Fields of a head: as many as the service takes, and as many as 32 KiB hold.
+/// Fields of a head: as many as the service takes, and as many as fit into 32 KiB.
 const FIELDS: [usize; 2] = [96, 900];
 
 fn attack(target: &AttackTarget) -> io::Result<AttackOutcome> {

@@ -56,7 +56,7 @@ fn asynchronous_message_is_waited_for_with_its_token() {
 }
 
 #[test]
-fn trace_is_a_table_of_its_tasks_with_outcomes_and_errors() {
+fn trace_lists_tasks_with_outcomes_and_errors() {
     let (_server, cli) = serving();
     let completed = cli.ok(&["send", "a", "-d", "{}", "-q"]);
     let shown = cli.ok(&["traces", "get", completed.trim()]);

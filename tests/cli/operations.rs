@@ -109,7 +109,7 @@ fn schedules_and_their_occurrences_are_shown() {
 }
 
 #[test]
-fn caller_backups_and_packages_are_listed_by_their_names() {
+fn caller_backups_and_packages_are_listed() {
     let server = start();
     let cli = CliClient::with_server(&server);
     assert_eq!(cli.ok(&["whoami", "-q"]), "anonymous\n");

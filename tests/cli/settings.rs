@@ -12,7 +12,7 @@ fn listing() -> Upstream {
 }
 
 #[test]
-fn key_for_a_server_on_this_machine_goes_to_no_proxy() {
+fn key_for_local_server_avoids_proxies() {
     let (server, proxy) = (listing(), listing());
     let port = server.address().port();
     for (variable, host) in [
@@ -28,7 +28,7 @@ fn key_for_a_server_on_this_machine_goes_to_no_proxy() {
 }
 
 #[test]
-fn key_in_clear_through_a_proxy_is_warned_of() {
+fn clear_key_through_proxy_is_warned_of() {
     let proxy = listing();
     let cli = CliClient::new().env("http_proxy", &proxy.url("")).env("SVC_API_KEY", "secret-key");
     let run = cli.run(&["workflows", "list", "--server", "http://svc.example:8080"]);

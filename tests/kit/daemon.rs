@@ -38,8 +38,8 @@ impl Daemon {
         Self::start_own(script, certificate).map_err(|why| peer::report_missing(script, &why)).ok()
     }
 
-    /// Starts a server of the test's own, with files beside its directory, by their extensions. Reports a missing server
-    /// with [`peer::report_missing`].
+    /// Starts a server of the test's own, with files next to its directory, by their extensions. Reports a missing
+    /// server with [`peer::report_missing`].
     pub fn own_beside(script: &'static str, files: &[(&str, &str)]) -> Option<Self> {
         let started = Self::make_directory(script).and_then(|(own, directory)| {
             for (extension, text) in files {

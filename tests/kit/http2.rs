@@ -12,7 +12,7 @@ use rustls::{ClientConnection, StreamOwned};
 
 /// A part of a body.
 pub const DATA: u8 = 0;
-/// The head of a request or a response, or what stands behind a body.
+/// The head of a request or a response, or the trailers of a body.
 pub const HEADERS: u8 = 1;
 /// The end of one request before its time.
 pub const RST_STREAM: u8 = 3;

@@ -213,7 +213,7 @@ fn metrics_tell_what_the_process_uses() {
 }
 
 #[test]
-fn lists_take_the_values_that_the_document_names_and_refuse_others() {
+fn lists_refuse_values_outside_the_document() {
     let server = start();
     let mut client = server.client();
     let document = client.get("/api/v1/openapi.json").unwrap().json();

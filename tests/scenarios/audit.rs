@@ -124,7 +124,7 @@ fn changes(client: &mut HttpClient, resource_type: &str, id: &str) -> Vec<(Strin
 }
 
 #[test]
-fn change_of_a_definition_tells_its_version_and_the_content_before_and_after() {
+fn audited_change_has_version_and_both_contents() {
     let server = launch().start().unwrap();
     let mut client = server.client();
     let mut hashes = Vec::new();
@@ -211,7 +211,7 @@ fn misspelt_audit_filters_are_refused_with_known_words() {
 }
 
 #[test]
-fn caller_is_recorded_under_the_name_of_its_key_or_its_id() {
+fn caller_is_recorded_by_key_name_or_id() {
     let launch = launch();
     let (file, reader) = (launch.directory().join("svc.toml"), "a-reading-key-of-more-than-32-characters");
     let digest = hex::encode(Sha256::digest(reader));

@@ -1,4 +1,4 @@
-//! The `auth` block as authors get it wrong: the same refusal, with its path, at every door a definition
+//! The `auth` block as authors get it wrong: the same refusal, with its path, at every endpoint that a definition
 //! comes in by.
 
 use serde_json::{Value, json};
@@ -127,8 +127,8 @@ const P256: &str = "-----BEGIN PUBLIC KEY-----\n\
     6e8Tus9uPHvRVEXH8UTNG72bfocs3+257rn0s2ldbqkLJK2KRiMohYjlrQ==\n\
     -----END PUBLIC KEY-----\n";
 
-/// The refusal of a document at each of the four doors: path and message of the one problem it has.
-fn at_every_door(client: &mut HttpClient, auth: &Value) -> Vec<(String, String)> {
+/// Sends a document to the four endpoints that check it. Returns path and message of the one problem of each.
+fn refusals_of_endpoints(client: &mut HttpClient, auth: &Value) -> Vec<(String, String)> {
     let document = channel("wrong", "w", json!({"auth": auth}));
     let problem = |error: &Value| {
         let detail = &error["details"][0];
@@ -158,20 +158,20 @@ fn refused_everywhere(faults: &[Fault]) {
     let mut client = server.client().keep_alive();
     assert_eq!(client.json("POST", BASE, &channel("open", "w", json!({}))).unwrap().status, 201);
     for (auth, path, words) in faults {
-        let doors = at_every_door(&mut client, auth);
-        assert!(doors[0].0 == *path && doors[0].1.contains(words), "{auth}: {:?}", doors[0]);
-        assert!(doors.iter().all(|told| *told == doors[0]), "{auth}: {doors:?}");
+        let refusals = refusals_of_endpoints(&mut client, auth);
+        assert!(refusals[0].0 == *path && refusals[0].1.contains(words), "{auth}: {:?}", refusals[0]);
+        assert!(refusals.iter().all(|told| *told == refusals[0]), "{auth}: {refusals:?}");
     }
     assert_eq!(client.get(BASE).unwrap().json()["total"], 1, "nothing was stored");
 }
 
 #[test]
-fn a_block_that_cannot_be_right_is_refused_with_its_path_at_every_door() {
+fn impossible_auth_block_is_refused_by_every_endpoint() {
     refused_everywhere(&faults());
 }
 
 #[test]
-fn a_key_of_the_wrong_kind_and_a_forbidden_address_are_refused_at_every_door() {
+fn wrong_key_and_forbidden_address_are_refused_everywhere() {
     refused_everywhere(&key_faults());
 }
 

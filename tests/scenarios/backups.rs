@@ -126,7 +126,7 @@ fn backups_are_listed_pruned_audited_and_private() {
 }
 
 #[test]
-fn no_connector_reads_a_backup_and_only_the_owner_reads_the_database() {
+fn connectors_cannot_read_backups_nor_others_the_database() {
     let (command, directory) = with_directory();
     let database = command.directory().join("svc.db");
     let server = command.start().unwrap();

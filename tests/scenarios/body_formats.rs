@@ -1,4 +1,4 @@
-//! The formats of bodies: forms, text and raw bytes beside JSON; compressed bodies.
+//! The formats of bodies: JSON, forms, text and raw bytes; compressed bodies.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -32,7 +32,7 @@ fn post_signed(client: &mut HttpClient, content_type: &str, body: &[u8]) -> Http
 }
 
 #[test]
-fn channel_of_a_preset_takes_forms_and_json_as_text() {
+fn preset_channel_takes_forms_and_json_text() {
     let server = start();
     let mut client = server.client();
     echo(&mut client, "slack", json!({"auth": {"mode": "hmac", "preset": "slack", "secret": "s3cret"}}));
@@ -116,7 +116,7 @@ fn compressed_body_is_refused_with_its_encoding() {
 }
 
 #[test]
-fn channel_of_a_topic_reads_its_records_as_json_or_raw() {
+fn topic_records_are_read_as_json_or_raw() {
     let server = start();
     let mut client = server.client();
     echo(&mut client, "e", json!({}));

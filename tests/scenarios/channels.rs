@@ -179,7 +179,7 @@ fn a_channel_may_be_called_like_a_part_of_the_service() {
     let server = start();
     let mut client = server.client();
     create_and_activate(&mut client, "workflows", "workflow_id", &echo_workflow("w")).unwrap();
-    for name in ["store", "connectors", "tokens", "keysets", "traces", "registry", "channels", "roster"] {
+    for name in ["store", "connectors", "tokens", "keysets", "traces", "registry", "channels", "reconciler"] {
         create_and_activate(&mut client, "channels", "channel_id", &channel(name, "w", json!({}))).unwrap();
         let answer = client.json("POST", &format!("/api/v1/data/{name}"), &json!({"a": 1})).unwrap();
         assert_eq!(answer.status, 200, "{name}: {}", answer.text());

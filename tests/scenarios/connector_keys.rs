@@ -246,7 +246,7 @@ fn call(client: &mut HttpClient, name: &str) -> u16 {
 }
 
 #[test]
-fn credentials_of_channels_are_encrypted_rewritten_and_never_lost() {
+fn channel_credentials_are_reencrypted_without_loss() {
     let directory = tempfile::tempdir().unwrap();
     let keys = ["a7".repeat(32), "b8".repeat(32)];
     let auth = || json!({"auth": {"mode": "api_key", "keys": ["swordfish-key", "env://PATH"]}});

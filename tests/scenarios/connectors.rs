@@ -230,7 +230,7 @@ fn a_backend_in_trouble_is_left_alone_until_an_operator_closes_its_breaker() {
 }
 
 #[test]
-fn breakers_of_what_was_deleted_or_archived_are_dropped() {
+fn breakers_of_removed_definitions_are_dropped() {
     let upstream = Upstream::start(|_| UpstreamReply::new(200, "1")).unwrap();
     let dead = json!({"url": "http://127.0.0.1:1", "retry": {"max_retries": 0}});
     let server = launch()

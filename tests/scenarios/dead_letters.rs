@@ -100,7 +100,7 @@ fn what_is_not_there_or_not_understood_is_refused() {
 }
 
 #[test]
-fn retries_are_attempts_of_the_same_work_until_they_are_exhausted_and_purged() {
+fn retries_stay_one_work_until_purged() {
     let server = launch()
         .env("SVC_TRACE_QUEUE__DLQ_MAX_RETRIES", "1")
         .env("SVC_TRACE_QUEUE__DLQ_POLL_INTERVAL_SECS", "1")
@@ -131,7 +131,7 @@ fn retries_are_attempts_of_the_same_work_until_they_are_exhausted_and_purged() {
 }
 
 #[test]
-fn whoever_polls_a_submission_learns_that_its_retry_completed() {
+fn polled_submission_shows_its_completed_retry() {
     let calls = AtomicUsize::new(0);
     let upstream = Upstream::start(move |_| match calls.fetch_add(1, Ordering::SeqCst) {
         0 => UpstreamReply::new(503, ""),

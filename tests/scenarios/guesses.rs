@@ -19,7 +19,7 @@ fn call(client: &mut HttpClient, channel: &str, key: &str) -> (u16, Duration) {
 }
 
 #[test]
-fn wrong_keys_are_answered_later_and_later_and_the_right_one_never_refused() {
+fn wrong_keys_are_delayed_and_right_key_admitted() {
     let server = start();
     let mut client = server.client();
     for channel in ["orders", "returns"] {

@@ -72,7 +72,7 @@ fn every_unreadable_file_is_named_with_its_place() {
 }
 
 #[test]
-fn unreadable_files_fail_a_sound_project_and_a_failed_compile_writes_nothing() {
+fn unreadable_files_fail_compile_which_writes_nothing() {
     let root = tempfile::tempdir().unwrap();
     let hostile = write_hostile(root.path());
     let directory = root.path().to_str().unwrap();
@@ -114,7 +114,7 @@ fn assert_not_obeyed(what: &str, text: &str) {
 }
 
 #[test]
-fn names_do_not_steer_the_terminal_and_the_log_of_ci() {
+fn names_steer_neither_terminal_nor_ci_log() {
     let root = tempfile::tempdir().unwrap();
     let file = |name: &str, document: serde_json::Value| {
         fs::write(root.path().join(name), document.to_string()).unwrap();

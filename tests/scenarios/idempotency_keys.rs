@@ -98,7 +98,7 @@ fn sweeps_of_a_loop_and_calls_of_a_channel_have_keys_of_their_own() {
 }
 
 #[test]
-fn five_orders_with_one_request_id_are_five_charges() {
+fn orders_sharing_request_id_are_charged_separately() {
     let api = Upstream::start(|_| UpstreamReply::new(200, "{}")).unwrap();
     let server = launch().start().unwrap();
     let mut client = server.client();

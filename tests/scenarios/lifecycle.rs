@@ -271,7 +271,7 @@ fn version_changes_under_load_fail_no_request_and_keep_the_configured_shares() {
 }
 
 #[test]
-fn lists_show_what_serves_whatever_the_latest_version_is() {
+fn lists_show_the_serving_version() {
     let server = start();
     let mut client = server.client();
     serve_first(&mut client, "w");

@@ -46,7 +46,7 @@ fn a_new_project_is_canonical_lints_and_passes_its_tests() {
 }
 
 #[test]
-fn a_new_project_answers_once_its_package_is_applied() {
+fn new_project_answers_once_its_package_is_applied() {
     let root = tempfile::tempdir().unwrap();
     let (shop, package) = (path(root.path(), "shop"), path(root.path(), "shop.json"));
     succeeds(&["new", &shop]);

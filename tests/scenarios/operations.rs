@@ -78,7 +78,7 @@ fn labels(sample: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn metrics_have_the_types_and_labels_of_their_page() {
+fn metrics_match_types_and_labels_of_manual() {
     let server = launch().env("SVC_METRICS__ENABLED", "true").start().unwrap();
     let mut client = server.client();
     echo(&mut client, "m", json!({"rate_limit": {"requests_per_second": 1, "burst": 1}}));
@@ -185,6 +185,8 @@ fn the_actor_tree_is_served_and_takes_a_restart_order() {
     let path = format!("/api/v1/admin/actors/{}/restart", actor["path"].as_str().unwrap());
     let ordered = client.json("POST", &path, &json!({})).unwrap();
     assert!(matches!(ordered.status, 200 | 202), "{}", ordered.text());
+    let audited = client.get("/api/v1/admin/audit-logs?resource_type=actor&action=restart").unwrap().json();
+    assert_eq!((&audited["total"], &audited["data"][0]["resource_id"]), (&json!(1), &actor["path"]));
     let generation = actor["generation"].as_u64().unwrap();
     let restarted = svc_testkit::server::wait_until(std::time::Duration::from_secs(5), || {
         let tree = client.get("/api/v1/admin/actors")?.json();

@@ -53,7 +53,7 @@ fn settings(key: &str, rest: &str) -> String {
 }
 
 #[test]
-fn hup_and_reload_take_new_keys_and_limits_and_name_what_needs_a_restart() {
+fn reload_takes_settings_and_names_needed_restarts() {
     let launch = launch();
     let file = launch.directory().join("svc.toml");
     let (first, second) = ("first-key-of-thirty-two-characters", "second-key-of-thirty-two-characters");

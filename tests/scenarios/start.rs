@@ -126,7 +126,7 @@ fn logs_are_json_lines_off_a_terminal() {
 }
 
 #[test]
-fn every_line_of_a_json_log_is_an_object() {
+fn every_json_log_line_is_an_object() {
     let json = || launch().env("SVC_LOGGING__FORMAT", "json");
     let lines = |text: &str| -> Vec<Value> {
         text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()

@@ -27,7 +27,7 @@ fn a_channel_needs_its_workflow_active_and_its_route_free() {
 }
 
 #[test]
-fn a_dry_run_passes_every_gate_and_writes_nothing() {
+fn dry_run_checks_every_requirement_and_writes_nothing() {
     let server = start();
     let mut client = server.client();
     client.json("POST", &format!("{ADMIN}/workflows"), &echo_workflow("w")).unwrap();

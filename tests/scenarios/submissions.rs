@@ -1,4 +1,4 @@
-//! Asynchronous submissions: a 202, a token, and a state that tells how it ended.
+//! Asynchronous submissions: a 202, a token, and a state with the outcome.
 
 use diesel::connection::SimpleConnection as _;
 use serde_json::{Value, json};
@@ -43,7 +43,7 @@ fn a_submission_is_accepted_run_and_read_with_its_token() {
 }
 
 #[test]
-fn a_202_names_the_place_where_its_submission_is_polled() {
+fn accepted_answer_names_its_polling_location() {
     let server = launch().env("SVC_SERVER__DATA_MOUNTS", "/shop").start().unwrap();
     let mut client = server.client();
     echo(&mut client, "jobs", json!({}));
@@ -82,7 +82,7 @@ fn a_202_names_the_place_where_its_submission_is_polled() {
 }
 
 #[test]
-fn a_submission_that_is_polled_wrongly_is_the_same_404_as_one_that_is_not_there() {
+fn wrong_poll_answers_like_an_absent_submission() {
     let server = start();
     let mut client = server.client();
     echo(&mut client, "jobs", json!({}));
@@ -107,7 +107,7 @@ fn a_submission_that_is_polled_wrongly_is_the_same_404_as_one_that_is_not_there(
 }
 
 #[test]
-fn a_token_shows_no_more_of_a_run_than_a_synchronous_answer() {
+fn token_shows_no_more_than_synchronous_answer() {
     let upstream = Upstream::start(|_| UpstreamReply::new(502, "db-7.internal refused")).unwrap();
     let server = launch().env("SVC_TRACE_QUEUE__DLQ_RETRY_ENABLED", "false").start().unwrap();
     let mut client = server.client();
@@ -150,7 +150,7 @@ fn a_trace_with_a_token_is_closed_to_everyone_else() {
 }
 
 #[test]
-fn behind_admin_keys_the_token_opens_one_trace_and_nothing_beside_it() {
+fn token_opens_its_own_trace_only() {
     const KEY: &str = "an-admin-key-of-more-than-32-characters";
     let server =
         launch().env("SVC_ADMIN_AUTH__ENABLED", "true").env("SVC_ADMIN_AUTH__API_KEYS", KEY).start().unwrap();

@@ -117,3 +117,28 @@ fn test_names_fit_a_line() {
         }
     }
 }
+
+/// The name that a hand-written `Debug` impl prints, and the type that it is for. A name may be followed by masked
+/// content: `Secret(******)`.
+fn printed_names(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.split("Debug for ").skip(1).filter_map(|rest| {
+        let (type_name, body) = rest.split_once(" {")?;
+        let type_name = type_name.split(['<', ' ']).next()?;
+        let body = body.split("\n}").next()?;
+        let printed = ["debug_struct(\"", "debug_tuple(\"", "f.write_str(\""].into_iter();
+        let (_, printed) = printed.filter_map(|call| body.split_once(call)).next()?;
+        Some((type_name, printed.split(['"', '(']).next()?))
+    })
+}
+
+#[test]
+fn debug_output_names_its_type() {
+    let mut count = 0;
+    for (path, text) in files_with(&[".rs"]) {
+        for (type_name, printed) in printed_names(&text) {
+            count += 1;
+            assert_eq!(printed, type_name, "{path}: the type has another name");
+        }
+    }
+    assert!(count > 50, "{count} hand-written impls: the check would pass on nothing");
+}

@@ -11,6 +11,7 @@ mod messages;
 mod metrics;
 mod migrations;
 mod modules;
+mod pages;
 mod promises;
 
 use std::path::{Path, PathBuf};

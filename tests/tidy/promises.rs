@@ -1,4 +1,4 @@
-//! Promises of the pages and the tests that hold them.
+//! Promises of the pages and the tests that check them.
 
 use std::collections::BTreeMap;
 

@@ -71,8 +71,8 @@ pub struct CompiledChannel {
 impl CompiledChannel {
     /// Compiles a channel from its stored row and the workflow it names.
     ///
-    /// `previous` is what served until now: what its guards remember is carried over where their own settings
-    /// are the same. CachedResponse answers are so only where neither the channel nor its workflow changed.
+    /// `previous` is what served until now: what its guards remember is carried over if their own settings
+    /// are the same. Cached responses are carried over only if neither the channel nor its workflow changed.
     ///
     /// `references` are the secrets read for this load; without them the credentials of `previous` are kept.
     ///

@@ -86,7 +86,7 @@ pub(crate) fn describe<'e>(errors: impl Iterator<Item = &'e TaskError> + Clone) 
     text
 }
 
-/// Returns true where a later run of the same message may succeed: one error that time heals, also one that the workflow
+/// Returns `true` if a later run of the same message may succeed: one error that time heals, also one that the workflow
 /// tolerates, may be the reason of all others.
 pub(crate) fn is_transient(errors: &[TaskError]) -> bool {
     errors.iter().any(TaskError::is_transient)
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn run_is_repeated_after_the_longest_wait_that_was_asked_for() {
+    fn longest_requested_wait_delays_the_next_run() {
         let asking = |retry_after_secs| TaskError { retry_after_secs, ..error(ErrorCode::Http, Some(429)) };
         assert_eq!(retry_after(&[asking(None)]), None);
         let errors = [asking(NonZeroU16::new(2)), asking(NonZeroU16::new(60)), asking(None)];

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn failures_of_an_outage_are_bounded_and_others_are_not() {
+    async fn only_failures_of_an_outage_are_bounded() {
         let limit = LogRateLimit::default();
         let passed = |error: &ServiceError| (0..100).filter(|_| limit.allow_failure(error).is_some()).count();
         assert_eq!(passed(&ServiceError::storage_unavailable("the disk is full")), 5);

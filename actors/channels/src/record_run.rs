@@ -80,7 +80,7 @@ impl RecordResult {
         Self::new(RecordOutcome::Deferred { reason: reason.into() }, None)
     }
 
-    /// Builds the result of a record that met no channel.
+    /// Builds the result of a record that could not be run.
     pub fn failed(message: impl Into<String>) -> Self {
         Self::new(RecordOutcome::Failed { message: message.into() }, None)
     }

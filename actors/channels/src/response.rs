@@ -13,10 +13,10 @@ use crate::profile::Profile;
 use crate::response_shape::{DroppedPart, ResponseControl, ResponseShaper};
 use crate::settings::Settings;
 
-/// The header that names the trace of a run, where one is stored.
+/// The header that names the trace of a run, if one is stored.
 pub const TRACE_ID_HEADER: &str = "x-trace-id";
 
-/// The field `trace_id` of a log line, where a trace is stored.
+/// The field `trace_id` of a log line, if a trace is stored.
 #[derive(Debug)]
 pub struct TraceIdField<T>(pub Option<T>);
 

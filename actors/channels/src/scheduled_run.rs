@@ -46,7 +46,7 @@ pub struct ScheduledRunResult {
     pub result: Option<String>,
     /// The execution trace, JSON, where the channel keeps one.
     pub task_trace: Option<String>,
-    /// The code of the error of the run, where it had one.
+    /// The code of the error of the run, if it had one.
     pub error_code: Option<&'static str>,
     /// The version of the workflow that it was given to, where one was.
     pub workflow: Option<WorkflowVersion>,

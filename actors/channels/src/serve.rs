@@ -74,8 +74,8 @@ impl CompiledChannel {
     /// Renders an error with the body that the channel defines for its status. The internal part is logged.
     ///
     /// # Errors
-    /// The error itself, where the channel has no body for it. A payload that is too large never gets one: it
-    /// is refused before the channel has a say.
+    /// The error itself, if the channel has no body for its status, or if the payload is too large: the edge refuses
+    /// such a payload before it knows the channel.
     pub fn error_response(
         &self,
         error: ServiceError,

@@ -55,7 +55,7 @@ pub enum ConnectorReloadError {
     #[error("the stored connectors could not be read: {0}")]
     Storage(#[from] StoreError),
     /// The reconciler did not answer: it restarts, or the service is ending.
-    #[error("the roster of connectors is not available: {0}")]
+    #[error("the reconciler of connectors is not available: {0}")]
     Unavailable(String),
 }
 
@@ -64,7 +64,7 @@ impl From<ConnectorReloadError> for ServiceError {
         match error {
             ConnectorReloadError::Storage(error) => error.into(),
             ConnectorReloadError::Unavailable(why) => {
-                Self::unavailable("The roster of connectors is restarting")
+                Self::unavailable("The reconciler of connectors is restarting")
                     .with_retry_after(1)
                     .with_internal(why)
             }

@@ -29,7 +29,7 @@ pub struct Connectors {
 }
 
 impl Connectors {
-    /// Adds the group to a tree, at `path`, and its roster. Nothing is loaded before the first
+    /// Adds the group and its reconciler to a tree, at `path`. Nothing is loaded before the first
     /// [`reload`](Self::reload). The runtime of `at` drives the connections, so it must last as long as the
     /// group.
     ///

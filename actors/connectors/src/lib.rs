@@ -1,6 +1,6 @@
 //! Connectors: the outbound systems that tasks name, and the task functions over them.
 //!
-//! [`Connectors::supervise`] adds a group to a tree: the reconciler (node `roster`), which keeps the running connectors in line
+//! [`Connectors::supervise`] adds a group to a tree: the `reconciler`, which keeps the running connectors in line
 //! with the stored ones, and one actor for each loaded connector, which owns its client or pool on the runtime that drives
 //! connections. [`register`] adds the functions to an engine.
 //!

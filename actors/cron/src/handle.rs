@@ -83,7 +83,7 @@ impl CronHandle {
         let schedules: Arc<str> = schedules.into();
         let needs: Arc<[String]> = needs.into();
         let spec = ChildSpec::new().needs(needs.iter());
-        tree.spawn(&format!("{path}/roster"), spec, at, move |_| {
+        tree.spawn(&format!("{path}/reconciler"), spec, at, move |_| {
             let reconciler = ScheduleReconciler {
                 shared: Arc::clone(&reconciler_shared),
                 tree: below.clone(),
@@ -126,6 +126,6 @@ impl CronHandle {
 
 impl fmt::Debug for CronHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cron").field("health", &self.health()).finish_non_exhaustive()
+        f.debug_struct("CronHandle").field("health", &self.health()).finish_non_exhaustive()
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! cron
-//! ├ roster          one schedule per channel that serves, in line with the registry's snapshot
+//! ├ reconciler      one schedule per channel that serves, in line with the registry's snapshot
 //! ├ schedules/{id}  sleeps until the next instant and puts what passed on record
 //! ├ claimer         claims what is due and runs it, each run under a lease it renews
 //! └ reaper          pauses schedules that serve nowhere; measures what waits

@@ -65,6 +65,6 @@ impl<T> Default for EventCallback<T> {
 
 impl<T> fmt::Debug for EventCallback<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Tell")
+        f.write_str("EventCallback")
     }
 }

@@ -96,7 +96,7 @@ impl KafkaHandle {
             needs,
         };
         let factory = move |_| std::future::ready(Ok(reconciler.clone()));
-        tree.spawn(&format!("{path}/roster"), spec, at, factory).await?;
+        tree.spawn(&format!("{path}/reconciler"), spec, at, factory).await?;
         Ok(Self { shared })
     }
 

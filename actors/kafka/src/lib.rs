@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! kafka
-//! ├ roster                       keeps consumers in line with the topic map of the registry's snapshot
+//! ├ reconciler                   keeps consumers in line with the topic map of the registry's snapshot
 //! └ groups/{group}
 //!   ├ consumer                   owns the client: polls, commits, carries out rebalances
 //!   └ {topic}.{partition}        runs the records of an assigned partition, one at a time

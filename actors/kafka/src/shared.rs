@@ -67,8 +67,8 @@ impl KafkaShared {
     }
 
     /// Runs consecutive records of a partition through the channel of their topic, when it is the partition's
-    /// turn, and those that are added to `progress` meanwhile. Their results go to `progress`; returns that of the
-    /// next record where it met no channel.
+    /// turn, and those that are added to `progress` meanwhile. Their results go to `progress`; returns the
+    /// result of the first record instead if no channel can take it.
     pub(crate) async fn run_records(
         &self,
         records: &[Arc<TopicRecord>],

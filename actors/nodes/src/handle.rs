@@ -130,6 +130,9 @@ async fn wait_for_end(proof: LeaseProof) {
 
 impl fmt::Debug for NodeHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Nodes").field("id", &self.id()).field("is_proven", &self.shared.is_proven()).finish()
+        f.debug_struct("NodeHandle")
+            .field("id", &self.id())
+            .field("is_proven", &self.shared.is_proven())
+            .finish()
     }
 }

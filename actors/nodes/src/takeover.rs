@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Most rows that are read and taken over at once, where as many workers are free. Each may be as large as a payload.
+/// Most rows that are read and taken over at once, if as many workers are free. Each may be as large as a payload.
 pub const TAKEOVER_PAGE: usize = 20;
 /// Time between two scans of all unfinished rows, even if no node is known to have lost its lease: a frozen process may
 /// have written a row in the name of a node whose work was taken over long ago.

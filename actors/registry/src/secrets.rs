@@ -52,22 +52,22 @@ impl LoadedSecrets {
     }
 
     /// Records the secrets that a workflow or channel is built with.
-    pub(crate) fn record_use(&self, intake: SecretUses) -> UsedSecrets {
-        let fingerprint = self.fingerprint(&intake);
-        let unreadable = intake.references.iter().find(|reference| {
+    pub(crate) fn record_use(&self, uses: SecretUses) -> UsedSecrets {
+        let fingerprint = self.fingerprint(&uses);
+        let unreadable = uses.references.iter().find(|reference| {
             matches!(self.readings.resolve(reference), Err(ResolveError::Unreadable { .. }))
         });
-        UsedSecrets { unreadable: unreadable.map(ToString::to_string), fingerprint, intake }
+        UsedSecrets { unreadable: unreadable.map(ToString::to_string), fingerprint, uses }
     }
 
     /// Returns `true` if a build would use the same values now.
     pub(crate) fn still_match(&self, used: &UsedSecrets) -> bool {
-        self.fingerprint(&used.intake) == used.fingerprint
+        self.fingerprint(&used.uses) == used.fingerprint
     }
 
-    fn fingerprint(&self, intake: &SecretUses) -> SecretFingerprint {
-        let references = intake.references.iter().map(|reference| self.readings.resolve(reference));
-        let declared = self.declared.values().filter(|_| intake.declared);
+    fn fingerprint(&self, uses: &SecretUses) -> SecretFingerprint {
+        let references = uses.references.iter().map(|reference| self.readings.resolve(reference));
+        let declared = self.declared.values().filter(|_| uses.declared);
         SecretFingerprint::from_values(
             references.chain(declared.map(|value| Ok(Secret::new(value.to_string())))),
         )
@@ -77,15 +77,15 @@ impl LoadedSecrets {
 /// The secrets that a workflow or channel was built with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct UsedSecrets {
-    pub(crate) intake: SecretUses,
+    pub(crate) uses: SecretUses,
     fingerprint: SecretFingerprint,
     /// A reference that the secret store had no value for: time may heal that.
     pub(crate) unreadable: Option<String>,
 }
 
 /// Returns the references of a channel.
-pub(crate) fn intake(row: &Channel) -> SecretUses {
-    let mut intake = SecretUses::default();
-    svc_secrets::collect(&row.content.config["auth"], &mut intake.references);
-    intake
+pub(crate) fn collect_uses(row: &Channel) -> SecretUses {
+    let mut uses = SecretUses::default();
+    svc_secrets::collect(&row.content.config["auth"], &mut uses.references);
+    uses
 }

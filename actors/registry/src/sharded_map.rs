@@ -80,8 +80,7 @@ impl<K: Hash + Eq + Clone, V: Clone> ShardedMap<K, V> {
         keys
     }
 
-    /// SnapshotDelta the value of a key in place, starting from the default, and drops it when it says it is
-    /// empty.
+    /// Changes the value of a key in place, starting from the default, and removes the key if the value is then empty.
     pub(crate) fn update(&mut self, key: K, change: impl FnOnce(&mut V), is_empty: impl FnOnce(&V) -> bool)
     where
         V: Default,

@@ -178,8 +178,8 @@ enum Aborted {
     Lock(#[from] diesel::result::Error),
 }
 
-/// Checks that there is nothing to do, and refuses what there is: the lock would stay with the pooler, and with whoever
-/// is given that connection next.
+/// Checks that nothing is to be migrated, and refuses otherwise: the lock would stay with the connection of the pooler,
+/// which the next client gets.
 async fn check_behind_pooler(
     conn: AsyncPgConnection,
     task: Task,

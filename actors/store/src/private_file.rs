@@ -15,7 +15,7 @@ pub(crate) fn private_options() -> OpenOptions {
 }
 
 /// Creates an empty file where there is none, through dangling links as well. An existing file is not opened: to close
-/// it again would end the locks that this process holds on it.
+/// it again would release the locks of this process on it.
 ///
 /// # Errors
 /// There is no file and none can be created.

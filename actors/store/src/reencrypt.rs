@@ -64,7 +64,7 @@ pub enum ReencryptError {
     UnpreparedNodes {
         /// The id of the key.
         key: String,
-        /// The ids of the nodes, with the reason where a node does not tell its keys.
+        /// The ids of the nodes, with the reason if a node does not report its keys.
         nodes: Vec<String>,
     },
 }

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn pauses_double_up_to_five_seconds_and_end_with_the_window() {
+    async fn pauses_double_and_end_with_the_window() {
         let mut window = RetryWindow::new(Duration::from_secs(20));
         let mut pauses = Vec::new();
         while let Some(pause) = window.next_pause() {

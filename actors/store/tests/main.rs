@@ -110,8 +110,8 @@ on_both! {
     traces::what_an_earlier_process_left_is_found_in_order,
     traces::a_page_of_foreign_rows_hides_none_behind_it,
     traces::what_is_expired_is_deleted_in_steps,
-    trace_lists::traces_are_filtered_by_the_request_that_brought_them,
-    trace_lists::traces_are_filtered_and_sorted_by_duration_time_code_and_version,
+    trace_lists::traces_are_filtered_by_request,
+    trace_lists::traces_are_sorted_by_duration_code_and_version,
     trace_lists::traces_are_filtered_and_sorted,
     trace_lists::a_cursor_goes_with_the_default_order_only,
     trace_lists::pages_stay_what_they_were_while_rows_arrive,
@@ -133,8 +133,8 @@ on_both! {
     dead_letters::a_letter_put_back_waits,
     dead_letters::an_end_and_a_failure_at_once_leave_one_of_them,
     attempts::work_has_the_state_of_its_newest_attempt,
-    attempts::work_whose_retries_are_used_up_fails_until_it_is_requeued,
-    attempts::accepted_work_outlives_retention_while_something_is_left_to_do,
+    attempts::work_without_retries_left_fails_until_requeued,
+    attempts::unfinished_accepted_work_outlives_retention,
     nodes::lease_is_renewed_until_it_has_run_out,
     nodes::run_of_a_live_node_is_nobody_elses,
     nodes::late_writes_of_a_former_owner_change_no_row,
@@ -147,7 +147,7 @@ on_both! {
     nodes::attempt_of_retried_work_is_taken_over_alone,
     nodes::work_of_a_recovered_attempt_is_running,
     nodes::nodes_are_listed_as_they_stand,
-    nodes::reencryption_is_refused_while_a_live_node_does_not_know_the_key,
+    nodes::reencryption_needs_the_key_on_every_live_node,
     ledger_cursors::a_cursor_is_made_taken_over_and_begun_anew,
     ledger_cursors::of_many_nodes_that_are_as_far_one_writes,
     ledger_cursors::what_was_missed_is_one_row_and_what_is_on_record_stays,
@@ -293,8 +293,8 @@ fn what_an_activation_asks_is_answered_by_an_index() {
 
 #[cfg(unix)]
 #[test]
-fn new_file_and_those_beside_it_are_for_their_owner_alone() {
-    suite::database::on_sqlite(suite::schema::new_file_and_those_beside_it_are_for_their_owner_alone);
+fn database_files_are_readable_by_owner_only() {
+    suite::database::on_sqlite(suite::schema::database_files_are_readable_by_owner_only);
 }
 
 #[test]

@@ -75,7 +75,7 @@ impl<A: Supervised> Instance<A> {
         self.waiting() || self.tasks.as_ref().is_some_and(|tasks| tasks.answering())
     }
 
-    /// Handles a envelope. A panic while reading is returned beside the turn.
+    /// Handles an envelope. A panic while reading is returned with the turn.
     pub(crate) fn deliver(
         &mut self,
         envelope: Arc<dyn Envelope<A>>,

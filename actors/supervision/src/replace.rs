@@ -72,7 +72,7 @@ impl<A: Supervised> Drop for PreparedReplacement<A> {
 
 impl<A: Supervised> fmt::Debug for PreparedReplacement<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Prepared")
+        f.debug_struct("PreparedReplacement")
             .field("path", self.address.path())
             .field("generation", &self.generation)
             .finish_non_exhaustive()

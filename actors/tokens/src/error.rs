@@ -41,7 +41,7 @@ impl TokenError {
         Self::Unavailable { connector: Arc::clone(connector), reason: reason.into(), retry_after: None }
     }
 
-    /// Returns the wait that the token endpoint asked for, where it is busy.
+    /// Returns the wait that the token endpoint asked for, if it is busy.
     pub(crate) const fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Unavailable { retry_after, .. } => *retry_after,

@@ -48,7 +48,7 @@ pub(crate) struct State {
     held: Option<ExpiringToken>,
     /// The last token that the API refused.
     dropped: Option<Arc<AccessToken>>,
-    /// A refusal, or the word of a busy endpoint, and until when it stands.
+    /// A refusal or the answer of a busy endpoint, and the instant until which it counts.
     refused: Option<(TokenError, Instant)>,
     /// Fetches that have ended.
     landings: u64,
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn busy_endpoint_is_left_alone_as_long_as_it_asked_and_half_a_minute_at_most() {
+    fn busy_endpoint_is_left_alone_for_requested_time() {
         let now = Instant::now();
         for (asked, left_alone) in [(5, 5), (3600, 30)] {
             let retry_after = Some(Duration::from_secs(asked));

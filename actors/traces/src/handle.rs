@@ -4,35 +4,30 @@ use std::hash::Hash;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use actix_supervision::{ChildSpec, GroupSpec, Placement, SpawnError, Tree};
+use actix_supervision::{GroupSpec, Placement, SpawnError, Tree};
 use futures_util::future::join_all;
 use slog::{Logger, info, warn};
 use svc_model::config::{TracingConfig, TracingMode};
 use svc_model::{Code, ErrorReason, ServiceError};
 use svc_nodes::NodeHandle;
 use svc_store::{NewTrace, Outage, Store, StoreError, TraceMode, TraceStatus};
-use tokio::sync::Notify;
 use tokio::time::timeout;
 use uuid::Uuid;
 
 use crate::ambiguity::wait_until_known;
 use crate::claim::JobClaim;
-use crate::dead_letters::{DeadLetterRetrier, DueTimer, RetryShared};
+use crate::dead_letters::{DeadLetterRetrier, DueTimer};
 use crate::job::{Job, Runner};
 use crate::metrics::TraceMetrics;
 use crate::policy::{Sampler, TracePolicy, Untraced, sample_key};
-use crate::queue::{
-    Adoption, IntakeShared, JobIntake, JobQueue, QueueCapacity, QueueRejection, QueuedJob, RetryLimits,
-};
+use crate::queue::{JobQueue, QueueActor, QueueCapacity, QueueRejection, QueuedJob};
 use crate::record::Record;
 use crate::recorder::{BatchQueues, TraceRecorder, TraceWriter};
 use crate::report::{self, FailureReport, PreparedReport};
 use crate::settings::Settings;
-use crate::worker::{QueueWorker, StopSignal, StopStage, WorkerJobs, WorkerShared};
+use crate::shared::TracesShared;
+use crate::worker::{QueueWorker, StopSignal, StopStage, WorkerJobs};
 use crate::{input, token};
-
-/// Time that an actor gets in addition to its own patience before it is ended by force.
-const MARGIN: Duration = Duration::from_secs(5);
 
 /// Time allowed for dropped jobs to end.
 const ABORT_GRACE: Duration = Duration::from_millis(250);
@@ -86,26 +81,6 @@ pub struct TraceServices {
 #[derive(Clone)]
 pub struct Traces {
     shared: Arc<TracesShared>,
-}
-
-struct TracesShared {
-    tree: Tree,
-    path: String,
-    at: Placement,
-    store: Store,
-    traces: svc_store::TraceRepository,
-    nodes: NodeHandle,
-    settings: Settings,
-    metrics: TraceMetrics,
-    log: Logger,
-    draws: Sampler,
-    queues: Arc<BatchQueues>,
-    waiting: Arc<JobQueue>,
-    letters_changed: Arc<Notify>,
-    letters_due: Arc<DueTimer>,
-    stop: Arc<StopSignal>,
-    /// The running jobs of every worker.
-    jobs: OnceLock<Vec<WorkerJobs>>,
 }
 
 impl Traces {
@@ -179,8 +154,8 @@ impl Traces {
             queue = queue.needs([name]);
         }
         // A node is drained before the nodes it needs: the queue closes first, then the workers finish.
-        let intake = shared.intake_shared(Arc::clone(&runner));
-        let factory = move |_| std::future::ready(Ok(JobIntake(Arc::clone(&intake))));
+        let shared_queue = shared.queue_shared(Arc::clone(&runner));
+        let factory = move |_| std::future::ready(Ok(QueueActor(Arc::clone(&shared_queue))));
         tree.spawn(&shared.path_of("queue"), queue, at.clone(), factory).await?;
         let retries = shared.retry_shared(runner);
         let factory = move |_| std::future::ready(Ok(DeadLetterRetrier::new(Arc::clone(&retries))));
@@ -388,75 +363,6 @@ impl Traces {
                 ServiceError::at_capacity("The queue holds too much")
             }
             QueueRejection::Closed => ServiceError::unavailable("The queue is closed"),
-        })
-    }
-}
-
-impl TracesShared {
-    fn patience(&self) -> Duration {
-        self.settings.queue.shutdown_timeout
-    }
-
-    fn path_of(&self, name: &str) -> String {
-        format!("{}/{name}", self.path)
-    }
-
-    fn spec(&self) -> ChildSpec {
-        ChildSpec::new().needs(&self.settings.needs).drain_deadline(self.patience() + MARGIN)
-    }
-
-    fn worker_shared(&self, runner: Arc<dyn Runner>) -> Arc<WorkerShared> {
-        Arc::new(WorkerShared {
-            waiting: Arc::clone(&self.waiting),
-            store: self.traces.clone(),
-            nodes: self.nodes.clone(),
-            runner,
-            limit: self.settings.queue.processing_timeout,
-            max_retries: self.settings.dead_letters.max_retries,
-            retries: self.settings.dead_letters.retry_enabled,
-            metrics: self.metrics.clone(),
-            letters_changed: Arc::clone(&self.letters_changed),
-            letters_due: Arc::clone(&self.letters_due),
-            errors: self.settings.errors.clone(),
-            log: self.log.clone(),
-            stop: Arc::clone(&self.stop),
-        })
-    }
-
-    fn intake_shared(&self, runner: Arc<dyn Runner>) -> Arc<IntakeShared> {
-        let adoption = Arc::new(Adoption::new(
-            Arc::clone(&self.waiting),
-            (self.traces.clone(), self.nodes.clone()),
-            RetryLimits {
-                max_retries: self.settings.dead_letters.max_retries,
-                max_recoveries: self.settings.queue.max_recoveries,
-            },
-            runner,
-            (Arc::clone(&self.letters_changed), self.settings.errors.clone()),
-            self.metrics.clone(),
-            self.log.clone(),
-        ));
-        Arc::new(IntakeShared { waiting: Arc::clone(&self.waiting), adoption })
-    }
-
-    fn retry_shared(&self, runner: Arc<dyn Runner>) -> Arc<RetryShared> {
-        Arc::new(RetryShared {
-            waiting: Arc::clone(&self.waiting),
-            letters: self.store.dead_letters(),
-            leases: self.store.job_leases(),
-            traces: self.traces.clone(),
-            runner,
-            settings: self.settings.dead_letters.clone(),
-            holder: self.nodes.id().to_string(),
-            nodes: self.nodes.clone(),
-            moving: Arc::default(),
-            patience: self.patience(),
-            metrics: self.metrics.clone(),
-            due: Arc::clone(&self.letters_due),
-            changed: Arc::clone(&self.letters_changed),
-            jobs: self.settings.jobs.clone(),
-            errors: self.settings.errors.clone(),
-            log: self.log.clone(),
         })
     }
 }

@@ -24,7 +24,7 @@ impl JobHold {
 
 impl fmt::Debug for JobHold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Hold")
+        f.write_str("JobHold")
     }
 }
 

@@ -32,6 +32,7 @@ mod record;
 mod recorder;
 mod report;
 mod settings;
+mod shared;
 mod token;
 mod worker;
 

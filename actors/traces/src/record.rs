@@ -19,7 +19,7 @@ pub struct Record {
     pub channel_id: Arc<str>,
     /// Origin of the run.
     pub mode: TraceMode,
-    /// The correlation id of the request; `None` where there was none.
+    /// The correlation id of the request; `None` if there was none.
     pub request_id: Option<String>,
     /// The whole answer as JSON; the errors of the tasks if the run failed.
     pub result: Option<String>,

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn page_loads_its_own_files_alone_below_any_prefix() {
+    fn page_loads_only_own_files_below_any_prefix() {
         let loaded =
             PAGE.split("href=\"").chain(PAGE.split("src=\"")).filter_map(|text| text.split_once('"'));
         let loaded = loaded.map(|(path, _)| path).filter(|path| path.contains('/'));

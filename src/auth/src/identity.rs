@@ -22,7 +22,7 @@ impl CredentialFingerprint {
 
 impl fmt::Debug for CredentialFingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Fingerprint")
+        f.write_str("CredentialFingerprint")
     }
 }
 

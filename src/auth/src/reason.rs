@@ -42,7 +42,7 @@ reasons! {
     AudienceMismatch = "audience_mismatch",
     /// A required claim is missing or has the wrong type.
     MissingClaim = "missing_claim",
-    /// The key set is unavailable, so that nobody can tell if the token is good.
+    /// The key set is unavailable, so that the token cannot be judged.
     KeysUnavailable = "keys_unavailable",
     /// The API key is not accepted.
     UnknownKey = "unknown_key",

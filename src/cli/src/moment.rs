@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_ago_is_a_number_and_a_unit() {
+    fn relative_time_is_a_number_and_a_unit() {
         for (text, expected) in [
             ("90s", Some(90)),
             ("15m", Some(900)),
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn instants_are_left_alone_and_times_ago_become_instants() {
+    fn relative_times_become_instants_and_instants_stay() {
         assert_eq!(parse_moment("2026-01-01T00:00:00Z").unwrap(), "2026-01-01T00:00:00Z");
         let hour_ago = parse_moment("1h").unwrap();
         assert!(hour_ago.len() == 24 && hour_ago.ends_with('Z'), "{hour_ago}");

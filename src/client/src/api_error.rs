@@ -18,7 +18,7 @@ pub struct ApiError {
     pub details: Vec<FieldProblem>,
     /// The id of the request, as it stands in the log of the server.
     pub request_id: Option<String>,
-    /// The id of the trace of a run that failed, where one is stored.
+    /// The id of the trace of a run that failed, if one is stored.
     pub trace_id: Option<String>,
     /// The time after which the server wants to be asked again.
     pub retry_after: Option<Duration>,

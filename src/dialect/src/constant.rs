@@ -6,7 +6,7 @@ use serde_json::{Number, Value};
 
 use crate::reader::single;
 
-/// The key of an object that stands for bytes.
+/// The key of an object that represents bytes.
 pub(crate) const BINARY: &str = "$binary";
 
 /// A single value of a comparison. Never null: a test for null is

@@ -18,7 +18,7 @@ const DEFAULT_OUTPUT: &str = "data";
 /// `output` of the task, by default `data`.
 ///
 /// The closure gets the inputs folded over the message: those that the entry declares, each of its kind and present
-/// if required, or all but `output` where the entry accepts any input. It runs on the thread of the run and must
+/// if required, or all but `output` if the entry accepts any input. It runs on the thread of the run and must
 /// not block.
 ///
 /// ```

@@ -123,15 +123,14 @@ impl Engine {
         self.evaluator.compile_for(ResultUse::Truth, source, OUTSIDE_WORKFLOW)
     }
 
-    /// Compiles an expression outside a workflow for its author, who is told of constant truths by
-    /// [`Self::constant_truths`].
+    /// Compiles an expression outside a workflow for its author; [`Self::constant_truths`] reports constant truths.
     pub(crate) fn compile_authored(&self, source: &Value) -> Result<Expression, String> {
         refuse_references(source)?;
         self.evaluator.compile(source, OUTSIDE_WORKFLOW)
     }
 
     /// Returns the values in an expression whose truth counts and is the same for every message. Paths begin at `at`;
-    /// `only_truth` is set where the result of the whole is used as a truth.
+    /// `only_truth` is set if the result of the whole is used as a truth.
     pub fn constant_truths(&self, at: &str, source: &Value, only_truth: bool) -> Vec<ConstantTruth> {
         let used_as = if only_truth { ResultUse::Truth } else { ResultUse::Value };
         self.evaluator.constant_truths(at, source, used_as)

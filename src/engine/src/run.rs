@@ -92,8 +92,8 @@ pub struct RunOutcome {
 }
 
 impl RunOutcome {
-    /// Returns `true` if the run failed as work that nobody waits for: something ended it, or a task has an error that
-    /// its workflow does not tolerate.
+    /// Returns `true` if the run counts as failed accepted work: something ended it, or a task has an error that its
+    /// workflow does not tolerate.
     pub fn has_failed(&self) -> bool {
         self.failure.is_some() || self.errors.iter().any(|error| !error.is_tolerated)
     }

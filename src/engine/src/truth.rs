@@ -1,5 +1,5 @@
-//! Values that stand where only the truth of an expression counts, and are none: objects that call no operator, and
-//! lists of expressions. Their truth is the same for every message.
+//! Values in the place of a condition that are no expressions: objects that call no operator, and lists of expressions.
+//! Their truth is the same for every message.
 
 use serde_json::{Map, Value};
 use svc_model::{FieldCode, FieldError};
@@ -35,8 +35,8 @@ const LIST: &str = "a list of expressions is no expression, so its truth never d
      combine its elements with 'and' or 'or'";
 
 /// Returns the values of an expression whose truth counts and never differs, at whatever depth; paths begin at `at`.
-/// `is_operator` tells the names that can be called. An object of one member that calls none is left to the check of
-/// unknown operators.
+/// `is_operator` recognises the names that can be called. An object of one member that calls none is left to the check
+/// of unknown operators.
 pub(crate) fn constant_truths(
     is_operator: &dyn Fn(&str) -> bool,
     at: &str,
@@ -128,7 +128,7 @@ impl Walk<'_> {
     }
 }
 
-/// Returns the use that an operator makes of its operand `n` of `count`, where its own result is used as `result`.
+/// Returns the use that an operator makes of its operand `n` of `count`, if its own result is used as `result`.
 fn operand_use(operator: &str, n: usize, count: usize, result: ResultUse) -> ResultUse {
     let is_last = n + 1 == count;
     match operator {
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn object_of_several_members_is_found_wherever_truth_counts() {
+    fn multi_member_object_is_found_in_every_condition() {
         let two = json!({"==": [{"var": "data.a"}, 1], "in": [1, [2]]});
         for (source, expected) in [
             (json!(two), vec!["c"]),
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn object_that_is_used_as_a_value_is_left_alone() {
+    fn object_used_as_value_is_left_alone() {
         let two = json!({"a": 1, "b": {"var": "data.b"}});
         for source in [
             json!({"==": [{"var": "data.a"}, two]}),
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn condition_inside_of_a_built_value_is_looked_at() {
+    fn condition_inside_built_value_is_checked() {
         let two = json!({"a": 1, "b": 2});
         for (source, expected) in [
             (json!({"if": [two, two, two]}), vec!["c.if[0]"]),

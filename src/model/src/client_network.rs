@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Bits of an IPv6 address that name a client by default: whoever has one address of a network of 64 bits has all of them.
+/// Bits of an IPv6 address that name a client by default: a client with one address of a network of 64 bits has all.
 const DEFAULT_PREFIX: u32 = 64;
 
 /// The network that counts as one client: an IPv4 address, or the first bits of an IPv6 address.
@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn ipv6_clients_count_by_their_network_and_ipv4_clients_by_address() {
+    fn ipv6_counts_by_network_and_ipv4_by_address() {
         for (prefix, address, expected) in [
             (64, "2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
             (56, "2001:db8:1:2ff:3::", "2001:db8:1:200::"),

@@ -33,7 +33,12 @@ pub static CHANNEL: [KeyReference; 14] = [
     ),
     key("route_pattern", TEXT, r#""/orders/{id}""#, "path below the data prefix; for `rest` and `http`"),
     key("topic", TEXT, r#""orders""#, "the topic; for `kafka`"),
-    key("consumer_group", TEXT, r#""svc""#, "informational; the process uses `kafka.group_id`"),
+    key(
+        "consumer_group",
+        TEXT,
+        r#""svc""#,
+        "the consumer group that reads the topic; without it `kafka.group_id`",
+    ),
     key("transport_config", "object", "{}", "the schedule of a `cron` channel; free otherwise"),
     key("workflow_id", TEXT, r#""orders""#, "id of the workflow that runs"),
     key("config", "block", "{}", "guards and shaping"),

@@ -129,8 +129,8 @@ impl ServiceError {
         Self::from_code(Code::InternalError).with_internal(internal)
     }
 
-    /// Returns true for a failure that is none of the request: the service or its database cannot serve for now. It meets
-    /// many requests alike.
+    /// Returns `true` if the failure does not depend on the request: the service or its database cannot serve for now.
+    /// Many requests fail with it at the same time.
     pub fn is_outage(&self) -> bool {
         self.status() == Code::ServiceUnavailable.status() || self.code() == Code::StorageError
     }

@@ -63,7 +63,7 @@ codes! {
     /// An expression calls an operator that does not exist, in a place where only its truth value counts.
     UnknownOperator = "UNKNOWN_OPERATOR", "An expression of which only the truth counts calls an operator that does not exist.",
         "Use the operator that the message names, or one that `GET /api/v1/admin/functions/operators` lists.";
-    /// A value that calls no operator stands where only the truth of an expression counts.
+    /// A value that calls no operator is used as a condition.
     NotAnExpression = "NOT_AN_EXPRESSION",
         "An object of several members, an empty one or a list stands where only the truth of an expression counts: its truth is the same for every message.",
         "Write an object with one member, the operator; combine several conditions with `and` or `or`.";
@@ -90,7 +90,7 @@ codes! {
     /// A secret reference occurs in a field that does not resolve references.
     UnresolvedSecretRef = "UNRESOLVED_SECRET_REF", "A secret reference stands in a field that resolves none.",
         "Move the secret to a field that takes references, or declare it and read it with `{\"secret\": name}`.";
-    /// A secret reference stands inside of a longer text.
+    /// A secret reference is a part of a longer text.
     EmbeddedReference = "env.embedded",
         "A warning: a secret reference stands inside of a longer text, or with capital letters, and is kept as text.",
         "Let the reference be the whole text, and put what stands around it into the secret; a connector takes `${VAR}` \

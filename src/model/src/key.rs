@@ -6,7 +6,7 @@ use std::borrow::Cow;
 const RESERVED: [char; 3] = ['%', ':', '/'];
 
 /// Returns a name as a part of a key whose parts are joined by `:` or `/`: different sequences of parts have different
-/// keys, whatever the names hold. A name without a separator is its own part.
+/// keys, whatever characters the names have. A name without a separator is its own part.
 pub fn key_part(name: &str) -> Cow<'_, str> {
     if !name.contains(RESERVED) {
         return Cow::Borrowed(name);

@@ -1,8 +1,9 @@
 //! The domain model of the service: entities, errors, validation and content hash.
 //!
-//! This crate defines what all other crates share: the form of workflows, channels and connectors, the table
-//! of error codes, the rules that a document must satisfy before it is stored, and the transitions of
-//! versions and rollouts. The crate is pure. It does no I/O, spawns no tasks and logs nothing. The same input
+//! This crate defines what all other crates share: the form of workflows, channels, connectors and packages, the table
+//! of error codes, the rules that a document must satisfy before it is stored, the typed blocks of its configuration with
+//! their reference, the masks of its secrets, entity tags and their preconditions, the syntax of routes, the suggestions
+//! of names, and the transitions of versions and rollouts. The crate is pure. It does no I/O, spawns no tasks and logs nothing. The same input
 //! always gives the same output, except for generated ids and [`Timestamp::now`]. It keeps no state beyond a
 //! call.
 //!

@@ -33,7 +33,7 @@ pub fn is_reserved_reference(text: &str) -> bool {
 }
 
 /// Returns the scheme of a secret reference that nothing resolves because it is not the beginning of the text, or not
-/// written in small letters. A text with one is probably meant to hold the secret.
+/// written in small letters. The author of such a text probably means the secret.
 pub fn embedded_reference(text: &str) -> Option<&'static str> {
     let small = text.to_ascii_lowercase();
     SCHEMES.into_iter().find(|scheme| {

@@ -1,7 +1,7 @@
 //! Origins of web pages, as browsers send them.
 
 /// Returns the reason why no browser sends a text as the `Origin` of a request, with the remedy; `None` for one that may
-/// come. A browser sends `scheme://host`, with a port where it is not that of the scheme, in small letters (RFC 6454), or
+/// come. A browser sends `scheme://host`, with a port if it is not that of the scheme, in small letters (RFC 6454), or
 /// `null`.
 pub fn origin_problem(text: &str) -> Option<String> {
     // U+0000 is refused in every text, with a message of its own.
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn origins_that_never_come_are_told_with_the_remedy() {
+    fn impossible_origins_are_reported_with_the_remedy() {
         for (origin, remedy) in [
             ("https://app.example.com/", "write https://app.example.com"),
             ("https://app.example.com/shop", "write https://app.example.com"),

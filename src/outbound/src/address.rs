@@ -110,7 +110,7 @@ pub struct PeerUrl {
 /// Prints the origin only: a query may hold a secret.
 impl fmt::Debug for PeerUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Target").field(&self.url.origin().ascii_serialization()).finish()
+        f.debug_tuple("PeerUrl").field(&self.url.origin().ascii_serialization()).finish()
     }
 }
 

@@ -143,7 +143,7 @@ pub struct OutboundResponse {
     pub status: StatusCode,
     /// The headers.
     pub headers: HeaderMap,
-    /// The body, decoded where it was compressed.
+    /// The body, decoded if it was compressed.
     pub body: Bytes,
 }
 

@@ -14,7 +14,7 @@ use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 /// The encodings that a request asks for.
 const ACCEPTED: HeaderValue = HeaderValue::from_static("gzip, deflate, br, zstd");
 
-/// Encodings of one body at most: more than two are no use to anybody but an attacker.
+/// Maximum number of encodings of one body: more than two serve only an attacker.
 const MAX_ENCODINGS: usize = 4;
 
 /// Bytes that a body may always become.
@@ -94,7 +94,7 @@ pub(crate) fn accept_encodings(method: &Method, headers: &mut HeaderMap) {
     }
 }
 
-/// Decodes the body of a response to at most `cap` bytes. The headers then no longer tell of the encodings. A part of
+/// Decodes the body of a response to at most `cap` bytes. The headers then no longer name the encodings. A part of
 /// a body (206) is left as it is.
 ///
 /// # Errors

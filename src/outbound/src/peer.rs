@@ -63,7 +63,7 @@ pub struct RequestBody {
 /// Prints method and origin: everything else may be secret.
 impl fmt::Debug for PeerRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Request")
+        f.debug_struct("PeerRequest")
             .field("method", &self.method)
             .field("origin", &self.url.origin().ascii_serialization())
             .finish_non_exhaustive()
@@ -248,7 +248,7 @@ fn redirect(from: &Url, cause: &str) -> FetchError {
     FetchError::Redirect { host: place_of(from), cause: cause.to_owned() }
 }
 
-/// Adds the parameters to the URL. After a redirect, or where the request is repeated (`back` is true), it leaves out
+/// Adds the parameters to the URL. After a redirect, or if the request is repeated (`back` is true), it leaves out
 /// those that the target has already with the same value.
 fn add_params(url: &mut Url, params: &[(String, String)], back: bool) {
     for (name, value) in params {

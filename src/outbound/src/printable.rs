@@ -1,4 +1,4 @@
-//! Text for terminals and CI logs: what definitions, files and servers hold must not steer them.
+//! Text for terminals and CI logs: texts of definitions, files and servers must not steer them.
 //!
 //! A terminal obeys control characters; a runner of CI obeys lines that begin with `::` (GitHub) and marks such as
 //! `##[`, `##vso[` and `##teamcity[` (Azure, TeamCity, GitHub before).
@@ -28,7 +28,7 @@ pub fn printable_lines(text: &str) -> String {
     safe
 }
 
-/// Appends a line, escaped. Colours and weights of text pass where `may_color` is set.
+/// Appends a line, escaped. Colours and weights of text pass if `may_color` is set.
 fn escape_line(line: &str, may_color: bool, safe: &mut String) {
     let mut rest = line;
     if line.trim_start().starts_with("::") {
@@ -82,7 +82,7 @@ pub struct PrintableWriter<'w> {
 }
 
 impl<'w> PrintableWriter<'w> {
-    /// Creates a stream over another one. Colours pass where `may_color` is set.
+    /// Creates a stream over another one. Colours pass if `may_color` is set.
     pub fn new(inner: &'w mut dyn Write, may_color: bool) -> Self {
         Self { inner, may_color, pending: Vec::new() }
     }

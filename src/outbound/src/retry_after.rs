@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn seconds_and_dates_of_429_and_503_are_read_up_to_an_hour() {
+    fn retry_after_of_429_and_503_is_bounded() {
         let sent = ("date", "Sun, 06 Nov 1994 08:49:37 GMT");
         for (text, expected) in [
             ("0", 0),
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn other_statuses_and_unreadable_headers_ask_for_no_wait() {
+    fn other_statuses_and_unreadable_headers_are_ignored() {
         for text in ["", "soon", "-1", "1.5", "1s"] {
             assert_eq!(wait(429, &[("retry-after", text)]), None, "{text}");
         }

@@ -11,7 +11,7 @@ const READY_FOR_QUERY: u8 = b'Z';
 /// Bytes of the announced process.
 const PROCESS: usize = 4;
 
-/// The reader of a connection: where it stands in the messages of the server.
+/// The reader of a connection: its position in the messages of the server.
 #[derive(Debug, Default)]
 pub(crate) struct Incoming {
     header: [u8; HEADER],
@@ -110,7 +110,7 @@ mod tests {
     const PREPARED: &[u8] = b"1\0\0\0\x04Z\0\0\0\x05I";
 
     #[test]
-    fn answer_to_an_inserted_preparation_is_taken_out_however_it_arrives() {
+    fn answer_to_inserted_preparation_is_removed() {
         for length in [1, 2, 7, 100] {
             let mut outgoing = Outgoing::default();
             outgoing.take(PARSE);

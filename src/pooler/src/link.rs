@@ -22,7 +22,7 @@ pub struct PoolerLink(Arc<LinkState>);
 
 #[derive(Debug, Default)]
 struct LinkState {
-    /// The process that the session was announced with; 0 before that, and where none is.
+    /// The process that the session was announced with; 0 before that, and if none is.
     announced: AtomicI32,
     kind: AtomicU8,
     tls: AtomicU8,
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn session_of_another_process_than_the_announced_one_is_pooled() {
+    fn session_of_unannounced_process_is_pooled() {
         let link = PoolerLink::default();
         link.announce(42);
         assert!(!link.observe(Some("42")) && !link.is_pooled());

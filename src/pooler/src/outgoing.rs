@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_name_passes_as_it_is() {
+    fn unnamed_messages_pass_unchanged() {
         let mut outgoing = Outgoing::default();
         let messages: [(u8, &[u8]); 6] = [
             (b'P', UNNAMED),

@@ -211,7 +211,7 @@ impl Check {
         }
     }
 
-    /// Creates a finding of this check about a file that holds no value, with the remedy of the error.
+    /// Creates a finding of this check about an unreadable file, with the remedy of the error.
     pub fn source_finding(self, error: &SourceError, file: &str) -> Finding {
         error.to_finding(self.severity(), self.id(), file)
     }

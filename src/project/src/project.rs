@@ -108,7 +108,7 @@ pub struct Project {
     pub shared: SharedDefinitions,
     /// The problems of files and shared definitions.
     pub findings: Vec<Finding>,
-    /// The names of the files that hold neither entity nor shared definitions, and look like neither.
+    /// The names of the files that have neither an entity nor shared definitions, and look like neither.
     pub skipped: Vec<String>,
 }
 

@@ -45,8 +45,8 @@ impl DocumentShape {
     }
 }
 
-/// Returns the key of a document of no known shape that tells that one was meant, and the known key. Of a list its first
-/// item tells.
+/// Returns the key of a document of no known shape that suggests which shape was meant, and the known key. The first
+/// item counts for a list.
 pub(crate) fn suspect_key(document: &Value) -> Option<(String, &'static str)> {
     match document {
         Value::Array(items) => {

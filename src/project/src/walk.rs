@@ -11,7 +11,7 @@ use crate::finding::Finding;
 use crate::ignore_file::IgnoreFile;
 use crate::source::{SourceError, SourceFile, SourceFormat};
 
-/// The check id of an input of a command that cannot be read. A file that a walk meets has
+/// The check id of an input of a command that cannot be read. A file that a walk finds has
 /// [`Check::ProjectUnreadable`].
 pub const UNREADABLE: &str = "source.unreadable";
 
@@ -24,7 +24,7 @@ pub struct ProjectFiles {
     /// The files that hold a value, named relative to the directory with `/` between the parts. Test cases
     /// are not among them.
     pub files: Vec<SourceFile>,
-    /// The names of the test cases that hold a value.
+    /// The names of the readable test cases.
     pub cases: Vec<String>,
     /// An error for each entry that cannot be read.
     pub unreadable: Vec<Finding>,

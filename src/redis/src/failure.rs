@@ -6,7 +6,7 @@ use svc_outbound::AddressError;
 /// Codes of a server that is not, or no longer, the one to ask: another one may have taken its place behind the same
 /// address. A connection that was served before and gets one of them is given up.
 const WRONG_SERVER: [&str; 6] = ["CLUSTERDOWN", "LOADING", "MASTERDOWN", NOAUTH, "NOREPLICAS", "READONLY"];
-/// The code of a server that wants a password.
+/// The code of a server that requires a password.
 const NOAUTH: &str = "NOAUTH";
 
 /// Returns `true` for the answer of a server that says that it is the wrong one. Servers before Redis 7 repeat the code
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn server_that_is_the_wrong_one_is_told_from_one_that_refuses() {
+    fn wrong_server_differs_from_refusing_server() {
         let read_only = RedisError::from((ErrorKind::Server(ServerErrorKind::ReadOnly), "replica"));
         let script = "Error running script: @user_script: 1: -READONLY You can't write against a replica.";
         let old_script = RedisError::from((

@@ -76,7 +76,7 @@ impl SecretFingerprint {
 
 impl fmt::Debug for SecretFingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Fingerprint(******)")
+        f.write_str("SecretFingerprint(******)")
     }
 }
 
@@ -235,6 +235,6 @@ mod tests {
             |cause: &str| SecretFingerprint::from_values([Err(ResolveError::unreadable(&env("A"), cause))]);
         assert_ne!(why("down"), why("sealed"));
         assert_ne!(why("down"), of(&["env://A: down"]));
-        assert_eq!(format!("{:?}", of(&["a"])), "Fingerprint(******)");
+        assert_eq!(format!("{:?}", of(&["a"])), "SecretFingerprint(******)");
     }
 }

@@ -43,7 +43,7 @@ pub(crate) struct Certificates {
 /// The settings that are in use.
 struct TlsSettings {
     server: Arc<ServerConfig>,
-    /// The verifier of the certificates of clients; `None` where no authority is named.
+    /// The verifier of the certificates of clients; `None` if no authority is named.
     clients: Option<Arc<dyn ClientCertVerifier>>,
 }
 

@@ -68,7 +68,7 @@ impl KafkaIngress {
             metrics: families,
             spans,
             log: assembly.log.clone(),
-            needs: KAFKA_ROSTER.need_paths(),
+            needs: KAFKA_RECONCILER.need_paths(),
         };
         let thread = io.start_arbiter()?;
         let started = KafkaHandle::supervise(&assembly.tree, KAFKA.path, thread, services).await;
@@ -134,7 +134,7 @@ use {
     crate::http::Metrics,
     crate::io_runtime::IoRuntime,
     crate::settings,
-    crate::tree::{KAFKA, KAFKA_ROSTER},
+    crate::tree::{KAFKA, KAFKA_RECONCILER},
     std::sync::Arc,
     svc_channels::ChannelMetrics,
     svc_connectors::KafkaCluster,

@@ -1,7 +1,7 @@
 //! The queue between the callers of the logger and its writer, bounded in messages and in bytes.
 //!
 //! A message that finds no room is dropped, and the number of dropped messages is logged with the next one that finds
-//! some: callers never wait, and nobody fills the memory by sending what is logged.
+//! some: callers never wait, and logged requests cannot fill the memory.
 
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use slog_async::{AsyncCore, AsyncGuard};
 const MESSAGES: usize = 4096;
 /// Bytes of messages that may wait to be written.
 const BYTES: usize = 8 << 20;
-/// Bytes of a message beside its texts, and of each of its fields.
+/// Bytes of a message in addition to its texts, and of each of its fields.
 const OVERHEAD: usize = 64;
 
 /// The entrance to the queue.
@@ -151,7 +151,7 @@ mod tests {
 
     use super::*;
 
-    /// A writer that stands still until it is told to go on, and tells what it has written.
+    /// A writer that waits for an order to continue, and reports what it has written.
     struct Stopped {
         go_on: Mutex<mpsc::Receiver<()>>,
         written: mpsc::Sender<String>,
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_beyond_the_bytes_are_dropped_and_their_number_is_told() {
+    fn messages_beyond_the_bound_are_dropped_and_counted() {
         let (go_on, stopped) = mpsc::channel();
         let (written, lines) = mpsc::channel();
         let (queue, guard) = LogQueue::start(Stopped { go_on: Mutex::new(stopped), written });

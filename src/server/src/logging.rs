@@ -49,7 +49,7 @@ pub fn start(logging: &LoggingSection, rust_log: Option<&str>) -> Logs {
 }
 
 impl Logs {
-    /// Writes the notes of the configuration: as lines of text where the messages are text for people too.
+    /// Writes the notes of the configuration: as lines of text if the messages are text for people too.
     ///
     /// # Errors
     /// The text cannot be written.
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn level_changes_while_it_is_used_unless_rust_log_names_it() {
+    fn level_changes_live_unless_rust_log_sets_it() {
         for (rust_log, expected) in [
             (None, FilterLevel::Debug),
             (Some("svc_store=error"), FilterLevel::Debug),

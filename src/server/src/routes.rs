@@ -131,7 +131,7 @@ fn configure_routes(cfg: &mut web::ServiceConfig, state: &AppState) {
     }
 }
 
-/// Returns `true` where data requests are served at the root, and the other mounts of the data plane.
+/// Returns `true` if data requests are served at the root, with the other mounts of the data plane.
 fn data_mounts(state: &AppState) -> (bool, impl Iterator<Item = &str>) {
     let mounts = state.planes.mounts();
     (mounts.iter().any(|mount| mount == "/"), mounts.iter().map(String::as_str).filter(|mount| *mount != "/"))
@@ -187,7 +187,7 @@ fn operational_resources(with_metrics: bool) -> Vec<(String, Resource)> {
     resources
 }
 
-/// Returns the documentation, where it is on.
+/// Returns the documentation, if it is on.
 fn docs_resources(enabled: bool) -> Vec<(String, Resource)> {
     if enabled {
         return docs_routes().into_resources();

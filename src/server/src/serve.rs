@@ -75,7 +75,7 @@ pub async fn serve(
     let address = (config.listen_host(), config.server.port);
     let listener = transport::bind(address, transport::settings::backlog(&config))
         .map_err(ServiceStartError::system(format!("cannot listen on {}:{}", address.0, address.1)))?;
-    let door =
+    let listener_shutdown =
         ListenerShutdown::new(&listener).map_err(ServiceStartError::system("cannot share the listener"))?;
     let routes = service.mount();
     let transport = service.main_transport(transport::settings::main_listener_limits(
@@ -99,7 +99,8 @@ pub async fn serve(
 
     let mut watchdog = Watchdog::new(force_exit);
     let ending =
-        run_until_end(&service, &mut signals, (&door, &handle), &config, (&log, &mut watchdog)).await;
+        run_until_end(&service, &mut signals, (&listener_shutdown, &handle), &config, (&log, &mut watchdog))
+            .await;
     if ending == ServeOutcome::Aborted {
         return Ok(ending);
     }
@@ -122,7 +123,7 @@ pub async fn serve(
 async fn run_until_end(
     service: &Service,
     signals: &mut Signals,
-    (door, server): (&ListenerShutdown, &ServerHandle),
+    (listener_shutdown, server): (&ListenerShutdown, &ServerHandle),
     config: &Config,
     (log, watchdog): (&Logger, &mut Watchdog),
 ) -> ServeOutcome {
@@ -148,7 +149,7 @@ async fn run_until_end(
         // The deadline counts from here.
         let deadline = Instant::now() + force.unwrap_or(UNBOUNDED).min(UNBOUNDED);
         // A thread that does not accept any more is not waited for.
-        let _closed = timeout_at(deadline, door.close(server)).await;
+        let _closed = timeout_at(deadline, listener_shutdown.close(server)).await;
         service.shutdown(deadline.saturating_duration_since(Instant::now())).await
     };
     tokio::select! {

@@ -51,7 +51,7 @@ impl Service {
     ///
     /// A host that exposes less, or guards parts of it by its own middleware, mounts
     /// [`data_routes`](Self::data_routes), [`admin_routes`](Self::admin_routes),
-    /// [`health_routes`](Self::health_routes) and [`docs_routes`](Self::docs_routes) where it wants them. With a data
+    /// [`health_routes`](Self::health_routes) and [`docs_routes`](Self::docs_routes) at places of its own. With a data
     /// mount at `/` the data plane answers every path that is left: mount it last.
     pub fn routes(&self) -> impl Fn(&mut web::ServiceConfig) + Clone + Send + use<> + 'static {
         self.mount_parts(&Part::ALL)

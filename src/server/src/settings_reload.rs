@@ -6,8 +6,8 @@ use crate::config::{Config, ConfigError, SettingsChange};
 use crate::state::AppState;
 
 impl AppState {
-    /// Reads the configuration again and takes what may change while the service runs. The log tells what was taken
-    /// and what needs a restart.
+    /// Reads the configuration again and takes what may change while the service runs. The log names the settings that
+    /// were taken and those that need a restart.
     ///
     /// # Errors
     /// All problems of the configuration; nothing was taken then.

@@ -125,12 +125,12 @@ impl AppState {
         self.propagation.local.begin(mutation.change_id)
     }
 
-    /// Reads the settings again, loads the stored configuration on an operator's order, tells the other processes, and
-    /// records the order with its outcome.
+    /// Reads the settings again, loads the stored configuration on an operator's order, notifies the other processes,
+    /// and records the order with its outcome.
     ///
     /// # Errors
     /// The settings are wrong, and nothing has changed; or the configuration could not be loaded, and the previous one
-    /// serves on; or the other processes could not be told.
+    /// serves on; or the other processes could not be notified.
     pub(crate) async fn reload_by_order(
         &self,
         mut order: AuditEntry,

@@ -1,9 +1,10 @@
 //! The table of what runs in the process: every node of the supervision tree and every task outside it.
 //!
-//! [`NODES`] has a row for each kind of node: its place, its thread, what it needs, the time it gets to
-//! drain, and what ends it. [`Assembly`](crate::assembly::Assembly) makes the specifications of nodes from
-//! these rows. [`TASKS`] has a row for each kind of thread or task that is no node. Tests compare the rows
-//! with a running service and with the source.
+//! [`NODES`] has a row for each kind of node: its place, its thread, its needs, the time it gets to drain, and the event
+//! that ends it. [`Assembly`](crate::assembly::Assembly) takes the paths and needs of the nodes that it starts from these
+//! rows; crates specify the nodes inside of their groups themselves. [`TASKS`] has a row for each kind of thread or task
+//! that is no node. Tests compare every node of a running service with its row, and the tasks with the source. What ends
+//! a node or a task is for readers only.
 //!
 //! An essential actor that exhausts its restart budget ends the tree, and with it the process: without the
 //! store, the lease or the registry the service can keep no promise. A channel that exhausts its budget is
@@ -205,7 +206,7 @@ static DEAD_LETTERS: TreeRow = TreeRow::actor("traces/dead-letters", RunsOn::Sha
 pub(crate) static CONNECTORS: TreeRow = TreeRow::group("connectors");
 /// The actor that makes the connectors match what is stored.
 pub(crate) static CONNECTOR_RECONCILER: TreeRow =
-    TreeRow::actor("connectors/roster", RunsOn::ConnectorThread).needs(&[&STORE]);
+    TreeRow::actor("connectors/reconciler", RunsOn::ConnectorThread).needs(&[&STORE]);
 /// One outbound system.
 static CONNECTOR: TreeRow = TreeRow::actor("connectors/{id}", RunsOn::ConnectorThread).drain_secs(60);
 
@@ -214,8 +215,8 @@ pub(crate) static KAFKA: TreeRow = TreeRow::group("kafka");
 /// The check of the Kafka brokers of the settings.
 pub(crate) static KAFKA_BROKERS: TreeRow = TreeRow::actor("kafka/brokers", RunsOn::SharedThread);
 /// The actor that makes the consumers match the topic map.
-pub(crate) static KAFKA_ROSTER: TreeRow =
-    TreeRow::actor("kafka/roster", RunsOn::KafkaThread).needs(&[&STORE, &REGISTRY, &CHANNELS]);
+pub(crate) static KAFKA_RECONCILER: TreeRow =
+    TreeRow::actor("kafka/reconciler", RunsOn::KafkaThread).needs(&[&STORE, &REGISTRY, &CHANNELS]);
 /// The group of consumer groups.
 static KAFKA_GROUPS: TreeRow = TreeRow::group("kafka/groups");
 /// One consumer group.
@@ -270,7 +271,7 @@ static REAPER: TreeRow =
     TreeRow::actor("cron/reaper", RunsOn::ScheduleThread).needs(&[&STORE, &REGISTRY, &CHANNELS]);
 /// The actor that makes the schedules match the snapshot.
 static SCHEDULE_RECONCILER: TreeRow =
-    TreeRow::actor("cron/roster", RunsOn::ScheduleThread).needs(&[&STORE, &REGISTRY, &CHANNELS]);
+    TreeRow::actor("cron/reconciler", RunsOn::ScheduleThread).needs(&[&STORE, &REGISTRY, &CHANNELS]);
 
 /// The group of the recurring jobs of the service.
 pub(crate) static HOUSEKEEPING: TreeRow = TreeRow::group("housekeeping");
@@ -304,7 +305,7 @@ pub(crate) static NODES: [&TreeRow; 37] = [
     &CONNECTOR,
     &KAFKA,
     &KAFKA_BROKERS,
-    &KAFKA_ROSTER,
+    &KAFKA_RECONCILER,
     &KAFKA_GROUPS,
     &KAFKA_GROUP,
     &KAFKA_CONSUMER,

@@ -26,7 +26,7 @@ const BACKOFF: [Duration; 6] = [
 #[derive(Debug, Default)]
 pub(crate) struct WorkerThreads {
     known: RwLock<HashMap<ThreadId, WorkerId>>,
-    /// Held while a thread joins: one that mounts several parts of the service joins once.
+    /// Locked while a thread joins: one that mounts several parts of the service joins once.
     joining: AsyncMutex<()>,
 }
 

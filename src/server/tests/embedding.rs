@@ -22,7 +22,7 @@ use tokio::time::timeout;
 const KEY: &str = "an-admin-key-of-the-host";
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Runs a test beside a service with an admin key and a database of its own.
+/// Runs a test with a service that has an admin key and a database of its own.
 fn with_host(options: Options, test: impl AsyncFnOnce(Service)) {
     let directory = tempfile::tempdir().unwrap();
     System::new().block_on(async {
@@ -95,7 +95,7 @@ async fn page() -> HttpResponse {
 }
 
 #[test]
-fn service_answers_below_a_prefix_as_at_the_root() {
+fn service_below_prefix_answers_as_at_root() {
     with_host(Options::default(), async |service| {
         let scope = web::scope("/automation").configure(service.routes()).route("/own", web::get().to(page));
         let app = init_service(App::new().service(scope).route("/health", web::get().to(page))).await;
@@ -144,7 +144,7 @@ fn service_answers_below_a_prefix_as_at_the_root() {
 }
 
 #[test]
-fn below_a_prefix_with_a_parameter_the_rules_are_the_same() {
+fn prefix_with_parameter_keeps_the_rules() {
     with_host(Options::default(), async |service| {
         let scope = web::scope("/tenants/{tenant}").configure(service.routes());
         let app = init_service(App::new().service(scope)).await;
@@ -187,7 +187,7 @@ fn parts_are_mounted_alone_and_together() {
 }
 
 #[test]
-fn accepted_work_of_the_host_is_on_record_and_runs() {
+fn accepted_work_of_host_is_stored_and_runs() {
     with_host(Options::default(), async |service| {
         let app = init_service(App::new().configure(service.routes())).await;
         create_orders(&app, "", "async").await;
@@ -211,7 +211,7 @@ fn accepted_work_of_the_host_is_on_record_and_runs() {
     });
 }
 
-/// An actor of the host that fails when it is told to.
+/// An actor of the host that fails on command.
 struct Greeter;
 
 impl Actor for Greeter {
@@ -235,7 +235,7 @@ impl Handler<Greet> for Greeter {
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a host has threads of its own")]
-fn actors_of_the_host_are_supervised_and_shown_with_those_of_the_service() {
+fn host_actors_are_supervised_and_shown() {
     with_host(Options::default(), async |service| {
         let app = init_service(App::new().configure(service.routes())).await;
         let thread = Arbiter::new();
@@ -270,7 +270,7 @@ fn actors_of_the_host_are_supervised_and_shown_with_those_of_the_service() {
 }
 
 #[test]
-fn metrics_of_the_host_are_shown_under_their_own_names() {
+fn host_metrics_keep_their_own_names() {
     let (orders, mut registry) = (Counter::<u64>::default(), Registry::default());
     registry.register("shop_orders", "Orders of the shop", orders.clone());
     with_host(Options { metrics: registry, ..Options::default() }, async |service| {

@@ -9,7 +9,7 @@ use actix_supervision::{ChildSpec, Context, Placement, StartError, Supervised};
 use serde_json::json;
 use svc_model::LifecycleStatus;
 use svc_registry::ReloadScope;
-use svc_store::{AuditEntry, ChannelGates, Mutation};
+use svc_store::{AuditEntry, ChannelRequirements, Mutation};
 use svc_testkit::http::HttpClient;
 
 use crate::kit::{RunningService, WORKERS, expect_soon, wait, with_quickstart};
@@ -34,11 +34,11 @@ async fn activate(running: &RunningService) {
         details: None,
     };
     let mutation = Mutation::new(audit);
-    let gates = ChannelGates::default();
+    let requirements = ChannelRequirements::default();
     state
         .store
         .channels()
-        .set_status("orders", LifecycleStatus::Active, None, gates, mutation)
+        .set_status("orders", LifecycleStatus::Active, None, requirements, mutation)
         .await
         .unwrap();
     let report = state.reload(ReloadScope::channel("orders")).await.unwrap();

@@ -22,7 +22,7 @@ pub struct SecretProvider {
 
 impl fmt::Debug for SecretProvider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SecretStore").finish_non_exhaustive()
+        f.debug_struct("SecretProvider").finish_non_exhaustive()
     }
 }
 

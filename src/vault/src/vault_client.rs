@@ -16,7 +16,7 @@ use crate::provider::{EnvironmentLookup, RequestedDocuments, ResolvedReference, 
 const ADDRESS: &str = "VAULT_ADDR";
 /// The variable with the token of the store.
 const TOKEN: &str = "VAULT_TOKEN";
-/// The variable with the namespace of the store, where it has several.
+/// The variable with the namespace of the store, if it has several.
 const NAMESPACE: &str = "VAULT_NAMESPACE";
 /// The header that carries the token.
 const TOKEN_HEADER: HeaderName = HeaderName::from_static("x-vault-token");

@@ -47,7 +47,7 @@ fn work(address: SocketAddr, client: &str) {
 }
 
 #[test]
-fn nodes_behind_a_pooler_never_meet_statements_of_each_other() {
+fn nodes_behind_pooler_share_no_statements() {
     let Some(postgres) = Postgres::own() else { return };
     let Some(pooler) = PgBouncer::own(&postgres) else { return };
     let database = postgres.database().unwrap();

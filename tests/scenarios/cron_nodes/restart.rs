@@ -24,7 +24,7 @@ fn every_schedule_fires_again_within_five_seconds_of_the_databases_return() {
     let mut pid = node.pid();
     for _ in 0..RESTARTS {
         let since = stage.witness.now();
-        eventually(|| fired_since(&stage, since) == CHANNELS);
+        eventually(|| channels_run_since(&stage, since) == CHANNELS);
         stage.postgres.stop().unwrap();
         // For longer than anything in the node waits without asking again.
         let away = stage.witness.now() + Duration::from_secs(6);
@@ -32,9 +32,9 @@ fn every_schedule_fires_again_within_five_seconds_of_the_databases_return() {
         stage.postgres.restart().unwrap();
         let back = stage.witness.now();
         assert!(
-            wait_until(AGAIN, || Ok(fired_since(&stage, back) == CHANNELS)).unwrap(),
+            wait_until(AGAIN, || Ok(channels_run_since(&stage, back) == CHANNELS)).unwrap(),
             "{} of {CHANNELS} schedules fire again",
-            fired_since(&stage, back)
+            channels_run_since(&stage, back)
         );
         assert_eq!(std::mem::replace(&mut pid, node.pid()), node.pid(), "nobody restarted the node");
     }
@@ -48,13 +48,13 @@ fn every_schedule_fires_again_within_five_seconds_of_the_databases_return() {
     }
 }
 
-/// Counts the channels with a run that began since.
-fn fired_since(stage: &Stage, since: Duration) -> usize {
+/// Counts the channels with a run that began after an instant.
+fn channels_run_since(stage: &Stage, since: Duration) -> usize {
     let rows = stage.rows();
     let runs = stage.witness.runs();
     let ids: HashSet<&str> =
         runs.iter().filter(|run| run.begin >= since).map(|run| run.occurrence.as_str()).collect();
-    let fired: HashSet<_> =
+    let channels: HashSet<_> =
         rows.iter().filter(|row| ids.contains(row.id.as_str())).map(|row| &row.channel).collect();
-    fired.len()
+    channels.len()
 }

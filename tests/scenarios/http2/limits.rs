@@ -92,7 +92,7 @@ fn head_above_the_bound_gets_431() {
 }
 
 #[test]
-fn head_of_too_many_fields_gets_431_over_either_protocol() {
+fn too_many_head_fields_get_431() {
     if !peer::is_installed("curl", "curl") {
         return;
     }

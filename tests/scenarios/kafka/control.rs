@@ -84,7 +84,7 @@ fn channel_names_the_group_that_reads_its_topic() {
     groups.sort();
     assert_eq!(groups, [("orders".into(), "team/orders".into()), ("refunds".into(), "house".to_owned())]);
     let actors = client.get(&format!("{ADMIN}/actors")).unwrap().text();
-    for path in ["kafka/groups/team%2Forders/orders.0", "kafka/groups/house/consumer", "kafka/roster"] {
+    for path in ["kafka/groups/team%2Forders/orders.0", "kafka/groups/house/consumer", "kafka/reconciler"] {
         assert!(actors.contains(path), "{path}");
     }
     end(server);

@@ -85,7 +85,7 @@ fn raw_records_run_as_json_or_text_or_base64() {
 }
 
 #[test]
-fn records_without_a_value_are_passed_over_or_run_and_can_be_written() {
+fn tombstones_are_skipped_or_run_and_published() {
     let cluster = Cluster::start(&[("orders", 1), ("deleted", 1), ("out", 1)]);
     let (server, sink) = (launch_at(&cluster).start().unwrap(), sink());
     let mut client = server.client();

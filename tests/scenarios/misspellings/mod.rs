@@ -48,7 +48,7 @@ fn an_operator_misspelt_in_an_authorization_is_refused_at_its_place() {
 }
 
 #[test]
-fn object_of_several_members_is_refused_at_every_depth_of_a_guard() {
+fn multi_member_object_in_guard_is_refused() {
     let server = start();
     let mut client = server.client();
     let two = json!({"==": [{"var": "a"}, "admin"], "in": [{"var": "b"}, ["boss"]]});

@@ -100,7 +100,7 @@ fn old_rows_load_and_serve_as_before_with_a_warning() {
 }
 
 #[test]
-fn old_guard_that_is_true_for_everybody_is_quarantined() {
+fn old_always_true_guard_is_quarantined() {
     let server = start();
     let mut client = server.client();
     echo(&mut client, "seed", json!({}));

@@ -70,7 +70,7 @@ fn what_a_killed_node_had_accepted_is_run_by_the_other() {
 }
 
 #[test]
-fn node_whose_workers_are_held_takes_over_nothing_and_others_no_more_than_fits() {
+fn busy_nodes_take_over_no_more_than_fits() {
     let Some((_postgres, database)) = database() else { return };
     let witness = Upstream::start(|_| UpstreamReply::Held).unwrap();
     let workers = |count: &str| node(&database).env("SVC_TRACE_QUEUE__WORKERS", count).start().unwrap();

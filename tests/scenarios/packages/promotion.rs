@@ -216,7 +216,7 @@ fn write_demanding(directory: &Path, workflow_extra: Option<Value>) -> PathBuf {
 }
 
 #[test]
-fn package_that_cannot_serve_there_is_told_by_plan_and_fails_apply() {
+fn plan_names_unservable_package_and_apply_fails() {
     let (poor, directory) = (start(), TempDir::new().unwrap());
     let file = write_demanding(directory.path(), None);
     let with_file = ["-f", file.to_str().unwrap()];
@@ -283,7 +283,7 @@ fn package_that_cannot_serve_there_is_told_by_plan_and_fails_apply() {
 }
 
 #[test]
-fn workflow_that_reads_an_undeclared_secret_is_told_by_plan() {
+fn plan_names_undeclared_secret_of_workflow() {
     let (poor, directory) = (start(), TempDir::new().unwrap());
     let signs = json!({"id": "sign", "name": "", "condition": false, "function": {"name": "crypto", "input":
         {"op": "hmac", "data": "x", "key": {"secret": "signing"}, "output": "data.s"}}});

@@ -92,7 +92,7 @@ fn redis_that_hangs_holds_up_no_channel_without_it_and_takes_no_key() {
 }
 
 #[test]
-fn redis_that_became_a_replica_is_not_ready_and_is_left_for_its_successor() {
+fn demoted_redis_is_unready_and_is_left() {
     let (Some(cluster), Some(next)) = (GuardCluster::new(), Redis::own()) else { return };
     let gateway = Gateway::start(cluster.redis.address()).unwrap();
     let url = cluster.redis.url().replace(cluster.redis.place(), &gateway.address().to_string());

@@ -14,10 +14,10 @@ pub use messages::{PanicFlag, ProbeVersion, RunJob, RunRecords, RunScheduled, Su
 
 /// Serves one channel on one thread.
 ///
-/// Owns nothing but a share of its [`CompiledChannel`]: state that must outlive it, such as permits, lives there. Handles
-/// [`Submit`], [`RunJob`], [`RunRecords`], [`RunScheduled`] and [`ProbeVersion`]; of others it uses the recorder and the queue of traces. A restart builds it from
-/// the same channel; a changed channel comes as a new generation, and the old one finishes what it began. It
-/// never blocks its thread and never calls another actor from within a turn.
+/// Has a reference to its [`CompiledChannel`]; state that survives a restart of the actor, such as permits, is there.
+/// Handles [`Submit`], [`RunJob`], [`RunRecords`], [`RunScheduled`] and [`ProbeVersion`]; uses the recorder and the queue
+/// of traces. A restart builds it from the same channel. A changed channel is a new generation, and the old one finishes
+/// the work that it began. The actor never blocks its thread and never calls another actor from within a turn.
 #[derive(Debug)]
 pub struct ChannelActor {
     channel: Arc<CompiledChannel>,

@@ -39,8 +39,8 @@ impl CompiledChannel {
         self.reads_metadata || self.guards.limit_rate_of_calls()
     }
 
-    /// Runs the workflow for another channel and returns its data. Nothing of the run is recorded, and what
-    /// it was told in confidence does not come back.
+    /// Runs the workflow for another channel and returns its data. Nothing of the run is recorded, and secrets in
+    /// its payload are redacted from the result.
     ///
     /// # Errors
     /// The error that the caller's task fails with: a refusal of a guard, or the error that ended the run. A

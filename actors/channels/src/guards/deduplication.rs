@@ -158,8 +158,8 @@ impl DeduplicationGuard {
         Ok((text.map(|text| IdempotencyKey::new(&text, principal)), metadata))
     }
 
-    /// Returns `true` if a repeat is told that its message was accepted. Then the key of a message that was answered with
-    /// an error is given back, or else nobody would carry it out.
+    /// Returns `true` if a repeat is answered as accepted. The key of a message that was answered with an error is then
+    /// released; otherwise that message would never run.
     pub(super) fn accepts_repeats(&self) -> bool {
         self.on_duplicate == DuplicatePolicy::Accept
     }

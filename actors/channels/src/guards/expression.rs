@@ -14,7 +14,7 @@ pub(super) fn compile(name: &str, logic: &Value, services: &ChannelServices) -> 
     services.engine.compile_expression(logic).map_err(|error| uncompilable(name, &error))
 }
 
-/// Compiles an expression of which only the truth counts. `name` is where it stands.
+/// Compiles an expression of which only the truth counts. `name` is its key in the config.
 ///
 /// # Errors
 /// The reason to quarantine the channel.

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_of_other_channels_and_principals_have_other_names() {
+    fn key_names_differ_by_channel_and_principal() {
         let principal = digest::digest_bytes(b"tenant");
         let own = IdempotencyKey::new("order-1", Some(principal));
         let claimed = format!("{}:order-1", digest::hex(principal));
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn long_text_counts_by_its_digest_and_is_no_other_key() {
+    fn long_text_is_keyed_by_its_digest() {
         let long = "x".repeat(100_000);
         let key = IdempotencyKey::new(&long, None);
         assert!(key.store_name("orders").len() < 100, "{key:?}");

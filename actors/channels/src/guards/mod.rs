@@ -205,7 +205,7 @@ pub(crate) struct AdmittedMessage {
     pub(crate) bucket: Option<u8>,
     /// The caller asked for a profile of the run and may have one.
     pub(crate) profile: bool,
-    /// The key of its run, where a repeat of the message is known as one.
+    /// The key of its run, if repeats of the message are recognised.
     pub(crate) run_key: Option<String>,
     pub(crate) claim: Option<IdempotencyClaim>,
     /// An answer with an error gives the claim back.

@@ -29,7 +29,7 @@ const RETRY_AFTER: u32 = 5;
 pub(super) struct RateSubject<'r> {
     /// The address of a client, or the name of a calling channel.
     pub(super) address: Option<Cow<'r, str>>,
-    /// The network that counts as one client, where that is not its address.
+    /// The network that counts as one client, if that is not its address.
     pub(super) network: Option<String>,
     /// Names in lower case.
     pub(super) headers: &'r [(String, Vec<u8>)],

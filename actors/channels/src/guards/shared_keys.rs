@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 /// Longest key that is kept as it is, in bytes; of a longer one its SHA-256 is.
 const MAX_KEY: usize = 256;
 
-/// The begin of a key that stands for another one.
+/// The prefix of a key that is the digest of another key.
 const DIGEST: &str = "sha256:";
 
 /// Replaces a key that is too long to be kept and repeated by its digest. So is one that reads like a digest, which
@@ -14,7 +14,7 @@ pub(super) fn limit_key_length(key: &str) -> String {
     if key.len() <= MAX_KEY && !key.starts_with(DIGEST) { key.to_owned() } else { digest_key(key.as_bytes()) }
 }
 
-/// Returns the key that stands for bytes.
+/// Returns the key for bytes: their digest.
 pub(super) fn digest_key(bytes: &[u8]) -> String {
     format!("{DIGEST}{}", hex::encode(Sha256::digest(bytes)))
 }

@@ -49,7 +49,7 @@ fn task_errors_of_a_run_that_went_on_are_listed_under_200() {
 }
 
 #[test]
-fn answered_run_counts_as_an_error_unless_its_workflow_tolerates_what_went_wrong() {
+fn untolerated_error_counts_answered_run_as_error() {
     for (is_tolerated, status) in [(false, "error"), (true, "ok")] {
         Universe::new(1).run(async |tree| {
             let kit = Kit::new(Settings::default());
@@ -129,7 +129,7 @@ fn a_payload_that_crashes_the_run_costs_its_own_answer_only() {
 }
 
 #[test]
-fn run_is_named_by_its_own_id_whatever_the_caller_says() {
+fn run_id_ignores_ids_of_the_caller() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let orders = kit.serve(&tree, json!({}), &json!([copy("metadata.run.key", "data.key")])).await;
@@ -147,7 +147,7 @@ fn run_is_named_by_its_own_id_whatever_the_caller_says() {
 }
 
 #[test]
-fn repeat_of_a_message_with_an_idempotency_key_has_the_key_of_its_first_run() {
+fn repeated_message_keeps_key_of_first_run() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let config = json!({

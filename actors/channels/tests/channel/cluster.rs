@@ -110,7 +110,7 @@ fn second_of_a_key_admits_rate_and_burst_under_the_names_of_channel_and_group() 
 }
 
 #[test]
-fn keys_of_principals_and_long_keys_are_bounded_names_of_their_own() {
+fn principal_keys_and_long_keys_have_bounded_names() {
     Universe::new(1).run(async |tree| {
         let store = Arc::new(TestStore::default());
         let config = json!({

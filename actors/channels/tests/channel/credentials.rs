@@ -169,7 +169,7 @@ impl KeySet for AwayKeySets {
 }
 
 #[test]
-fn token_that_cannot_be_judged_is_unavailable_and_a_bad_one_is_refused() {
+fn unjudged_token_is_unavailable_and_bad_token_refused() {
     Universe::new(1).run(async |tree| {
         let mut kit = Kit::new(Settings::default());
         kit.services.key_sets = Arc::new(AwayKeySets);

@@ -177,7 +177,7 @@ fn body_mode_decides_what_the_payload_is() {
 }
 
 #[test]
-fn body_that_loses_members_as_an_envelope_is_counted_and_logged_once() {
+fn dropped_envelope_members_are_counted_and_logged_once() {
     Universe::new(1).run(async |tree| {
         let (kit, log) = Kit::with_log();
         let channel = kit.build(json!({}), &json!([copy("payload", "data.seen")])).unwrap();

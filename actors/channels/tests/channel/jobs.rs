@@ -89,14 +89,14 @@ fn a_job_has_the_key_it_was_accepted_with_at_every_attempt() {
     });
 }
 
-/// A task that its workflow goes on after, whatever becomes of it.
+/// A task whose failure its workflow tolerates.
 fn tolerated(mut task: Value) -> Value {
     task["continue_on_error"] = json!(true);
     task
 }
 
 #[test]
-fn an_error_that_is_not_tolerated_fails_a_job_and_is_named() {
+fn untolerated_error_fails_job_and_is_named() {
     let refuse = || task("validation", json!({"rules": [{"logic": false, "message": "no quantity"}]}));
     for (tasks, named) in [
         (json!([task("fail", json!({}))]), "fail: FUNCTION_ERROR the host db.internal refused"),
@@ -118,7 +118,7 @@ fn an_error_that_is_not_tolerated_fails_a_job_and_is_named() {
 }
 
 #[test]
-fn a_tolerated_error_fails_no_job_and_stays_listed() {
+fn tolerated_error_fails_no_job_but_is_listed() {
     let refuse = task("validation", json!({"rules": [{"logic": false, "message": "no quantity"}]}));
     for (task, code) in [(task("fail", json!({})), "FUNCTION_ERROR"), (refuse, "VALIDATION_ERROR")] {
         Universe::new(1).run(async |tree| {

@@ -308,7 +308,7 @@ fn named_trace(answer: &svc_channels::ChannelResponse) -> Option<&str> {
 }
 
 #[test]
-fn answer_names_its_trace_where_one_is_stored_and_its_row_the_request() {
+fn answer_names_stored_trace_and_row_names_request() {
     for (tracing, clean_is_stored) in
         [(json!({}), true), (json!({"errors_only": true}), false), (json!({"mode": "batch"}), true)]
     {
@@ -405,7 +405,7 @@ impl Runner for Keeper {
 }
 
 #[test]
-fn channel_in_mode_accept_accepts_calls_of_its_own_and_answers_its_process() {
+fn mode_accept_queues_http_but_answers_embedded_calls() {
     run(Settings::default(), 10, async |world| {
         let keeper = Arc::new(Keeper::default());
         world.traces.start(Arc::clone(&keeper) as Arc<dyn Runner>, &[]).await.unwrap();

@@ -78,7 +78,7 @@ async fn order(orders: &Orders, header: &str, credential: &str) -> Result<Channe
 }
 
 #[test]
-fn idempotency_key_belongs_to_the_principal_that_sent_it() {
+fn idempotency_key_belongs_to_its_principal() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let config = json!({
@@ -100,7 +100,7 @@ fn idempotency_key_belongs_to_the_principal_that_sent_it() {
 }
 
 #[test]
-fn idempotency_key_of_a_token_belongs_to_its_issuer_and_subject() {
+fn token_idempotency_key_belongs_to_issuer_and_subject() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let config = json!({"auth": token_auth(), "deduplication": {"header": "idempotency-key"}});
@@ -136,7 +136,7 @@ fn principal_is_told_to_workflow_and_key_logic() {
 }
 
 #[test]
-fn repeat_that_is_accepted_is_answered_and_runs_once() {
+fn accepted_repeat_is_answered_and_runs_once() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let config = json!({"deduplication": {"header": "idempotency-key", "on_duplicate": "accept"}});

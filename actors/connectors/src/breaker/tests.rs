@@ -92,7 +92,7 @@ async fn beyond_the_bound_the_longest_unused_goes_closed_ones_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn call_of_a_dropped_breaker_counts_for_no_later_one() {
+async fn call_of_dropped_breaker_counts_nowhere() {
     let breakers = breakers(1, 10);
     let early = breakers.admit("ch", "c").unwrap();
     breakers.admit("ch", "other").unwrap().settle(CallVerdict::Failure);

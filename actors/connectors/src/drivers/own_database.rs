@@ -11,7 +11,7 @@ use svc_store::Store;
 pub struct OwnDatabase {
     /// `None` where the storage is a server.
     file: Option<PathBuf>,
-    /// The directory of backups; `None` where the storage is a server.
+    /// The directory of backups; `None` if the storage is a server.
     backup_dir: Option<PathBuf>,
 }
 
@@ -43,7 +43,7 @@ impl OwnDatabase {
         self.file.as_deref()
     }
 
-    /// Returns the directory of backups; `None` where the storage is a server.
+    /// Returns the directory of backups; `None` if the storage is a server.
     pub(crate) fn backup_dir(&self) -> Option<&Path> {
         self.backup_dir.as_deref()
     }

@@ -106,8 +106,8 @@ impl<P> PoolSlot<P> {
         }
     }
 
-    /// Drops the pool whose server said that it is the wrong one, so that no call meets its other connections; the
-    /// next call opens another. One that was just opened stays.
+    /// Drops the pool whose server said that it is the wrong one, so that no call uses its other connections; the next
+    /// call opens another pool. A pool that was just opened stays.
     #[cfg(any(feature = "mongo", feature = "sql"))]
     pub(crate) fn give_up(&self) {
         let mut pool = self.held.pool.lock();
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_pool_is_given_up_once_it_has_settled() {
+    async fn only_settled_pool_is_given_up() {
         let slot = OpenPools::new(3).slot();
         assert_eq!(open_pool(&slot, 1).await, 1);
         slot.give_up();

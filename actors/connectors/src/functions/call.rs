@@ -122,11 +122,11 @@ pub(crate) fn driver_of<'l, D: Driver>(
 /// # Errors
 /// `connector_detail` naming the operation.
 pub(crate) fn check_operation(
-    gates: &OperationSwitches,
+    switches: &OperationSwitches,
     operation: &str,
     connector: &str,
 ) -> Result<(), TaskError> {
-    if gates.allow(operation) {
+    if switches.allow(operation) {
         return Ok(());
     }
     let detail = format!("connector '{connector}' does not allow the operation {operation}");

@@ -166,7 +166,7 @@ impl DbTask {
             Operation::Write => ("raw_write", None, StatementAccess::ReadWrite),
         };
         let outcomes = run(&self.connectors, &self.connector, |settings| {
-            check_operation(&settings.gates, operation, &self.connector)?;
+            check_operation(&settings.operations, operation, &self.connector)?;
             let (sql, params) = (self.query.clone(), params.to_vec());
             let (origin, binary) = (StatementOrigin::Author, self.binary);
             let statement = BoundStatement { sql, params, origin, binary };

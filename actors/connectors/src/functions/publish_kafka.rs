@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn null_is_a_record_without_a_value_unless_that_is_switched_off() {
+    fn null_is_a_tombstone_unless_switched_off() {
         for (given, tombstone, expected) in [
             (json!(null), None, None),
             (json!(null), Some(false), Some("null")),

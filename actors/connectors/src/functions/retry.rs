@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_is_no_shorter_than_the_server_asked_and_no_longer_than_the_deadline() {
+    fn pause_respects_requested_time_and_deadline() {
         let (plan, now) = plan(3, 1000, 10_000);
         let pause = |asked| plan.pause(1, now, 0.5, Some(Duration::from_secs(asked)));
         assert_eq!(pause(0), Some(Duration::from_secs(1)));

@@ -22,8 +22,8 @@ use crate::scope::ConnectorScope;
 use crate::settings::Settings;
 use crate::table::{ConnectorEntry, ConnectorState, ConnectorTable, LoadedConnector};
 
-/// Name of the reconciler's node in the group; operators know it by this name.
-pub(crate) const RECONCILER: &str = "roster";
+/// Name of the reconciler's node in the group.
+pub(crate) const RECONCILER: &str = "reconciler";
 /// Time in which a connector that was changed or removed may finish its calls.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(60);
 /// Most calls of one connector in flight.

@@ -58,7 +58,7 @@ fn calls_that_fail_in_a_row_open_it_each_counted_once_whatever_it_tried() {
 }
 
 #[test]
-fn connector_that_was_mended_or_made_anew_begins_with_a_closed_breaker() {
+fn changed_or_recreated_connector_has_closed_breaker() {
     run_with(settings(Duration::from_secs(3600)), async |world| {
         let (upstream, _) = changing(200);
         let dead = json!({"url": "http://127.0.0.1:1", "allow_private_urls": true,

@@ -80,8 +80,8 @@ fn an_entry_is_gone_when_its_time_is_over() {
 #[test]
 fn an_operation_that_the_connector_does_not_allow_is_not_done() {
     run(async |world| {
-        let gates = json!({"backend": "memory", "operations": {"write": false}});
-        world.put("m", "cache", true, gates).await;
+        let config = json!({"backend": "memory", "operations": {"write": false}});
+        world.put("m", "cache", true, config).await;
         let error = world
             .task_error("cache_write", json!({"connector": "m", "key": "k", "value": 1}), Value::Null)
             .await;

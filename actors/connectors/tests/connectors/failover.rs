@@ -310,7 +310,7 @@ fn mail_server_that_closes_is_dialled_anew() {
 }
 
 #[test]
-fn http_server_that_is_the_wrong_one_is_left_within_the_call() {
+fn wrong_http_server_is_left_within_the_call() {
     let upstream = Upstream::start(|asked| match asked.connection {
         0 if asked.target.contains("later") => UpstreamReply::new(421, ""),
         _ => UpstreamReply::new(200, "1"),

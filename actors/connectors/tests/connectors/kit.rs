@@ -349,7 +349,7 @@ impl ConnectorWorld {
     pub(crate) fn actors(&self) -> Vec<String> {
         let nodes = self.tree.snapshot().nodes;
         let paths = nodes.iter().map(|node| node.path.as_str().to_owned());
-        paths.filter(|path| path.starts_with("connectors/") && path != "connectors/roster").collect()
+        paths.filter(|path| path.starts_with("connectors/") && path != "connectors/reconciler").collect()
     }
 
     /// Waits until a condition holds, at most as long as [`PATIENCE`].

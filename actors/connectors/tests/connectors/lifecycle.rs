@@ -162,9 +162,9 @@ fn an_actor_that_is_restarted_opens_new_connections_and_serves_on() {
         assert_eq!(world.call(json!({})).await, 1);
         let connections: Vec<_> = upstream.requests().iter().map(|asked| asked.connection).collect();
         assert_eq!(connections, [0, 1]);
-        world.tree.restart("connectors/roster").await.unwrap();
-        world.tree.wait_until_running("connectors/roster").await.unwrap();
-        assert_eq!(world.call(json!({})).await, 1, "a restart of the roster is nobody's business");
+        world.tree.restart("connectors/reconciler").await.unwrap();
+        world.tree.wait_until_running("connectors/reconciler").await.unwrap();
+        assert_eq!(world.call(json!({})).await, 1, "a restart of the reconciler changes no connector");
         world.connectors.reload(ConnectorScope::All).await.unwrap();
         assert_eq!(world.actors(), ["connectors/c"]);
     });

@@ -176,7 +176,7 @@ fn trying_a_connector_out_obtains_a_real_token() {
 }
 
 #[test]
-fn busy_token_endpoint_is_asked_again_after_the_wait_it_asks_for() {
+fn busy_token_endpoint_is_retried_after_requested_wait() {
     run(async |world| {
         let busy = |number| match number {
             1 => UpstreamReply::Answer {

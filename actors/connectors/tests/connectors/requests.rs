@@ -152,7 +152,7 @@ fn an_answer_is_read_in_its_format_and_only_where_it_is_written() {
 }
 
 #[test]
-fn text_is_read_in_the_encoding_that_its_mark_or_its_content_type_names() {
+fn text_encoding_follows_mark_or_content_type() {
     run(async |world| {
         let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>();
         let marked = [&[0xff, 0xfe][..], &utf16("\"é\"")].concat();

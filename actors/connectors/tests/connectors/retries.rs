@@ -71,7 +71,7 @@ fn a_pause_that_would_cross_the_deadline_of_the_call_ends_it() {
 }
 
 #[test]
-fn next_attempt_waits_as_long_as_the_server_asks() {
+fn next_attempt_waits_for_the_requested_time() {
     run(async |world| {
         for status in [429, 503] {
             let calls = AtomicUsize::new(0);
@@ -89,7 +89,7 @@ fn next_attempt_waits_as_long_as_the_server_asks() {
 }
 
 #[test]
-fn wait_that_would_cross_the_deadline_ends_the_call_and_is_on_its_error() {
+fn wait_beyond_the_deadline_ends_the_call() {
     run(async |world| {
         let upstream = Upstream::start(|_| busy(503, "7200")).unwrap();
         world.connect(connector_to(&upstream, json!({}))).await;

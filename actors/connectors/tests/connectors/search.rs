@@ -273,7 +273,7 @@ fn what_was_done_in_part_is_no_success_by_wire_contract() {
 }
 
 #[test]
-fn refusals_limits_and_gates_are_told_apart_by_wire_contract() {
+fn each_refusal_has_its_code_by_wire_contract() {
     run(async |world| {
         let upstream = Upstream::start(|asked| match asked.target.as_str() {
             "/busy/_search" => UpstreamReply::new(

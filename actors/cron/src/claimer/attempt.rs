@@ -78,7 +78,7 @@ impl CronAttempt {
             self.shared.metrics.record_lag(lag);
         }
         let (abort, registration) = AbortHandle::new_pair();
-        let firing = ScheduledRun {
+        let scheduled_run = ScheduledRun {
             payload: cron.payload.clone(),
             trigger: state::trigger(&self.claim, started_at, cron.schedule.zone(), slot.as_ref()),
             key: self.claim.key.id.to_string(),
@@ -87,9 +87,9 @@ impl CronAttempt {
             trace_id: self.trace_id,
             abort: registration,
         };
-        let run = self.shared.registry.run_scheduled(&entry, firing);
+        let run = self.shared.registry.run_scheduled(&entry, scheduled_run);
         match self.watch(run, abort, slot.as_ref(), start_sent_at).await {
-            AttemptEnd::Ended(fired) => self.record_outcome(fired, slot.as_ref()).await,
+            AttemptEnd::Ended(result) => self.record_outcome(result, slot.as_ref()).await,
             AttemptEnd::CalledOff => self.give_back(slot.as_ref()).await,
             AttemptEnd::Lost(why) => {
                 warn!(self.shared.log, "a run was dropped, its claim being lost"; "channel" => entry.name(),
@@ -151,8 +151,8 @@ impl CronAttempt {
         self.pass_over(None).await;
     }
 
-    async fn record_outcome(&self, fired: ScheduledRunResult, slot: Option<&HeldSlot>) {
-        let ScheduledRunResult { outcome: ended, result, task_trace, error_code, workflow, took } = fired;
+    async fn record_outcome(&self, run: ScheduledRunResult, slot: Option<&HeldSlot>) {
+        let ScheduledRunResult { outcome: ended, result, task_trace, error_code, workflow, took } = run;
         let (settlement, status, error_message) = match ended {
             ScheduledRunOutcome::Busy => return self.pass_over(slot).await,
             // Only this attempt cancels the run.

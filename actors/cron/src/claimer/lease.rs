@@ -112,12 +112,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_lost_before_the_lease_ends_counted_from_the_last_renewal_that_was_sent() {
+    fn claim_is_lost_before_its_lease_ends() {
         let begun = Instant::now();
         let at = |seconds| begun + Duration::from_secs(seconds);
         let mut timer = LeaseTimer::new(Duration::from_secs(60), Duration::from_secs(15), begun);
         assert_eq!((timer.next_renewal(begun), timer.end()), (at(15), at(45)));
-        // Three timer fail.
+        // Three renewals fail.
         assert_eq!([at(15), at(30), at(45)].map(|sent| timer.next_renewal(sent)), [at(30), at(45), at(45)]);
         timer.renewed = at(30);
         assert_eq!((timer.next_renewal(at(30)), timer.end()), (at(45), at(75)));

@@ -43,14 +43,14 @@ impl CronAttempt {
                 abort.abort();
                 AttemptEnd::Lost(Some(lost))
             }
-            fired = &mut run => {
-                if lease.is_over() { AttemptEnd::Lost(Some(LeaseLoss::Fenced)) } else { AttemptEnd::Ended(fired) }
+            result = &mut run => {
+                if lease.is_over() { AttemptEnd::Lost(Some(LeaseLoss::Fenced)) } else { AttemptEnd::Ended(result) }
             }
             () = self.attempts.wait_until_ending() => {
                 abort.abort();
                 match timeout(ABORT_GRACE, run).await {
                     Ok(ScheduledRunResult { outcome: ScheduledRunOutcome::Aborted, .. }) => AttemptEnd::CalledOff,
-                    Ok(fired) => AttemptEnd::Ended(fired),
+                    Ok(result) => AttemptEnd::Ended(result),
                     Err(_) => AttemptEnd::Lost(None),
                 }
             }

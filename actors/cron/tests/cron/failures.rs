@@ -96,7 +96,7 @@ fn a_restart_of_any_part_loses_nothing() {
         let node = world.start().await;
         node.channel("tick", every_second(""), json!({})).await;
         node.come_to("tick", "completed", 1).await;
-        for part in ["cron/schedules/tick", "cron/roster", "cron/claimer", "cron/reaper", "registry"] {
+        for part in ["cron/schedules/tick", "cron/reconciler", "cron/claimer", "cron/reaper", "registry"] {
             node.tree.restart(part).await.unwrap();
             let so_far = node.of_status("tick", "completed").await.len();
             node.come_to("tick", "completed", so_far + 1).await;

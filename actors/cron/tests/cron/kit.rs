@@ -27,7 +27,8 @@ use svc_nodes::{NodeHandle, NodeMetrics};
 use svc_registry::{ChannelFilter, ChannelPolicy, Registry, RegistryMetrics, ReloadScope};
 use svc_secrets::{EnvironmentResolver, Keyring};
 use svc_store::{
-    AuditEntry, ChannelGates, Mutation, OccurrenceFilter, OccurrenceRecord, Store, StoreConfig, WorkflowGates,
+    AuditEntry, ChannelRequirements, Mutation, OccurrenceFilter, OccurrenceRecord, Store, StoreConfig,
+    WorkflowRequirements,
 };
 use svc_traces::{
     Callback, DeadLetterSettings, OverflowPolicy, QueueSettings, RecorderSettings, TraceMetrics, Traces,
@@ -338,8 +339,8 @@ impl Node {
     }
 
     pub(crate) async fn set_status(&self, id: &str, status: LifecycleStatus) {
-        let gates = ChannelGates { cron_enabled: true, ..ChannelGates::default() };
-        self.store.channels().set_status(id, status, None, gates, mutation()).await.unwrap();
+        let requirements = ChannelRequirements { cron_enabled: true, ..ChannelRequirements::default() };
+        self.store.channels().set_status(id, status, None, requirements, mutation()).await.unwrap();
     }
 
     pub(crate) async fn delete(&self, id: &str) {
@@ -363,8 +364,8 @@ impl Node {
             continue_on_error: false,
         };
         workflows.create(Some(id.into()), content, mutation()).await.unwrap();
-        let gates = WorkflowGates::default();
-        workflows.set_status(id, LifecycleStatus::Active, None, gates, mutation()).await.unwrap();
+        let requirements = WorkflowRequirements::default();
+        workflows.set_status(id, LifecycleStatus::Active, None, requirements, mutation()).await.unwrap();
     }
 
     /// Every occurrence of a channel, the first one due first.

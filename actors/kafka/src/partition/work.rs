@@ -192,7 +192,7 @@ impl PartitionWork {
         }
     }
 
-    /// Begins the span of a record that met no channel.
+    /// Begins the span of a record whose topic has no channel.
     fn begin_span(&self, record: &TopicRecord) -> ActiveSpan {
         let TopicRecord { topic, partition, offset, .. } = record;
         let context = self.shared.trace_context(record);

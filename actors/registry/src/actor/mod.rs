@@ -1,8 +1,8 @@
 //! The actor that owns the snapshot.
 
 mod messages;
+mod shared;
 mod state;
-mod work;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,8 +17,8 @@ use crate::workflow_users::WorkflowUsers;
 use state::ChangeQueue;
 
 pub(crate) use messages::ApplyChange;
+pub(crate) use shared::RegistryShared;
 pub(crate) use state::SnapshotChange;
-pub(crate) use work::RegistryShared;
 
 /// Delay before a reload that failed because the database was unreachable is retried.
 const RETRY: Duration = Duration::from_secs(5);

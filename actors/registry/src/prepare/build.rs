@@ -32,7 +32,7 @@ pub(super) struct VersionCandidate {
     pub(super) hash: String,
     /// The loaded version of equal content, if it compiled.
     pub(super) known: Option<LoadedVersion>,
-    pub(super) intake: SecretUses,
+    pub(super) uses: SecretUses,
 }
 
 impl Loader<'_> {
@@ -53,15 +53,15 @@ impl Loader<'_> {
                     .find(|old| old.version == row.version && old.hash == hash && old.compiled.is_ok())
             });
             let unchanged = unchanged.cloned();
-            let intake = match &unchanged {
-                Some(unchanged) => unchanged.used_secrets.intake.clone(),
+            let uses = match &unchanged {
+                Some(unchanged) => unchanged.used_secrets.uses.clone(),
                 None => svc_engine::secret_uses(&row.content),
             };
             by_id.entry(row.workflow_id.clone()).or_default().push(VersionCandidate {
                 row,
                 hash,
                 known: unchanged,
-                intake,
+                uses,
             });
         }
         for versions in by_id.values_mut() {
@@ -81,13 +81,13 @@ impl Loader<'_> {
     ) -> LoadedSecrets {
         let mut references = BTreeSet::new();
         for candidate in candidates.values().flatten().filter(|candidate| full || candidate.known.is_none()) {
-            references.extend(candidate.intake.references.iter().cloned());
+            references.extend(candidate.uses.references.iter().cloned());
         }
         for row in stale_workflows {
             references.extend(svc_engine::secret_uses(&row.content).references);
         }
         for row in targets.rows.values().filter(|row| full || self.reads_credentials(row)) {
-            references.extend(secrets::intake(row).references);
+            references.extend(secrets::collect_uses(row).references);
         }
         let (keyring, engine) = (&self.services.secrets, &self.services.engine);
         if !full || self.boot {
@@ -95,8 +95,8 @@ impl Loader<'_> {
         }
         for entry in self.retained_channels(targets) {
             match entry.serving() {
-                Some(serving) => references.extend(serving.used_secrets.intake.references.iter().cloned()),
-                None => references.extend(secrets::intake(&entry.row).references),
+                Some(serving) => references.extend(serving.used_secrets.uses.references.iter().cloned()),
+                None => references.extend(secrets::collect_uses(&entry.row).references),
             }
         }
         LoadedSecrets::reread(keyring, engine, references, &self.services.log).await
@@ -149,7 +149,7 @@ impl Loader<'_> {
         compiled: &mut usize,
     ) -> Result<LoadedWorkflow, ReloadError> {
         let mut versions = Vec::with_capacity(candidates.len());
-        for VersionCandidate { row, hash, known, intake } in candidates {
+        for VersionCandidate { row, hash, known, uses } in candidates {
             let known = known.filter(|known| !build.full || build.secrets.still_match(&known.used_secrets));
             let connectors = match &known {
                 Some(known) => Arc::clone(&known.connectors),
@@ -173,7 +173,7 @@ impl Loader<'_> {
                         }
                         result => result.map(Arc::new).map_err(|error| error.to_string().into()),
                     };
-                    (result, build.secrets.record_use(intake))
+                    (result, build.secrets.record_use(uses))
                 }
             };
             versions.push(LoadedVersion {
@@ -251,7 +251,7 @@ impl Loader<'_> {
         let secrets = Some(&build.secrets).filter(|_| build.full || self.reads_credentials(&row));
         let used_secrets = match (secrets, serving) {
             (None, Some(serving)) => serving.used_secrets.clone(),
-            _ => build.secrets.record_use(secrets::intake(&row)),
+            _ => build.secrets.record_use(secrets::collect_uses(&row)),
         };
         let previous = serving.map(|serving| serving.compiled.as_ref());
         Some(match compile::definition(&row, loaded.map(Arc::as_ref), self.services, secrets, previous) {

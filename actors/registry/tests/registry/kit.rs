@@ -20,7 +20,7 @@ use svc_engine::{CompileCx, CompiledTask, Engine, Function, TaskCx, TaskError, T
 use svc_model::{ChannelContent, ChannelType, LifecycleStatus, Protocol, ServiceError, WorkflowContent};
 use svc_registry::{ChannelFilter, ChannelPolicy, Registry, RegistryMetrics, RegistryParts, WorkerId};
 use svc_secrets::{EnvironmentResolver, Keyring};
-use svc_store::{AuditEntry, ChannelGates, Mutation, Store, StoreConfig, WorkflowGates};
+use svc_store::{AuditEntry, ChannelRequirements, Mutation, Store, StoreConfig, WorkflowRequirements};
 
 /// Time limit of a test.
 const TEST_TIMEOUT: Duration = Duration::from_secs(20);
@@ -173,10 +173,10 @@ impl RegistryWorld {
     }
 
     pub(crate) async fn activate_workflow(&self, id: &str, rollout: Option<i64>) {
-        let gates = WorkflowGates::default();
+        let requirements = WorkflowRequirements::default();
         self.store
             .workflows()
-            .set_status(id, LifecycleStatus::Active, rollout.map(Into::into), gates, mutation())
+            .set_status(id, LifecycleStatus::Active, rollout.map(Into::into), requirements, mutation())
             .await
             .unwrap();
     }
@@ -191,24 +191,24 @@ impl RegistryWorld {
         } else {
             channels.create(Some(id.clone()), content, mutation()).await.unwrap();
         }
-        let gates = ChannelGates { cron_enabled: true, ..ChannelGates::default() };
-        channels.set_status(&id, LifecycleStatus::Active, None, gates, mutation()).await.unwrap();
+        let requirements = ChannelRequirements { cron_enabled: true, ..ChannelRequirements::default() };
+        channels.set_status(&id, LifecycleStatus::Active, None, requirements, mutation()).await.unwrap();
     }
 
     pub(crate) async fn archive_channel(&self, id: &str) {
-        let gates = ChannelGates::default();
+        let requirements = ChannelRequirements::default();
         self.store
             .channels()
-            .set_status(id, LifecycleStatus::Archived, None, gates, mutation())
+            .set_status(id, LifecycleStatus::Archived, None, requirements, mutation())
             .await
             .unwrap();
     }
 
     pub(crate) async fn archive_workflow(&self, id: &str) {
-        let gates = WorkflowGates::default();
+        let requirements = WorkflowRequirements::default();
         self.store
             .workflows()
-            .set_status(id, LifecycleStatus::Archived, None, gates, mutation())
+            .set_status(id, LifecycleStatus::Archived, None, requirements, mutation())
             .await
             .unwrap();
     }

@@ -72,7 +72,7 @@ impl PostgresDialer {
         self.protection = Arc::new(ProtectionLog::new(log, self.mode.name()));
     }
 
-    /// Returns whether announcements arrive: the driver passes them on over TCP alone, and a pooler to nobody.
+    /// Returns `true` if announcements arrive: the driver passes them on over TCP only, and a pooler passes on none.
     pub(crate) fn announces(&self) -> bool {
         is_over_tcp(&self.settings) && !self.is_pooled()
     }

@@ -12,8 +12,8 @@ pub(super) struct ChangeFacts {
 }
 
 impl ChangeFacts {
-    /// Returns the facts of a change from one content hash to another. `before` is `None` where there was no
-    /// definition, `after` where none is left that serves or is stored.
+    /// Returns the facts of a change from one content hash to another. `before` is `None` if there was no
+    /// definition, `after` if none is left that serves or is stored.
     pub(super) const fn of_content(before: Option<String>, after: Option<String>) -> Self {
         Self { version: None, rollout_percentage: None, hashes: Some([before, after]) }
     }

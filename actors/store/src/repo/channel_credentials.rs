@@ -1,4 +1,4 @@
-//! The credentials of channels at rest: each literal value is encrypted where a key is configured, bound to its field of
+//! The credentials of channels at rest: each literal value is encrypted if a key is configured, bound to its field of
 //! its version. References to secrets, and the rest of the config, stay readable.
 
 use serde_json::Value;
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn literal_credentials_are_sealed_and_opened_in_their_own_place_only() {
+    fn literal_credentials_open_only_in_their_place() {
         let keys = keys("a1", &[]);
         let sealed = seal_credentials(&config(), OF, &keys).unwrap();
         assert_eq!((&sealed["timeout_ms"], &sealed["auth"]["keys"][1]), (&json!(5), &json!("env://K2")));
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_key_credentials_stay_as_they_are_written() {
+    fn credentials_stay_plain_without_a_key() {
         let none = EnvelopeKeys::default();
         assert_eq!(seal_credentials(&config(), OF, &none).unwrap(), config());
         let mut sealed = seal_credentials(&config(), OF, &keys("a1", &[])).unwrap();

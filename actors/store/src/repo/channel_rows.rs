@@ -14,8 +14,8 @@ use crate::error::StoreError;
 use crate::prepared::Prepared;
 use crate::repo::channel_columns::{ChannelContentRow, ChannelRow, open_all};
 use crate::repo::channel_credentials::ChannelVersion;
-use crate::repo::gates::{self, ChannelGates, Objection};
 use crate::repo::references::References;
+use crate::repo::requirements::{self, ChannelRequirements, Objection};
 use crate::repo::usage::{channels_naming, workflows_naming};
 use crate::repo::versioned::{StatusChangePlan, Versioned, stored_status};
 use crate::repo::{EntityFilter, IDS_PER_QUERY, cron, sorted, tagged};
@@ -82,7 +82,7 @@ pub(super) async fn latest_named(
 
 impl Versioned for Channel {
     type Content = ChannelContent;
-    type Gates = ChannelGates;
+    type Requirements = ChannelRequirements;
     const KIND: EntityKind = EntityKind::Channel;
     const REPOSITORY: &'static str = "channels";
 
@@ -349,7 +349,7 @@ impl Versioned for Channel {
         id: &str,
         target: LifecycleStatus,
         _: Rollout,
-        gates: &ChannelGates,
+        requirements: &ChannelRequirements,
         keys: &EnvelopeKeys,
     ) -> Result<StatusChangePlan, StoreError> {
         let states = Self::states(conn, id).await?;
@@ -368,7 +368,7 @@ impl Versioned for Channel {
         if target == LifecycleStatus::Active
             && let Some(draft) = Self::find(conn, id, Some(transition.answer), keys).await?
         {
-            objections = gates::channel(conn, id, &draft.content, gates).await?;
+            objections = requirements::check_channel(conn, id, &draft.content, requirements).await?;
         }
         Ok(StatusChangePlan { transition: Some(transition), objections })
     }

@@ -12,10 +12,10 @@ use crate::conn::Conn;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
 use crate::repo::change_facts::ChangeFacts;
-use crate::repo::gates::Objection;
 use crate::repo::key;
 use crate::repo::mutation::{Mutation, MutationResult, mutate};
 use crate::repo::repository::{Repository, find_checked, operation, read_back};
+use crate::repo::requirements::Objection;
 use crate::repo::status_changes::{classify, overtaken_conflict};
 use crate::repo::versioned::{StatusChangePlan, Versioned};
 
@@ -32,20 +32,20 @@ impl<V: Versioned> Repository<V> {
     /// Activates the draft, a workflow's at a share of the traffic (100 if `None`), or archives the active
     /// version.
     ///
-    /// The gates run inside the transaction. On a server they run before the change is queued as well: a refusal
+    /// The requirements are checked inside the transaction. On a server they are checked before the change is queued as well: a refusal
     /// that only the transaction meets comes from a change that was faster, maybe of another node. A refusal caused
     /// by a change after the request arrived is a conflict.
     ///
     /// # Errors
     /// [`StoreError::Refused`]: 404 without a draft (or an active version), 412 if the precondition does not hold,
-    /// 400 from a gate, 409 if the name belongs to another active channel, a canary is active, or another
+    /// 400 for an unmet requirement, 409 if the name belongs to another active channel, a canary is active, or another
     /// change came first; the other variants if the database fails.
     pub async fn set_status(
         &self,
         id: &str,
         target: LifecycleStatus,
         rollout: Option<Rollout>,
-        gates: V::Gates,
+        requirements: V::Requirements,
         mutation: Mutation,
     ) -> Result<V, StoreError> {
         let (id, rollout, changes) = (key(id), rollout.unwrap_or_default(), Arc::clone(&self.status_changes));
@@ -53,12 +53,12 @@ impl<V: Versioned> Repository<V> {
         let keys = Arc::clone(&self.keys);
         let is_admitted = self.database.backend() == Backend::Postgres;
         if is_admitted {
-            self.admit(&id, target, rollout, gates.clone(), &mutation).await?;
+            self.admit(&id, target, rollout, requirements.clone(), &mutation).await?;
         }
         self.change_status(operation::<V>("set_status"), mutation, move |conn| {
             Box::pin(async move {
                 check_precondition::<V>(conn, &id, &precondition, &keys).await?;
-                let plan = V::plan(conn, &id, target, rollout, &gates, &keys).await?;
+                let plan = V::plan(conn, &id, target, rollout, &requirements, &keys).await?;
                 let transition = match plan.into_permitted() {
                     Err(StoreError::Refused(refusal)) if is_admitted => {
                         return Err(overtaken_conflict(&refusal).into());
@@ -99,13 +99,13 @@ impl<V: Versioned> Repository<V> {
         Ok(entity)
     }
 
-    /// Checks the precondition and the gates before a change of status is queued.
+    /// Checks the precondition and the requirements before a change of status is queued.
     async fn admit(
         &self,
         id: &str,
         target: LifecycleStatus,
         rollout: Rollout,
-        gates: V::Gates,
+        requirements: V::Requirements,
         mutation: &Mutation,
     ) -> Result<(), StoreError> {
         let (id, changes) = (id.to_owned(), Arc::clone(&self.status_changes));
@@ -115,7 +115,7 @@ impl<V: Versioned> Repository<V> {
             .read(operation::<V>("check_status"), move |conn| {
                 Box::pin(async move {
                     check_precondition::<V>(conn, &id, &precondition, &keys).await?;
-                    match V::plan(conn, &id, target, rollout, &gates, &keys).await?.into_permitted() {
+                    match V::plan(conn, &id, target, rollout, &requirements, &keys).await?.into_permitted() {
                         Ok(_) => Ok(()),
                         Err(StoreError::Refused(refusal)) => {
                             Err(classify::<V>(conn, &changes, &id, received_at, refusal).await?.into())
@@ -136,14 +136,14 @@ impl<V: Versioned> Repository<V> {
         id: &str,
         target: LifecycleStatus,
         rollout: Option<Rollout>,
-        gates: V::Gates,
+        requirements: V::Requirements,
         precondition: Precondition,
     ) -> Result<ValidationReport, StoreError> {
         let (id, keys, rollout) = (key(id), Arc::clone(&self.keys), rollout.unwrap_or_default());
         let plan = self.database.read(operation::<V>("check_status"), move |conn| {
             Box::pin(async move {
                 check_precondition::<V>(conn, &id, &precondition, &keys).await?;
-                V::plan(conn, &id, target, rollout, &gates, &keys).await
+                V::plan(conn, &id, target, rollout, &requirements, &keys).await
             })
         });
         let plan = plan.await?;
@@ -180,7 +180,7 @@ impl<V: Versioned> Repository<V> {
         &self,
         id: &str,
         source: RollbackSource<V>,
-        gates: V::Gates,
+        requirements: V::Requirements,
         mutation: Mutation,
     ) -> Result<V, StoreError> {
         let (id, keys, precondition) = (key(id), Arc::clone(&self.keys), mutation.precondition.clone());
@@ -196,7 +196,8 @@ impl<V: Versioned> Repository<V> {
                 V::check_content(conn, &id, chosen.content()).await?;
                 V::insert(conn, &id, latest + 1, chosen.content(), &keys).await?;
                 let plan =
-                    V::plan(conn, &id, LifecycleStatus::Active, Rollout::default(), &gates, &keys).await?;
+                    V::plan(conn, &id, LifecycleStatus::Active, Rollout::default(), &requirements, &keys)
+                        .await?;
                 apply::<V>(conn, &id, plan.into_permitted()?, &keys).await
             })
         })
@@ -247,7 +248,7 @@ async fn find_source<V: Versioned>(
     Ok(RollbackSource { entity, to_version, latest })
 }
 
-/// Checks the precondition of a change of status. An id that does not exist is left to the gates.
+/// Checks the precondition of a change of status. The check of the requirements refuses an id that does not exist.
 async fn check_precondition<V: Versioned>(
     conn: &mut Conn,
     id: &str,

@@ -76,7 +76,7 @@ impl<T> MutationResult<T> {
         Self { value, id: Some(id.to_owned()), facts: ChangeFacts::default() }
     }
 
-    /// Adds what the audit row tells of the change.
+    /// Adds the facts about the change to the audit row.
     pub(super) fn with_facts(self, facts: ChangeFacts) -> Self {
         Self { facts, ..self }
     }

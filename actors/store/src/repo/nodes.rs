@@ -99,7 +99,7 @@ pub struct NodeRow {
     pub stopped_at: Option<Timestamp>,
     /// The configuration epoch that it serves; `None` before it has told.
     pub applied_epoch: Option<i64>,
-    /// The ids of the encryption keys that it can read; `None` for a program that does not tell them.
+    /// The ids of the encryption keys that it can read; `None` for a program that does not report them.
     pub encryption_key_ids: Option<Vec<String>>,
 }
 
@@ -196,7 +196,7 @@ impl NodeLeases {
         self.database.read(operation("list"), |conn| Box::pin(list(conn))).await
     }
 
-    /// Returns the live nodes that cannot read what this process encrypts, as far as they tell their keys.
+    /// Returns the live nodes that report their keys and cannot read what this process encrypts.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
@@ -210,7 +210,8 @@ impl NodeLeases {
 }
 
 impl NodeRow {
-    /// Returns whether the node can read what is encrypted under the key of this id; `None` if it does not tell.
+    /// Returns `true` if the node can read what is encrypted under the key of this id; `None` if it does not report its
+    /// keys.
     pub fn knows_key(&self, id: &str) -> Option<bool> {
         self.encryption_key_ids.as_ref().map(|ids| ids.iter().any(|known| known == id))
     }

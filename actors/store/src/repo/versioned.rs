@@ -10,8 +10,8 @@ use svc_secrets::EnvelopeKeys;
 use crate::conn::Conn;
 use crate::error::StoreError;
 use crate::repo::EntityFilter;
-use crate::repo::gates::Objection;
 use crate::repo::references::References;
+use crate::repo::requirements::Objection;
 
 /// The action of an import for an item whose key is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,7 +78,7 @@ pub type Merge<C> = Box<dyn FnOnce(&C) -> Result<C, Vec<FieldError>> + Send>;
 pub struct StatusChangePlan {
     /// The change to write; `None` if there is nothing to change.
     pub(super) transition: Option<Transition>,
-    /// The objections, in the order of the gates.
+    /// The objections, in the order of the requirements.
     pub(super) objections: Vec<Objection>,
 }
 
@@ -89,8 +89,8 @@ pub struct StatusChangePlan {
 pub trait Versioned: Sized + Send + 'static {
     /// The content that an author writes.
     type Content: Clone + PartialEq + Send + Sync + 'static;
-    /// The conditions on an activation.
-    type Gates: Clone + Send + Sync + 'static;
+    /// The requirements of an activation.
+    type Requirements: Clone + Send + Sync + 'static;
     /// The kind.
     const KIND: EntityKind;
     /// Name of its repository in metrics.
@@ -200,13 +200,13 @@ pub trait Versioned: Sized + Send + 'static {
         id: &str,
         content: &Self::Content,
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
-    /// Plans a change of status, including the gates.
+    /// Plans a change of status and checks its requirements.
     fn plan(
         conn: &mut Conn,
         id: &str,
         target: LifecycleStatus,
         rollout: Rollout,
-        gates: &Self::Gates,
+        requirements: &Self::Requirements,
         keys: &EnvelopeKeys,
     ) -> impl Future<Output = Result<StatusChangePlan, StoreError>> + Send;
 }

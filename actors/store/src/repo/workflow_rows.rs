@@ -15,8 +15,8 @@ use crate::conn::{Conn, load_rows, on};
 use crate::error::StoreError;
 use crate::prepared::Prepared;
 use crate::repo::channel_rows;
-use crate::repo::gates::{self, Objection, WorkflowGates};
 use crate::repo::references::{References, distinct};
+use crate::repo::requirements::{self, Objection, WorkflowRequirements};
 use crate::repo::versioned::{StatusChangePlan, Versioned, stored_status};
 use crate::repo::{EntityFilter, IDS_PER_QUERY, json, sorted, tagged};
 use crate::schema::workflows;
@@ -119,7 +119,7 @@ macro_rules! filtered {
 
 impl Versioned for Workflow {
     type Content = WorkflowContent;
-    type Gates = WorkflowGates;
+    type Requirements = WorkflowRequirements;
     const KIND: EntityKind = EntityKind::Workflow;
     const REPOSITORY: &'static str = "workflows";
 
@@ -356,7 +356,7 @@ impl Versioned for Workflow {
         id: &str,
         target: LifecycleStatus,
         rollout: Rollout,
-        gates: &WorkflowGates,
+        requirements: &WorkflowRequirements,
         keys: &EnvelopeKeys,
     ) -> Result<StatusChangePlan, StoreError> {
         let states = Self::states(conn, id).await?;
@@ -367,7 +367,7 @@ impl Versioned for Workflow {
         };
         let has_draft = states.iter().any(|state| state.status == LifecycleStatus::Draft);
         let mut objections = match target {
-            LifecycleStatus::Active if has_draft => gates::workflow(conn, gates, keys).await?,
+            LifecycleStatus::Active if has_draft => requirements::check_workflow(conn, requirements, keys).await?,
             _ => Vec::new(),
         };
         let transition = match change {

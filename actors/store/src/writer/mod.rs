@@ -1,7 +1,8 @@
-//! The group-commit writer: the only way in which rows are written.
+//! The group-commit writer. On SQLite it writes all rows; on PostgreSQL all but those of transactions that may wait for
+//! locked rows, which have connections of their own (`transact` of `database.rs`).
 //!
 //! [`WriterQueue`] has the waiting writes and outlives the actor. Callers put the many rows of the hot path into it
-//! themselves; the actor handles [`RunUnit`] for an arbitrary unit, and sends only answers. [`WriterConnection`], which
+//! themselves; the actor handles [`RunUnit`] for an arbitrary unit and answers it. [`WriterConnection`], which
 //! outlives the actor too, has the connection.
 //!
 //! While one transaction runs on the io runtime, further units and rows queue up. Together they form the next

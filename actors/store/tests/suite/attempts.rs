@@ -86,7 +86,7 @@ pub(crate) async fn work_has_the_state_of_its_newest_attempt(db: TestDatabase) {
     assert!(own.attempts.is_empty());
 }
 
-pub(crate) async fn work_whose_retries_are_used_up_fails_until_it_is_requeued(db: TestDatabase) {
+pub(crate) async fn work_without_retries_left_fails_until_requeued(db: TestDatabase) {
     let store = db.store().await;
     let (traces, letters) = (store.traces(), store.dead_letters());
     let work = failed_work(&store, |_| {}).await;
@@ -115,7 +115,7 @@ pub(crate) async fn work_whose_retries_are_used_up_fails_until_it_is_requeued(db
     assert!(delay.num_seconds() > 80, "{delay}");
 }
 
-pub(crate) async fn accepted_work_outlives_retention_while_something_is_left_to_do(db: TestDatabase) {
+pub(crate) async fn unfinished_accepted_work_outlives_retention(db: TestDatabase) {
     let store = db.store().await;
     let traces = store.traces();
     let old = format!("UPDATE traces SET created_at = {}", ago(&db, 100));

@@ -1,13 +1,13 @@
-//! Channels and their gates.
+//! Channels and their requirements.
 
 use std::sync::Arc;
 
 use serde_json::json;
 use svc_model::{LifecycleStatus, Page, Precondition, Protocol};
-use svc_store::{ChannelGates, EntityFilter, Mutation, Store};
+use svc_store::{ChannelRequirements, EntityFilter, Mutation, Store};
 
 use super::database::TestDatabase;
-use super::{Names, any_mutation, channel, gates, refusal, workflow};
+use super::{Names, any_mutation, channel, refusal, requirements, workflow};
 
 /// Returns a store whose workflow `w` is active.
 async fn with_workflow(db: &TestDatabase) -> Store {
@@ -54,7 +54,7 @@ pub(crate) async fn a_name_belongs_to_one_channel(db: TestDatabase) {
         Ok(svc_model::ChannelContent { name: "orders".into(), ..stored.clone() })
     };
     assert_eq!(refusal(channels.update("b", Box::new(rename), any_mutation()).await).status(), 409);
-    channels.set_status("a", LifecycleStatus::Active, None, gates(), any_mutation()).await.unwrap();
+    channels.set_status("a", LifecycleStatus::Active, None, requirements(), any_mutation()).await.unwrap();
     channels.new_version("a", any_mutation()).await.unwrap();
     let give_up = |stored: &svc_model::ChannelContent| {
         Ok(svc_model::ChannelContent { name: "renamed".into(), ..stored.clone() })
@@ -64,11 +64,12 @@ pub(crate) async fn a_name_belongs_to_one_channel(db: TestDatabase) {
         .update("b", Box::new(rename), any_mutation())
         .await
         .expect("the latest version of 'a' has another name");
-    let refused =
-        refusal(channels.set_status("b", LifecycleStatus::Active, None, gates(), any_mutation()).await);
+    let refused = refusal(
+        channels.set_status("b", LifecycleStatus::Active, None, requirements(), any_mutation()).await,
+    );
     assert_eq!(refused.status(), 409, "the active version of 'a' still holds the name");
-    channels.set_status("a", LifecycleStatus::Active, None, gates(), any_mutation()).await.unwrap();
-    channels.set_status("b", LifecycleStatus::Active, None, gates(), any_mutation()).await.unwrap();
+    channels.set_status("a", LifecycleStatus::Active, None, requirements(), any_mutation()).await.unwrap();
+    channels.set_status("b", LifecycleStatus::Active, None, requirements(), any_mutation()).await.unwrap();
 }
 
 pub(crate) async fn a_route_belongs_to_one_active_channel(db: TestDatabase) {
@@ -78,7 +79,7 @@ pub(crate) async fn a_route_belongs_to_one_active_channel(db: TestDatabase) {
         content.priority = priority;
         content.methods = Some(vec![method.into()]);
         channels.create(Some(id.into()), content, any_mutation()).await.unwrap();
-        channels.set_status(id, LifecycleStatus::Active, None, gates(), any_mutation()).await
+        channels.set_status(id, LifecycleStatus::Active, None, requirements(), any_mutation()).await
     };
     add("a", "/orders/{id}", 0, "POST").await.unwrap();
     let refused = refusal(add("b", "/orders/{number}", 0, "POST").await);
@@ -89,12 +90,12 @@ pub(crate) async fn a_route_belongs_to_one_active_channel(db: TestDatabase) {
     add("e", "/orders/new", 0, "POST").await.expect("another shape does not collide");
     channels.new_version("a", any_mutation()).await.unwrap();
     channels
-        .set_status("a", LifecycleStatus::Active, None, gates(), any_mutation())
+        .set_status("a", LifecycleStatus::Active, None, requirements(), any_mutation())
         .await
         .expect("a channel is no rival of itself");
-    channels.set_status("a", LifecycleStatus::Archived, None, gates(), any_mutation()).await.unwrap();
+    channels.set_status("a", LifecycleStatus::Archived, None, requirements(), any_mutation()).await.unwrap();
     channels
-        .set_status("b", LifecycleStatus::Active, None, gates(), any_mutation())
+        .set_status("b", LifecycleStatus::Active, None, requirements(), any_mutation())
         .await
         .expect("the route is free again");
 }
@@ -105,13 +106,16 @@ pub(crate) async fn a_channel_needs_an_active_workflow(db: TestDatabase) {
         let mut content = channel(id, None);
         content.workflow_id = workflow_id.map(Into::into);
         channels.create(Some(id.into()), content, any_mutation()).await.unwrap();
-        let refused =
-            refusal(channels.set_status(id, LifecycleStatus::Active, None, gates(), any_mutation()).await);
+        let refused = refusal(
+            channels.set_status(id, LifecycleStatus::Active, None, requirements(), any_mutation()).await,
+        );
         assert_eq!((refused.status(), refused.details()[0].path.as_str()), (400, "workflow_id"));
     }
     assert_eq!(
-        refusal(channels.set_status("gone", LifecycleStatus::Active, None, gates(), any_mutation()).await)
-            .status(),
+        refusal(
+            channels.set_status("gone", LifecycleStatus::Active, None, requirements(), any_mutation()).await
+        )
+        .status(),
         404
     );
     let using = channels.active_using(&["w".into()]).await.unwrap();
@@ -123,16 +127,18 @@ pub(crate) async fn a_dry_run_lists_every_objection(db: TestDatabase) {
     let mut content = channel("orders", Some("/health"));
     content.workflow_id = None;
     channels.create(Some("c".into()), content, any_mutation()).await.unwrap();
-    let gates = ChannelGates {
+    let requirements = ChannelRequirements {
         cron_enabled: false,
         platform_route: Some(Arc::new(|pattern| (pattern == "/health").then(|| "/health".into()))),
     };
-    let report =
-        channels.check_status("c", LifecycleStatus::Active, None, gates, Precondition::None).await.unwrap();
+    let report = channels
+        .check_status("c", LifecycleStatus::Active, None, requirements, Precondition::None)
+        .await
+        .unwrap();
     let fields: Vec<_> = report.errors.iter().map(|issue| issue.field.as_str()).collect();
     assert_eq!(fields, ["route_pattern", "workflow_id"]);
     let report = channels
-        .check_status("gone", LifecycleStatus::Active, None, super::gates(), Precondition::None)
+        .check_status("gone", LifecycleStatus::Active, None, super::requirements(), Precondition::None)
         .await
         .unwrap();
     assert_eq!((report.valid(), report.errors.len()), (false, 1));
@@ -141,19 +147,21 @@ pub(crate) async fn a_dry_run_lists_every_objection(db: TestDatabase) {
     channels.create(Some("n".into()), cron, any_mutation()).await.unwrap();
     assert_eq!(
         refusal(
-            channels.set_status("n", LifecycleStatus::Active, None, super::gates(), any_mutation()).await
+            channels
+                .set_status("n", LifecycleStatus::Active, None, super::requirements(), any_mutation())
+                .await
         )
         .status(),
         400
     );
-    let on = ChannelGates { cron_enabled: true, platform_route: None };
+    let on = ChannelRequirements { cron_enabled: true, platform_route: None };
     channels.set_status("n", LifecycleStatus::Active, None, on, any_mutation()).await.unwrap();
 }
 
 pub(crate) async fn a_deleted_channel_is_gone(db: TestDatabase) {
     let channels = with_workflow(&db).await.channels();
     channels.create(Some("c".into()), channel("orders", None), any_mutation()).await.unwrap();
-    channels.set_status("c", LifecycleStatus::Active, None, gates(), any_mutation()).await.unwrap();
+    channels.set_status("c", LifecycleStatus::Active, None, requirements(), any_mutation()).await.unwrap();
     assert_eq!(channels.active_using(&["w".into()]).await.unwrap().len(), 1);
     db.execute(
         "INSERT INTO cron_schedule_state (channel_id, channel_version, config_hash, next_fire_at)
@@ -187,7 +195,7 @@ pub(crate) async fn lists_know_type_and_protocol(db: TestDatabase) {
 pub(crate) async fn a_foreign_row_spoils_no_other(db: TestDatabase) {
     let channels = with_workflow(&db).await.channels();
     channels.create(Some("good".into()), channel("good", None), any_mutation()).await.unwrap();
-    channels.set_status("good", LifecycleStatus::Active, None, gates(), any_mutation()).await.unwrap();
+    channels.set_status("good", LifecycleStatus::Active, None, requirements(), any_mutation()).await.unwrap();
     db.execute(
         "INSERT INTO channels (channel_id, version, name, channel_type, protocol, status, workflow_id, config_json)
          VALUES ('ftp', 1, 'ftp', 'sync', 'ftp', 'active', 'w', '{\"timeout_ms\": 5}'),
@@ -227,7 +235,7 @@ pub(crate) async fn what_active_definitions_name_is_deleted_only_by_force(db: Te
     // A draft refers to nothing.
     let dry = || Mutation { dry_run: true, ..any_mutation() };
     workflows.delete_unused("w", nobody(), dry()).await.unwrap();
-    channels.set_status("c", LifecycleStatus::Active, None, gates(), any_mutation()).await.unwrap();
+    channels.set_status("c", LifecycleStatus::Active, None, requirements(), any_mutation()).await.unwrap();
     let refused = refusal(workflows.delete_unused("w", nobody(), any_mutation()).await);
     assert_eq!(refused.status(), 409);
     assert!(refused.message().contains("channel 'orders'; "), "{}", refused.message());

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use svc_model::{ConnectorContent, LifecycleStatus, Page};
 use svc_secrets::{EnvelopeError, EnvelopeKeys};
 use svc_store::{
-    AuditFilter, ChangedEntity, EntityFilter, ImportAction, Mutation, OnConflict, References, WorkflowGates,
+    AuditFilter, ChangedEntity, EntityFilter, ImportAction, Mutation, OnConflict, References, WorkflowRequirements,
     reencrypt,
 };
 
@@ -79,7 +79,7 @@ pub(crate) async fn a_name_is_unique_and_kept_while_a_workflow_uses_it(db: TestD
     let workflows = store.workflows();
     workflows.create(Some("w".into()), workflow("w"), any_mutation()).await.unwrap();
     workflows
-        .set_status("w", LifecycleStatus::Active, None, WorkflowGates::default(), any_mutation())
+        .set_status("w", LifecycleStatus::Active, None, WorkflowRequirements::default(), any_mutation())
         .await
         .unwrap();
     let everybody: Arc<dyn References> = Arc::new(Names("one"));

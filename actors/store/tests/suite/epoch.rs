@@ -17,8 +17,8 @@ const SOON: Duration = Duration::from_secs(30);
 /// Activates the draft `w` as a change of this id.
 async fn activate(store: &Store, change_id: Uuid) -> Result<(), svc_store::StoreError> {
     let change = Mutation { epoch: true, change_id, ..mutation("workflow", "status_active") };
-    let gates = Default::default();
-    store.workflows().set_status("w", LifecycleStatus::Active, None, gates, change).await.map(drop)
+    let requirements = Default::default();
+    store.workflows().set_status("w", LifecycleStatus::Active, None, requirements, change).await.map(drop)
 }
 
 pub(crate) async fn each_epoch_tells_what_changed(db: TestDatabase) {

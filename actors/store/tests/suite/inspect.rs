@@ -4,7 +4,7 @@ use std::fs;
 
 use svc_model::{LifecycleStatus, Page};
 use svc_store::inspect::{self, StoredDefinitions};
-use svc_store::{EntityFilter, OpenError, WorkflowGates, migrate};
+use svc_store::{EntityFilter, OpenError, WorkflowRequirements, migrate};
 
 use super::database::TestDatabase;
 use super::schema::dump;
@@ -45,7 +45,7 @@ pub(crate) async fn stored_definitions_are_read_without_a_change(db: TestDatabas
     store.workflows().create(Some("w".into()), workflow("first"), any_mutation()).await.unwrap();
     store
         .workflows()
-        .set_status("w", LifecycleStatus::Active, None, WorkflowGates::default(), any_mutation())
+        .set_status("w", LifecycleStatus::Active, None, WorkflowRequirements::default(), any_mutation())
         .await
         .unwrap();
     store.workflows().create(Some("v".into()), workflow("another"), any_mutation()).await.unwrap();

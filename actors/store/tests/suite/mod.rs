@@ -28,7 +28,7 @@ pub(crate) use ledger::{
 };
 use serde_json::{Value, json};
 use svc_model::{ChannelContent, ChannelType, EntityKind, Protocol, ServiceError, WorkflowContent};
-use svc_store::{AuditEntry, ChannelGates, Mutation, References, StoreError};
+use svc_store::{AuditEntry, ChannelRequirements, Mutation, References, StoreError};
 
 pub(crate) fn mutation(resource_type: &str, action: &str) -> Mutation {
     let audit = AuditEntry {
@@ -95,8 +95,8 @@ pub(crate) fn channel(name: &str, route: Option<&str>) -> ChannelContent {
     }
 }
 
-pub(crate) fn gates() -> ChannelGates {
-    ChannelGates::default()
+pub(crate) fn requirements() -> ChannelRequirements {
+    ChannelRequirements::default()
 }
 
 /// Returns the refusal inside an error. Any other error fails the test.

@@ -92,19 +92,21 @@ pub(crate) async fn what_no_text_can_hold_is_found_nowhere(db: TestDatabase) {
     assert_eq!(workflows.latest(NUL).await.unwrap(), None);
     assert_eq!(channels.latest(NUL).await.unwrap(), None);
     assert!(store.connectors().get(NUL).await.unwrap().is_none());
-    let gates = || Default::default();
+    let requirements = || Default::default();
     for refused in [
         refusal(workflows.versions(NUL, Page::default()).await),
         refusal(workflows.update(NUL, Box::new(|stored| Ok(stored.clone())), any_mutation()).await),
         refusal(workflows.new_version(NUL, any_mutation()).await),
         refusal(workflows.delete(NUL, any_mutation()).await),
-        refusal(workflows.set_status(NUL, LifecycleStatus::Active, None, gates(), any_mutation()).await),
+        refusal(
+            workflows.set_status(NUL, LifecycleStatus::Active, None, requirements(), any_mutation()).await,
+        ),
     ] {
         assert_eq!(refused.status(), 404, "{refused}");
     }
     assert!(
         !workflows
-            .check_status(NUL, LifecycleStatus::Active, None, gates(), Precondition::None)
+            .check_status(NUL, LifecycleStatus::Active, None, requirements(), Precondition::None)
             .await
             .unwrap()
             .valid()

@@ -262,7 +262,7 @@ fn keys(current: &str, previous: Option<&str>) -> EnvelopeKeys {
     EnvelopeKeys::new(Some(&current.repeat(32)), previous.as_deref()).unwrap()
 }
 
-pub(crate) async fn reencryption_is_refused_while_a_live_node_does_not_know_the_key(mut db: TestDatabase) {
+pub(crate) async fn reencryption_needs_the_key_on_every_live_node(mut db: TestDatabase) {
     let _lock = FileLock::acquire(&db.config, "old").unwrap();
     db.config.connector_keys = keys("a1", None);
     let old = db.store().await.nodes();

@@ -5,7 +5,7 @@ use svc_model::LifecycleStatus;
 use svc_store::Backend;
 
 use super::database::TestDatabase;
-use super::{any_mutation, channel, gates, refusal, workflow};
+use super::{any_mutation, channel, refusal, requirements, workflow};
 
 pub(crate) async fn one_of_many_activations_of_a_draft_wins(db: TestDatabase) {
     let workflows = db.store().await.workflows();
@@ -114,7 +114,7 @@ pub(crate) async fn one_of_many_channels_wins_a_route(db: TestDatabase) {
     let ids: Vec<_> = (0..8).map(|n| format!("c{n}")).collect();
     let tries = ids.iter().enumerate().map(|(n, id)| {
         let node = if n % 2 == 0 { &here } else { &there };
-        node.set_status(id, LifecycleStatus::Active, None, gates(), any_mutation())
+        node.set_status(id, LifecycleStatus::Active, None, requirements(), any_mutation())
     });
     let (won, lost): (Vec<_>, Vec<_>) = join_all(tries).await.into_iter().partition(Result::is_ok);
     assert_eq!(won.len(), 1);
@@ -123,7 +123,7 @@ pub(crate) async fn one_of_many_channels_wins_a_route(db: TestDatabase) {
     }
     assert_eq!(here.active().await.unwrap().len(), 1);
     let loser = if here.active().await.unwrap()[0].channel_id == "c0" { "c1" } else { "c0" };
-    let later = here.set_status(loser, LifecycleStatus::Active, None, gates(), any_mutation()).await;
+    let later = here.set_status(loser, LifecycleStatus::Active, None, requirements(), any_mutation()).await;
     assert_eq!(refusal(later).status(), 400, "the route is taken");
 }
 

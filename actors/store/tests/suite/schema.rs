@@ -152,7 +152,7 @@ pub(crate) async fn new_file_has_large_pages_and_an_older_file_keeps_its_own(mut
 }
 
 #[cfg(unix)]
-pub(crate) async fn new_file_and_those_beside_it_are_for_their_owner_alone(db: TestDatabase) {
+pub(crate) async fn database_files_are_readable_by_owner_only(db: TestDatabase) {
     use std::os::unix::fs::PermissionsExt as _;
     let _lock = FileLock::acquire(&db.config, "n").unwrap();
     let store = db.store().await;

@@ -55,7 +55,7 @@ pub(crate) async fn traces_are_filtered_by_the_version_that_ran(db: TestDatabase
     assert_eq!((row.workflow_id.as_deref(), row.workflow_version), (Some("w"), Some(2)));
 }
 
-pub(crate) async fn traces_are_filtered_by_the_request_that_brought_them(db: TestDatabase) {
+pub(crate) async fn traces_are_filtered_by_request(db: TestDatabase) {
     let traces = db.store().await.traces();
     let mut rows = Vec::new();
     for (request, status) in [
@@ -82,7 +82,7 @@ pub(crate) async fn traces_are_filtered_by_the_request_that_brought_them(db: Tes
     assert_eq!(row.request_id.as_deref(), Some("r-2"));
 }
 
-pub(crate) async fn traces_are_filtered_and_sorted_by_duration_time_code_and_version(db: TestDatabase) {
+pub(crate) async fn traces_are_sorted_by_duration_code_and_version(db: TestDatabase) {
     let traces = db.store().await.traces();
     let mut rows = Vec::new();
     for (duration_ms, error_code, version) in [

@@ -6,13 +6,13 @@ use svc_model::{
     ConnectorContent, ConnectorNeed, FieldCode, LifecycleStatus, Page, Precondition, ServiceError, Timestamp,
 };
 use svc_secrets::EnvelopeKeys;
-use svc_store::{EntityFilter, ImportAction, Mutation, OnConflict, WorkflowGates};
+use svc_store::{EntityFilter, ImportAction, Mutation, OnConflict, WorkflowRequirements};
 
 use super::database::TestDatabase;
 use super::{any_mutation, refusal, workflow};
 
-fn open() -> WorkflowGates {
-    WorkflowGates::default()
+fn open() -> WorkflowRequirements {
+    WorkflowRequirements::default()
 }
 
 pub(crate) async fn a_workflow_is_stored_whole(db: TestDatabase) {
@@ -233,9 +233,9 @@ pub(crate) async fn encrypted_settings_of_a_connector_are_judged_at_activation(m
     let workflows = store.workflows();
     workflows.create(Some("w".into()), workflow("one"), any_mutation()).await.unwrap();
     let speaks_sql = ConnectorNeed { speaks_sql: true, ..need("mongo", "db") };
-    let gates = WorkflowGates { connectors: vec![speaks_sql] };
+    let requirements = WorkflowRequirements { connectors: vec![speaks_sql] };
     let refused =
-        refusal(workflows.set_status("w", LifecycleStatus::Active, None, gates, any_mutation()).await);
+        refusal(workflows.set_status("w", LifecycleStatus::Active, None, requirements, any_mutation()).await);
     let message = refused.details()[0].message.as_str();
     assert!(refused.status() == 400 && message.contains("is MongoDB"), "{message}");
 }
@@ -264,10 +264,10 @@ pub(crate) async fn an_activation_names_every_connector_that_is_missing(db: Test
     )
     .await
     .unwrap();
-    let gates = |connectors| WorkflowGates { connectors };
+    let requirements = |connectors| WorkflowRequirements { connectors };
     workflows.create(Some("w".into()), workflow("one"), any_mutation()).await.unwrap();
     let wrong =
-        gates(vec![need("api", "http"), need("gone", "http"), need("mongo", "db"), need("api", "db")]);
+        requirements(vec![need("api", "http"), need("gone", "http"), need("mongo", "db"), need("api", "db")]);
     let report = workflows
         .check_status("w", LifecycleStatus::Active, None, wrong.clone(), Precondition::None)
         .await
@@ -279,7 +279,13 @@ pub(crate) async fn an_activation_names_every_connector_that_is_missing(db: Test
     assert_eq!((refused.status(), refused.details()[0].path.as_str()), (400, "tasks.gone"));
     let named = ConnectorNeed { names_database: true, ..need("mongo", "db") };
     let open = workflows
-        .check_status("w", LifecycleStatus::Active, None, gates(vec![named.clone()]), Precondition::None)
+        .check_status(
+            "w",
+            LifecycleStatus::Active,
+            None,
+            requirements(vec![named.clone()]),
+            Precondition::None,
+        )
         .await
         .unwrap();
     assert_eq!(open.errors, []);
@@ -290,14 +296,14 @@ pub(crate) async fn an_activation_names_every_connector_that_is_missing(db: Test
     let loaded = ConnectorNeed { is_mongodb: Some(false), ..documents("open") };
     let objected = ConnectorNeed { objection: Some("no topic".into()), ..need("api", "http") };
     let report = workflows
-        .check_status("w", LifecycleStatus::Active, None, gates(vec![objected]), Precondition::None)
+        .check_status("w", LifecycleStatus::Active, None, requirements(vec![objected]), Precondition::None)
         .await
         .unwrap();
     assert_eq!(
         (report.errors[0].field.as_str(), report.errors[0].message.as_str()),
         ("tasks.api", "no topic")
     );
-    let wrong = gates(vec![speaks_sql, hidden, documents("sql"), documents("open"), loaded]);
+    let wrong = requirements(vec![speaks_sql, hidden, documents("sql"), documents("open"), loaded]);
     let report =
         workflows.check_status("w", LifecycleStatus::Active, None, wrong, Precondition::None).await.unwrap();
     let fields: Vec<_> = report.errors.iter().map(|issue| issue.field.as_str()).collect();
@@ -306,7 +312,7 @@ pub(crate) async fn an_activation_names_every_connector_that_is_missing(db: Test
         ["tasks.mongo", "tasks.api", "tasks.sql", "tasks.open"],
         "of the open one once: where it is loaded"
     );
-    let right = gates(vec![need("api", "http")]);
+    let right = requirements(vec![need("api", "http")]);
     workflows.set_status("w", LifecycleStatus::Active, None, right, any_mutation()).await.unwrap();
     let (connectors, total) =
         store.connectors().list(EntityFilter::default(), Page::default()).await.unwrap();
@@ -409,7 +415,7 @@ pub(crate) async fn a_dry_run_leaves_nothing(db: TestDatabase) {
     assert_eq!((report.valid(), report.warnings.len()), (true, 1), "nobody serves the other 60 percent");
     assert_eq!(workflows.latest("w").await.unwrap().unwrap().status, LifecycleStatus::Draft);
     let refused: ServiceError = refusal(workflows.create(Some("w".into()), workflow("x"), dry()).await);
-    assert_eq!(refused.status(), 409, "a dry run meets the same gates");
+    assert_eq!(refused.status(), 409, "a dry run meets the same requirements");
 }
 
 pub(crate) async fn only_what_is_active_is_loaded(db: TestDatabase) {

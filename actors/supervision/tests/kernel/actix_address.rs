@@ -50,7 +50,7 @@ async fn doubler(tree: &Tree) -> Address<Doubler> {
     doubler
 }
 
-#[expect(clippy::disallowed_methods, reason = "the side door is what is tested")]
+#[expect(clippy::disallowed_methods, reason = "the bypass is what is tested")]
 async fn double(address: &Addr<Doubler>, number: u32) -> (u32, u64) {
     tokio::time::timeout(Duration::from_secs(5), address.send(Double(number))).await.unwrap().unwrap()
 }

@@ -40,7 +40,7 @@ fn the_bound_counts_calls_of_all_clones_and_hands_the_rest_back() {
 }
 
 #[test]
-fn casts_pass_the_same_gate() {
+fn casts_pass_the_same_admission() {
     Universe::new(1).run(async |tree| {
         let probe = Lab::new(&tree).running("probe", ChildSpec::new().mailbox(2)).await;
         probe.cast(Count).unwrap();

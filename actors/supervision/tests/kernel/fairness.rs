@@ -46,7 +46,7 @@ impl Handler<Chatter> for Spinner {
         match left {
             0 => {}
             left if left % 2 == 0 => ctx.notify(Chatter(left - 1)),
-            #[expect(clippy::disallowed_methods, reason = "the side door is what is tested")]
+            #[expect(clippy::disallowed_methods, reason = "the bypass is what is tested")]
             left => ctx.address().do_send(Chatter(left - 1)),
         }
     }

@@ -12,69 +12,20 @@
 //! The actor also updates the gauge of dead letters. It runs no jobs itself.
 
 mod due;
+mod shared;
 mod state;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use actix::{Actor, AsyncContext, SpawnHandle, WrapFuture};
 use actix_supervision::{Context, Supervised};
 use futures_util::future::LocalBoxFuture;
-use slog::{Logger, warn};
-use svc_model::ErrorReason;
-use svc_model::id::new_ordered_id;
-use svc_nodes::NodeHandle;
-use svc_store::{ClaimedLetter, NewTrace, StoreError, TraceMode, TraceStatus};
-use tokio::sync::{Mutex, Notify};
-use tokio::time::{sleep, timeout};
-
-use crate::ambiguity::wait_until_known;
-use crate::claim::JobClaim;
-use crate::input;
-use crate::job::Runner;
-use crate::metrics::TraceMetrics;
-use crate::queue::{JobQueue, QueueRejection, QueuedJob};
-use crate::settings::{Callback, DeadLetterSettings};
-use crate::worker::retry_delay;
+use slog::warn;
+use tokio::time::timeout;
 
 pub(crate) use due::DueTimer;
 use due::LookReason;
-
-/// Delay of a letter whose channel cannot run on this node now.
-const UNAVAILABLE: Duration = Duration::from_secs(30);
-/// Name of the job, and of its lease.
-const JOB: &str = "dlq_retry";
-/// Time by which the lease of the job outlasts the poll interval.
-const LEASE_MARGIN: Duration = Duration::from_secs(30);
-/// Shortest time between two polls.
-const SOON: Duration = Duration::from_millis(10);
-/// Shortest time between two counts of the letters.
-const COUNTING: Duration = Duration::from_millis(250);
-
-/// State shared by every instance of the actor.
-pub(crate) struct RetryShared {
-    pub(crate) waiting: Arc<JobQueue>,
-    pub(crate) letters: svc_store::DeadLetterRepository,
-    pub(crate) leases: svc_store::JobLeases,
-    pub(crate) traces: svc_store::TraceRepository,
-    pub(crate) runner: Arc<dyn Runner>,
-    pub(crate) nodes: NodeHandle,
-    pub(crate) settings: DeadLetterSettings,
-    /// Name of this process as the holder of claimed letters.
-    pub(crate) holder: String,
-    /// Locked while a letter is moved into the queue.
-    pub(crate) moving: Arc<Mutex<()>>,
-    /// Time that `drain` waits for a letter that is being moved.
-    pub(crate) patience: Duration,
-    pub(crate) metrics: TraceMetrics,
-    /// Instant at which the next letter is due.
-    pub(crate) due: Arc<DueTimer>,
-    /// Notified when this process adds or removes a letter.
-    pub(crate) changed: Arc<Notify>,
-    pub(crate) jobs: Callback<&'static str>,
-    pub(crate) errors: Callback<ErrorReason>,
-    pub(crate) log: Logger,
-}
+pub(crate) use shared::RetryShared;
 
 /// The actor that retries dead letters.
 pub(crate) struct DeadLetterRetrier {
@@ -121,157 +72,5 @@ impl Supervised for DeadLetterRetrier {
                 warn!(retries.log, "a dead letter may have been taken; it is left to the next start");
             }
         })
-    }
-}
-
-/// The result of retrying a claimed letter.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum RetryOutcome {
-    Queued,
-    PutBack,
-}
-
-impl RetryShared {
-    /// Returns whether this process polls for all. Without an answer of the database it does not.
-    async fn holds_poll(&self) -> bool {
-        let ttl = self.settings.poll_interval.saturating_add(LEASE_MARGIN);
-        match self.leases.acquire(JOB, &self.nodes.id(), ttl).await {
-            Ok(is_held) => is_held,
-            Err(error) => {
-                self.errors.tell(ErrorReason::JobLease);
-                warn!(self.log, "the lease of a job cannot be asked for"; "job" => JOB, "error" => %error);
-                false
-            }
-        }
-    }
-
-    /// Retries the letters that are due, and finds out when the next one is.
-    async fn look(self: &Arc<Self>) {
-        match self.retry_due_letters().await {
-            Ok(()) if self.settings.retry_enabled => self.jobs.tell(JOB),
-            Ok(()) => {}
-            Err(error) => warn!(self.log, "cannot retry dead letters"; "error" => %error),
-        }
-        self.record_next_due().await;
-    }
-
-    /// Retries the letters that are due, until none is left or the queue is full.
-    async fn retry_due_letters(self: &Arc<Self>) -> Result<(), StoreError> {
-        let batch = i64::from(self.settings.batch_size);
-        let mut room = self.settings.retry_enabled;
-        while room {
-            let due = self.letters.claim_due(batch, self.settings.lease, &self.holder).await?;
-            room = i64::try_from(due.len()).is_ok_and(|claimed| claimed == batch);
-            for letter in due {
-                if self.runner.is_available(&letter.channel) {
-                    room &= self.retry(&letter).await? == RetryOutcome::Queued;
-                } else {
-                    // This is no attempt, so it does not count as one. The loop goes on with the other
-                    // letters.
-                    self.letters.put_back(&letter.id, &self.holder, UNAVAILABLE).await?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Records when the next letter is due, of whatever process.
-    async fn record_next_due(&self) {
-        if self.settings.retry_enabled {
-            match self.letters.next_due().await {
-                Ok(Some(delay)) => self.due.record(delay.max(SOON)),
-                Ok(None) => {}
-                Err(error) => warn!(self.log, "cannot read when dead letters are due"; "error" => %error),
-            }
-        }
-    }
-
-    /// Updates the gauge of dead letters: shortly after a change by this process, and at least once per
-    /// `poll_interval`, because other processes change them too. It does not count during a poll, because
-    /// claimed letters are missing from the table while they are retried.
-    async fn show_depth(&self) {
-        loop {
-            let counts = async { Ok((self.letters.depth().await?, self.letters.count_exhausted().await?)) };
-            match counts.await {
-                Ok((depth, exhausted)) => {
-                    // The two counts are separate reads: a letter may be purged in between.
-                    self.metrics.set_dead_letters(depth.max(exhausted), exhausted);
-                }
-                Err::<_, StoreError>(error) => {
-                    warn!(self.log, "cannot count dead letters"; "error" => %error)
-                }
-            }
-            // Both a change and an elapsed interval lead to a new count.
-            let _ = timeout(self.settings.poll_interval, self.changed.notified()).await;
-            sleep(COUNTING).await;
-        }
-    }
-
-    /// Retries one letter. Reserves room in the queue before the row is written, so that every letter that
-    /// leaves the table is queued.
-    async fn retry(self: &Arc<Self>, letter: &ClaimedLetter) -> Result<RetryOutcome, StoreError> {
-        let (job, retry) = state::job(letter, new_ordered_id());
-        let input = input::write(&job, retry).map_err(|error| StoreError::Database(error.to_string()))?;
-        let slot =
-            self.waiting.slots.reserve().and_then(|mut slot| slot.add_bytes(input.len()).map(|()| slot));
-        let slot = match slot {
-            Ok(slot) => slot,
-            Err(shed) => return self.put_back(letter, shed).await,
-        };
-        let owner = self.nodes.id();
-        let row = NewTrace {
-            input_json: Some(input),
-            owner: Some(Arc::clone(&owner)),
-            ..NewTrace::new(job.trace_id, Arc::clone(&job.channel), TraceMode::Async, TraceStatus::Pending)
-        };
-        let (retries, letter, queued) = (
-            Arc::clone(self),
-            letter.clone(),
-            QueuedJob::new(job, slot, retry, JobClaim::for_accepted(owner)),
-        );
-        let moving = Arc::clone(&self.moving).lock_owned().await;
-        #[expect(clippy::disallowed_methods, reason = "awaited by the look, and by `drain` through `moving`")]
-        let moved = tokio::spawn(async move {
-            let _moving = moving;
-            retries.enqueue(&letter, row, queued).await
-        });
-        moved.await.map_err(|error| StoreError::Unanswered(error.to_string().into()))??;
-        Ok(RetryOutcome::Queued)
-    }
-
-    /// Ends a letter and queues its job, if this process still holds the letter.
-    async fn enqueue(
-        &self,
-        letter: &ClaimedLetter,
-        row: NewTrace,
-        queued: QueuedJob,
-    ) -> Result<(), StoreError> {
-        let id = row.id;
-        let is_taken = match self.letters.take_into_trace(letter, row, &self.holder).await {
-            Err(StoreError::Unanswered(outage)) => {
-                warn!(self.log, "a dead letter may have been taken"; "trace_id" => %id, "detail" => %outage);
-                wait_until_known(&self.traces, id, &self.log).await
-            }
-            told => told?,
-        };
-        if is_taken {
-            self.metrics.record_dead_letter_retry("retried");
-            self.changed.notify_one();
-            self.waiting.push(queued);
-        }
-        Ok(())
-    }
-
-    async fn put_back(
-        &self,
-        letter: &ClaimedLetter,
-        shed: QueueRejection,
-    ) -> Result<RetryOutcome, StoreError> {
-        if shed != QueueRejection::Closed {
-            self.metrics.record_dead_letter_retry("failed");
-        }
-        let delay = retry_delay(state::retries(letter));
-        self.letters.put_back(&letter.id, &self.holder, delay).await?;
-        Ok(RetryOutcome::PutBack)
     }
 }

@@ -1,14 +1,15 @@
 //! The actor that opens and closes the queue.
 //!
-//! Submissions are accepted from its start to its end. Beside them it takes over the unfinished work of nodes
-//! without a lease. It handles no messages. The queued jobs do not belong to it and survive its restart. It
-//! never holds more jobs than the queue has room for.
+//! Submissions are accepted from its start to its end. It also takes over the unfinished work of nodes without a lease. It
+//! handles no messages. The queued jobs are in [`QueueShared`] and survive its restart; they are never more than the queue
+//! has room for.
 
 mod adoption;
 mod capacity;
 mod delay_queue;
 mod job_queue;
 mod recovery;
+mod shared;
 
 use std::sync::Arc;
 
@@ -19,17 +20,12 @@ use futures_util::future::LocalBoxFuture;
 pub(crate) use adoption::{Adoption, RetryLimits};
 pub(crate) use capacity::{QueueCapacity, QueueRejection, QueueSlot};
 pub(crate) use job_queue::{JobQueue, QueuedJob};
-
-/// State shared by every instance of the actor.
-pub(crate) struct IntakeShared {
-    pub(crate) waiting: Arc<JobQueue>,
-    pub(crate) adoption: Arc<Adoption>,
-}
+pub(crate) use shared::QueueShared;
 
 /// The actor that opens and closes the queue.
-pub(crate) struct JobIntake(pub(crate) Arc<IntakeShared>);
+pub(crate) struct QueueActor(pub(crate) Arc<QueueShared>);
 
-impl Actor for JobIntake {
+impl Actor for QueueActor {
     type Context = Context<Self>;
 
     fn started(&mut self, _: &mut Self::Context) {
@@ -38,14 +34,14 @@ impl Actor for JobIntake {
     }
 }
 
-impl Supervised for JobIntake {
+impl Supervised for QueueActor {
     fn drain(&mut self, _: &mut Context<Self>) -> LocalBoxFuture<'static, ()> {
         self.0.waiting.slots.set_open(false);
         Box::pin(std::future::ready(()))
     }
 }
 
-impl Drop for JobIntake {
+impl Drop for QueueActor {
     fn drop(&mut self) {
         self.0.waiting.slots.set_open(false);
     }

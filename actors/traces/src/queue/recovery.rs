@@ -10,7 +10,7 @@ const SUSPECT_BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Durati
 /// The way in which a run that was taken over continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Recovery {
-    /// The run was handed back in good order. It begins as if for the first time.
+    /// Its node gave the run back at its shutdown. It begins as if for the first time.
     Resume,
     /// The run may have crashed its node, like every other run there. It is restarted, and the restart is
     /// counted.

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn dead_letter_waits_as_long_as_the_called_system_asked_at_least() {
+    fn dead_letter_waits_at_least_the_requested_time() {
         for (asked, expected) in [(None, 8), (Some(5), 8), (Some(600), 600)] {
             let retry_after = asked.map(Duration::from_secs);
             let failure = JobFailure { retry_after, ..JobFailure::transient("busy") };

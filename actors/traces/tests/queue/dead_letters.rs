@@ -21,7 +21,7 @@ fn no_retries(settings: &mut Settings) {
 }
 
 #[test]
-fn a_failed_job_is_tried_again_as_an_attempt_of_the_same_work() {
+fn failed_job_is_retried_as_the_same_work() {
     run(async |world| {
         let process = world.start(|_| {}).await;
         let id = process.submit(json!({ "do": "fail once" })).await.unwrap();
@@ -47,7 +47,7 @@ fn a_failed_job_is_tried_again_as_an_attempt_of_the_same_work() {
 }
 
 #[test]
-fn work_fails_when_its_retries_are_used_up_and_is_retried_by_hand() {
+fn exhausted_work_fails_and_is_retried_by_hand() {
     run(async |world| {
         let process = world.start(|settings| settings.dead_letters.max_retries = 1).await;
         let id = process.submit(json!({ "do": "fail" })).await.unwrap();

@@ -29,7 +29,7 @@ pub(crate) struct Signatures {
     window: Option<ReplayWindow>,
     message: Vec<TemplatePart>,
     macs: Macs,
-    /// Fingerprints of the secrets that the keys of `macs` stand for, in their order.
+    /// Fingerprints of the secrets of the keys of `macs`, in their order.
     secrets: Vec<CredentialFingerprint>,
 }
 
@@ -100,7 +100,7 @@ impl Signatures {
 /// which the key is in base64.
 const STANDARD_WEBHOOKS: (&str, &str) = ("v1,", "whsec_");
 
-/// Returns the keys that a secret stands for: its UTF-8 text, and of a secret of Standard Webhooks the bytes that it
+/// Returns the keys of a secret: its UTF-8 text, and of a secret of Standard Webhooks the bytes that it
 /// encodes too, since some senders sign with the one and some with the other.
 fn signing_keys(config: &HmacAuth, secret: &str) -> Vec<Vec<u8>> {
     let (form, begin) = STANDARD_WEBHOOKS;

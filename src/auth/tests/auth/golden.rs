@@ -65,7 +65,7 @@ fn every_secret_of_a_rotation_is_accepted_and_no_other() {
 }
 
 #[test]
-fn standard_webhooks_sign_with_the_decoded_secret_and_with_several_at_once() {
+fn standard_webhooks_decode_secrets_and_take_several_signatures() {
     let key: Vec<u8> = (200..232).collect();
     let secret = format!("whsec_{}", STANDARD.encode(&key));
     let auth = json!({"mode": "hmac", "secret": secret, "header": "webhook-signature", "signature_prefix": "v1,",

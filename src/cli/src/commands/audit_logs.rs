@@ -71,7 +71,7 @@ pub(crate) async fn run(command: AuditCommand, context: &CommandContext) -> Resu
     show_page_of(args.page.add_to(request), &AUDIT_ROWS, "changes", with_change, context).await
 }
 
-/// Puts the change of a row into words: its version, its share of the traffic, and the beginnings of the content hashes
+/// Describes the change of a row: its version, its share of the traffic, and the first digits of the content hashes
 /// before and after it.
 fn with_change(mut row: Value) -> Value {
     let facts = row["change"].take();

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_has_its_time_its_outcome_and_its_errors() {
+    fn step_shows_time_outcome_and_errors() {
         let trace = json!({
             "errors": [
                 {"code": "HTTP_ERROR", "task_id": "call", "message": "answered 503", "tolerated": true},
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_without_steps_shows_its_tasks_or_at_least_its_errors() {
+    fn run_without_steps_shows_tasks_or_errors() {
         let audited = json!({"message": {"errors": [], "audit_trail": [
             {"task_id": "a", "status": 200}, {"task_id": "b", "status": 500, "loop_counter": 2}]}});
         let outcomes: Vec<_> =
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_result_is_found_in_every_mode() {
+    fn result_is_found_in_every_mode() {
         for (trace, expected) in [
             (json!({"data": 1, "message": {"context": {"data": 1}}}), Some(json!(1))),
             (json!({"message": {"context": {"data": 2}}}), Some(json!(2))),

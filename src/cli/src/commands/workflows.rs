@@ -266,7 +266,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rollout_says_what_serves_and_what_ended() {
+    fn rollout_names_serving_and_ended_versions() {
         for (before, after, expected) in [
             (&[(2, 10), (1, 90)][..], &[(1, 100)][..], "aborted version 2; version 1 serves all"),
             (&[(2, 10), (1, 90)], &[(2, 100)], "ended version 1; version 2 serves all"),

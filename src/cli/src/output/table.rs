@@ -1,4 +1,5 @@
-//! Tables without rules, as operators know them: fitted to the terminal, whole where there is none.
+//! Tables without lines between cells: fitted to the width of the terminal, or complete if the output is a file or a
+//! pipe.
 
 use comfy_table::{
     Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Row, Table, presets,
@@ -29,7 +30,7 @@ pub(crate) struct TableColumn {
     path: &'static str,
     kind: CellKind,
     rank: u8,
-    /// Moves to a line of its own below each row where the terminal is narrow, instead of being left out.
+    /// Moves to a line of its own below each row if the terminal is narrow, instead of being left out.
     is_movable: bool,
 }
 
@@ -137,7 +138,7 @@ impl TableLayout {
 /// The columns of a table as a terminal has room for them.
 struct FittedColumns {
     columns: Vec<TableColumn>,
-    /// Columns that stand below each row.
+    /// Columns that are printed below each row.
     below: Vec<TableColumn>,
     left_out: Vec<&'static str>,
     /// Points in time are short.
@@ -181,7 +182,7 @@ impl FittedColumns {
         self.columns.iter().map(least).sum()
     }
 
-    /// Returns the lines that stand below a row, each cut where the terminal ends.
+    /// Returns the lines below a row, each cut to the width of the terminal.
     fn lines_below(&self, row: &Value, style: TableStyle) -> Vec<String> {
         let width = style.columns.map_or(usize::MAX, usize::from);
         let present = self.below.iter().filter(|column| !member(row, column.path).is_null());
@@ -375,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_needed_moves_below_its_row_where_there_is_no_room_beside_it() {
+    fn needed_column_moves_below_rows_on_narrow_terminals() {
         const ERRORS: TableLayout = TableLayout {
             id: "id",
             columns: &[

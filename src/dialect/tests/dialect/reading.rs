@@ -226,7 +226,7 @@ fn a_schema_says_what_there_is() {
 }
 
 #[test]
-fn a_name_that_the_schema_lacks_comes_with_the_nearest_one() {
+fn unknown_schema_name_suggests_the_nearest_one() {
     for (query, meant) in [
         (json!({"source": "pat"}), "did you mean \"part\"?"),
         (json!({"source": "t", "filter": {"==": [{"field": "hiddn"}, 1]}}), "did you mean \"hidden\"?"),

@@ -192,7 +192,7 @@ fn the_columns_of_a_message_are_those_the_schema_lets_be_written() {
 }
 
 #[test]
-fn an_operation_is_named_as_its_gate() {
+fn operation_is_named_as_its_switch() {
     for op in ["insert", "update", "delete", "upsert"] {
         let write = json!({"op": op, "target": "t"});
         let all = json!({"values": {"a": 1}, "set": {"a": 1}, "on_conflict": {"target": ["a"]}});

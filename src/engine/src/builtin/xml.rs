@@ -4,8 +4,9 @@
 //! siblings of one name are an array. The name of the root element is dropped. Document types are skipped and
 //! no entity but the predefined ones is known, so that no input can make itself larger.
 //!
-//! Text keeps its blanks, but those that only lay the document out: text that is blank, and the ends of text beside
-//! children. A blank that is written as a reference or in CDATA, or below `xml:space="preserve"`, is meant.
+//! Text keeps its blanks except those of the layout: blank text, and leading and trailing blanks of text that has child
+//! elements as neighbours. A blank that is written as a reference or in CDATA, or below `xml:space="preserve"`, is
+//! kept.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -277,7 +278,7 @@ fn write_element(out: &mut String, name: &str, value: &Value) {
     }
 }
 
-/// Writes text so that a reader does not take its blanks for those of the layout: where it is blank, or not alone.
+/// Writes text so that a reader does not take its blanks for those of the layout: if it is blank or has neighbours.
 fn write_text(out: &mut String, text: &str, is_alone: bool) {
     let core = text.trim_matches(BLANKS);
     if is_alone && !core.is_empty() {
@@ -301,7 +302,7 @@ enum Blanks {
     Meant,
 }
 
-/// Appends a text, escaped, without the characters that no XML document may hold.
+/// Appends a text, escaped, without the characters that XML forbids.
 fn escape(out: &mut String, text: &str, blanks: Blanks) {
     for character in text.chars() {
         match character {
@@ -455,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn line_breaks_of_attributes_and_carriage_returns_are_references() {
+    fn line_breaks_in_attributes_become_references() {
         let value = json!({"@a": "l1\r\nl2\tx", "t": "l1\r\nl2", "b": " "});
         let expected =
             "<r a=\"l1&#13;&#10;l2&#9;x\"><t>l1&#13;\nl2</t><b> </b></r>".replace("> <", ">&#32;<");
@@ -463,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_that_no_document_may_hold_are_left_out() {
+    fn forbidden_characters_are_left_out() {
         let value = json!({"@a": "x\u{0}\u{fffe}y", "t": "a\u{1}b\u{b}c\u{ffff}\u{7f}\u{9f}\u{fffd}"});
         assert_eq!(write("r", &value), "<r a=\"xy\"><t>abc\u{7f}\u{9f}\u{fffd}</t></r>");
         assert_eq!(element_name("½ a²×"), "__a__");
@@ -471,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn blanks_that_lay_a_document_out_are_no_text_and_others_are() {
+    fn layout_blanks_are_dropped_and_text_blanks_kept() {
         for (text, expected) in [
             ("<o>\n  <i> A </i>\n  <j>\n </j>\n</o>", json!({"i": {"$text": " A "}, "j": {}})),
             ("<o> a <i/> b </o>", json!({"i": {}, "$text": "a  b"})),

@@ -8,7 +8,7 @@ use super::*;
 use crate::budget::processor_time;
 use crate::operators::gaps;
 
-/// Members of an object that intake admits by default.
+/// Members of an object that a request may have by default.
 const WIDEST: usize = 10_000;
 
 /// Processor time between two looks at the clock: 20 ms of an optimised build, and five times that of one that is not.

@@ -115,7 +115,7 @@ pub(super) fn replace_call(operator: &str, source: &Value, argument: Value) -> V
     }
 }
 
-/// Returns the call of a comparison of our own, of values or of the times that they stand for.
+/// Returns the call of a comparison of our own, of values or of the times that they represent.
 fn comparison(name: &str, mut operands: Vec<Value>, as_times: bool) -> Value {
     if as_times {
         operands.push(Value::Bool(true));

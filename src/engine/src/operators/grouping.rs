@@ -100,7 +100,7 @@ fn list_argument<'a>(args: &[&'a DataValue<'a>]) -> datalogic_rs::Result<&'a [Da
 
 type Pair<'a> = (&'a DataValue<'a>, &'a DataValue<'a>);
 
-/// Returns the elements of the first argument, and the keys to tell them apart by.
+/// Returns the elements of the first argument, and the keys that distinguish them.
 fn compared<'a>(args: &[&'a DataValue<'a>]) -> datalogic_rs::Result<(&'a [DataValue<'a>], Keys<'a>)> {
     let (list, times) = args.split_at(args.len().min(1));
     Ok((list_argument(list)?, Keys { as_times: !times.is_empty(), ..Keys::default() }))
@@ -131,7 +131,7 @@ fn first_of_each<'a>(
 /// The different keys in the order they were met.
 #[derive(Default)]
 struct Keys<'a> {
-    /// Keys are compared as the times that they stand for.
+    /// Keys are compared as the times that they represent.
     as_times: bool,
     met: Vec<&'a DataValue<'a>>,
     by_hash: HashMap<u64, Vec<usize>>,

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pattern_is_told_from_a_separator_by_its_named_groups() {
+    fn named_groups_distinguish_pattern_from_separator() {
         for pattern in ["(?P<a>.)", "x(?<a>.)y"] {
             assert!(has_named_groups(pattern), "{pattern}");
         }
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn pattern_that_is_wrong_or_too_large_is_refused() {
+    fn wrong_or_too_large_pattern_is_refused() {
         assert!(compile_pattern("(?P<a>[0-9]+)").is_ok());
         assert!(compile_pattern("(?P<a>[0-9+").unwrap_err().contains("unclosed"));
         assert!(compile_pattern(&format!("(?P<a>{})", "x".repeat(2000))).unwrap_err().contains("1024"));

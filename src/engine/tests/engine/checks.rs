@@ -172,7 +172,7 @@ fn an_operator_that_does_not_exist_is_refused_where_truth_counts_and_else_warned
 }
 
 #[test]
-fn object_of_several_members_is_refused_where_truth_counts_and_does_not_compile() {
+fn multi_member_object_as_condition_is_refused() {
     let two = json!({"==": [{"var": "payload.scope"}, "admin"], "in": [{"var": "payload.sub"}, ["boss"]]});
     let guarded = json!({"and": [{"!!": {"var": "payload.sub"}}, two]});
     let map = |logic: &Value| json!({"mappings": [{"path": "data.x", "logic": logic}]});

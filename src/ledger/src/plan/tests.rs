@@ -71,10 +71,10 @@ fn the_row_of_the_missed_tells_count_range_and_policy() {
 
 #[test]
 fn a_day_of_seconds_is_one_row_and_holds_no_more_than_what_runs() {
-    for (policy, fired) in [(Misfire::Skip, 6), (Misfire::Latest, 7), (Misfire::CatchUp(100), 106)] {
+    for (policy, expected) in [(Misfire::Skip, 6), (Misfire::Latest, 7), (Misfire::CatchUp(100), 106)] {
         let plan = plan(time_at(0), time_at(86_400), Duration::from_secs(5), policy, (0..).map(time_at));
-        assert_eq!(plan.fire.len(), fired);
-        assert_eq!(plan.missed.unwrap().count + fired as u64, 86_401);
+        assert_eq!(plan.fire.len(), expected);
+        assert_eq!(plan.missed.unwrap().count + expected as u64, 86_401);
         assert!(plan.fire.capacity() < 256);
     }
 }

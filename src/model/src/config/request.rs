@@ -25,7 +25,7 @@ pub enum RequestBodyFormat {
     Text,
     /// Bytes of any content type: a text, or base64 if they are not UTF-8.
     Raw,
-    /// JSON, a form or a text, by the content type; JSON where there is none.
+    /// JSON, a form or a text, by the content type; JSON if there is none.
     Auto,
 }
 
@@ -72,7 +72,7 @@ pub struct RequestConfig {
     pub mode: RequestMode,
     /// The interpretation of the body.
     pub body_mode: BodyMode,
-    /// The reading of the body. Its default is [`RequestBodyFormat::Auto`] where `auth` names a preset, because providers
+    /// The reading of the body. Its default is [`RequestBodyFormat::Auto`] if `auth` names a preset, because providers
     /// send forms and JSON as text; [`RequestBodyFormat::Json`] elsewhere.
     pub body_format: RequestBodyFormat,
     /// Cookies that are copied to the metadata.

@@ -98,7 +98,7 @@ pub struct ChannelContent {
     pub route_pattern: Option<String>,
     /// Topic of the message broker.
     pub topic: Option<String>,
-    /// Consumer group; informational only.
+    /// The consumer group that reads the topic; `None` for `kafka.group_id`.
     pub consumer_group: Option<String>,
     /// Settings of the transport, such as the schedule of a cron channel.
     pub transport_config: Value,

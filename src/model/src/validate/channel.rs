@@ -359,7 +359,7 @@ fn is_attribute(name: &str) -> bool {
         || name.get(..3).is_some_and(|begin| begin.eq_ignore_ascii_case("ce-"))
 }
 
-/// Warns of blocks that shape an answer, where calls are answered before they run.
+/// Warns of blocks that shape an answer, if calls are answered before they run.
 fn answers_of_accepted(config: &ChannelConfig) -> Vec<Issue> {
     if config.request.mode != RequestMode::Accept {
         return Vec::new();

@@ -108,7 +108,7 @@ fn cut_and_foreign_bodies_are_no_text() {
 }
 
 #[test]
-fn body_that_grows_beyond_what_deflate_can_is_refused() {
+fn body_beyond_the_deflate_ratio_is_refused() {
     let bomb = unhex(BROTLI_BOMB);
     assert_eq!(decode_by_name("br", &bomb, 1 << 30), Err(DecodeError::Ratio));
     assert_eq!(decode_by_name("br", &bomb, 1 << 10), Err(DecodeError::TooLarge));
@@ -119,7 +119,7 @@ fn body_that_grows_beyond_what_deflate_can_is_refused() {
 }
 
 #[tokio::test]
-async fn response_is_asked_for_and_read_compressed_and_says_so_no_more() {
+async fn response_is_requested_compressed_and_read_plain() {
     let mut samples = samples();
     let numbers = (0..100_000).map(|number| number.to_string()).collect::<Vec<_>>().join(",");
     samples.push(("gzip", gzip(numbers.as_bytes())));
@@ -152,7 +152,7 @@ async fn response_is_asked_for_and_read_compressed_and_says_so_no_more() {
 }
 
 #[tokio::test]
-async fn bodies_that_cannot_be_decoded_fail_only_where_they_count() {
+async fn undecodable_bodies_fail_only_where_needed() {
     let answer = |status, body: &[u8]| UpstreamReply::Answer {
         status,
         headers: vec![("content-encoding".into(), "gzip".into())],

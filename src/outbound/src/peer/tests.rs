@@ -53,7 +53,7 @@ fn shows_secret(asked: &ReceivedRequest) -> bool {
 }
 
 #[tokio::test]
-async fn request_to_the_wrong_server_is_sent_over_another_connection() {
+async fn misdirected_request_uses_another_connection() {
     let home = Upstream::start(|asked| match asked.connection {
         0 if asked.target.starts_with("/later") => UpstreamReply::new(421, "not here"),
         _ => UpstreamReply::new(200, "here"),
@@ -225,5 +225,5 @@ async fn a_redirect_to_a_name_that_leads_inside_is_refused_where_it_is_dialled()
 #[test]
 fn a_request_prints_no_secret() {
     let shown = format!("{:?}", secret_request(Method::GET, "http://a.example/x?k=swordfish"));
-    assert_eq!(shown, "Request { method: GET, origin: \"http://a.example\", .. }");
+    assert_eq!(shown, "PeerRequest { method: GET, origin: \"http://a.example\", .. }");
 }

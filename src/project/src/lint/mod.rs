@@ -106,7 +106,7 @@ impl LintSummary {
         Self { errors: severe(Severity::Error), warnings: severe(Severity::Warning), ..self }
     }
 
-    /// Returns `true` if a command that gates on the findings goes on.
+    /// Returns `true` if the findings let a command go on.
     pub fn passes(&self, denies_warnings: bool) -> bool {
         self.errors == 0 && !(denies_warnings && self.warnings > 0)
     }

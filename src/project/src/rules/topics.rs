@@ -1,4 +1,4 @@
-//! Checks of the connectors that publish messages, as the tasks of a workflow name them.
+//! The check that each task which publishes a message names a topic, or uses a connector that names one.
 
 use svc_engine::{ConnectorUse, Engine};
 use svc_model::{FieldCode, FieldError, WorkflowContent};
@@ -6,7 +6,7 @@ use svc_model::{FieldCode, FieldError, WorkflowContent};
 /// The refusal of a task that publishes to no topic.
 pub(super) const NO_TOPIC: &str = "required: the connector names no topic either";
 
-/// Tells whether neither the task nor its connector names a topic. `names_topic` is `None` for a connector
+/// Returns `true` if neither the task nor its connector names a topic. `names_topic` is `None` for a connector
 /// that is not known.
 pub(super) fn lacks_topic(used: &ConnectorUse, names_topic: Option<bool>) -> bool {
     used.inherited_input.is_some() && names_topic == Some(false)

@@ -146,7 +146,7 @@ fn each_property<'s>(schema: &'s Value, visit: &mut dyn FnMut(&'s str, &'s Value
 }
 
 #[test]
-fn editors_find_the_description_and_all_words_of_each_key() {
+fn editors_find_description_and_words_of_each_key() {
     let (mut described, mut chosen) = (0, 0);
     for kind in DocumentKind::ALL {
         let schema = kind.schema(Engine::builder().build().catalogue());

@@ -34,7 +34,7 @@ impl Origin {
         self.source.as_ref()?.place(&self.path)
     }
 
-    /// Returns the place of the key in the text of the file, or that of the element where it has none.
+    /// Returns the place of the key in the text of the file, or that of the element if it has none.
     pub fn key_place(&self) -> Option<SourcePlace> {
         self.source.as_ref()?.key_place(&self.path)
     }
@@ -55,7 +55,7 @@ struct Part {
     origin: Origin,
     /// The fragment call that contributed the part.
     call: Option<Origin>,
-    /// The element that stood there before, for a value that replaced it: the key of the part is written there.
+    /// The former element, for a value that replaced it: the key of the part is written there.
     replaced: Option<Origin>,
 }
 

@@ -1,4 +1,4 @@
-//! Files that hold no value.
+//! Errors of reading a file or text: its reason, its place, its remedy.
 
 use std::fmt;
 use std::io;
@@ -11,7 +11,7 @@ use super::lines::LineIndex;
 use super::{MAX_DEPTH, MAX_FILE_BYTES};
 use crate::finding::{Finding, Severity, SourcePlace};
 
-/// A file or text that holds no value.
+/// The reason why a file or text cannot be read as a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceError {
     /// The reason.

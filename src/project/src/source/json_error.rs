@@ -1,4 +1,4 @@
-//! Refusals of JSON: the words of `serde_json`, the place, and the remedy.
+//! Errors of JSON: the message of `serde_json`, the place in the file, and the remedy.
 
 use super::error::SyntaxError;
 use super::lines::LineIndex;
@@ -6,7 +6,7 @@ use super::lines::LineIndex;
 /// The remedy where nothing more is known.
 pub(super) const NOT_JSON: &str = "write the part as JSON (RFC 8259) has it";
 
-/// Converts an error of `serde_json`: its words, without the position at their end, and what helps.
+/// Converts an error of `serde_json`: its message without the position at its end, and the remedy.
 pub(super) fn syntax_error(text: &str, lines: &LineIndex, error: &serde_json::Error) -> SyntaxError {
     if text.trim().is_empty() {
         return SyntaxError::empty();

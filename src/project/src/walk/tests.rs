@@ -54,7 +54,7 @@ fn a_directory_that_is_named_like_a_skipped_one_is_walked() {
 }
 
 #[test]
-fn unreadable_entries_become_errors_and_the_walk_goes_on() {
+fn unreadable_entries_become_errors_without_ending_walk() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path();
     write(root, "a/broken.json", b"{\n  \"x\": 1,\n}");
@@ -83,7 +83,7 @@ fn make_pipe(path: &Path) {
 }
 
 #[test]
-fn a_name_that_is_not_utf_8_becomes_an_error() {
+fn non_utf8_name_becomes_an_error() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join(OsStr::from_bytes(b"a\xff.json")), "{}").unwrap();
     let contents = walk(directory.path()).unwrap();
@@ -103,7 +103,7 @@ fn links_to_files_and_directories_are_followed() {
 }
 
 #[test]
-fn what_svcignore_names_is_left_out() {
+fn entries_in_svcignore_are_left_out() {
     let directory = tempfile::tempdir().unwrap();
     for name in ["a.json", "b.json", "deploy/x.yaml", "deploy/keep.yaml", "c/d.json", "c/vendor/e.json"] {
         write(directory.path(), name, b"1");

@@ -94,7 +94,7 @@ async fn client_without_the_slots_of_a_redis_cluster_follows_its_servers() {
 }
 
 #[tokio::test]
-async fn connection_to_a_server_that_became_a_replica_is_given_up() {
+async fn connection_to_demoted_server_is_given_up() {
     let (Some(former), Some(primary)) = (Redis::own(), Redis::own()) else { return };
     let gateway = Gateway::start(former.address()).unwrap();
     let url = former.url().replace(former.place(), &gateway.address().to_string());

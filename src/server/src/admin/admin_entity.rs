@@ -14,8 +14,8 @@ pub(super) trait AdminEntity: Versioned {
     type Resource: From<Self> + Serialize;
     /// The report of a validation.
     type Report: Serialize;
-    /// True if the conditions on an activation depend on the content of the version.
-    const GATES_DEPEND_ON_CONTENT: bool;
+    /// True if the requirements of an activation depend on the content of the version.
+    const REQUIREMENTS_DEPEND_ON_CONTENT: bool;
 
     /// Adds the version that serves to the document of a list or a read.
     fn with_active_version(resource: Self::Resource, version: Option<i64>) -> Self::Resource;
@@ -24,12 +24,12 @@ pub(super) trait AdminEntity: Versioned {
     fn repository(state: &AppState) -> Repository<Self>;
     /// Returns the scope of the reload after a change of this id.
     fn reload_scope(id: &str) -> ReloadScope;
-    /// Returns the conditions on the activation of a version with this content.
-    fn activation_gates(state: &AppState, content: Option<&Self::Content>) -> Self::Gates;
+    /// Returns the requirements of the activation of a version with this content.
+    fn activation_requirements(state: &AppState, content: Option<&Self::Content>) -> Self::Requirements;
 
     /// Returns warnings about an activation that do not prevent it.
-    fn activation_warnings(state: &AppState, gates: &Self::Gates) -> Vec<Issue> {
-        let _ = (state, gates);
+    fn activation_warnings(state: &AppState, requirements: &Self::Requirements) -> Vec<Issue> {
+        let _ = (state, requirements);
         Vec::new()
     }
 

@@ -10,7 +10,7 @@ use svc_model::{
 };
 use svc_project::rules::ChannelRules;
 use svc_registry::{ReloadScope, Snapshot};
-use svc_store::{ChannelGates, Merge, Repository, StoreError};
+use svc_store::{ChannelRequirements, Merge, Repository, StoreError};
 
 use super::admin_entity::AdminEntity;
 use super::loadability::list_unresolved_references;
@@ -60,7 +60,7 @@ pub(super) fn find_report_issue(snapshot: &Snapshot, config: &Value) -> Option<I
 impl AdminEntity for Channel {
     type Resource = ChannelResource;
     type Report = ChannelValidationResult;
-    const GATES_DEPEND_ON_CONTENT: bool = false;
+    const REQUIREMENTS_DEPEND_ON_CONTENT: bool = false;
 
     fn with_active_version(resource: Self::Resource, active_version: Option<i64>) -> Self::Resource {
         ChannelResource { active_version, ..resource }
@@ -74,9 +74,9 @@ impl AdminEntity for Channel {
         ReloadScope::channel(id)
     }
 
-    fn activation_gates(state: &AppState, _: Option<&ChannelContent>) -> ChannelGates {
+    fn activation_requirements(state: &AppState, _: Option<&ChannelContent>) -> ChannelRequirements {
         let planes = state.planes.clone();
-        ChannelGates {
+        ChannelRequirements {
             cron_enabled: state.config.cron.enabled,
             platform_route: Some(Arc::new(move |pattern| planes.platform_route(pattern))),
         }

@@ -42,16 +42,17 @@ pub(super) async fn change_status<V: AdminEntity>(
     let reload = parse_reload_timing(&change.query)?;
     let (target, rollout) = parse_target(&body.0)?;
     let needs_latest =
-        target == LifecycleStatus::Active && (V::GATES_DEPEND_ON_CONTENT || change.is_dry_run());
+        target == LifecycleStatus::Active && (V::REQUIREMENTS_DEPEND_ON_CONTENT || change.is_dry_run());
     let latest = if needs_latest { V::repository(&state).latest(&id).await? } else { None };
-    let gates = V::activation_gates(&state, latest.as_ref().map(V::content));
+    let requirements = V::activation_requirements(&state, latest.as_ref().map(V::content));
     if change.is_dry_run() {
         let advisories = match target {
-            LifecycleStatus::Active => V::activation_warnings(&state, &gates),
+            LifecycleStatus::Active => V::activation_warnings(&state, &requirements),
             _ => list_users::<V>(&state, &id).await,
         };
         let precondition = change.precondition().clone();
-        let report = V::repository(&state).check_status(&id, target, rollout, gates, precondition).await;
+        let report =
+            V::repository(&state).check_status(&id, target, rollout, requirements, precondition).await;
         let mut report = match report {
             Ok(report) => report,
             Err(error) => refusal_to_validation::<()>(Err(error.into()))?,
@@ -64,7 +65,7 @@ pub(super) async fn change_status<V: AdminEntity>(
         return Ok(data_response(ValidationResult::from(report)));
     }
     let mut warnings = match target {
-        LifecycleStatus::Active => V::activation_warnings(&state, &gates),
+        LifecycleStatus::Active => V::activation_warnings(&state, &requirements),
         _ => list_users::<V>(&state, &id).await,
     };
     let action = match target {
@@ -73,13 +74,13 @@ pub(super) async fn change_status<V: AdminEntity>(
     };
     let mutation = serving_mutation::<V>(&change, reload, action, &id);
     let local = state.begin_change(&mutation);
-    let entity = V::repository(&state).set_status(&id, target, rollout, gates, mutation).await?;
+    let entity = V::repository(&state).set_status(&id, target, rollout, requirements, mutation).await?;
     state.metrics.record_audit_event(action, V::KIND);
     if reload == ReloadTiming::Now {
         state.reload_after_change(V::reload_scope(&id), local).await;
     }
     if target == LifecycleStatus::Active {
-        // The gates have found what it needs.
+        // The check of the requirements has found what it needs.
         warnings.extend(V::content_warnings(&state, entity.content()));
         let loaded = V::load_warnings(&state, &id).into_iter();
         let news: Vec<_> = loaded.filter(|warning| !warnings.contains(warning)).collect();
@@ -103,12 +104,12 @@ pub(super) async fn rollback<V: AdminEntity>(
     let stored = V::repository(&state);
     let outcome: Result<V, StoreError> = async {
         let source = stored.rollback_source(&id, to_version).await?;
-        let gates = V::activation_gates(&state, Some(source.entity.content()));
-        stored.rollback(&id, source, gates, mutation).await
+        let requirements = V::activation_requirements(&state, Some(source.entity.content()));
+        stored.rollback(&id, source, requirements, mutation).await
     }
     .await;
     let warnings = match &outcome {
-        // The gates have found what it needs.
+        // The check of the requirements has found what it needs.
         Ok(entity) => V::content_warnings(&state, entity.content()),
         Err(_) => Vec::new(),
     };

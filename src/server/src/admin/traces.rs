@@ -86,8 +86,8 @@ pub(super) async fn read(
     })
 }
 
-/// Returns a trace as operators see it. It omits the metadata, which holds details of the caller, and the members by which
-/// a workflow shapes its response.
+/// Returns a trace as operators see it. It omits the metadata, which has details of the caller, and the members by
+/// which a workflow shapes its response.
 fn to_detail(trace: TraceRecord) -> TraceDetail {
     let TraceRecord { row, result_json, task_trace_json, attempts } = trace;
     let (mut message, mut error) = (None, None);
@@ -161,7 +161,8 @@ fn visible_message(mut message: Value) -> Value {
     message
 }
 
-/// Returns an execution trace with the visible part of its snapshots, and with its input, from which a test case is made.
+/// Returns an execution trace with the visible part of its snapshots, and with its input, from which a test case is
+/// made.
 fn visible_steps(mut trace: Value) -> Value {
     for step in members(trace.get_mut("steps")) {
         if let Some(snapshot) = step.get_mut("message") {
@@ -267,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_shown_with_their_details_however_the_run_ended() {
+    fn errors_show_details_for_every_outcome() {
         let result = json!({"errors": [{"code": "HTTP_ERROR", "message": "m", "status": 401, "body": {"a": 1}, "detail": "d"}]});
         for status in ["failed", "retrying", "completed"] {
             let shown = operator_view(record(status, Some(&result.to_string()), None));
@@ -279,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn accepted_work_that_waits_for_a_retry_tells_what_happened() {
+    fn work_awaiting_retry_shows_error_and_attempts() {
         let mut trace = record("retrying", None, None);
         trace.row.next_retry_at = Some(trace.row.created_at);
         let shown = operator_view(trace);

@@ -17,7 +17,7 @@ use svc_model::{
 };
 use svc_project::rules::{check_topics, connector_need};
 use svc_registry::ReloadScope;
-use svc_store::{Merge, Repository, StoreError, WorkflowGates};
+use svc_store::{Merge, Repository, StoreError, WorkflowRequirements};
 
 use super::admin_entity::AdminEntity;
 use super::entities::not_found;
@@ -35,7 +35,7 @@ const TRY_LIMIT: Duration = Duration::from_secs(60);
 impl AdminEntity for Workflow {
     type Resource = WorkflowResource;
     type Report = ValidationResult;
-    const GATES_DEPEND_ON_CONTENT: bool = true;
+    const REQUIREMENTS_DEPEND_ON_CONTENT: bool = true;
 
     fn with_active_version(resource: Self::Resource, active_version: Option<i64>) -> Self::Resource {
         WorkflowResource { active_version, ..resource }
@@ -50,7 +50,7 @@ impl AdminEntity for Workflow {
     }
 
     /// Returns the connectors that the version needs.
-    fn activation_gates(state: &AppState, content: Option<&WorkflowContent>) -> WorkflowGates {
+    fn activation_requirements(state: &AppState, content: Option<&WorkflowContent>) -> WorkflowRequirements {
         let uses = content.map(|content| state.engine.dependencies(content).connectors).unwrap_or_default();
         let connectors = state.connectors.directory();
         let needs = uses.into_iter().map(|used| {
@@ -58,13 +58,13 @@ impl AdminEntity for Workflow {
             let names_topic = connectors.names_topic(&used.connector);
             connector_need(used, is_mongodb, names_topic)
         });
-        WorkflowGates { connectors: needs.collect() }
+        WorkflowRequirements { connectors: needs.collect() }
     }
 
     /// Warns of connectors that are stored and not loaded: their tasks will fail.
-    fn activation_warnings(state: &AppState, gates: &WorkflowGates) -> Vec<Issue> {
+    fn activation_warnings(state: &AppState, requirements: &WorkflowRequirements) -> Vec<Issue> {
         let statuses = state.connectors.statuses();
-        let idle = gates.connectors.iter().filter_map(|need| {
+        let idle = requirements.connectors.iter().filter_map(|need| {
             let status = statuses.iter().find(|status| *status.name == *need.connector)?;
             let why = match &status.state {
                 LoadState::Loaded => return None,

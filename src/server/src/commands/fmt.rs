@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn links_out_of_a_directory_are_left_alone_unless_they_are_named() {
+    fn outward_links_are_skipped_unless_named() {
         let (root, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let (file, alone) = (other.path().join("deep/a.json"), other.path().join("b.json"));
         fs::create_dir(other.path().join("deep")).unwrap();

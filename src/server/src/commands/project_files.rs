@@ -85,11 +85,11 @@ pub(super) fn walk_directory(directory: &Path, err: &mut dyn Write) -> io::Resul
     }
 }
 
-/// Reads a project directory. Files that cannot be read are findings of the project; what is no part of it is told on
-/// `err`.
+/// Reads a project directory. Files that cannot be read are findings of the project; notes about other files are
+/// printed to `err`.
 ///
 /// # Errors
-/// The findings about a directory that cannot be read or holds no entity, which have been told.
+/// The findings about a directory that cannot be read or has no entity; they were printed.
 pub(super) fn read_project(
     directory: &Path,
     style: TextStyle,

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wait_is_seconds_or_a_number_with_a_unit() {
+    fn wait_is_seconds_or_number_with_unit() {
         for (text, expected) in [("0", 0), ("30", 30), ("30s", 30), ("5m", 300), ("24h", 86_400)] {
             assert_eq!(parse_wait(text), Ok(Duration::from_secs(expected)), "{text}");
         }

@@ -12,8 +12,8 @@ const ID: usize = 6;
 /// Longest name, in characters.
 const NAME: usize = 64;
 
-/// Principals of the audit log that hold no key: anybody while no key is asked for, the programs beside the server, and
-/// a signal to it.
+/// Principals of the audit log without a key: every caller while no key is required, the programs on the machine of the
+/// server, and a signal to it.
 const OTHERS: [&str; 3] = ["anonymous", "command-line", "signal"];
 
 /// The SHA-256 of a key.
@@ -57,7 +57,7 @@ impl AdminKey {
         !key.is_empty() && !key.starts_with(DIGEST_PREFIX) && key.chars().count() < characters
     }
 
-    /// Returns the reason why the name cannot stand in the audit log.
+    /// Returns the reason why the name cannot be used in the audit log.
     pub(crate) fn name_problem(&self) -> Option<&'static str> {
         let name = self.name.as_deref()?;
         let is_printable = !name.chars().any(char::is_control) && name.trim() == name;
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn id_is_the_beginning_of_the_digest_however_the_key_is_written() {
+    fn key_id_is_digest_prefix_in_every_form() {
         let plain = AdminKey::unnamed("correct horse");
         let digest = plain.digest().unwrap();
         let written = AdminKey::unnamed(&format!("sha256:{}", hex::encode(digest)));

@@ -8,26 +8,26 @@ const KEY_LENGTH: usize = 32;
 
 pub(crate) fn check(config: &Config, diagnostics: &mut Diagnostics) {
     note_loopback(config, diagnostics);
-    let mut gate = |key: &str, closed: bool, text: &str| match (closed, config.is_production()) {
+    let mut rule = |key: &str, is_broken: bool, text: &str| match (is_broken, config.is_production()) {
         (false, _) => {}
         (true, true) => diagnostics.refuse(key, format!("{text} (refused in production)")),
         (true, false) => diagnostics.note(format!("{key}: {text}")),
     };
-    gate(
+    rule(
         "admin_auth.enabled",
         !config.admin_auth.enabled,
         "anyone can use the admin API; set it to true and give admin_auth.api_keys",
     );
     for (key, keys) in config.admin_auth.key_lists() {
         let short = keys.iter().any(|key| key.is_shorter_than(KEY_LENGTH));
-        gate(key, short, "a key is shorter than 32 characters; use a longer one or its sha256: digest");
+        rule(key, short, "a key is shorter than 32 characters; use a longer one or its sha256: digest");
     }
-    gate(
+    rule(
         "cors.allowed_origins",
         config.cors.allowed_origins.iter().any(|origin| origin == "*"),
         "\"*\" lets every web site read answers; list the origins that may",
     );
-    gate(
+    rule(
         "storage.auto_migrate",
         config.cluster.enabled && config.storage.auto_migrate,
         "nodes of a cluster must not migrate on their own; set it to false and run `svc-server migrate`",

@@ -51,7 +51,7 @@ pub(crate) trait SettingNode {
     /// Hands every setting and its path to a visitor.
     fn visit(&mut self, path: &str, visitor: &mut dyn FnMut(&str, &mut dyn Setting));
     /// Hands the path of every setting that another configuration has another value of to `takes`, and takes that
-    /// value where it returns `true`.
+    /// value if it returns `true`.
     fn take_changes(&mut self, other: &Self, path: &str, takes: &mut dyn FnMut(&str) -> bool)
     where
         Self: Sized;

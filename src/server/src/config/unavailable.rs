@@ -1,5 +1,5 @@
 //! Settings whose feature this version does not have. Ignoring them would weaken or mislead, so that they prevent the
-//! start. Whoever adds a feature deletes its line here.
+//! start. The change that adds a feature deletes its line here.
 
 use super::Config;
 use super::problem::Diagnostics;

@@ -37,7 +37,7 @@ impl AdminAccess {
     }
 }
 
-/// The author of a request: the holder of an admin key, or anybody if no key is required.
+/// The author of a request: the holder of an admin key, or `anonymous` if no key is required.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Principal {
     name: Arc<str>,

@@ -180,7 +180,7 @@ fn refuse_encoded(headers: &HeaderMap) -> Result<(), ServiceError> {
     Err(ServiceError::new(Code::UnsupportedMediaType, message))
 }
 
-/// Returns the content type of a request; an empty one where it has none.
+/// Returns the content type of a request; an empty one if it has none.
 pub(crate) fn content_type(headers: &HeaderMap) -> &[u8] {
     headers.get(CONTENT_TYPE).map(|value| value.as_bytes()).unwrap_or_default()
 }

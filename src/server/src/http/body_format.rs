@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn other_content_types_are_refused_with_those_that_are_taken() {
+    fn refused_content_type_lists_the_accepted_ones() {
         use RequestBodyFormat::{Auto, Form, Json, Text};
         for (format, content_type, taken) in [
             (Json, "", "application/json"),
@@ -168,14 +168,14 @@ mod tests {
     }
 
     #[test]
-    fn fields_of_a_form_are_texts_and_repeated_names_lists() {
+    fn form_fields_are_texts_and_repeats_are_lists() {
         let fields = parse_form("a=1&b=x+y&a=2&c%20d=%2541&flag&=e&&a=").unwrap();
         let expected = json!({"a": ["1", "2", ""], "b": "x y", "c d": "%41", "flag": "", "": "e"});
         assert_eq!(Value::Object(fields), expected);
     }
 
     #[test]
-    fn body_that_is_not_what_its_type_says_is_a_400() {
+    fn body_that_contradicts_its_type_is_400() {
         let form = "application/x-www-form-urlencoded";
         for (content_type, body) in
             [(form, &b"a=%"[..]), (form, b"a=%ff"), (form, b"\xff=1"), ("text/plain", b"\xff"), ("", b"{")]

@@ -186,7 +186,7 @@ async fn receive_body(
     Ok((raw, permit))
 }
 
-/// Reads a body as its channel says; none where there is none. A large one is read on a thread that serves no connection.
+/// Reads a body as its channel says; none if there is none. A large one is read on a thread that serves no connection.
 ///
 /// # Errors
 /// 415 for a content type that the channel does not take, 400 for a body that is not what its type says.

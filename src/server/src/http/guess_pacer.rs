@@ -1,8 +1,9 @@
 //! The pace of refused keys of channels.
 //!
-//! Answers to wrong keys are held back, each time longer, so that guessing takes time. They count by channel and by the
-//! network of the client. Every key is compared: a right one is answered at once, whoever guesses beside its
-//! holder. A held answer keeps nothing of its message but the head, which counts among the bytes of the process.
+//! Answers to wrong keys are delayed, each time longer, so that guessing takes time. They count by channel and by the
+//! network of the client. Every key is compared: a right one is answered at once, however many wrong ones come from the
+//! network of its holder. A delayed answer keeps nothing of its
+//! message but the head, which counts among the bytes of the process.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
@@ -16,10 +17,10 @@ use super::BytesPermit;
 use super::lockout::Lockout;
 use crate::lifecycle::Lifecycle;
 
-/// Answers held at the same time at most; those beyond leave at once.
+/// Maximum number of delayed answers at the same time; answers beyond it leave at once.
 const MOST_HELD: usize = 10_000;
 
-/// Longest time an answer is held; a client that gives up comes back as a new one.
+/// Longest delay of an answer; a client that gives up comes back as a new one.
 const LONGEST: Duration = Duration::from_secs(5);
 
 /// The wrong keys of each client at each channel.
@@ -63,11 +64,11 @@ impl GuessPacer {
     }
 }
 
-/// An answer that is held, counted until it is dropped.
+/// A delayed answer, counted until it is dropped.
 struct HeldAnswer<'p>(&'p AtomicUsize);
 
 impl<'p> HeldAnswer<'p> {
-    /// Counts one more; `None` when as many are held as may be.
+    /// Counts one more; `None` at the maximum number.
     fn new(held: &'p AtomicUsize) -> Option<Self> {
         let room = |count: usize| (count < MOST_HELD).then_some(count + 1);
         held.fetch_update(Ordering::AcqRel, Ordering::Acquire, room).ok()?;
@@ -91,7 +92,7 @@ mod tests {
     use crate::http::InFlightBytes;
 
     #[test]
-    fn guesses_wait_longer_each_time_by_channel_and_network() {
+    fn guesses_wait_longer_by_channel_and_network() {
         let (pacer, start) = (GuessPacer::default(), Instant::now());
         let client = |text: &str| text.parse::<IpAddr>().unwrap();
         let mut now = start;
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn parallel_guesses_wait_for_the_same_instant_and_count_once() {
+    fn parallel_guesses_wait_together_and_count_once() {
         let (pacer, now) = (GuessPacer::default(), Instant::now());
         let client = IpAddr::from([192, 0, 2, 1]);
         let waits: Vec<u128> = (0..100).map(|_| pacer.record("orders", client, now).as_millis()).collect();

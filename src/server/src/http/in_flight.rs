@@ -1,9 +1,9 @@
 //! The bytes of messages in flight, counted over the whole process and bounded by
 //! `server.max_in_flight_bytes`.
 //!
-//! A request holds one [`BytesPermit`], which covers its head, grows while its body arrives and again when the body is
+//! A request has one [`BytesPermit`], which covers its head, grows while its body arrives and again when the body is
 //! parsed, and gives everything back when it is dropped. Growing never waits: a request beyond the bound is refused
-//! with 503, so that requests that hold half a body each cannot wait for one another.
+//! with 503, so that requests with half a body each cannot wait for one another.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,11 +18,11 @@ use prometheus_client::registry::Registry;
 use serde_json::Value;
 use svc_model::ServiceError;
 
-/// Bytes counted for a message besides its head and its body: its facts and the state of its run.
+/// Bytes counted for a message in addition to its head and its body: its facts and the state of its run.
 const MESSAGE_BYTES: usize = 4096;
 
-/// Bytes that a field of a head takes in memory beside its text: its place in the map of the request, some 400 bytes as
-/// measured, and in the copy that the message has.
+/// Bytes that a field of a head takes in memory in addition to its text: its place in the map of the request, some 400
+/// bytes as measured, and in the copy that the message has.
 pub(crate) const FIELD_BYTES: usize = 512;
 
 /// The process-wide byte semaphore. Cheap to clone.
@@ -82,7 +82,7 @@ const fn head_bytes(fields: usize, text: usize) -> usize {
     fields.saturating_mul(FIELD_BYTES).saturating_add(text.saturating_mul(2))
 }
 
-/// The bound that a setting stands for.
+/// Returns the bound that a setting means.
 const fn bound(limit: usize) -> usize {
     if limit == 0 { usize::MAX } else { limit }
 }
@@ -131,8 +131,8 @@ impl BytesPermit {
 }
 
 impl BytesPermit {
-    /// Takes what the head of a request holds until it is answered: its fields, and its text, of which the message has a
-    /// copy.
+    /// Takes the memory of the head of a request until it is answered: its fields, and its text, of which the message
+    /// has a copy.
     ///
     /// # Errors
     /// Those of [`grow`](Self::grow).

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn name_of_the_node_is_in_two_labels_of_every_sample() {
+    fn every_sample_names_node_in_two_labels() {
         let metrics = Metrics::new(Registry::default(), Some("node \"1\""));
         metrics.record_auth_failure("invalid_key");
         let text = metrics.render().unwrap();

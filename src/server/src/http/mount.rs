@@ -18,7 +18,7 @@ impl MountPoint {
         Self { own_segments: segments(pattern) }
     }
 
-    /// Returns the length of the host's prefix in the raw path of a request; 0 where the service is mounted at the
+    /// Returns the length of the host's prefix in the raw path of a request; 0 if the service is mounted at the
     /// root.
     pub(crate) fn host_length(self, request: &ServiceRequest) -> usize {
         let decoded = request.match_info().as_str();
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prefix_ends_before_the_slash_of_the_next_segment() {
+    fn prefix_ends_before_the_next_slash() {
         for (path, segments, expected) in [
             ("/health", 0, ""),
             ("/automation/health", 1, "/automation"),

@@ -2,7 +2,7 @@
 //!
 //! A browser carries requests of every page it shows to a service on its own machine: by a cross-site request, or by a
 //! name of the page's server that suddenly leads to 127.0.0.1 (DNS rebinding). Browsers say so in `Host`, `Origin` and
-//! `Sec-Fetch-Site`, which no page can forge; programs send an address or a name that they were told, and neither of
+//! `Sec-Fetch-Site`, which no page can forge; programs send the address or name that was configured, and neither of
 //! the other two.
 
 use std::net::IpAddr;
@@ -19,7 +19,7 @@ const FOREIGN_PAGE: &str =
 /// The refusal of a host name that the service is not known by.
 const FOREIGN_HOST: &str = "The admin API asks for no key, and is not known by this host name; set admin_auth.enabled or add the name to admin_auth.allowed_hosts";
 
-/// The names by which an admin API without keys may be called, in lower case. Addresses and `localhost` are beside them.
+/// The names by which an admin API without keys may be called, in lower case, in addition to addresses and `localhost`.
 #[derive(Debug)]
 pub(crate) struct OpenAdminHosts(Vec<String>);
 
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn service_is_known_by_addresses_localhost_and_named_hosts() {
+    fn known_hosts_are_addresses_localhost_and_named_ones() {
         let hosts = OpenAdminHosts::new(Some("Svc.internal"), &["svc".to_owned()]);
         for host in [
             "127.0.0.1:8080",

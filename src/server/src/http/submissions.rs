@@ -102,7 +102,7 @@ pub(crate) fn state_response(trace: TraceRecord) -> HttpResponse {
     response
 }
 
-/// Returns what the holder of the token may know: how the submission stands, what a synchronous answer would have, and the
+/// Returns the facts that the token opens: the state of the submission, the content of a synchronous answer, and the
 /// codes and tasks of errors.
 fn to_state(trace: TraceRecord) -> SubmissionState {
     let TraceRecord { row, result_json, .. } = trace;
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_names_a_submission_by_its_last_two_segments() {
+    fn last_two_segments_name_the_submission() {
         let id = Uuid::from_u128(7);
         for (path, channel) in [
             (format!("/jobs/async/{id}"), Some("/jobs")),
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_completed_submission_shows_its_data_and_codes_and_nothing_else_of_the_run() {
+    fn completed_submission_shows_only_data_and_codes() {
         let shaped = json!({"a": 1, "_svc": {"response": {"status": "canary"}}});
         let errors =
             json!([{"code": "HTTP_ERROR", "task_id": "call", "message": "canary", "body": "canary"}]);
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unfinished_submission_says_when_to_look_again() {
+    fn unfinished_submission_names_the_next_poll() {
         let result = json!({"errors": [{"code": "IO_ERROR"}]});
         for (status, seconds) in
             [("pending", Some("1")), ("running", Some("1")), ("retrying", Some("1")), ("failed", None)]

@@ -46,7 +46,7 @@ pub(crate) enum ConnectionRefusal {
     PlainText,
     /// The client makes and resets requests, or sends frames, for their cost alone (RFC 9113, 10.5).
     Http2Flood,
-    /// The requests in progress on a connection hold as many bytes of heads as they may.
+    /// The heads of the requests in progress on a connection have reached their bound of memory.
     TooManyHeads,
 }
 

@@ -50,7 +50,7 @@ pub(crate) fn main_listener_limits(
     let affordable = affordable(limit, descriptors::count_open());
     let total = server.max_connections.min(affordable);
     if total < server.max_connections {
-        warn!(log, "fewer connections are served than configured, for want of file descriptors";
+        warn!(log, "fewer connections are served than configured, as the limit of file descriptors is low";
             "server.max_connections" => server.max_connections, "served" => total, "limit" => limit,
             "remedy" => "raise the hard limit of open files (ulimit -Hn, LimitNOFILE)");
     }

@@ -169,7 +169,7 @@ fn every_node_of_a_running_service_is_as_its_row_says() {
 }
 
 /// Receivers whose `spawn` starts a node of the tree, a future of an actor, or nothing at all.
-const NOT_TASKS: [&str; 7] = ["ctx", "context", "tree", "fleet", "deployer", "scope", "self"];
+const NOT_TASKS: [&str; 6] = ["ctx", "context", "tree", "deployer", "scope", "self"];
 
 /// Returns the number of places in a text that start a thread or a task outside the tree.
 fn count_spawns(text: &str) -> usize {

@@ -1,8 +1,8 @@
 //! Applications with planted faults: each is refused or warned of where it was planted.
 //!
 //! A table (`applications/<name>.faults`) has a block for each fault: `file` names the file, `-` lines are replaced by
-//! `+` lines (without `-` lines they are the whole file), `=` names the check. The mark `«` stands where the report has to
-//! point to.
+//! `+` lines (without `-` lines they are the whole file), `=` names the check. The mark `«` is the place that the
+//! report must point to.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use super::kit::ENGINE;
 
-/// Stands before the place that a report has to point to.
+/// The mark before the place that a report must point to.
 const MARK: char = '«';
 
 /// Number of faults of each application.
@@ -121,36 +121,36 @@ fn own(name: &str) {
 }
 
 #[test]
-fn faults_of_the_payments_example_are_told_at_their_places() {
+fn payments_faults_are_reported_at_their_places() {
     example("payments");
 }
 
 #[test]
-fn faults_of_the_orders_example_are_told_at_their_places() {
+fn orders_faults_are_reported_at_their_places() {
     example("orders");
 }
 
 #[test]
-fn faults_of_the_nightly_report_example_are_told_at_their_places() {
+fn nightly_report_faults_are_reported_at_their_places() {
     example("nightly-report");
 }
 
 #[test]
-fn faults_of_the_pipeline_example_are_told_at_their_places() {
+fn pipeline_faults_are_reported_at_their_places() {
     example("pipeline");
 }
 
 #[test]
-fn faults_of_webhooks_to_a_database_and_a_chat_are_told_at_their_places() {
+fn webhook_faults_are_reported_at_their_places() {
     own("notify");
 }
 
 #[test]
-fn faults_of_an_api_of_products_are_told_at_their_places() {
+fn products_faults_are_reported_at_their_places() {
     own("products");
 }
 
 #[test]
-fn faults_of_quotes_of_several_suppliers_are_told_at_their_places() {
+fn quotes_faults_are_reported_at_their_places() {
     own("quotes");
 }

@@ -30,7 +30,7 @@ fn lint_of_a_directory_ends_with_its_counts_and_fails_on_errors() {
 }
 
 #[test]
-fn unreadable_file_fails_lint_and_compile_unless_it_is_ignored() {
+fn unreadable_file_fails_commands_unless_ignored() {
     for (name, text, message) in [
         ("broken.json", "{", "EOF while parsing an object at line 1 column 1"),
         (
@@ -68,7 +68,7 @@ fn unreadable_file_fails_lint_and_compile_unless_it_is_ignored() {
 }
 
 #[test]
-fn file_that_is_nearly_a_definition_is_warned_of_at_its_key() {
+fn near_definition_is_warned_of_at_its_key() {
     let directory = Directory::new(&Files::default());
     for (text, told) in [
         ("workflow_id: w\nname: w\ntaks: []\n", ":3:1"),

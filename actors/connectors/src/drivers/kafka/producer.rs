@@ -20,7 +20,7 @@ use crate::probe::PROBE_TIMEOUT;
 /// Time that records in flight have when their producer ends.
 const FLUSH: Duration = Duration::from_secs(5);
 
-/// Codes of a broker that is not, or no longer, the one to ask. The client asks for the leader anew by itself; where it
+/// Codes of a broker that is not, or no longer, the one to ask. The client asks for the leader anew by itself; if it
 /// has not found one within the time of a record, the next call opens another client.
 const WRONG_BROKER: [RDKafkaErrorCode; 6] = [
     RDKafkaErrorCode::BrokerNotAvailable,
@@ -130,8 +130,8 @@ impl Producer {
         })
     }
 
-    /// Tells whether the producer must not be used again: it has failed for good, as an idempotent one does rather than
-    /// write twice, or asks a broker that is the wrong one.
+    /// Returns `true` if the producer must not be used again: it has failed for good, as an idempotent one does rather
+    /// than write twice, or it has asked a wrong broker.
     pub(super) fn is_broken(&self) -> bool {
         let is_fatal = |producer: &FutureProducer<ClientLog>| producer.client().fatal_error().is_some();
         self.0.is_misled.load(Ordering::Relaxed) || self.0.producer.as_ref().is_none_or(is_fatal)

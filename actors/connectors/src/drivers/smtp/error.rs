@@ -34,7 +34,7 @@ pub(crate) enum MailError {
 }
 
 /// Codes of a server that ends the conversation, or does not know this client: it closes, cannot check passwords now,
-/// or wants a login after one. The connection is given up, with those that wait.
+/// or requires a login after one. The connection and the idle ones are given up.
 const WRONG_SERVER: [u16; 3] = [421, 454, 530];
 /// The first code of a refusal for good.
 const PERMANENT: u16 = 500;

@@ -90,7 +90,7 @@ pub(crate) struct StatementResult {
 const PING_BYTES: usize = 1024;
 
 impl RunStatements {
-    /// Tells whether the statements run in a read-only transaction.
+    /// Returns `true` if the statements run in a read-only transaction.
     pub(super) fn only_reads(&self) -> bool {
         match self.statements.as_slice() {
             [_] => self.access == StatementAccess::ReadOnly,
@@ -114,7 +114,7 @@ impl RunStatements {
     /// Checks the parameters, whatever the database.
     ///
     /// # Errors
-    /// An object that stands for bytes and holds none.
+    /// An object in the form of bytes whose content is not base64.
     pub(super) fn check_params(&self) -> Result<(), SqlError> {
         for statement in &self.statements {
             if let Some(index) = statement.params.iter().position(is_malformed_binary) {

@@ -65,7 +65,7 @@ pub(super) fn check(sql: &str, database: DatabaseKind) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Returns the reason why no database takes a statement as one that reads; `None` where one of them does, as the author's
+/// Returns the reason why no database takes a statement as one that reads; `None` if one of them does, as the author's
 /// process does not know which one is behind the connector.
 pub(crate) fn refused_everywhere(sql: &str) -> Option<String> {
     let kinds = [DatabaseKind::Postgres, DatabaseKind::MySql, DatabaseKind::Sqlite];
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn statement_is_refused_beforehand_where_no_database_takes_it() {
+    fn statement_no_database_reads_is_refused_early() {
         let reason = refused_everywhere("  update t set a = 1");
         assert_eq!(
             reason.as_deref(),

@@ -30,7 +30,7 @@ pub(crate) struct SqlSettings {
     /// Most bytes of a result, where the server allows as many; `None` for the server's own bound.
     max_result_bytes: Option<usize>,
     /// Operations that tasks may use.
-    pub(crate) gates: OperationSwitches,
+    pub(crate) operations: OperationSwitches,
     /// The bounds of the portable dialect.
     pub(crate) dialect: DialectConfig,
 }
@@ -107,7 +107,7 @@ impl SqlSettings {
             query_timeout: Duration::from_millis(config.query_timeout_ms),
             allow_private: config.allow_private_urls,
             max_result_bytes: config.max_result_bytes.and_then(|most| usize::try_from(most).ok()),
-            gates: config.operations.clone(),
+            operations: config.operations.clone(),
             dialect: config.dialect.clone(),
         })
     }

@@ -4,14 +4,14 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Number, Value, json};
 
-/// The key of an object that stands for bytes: `{"$binary": base64}`.
+/// The key of an object that represents bytes: `{"$binary": base64}`.
 pub(super) const BINARY: &str = "$binary";
 
 /// The refusal of a type that has no place in JSON, with the remedy.
 pub(super) const UNSUPPORTED: &str = "has no place in JSON: cast it to text in the query";
 /// The refusal of a number that JSON cannot hold.
 pub(super) const NOT_FINITE: &str = "holds a value that is not a finite number";
-/// The refusal of bytes that a task wants as text.
+/// The refusal of bytes that a task reads as text.
 pub(super) const NOT_TEXT: &str = "holds bytes that are no UTF-8: read them with binary_as hex or base64";
 /// The refusal of a value that cannot be decoded.
 pub(super) const MALFORMED: &str = "holds a value that cannot be read";
@@ -41,7 +41,7 @@ pub(super) fn decimal(digits: &str) -> Result<Value, &'static str> {
 /// The form in which bytes are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum BinaryForm {
-    /// Text where they are UTF-8, else `{"$binary": base64}`: written back, they are the same bytes.
+    /// Text if they are UTF-8, else `{"$binary": base64}`: written back, they are the same bytes.
     #[default]
     Tagged,
     /// Hexadecimal digits in lower case.
@@ -66,7 +66,7 @@ impl BinaryForm {
     /// Converts bytes of a binary value.
     ///
     /// # Errors
-    /// [`NOT_TEXT`], where only text will do.
+    /// [`NOT_TEXT`], if only text is accepted.
     pub(super) fn encode(self, bytes: &[u8]) -> Result<Value, &'static str> {
         match self {
             Self::Hex => Ok(hex::encode(bytes).into()),
@@ -77,7 +77,7 @@ impl BinaryForm {
     }
 }
 
-/// Converts bytes: to text where they are UTF-8, else to `{"$binary": base64}`.
+/// Converts bytes: to text if they are UTF-8, else to `{"$binary": base64}`.
 pub(super) fn text_or_tagged(bytes: &[u8]) -> Value {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.into(),
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_text_where_they_can_be_and_come_back_as_they_were() {
+    fn bytes_survive_the_round_trip_as_text() {
         let raw = [0xff, 0x00, 0x1f];
         for (form, text, other) in [
             (None, "é\n", Ok(json!({"$binary": "/wAf"}))),

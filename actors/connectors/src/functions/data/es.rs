@@ -68,12 +68,12 @@ pub(super) async fn write(
 async fn exchange(
     base: &DocumentTask,
     extent: &DocumentExtent,
-    gate: &str,
+    switch: &str,
     call: &EsCall,
 ) -> Result<(Arc<LoadedConnector>, OutboundResponse), TaskError> {
     let connector = &base.connector;
     let message = |driver: &EsDriver| {
-        call::check_operation(&driver.settings.operations, gate, connector)?;
+        call::check_operation(&driver.settings.operations, switch, connector)?;
         guard(extent, &driver.settings.dialect, connector)?;
         Ok((driver.address.clone(), Exchange(request(base, &driver.settings, call)?)))
     };

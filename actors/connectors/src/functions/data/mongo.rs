@@ -90,7 +90,7 @@ fn id_to_json(id: Bson) -> Value {
 async fn run(
     base: &DocumentTask,
     extent: &DocumentExtent,
-    gate: &str,
+    switch: &str,
     collection: String,
     operation: CollectionOperation,
 ) -> Result<OperationResult, TaskError> {
@@ -99,8 +99,8 @@ async fn run(
         return Err(TaskError::validation("database: a MongoDB connector needs it"));
     };
     let message = |driver: &MongoDriver| {
-        if !driver.settings.operations.allow(gate) {
-            let detail = format!("connector '{connector}' does not allow {gate}");
+        if !driver.settings.operations.allow(switch) {
+            let detail = format!("connector '{connector}' does not allow {switch}");
             return Err(TaskError::new(ErrorCode::ConnectorDetail, detail));
         }
         guard(extent, &driver.settings.dialect, connector)?;

@@ -26,7 +26,7 @@ pub(super) async fn query(
     select: &Select,
 ) -> Result<Vec<Value>, TaskError> {
     let outcomes = run(&base.connectors, &base.connector, |settings| {
-        check_operation(&settings.gates, "read", &base.connector)?;
+        check_operation(&settings.operations, "read", &base.connector)?;
         guard(extent, &settings.dialect, &base.connector)?;
         let flavour = flavour(settings);
         let related = (0..select.include.len()).map(|nth| sql::include(select, nth, flavour));
@@ -74,7 +74,7 @@ pub(super) async fn write(
         WriteChange::Update { .. } | WriteChange::Delete { .. } => base.max_limit,
     };
     let outcomes = run(&base.connectors, &base.connector, |settings| {
-        check_operation(&settings.gates, operation.name(), &base.connector)?;
+        check_operation(&settings.operations, operation.name(), &base.connector)?;
         guard(write.extent(), &settings.dialect, &base.connector)?;
         let statements = sql::change(change, flavour(settings));
         let statements = statements.map_err(|refusal| refusal_error(&refusal, &base.connector))?;

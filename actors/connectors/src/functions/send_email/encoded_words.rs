@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 
 const PREFIX: &str = "=?utf-8?b?";
 const SUFFIX: &str = "?=";
-/// Length of a line that holds encoded words, at most.
+/// Maximum length of a line with encoded words.
 const LINE: usize = 76;
 /// Bytes of text in a word, at least, however little room its line has: any character has room.
 const LEAST: usize = 6;
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_text_stays_and_what_looks_encoded_is_encoded() {
+    fn plain_text_stays_and_encoded_lookalike_is_encoded() {
         for text in ["", "Hello", "a = b? c", "Re: [x] 5 % off  now"] {
             assert_eq!(encode_words("Subject", text), None, "{text}");
         }

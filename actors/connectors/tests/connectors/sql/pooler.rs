@@ -12,7 +12,7 @@ use crate::kit::run;
 const CALLERS: u32 = 12;
 
 #[test]
-fn statements_behind_a_pooler_are_those_that_were_asked_for() {
+fn pooler_runs_only_the_requested_statements() {
     let Some(postgres) = Postgres::shared() else { return };
     let Some(pooler) = PgBouncer::own(&postgres) else { return };
     let database = postgres.database().unwrap();

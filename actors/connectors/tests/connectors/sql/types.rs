@@ -309,7 +309,7 @@ fn sqlite() {
 }
 
 #[test]
-fn binary_columns_are_read_written_and_compared_in_every_database() {
+fn binary_columns_work_in_every_database() {
     run(async |world| {
         for mut base in Base::all() {
             base.connect(world, json!({})).await;
@@ -381,7 +381,7 @@ fn binary_columns_are_read_written_and_compared_in_every_database() {
 }
 
 #[test]
-fn columns_without_a_place_in_json_are_texts_in_portable_reads() {
+fn non_json_columns_are_texts_in_portable_reads() {
     run(async |world| {
         let Some(mut base) = Base::new(Kind::Postgres) else { return };
         base.connect(world, json!({})).await;

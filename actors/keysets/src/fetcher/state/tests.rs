@@ -10,7 +10,7 @@ fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// FetchedKeySet at an instant, with this `max-age`.
+/// Returns the state after a fetch with this `max-age`, its keys and its instant.
 fn fetched_state(max_age: Option<u64>) -> (State, Arc<Jwks>, Instant) {
     let (keys, now) = (keys(), Instant::now());
     let state = State::default().record_success(now, Arc::clone(&keys), lifetime(max_age.map(seconds)));

@@ -169,8 +169,8 @@ impl DeadLetterRepository {
         self.0.read(operation("next_due"), |conn| Box::pin(lease::next_due(conn))).await
     }
 
-    /// Turns a letter held by `holder` into a trace, the next attempt at its work, which ends the letter. Returns
-    /// whether `holder` held it; if not, no trace is written.
+    /// Turns a letter claimed by `holder` into a trace, the next attempt at its work, which ends the letter. Returns
+    /// `false`, and writes no trace, if the claim of `holder` is lost.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is

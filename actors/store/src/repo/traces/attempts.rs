@@ -56,8 +56,8 @@ pub(super) async fn finish(conn: &mut Conn, end: TraceEnd) -> Result<bool, Store
     Ok(true)
 }
 
-/// Writes the failure of an attempt, which its own row has already, to its work. With a `retry`, the work goes on after
-/// that delay.
+/// Writes the failure of an attempt, which is in its own row already, to the row of its work. With a `retry`, the work
+/// continues after that delay.
 pub(super) async fn record_failure(
     conn: &mut Conn,
     end: &TraceEnd,
@@ -142,7 +142,7 @@ async fn end_work(conn: &mut Conn, work: &str, end: &TraceEnd) -> Result<(), Sto
     Ok(())
 }
 
-/// Keeps the end of the first attempt beside that of the newest.
+/// Keeps the end of the first attempt in addition to that of the newest.
 async fn keep_first_attempt(conn: &mut Conn, id: &str, end: &TraceEnd) -> Result<(), StoreError> {
     let (started, completed): (Option<LenientTimestamp>, Option<LenientTimestamp>) = on!(conn, c => {
         traces::table.find(id).select((traces::started_at, traces::completed_at)).first(c).await

@@ -114,7 +114,7 @@ pub struct NewTrace {
     pub owner: Option<Arc<str>>,
     /// The workflow version that was chosen for it; `None` before its start.
     pub workflow: Option<WorkflowVersion>,
-    /// The correlation id of the request that brought it; `None` where there was none.
+    /// The correlation id of the request that brought it; `None` if there was none.
     pub request_id: Option<String>,
     /// Code of the error that ended the run, or of the first one that it went on after.
     pub error_code: Option<&'static str>,
@@ -305,7 +305,7 @@ pub struct TraceQuery {
     pub page: Page,
     /// The cursor of the previous page; not together with an offset or another order than the default.
     pub cursor: Option<String>,
-    /// True to list later attempts at accepted work beside the work.
+    /// True to list later attempts at accepted work in addition to the work.
     pub attempts: bool,
     /// True to count the matching rows.
     pub include_total: bool,
@@ -339,7 +339,7 @@ pub struct TraceRow {
     pub mode: String,
     /// Name of the [`TraceStatus`], or any other text of the row.
     pub status: String,
-    /// The correlation id of the request; `None` where there was none.
+    /// The correlation id of the request; `None` if there was none.
     pub request_id: Option<String>,
     /// Code of the error that ended the run, or of the first one that it went on after.
     pub error_code: Option<String>,

@@ -9,7 +9,7 @@ use svc_ledger::{AlignRequest, Misfire, Missed};
 use svc_model::{LifecycleStatus, Page};
 use svc_store::{AlignOutcome, MaterialiseOutcome, OccurrenceFilter, OccurrencePage};
 
-use super::super::{any_mutation, channel, gates, workflow};
+use super::super::{any_mutation, channel, requirements, workflow};
 use super::{
     TestDatabase, ago, align, align_cursor, claim_single, order, seconds, singleton, start, statuses,
     write_occurrences,
@@ -126,12 +126,12 @@ pub(crate) async fn a_channel_that_is_archived_stands_still_and_a_deleted_one_le
         .unwrap();
     let is_paused = async || ledger.cursors().await.unwrap()[0].paused_at.is_some();
     channels.create(Some("c".into()), channel("c", None), any_mutation()).await.unwrap();
-    channels.set_status("c", LifecycleStatus::Active, None, gates(), any_mutation()).await.unwrap();
+    channels.set_status("c", LifecycleStatus::Active, None, requirements(), any_mutation()).await.unwrap();
     let from = write_occurrences(&db, &ledger, "c", 2).await + seconds(2);
     channels.new_version("c", any_mutation()).await.unwrap();
-    channels.set_status("c", LifecycleStatus::Active, None, gates(), any_mutation()).await.unwrap();
+    channels.set_status("c", LifecycleStatus::Active, None, requirements(), any_mutation()).await.unwrap();
     assert!(!is_paused().await, "a new version takes over");
-    channels.set_status("c", LifecycleStatus::Archived, None, gates(), any_mutation()).await.unwrap();
+    channels.set_status("c", LifecycleStatus::Archived, None, requirements(), any_mutation()).await.unwrap();
     assert!(is_paused().await);
     let moved = ledger.materialise(order("c", from, 1)).await.unwrap();
     assert!(
@@ -148,7 +148,7 @@ pub(crate) async fn a_channel_that_is_archived_stands_still_and_a_deleted_one_le
     );
     assert!(is_paused().await);
     channels.new_version("c", any_mutation()).await.unwrap();
-    channels.set_status("c", LifecycleStatus::Active, None, gates(), any_mutation()).await.unwrap();
+    channels.set_status("c", LifecycleStatus::Active, None, requirements(), any_mutation()).await.unwrap();
     let third = AlignRequest { version: 3, ..late };
     let anew = align_cursor(&db, &ledger, third.clone()).await;
     assert_eq!((anew.next_fire_at, anew.paused_at), (later, None));

@@ -313,7 +313,7 @@ fn keys_that_are_not_fresh_are_obtained() {
 }
 
 #[test]
-fn unknown_key_id_cannot_be_judged_while_the_issuer_is_away() {
+fn unknown_key_id_is_unjudged_during_issuer_outage() {
     let [known, unknown] = [0; 2].map(|_| Issuer::new(JwtAlgorithm::EdDsa));
     let set = FakeSet::holding(Some(shared_keys(&[jwk(&known.private, &json!({"kid": "1"}))])));
     set.0.is_away.store(true, Ordering::Relaxed);

@@ -79,7 +79,7 @@ impl OperationSwitches {
     }
 
     pub(super) fn read(fields: &mut ConnectorFields<'_, '_>, operations: &[&'static str]) -> Self {
-        let gates = fields.read(|block| {
+        let switches = fields.read(|block| {
             block.block("operations", |block| {
                 let mut denied = Vec::new();
                 for &operation in operations {
@@ -90,7 +90,7 @@ impl OperationSwitches {
                 Ok(Self { denied })
             })
         });
-        gates.unwrap_or_default()
+        switches.unwrap_or_default()
     }
 }
 

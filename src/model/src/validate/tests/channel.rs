@@ -51,7 +51,7 @@ fn names_of_types_protocols_and_methods_are_read_whatever_their_case() {
 }
 
 #[test]
-fn channel_type_follows_the_protocol_where_it_is_absent() {
+fn absent_channel_type_follows_the_protocol() {
     let mut body = rest(json!({}));
     body.as_object_mut().unwrap().remove("channel_type");
     assert_eq!(content(&body).channel_type, ChannelType::Sync);
@@ -62,7 +62,7 @@ fn channel_type_follows_the_protocol_where_it_is_absent() {
 }
 
 #[test]
-fn what_shapes_answers_is_warned_of_where_calls_are_accepted() {
+fn answer_shaping_with_mode_accept_is_warned_of() {
     let warned = |config: Value| {
         let report = validate_channel(&rest(json!({"config": config})), &Marked);
         report.warnings.into_iter().map(|issue| issue.field).collect::<Vec<_>>()
@@ -257,7 +257,7 @@ fn idempotency_keys_per_principal_need_auth() {
 }
 
 #[test]
-fn sender_whose_bodies_are_no_envelopes_is_warned_of_in_body_mode_auto() {
+fn envelope_mistakes_are_warned_of_in_mode_auto() {
     let warned = |config: Value| {
         let report = validate_channel(&rest(json!({ "config": config })), &Marked);
         assert!(report.valid(), "{config}");

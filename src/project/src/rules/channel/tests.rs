@@ -101,7 +101,7 @@ fn each_rename(document: &Value, at: &str, under: &str, told: &mut dyn FnMut(&st
 }
 
 #[test]
-fn origins_that_no_browser_sends_are_refused_at_their_place() {
+fn impossible_origins_are_refused_at_their_place() {
     let channel = |origins: Value| {
         let [mut document, ..] = documents();
         document["config"]["origin_allow_list"] = origins;

@@ -231,7 +231,7 @@ impl ApplyRun<'_> {
         self.reload(report).await
     }
 
-    /// Fails where the server could not load a part of the package, unless that is accepted.
+    /// Fails if the server could not load a part of the package, unless that is accepted.
     fn refuse_degraded(&self, report: &mut ApplyReport) -> Result<(), PackageError> {
         if report.degraded.is_empty() || self.args.allow_degraded {
             return Ok(());
@@ -404,7 +404,7 @@ impl ApplyRun<'_> {
         Ok(())
     }
 
-    /// Tells what `--prune` will delete before anything is done, and asks for it.
+    /// Prints what `--prune` will delete before anything is done, and asks for confirmation.
     async fn announce_prune(&self, detail: Option<&PackageDetail>) -> Result<Vec<StaleEntity>, PackageError> {
         if !self.args.prune {
             return Ok(Vec::new());

@@ -8,7 +8,7 @@ use super::prune::StaleEntity;
 /// Names on standard error what is about to be deleted, and asks on a terminal. `yes` is the answer.
 ///
 /// # Errors
-/// The answer is no, or nobody can be asked.
+/// The answer is no, or there is no terminal to ask at.
 pub(super) fn confirm_deletion(stale: &[StaleEntity], yes: bool) -> Result<(), PackageError> {
     if stale.is_empty() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The definitions of a package that a server holds and could not load.
+//! The definitions of a package that are stored on a server and could not be loaded.
 
 use serde_json::Value;
 use svc_api::ConnectorResource;

@@ -8,7 +8,7 @@ use crate::exit;
 
 /// The way on after something that time may heal.
 const RUN_AGAIN: &str = "what was done stays, and nothing is lost; run the same command again to finish it";
-/// The way on after something that the same command would meet again.
+/// The next step after a failure that the same command would repeat.
 const CORRECT_AND_APPLY: &str = "what was done stays, and the version is not in use as a whole; correct what the message \
      names and apply again, or apply the version before to go back";
 
@@ -42,7 +42,7 @@ pub(super) enum PackageError {
     /// The deletion that `--prune` asks for was not confirmed. Nothing was done.
     #[error("{0}")]
     Declined(String),
-    /// The server holds everything and could not load a part of it.
+    /// The server has stored everything and could not load a part of it.
     #[error("the server could not load {} definition(s) of the package", .0.len())]
     Degraded(Vec<String>),
     /// Items were refused by an import.
@@ -60,7 +60,7 @@ impl PackageError {
         }
     }
 
-    /// Returns the way on after an apply that ended early; `None` where the error itself says all.
+    /// Returns the way on after an apply that ended early; `None` if the error itself says all.
     pub(super) fn note(&self) -> Option<&'static str> {
         match self {
             Self::Refused(_) | Self::Declined(_) => None,

@@ -46,7 +46,7 @@ struct PlanReport {
     blocking: Vec<String>,
     /// Conditions that the apply itself meets before it needs them.
     pending: Vec<String>,
-    /// Definitions that the server could not load, where they do not stand in the way.
+    /// Definitions that the server could not load, if they do not prevent the apply.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     degraded: Vec<String>,
     /// The definitions that `--prune` would delete.

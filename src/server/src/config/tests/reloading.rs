@@ -9,7 +9,7 @@ fn reloaded(before: &str, after: &str) -> (Config, SettingsChange) {
 }
 
 #[test]
-fn settings_that_can_change_are_taken_and_others_are_named() {
+fn changeable_settings_are_taken_and_others_named() {
     let before = "[admin_auth]\nenabled = true\napi_keys = ['key-one']";
     let after = "[admin_auth]\nenabled = true\napi_keys = ['key-two']\nread_only_api_keys = ['reader']\nheader = 'x-key'\n\
                  [cors]\nallowed_origins = ['https://a.example']\n[ingest]\nmax_payload_size = 10\n\
@@ -41,7 +41,7 @@ fn settings_that_can_change_are_taken_and_others_are_named() {
 }
 
 #[test]
-fn keys_are_not_taken_where_they_would_lock_everybody_out() {
+fn keys_that_lock_out_everyone_are_refused() {
     let (config, change) = reloaded("[admin_auth]\nenabled = true\napi_keys = ['key-one']", "");
     assert_eq!(change.taken, [""; 0]);
     assert_eq!(change.needs_restart, ["admin_auth.enabled", "admin_auth.api_keys"]);
@@ -49,7 +49,7 @@ fn keys_are_not_taken_where_they_would_lock_everybody_out() {
 }
 
 #[test]
-fn payload_that_takes_more_than_the_bound_of_messages_needs_a_restart() {
+fn payload_beyond_message_bound_needs_a_restart() {
     let (_, change) = reloaded("", "[ingest]\nmax_payload_size = 1073741824");
     assert_eq!(
         (change.taken, change.needs_restart),

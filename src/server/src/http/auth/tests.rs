@@ -175,7 +175,7 @@ fn addresses_of_one_ipv6_network_fail_together() {
 }
 
 #[test]
-fn principal_is_the_name_of_the_key_or_the_beginning_of_its_digest() {
+fn principal_is_key_name_or_digest_prefix() {
     let auth = auth("Authorization");
     for key in ["full", "digested"] {
         let name = ask(&auth, Method::GET, &[("x-api-key", key)]).unwrap();

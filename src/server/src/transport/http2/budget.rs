@@ -1,4 +1,4 @@
-//! The budgets of one connection: requests that its client gives up, and heads that it holds.
+//! The budgets of one connection: requests that its client gives up, and memory of heads.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -44,7 +44,7 @@ impl ResetBudget {
 pub(super) struct HeadBudget(Rc<Cell<usize>>);
 
 impl HeadBudget {
-    /// Takes the memory of a head until the guard is dropped; `None` where the heads of other requests leave no room.
+    /// Takes the memory of a head until the guard is dropped; `None` if the heads of other requests leave no room.
     pub(super) fn take(&self, bytes: usize) -> Option<HeldHead> {
         let sum = self.0.get().saturating_add(bytes);
         if sum > HEADS {

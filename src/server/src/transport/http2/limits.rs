@@ -18,7 +18,8 @@ const REQUESTS: u32 = 100;
 pub(super) const HEAD: usize = 32 * 1024;
 /// Fields of a head, about as many as HTTP/1.1 takes: each costs memory, whatever its length.
 pub(super) const FIELDS: usize = 100;
-/// Bytes of memory that the heads of all requests in progress on one connection may hold: a hundred of twenty fields.
+/// Maximum bytes of memory of the heads of all requests in progress on one connection: a hundred heads of twenty
+/// fields.
 pub(super) const HEADS: usize = 1024 * 1024;
 /// Largest head that is decoded, so that its refusal can tell why. The protocol refuses a larger one without a body.
 const DECODED_HEAD: u32 = 64 * 1024;

@@ -38,7 +38,7 @@ pub(super) fn head_size(parts: &http::request::Parts) -> usize {
     pseudo.chain(headers).map(|length| length + HEADER_OVERHEAD).sum()
 }
 
-/// Returns the bytes of memory that a head is estimated to hold until it is answered.
+/// Returns the estimated bytes of memory that a head takes until it is answered.
 pub(super) fn head_memory(parts: &http::request::Parts) -> usize {
     head_size(parts) + parts.headers.len() * FIELD_BYTES
 }

@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn server_that_takes_no_writes_is_told_from_one_with_another_option() {
+    fn read_only_server_is_recognised_among_option_errors() {
         let told = |code, message: &str| {
             let (message, state) = (message.to_owned(), "HY000".to_owned());
             let error = Error::Server(ServerError { code, message, state });

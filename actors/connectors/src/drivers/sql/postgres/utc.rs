@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_with_an_offset_becomes_the_instant_in_utc() {
+    fn text_with_offset_becomes_utc_instant() {
         for (kind, text, expected) in [
             (Type::TIMESTAMP, "2024-02-29T03:02:03+02:00", Some("2024-02-29T01:02:03")),
             (Type::TIMESTAMP, "2024-02-29 03:02:03.25+02", Some("2024-02-29T01:02:03.250")),

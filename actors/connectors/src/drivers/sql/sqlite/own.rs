@@ -1,5 +1,5 @@
-//! The files of the service itself, which no connector may open: the rows of its database hold the audit log, the
-//! credentials of channels and the configs of connectors, and so do those of its backups.
+//! The files of the service itself, which no connector may open: its database and its backups contain the audit
+//! log, the credentials of channels and the configs of connectors.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
@@ -36,8 +36,8 @@ pub(crate) fn check_own_files(own: &OwnDatabase, config: &ConnectorConfig) -> Op
     }
 }
 
-/// Tells whether a path leads to the database, to a file that belongs to it, or to a file in the directory of backups:
-/// by the path with its links resolved, and by the inode. Blocks: it reads the file system.
+/// Returns `true` if a path leads to the database, to a file that belongs to it, or to a file in the directory of
+/// backups: by the path with its links resolved, and by the inode. Blocks: it reads the file system.
 pub(super) fn is_own(own: &OwnDatabase, candidate: &Path) -> bool {
     let Some(file) = own.file() else { return false };
     let candidate = resolve_path(candidate);
@@ -48,7 +48,7 @@ pub(super) fn is_own(own: &OwnDatabase, candidate: &Path) -> bool {
 pub(super) const REFUSED: &str =
     "this file belongs to the service itself, its database or a backup of it, which no connector may open";
 
-/// Tells whether a resolved path is the database or a file that belongs to it.
+/// Returns `true` if a resolved path is the database or a file that belongs to it.
 fn is_database(file: &Path, candidate: &Path) -> bool {
     let own = Identity::from_path(file);
     let beside_own = |ending| Identity::from_path(&with_ending(&own.place, ending)).is_same(candidate);
@@ -58,7 +58,7 @@ fn is_database(file: &Path, candidate: &Path) -> bool {
         || ENDINGS.iter().any(|ending| beside_own(ending) || beside_candidate(ending))
 }
 
-/// Tells whether a resolved path has the name of the database with something after it: its lock, a database that a
+/// Returns `true` if a resolved path has the name of the database and a suffix: its lock, a database that a
 /// restore set aside, the file of a restore in progress.
 fn has_prefix(database: &Path, candidate: &Path) -> bool {
     let (Some(name), Some(other)) = (database.file_name(), candidate.file_name()) else { return false };
@@ -66,7 +66,7 @@ fn has_prefix(database: &Path, candidate: &Path) -> bool {
     database.parent() == candidate.parent() && rest.is_some_and(|rest| matches!(rest, [b'-' | b'.', ..]))
 }
 
-/// Tells whether a resolved path leads into a directory, or to a file that has a name in it as well.
+/// Returns `true` if a resolved path leads into a directory, or to a file that has a name in it as well.
 fn is_within(directory: &Path, candidate: &Path) -> bool {
     let directory = resolve_path(directory);
     if candidate.starts_with(&directory) {
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_of_the_service_are_known_by_every_name_of_them() {
+    fn own_files_are_recognised_by_every_name() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         fs::write(at("svc.db"), "x").unwrap();

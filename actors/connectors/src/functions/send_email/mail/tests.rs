@@ -87,7 +87,7 @@ fn other_than_ascii_is_encoded_wherever_it_stands() {
 }
 
 #[test]
-fn subject_that_looks_encoded_is_shown_as_it_was_written() {
+fn encoded_lookalike_subject_is_shown_as_written() {
     let mut draft = draft(Body::Text("x".into()));
     draft.subject = "=?utf-8?q?Your_bank?=".into();
     let (_, mail) = write_mail(&draft);

@@ -7,7 +7,7 @@ use super::{Base, Kind, change, open_shop, run, shop};
 use crate::kit;
 
 #[test]
-fn gates_schemas_and_entities_are_held_to() {
+fn disabled_operations_and_unlisted_entities_are_refused() {
     kit::run(async |world| {
         let mut base = Base::new(Kind::Sqlite).unwrap();
         open_shop(&mut base, world).await;

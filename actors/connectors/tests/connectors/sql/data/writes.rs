@@ -136,7 +136,7 @@ fn rows_of_a_write_come_back_where_the_database_can() {
 }
 
 #[test]
-fn rows_of_a_write_are_as_many_as_a_read_may_answer_or_none_is_written() {
+fn write_returning_too_many_rows_writes_nothing() {
     kit::run(async |world| {
         for mut base in Base::all().filter(|base| base.kind != Kind::MariaDb) {
             base.connect(world, json!({})).await;

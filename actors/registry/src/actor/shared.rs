@@ -1,4 +1,4 @@
-//! The long-running work of the registry, as futures over the state that its instances share.
+//! The state that outlives an instance of the registry's actor, and the long-running work over it, as futures.
 
 use std::collections::HashSet;
 use std::sync::Arc;

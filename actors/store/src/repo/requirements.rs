@@ -1,4 +1,4 @@
-//! Conditions that must hold before a version may serve.
+//! Requirements of an activation: what must be true before a version may serve.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,9 +18,9 @@ use crate::repo::connector_rows::{ConnectorRow, FromEncryptedRow};
 use crate::repo::json;
 use crate::schema::{channels, connectors, workflows};
 
-/// The conditions on the activation of a workflow.
+/// The requirements of the activation of a workflow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct WorkflowGates {
+pub struct WorkflowRequirements {
     /// Every connector that its tasks refer to.
     pub connectors: Vec<ConnectorNeed>,
 }
@@ -28,22 +28,24 @@ pub struct WorkflowGates {
 /// Returns the route of the service itself that a pattern would cover, under any mount.
 pub type PlatformRoute = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// The conditions on the activation of a channel.
+/// The requirements of the activation of a channel.
 #[derive(Clone, Default)]
-pub struct ChannelGates {
+pub struct ChannelRequirements {
     /// True if schedules run here.
     pub cron_enabled: bool,
     /// Finds the route of the service that a pattern would cover.
     pub platform_route: Option<PlatformRoute>,
 }
 
-impl fmt::Debug for ChannelGates {
+impl fmt::Debug for ChannelRequirements {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ChannelGates").field("cron_enabled", &self.cron_enabled).finish_non_exhaustive()
+        f.debug_struct("ChannelRequirements")
+            .field("cron_enabled", &self.cron_enabled)
+            .finish_non_exhaustive()
     }
 }
 
-/// An unmet condition.
+/// An unmet requirement.
 #[derive(Debug)]
 pub(super) struct Objection {
     field: String,
@@ -83,13 +85,13 @@ impl From<ServiceError> for Objection {
 }
 
 /// Returns the objections of the connectors that a workflow needs, whose settings are opened with `keys`.
-pub(super) async fn workflow(
+pub(super) async fn check_workflow(
     conn: &mut Conn,
-    gates: &WorkflowGates,
+    requirements: &WorkflowRequirements,
     keys: &EnvelopeKeys,
 ) -> Result<Vec<Objection>, StoreError> {
     let mut objections = Vec::new();
-    for need in &gates.connectors {
+    for need in &requirements.connectors {
         let row = connectors::table.filter(connectors::name.eq(&need.connector));
         let row = on!(conn, c => row.first::<ConnectorRow>(c).await.optional())?;
         let objection = match row.map(|row| Connector::open(row, keys).content) {
@@ -105,15 +107,15 @@ pub(super) async fn workflow(
     Ok(objections)
 }
 
-pub(super) async fn channel(
+pub(super) async fn check_channel(
     conn: &mut Conn,
     id: &str,
     content: &ChannelContent,
-    gates: &ChannelGates,
+    requirements: &ChannelRequirements,
 ) -> Result<Vec<Objection>, StoreError> {
     let mut objections = Vec::new();
     if let (true, Some(pattern)) = (content.protocol.is_http(), &content.route_pattern) {
-        let platform = gates.platform_route.as_ref().and_then(|covers| covers(pattern));
+        let platform = requirements.platform_route.as_ref().and_then(|covers| covers(pattern));
         objections.extend(platform.map(|route| {
             Objection::invalid("route_pattern", format!("'{pattern}' covers the platform's route '{route}'"))
         }));
@@ -135,7 +137,7 @@ pub(super) async fn channel(
         let message = format!("another active channel is named '{}'", content.name);
         objections.push(Objection::new("name", ServiceError::conflict(message)));
     }
-    if content.protocol == Protocol::Cron && !gates.cron_enabled {
+    if content.protocol == Protocol::Cron && !requirements.cron_enabled {
         objections.push(Objection::invalid("protocol", "schedules do not run on this node (cron.enabled)"));
     }
     Ok(objections)

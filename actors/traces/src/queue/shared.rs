@@ -1,0 +1,14 @@
+//! The state of the queue that survives a restart of its actor.
+
+use std::sync::Arc;
+
+use super::adoption::Adoption;
+use super::job_queue::JobQueue;
+
+/// State shared by every instance of the actor.
+pub(crate) struct QueueShared {
+    /// The jobs that wait for a worker.
+    pub(crate) waiting: Arc<JobQueue>,
+    /// The takeover of work that nodes without a lease left.
+    pub(crate) adoption: Arc<Adoption>,
+}

@@ -1,0 +1,112 @@
+//! The state that survives the actors of the crate.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use actix_supervision::{ChildSpec, Placement, Tree};
+use slog::Logger;
+use svc_nodes::NodeHandle;
+use svc_store::Store;
+use tokio::sync::Notify;
+
+use crate::dead_letters::{DueTimer, RetryShared};
+use crate::job::Runner;
+use crate::metrics::TraceMetrics;
+use crate::policy::Sampler;
+use crate::queue::{Adoption, JobQueue, QueueShared, RetryLimits};
+use crate::recorder::BatchQueues;
+use crate::settings::Settings;
+use crate::worker::{StopSignal, WorkerJobs, WorkerShared};
+
+/// Time that an actor gets in addition to its own patience before it is ended by force.
+const MARGIN: Duration = Duration::from_secs(5);
+
+/// State shared by the handle and the actors of the crate.
+pub(crate) struct TracesShared {
+    pub(crate) tree: Tree,
+    pub(crate) path: String,
+    pub(crate) at: Placement,
+    pub(crate) store: Store,
+    pub(crate) traces: svc_store::TraceRepository,
+    pub(crate) nodes: NodeHandle,
+    pub(crate) settings: Settings,
+    pub(crate) metrics: TraceMetrics,
+    pub(crate) log: Logger,
+    pub(crate) draws: Sampler,
+    pub(crate) queues: Arc<BatchQueues>,
+    pub(crate) waiting: Arc<JobQueue>,
+    pub(crate) letters_changed: Arc<Notify>,
+    pub(crate) letters_due: Arc<DueTimer>,
+    pub(crate) stop: Arc<StopSignal>,
+    /// The running jobs of every worker.
+    pub(crate) jobs: OnceLock<Vec<WorkerJobs>>,
+}
+
+impl TracesShared {
+    pub(crate) fn patience(&self) -> Duration {
+        self.settings.queue.shutdown_timeout
+    }
+
+    pub(crate) fn path_of(&self, name: &str) -> String {
+        format!("{}/{name}", self.path)
+    }
+
+    pub(crate) fn spec(&self) -> ChildSpec {
+        ChildSpec::new().needs(&self.settings.needs).drain_deadline(self.patience() + MARGIN)
+    }
+
+    pub(crate) fn worker_shared(&self, runner: Arc<dyn Runner>) -> Arc<WorkerShared> {
+        Arc::new(WorkerShared {
+            waiting: Arc::clone(&self.waiting),
+            store: self.traces.clone(),
+            nodes: self.nodes.clone(),
+            runner,
+            limit: self.settings.queue.processing_timeout,
+            max_retries: self.settings.dead_letters.max_retries,
+            retries: self.settings.dead_letters.retry_enabled,
+            metrics: self.metrics.clone(),
+            letters_changed: Arc::clone(&self.letters_changed),
+            letters_due: Arc::clone(&self.letters_due),
+            errors: self.settings.errors.clone(),
+            log: self.log.clone(),
+            stop: Arc::clone(&self.stop),
+        })
+    }
+
+    pub(crate) fn queue_shared(&self, runner: Arc<dyn Runner>) -> Arc<QueueShared> {
+        let adoption = Arc::new(Adoption::new(
+            Arc::clone(&self.waiting),
+            (self.traces.clone(), self.nodes.clone()),
+            RetryLimits {
+                max_retries: self.settings.dead_letters.max_retries,
+                max_recoveries: self.settings.queue.max_recoveries,
+            },
+            runner,
+            (Arc::clone(&self.letters_changed), self.settings.errors.clone()),
+            self.metrics.clone(),
+            self.log.clone(),
+        ));
+        Arc::new(QueueShared { waiting: Arc::clone(&self.waiting), adoption })
+    }
+
+    pub(crate) fn retry_shared(&self, runner: Arc<dyn Runner>) -> Arc<RetryShared> {
+        Arc::new(RetryShared {
+            waiting: Arc::clone(&self.waiting),
+            letters: self.store.dead_letters(),
+            leases: self.store.job_leases(),
+            traces: self.traces.clone(),
+            runner,
+            settings: self.settings.dead_letters.clone(),
+            holder: self.nodes.id().to_string(),
+            nodes: self.nodes.clone(),
+            moving: Arc::default(),
+            patience: self.patience(),
+            metrics: self.metrics.clone(),
+            due: Arc::clone(&self.letters_due),
+            changed: Arc::clone(&self.letters_changed),
+            jobs: self.settings.jobs.clone(),
+            errors: self.settings.errors.clone(),
+            log: self.log.clone(),
+        })
+    }
+}
