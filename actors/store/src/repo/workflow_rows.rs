@@ -367,7 +367,9 @@ impl Versioned for Workflow {
         };
         let has_draft = states.iter().any(|state| state.status == LifecycleStatus::Draft);
         let mut objections = match target {
-            LifecycleStatus::Active if has_draft => requirements::check_workflow(conn, requirements, keys).await?,
+            LifecycleStatus::Active if has_draft => {
+                requirements::check_workflow(conn, requirements, keys).await?
+            }
             _ => Vec::new(),
         };
         let transition = match change {

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use svc_model::{ConnectorContent, LifecycleStatus, Page};
 use svc_secrets::{EnvelopeError, EnvelopeKeys};
 use svc_store::{
-    AuditFilter, ChangedEntity, EntityFilter, ImportAction, Mutation, OnConflict, References, WorkflowRequirements,
-    reencrypt,
+    AuditFilter, ChangedEntity, EntityFilter, ImportAction, Mutation, OnConflict, References,
+    WorkflowRequirements, reencrypt,
 };
 
 use super::database::TestDatabase;

@@ -112,7 +112,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn refusal_is_held_with_the_bytes_of_its_head() {
-        let (pacer, lifecycle, bytes) = (GuessPacer::default(), Lifecycle::default(), InFlightBytes::new(100));
+        let (pacer, lifecycle, bytes) =
+            (GuessPacer::default(), Lifecycle::default(), InFlightBytes::new(100));
         let client = IpAddr::from([192, 0, 2, 1]);
         let start = Instant::now();
         let guess = || pacer.pace(("orders", client), || bytes.hold_head(0, 50), &lifecycle);

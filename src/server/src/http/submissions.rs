@@ -267,7 +267,8 @@ mod tests {
 
     #[test]
     fn location_by_name_keeps_the_prefix_of_the_host() {
-        for (prefix, rest) in [("", "/api/v1/data/orders/7/async"), ("/automation", "/shop/orders/7/async/")] {
+        for (prefix, rest) in [("", "/api/v1/data/orders/7/async"), ("/automation", "/shop/orders/7/async/")]
+        {
             let request = TestRequest::post().uri(&format!("{prefix}{rest}")).to_http_request();
             let context = RequestContext {
                 id: RequestId::generate(),
