@@ -3,6 +3,11 @@ CARGO ?= cargo
 # The heavy drivers, each a feature of the service.
 DRIVERS = es kafka mongo smtp sql storage
 
+# What is not installed links the OpenSSL of the system where its headers are: to build one takes minutes. A release carries
+# its own. Give cargo the same value by hand, or it builds anew what depends on it.
+export OPENSSL_NO_VENDOR := $(shell pkg-config --exists 'openssl >= 3' 2>/dev/null && echo 1 || echo 0)
+install drill-rolling attack bench: export OPENSSL_NO_VENDOR = 0
+
 .DEFAULT_GOAL := help
 .PHONY: help demo run install test test-kafka-broker api-clients api-requests tls-probes fuzz schedules drill-cron drill-cluster drill-rolling drill-kafka attack lint features fmt bench budget doc deny
 

@@ -1,11 +1,12 @@
 //! Asynchronous submissions: a 202, a token, and a state that tells how it ended.
 
+use diesel::connection::SimpleConnection as _;
 use serde_json::{Value, json};
 use svc_testkit::example::create_and_activate;
 use svc_testkit::http::{HttpClient, HttpResponse};
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
-use crate::support::{channel, echo, error, launch, serve_with, start, wait_until_stable};
+use crate::support::{channel, echo, error, launch, open_database, serve_with, start, wait_until_stable};
 
 const TRACES: &str = "/api/v1/admin/traces";
 
@@ -235,6 +236,26 @@ fn submission_that_finds_no_room_is_refused_and_leaves_no_trace() {
     assert!(shed.iter().all(|answer| answer.header("retry-after").is_some()));
     let rows = client.get(&format!("{TRACES}?channel=slow&limit=100")).unwrap().json();
     assert_eq!(rows["data"].as_array().unwrap().len(), answers.len() - shed.len(), "{rows}");
+}
+
+#[test]
+fn webhook_that_was_not_stored_may_come_again() {
+    let server = start();
+    let mut client = server.client();
+    let config = json!({"request": {"mode": "accept"},
+        "deduplication": {"header": "idempotency-key", "on_duplicate": "accept"}});
+    echo(&mut client, "hooks", config);
+    let headers = [("content-type", "application/json"), ("idempotency-key", "e-1")];
+    let mut deliver = || client.send("POST", "/api/v1/data/hooks", &headers, b"{}").unwrap();
+    let mut database = open_database(&server.directory().join("svc.db"));
+    let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON traces BEGIN SELECT RAISE(ABORT, 'planned'); END";
+    database.batch_execute(refuse).unwrap();
+    let refused = deliver();
+    assert!(refused.status >= 500, "{}", refused.text());
+    database.batch_execute("DROP TRIGGER refuse").unwrap();
+    assert_eq!(deliver().status, 202, "nobody else would carry it out");
+    let repeat = deliver();
+    assert_eq!((repeat.status, repeat.json()), (200, json!({"status": "duplicate"})));
 }
 
 #[test]

@@ -46,18 +46,22 @@ impl CompiledChannel {
     }
 }
 
-/// Returns the code of the error that ended a run, or of the first one that it went on after.
+/// Returns the code of the error by which a run failed, or of the first one that it went on after.
 pub(crate) fn error_code(outcome: &RunOutcome) -> Option<&'static str> {
-    let failure = outcome.failure.as_ref().map(|failure| &failure.error);
-    failure.or_else(|| outcome.errors.first()).map(|error| error.code.name())
+    fatal_error(outcome).or_else(|| outcome.errors.first()).map(|error| error.code.name())
 }
 
 /// Marks the span of a run that failed, or that has an error which its workflow does not tolerate, with the code.
 pub(crate) fn mark_failed(span: &mut ActiveSpan, outcome: &RunOutcome) {
-    let failure = outcome.failure.as_ref().map(|failure| &failure.error);
-    if let Some(error) = failure.or_else(|| outcome.errors.iter().find(|error| !error.is_tolerated)) {
+    if let Some(error) = fatal_error(outcome) {
         span.fail(error.code.name());
     }
+}
+
+/// Returns the error that ended a run, or the first one that its workflow does not tolerate.
+fn fatal_error(outcome: &RunOutcome) -> Option<&TaskError> {
+    let failure = outcome.failure.as_ref().map(|failure| &failure.error);
+    failure.or_else(|| outcome.errors.iter().find(|error| !error.is_tolerated))
 }
 
 /// Describes the errors by which a run fails, in one text for operators: all but those that its workflow tolerates.

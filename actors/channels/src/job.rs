@@ -21,14 +21,17 @@ use crate::response_shape::ResponseControl;
 use crate::serve::OutcomeRecorder;
 
 impl CompiledChannel {
-    /// Hands an admitted message to the queue. It keeps its permit until it has run. An idempotency key is given back only
-    /// when the queue shed the message; after any other error the message may have been stored.
+    /// Hands an admitted message to the queue. It keeps its permit until it has run. An idempotency key is given
+    /// back when the queue shed the message; after any other error the message may have been stored, so that the
+    /// key is given back only where its next delivery would be told that it arrived.
     pub(crate) async fn enqueue(
         &self,
         admitted: AdmittedMessage,
         (request_id, trace_context): (&str, &TraceContext),
     ) -> Result<ChannelResponse, ServiceError> {
-        let AdmittedMessage { payload, mut metadata, bucket, run_key, claim, permit, .. } = admitted;
+        let AdmittedMessage {
+            payload, mut metadata, bucket, run_key, claim, releases_on_error, permit, ..
+        } = admitted;
         let trace_id = Uuid::now_v7();
         // It stays with the job: a retry of its dead letter leaves another trace and has the same key.
         metadata::set_run_key(&mut metadata, run_key.unwrap_or_else(|| trace_id.to_string()));
@@ -50,7 +53,12 @@ impl CompiledChannel {
                 Err(SubmitError::Shed(ServiceError::unavailable(what)))
             }
         };
-        if let (Err(SubmitError::Shed(_)), Some(claim)) = (&accepted, claim) {
+        let is_given_back = match &accepted {
+            Ok(_) => false,
+            Err(SubmitError::Shed(_)) => true,
+            Err(SubmitError::Failed(_)) => releases_on_error,
+        };
+        if let Some(claim) = claim.filter(|_| is_given_back) {
             claim.release(&self.services).await;
         }
         let accepted = accepted?;

@@ -31,7 +31,8 @@ struct FinishedRun<'t> {
 
 impl CompiledChannel {
     /// Runs an admitted message, renders its response, and judges the run: one that went on after an error which its
-    /// workflow does not tolerate is answered and counts as an error, as at every other ingress. In trace mode `sync` the response proves that its trace is stored.
+    /// workflow does not tolerate is answered and counts as an error, as at every other ingress. In trace mode `sync`
+    /// the response proves that its trace is stored.
     pub(crate) async fn run(
         &self,
         admitted: AdmittedMessage,

@@ -1,15 +1,19 @@
 //! Opens connections for the pool of readers, the writer and migrations.
 
+use std::ops::{Deref, DerefMut};
 use std::path::Path;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, SqliteConnection};
 use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
+use parking_lot::Mutex;
 use slog::Logger;
+use tokio::time::Instant;
 
-use crate::config::{DatabaseTarget, StoreConfig};
+use crate::config::{Backend, DatabaseTarget, StoreConfig};
 use crate::conn::{Conn, InlineExecutor};
 use crate::error::{OpenError, StoreError};
 use crate::postgres::PostgresDialer;
@@ -26,6 +30,10 @@ const CHECKPOINT_PAGES: u32 = 2000;
 /// Pages that the writer keeps in memory, in KiB: those that a large transaction changes, so that none is written before
 /// its commit and read again.
 const WRITER_CACHE_KIB: u32 = 16 * 1024;
+
+/// Age below which connections are kept although their server takes no writes: while no other server has taken its
+/// place, few are opened.
+const SETTLED: Duration = Duration::from_millis(250);
 
 /// The purpose of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +64,33 @@ pub(crate) struct ConnectionManager {
     /// `None` for a file.
     postgres: Option<PostgresDialer>,
     busy_timeout_ms: u64,
+    generation: Arc<Mutex<ConnectionGeneration>>,
+}
+
+/// The connections that were opened since their server was last given up.
+struct ConnectionGeneration {
+    number: u64,
+    since: Instant,
+}
+
+/// A connection that is used again and again, with the number of its generation.
+pub(crate) struct PooledConn {
+    conn: Conn,
+    generation: u64,
+}
+
+impl Deref for PooledConn {
+    type Target = Conn;
+
+    fn deref(&self) -> &Conn {
+        &self.conn
+    }
+}
+
+impl DerefMut for PooledConn {
+    fn deref_mut(&mut self) -> &mut Conn {
+        &mut self.conn
+    }
 }
 
 impl ConnectionManager {
@@ -68,7 +103,32 @@ impl ConnectionManager {
                 Some(dialer.map_err(OpenError::Url)?)
             }
         };
-        Ok(Self { target, postgres, busy_timeout_ms: config.busy_timeout_ms })
+        let generation = ConnectionGeneration { number: 0, since: Instant::now() };
+        let generation = Arc::new(Mutex::new(generation));
+        Ok(Self { target, postgres, busy_timeout_ms: config.busy_timeout_ms, generation })
+    }
+
+    /// Opens a connection that is used until it breaks, or its server is given up.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub(crate) async fn open_pooled(&self, purpose: Purpose) -> Result<PooledConn, StoreError> {
+        let generation = self.generation.lock().number;
+        Ok(PooledConn { conn: self.open(purpose).await?, generation })
+    }
+
+    /// Gives up the connections to a server that takes no writes, unless they are young: another one may have taken
+    /// its place behind the same address.
+    pub(crate) fn give_up(&self) {
+        let mut generation = self.generation.lock();
+        if generation.since.elapsed() >= SETTLED {
+            *generation = ConnectionGeneration { number: generation.number + 1, since: Instant::now() };
+        }
+    }
+
+    /// Returns true if the server of a connection was given up since it was opened.
+    pub(crate) fn is_given_up(&self, conn: &PooledConn) -> bool {
+        conn.generation != self.generation.lock().number
     }
 
     /// Logs whether connections to a server are encrypted.
@@ -167,22 +227,25 @@ pub(crate) fn sqlite_uri(path: &str, parameters: &str) -> String {
 }
 
 impl bb8::ManageConnection for ConnectionManager {
-    type Connection = Conn;
+    type Connection = PooledConn;
     type Error = StoreError;
 
-    async fn connect(&self) -> Result<Conn, StoreError> {
-        self.open(Purpose::Read).await
+    async fn connect(&self) -> Result<PooledConn, StoreError> {
+        self.open_pooled(Purpose::Read).await
     }
 
-    async fn is_valid(&self, conn: &mut Conn) -> Result<(), StoreError> {
-        match conn {
+    async fn is_valid(&self, conn: &mut PooledConn) -> Result<(), StoreError> {
+        if self.is_given_up(conn) {
+            return Err(StoreError::Unavailable("the server of the connection takes no writes".into()));
+        }
+        match conn.backend() {
             // A file cannot close the connection, and its calls belong on a blocking thread.
-            Conn::Sqlite(_) => Ok(()),
-            Conn::Postgres(_) => conn.ping().await,
+            Backend::Sqlite => Ok(()),
+            Backend::Postgres => conn.ping().await,
         }
     }
 
-    fn has_broken(&self, conn: &mut Conn) -> bool {
-        conn.is_broken()
+    fn has_broken(&self, conn: &mut PooledConn) -> bool {
+        self.is_given_up(conn) || conn.is_broken()
     }
 }

@@ -126,6 +126,8 @@ pub(crate) enum OutageCause {
     Contention,
     /// The database reads but cannot write.
     Unwritable,
+    /// The server takes no writes: it is a replica, or read-only. Another one may have taken its place.
+    NotPrimary,
 }
 
 impl StoreError {
@@ -151,8 +153,17 @@ impl StoreError {
 
     /// Returns whether the database can read but not write, such as on a full disk.
     pub(crate) fn is_unwritable(&self) -> bool {
-        let (Self::Unavailable(outage) | Self::Unanswered(outage)) = self else { return false };
-        outage.cause == OutageCause::Unwritable
+        matches!(self.cause(), Some(OutageCause::Unwritable | OutageCause::NotPrimary))
+    }
+
+    /// Returns whether the server takes no writes, so that another one may have taken its place.
+    pub(crate) fn is_not_primary(&self) -> bool {
+        self.cause() == Some(OutageCause::NotPrimary)
+    }
+
+    fn cause(&self) -> Option<OutageCause> {
+        let (Self::Unavailable(outage) | Self::Unanswered(outage)) = self else { return None };
+        Some(outage.cause)
     }
 
     /// Converts the failure of a whole transaction for a caller whose own write did not cause it.
@@ -203,7 +214,7 @@ const fn cause_of_kind(kind: &DatabaseErrorKind) -> Option<OutageCause> {
         DatabaseErrorKind::ClosedConnection | DatabaseErrorKind::UnableToSendCommand => {
             Some(OutageCause::Unreachable)
         }
-        DatabaseErrorKind::ReadOnlyTransaction => Some(OutageCause::Unwritable),
+        DatabaseErrorKind::ReadOnlyTransaction => Some(OutageCause::NotPrimary),
         DatabaseErrorKind::SerializationFailure => Some(OutageCause::Contention),
         _ => None,
     }
@@ -215,8 +226,9 @@ const fn cause_of_kind(kind: &DatabaseErrorKind) -> Option<OutageCause> {
 pub(crate) fn cause_of_sqlstate(code: &str) -> Option<OutageCause> {
     match code {
         "40001" | "40P01" => Some(OutageCause::Contention),
-        // A full disk, a failed write, a read-only server.
-        "53100" | "58030" | "25006" => Some(OutageCause::Unwritable),
+        // A full disk, a failed write.
+        "53100" | "58030" => Some(OutageCause::Unwritable),
+        "25006" => Some(OutageCause::NotPrimary),
         "55P03" => Some(OutageCause::Unreachable),
         _ => ["08", "53", "57", "58"]
             .iter()
@@ -333,6 +345,20 @@ mod tests {
             ("database is locked", false),
         ] {
             assert_eq!(raise(DatabaseErrorKind::Unknown, message).is_unwritable(), expected, "{message}");
+        }
+    }
+
+    #[test]
+    fn read_only_server_is_told_from_a_full_disk() {
+        for (kind, message, expected) in [
+            (DatabaseErrorKind::Unknown, "SQLSTATE 25006: kann UPDATE nicht ausführen", true),
+            (DatabaseErrorKind::ReadOnlyTransaction, "cannot execute UPDATE", true),
+            (DatabaseErrorKind::Unknown, "SQLSTATE 53100: konnte Datei nicht erweitern", false),
+            (DatabaseErrorKind::Unknown, "attempt to write a readonly database", false),
+        ] {
+            let error = raise(kind, message);
+            assert_eq!(error.is_not_primary(), expected, "{message}");
+            assert_eq!(error.into_commit_failure().is_not_primary(), expected, "{message}");
         }
     }
 

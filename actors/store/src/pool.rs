@@ -125,7 +125,12 @@ impl ConnectionPool {
     async fn attempt<I, T>(&self, input: &I, step: TransactionFn<I, T>) -> Result<T, StoreError> {
         let mut conn = self.acquire().await?;
         match timeout(READ_LIMIT, transaction(&mut conn, input, step)).await {
-            Ok(outcome) => outcome,
+            Ok(outcome) => {
+                if outcome.as_ref().is_err_and(StoreError::is_not_primary) {
+                    self.connector.give_up();
+                }
+                outcome
+            }
             // The connection is dropped inside its transaction, which ends both.
             Err(_) => Err(StoreError::Unanswered("the transaction took too long".into())),
         }

@@ -144,6 +144,8 @@ on_both! {
     nodes::recovery_is_counted_once_however_often_it_is_asked,
     nodes::node_that_is_alone_ends_the_leases_of_all_others,
     nodes::node_is_looked_after_until_it_owns_nothing,
+    nodes::attempt_of_retried_work_is_taken_over_alone,
+    nodes::work_of_a_recovered_attempt_is_running,
     nodes::nodes_are_listed_as_they_stand,
     nodes::reencryption_is_refused_while_a_live_node_does_not_know_the_key,
     ledger_cursors::a_cursor_is_made_taken_over_and_begun_anew,
@@ -199,6 +201,11 @@ fn killed_connections_are_replaced_unnoticed() {
 #[test]
 fn a_server_that_starts_late_is_waited_for() {
     suite::database::on_own_postgres(suite::outages::a_server_that_starts_late_is_waited_for);
+}
+
+#[test]
+fn writes_recover_after_failover_of_the_server() {
+    suite::outages::writes_recover_after_failover_of_the_server();
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Streams to a PostgreSQL that may lie behind a pooler.
+//! Streams to a PostgreSQL that may lie behind a pooler, encrypted where its server can.
 //!
 //! The driver keeps prepared statements by names that every process counts from zero. A pooler in transaction mode gives
 //! each transaction another server connection, with the statements that other processes have left there under the same
@@ -11,8 +11,10 @@
 
 mod incoming;
 mod link;
+mod negotiation;
 mod outgoing;
 mod stream;
 
 pub use link::PoolerLink;
+pub use negotiation::{HostNegotiation, NegotiatedStream, NegotiationFailure, TlsNegotiation, TlsRequest};
 pub use stream::PoolerStream;

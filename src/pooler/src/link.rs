@@ -11,6 +11,11 @@ const UNKNOWN: u8 = 0;
 const DIRECT: u8 = 1;
 const POOLED: u8 = 2;
 
+/// States of TLS: not offered, offered by the server, in use.
+const PLAIN: u8 = 0;
+const OFFERED: u8 = 1;
+const ENCRYPTED: u8 = 2;
+
 /// The facts known of one connection. Cheap to clone; clones are one.
 #[derive(Clone, Debug, Default)]
 pub struct PoolerLink(Arc<LinkState>);
@@ -20,6 +25,7 @@ struct LinkState {
     /// The process that the session was announced with; 0 before that, and where none is.
     announced: AtomicI32,
     kind: AtomicU8,
+    tls: AtomicU8,
 }
 
 impl PoolerLink {
@@ -41,6 +47,28 @@ impl PoolerLink {
     /// Returns `true` behind a pooler.
     pub fn is_pooled(&self) -> bool {
         self.0.kind.load(Ordering::Acquire) == POOLED
+    }
+
+    /// Returns `true` once the server has offered TLS, so that a handshake was begun.
+    pub fn is_tls_offered(&self) -> bool {
+        self.0.tls.load(Ordering::Relaxed) != PLAIN
+    }
+
+    /// Returns `true` once the connection is encrypted.
+    pub fn is_encrypted(&self) -> bool {
+        self.0.tls.load(Ordering::Relaxed) == ENCRYPTED
+    }
+
+    pub(crate) fn record_plain(&self) {
+        self.0.tls.store(PLAIN, Ordering::Relaxed);
+    }
+
+    pub(crate) fn record_offer(&self) {
+        self.0.tls.store(OFFERED, Ordering::Relaxed);
+    }
+
+    pub(crate) fn record_encryption(&self) {
+        self.0.tls.store(ENCRYPTED, Ordering::Relaxed);
     }
 
     /// Returns `true` before [`observe`](Self::observe).

@@ -53,10 +53,18 @@ fn raw_records_run_as_json_or_text_or_base64() {
     let mut client = server.client();
     connect_sink(&mut client, &sink);
     serve_topic(&mut client, "lines", "lines", json!({"request": {"body": "raw"}}), tell());
-    for value in [&br#"{"n": 1}"#[..], b"7;order;open", b"{\"n\": ", b"\xff\x00", b""] {
-        cluster.send_to("lines", 0, None, Some(value), &[]);
+    // The one without a value is passed over.
+    for value in [
+        Some(&br#"{"n": 1}"#[..]),
+        Some(b"7;order;open"),
+        None,
+        Some(b"{\"n\": "),
+        Some(b"\xff\x00"),
+        Some(b""),
+    ] {
+        cluster.send_to("lines", 0, None, value, &[]);
     }
-    cluster.wait_committed("lines", 0, 5);
+    cluster.wait_committed("lines", 0, 6);
     let encodings: Vec<_> = reported_runs(&sink)
         .into_iter()
         .map(|(metadata, payload)| (metadata["kafka_encoding"].clone(), payload))

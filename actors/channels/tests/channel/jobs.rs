@@ -35,6 +35,11 @@ fn failure(completed: &JobResult) -> &str {
     message
 }
 
+fn code(completed: &JobResult) -> Option<&'static str> {
+    let JobOutcome::Failed(JobFailure { code, .. }) = &completed.ended else { panic!("{completed:?}") };
+    *code
+}
+
 #[test]
 fn the_result_of_a_job_is_its_message_under_the_id_of_its_trace() {
     Universe::new(1).run(async |tree| {
@@ -104,6 +109,9 @@ fn an_error_that_is_not_tolerated_fails_a_job_and_is_named() {
             let completed = run(&orders, job(json!({}))).await;
             let message = failure(&completed);
             assert!(message.starts_with(named), "{message}");
+            if named.starts_with("validation") {
+                assert_eq!(code(&completed), Some("VALIDATION_ERROR"), "not that of a tolerated error");
+            }
             assert!(kit.metrics_text().contains(r#"svc_messages_total{channel="orders",status="error"} 1"#));
         });
     }

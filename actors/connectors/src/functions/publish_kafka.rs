@@ -26,7 +26,8 @@ static ENTRY: FunctionEntry = FunctionEntry {
             .sent_as(SentForm::Text),
         InputField::logic("value", "Expression for the record's value; without it the whole of data")
             .alias("value_logic")
-            .or_default(DefaultInput::Data),
+            .or_default(DefaultInput::Data)
+            .unless("tombstone"),
         InputField::bool(
             "tombstone",
             "true: a record without a value; false: null as JSON. By default null has no value",

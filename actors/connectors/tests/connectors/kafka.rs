@@ -15,7 +15,7 @@ use svc_connectors::{BrokerHealth, KafkaCluster};
 
 use crate::kit::{ConnectorWorld, Setup, run, run_in};
 
-type Cluster = MockCluster<'static, DefaultProducerContext>;
+pub(crate) type Cluster = MockCluster<'static, DefaultProducerContext>;
 
 fn cluster(topic: &str) -> Cluster {
     let cluster = MockCluster::new(1).unwrap();
@@ -24,10 +24,10 @@ fn cluster(topic: &str) -> Cluster {
 }
 
 /// A server whose own cluster is this one, and whose producers give up soon.
-fn setup(cluster: &Cluster) -> Setup {
+pub(crate) fn setup(cluster: &Cluster) -> Setup {
     let properties = [("message.timeout.ms", "3000"), ("reconnect.backoff.max.ms", "100")];
     let properties = properties.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-    let brokers = vec![cluster.bootstrap_servers()];
+    let brokers = cluster.bootstrap_servers().split(',').map(str::to_owned).collect();
     Setup { kafka: Some(KafkaCluster { brokers, properties }), ..Setup::default() }
 }
 

@@ -32,6 +32,8 @@ pub(super) struct Figures {
     pub(super) changes: u64,
     /// The longest time from the loss of a node to the takeover of its work.
     pub(super) slowest_takeover: Duration,
+    /// The longest time for which work of a dead node waited although a worker was free.
+    pub(super) longest_wait: Duration,
     /// The longest time from the commit of a change until an undisturbed node served it.
     pub(super) slowest_change: Duration,
 }

@@ -137,7 +137,7 @@ impl NodeJobs {
 
     /// Looks for nodes without a lease.
     pub(super) fn scan(&mut self, lease: &NodeLease, length: Duration, now: Instant) -> Vec<NodeAction> {
-        if !lease.is_proven(now) || now < lease.settled_at {
+        if !Self::takes_over(lease, now) {
             return vec![NodeAction::Timer(scan_interval(length), NodeTimer::Scan)];
         }
         if self.whole_scan.is_none_or(|due| now >= due) {
@@ -145,6 +145,16 @@ impl NodeJobs {
             return self.next_page(lease, None);
         }
         vec![NodeAction::Call(Request::HasOrphans)]
+    }
+
+    /// Returns true if a node with this lease may take over the work of others.
+    fn takes_over(lease: &NodeLease, now: Instant) -> bool {
+        lease.is_proven(now) && now >= lease.settled_at
+    }
+
+    /// Returns true if a worker is free for work of others.
+    pub(super) fn has_free_worker(&self, lease: &NodeLease, now: Instant) -> bool {
+        Self::takes_over(lease, now) && self.room() > 0
     }
 
     /// Returns the number of workers for which no job waits.

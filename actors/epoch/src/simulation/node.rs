@@ -71,6 +71,11 @@ impl SimulatedNode {
         self.jobs.runs().chain(self.schedules.runs()).collect()
     }
 
+    /// Returns true if the node may take over work and has a worker for it.
+    pub(super) fn has_free_worker(&self, now: Instant) -> bool {
+        self.jobs.has_free_worker(&self.lease, now)
+    }
+
     /// Registers the node.
     pub(super) fn start(&self) -> Vec<NodeAction> {
         vec![self.register(Arc::clone(&self.lease.id), None)]

@@ -17,8 +17,8 @@ use super::random::SplitMix64;
 
 /// Shortest and longest time of a message.
 const LATENCY: (Duration, Duration) = (Duration::from_micros(200), Duration::from_millis(15));
-/// Time beyond its lease within which the work of a dead node is taken over.
-const TAKEOVER: Duration = Duration::from_secs(5);
+/// Time beyond its lease within which the work of a dead node is taken over, while a worker is free.
+pub(super) const TAKEOVER: Duration = Duration::from_secs(5);
 /// Time within which an announced change is served.
 const ANNOUNCED: Duration = Duration::from_millis(500);
 /// Channels that are changed.
@@ -59,6 +59,8 @@ struct Place {
     incarnation: u32,
     /// End of the last disturbance.
     disturbed: Duration,
+    /// The instant from which a worker of the node has been free.
+    free_since: Option<Duration>,
     /// The changes that the node does not serve yet, by their epochs.
     unserved: BTreeMap<i64, Duration>,
 }
@@ -111,6 +113,7 @@ impl World {
                 condition: Condition::Running,
                 incarnation: 0,
                 disturbed: Duration::ZERO,
+                free_since: None,
                 unserved: BTreeMap::new(),
             };
             world.places.push(place);
@@ -220,6 +223,7 @@ impl World {
         });
         self.carry_out(number, actions);
         self.record_served(number);
+        self.record_free_worker(number);
     }
 
     fn handle_of_world(&mut self, event: Event) {
@@ -283,12 +287,23 @@ impl World {
                 self.violate(format!("job {job} was taken from {owner}, which is well"));
                 continue;
             };
-            let took = self.now - lost;
-            self.figures.slowest_takeover = self.figures.slowest_takeover.max(took);
-            if took > LEASE + TAKEOVER {
-                self.violate(format!("job {job} of {owner} was taken over after {took:?}"));
+            self.figures.slowest_takeover = self.figures.slowest_takeover.max(self.now - lost);
+            // Work that no worker is free for has to wait, on whatever node.
+            let free = self.places.iter().filter_map(|place| place.free_since).min().unwrap_or(self.now);
+            let waited = self.now.saturating_sub(free.max(lost + LEASE));
+            self.figures.longest_wait = self.figures.longest_wait.max(waited);
+            if waited > TAKEOVER {
+                self.violate(format!("job {job} of {owner} waited for {waited:?} beside a free worker"));
             }
         }
+    }
+
+    /// Notes the instant from which a worker of a node is free, or that none is.
+    fn record_free_worker(&mut self, number: usize) {
+        let (now, instant) = (self.now, self.instant());
+        let place = &mut self.places[number];
+        let is_free = place.node.has_free_worker(instant);
+        place.free_since = is_free.then(|| place.free_since.unwrap_or(now));
     }
 
     fn announce(&mut self) {
@@ -433,6 +448,7 @@ impl World {
         }
         let place = &mut self.places[number];
         place.condition = Condition::Down;
+        place.free_since = None;
         place.incarnation += 1;
     }
 
@@ -453,6 +469,7 @@ impl World {
         let until = self.now + self.random.between(LEASE / 2, LEASE * 3);
         self.lose(number);
         self.places[number].condition = Condition::Paused(until);
+        self.places[number].free_since = None;
         self.schedule(until, Event::Resume(number));
     }
 

@@ -12,15 +12,15 @@ use std::time::Duration;
 
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
 use slog::{Discard, Logger, o};
-use svc_pooler::{PoolerLink, PoolerStream};
+use svc_pooler::{PoolerLink, PoolerStream, TlsNegotiation, TlsRequest};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
-use tokio_postgres::config::{Host, SslMode, SslNegotiation};
+use tokio_postgres::config::Host;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config, Connection, NoTls, SimpleQueryMessage, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use self::negotiation::{TlsFailure, TlsNegotiation};
+use self::negotiation::{StoreNegotiation, StoreStream, TlsFailure};
 use self::protection::{LinkProtection, ProtectionLog};
 pub(crate) use self::tls_mode::TlsMode;
 use crate::error::{StoreError, with_causes};
@@ -60,8 +60,7 @@ impl PostgresDialer {
             .keepalives_retries(3)
             .tcp_user_timeout(Duration::from_secs(30));
         if is_over_tcp(&settings) {
-            // Leaves the request for TLS to the negotiation, which runs in place of the driver's TLS.
-            settings.ssl_mode(SslMode::Require).ssl_negotiation(SslNegotiation::Direct);
+            TlsNegotiation::configure(&mut settings);
         }
         let tls = verification::client_config(mode)?.map(MakeRustlsConnect::new);
         let protection = Arc::new(ProtectionLog::new(Logger::root(Discard, o!()), mode.name()));
@@ -130,16 +129,14 @@ impl PostgresDialer {
 
     /// Connects once; the flag tells whether the connection is encrypted.
     async fn connect(&self, tls: Option<&MakeRustlsConnect>) -> Result<(Connected, bool), FailedAttempt> {
-        let (is_encrypted, link) = (Arc::new(AtomicBool::new(false)), PoolerLink::default());
-        let negotiation = TlsNegotiation {
-            tls: tls.cloned(),
-            is_required: !matches!(self.mode, TlsMode::Prefer),
-            limit: self.limit,
-            is_encrypted: Arc::clone(&is_encrypted),
-            link: link.clone(),
+        let request = match self.mode {
+            TlsMode::Prefer => TlsRequest::Preferred,
+            _ => TlsRequest::Required,
         };
-        let connected = self.settings.connect(negotiation).await;
-        let is_encrypted = is_encrypted.load(Ordering::Relaxed);
+        let tls = TlsNegotiation::new(tls.map(|tls| (tls.clone(), request)));
+        let link = tls.link().clone();
+        let connected = self.settings.connect(StoreNegotiation { tls, limit: self.limit }).await;
+        let is_encrypted = link.is_encrypted();
         match connected {
             Ok((client, connection)) => Ok((Connected { client, connection, link }, is_encrypted)),
             Err(error) => Err(FailedAttempt { error, is_encrypted }),
@@ -150,7 +147,7 @@ impl PostgresDialer {
 /// A connection that has logged in.
 struct Connected {
     client: Client,
-    connection: Connection<Socket, MarkedStream<PoolerStream<negotiation::NegotiatedStream>>>,
+    connection: Connection<Socket, StoreStream>,
     link: PoolerLink,
 }
 
@@ -189,8 +186,7 @@ impl FailedAttempt {
     fn may_succeed_plain(&self) -> bool {
         let failure = self.error.source().and_then(|cause| cause.downcast_ref::<TlsFailure>());
         let is_refused = self.error.code() == Some(&SqlState::INVALID_AUTHORIZATION_SPECIFICATION);
-        matches!(failure, Some(TlsFailure::Handshake(_) | TlsFailure::Interrupted(_)))
-            || (self.is_encrypted && is_refused)
+        failure.is_some_and(TlsFailure::may_succeed_plain) || (self.is_encrypted && is_refused)
     }
 }
 

@@ -1,30 +1,20 @@
-//! The request for TLS at the begin of a connection, in place of the driver's: the stream marks errors with their
-//! codes whether it is encrypted or not.
+//! TLS at the begin of a connection, within a limit of time: failures name their remedies, and the stream marks errors with
+//! their codes whether it is encrypted or not.
 
 use std::io;
-use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use rustls::CertificateError;
-use svc_pooler::{PoolerLink, PoolerStream};
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
+use svc_pooler::{HostNegotiation, NegotiatedStream, NegotiationFailure, PoolerStream, TlsNegotiation};
 use tokio::time::timeout;
 use tokio_postgres::Socket;
-use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
-use tokio_postgres_rustls::MakeRustlsConnect;
+use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 
 use crate::sqlstate::MarkedStream;
 
-/// The message `SSLRequest`: its length and its code.
-const REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
-const ACCEPTED: u8 = b'S';
-const DECLINED: u8 = b'N';
-
-type TlsSession = <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream;
+/// The stream of a connection over TCP.
+pub(super) type StoreStream = MarkedStream<PoolerStream<NegotiatedStream>>;
 
 /// The reason why a connection did not become encrypted.
 #[derive(Debug, thiserror::Error)]
@@ -35,74 +25,66 @@ pub(super) enum TlsFailure {
     NotOffered,
     #[error("{0}")]
     Handshake(String),
-    #[error("the connection broke off before TLS began: {0}")]
-    Interrupted(io::Error),
-    #[error("the request for TLS was answered with the byte {0}: is this a PostgreSQL server?")]
-    Unexpected(u8),
+    #[error(transparent)]
+    NotBegun(NegotiationFailure),
     #[error("TLS did not begin within {} s", .0.as_secs())]
     TimedOut(Duration),
 }
 
-/// Asks the server of one connection for TLS.
-#[derive(Clone)]
-pub(super) struct TlsNegotiation {
-    /// `None`: TLS is not asked for.
-    pub(super) tls: Option<MakeRustlsConnect>,
-    /// Ends the connection if the server declines.
-    pub(super) is_required: bool,
-    pub(super) limit: Duration,
-    /// Set once the connection is encrypted.
-    pub(super) is_encrypted: Arc<AtomicBool>,
-    pub(super) link: PoolerLink,
-}
+impl TlsFailure {
+    fn from_negotiation(failure: NegotiationFailure, host: &str) -> Self {
+        match failure {
+            NegotiationFailure::Declined => Self::NotOffered,
+            NegotiationFailure::Handshake(error) => handshake_failure(&error, host),
+            failure @ (NegotiationFailure::Unexpected(_) | NegotiationFailure::Interrupted(_)) => {
+                Self::NotBegun(failure)
+            }
+        }
+    }
 
-impl MakeTlsConnect<Socket> for TlsNegotiation {
-    type Stream = MarkedStream<PoolerStream<NegotiatedStream>>;
-    type TlsConnect = HostNegotiation;
-    type Error = TlsFailure;
-
-    fn make_tls_connect(&mut self, host: &str) -> Result<HostNegotiation, TlsFailure> {
-        Ok(HostNegotiation { negotiation: self.clone(), host: host.to_owned() })
+    /// Returns whether the same server may take a plain connection.
+    pub(super) fn may_succeed_plain(&self) -> bool {
+        matches!(self, Self::Handshake(_) | Self::NotBegun(NegotiationFailure::Interrupted(_)))
     }
 }
 
-/// Asks one host for TLS.
-pub(super) struct HostNegotiation {
-    negotiation: TlsNegotiation,
+/// The begin of one connection.
+#[derive(Clone)]
+pub(super) struct StoreNegotiation {
+    pub(super) tls: TlsNegotiation,
+    pub(super) limit: Duration,
+}
+
+impl MakeTlsConnect<Socket> for StoreNegotiation {
+    type Stream = StoreStream;
+    type TlsConnect = StoreHost;
+    type Error = TlsFailure;
+
+    fn make_tls_connect(&mut self, host: &str) -> Result<StoreHost, TlsFailure> {
+        let Ok(negotiation) = self.tls.make_tls_connect(host);
+        Ok(StoreHost { negotiation, limit: self.limit, host: host.to_owned() })
+    }
+}
+
+/// The begin of a connection to one host.
+pub(super) struct StoreHost {
+    negotiation: HostNegotiation,
+    limit: Duration,
     host: String,
 }
 
-impl TlsConnect<Socket> for HostNegotiation {
-    type Stream = MarkedStream<PoolerStream<NegotiatedStream>>;
+impl TlsConnect<Socket> for StoreHost {
+    type Stream = StoreStream;
     type Error = TlsFailure;
-    type Future = BoxFuture<'static, Result<Self::Stream, TlsFailure>>;
+    type Future = BoxFuture<'static, Result<StoreStream, TlsFailure>>;
 
     fn connect(self, socket: Socket) -> Self::Future {
         Box::pin(async move {
-            let (limit, link) = (self.negotiation.limit, self.negotiation.link.clone());
-            let negotiated = timeout(limit, self.negotiate(socket)).await;
-            let negotiated = negotiated.unwrap_or(Err(TlsFailure::TimedOut(limit)))?;
-            Ok(MarkedStream::new(PoolerStream::new(negotiated, link)))
+            let negotiated = timeout(self.limit, self.negotiation.connect(socket)).await;
+            let negotiated = negotiated.map_err(|_| TlsFailure::TimedOut(self.limit))?;
+            let stream = negotiated.map_err(|failure| TlsFailure::from_negotiation(failure, &self.host))?;
+            Ok(MarkedStream::new(stream))
         })
-    }
-}
-
-impl HostNegotiation {
-    async fn negotiate(self, mut socket: Socket) -> Result<NegotiatedStream, TlsFailure> {
-        let Self { negotiation: TlsNegotiation { tls, is_required, is_encrypted, .. }, host } = self;
-        let Some(mut tls) = tls else { return Ok(NegotiatedStream::Plain(socket)) };
-        socket.write_all(&REQUEST).await.map_err(TlsFailure::Interrupted)?;
-        // One byte and no more: what a third party sent behind it must not count as encrypted.
-        match socket.read_u8().await.map_err(TlsFailure::Interrupted)? {
-            ACCEPTED => {}
-            DECLINED if is_required => return Err(TlsFailure::NotOffered),
-            DECLINED => return Ok(NegotiatedStream::Plain(socket)),
-            other => return Err(TlsFailure::Unexpected(other)),
-        }
-        let Ok(session) = MakeTlsConnect::<Socket>::make_tls_connect(&mut tls, &host);
-        let session = session.connect(socket).await.map_err(|error| handshake_failure(&error, &host))?;
-        is_encrypted.store(true, Ordering::Relaxed);
-        Ok(NegotiatedStream::Tls(Box::new(session)))
     }
 }
 
@@ -131,69 +113,4 @@ fn refused_certificate(reason: &CertificateError, host: &str) -> String {
         _ => String::new(),
     };
     format!("the server's certificate is refused ({reason}){remedy}")
-}
-
-/// A connection after the request for TLS.
-pub(super) enum NegotiatedStream {
-    Plain(Socket),
-    Tls(Box<TlsSession>),
-}
-
-impl TlsStream for NegotiatedStream {
-    fn channel_binding(&self) -> ChannelBinding {
-        match self {
-            Self::Plain(_) => ChannelBinding::none(),
-            Self::Tls(session) => session.channel_binding(),
-        }
-    }
-}
-
-impl AsyncRead for NegotiatedStream {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(socket) => Pin::new(socket).poll_read(cx, buf),
-            Self::Tls(session) => Pin::new(session).poll_read(cx, buf),
-        }
-    }
-}
-
-impl AsyncWrite for NegotiatedStream {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Self::Plain(socket) => Pin::new(socket).poll_write(cx, buf),
-            Self::Tls(session) => Pin::new(session).poll_write(cx, buf),
-        }
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bufs: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Self::Plain(socket) => Pin::new(socket).poll_write_vectored(cx, bufs),
-            Self::Tls(session) => Pin::new(session).poll_write_vectored(cx, bufs),
-        }
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        match self {
-            Self::Plain(socket) => socket.is_write_vectored(),
-            Self::Tls(session) => session.is_write_vectored(),
-        }
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(socket) => Pin::new(socket).poll_flush(cx),
-            Self::Tls(session) => Pin::new(session).poll_flush(cx),
-        }
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(socket) => Pin::new(socket).poll_shutdown(cx),
-            Self::Tls(session) => Pin::new(session).poll_shutdown(cx),
-        }
-    }
 }

@@ -263,8 +263,8 @@ async fn check_precondition<V: Versioned>(
     }
 }
 
-/// Writes the changes of a transition, whose facts are about the newest version that serves. Rows that stop serving come first, because a unique index allows one
-/// draft at any time.
+/// Writes the changes of a transition, whose facts are about the newest version that serves. Rows that stop
+/// serving come first, because a unique index allows one draft at any time.
 async fn apply<V: Versioned>(
     conn: &mut Conn,
     id: &str,

@@ -9,8 +9,7 @@ use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::config::Backend;
-use crate::conn::Conn;
-use crate::connection_manager::{ConnectionManager, Purpose};
+use crate::connection_manager::{ConnectionManager, PooledConn, Purpose};
 use crate::error::StoreError;
 use crate::status::{DatabaseStatus, StatusLevel};
 use crate::writer::batch::{Batch, Trial};
@@ -28,7 +27,7 @@ const LATE: &str = "the database did not answer in time";
 /// the actor. Every method must run where the work of the backend belongs
 /// ([`run_on_io`](crate::conn::run_on_io)).
 pub(crate) struct WriterConnection {
-    conn: Mutex<Option<Conn>>,
+    conn: Mutex<Option<PooledConn>>,
     connector: ConnectionManager,
     patience: Duration,
     status: Arc<StatusLevel>,
@@ -108,11 +107,11 @@ impl WriterConnection {
     /// anything.
     async fn write(
         &self,
-        mut slot: MutexGuard<'_, Option<Conn>>,
+        mut slot: MutexGuard<'_, Option<PooledConn>>,
         mut batch: Batch,
         patience: Duration,
     ) -> Result<Duration, StoreError> {
-        let mut at_hand = slot.take();
+        let mut at_hand = slot.take().filter(|conn| !self.connector.is_given_up(conn));
         let away = loop {
             let (conn, is_new) = match at_hand.take() {
                 Some(conn) => (conn, false),
@@ -150,11 +149,11 @@ impl WriterConnection {
     }
 
     /// Opens a new connection. Retries for `patience`.
-    async fn connect(&self, patience: Duration) -> Result<Conn, StoreError> {
+    async fn connect(&self, patience: Duration) -> Result<PooledConn, StoreError> {
         let deadline = Instant::now() + patience;
         let mut pause = FIRST_RETRY;
         loop {
-            let error = match timeout(self.patience, self.connector.open(Purpose::Write)).await {
+            let error = match timeout(self.patience, self.connector.open_pooled(Purpose::Write)).await {
                 Ok(Ok(conn)) => return Ok(conn),
                 Ok(Err(error)) => error,
                 Err(_) => timeout_error(),
@@ -174,6 +173,9 @@ impl WriterConnection {
         }
         if outcome.as_ref().is_err_and(StoreError::is_unwritable) {
             self.is_unwritable.store(true, Ordering::Release);
+        }
+        if outcome.as_ref().is_err_and(StoreError::is_not_primary) {
+            self.connector.give_up();
         }
         match outcome {
             Ok(()) => {
@@ -198,14 +200,14 @@ fn timeout_error() -> StoreError {
 /// The result of trying a batch on one connection.
 enum Attempt {
     /// The transaction ended, successfully or not.
-    Ended { conn: Option<Conn>, batch: Batch, outcome: Result<(), StoreError>, commit_time: Duration },
+    Ended { conn: Option<PooledConn>, batch: Batch, outcome: Result<(), StoreError>, commit_time: Duration },
     /// No transaction began, so nothing of the batch was tried. `is_broken` tells whether the connection is
     /// the cause.
     NotBegun { batch: Batch, error: StoreError, is_broken: bool },
 }
 
 /// Runs a batch from begin to commit in one go: for SQLite this is one move to a blocking thread.
-async fn attempt(mut conn: Conn, mut batch: Batch) -> Attempt {
+async fn attempt(mut conn: PooledConn, mut batch: Batch) -> Attempt {
     if conn.is_broken() {
         return Attempt::NotBegun { batch, error: timeout_error(), is_broken: true };
     }

@@ -126,6 +126,8 @@ pub(crate) async fn accepted_work_outlives_retention_while_something_is_left_to_
     assert_eq!(traces.delete_expired(10, 100).await.unwrap(), 0, "its letter is there");
     let (_, attempt) = begin_attempt(&store).await;
     db.execute(&old).await.unwrap();
+    assert_eq!(traces.delete_expired(10, 100).await.unwrap(), 0, "its attempt waits");
+    assert!(traces.start_attempt(attempt.id, None).await.unwrap());
     assert_eq!(traces.delete_expired(10, 100).await.unwrap(), 0, "its attempt runs");
     db.execute(&format!("DELETE FROM traces WHERE id = '{}'", attempt.id)).await.unwrap();
     assert_eq!(traces.delete_expired(10, 100).await.unwrap(), 1, "nothing is left of it");

@@ -228,7 +228,8 @@ pub(crate) async fn settings_copied_to_another_connector_are_not_opened_after_a_
     assert_eq!(error, EnvelopeError::Damaged);
     assert!(error.to_string().contains("copied from another row or field"), "{error}");
     let rewritten = reencrypt(&db.config).await.unwrap();
-    assert_eq!((rewritten.connectors, rewritten.failed), (0, vec![("b".to_owned(), EnvelopeError::Damaged)]));
+    let failed = vec![("connector 'b'".to_owned(), EnvelopeError::Damaged)];
+    assert_eq!((rewritten.connectors, rewritten.failed), (0, failed));
 }
 
 pub(crate) async fn settings_of_the_older_form_are_read_and_bound_by_rewriting(mut db: TestDatabase) {

@@ -202,6 +202,43 @@ pub(crate) async fn node_is_looked_after_until_it_owns_nothing(db: TestDatabase)
     assert_eq!(adopted, Some((0, true)), "its node dropped its runs before the lease ran out");
 }
 
+/// Writes accepted work of `a` that failed, and the next attempt at it, of `b`. Returns the ids of both.
+async fn retry_on_b(store: &Store) -> (Uuid, Uuid) {
+    let (letters, work) = (store.dead_letters(), accept_run(store).await);
+    let failed = TraceFailure { retries: true, ownership: Some(claim("a", 0)), ..failure(work) };
+    assert!(store.traces().fail_to_dead_letters(failed).await.unwrap());
+    let letter = letters.claim_due(1, LEASE, "b").await.unwrap().remove(0);
+    let attempt = NewTrace { owner: Some("b".into()), ..pending("orders") };
+    assert!(letters.take_into_trace(&letter, attempt.clone(), "b").await.unwrap());
+    (work, attempt.id)
+}
+
+pub(crate) async fn attempt_of_retried_work_is_taken_over_alone(db: TestDatabase) {
+    let (store, leases) = two_nodes(&db).await;
+    let (traces, (work, attempt)) = (store.traces(), retry_on_b(&store).await);
+    assert!(traces.start_attempt(attempt, Some(claim("b", 0))).await.unwrap());
+    assert_eq!(status(&traces, work).await.as_deref(), Some("running"));
+    expire(&db, "a").await;
+    assert!(list_unfinished(&store, "c").await.is_empty(), "the work runs on b");
+    leases.mark_emptied().await.unwrap();
+    assert!(!leases.has_orphans().await.unwrap());
+    expire(&db, "b").await;
+    assert_eq!(list_unfinished(&store, "c").await, [attempt]);
+}
+
+pub(crate) async fn work_of_a_recovered_attempt_is_running(db: TestDatabase) {
+    let (store, _leases) = two_nodes(&db).await;
+    let (traces, (work, attempt)) = (store.traces(), retry_on_b(&store).await);
+    expire(&db, "b").await;
+    assert_eq!(adopt(&store, "c", attempt, Some("b")).await, Some((0, false)));
+    assert!(traces.recover(attempt, claim("c", 1)).await.unwrap());
+    assert!(!traces.start_attempt(attempt, Some(claim("c", 1))).await.unwrap(), "it was marked");
+    assert_eq!(status(&traces, work).await.as_deref(), Some("running"));
+    assert!(traces.finish_attempt(end_by(attempt, "c", 1)).await.unwrap());
+    assert!(!traces.start_attempt(attempt, Some(claim("c", 1))).await.unwrap());
+    assert_eq!(status(&traces, work).await.as_deref(), Some("completed"), "a late mark changes nothing");
+}
+
 pub(crate) async fn nodes_are_listed_as_they_stand(db: TestDatabase) {
     let (_store, leases) = two_nodes(&db).await;
     leases.register(node("c")).await.unwrap();

@@ -1,18 +1,24 @@
 //! Outages of the database.
 
+use std::cell::Cell;
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use futures_util::future::join_all;
+use futures_util::future::{join_all, join3};
 use svc_store::{AlignOutcome, DatabaseStatus, OpenError, Store, StoreError};
+use svc_testkit::gateway::Gateway;
 use svc_testkit::postgres::Postgres;
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::database::{TestDatabase, connect};
+use super::database::{TestDatabase, connect, on_url};
 use super::traces::pending;
 use super::{any_mutation, is_unavailable, ledger, workflow};
 
 /// Longer than any wait in these tests takes.
 const DEADLINE: Duration = Duration::from_secs(20);
+/// Longest time from the moment at which another server takes over until a write is done.
+const RECOVERY: Duration = Duration::from_secs(5);
 
 async fn status_becomes(store: &Store, wanted: impl Fn(&DatabaseStatus) -> bool) {
     let wait = async {
@@ -101,6 +107,83 @@ pub(crate) async fn a_server_that_starts_late_is_waited_for(mut db: TestDatabase
     })
     .await;
     opened.expect("it came in time");
+}
+
+/// A load of one kind of write: the next begins when the last has ended.
+struct StoreLoad<'t> {
+    /// Writes that were done, and those that were refused.
+    counts: watch::Sender<(u64, u64)>,
+    is_over: &'t Cell<bool>,
+}
+
+impl<'t> StoreLoad<'t> {
+    fn new(is_over: &'t Cell<bool>) -> Self {
+        Self { counts: watch::Sender::new((0, 0)), is_over }
+    }
+
+    async fn keep_writing(&self, write: impl AsyncFn() -> Result<(), StoreError>) {
+        while !self.is_over.get() {
+            let outcome = write().await;
+            assert!(outcome.is_ok() || is_unavailable(&outcome), "{outcome:?}");
+            self.counts.send_modify(|(done, refused)| match outcome {
+                Ok(()) => *done += 1,
+                Err(_) => *refused += 1,
+            });
+            tokio::task::yield_now().await;
+        }
+    }
+
+    async fn reach(&self, is_reached: impl FnMut(&(u64, u64)) -> bool) {
+        self.counts.subscribe().wait_for(is_reached).await.unwrap();
+    }
+
+    /// Waits for one more write that is done.
+    async fn goes_on(&self) {
+        let (before, _) = *self.counts.borrow();
+        self.reach(|(done, _)| *done > before).await;
+    }
+}
+
+/// Checks that neither the connection of the writer nor those of the pool stay with a server that became read-only.
+pub(crate) fn writes_recover_after_failover_of_the_server() {
+    let (Some(former), Some(next)) = (Postgres::own(), Postgres::own()) else { return };
+    on_url(next.url(), async |db| drop(db.store().await));
+    let [from, to] = [&former, &next].map(|server| -> SocketAddr {
+        let (_, place) = server.url().rsplit_once('@').unwrap();
+        place.split('/').next().unwrap().parse().unwrap()
+    });
+    let gateway = Gateway::start(from).unwrap();
+    let url = former.url().replace(&from.to_string(), &gateway.address().to_string());
+    let admin = former.database().unwrap();
+    on_url(&url, async |db| {
+        let store = db.store().await;
+        let (leases, tokens) = (store.job_leases(), store.token_states());
+        let is_over = Cell::new(false);
+        let (writer, pool) = (StoreLoad::new(&is_over), StoreLoad::new(&is_over));
+        let failover = async {
+            writer.goes_on().await;
+            pool.goes_on().await;
+            admin.rows("ALTER SYSTEM SET default_transaction_read_only = on").unwrap();
+            admin.rows("SELECT pg_reload_conf()").unwrap();
+            writer.reach(|(_, refused)| *refused > 0).await;
+            pool.reach(|(_, refused)| *refused > 0).await;
+            status_becomes(&store, is_down).await;
+            gateway.lead_to(to);
+            let recovery = async {
+                writer.goes_on().await;
+                pool.goes_on().await;
+                status_becomes(&store, |status| *status == DatabaseStatus::Ok).await;
+            };
+            assert!(timeout(RECOVERY, recovery).await.is_ok(), "{:?}", store.status());
+            is_over.set(true);
+        };
+        join3(
+            writer.keep_writing(async || leases.acquire("trace_cleanup", "a", DEADLINE).await.map(drop)),
+            pool.keep_writing(async || tokens.release("nobody").await),
+            failover,
+        )
+        .await;
+    });
 }
 
 /// Sets the messages of the server to German in this database. Returns `false` if it has no German messages.

@@ -100,6 +100,8 @@ pub struct InputField {
     pub sent_as: SentForm,
     /// The value that is sent if a task does not name it.
     pub default: Option<DefaultInput>,
+    /// The flag of the same task with which it is not sent.
+    pub unless: Option<&'static str>,
     /// One line.
     pub description: &'static str,
 }
@@ -160,6 +162,7 @@ impl InputField {
             shape: None,
             sent_as: SentForm::Value,
             default: None,
+            unless: None,
             description,
         }
     }
@@ -301,6 +304,12 @@ impl InputField {
     #[must_use]
     pub const fn or_default(self, default: DefaultInput) -> Self {
         Self { default: Some(default), ..self }
+    }
+
+    /// Declares the flag of the same task with which nothing is sent, the default neither.
+    #[must_use]
+    pub const fn unless(self, flag: &'static str) -> Self {
+        Self { unless: Some(flag), ..self }
     }
 
     /// Returns `true` if a secret reference at a place of the input is resolved; `place` begins at the input,

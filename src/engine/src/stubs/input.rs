@@ -45,7 +45,10 @@ impl SentInput {
         input: &Value,
         cx: &CompileCx<'_>,
     ) -> Result<Self, String> {
-        let sent = entry.fields.iter().filter(|field| field.sent_as != SentForm::Unsent);
+        let is_set = |flag: &str| input.get(flag).and_then(Value::as_bool) == Some(true);
+        let is_sent =
+            |field: &&InputField| field.sent_as != SentForm::Unsent && !field.unless.is_some_and(is_set);
+        let sent = entry.fields.iter().filter(is_sent);
         let mut parts: Vec<SentField> = Vec::new();
         for field in sent.clone().filter(|field| field.secret_at.is_empty()) {
             let written = |name: &str| input.get(name).filter(|value| !value.is_null());

@@ -84,7 +84,11 @@ static PUBLISH_KAFKA: FunctionEntry = FunctionEntry {
         InputField::connector(""),
         InputField::string("topic", ""),
         InputField::logic("key", "").alias("key_logic").sent_as(SentForm::Text),
-        InputField::logic("value", "").alias("value_logic").or_default(DefaultInput::Data),
+        InputField::logic("value", "")
+            .alias("value_logic")
+            .or_default(DefaultInput::Data)
+            .unless("tombstone"),
+        InputField::bool("tombstone", ""),
     ],
     ..FunctionEntry::connector(
         "publish_kafka",

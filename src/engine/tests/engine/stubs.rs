@@ -85,6 +85,17 @@ fn a_call_is_recorded_as_its_function_would_send_it() {
 }
 
 #[test]
+fn recorded_tombstone_has_no_value() {
+    for (tombstone, value) in [(json!(true), None), (json!(false), Some(json!({})))] {
+        let input = json!({"connector": "bus", "topic": "t", "key": "k", "tombstone": tombstone});
+        let tasks = json!([task("delete", "publish_kafka", input)]);
+        let outcome = run(tasks, json!({}), &json!({"publish_kafka": {"*": null}}));
+        let recorded = &StubCall::by_function(&outcome.calls)["publish_kafka"][0]["input"];
+        assert_eq!((&recorded["tombstone"], recorded.get("value")), (&tombstone, value.as_ref()));
+    }
+}
+
+#[test]
 fn a_result_without_output_replaces_data_or_is_discarded() {
     let alone = |function: &str, input: Value| {
         run(json!([task("t", function, input)]), json!({}), &json!({function: {"*": {"new": 1}}}))

@@ -359,7 +359,6 @@ fn is_attribute(name: &str) -> bool {
         || name.get(..3).is_some_and(|begin| begin.eq_ignore_ascii_case("ce-"))
 }
 
-/// Warns about cached responses that callers share although the workflow can distinguish the callers.
 /// Warns of blocks that shape an answer, where calls are answered before they run.
 fn answers_of_accepted(config: &ChannelConfig) -> Vec<Issue> {
     if config.request.mode != RequestMode::Accept {
@@ -377,6 +376,7 @@ fn answers_of_accepted(config: &ChannelConfig) -> Vec<Issue> {
         .collect()
 }
 
+/// Warns about cached responses that callers share although the workflow can distinguish the callers.
 fn shared_answers(config: &ChannelConfig) -> Vec<Issue> {
     let Some(cache) = config.cache.as_ref().filter(|cache| cache.enabled) else { return Vec::new() };
     let shared = (config.auth.is_some() && cache.per_principal == Some(false)).then(|| {

@@ -107,9 +107,8 @@ pub(crate) async fn read_body(
     mut permit: Option<&mut BytesPermit>,
 ) -> Result<Bytes, ServiceError> {
     if let Some(permit) = permit.as_deref_mut() {
-        let headers = request.headers();
-        let fields = headers.iter().map(|(name, value)| name.as_str().len() + value.len());
-        permit.grow_for_head(headers.len(), request.uri().path().len() + fields.sum::<usize>())?;
+        let (fields, text) = measure_head(request);
+        permit.grow_for_head(fields, text)?;
     }
     if announced_length(request.headers()).is_some_and(|length| length > limit.bytes) {
         return Err(limit.refusal());
@@ -126,6 +125,13 @@ pub(crate) async fn read_body(
     drop(reading);
     let is_late = connection.is_some_and(|connection| connection.expiry().is_some());
     if body.is_err() && is_late { Err(ServiceError::from_code(Code::RequestTimeout)) } else { body }
+}
+
+/// Returns the fields of a head, and the bytes of its text.
+pub(crate) fn measure_head(request: &HttpRequest) -> (usize, usize) {
+    let headers = request.headers();
+    let fields = headers.iter().map(|(name, value)| name.as_str().len() + value.len());
+    (headers.len(), request.uri().path().len() + fields.sum::<usize>())
 }
 
 async fn collect_body(

@@ -156,7 +156,11 @@ async fn answer_request(
     };
     let is_guess = answer.as_ref().map_or_else(ServiceError::is_guess, |answer| answer.is_guess);
     if let Some(channel) = resolution.channel().filter(|_| is_guess) {
-        state.guesses.pace(channel.id(), context.client_ip, &state.lifecycle).await;
+        let head = || {
+            let (fields, text) = body::measure_head(&request);
+            state.in_flight.hold_head(fields, text)
+        };
+        state.guesses.pace((channel.id(), context.client_ip), head, &state.lifecycle).await;
     }
     let mut answer = answer.or_else(|error| resolution.error_response(error, context.id.as_str()))?;
     if answer.status == ACCEPTED && is_async {

@@ -1,8 +1,8 @@
 //! The pace of refused keys of channels.
 //!
 //! Answers to wrong keys are held back, each time longer, so that guessing takes time. They count by channel and by the
-//! network of the client. Every key is compared: a right one is answered at once, whoever guesses beside its holder. A held
-//! answer keeps nothing of its message.
+//! network of the client. Every key is compared: a right one is answered at once, whoever guesses beside its
+//! holder. A held answer keeps nothing of its message but the head, which counts among the bytes of the process.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
@@ -12,6 +12,7 @@ use std::time::Duration;
 use svc_model::ClientNetworks;
 use tokio::time::{Instant, timeout};
 
+use super::BytesPermit;
 use super::lockout::Lockout;
 use crate::lifecycle::Lifecycle;
 
@@ -37,13 +38,19 @@ impl GuessPacer {
         Self { networks, ..Self::default() }
     }
 
-    /// Counts a wrong key and waits until its refusal may leave, or until the service begins to drain.
-    pub(crate) async fn pace(&self, channel_id: &str, client: IpAddr, lifecycle: &Lifecycle) {
+    /// Counts a wrong key of a client at a channel and waits until its refusal may leave, or until the service
+    /// begins to drain. `head` takes the bytes of the head; without room for them the refusal leaves at once.
+    pub(crate) async fn pace(
+        &self,
+        (channel_id, client): (&str, IpAddr),
+        head: impl FnOnce() -> Option<BytesPermit>,
+        lifecycle: &Lifecycle,
+    ) {
         let delay = self.record(channel_id, client, Instant::now());
         if delay.is_zero() {
             return;
         }
-        if let Some(_held) = HeldAnswer::new(&self.held) {
+        if let (Some(_held), Some(_head)) = (HeldAnswer::new(&self.held), head()) {
             // Both ends are reasons to answer.
             let _ = timeout(delay, lifecycle.wait_until_draining()).await;
         }
@@ -76,7 +83,12 @@ impl Drop for HeldAnswer<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
+    use futures_util::FutureExt;
+
     use super::*;
+    use crate::http::InFlightBytes;
 
     #[test]
     fn guesses_wait_longer_each_time_by_channel_and_network() {
@@ -95,6 +107,25 @@ mod tests {
         assert!(!wait("orders", "2001:db8::2").is_zero(), "an address of the same network");
         assert!(wait("orders", "2001:db8:0:1::1").is_zero());
         assert!(wait("returns", "2001:db8::1").is_zero());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn refusal_is_held_with_the_bytes_of_its_head() {
+        let (pacer, lifecycle, bytes) = (GuessPacer::default(), Lifecycle::default(), InFlightBytes::new(100));
+        let client = IpAddr::from([192, 0, 2, 1]);
+        let start = Instant::now();
+        let guess = || pacer.pace(("orders", client), || bytes.hold_head(0, 50), &lifecycle);
+        for _ in 0..4 {
+            guess().await;
+        }
+        assert_eq!(start.elapsed(), Duration::ZERO);
+        let mut held = pin!(guess());
+        assert!(held.as_mut().now_or_never().is_none());
+        assert_eq!(bytes.used_bytes(), 100);
+        guess().await;
+        assert_eq!(start.elapsed(), Duration::ZERO, "there is no room for another head");
+        held.await;
+        assert_eq!((start.elapsed(), bytes.used_bytes()), (Duration::from_millis(500), 0));
     }
 
     #[test]

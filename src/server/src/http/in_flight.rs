@@ -64,10 +64,22 @@ impl InFlightBytes {
         BytesPermit { counts: Arc::clone(&self.0), bytes: 0 }
     }
 
+    /// Takes what the head of a request holds while its answer is held back; `None` where the process holds too
+    /// much already.
+    pub(crate) fn hold_head(&self, fields: usize, text: usize) -> Option<BytesPermit> {
+        let mut permit = self.permit();
+        permit.take(head_bytes(fields, text)).then_some(permit)
+    }
+
     /// Returns the bytes held now.
     pub(crate) fn used_bytes(&self) -> usize {
         self.0.used.load(Ordering::Acquire)
     }
+}
+
+/// Returns the bytes that a head holds: its fields, and its text twice, since the message has a copy.
+const fn head_bytes(fields: usize, text: usize) -> usize {
+    fields.saturating_mul(FIELD_BYTES).saturating_add(text.saturating_mul(2))
 }
 
 /// The bound that a setting stands for.
@@ -98,17 +110,23 @@ impl BytesPermit {
     /// # Errors
     /// 503 with `Retry-After`, counted, when the process holds too much; the permit keeps what it has.
     pub(crate) fn grow(&mut self, bytes: usize) -> Result<(), ServiceError> {
+        if self.take(bytes) {
+            return Ok(());
+        }
+        self.counts.refused.inc();
+        Err(ServiceError::at_capacity("The service holds too many bytes of requests in flight"))
+    }
+
+    /// Takes `bytes` more; `false` when the process holds too much.
+    fn take(&mut self, bytes: usize) -> bool {
         let (own, limit) = (self.bytes, self.counts.limit.load(Ordering::Relaxed));
         let grown = |used: usize| {
             let sum = used.saturating_add(bytes);
             (sum <= limit || used == own).then_some(sum)
         };
-        if self.counts.used.fetch_update(Ordering::AcqRel, Ordering::Acquire, grown).is_err() {
-            self.counts.refused.inc();
-            return Err(ServiceError::at_capacity("The service holds too many bytes of requests in flight"));
-        }
-        self.bytes += bytes;
-        Ok(())
+        let is_taken = self.counts.used.fetch_update(Ordering::AcqRel, Ordering::Acquire, grown).is_ok();
+        self.bytes += if is_taken { bytes } else { 0 };
+        is_taken
     }
 }
 
@@ -119,7 +137,7 @@ impl BytesPermit {
     /// # Errors
     /// Those of [`grow`](Self::grow).
     pub(crate) fn grow_for_head(&mut self, fields: usize, text: usize) -> Result<(), ServiceError> {
-        self.grow(fields.saturating_mul(FIELD_BYTES).saturating_add(text.saturating_mul(2)))
+        self.grow(head_bytes(fields, text))
     }
 
     /// Takes what a message is estimated to hold beside its raw body until it is answered: the parsed body,
@@ -162,6 +180,16 @@ mod tests {
         assert_eq!(bytes.used_bytes(), 10 * FIELD_BYTES + 600);
         let refusal = bytes.permit().grow_for_head(10, 300).unwrap_err();
         assert_eq!(refusal.status(), 503);
+    }
+
+    #[test]
+    fn held_head_finds_no_room_without_a_refusal() {
+        let bytes = InFlightBytes::new(2 * FIELD_BYTES);
+        let held = bytes.hold_head(2, 0);
+        assert!(held.is_some() && bytes.hold_head(1, 0).is_none());
+        assert_eq!((bytes.used_bytes(), bytes.0.refused.get()), (2 * FIELD_BYTES, 0));
+        drop(held);
+        assert_eq!(bytes.used_bytes(), 0);
     }
 
     #[test]

@@ -155,9 +155,8 @@ pub(super) fn add_location(
     let channel = match by_name {
         // The parameters of the route are those of one message.
         Some(name) => {
-            let host =
-                path.get(..context.channel_path_start).and_then(|start| start.strip_suffix(DATA_PREFIX));
-            format!("{}{DATA_PREFIX}/{}", host.unwrap_or_default(), encode_segment(name))
+            let host = path.get(..context.host_length).unwrap_or_default();
+            format!("{host}{DATA_PREFIX}/{}", encode_segment(name))
         }
         None => path.strip_suffix(ASYNC).unwrap_or(path).to_owned(),
     };
@@ -187,10 +186,15 @@ pub(super) fn token_of(headers: &HeaderMap, query: Option<&Map<String, Value>>) 
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+
+    use actix_web::test::TestRequest;
     use svc_model::Timestamp;
     use svc_store::TraceRow;
 
     use super::*;
+    use crate::http::RequestId;
+    use crate::http::plane::channel_path_start;
 
     fn trace(status: &str, result: &Value) -> TraceRecord {
         let instant = Timestamp::parse("2026-01-01T00:00:00").unwrap();
@@ -258,6 +262,27 @@ mod tests {
             assert_eq!(again, seconds, "{status}");
             let state = json!(to_state(trace(status, &result)));
             assert_eq!((&state["errors"], state.get("data")), (&json!([{"code": "IO_ERROR"}]), None));
+        }
+    }
+
+    #[test]
+    fn location_by_name_keeps_the_prefix_of_the_host() {
+        for (prefix, rest) in [("", "/api/v1/data/orders/7/async"), ("/automation", "/shop/orders/7/async/")] {
+            let request = TestRequest::post().uri(&format!("{prefix}{rest}")).to_http_request();
+            let context = RequestContext {
+                id: RequestId::generate(),
+                client_ip: IpAddr::from([192, 0, 2, 1]),
+                forwarded: false,
+                principal: None,
+                host_length: prefix.len(),
+                channel_path_start: prefix.len() + channel_path_start(rest),
+            };
+            let headers = vec![(TRACE_ID_HEADER.to_owned(), "t-1".to_owned())];
+            let mut answer = ChannelResponse { status: 202, headers, body: "".into(), is_guess: false };
+            add_location(&request, &context, Some("orders"), &mut answer);
+            let location = answer.headers.iter().find(|(name, _)| name == "location");
+            let expected = format!("{prefix}/api/v1/data/orders/async/t-1");
+            assert_eq!(location.map(|(_, place)| place.as_str()), Some(&*expected));
         }
     }
 

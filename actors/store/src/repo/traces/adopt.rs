@@ -20,6 +20,14 @@ use crate::repo::traces::read::LenientTimestamp;
 use crate::repo::traces::{AdoptedRun, TraceMode, TraceStatus, UnfinishedRun};
 use crate::schema::{nodes, traces};
 
+/// Condition on a row that is the trace of one run. The row of work in a later attempt has the state of that
+/// attempt, whose own row is the one to take over.
+macro_rules! is_one_run {
+    () => {
+        traces::attempt.eq(1).or(traces::attempt_of.is_not_null())
+    };
+}
+
 /// The statuses of a run that has not ended.
 const OPEN: [&str; 2] = [TraceStatus::Pending.name(), TraceStatus::Running.name()];
 
@@ -50,6 +58,7 @@ pub(super) async fn list_unfinished(
             ))
             .filter(traces::mode.eq(TraceMode::Async.name()))
             .filter(traces::status.eq_any(OPEN))
+            .filter(is_one_run!())
             .filter(traces::owner.is_null().or(traces::owner.assume_not_null().ne(node)))
             .filter(diesel::dsl::not(diesel::dsl::exists(alive)))
             .into_boxed::<Db>();
@@ -166,7 +175,8 @@ pub(in crate::repo) async fn mark_emptied(conn: &mut Conn) -> Result<(), StoreEr
     let owned = traces::table
         .filter(traces::owner.eq(nodes::id.nullable()))
         .filter(traces::mode.eq(TraceMode::Async.name()))
-        .filter(traces::status.eq_any(OPEN));
+        .filter(traces::status.eq_any(OPEN))
+        .filter(is_one_run!());
     on!(conn, c => {
         let empty = nodes::table
             .filter(nodes::lease_until.lt(now))

@@ -24,11 +24,23 @@ pub(super) async fn start(
     id: Uuid,
     ownership: Option<Ownership>,
 ) -> Result<bool, StoreError> {
+    let running = TraceStatus::Running.name();
+    let owner = ownership.as_ref().map(|claim| claim.owner.to_string());
     let is_news = TraceWrite::Start(id, ownership).apply(conn).await?;
-    if let (true, Some(work)) = (is_news, work_of(conn, id).await?) {
-        let waiting = traces::table.find(work).filter(traces::status.eq(TraceStatus::Retrying.name()));
-        let running = (traces::status.eq(TraceStatus::Running.name()), traces::updated_at.eq(Now));
-        on!(conn, c => diesel::update(waiting).set(running).execute(c).await)?;
+    // An attempt that another node left was marked when it was begun again. The write locks its row, so that its
+    // end is not written in between.
+    let open = traces::table.find(id.to_string()).filter(traces::status.eq(running));
+    let begun = on!(conn, c => diesel::update(open).set(traces::updated_at.eq(Now)).execute(c).await)?;
+    if begun > 0
+        && let Some(work) = work_of(conn, id).await?
+    {
+        let waiting = traces::table
+            .find(work)
+            .filter(traces::status.eq_any([TraceStatus::Retrying.name(), TraceStatus::Running.name()]));
+        // A node of the release before takes over whatever runs for a node without a lease.
+        let owner = owner.map(|owner| traces::owner.eq(owner));
+        let marked = (traces::status.eq(running), traces::updated_at.eq(Now), owner);
+        on!(conn, c => diesel::update(waiting).set(marked).execute(c).await)?;
     }
     Ok(is_news)
 }

@@ -15,8 +15,10 @@ use crate::repo::traces::change::TraceWrite;
 use crate::repo::traces::{TraceEnd, TraceFailure, TraceMode, TraceStatus, attempts};
 use crate::schema::{trace_dlq, traces};
 
-/// Condition on accepted work whose retry nothing is left to make: neither its dead letter nor an attempt that runs.
-const FORGOTTEN: &str = "(traces.status = 'retrying' \
+/// Condition on accepted work whose retry nothing is left to make: neither its dead letter nor an attempt that
+/// runs. A node of the release before ends an attempt without its work.
+const FORGOTTEN: &str = "((traces.status = 'retrying' OR (traces.status = 'running' AND traces.attempt > 1 \
+         AND traces.attempt_of IS NULL)) \
      AND NOT EXISTS (SELECT 1 FROM trace_dlq l WHERE l.attempt_of = traces.id OR l.trace_id = traces.id) \
      AND NOT EXISTS (SELECT 1 FROM traces a WHERE a.attempt_of = traces.id AND a.status IN ('pending', 'running')))";
 

@@ -1,7 +1,7 @@
 //! New connections to a PostgreSQL.
 
 use bb8::ManageConnection;
-use svc_pooler::PoolerLink;
+use svc_pooler::{PoolerLink, TlsNegotiation};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 use tokio_postgres::{Client, Error, SimpleQueryMessage};
@@ -10,7 +10,6 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::error;
 use super::session::PostgresSession;
 use super::target::PostgresTarget;
-use super::tls::ObservedTls;
 use crate::drivers::sql::encryption::{Encryption, EncryptionLog, REMEDIES};
 use crate::drivers::sql::error::SqlError;
 use crate::drivers::sql::pool::PoolError;
@@ -36,17 +35,19 @@ impl PostgresManager {
 
     /// Tries one address of one host.
     async fn session(&self, host: &str, address: std::net::SocketAddr) -> Result<PostgresSession, SqlError> {
-        let tls = ObservedTls::new(self.tls.clone(), self.target.encryption, self.target.is_direct());
+        let request = self.target.tls_request();
+        let tls = TlsNegotiation::new(request.map(|request| (self.tls.clone(), request)));
         match timeout(self.dial.limit, self.client(host, address, tls.clone())).await {
             Ok(Ok(client)) => {
-                self.encryption.record(tls.is_offered());
+                self.encryption.record(tls.link().is_encrypted());
                 Ok(PostgresSession::new(client, tls))
             }
-            // Once a server has offered TLS it is not gone without, whatever fails at it.
-            Ok(Err(error)) if tls.is_offered() && self.target.encryption == Encryption::Preferred => {
-                Err(error::connecting(&error, REMEDIES))
+            Ok(Err(error)) => {
+                // Once a server has offered TLS it is not gone without, whatever fails at it.
+                let is_refused =
+                    tls.link().is_tls_offered() && self.target.encryption == Encryption::Preferred;
+                Err(error::connecting(&error, if is_refused { REMEDIES } else { "" }))
             }
-            Ok(Err(error)) => Err(error::connecting(&error, "")),
             Err(_) => {
                 let limit = self.dial.limit.as_millis();
                 Err(SqlError::Unreachable(format!(
@@ -60,7 +61,7 @@ impl PostgresManager {
         &self,
         host: &str,
         address: std::net::SocketAddr,
-        tls: ObservedTls,
+        tls: TlsNegotiation,
     ) -> Result<Client, Error> {
         let config = self.target.config(host, address.ip(), address.port());
         let link = tls.link().clone();

@@ -5,6 +5,7 @@ use std::io;
 
 use serde_json::Value;
 use svc_outbound::describe_cause;
+use svc_pooler::NegotiationFailure;
 use tokio_postgres::Error;
 use tokio_postgres::error::{DbError, ErrorPosition};
 use tokio_postgres::types::Type;
@@ -177,7 +178,10 @@ fn parameter(context: &str) -> Option<usize> {
 /// Returns the text of an error of the driver, with its innermost cause.
 fn cause(error: &Error) -> String {
     let mut sources = std::iter::successors(error.source(), |&cause| cause.source());
-    match sources.find(|cause| cause.is::<io::Error>() || cause.is::<rustls::Error>()) {
+    let is_described = |cause: &&(dyn std::error::Error + 'static)| {
+        cause.is::<io::Error>() || cause.is::<rustls::Error>() || cause.is::<NegotiationFailure>()
+    };
+    match sources.find(is_described) {
         Some(cause) => describe_cause(cause),
         None => error.to_string(),
     }

@@ -7,7 +7,6 @@ mod error;
 mod read;
 mod session;
 mod target;
-mod tls;
 mod utc;
 
 pub(super) use connect::PostgresManager;

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::pin::pin;
 
 use futures_util::{FutureExt, TryStreamExt};
+use svc_pooler::TlsNegotiation;
 use tokio::runtime::Handle;
 use tokio_postgres::{Client, Error, Statement as Prepared};
 
-use super::tls::ObservedTls;
 use super::{bind, error, read};
 use crate::drivers::sql::cancel::CancelGuard;
 use crate::drivers::sql::error::{SqlError, check_count};
@@ -23,7 +23,7 @@ const PREPARED: usize = 200;
 /// A connection.
 pub(crate) struct PostgresSession {
     client: Client,
-    tls: ObservedTls,
+    tls: TlsNegotiation,
     io: Handle,
     prepared: HashMap<String, Prepared>,
     /// Statements run, or were abandoned: the connection must not be used again.
@@ -33,7 +33,7 @@ pub(crate) struct PostgresSession {
 }
 
 impl PostgresSession {
-    pub(super) fn new(client: Client, tls: ObservedTls) -> Self {
+    pub(super) fn new(client: Client, tls: TlsNegotiation) -> Self {
         Self { client, tls, io: Handle::current(), prepared: HashMap::new(), busy: false, spent: false }
     }
 

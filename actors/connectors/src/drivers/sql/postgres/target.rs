@@ -2,8 +2,9 @@
 
 use std::net::IpAddr;
 
+use svc_pooler::{TlsNegotiation, TlsRequest};
 use tokio_postgres::Config;
-use tokio_postgres::config::{Host, SslMode, SslNegotiation};
+use tokio_postgres::config::{Host, SslNegotiation};
 
 use crate::drivers::sql::encryption::Encryption;
 use crate::drivers::sql::parameters::{split_parameters, unknown};
@@ -78,22 +79,34 @@ impl PostgresTarget {
         if hosts.is_empty() {
             return Err(malformed());
         }
+        if is_direct(&parsed) && encryption == Encryption::Preferred {
+            return Err("connection_string: sslnegotiation=direct needs sslmode=require".to_owned());
+        }
         Ok(Self { base: without_hosts(&parsed), hosts, encryption })
     }
 
-    /// Returns whether TLS begins without a request for it.
-    pub(super) fn is_direct(&self) -> bool {
-        self.base.get_ssl_negotiation() == SslNegotiation::Direct
+    /// Returns the request for TLS; `None` for connections that stay plain.
+    pub(super) fn tls_request(&self) -> Option<TlsRequest> {
+        match self.encryption {
+            Encryption::Never => None,
+            Encryption::Preferred => Some(TlsRequest::Preferred),
+            Encryption::Required if is_direct(&self.base) => Some(TlsRequest::Direct),
+            Encryption::Required => Some(TlsRequest::Required),
+        }
     }
 
     /// The settings of one connection to one address. `host` is whom a certificate must name.
     pub(super) fn config(&self, host: &str, address: IpAddr, port: u16) -> Config {
         let mut config = self.base.clone();
         config.host(host).hostaddr(address).port(port);
-        // Leaves the request for TLS to the negotiation, which runs in place of the driver's TLS.
-        config.ssl_mode(SslMode::Require).ssl_negotiation(SslNegotiation::Direct);
+        TlsNegotiation::configure(&mut config);
         config
     }
+}
+
+/// Returns whether TLS begins without a request for it.
+fn is_direct(config: &Config) -> bool {
+    config.get_ssl_negotiation() == SslNegotiation::Direct
 }
 
 /// Copies the settings of a connection but for its hosts and ports.
@@ -179,10 +192,21 @@ mod tests {
         assert_eq!(config.get_hosts(), [Host::Tcp("db".to_owned())]);
         assert_eq!(config.get_hostaddrs(), [IpAddr::from([203, 0, 113, 7])]);
         assert_eq!(config.get_ports(), [6432]);
-        assert_eq!((target.encryption, target.is_direct()), (Encryption::Preferred, false));
-        let target = PostgresTarget::parse("postgres://u@db/app?sslmode=disable").unwrap();
-        assert_eq!(target.encryption, Encryption::Never);
-        let direct = "postgres://u@db/app?sslmode=require&sslnegotiation=direct";
-        assert!(PostgresTarget::parse(direct).unwrap().is_direct());
+    }
+
+    #[test]
+    fn request_for_tls_follows_the_parameters() {
+        for (parameters, expected) in [
+            ("", Some(TlsRequest::Preferred)),
+            ("sslmode=disable", None),
+            ("sslmode=disable&sslnegotiation=direct", None),
+            ("sslmode=verify-full", Some(TlsRequest::Required)),
+            ("sslmode=require&sslnegotiation=direct", Some(TlsRequest::Direct)),
+        ] {
+            let target = PostgresTarget::parse(&format!("postgres://u@db/app?{parameters}")).unwrap();
+            assert_eq!(target.tls_request(), expected, "{parameters}");
+        }
+        let refused = PostgresTarget::parse("postgres://u@db/app?sslnegotiation=direct");
+        assert!(refused.err().is_some_and(|why| why.contains("needs sslmode=require")));
     }
 }

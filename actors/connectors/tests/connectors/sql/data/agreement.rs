@@ -15,7 +15,7 @@ use super::{Base, Kind, change, query, random, write};
 use crate::kit::{self, ConnectorWorld, Setup};
 
 /// Filters, and how many of them go in one statement.
-const FILTERS: usize = 100_000;
+const FILTERS: usize = 25_000;
 const AT_ONCE: usize = 100;
 /// Of these one in so many is asked by a task of its own as well.
 const ALONE: usize = 500;
