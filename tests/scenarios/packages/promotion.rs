@@ -264,7 +264,12 @@ fn package_that_cannot_serve_there_is_told_by_plan_and_fails_apply() {
         stderr(&applied)
     );
     let again = verb("apply", &poor, &with_file);
+    let told = stderr(&again);
     assert_eq!(exit(&again), 1, "{}", stdout(&again));
+    assert!(
+        told.contains("- channel 'guarded' is quarantined: ") && told.contains("- connector 'partner'"),
+        "{told}"
+    );
 
     let rich = launch()
         .env("PARTNER_URL", "https://partner.example.com")
