@@ -111,7 +111,7 @@ impl CliError {
             _ => (None, None),
         };
         if let Some(api) = error.and_then(ClientError::api) {
-            lines.extend(api.details.iter().map(|field| printable(&format!("  {field}"))));
+            lines.extend(api.details.iter().map(|field| printable(&as_commands(&format!("  {field}")))));
             if let Some(id) = api.request_id.as_deref().filter(|_| is_verbose || api.status >= 500) {
                 lines.push(format!("  request id: {}", printable(id)));
             }

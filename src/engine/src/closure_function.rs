@@ -4,22 +4,24 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::catalogue::FunctionEntry;
+use crate::catalogue::{FunctionEntry, InputField};
 use crate::error::TaskError;
 use crate::function::{CompileCx, CompiledTask, Function, TaskCx, TaskExecution, TaskOutcome};
 use crate::inputs::Inputs;
 use crate::path::Path;
 use crate::template::Template;
 
+/// The input with the path that the result is written to.
+const OUTPUT: &str = "output";
 /// The root that a result is written to when the task names none.
 const DEFAULT_OUTPUT: &str = "data";
 
 /// A [`Function`] of an embedding application that computes a value of its inputs. The result is written to the input
 /// `output` of the task, by default `data`.
 ///
-/// The closure gets the inputs folded over the message: those that the entry declares, each of its kind and present
-/// if required, or all but `output` if the entry accepts any input. It runs on the thread of the run and must
-/// not block.
+/// The closure gets the inputs that the entry declares, each of its kind and present if required: those that are
+/// [resolvable](InputField::resolvable) folded over the message, the others as they are written. If the entry accepts
+/// any input it gets all but `output`, folded. It runs on the thread of the run and must not block.
 ///
 /// ```
 /// use serde_json::{Map, Value};
@@ -61,14 +63,23 @@ where
     }
 
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
-        let output = input.get("output").and_then(Value::as_str).unwrap_or(DEFAULT_OUTPUT);
+        let output = input.get(OUTPUT).and_then(Value::as_str).unwrap_or(DEFAULT_OUTPUT);
         let output = Path::parse_target(output).map_err(|error| error.to_string())?;
         let inputs = if self.entry.accepts_any_input {
             let mut input = input.clone();
-            input.as_object_mut().map(|input| input.remove("output"));
+            input.as_object_mut().map(|input| input.remove(OUTPUT));
             ClosureInputs::Any(cx.template(&input))
         } else {
-            ClosureInputs::Declared(self.entry, Inputs::new(self.entry, input))
+            let written = self.entry.fields.iter().filter(|field| !is_folded(field) && field.name != OUTPUT);
+            let written = written.filter_map(|field| {
+                let value = input.get(field.name).or_else(|| input.get(field.alias?))?;
+                (!value.is_null()).then(|| (field.name.to_owned(), value.clone()))
+            });
+            ClosureInputs::Declared {
+                entry: self.entry,
+                folded: Inputs::new(self.entry, input),
+                written: written.collect(),
+            }
         };
         Ok(Box::new(ClosureTask { inputs, output, compute: Arc::clone(&self.compute) }))
     }
@@ -79,7 +90,17 @@ enum ClosureInputs {
     /// All of them, unchecked.
     Any(Template),
     /// Those of the table.
-    Declared(&'static FunctionEntry, Inputs),
+    Declared {
+        entry: &'static FunctionEntry,
+        folded: Inputs,
+        /// The inputs that never change.
+        written: Map<String, Value>,
+    },
+}
+
+/// Returns `true` for an input that is folded over every message.
+fn is_folded(field: &InputField) -> bool {
+    field.resolvable && field.secret_at.is_empty()
 }
 
 impl ClosureInputs {
@@ -89,16 +110,16 @@ impl ClosureInputs {
                 Value::Object(inputs) => Ok(inputs),
                 _ => Ok(Map::new()),
             },
-            Self::Declared(entry, inputs) => {
-                let mut folded = Map::new();
-                for field in entry.fields.iter().filter(|field| field.resolvable) {
-                    let value = match inputs.get(cx, field.name)? {
-                        None if field.required => inputs.require(cx, field.name).map(Some)?,
+            Self::Declared { entry, folded, written } => {
+                let mut inputs = written.clone();
+                for field in entry.fields.iter().filter(|field| is_folded(field)) {
+                    let value = match folded.get(cx, field.name)? {
+                        None if field.required => folded.require(cx, field.name).map(Some)?,
                         value => value,
                     };
-                    folded.extend(value.map(|value| (field.name.to_owned(), value)));
+                    inputs.extend(value.map(|value| (field.name.to_owned(), value)));
                 }
-                Ok(folded)
+                Ok(inputs)
             }
         }
     }

@@ -31,10 +31,25 @@ pub fn origin_problem(text: &str) -> Option<String> {
     if sent != text {
         return Some(format!("no browser sends {text:?}; write {sent}"));
     }
+    if port(host).is_some_and(|port| !is_sent_port(port)) {
+        return Some(format!(
+            "{text:?}: a port is a number from 1 to 65535 without zeros before it, or left out"
+        ));
+    }
     if !text.is_ascii() || text.contains(|c: char| c.is_ascii_control() || c == ' ') {
         return Some(format!("{text:?}: an origin is ASCII without blanks; write the host as xn--…"));
     }
     None
+}
+
+/// Returns what stands behind the host and a colon.
+fn port(host: &str) -> Option<&str> {
+    let behind_address = host.rsplit(']').next().unwrap_or_default();
+    behind_address.split_once(':').map(|(_, port)| port)
+}
+
+fn is_sent_port(port: &str) -> bool {
+    port.parse().is_ok_and(|number: u16| number > 0 && number.to_string() == port)
 }
 
 fn after_user(authority: &str) -> &str {
@@ -74,6 +89,9 @@ mod tests {
             ("https://me@app.example.com", "write https://app.example.com"),
             ("app.example.com", "write the scheme too"),
             ("https://", "write scheme and host"),
+            ("https://app.example.com:", "a port is a number"),
+            ("https://app.example.com:08443", "a port is a number"),
+            ("http://[::1]:70000", "a port is a number"),
             ("https://bücher.example", "xn--"),
             (" https://app.example.com", "without blanks"),
             ("*", "write the scheme too"),

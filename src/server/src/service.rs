@@ -92,8 +92,8 @@ impl Service {
         move |cfg| routes::configure(cfg, &state)
     }
 
-    /// Serves health and metrics at `host:port`, over TLS where `metrics.tls_enabled` is true, on a thread of its own that answers while every worker is
-    /// blocked.
+    /// Serves health and metrics at `host:port`, over TLS where `metrics.tls_enabled` is true, on a thread of its own
+    /// that answers while every worker is blocked.
     ///
     /// # Errors
     /// The address cannot be listened on.

@@ -24,6 +24,11 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 /// Runs a test with a service that has an admin key and a database of its own.
 fn with_host(options: Options, test: impl AsyncFnOnce(Service)) {
+    with_host_of(options, |_| {}, test);
+}
+
+/// As [`with_host`], with further settings.
+fn with_host_of(options: Options, set_up: impl FnOnce(&mut Config), test: impl AsyncFnOnce(Service)) {
     let directory = tempfile::tempdir().unwrap();
     System::new().block_on(async {
         let mut config = Config::default();
@@ -31,6 +36,7 @@ fn with_host(options: Options, test: impl AsyncFnOnce(Service)) {
         config.admin_auth.enabled = true;
         config.admin_auth.api_keys = vec![svc::config::AdminKey::unnamed(KEY)];
         config.metrics.enabled = true;
+        set_up(&mut config);
         let service = Service::start(config, options).await.unwrap();
         test(service.clone()).await;
         service.shutdown(Duration::from_secs(5)).await;
@@ -140,6 +146,28 @@ fn service_below_prefix_answers_as_at_root() {
         let page = send(&app, get("/automation/docs")).await.1;
         assert!(page.contains(r#"src="docs/page.js""#) && !page.contains(r#""/docs"#), "{page}");
         assert_eq!(send(&app, get("/automation/docs/page.js")).await.0, 200);
+    });
+}
+
+#[test]
+fn location_of_accepted_work_is_below_the_prefix_by_every_mount() {
+    let set_up = |config: &mut Config| config.server.data_mounts = vec!["/hooks".to_owned()];
+    with_host_of(Options::default(), set_up, async |service| {
+        let scope = web::scope("/automation").configure(service.routes());
+        let app = init_service(App::new().service(scope)).await;
+        create_orders(&app, "/automation", "sync").await;
+        for base in ["/automation/api/v1/data", "/automation/hooks", "/%61utomation/hooks"] {
+            let path = format!("{base}/orders/7/async");
+            let submit = TestRequest::post().uri(&path).set_json(json!({"n": 3})).to_request();
+            let accepted = call_service(&app, submit).await;
+            let location = accepted.headers()["location"].to_str().unwrap().to_owned();
+            let body: Value = serde_json::from_slice(&read_body(accepted).await).unwrap();
+            let prefix = &base[..base[1..].find('/').unwrap() + 1];
+            assert!(location.starts_with(&format!("{prefix}/api/v1/data/orders/async/")), "{location}");
+            let token = body["trace_token"].as_str().unwrap();
+            let (status, text) = send(&app, get(&location).insert_header(("x-trace-token", token))).await;
+            assert_eq!(status, 200, "{location}: {text}");
+        }
     });
 }
 

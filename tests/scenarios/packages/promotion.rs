@@ -264,7 +264,12 @@ fn plan_names_unservable_package_and_apply_fails() {
         stderr(&applied)
     );
     let again = verb("apply", &poor, &with_file);
+    let told = stderr(&again);
     assert_eq!(exit(&again), 1, "{}", stdout(&again));
+    assert!(
+        told.contains("- channel 'guarded' is quarantined: ") && told.contains("- connector 'partner'"),
+        "{told}"
+    );
 
     let rich = launch()
         .env("PARTNER_URL", "https://partner.example.com")

@@ -16,11 +16,11 @@ const ACTORS: TableLayout = TableLayout {
         TableColumn::new("STATE", "state", CellKind::State),
         TableColumn::new("GENERATION", "generation", CellKind::Number).optional(4),
         TableColumn::new("RESTARTS", "restarts", CellKind::Number),
-        TableColumn::new("MAILBOX", "mailbox", CellKind::Id).optional(3),
-        TableColumn::new("HANDLED", "handled", CellKind::Number).optional(2),
+        TableColumn::new("MAILBOX", "mailbox", CellKind::Id).optional(2),
+        TableColumn::new("HANDLED", "handled", CellKind::Number).optional(1),
         TableColumn::new("BUSY MS", "busy_ms", CellKind::Number).optional(5),
         TableColumn::new("THREAD", "thread", CellKind::Id).optional(6),
-        TableColumn::new("REASON", "reason", CellKind::Text).optional(1),
+        TableColumn::new("REASON", "reason", CellKind::Text).optional(3).movable(),
     ],
 };
 
@@ -32,7 +32,7 @@ const EVENTS: TableLayout = TableLayout {
         TableColumn::new("ACTOR", "path", CellKind::Id),
         TableColumn::new("GENERATION", "generation", CellKind::Number).optional(2),
         TableColumn::new("EVENT", "event", CellKind::State),
-        TableColumn::new("DETAIL", "detail", CellKind::Text).optional(1),
+        TableColumn::new("DETAIL", "detail", CellKind::Text).optional(1).movable(),
     ],
 };
 

@@ -22,7 +22,7 @@ const RESULTS: TableLayout = TableLayout {
         TableColumn::new("ITEM", "index", CellKind::Number),
         TableColumn::new("ID", "id", CellKind::Id),
         TableColumn::new("ACTION", "action", CellKind::State),
-        TableColumn::new("ERROR", "error", CellKind::Text),
+        TableColumn::new("ERROR", "error", CellKind::Text).optional(1).movable(),
     ],
 };
 

@@ -23,11 +23,11 @@ const PARTITIONS: TableLayout = TableLayout {
         TableColumn::new("CHANNEL", "channel", CellKind::Text).optional(2),
         TableColumn::new("STATE", "state", CellKind::State),
         TableColumn::new("OFFSET", "offset", CellKind::Number),
-        TableColumn::new("COMMITTED", "committed_offset", CellKind::Number).optional(3),
+        TableColumn::new("COMMITTED", "committed_offset", CellKind::Number).optional(4),
         TableColumn::new("LAG", "lag", CellKind::Number),
-        TableColumn::new("WAITING", "waiting_records", CellKind::Number).optional(4),
-        TableColumn::new("ATTEMPTS", "attempts", CellKind::Number).optional(5),
-        TableColumn::new("ERROR", "last_error", CellKind::Text).optional(1),
+        TableColumn::new("WAITING", "waiting_records", CellKind::Number).optional(5),
+        TableColumn::new("ATTEMPTS", "attempts", CellKind::Number).optional(6),
+        TableColumn::new("ERROR", "last_error", CellKind::Text).optional(3).movable(),
     ],
 };
 

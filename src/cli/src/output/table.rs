@@ -110,15 +110,18 @@ impl TableLayout {
         let fitted = FittedColumns::new(self.columns, rows, style.columns);
         let FittedColumns { columns, below, left_out, is_compact } = &fitted;
         let mut table = plain_table(style);
-        table.set_header(columns.iter().map(|column| heading(column.title, style)));
-        for row in rows {
-            let cells = columns.iter().map(|column| column.cell(row, *is_compact, style));
-            let mut line = Row::from(cells.collect::<Vec<_>>());
+        let line = |cells: Vec<Cell>| {
+            let mut line = Row::from(cells);
             if !below.is_empty() {
                 // What belongs to a row stands right below it.
                 line.max_height(1);
             }
-            table.add_row(line);
+            line
+        };
+        table.set_header(line(columns.iter().map(|column| heading(column.title, style)).collect()));
+        for row in rows {
+            let cells = columns.iter().map(|column| column.cell(row, *is_compact, style));
+            table.add_row(line(cells.collect()));
         }
         for (at, column) in columns.iter().enumerate() {
             if let (Some(made), true) = (table.column_mut(at), column.kind != CellKind::Text) {
@@ -185,7 +188,8 @@ impl FittedColumns {
     /// Returns the lines below a row, each cut to the width of the terminal.
     fn lines_below(&self, row: &Value, style: TableStyle) -> Vec<String> {
         let width = style.columns.map_or(usize::MAX, usize::from);
-        let present = self.below.iter().filter(|column| !member(row, column.path).is_null());
+        let is_empty = |value: &Value| value.is_null() || value.as_str() == Some("");
+        let present = self.below.iter().filter(|column| !is_empty(member(row, column.path)));
         let line = |column: &TableColumn| {
             let text = format!("{}{} {}", " ".repeat(GAP.into()), column.title, column.text(row, true));
             match text.chars().count() > width {
@@ -393,6 +397,9 @@ mod tests {
         assert_eq!(lines[2], "  ERROR the connection was refused by the other side, which…");
         assert!(lines[3].starts_with('b') && narrow.left_out.is_empty(), "{}", narrow.text);
         assert_eq!(ERRORS.render(&rows, PLAIN).text.lines().count(), 3);
+        let empty = [json!({"id": "0191d2f0-7c3b-7000-8000-000000000001", "error": ""})];
+        let empty = ERRORS.render(&empty, TableStyle { columns: Some(40), is_colored: false });
+        assert_eq!(empty.text.lines().count(), 2, "{}", empty.text);
     }
 
     #[test]

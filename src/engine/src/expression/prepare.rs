@@ -109,12 +109,6 @@ fn call(operator: &str, argument: &Value) -> Value {
     {
         return read;
     }
-    if operator == "var"
-        && let Some([path @ Value::Object(_), default]) = argument.as_array().map(Vec::as_slice)
-    {
-        // The library ignores the default of a computed path.
-        return json!({ "??": [{"var": [prepare(path)]}, prepare(default)] });
-    }
     if INTERNAL.contains(&operator) {
         return json!({ ECHO: [operator, prepare(argument)] });
     }

@@ -4,6 +4,7 @@
 
 mod bounds;
 mod checks;
+mod closures;
 mod declared;
 mod dependencies;
 mod engine_log;

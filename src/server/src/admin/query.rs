@@ -48,14 +48,15 @@ impl QueryParameters {
 
     /// Returns an instant, or one so long before `now`, if present.
     pub(crate) fn moment(&self, key: &str, now: Timestamp) -> Result<Option<Timestamp>, ServiceError> {
-        match self.get(key).and_then(|text| text.strip_prefix('-')) {
-            Some(ago) => before(now, ago).map(Some).ok_or_else(|| {
-                ServiceError::validation(format!(
-                    "query parameter '{key}' must be an RFC 3339 instant, or a time ago such as -15m, -2h or -7d"
-                ))
-            }),
-            None => self.instant(key),
-        }
+        let read = match self.get(key).and_then(|text| text.strip_prefix('-')) {
+            Some(ago) => before(now, ago).map(Some),
+            None => self.instant(key).ok(),
+        };
+        read.ok_or_else(|| {
+            ServiceError::validation(format!(
+                "query parameter '{key}' must be an RFC 3339 instant, or a time ago such as -15m, -2h or -7d"
+            ))
+        })
     }
 
     /// Returns a whole number, 0 or more, if present.
@@ -186,8 +187,11 @@ mod tests {
             assert_eq!(read(text).unwrap(), Timestamp::parse(expected), "{text}");
         }
         assert_eq!(query(&[]).moment("since", now).unwrap(), None);
-        for refused in ["-", "-m", "-15", "-15w", "--5m", "-1.5h", "-9223372036854775807d", "yesterday"] {
-            assert!(read(refused).unwrap_err().message().contains("since"), "{refused}");
+        for refused in
+            ["-", "-m", "-15", "-15w", "--5m", "-1.5h", "-9223372036854775807d", "15m", "yesterday"]
+        {
+            let message = read(refused).unwrap_err().message().to_owned();
+            assert!(message.contains("'since'") && message.contains("-15m"), "{refused}: {message}");
         }
     }
 

@@ -58,8 +58,8 @@ impl From<ReencryptError> for ReencryptFailure {
     }
 }
 
-/// Rewrites the connectors, stored tokens and credentials of channels that are under another key. Servers may run meanwhile, if they
-/// know both keys.
+/// Rewrites the connectors, stored tokens and credentials of channels that are under another key. Servers may run
+/// meanwhile, if they know both keys.
 ///
 /// # Errors
 /// There is no current key, a key cannot be read, the database cannot be used, or a live node does not know the key.

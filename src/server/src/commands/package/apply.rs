@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 use std::io;
 
 use serde::Serialize;
-use serde_json::Value;
 use svc_api::{Inventory, PackageDetail, Receipt, ReceiptRequest};
 use svc_model::{EntityKind, ReceiptState};
 use svc_project::{IMPORT_ORDER, PackageArtifact, PackageItem};
@@ -143,7 +142,8 @@ impl ApplyRun<'_> {
         if state == PackageState::Current {
             let is_restored = self.restore(detail.as_ref(), &mut report).await?;
             if !is_restored {
-                report.degraded = find_degraded(self.server, self.artifact, &Value::Null).await?;
+                let status = self.server.engine_status().await?;
+                report.degraded = find_degraded(self.server, self.artifact, &status).await?;
                 self.refuse_degraded(&mut report)?;
             }
             report.pruned = self.prune(&announced, detail.as_ref(), &mut report.kept).await?;

@@ -2,6 +2,8 @@
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
+use svc_outbound::printable;
+
 use super::error::PackageError;
 use super::prune::StaleEntity;
 
@@ -13,7 +15,8 @@ pub(super) fn confirm_deletion(stale: &[StaleEntity], yes: bool) -> Result<(), P
     if stale.is_empty() {
         return Ok(());
     }
-    let lines: String = stale.iter().map(|entity| format!("to be deleted: {entity}\n")).collect();
+    let line = |entity: &StaleEntity| format!("to be deleted: {}\n", printable(&entity.to_string()));
+    let lines: String = stale.iter().map(line).collect();
     let mut err = io::stderr();
     // Without standard error there is nobody to tell; the answer decides all the same.
     let _unwritten = err.write_all(lines.as_bytes());

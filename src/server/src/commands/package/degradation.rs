@@ -8,14 +8,14 @@ use svc_project::{Boundary, PackageArtifact};
 use super::error::PackageError;
 use super::remote::PackageServer;
 
-/// Returns a line for each channel of the package that a reload has quarantined, and for each connector of it, or that
-/// it requires, that is not loaded. `reloaded` is the answer of the reload.
+/// Returns a line for each channel of the package that is quarantined, and for each connector of it, or that it requires,
+/// that is not loaded. `engine` is the answer of a reload, or the state of the engine.
 pub(super) async fn find_degraded(
     server: &PackageServer,
     artifact: &PackageArtifact,
-    reloaded: &Value,
+    engine: &Value,
 ) -> Result<Vec<String>, PackageError> {
-    let quarantined = reloaded["quarantined"].as_array().into_iter().flatten();
+    let quarantined = engine["quarantined"].as_array().into_iter().flatten();
     let own = quarantined
         .filter(|row| row["channel_id"].as_str().is_some_and(|id| artifact.holds(EntityKind::Channel, id)));
     let text = |row: &Value, member: &str| row[member].as_str().unwrap_or_default().to_owned();

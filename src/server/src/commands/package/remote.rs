@@ -208,9 +208,14 @@ impl PackageServer {
         self.client.send(&request).await?.data()
     }
 
+    /// Returns the state of the engine, which names the channels that could not be built.
+    pub(super) async fn engine_status(&self) -> Result<Value, ClientError> {
+        self.client.get(&admin_path(&["engine", "status"])).await
+    }
+
     /// Returns the names of the channels that serve.
     pub(super) async fn serving_channels(&self) -> Result<Vec<String>, ClientError> {
-        let status: Value = self.client.get(&admin_path(&["engine", "status"])).await?;
+        let status = self.engine_status().await?;
         let names = status["channels"].as_array().into_iter().flatten();
         Ok(names.filter_map(Value::as_str).map(str::to_owned).collect())
     }
