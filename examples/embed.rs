@@ -5,7 +5,7 @@
 //! the service. A panic inside the service costs the request it happened in and nothing else; when the host
 //! ends, the service drains with it.
 //!
-//! `cargo run -p svc --example embed`, then:
+//! `cargo run --example embed`, then:
 //!
 //! ```text
 //! curl localhost:8080/                                         the host's own page
@@ -149,7 +149,7 @@ mod tests {
                     Ok(client.get("/readyz")?.status == 200)
                 });
                 assert!(ready.unwrap());
-                let quickstart = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/quickstart");
+                let quickstart = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/quickstart");
                 svc_testkit::example::load(&mut client, &quickstart).unwrap();
                 test(&mut client);
                 client

@@ -28,16 +28,15 @@ impl BuildScript {
         Self { directory, program }
     }
 
-    /// Makes a checkout of one commit that holds the package, and returns the package and the commit.
+    /// Makes a checkout of one commit that is the package, and returns the package and the commit.
     fn checkout(&self) -> (PathBuf, String) {
-        let top = self.directory.path().join("checkout");
-        let package = top.join("src/server");
-        std::fs::create_dir_all(&package).unwrap();
+        let package = self.directory.path().join("checkout");
+        std::fs::create_dir(&package).unwrap();
         std::fs::write(package.join("build.rs"), "").unwrap();
-        git(&top, &["init", "--quiet"]);
-        git(&top, &["add", "."]);
-        git(&top, &["commit", "--quiet", "--message", "One"]);
-        (package, git(&top, &["rev-parse", "HEAD"]))
+        git(&package, &["init", "--quiet"]);
+        git(&package, &["add", "."]);
+        git(&package, &["commit", "--quiet", "--message", "One"]);
+        (package, git(&package, &["rev-parse", "HEAD"]))
     }
 
     /// Runs the script in a package and returns what it tells the compiler.
@@ -82,6 +81,9 @@ fn build_from_a_checkout_tells_commit_and_time_and_keeps_what_it_is_given() {
     std::fs::create_dir(&elsewhere).unwrap();
     assert_eq!(script.run(&elsewhere, &[]), [""; 0], "an unpacked archive knows neither");
     assert_eq!(script.run(&elsewhere, &epoch), ["SVC_BUILD_TIME=2023-11-14T22:13:20Z"]);
+    let vendored = package.join("vendor/svc");
+    std::fs::create_dir_all(&vendored).unwrap();
+    assert_eq!(script.run(&vendored, &[]), [""; 0], "a checkout of others tells nothing");
 }
 
 #[test]

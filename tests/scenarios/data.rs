@@ -9,7 +9,7 @@ use crate::support::{channel, echo, echo_workflow, error, launch, serve, start};
 fn the_quickstart_order_is_answered_in_the_envelope() {
     let server = start();
     let mut client = server.client();
-    let quickstart = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/quickstart");
+    let quickstart = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/quickstart");
     example::load(&mut client, &quickstart).unwrap();
     let order = json!({"order_id": "A-1001", "qty": 3, "price": 50});
     let answer = client.json("POST", "/api/v1/data/orders", &order).unwrap();

@@ -35,7 +35,7 @@ fn text(path: &Path) -> &str {
 }
 
 fn examples() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     let entries = std::fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path());
     let mut projects: Vec<_> = entries.filter(|path| path.join("workflows").is_dir()).collect();
     projects.sort();

@@ -4,27 +4,36 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::root;
 
+/// The package of the program, in the root directory.
+const PROGRAM: &str = ".";
+
+/// The floors, the lowest first: crates that own nothing, crates that own state, the program.
+const FLOORS: [&str; 3] = ["crates/", "actors/", PROGRAM];
+
+/// Tables of a manifest with dependencies.
+const TABLES: [&str; 3] = ["dependencies", "build-dependencies", "dev-dependencies"];
+
 /// Crates of this workspace that each crate may use. A new crate must be added here by hand: that is the point.
 const ALLOWED: &[(&str, &[&str])] = &[
-    ("src/schedule", &[]),
-    ("src/model", &["svc-schedule"]),
-    ("src/secrets", &["svc-model"]),
-    ("src/spans", &[]),
-    ("src/engine", &["svc-model", "svc-secrets", "svc-spans"]),
-    ("src/auth", &["svc-model", "svc-secrets"]),
-    ("src/functions", &["svc-auth", "svc-engine", "svc-model", "svc-secrets"]),
-    ("src/outbound", &[]),
-    ("src/redis", &["svc-outbound"]),
-    ("src/client", &["svc-outbound"]),
+    ("crates/schedule", &[]),
+    ("crates/model", &["svc-schedule"]),
+    ("crates/secrets", &["svc-model"]),
+    ("crates/spans", &[]),
+    ("crates/engine", &["svc-model", "svc-secrets", "svc-spans"]),
+    ("crates/auth", &["svc-model", "svc-secrets"]),
+    ("crates/functions", &["svc-auth", "svc-engine", "svc-model", "svc-secrets"]),
+    ("crates/outbound", &[]),
+    ("crates/redis", &["svc-outbound"]),
+    ("crates/client", &["svc-outbound"]),
     // Light: it starts in milliseconds and needs neither engine nor database.
-    ("src/cli", &["svc-client"]),
-    ("src/single-flight", &[]),
-    ("src/pooler", &[]),
-    ("src/vault", &["svc-outbound", "svc-secrets"]),
-    ("src/ledger", &[]),
-    ("src/dialect", &["svc-model"]),
-    ("src/project", &["svc-auth", "svc-engine", "svc-model", "svc-outbound", "svc-secrets"]),
-    ("src/api", &["svc-model"]),
+    ("crates/cli", &["svc-client"]),
+    ("crates/single-flight", &[]),
+    ("crates/pooler", &[]),
+    ("crates/vault", &["svc-outbound", "svc-secrets"]),
+    ("crates/ledger", &[]),
+    ("crates/dialect", &["svc-model"]),
+    ("crates/project", &["svc-auth", "svc-engine", "svc-model", "svc-outbound", "svc-secrets"]),
+    ("crates/api", &["svc-model"]),
     ("actors/supervision", &[]),
     (
         "actors/store",
@@ -99,7 +108,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "src/server",
+        PROGRAM,
         &[
             "actix-supervision",
             "svc-api",
@@ -137,21 +146,21 @@ const OWNED: &[(&str, &[&str])] = &[
     ("diesel", &["actors/store"]),
     ("diesel-async", &["actors/store"]),
     ("libsqlite3-sys", &["actors/store"]),
-    ("actix-web", &["src/server", "bench"]),
-    ("datalogic-rs", &["src/engine"]),
+    ("actix-web", &[PROGRAM, "bench"]),
+    ("datalogic-rs", &["crates/engine"]),
     // The client of the API dials what its user names; the service itself has `outbound` alone.
-    ("reqwest", &["src/outbound", "src/client", "bench"]),
-    ("opentelemetry", &["src/spans"]),
-    ("opentelemetry_sdk", &["src/spans"]),
-    ("opentelemetry-otlp", &["src/server"]),
-    ("josekit", &["src/auth", "bench"]),
-    ("redis", &["src/redis", "bench"]),
-    ("cron", &["src/schedule"]),
-    ("chrono-tz", &["src/schedule"]),
+    ("reqwest", &["crates/outbound", "crates/client", "bench"]),
+    ("opentelemetry", &["crates/spans"]),
+    ("opentelemetry_sdk", &["crates/spans"]),
+    ("opentelemetry-otlp", &[PROGRAM]),
+    ("josekit", &["crates/auth", "bench"]),
+    ("redis", &["crates/redis", "bench"]),
+    ("cron", &["crates/schedule"]),
+    ("chrono-tz", &["crates/schedule"]),
     ("tokio-cron-scheduler", &["actors/housekeeping"]),
-    ("clap", &["src/server", "src/cli"]),
-    ("utoipa", &["src/api"]),
-    ("toml", &["src/server", "tests"]),
+    ("clap", &[PROGRAM, "crates/cli"]),
+    ("utoipa", &["crates/api"]),
+    ("toml", &[PROGRAM, "tests"]),
 ];
 
 fn members() -> Vec<String> {
@@ -165,26 +174,66 @@ fn read(path: &str) -> toml::Table {
 }
 
 fn used_by(member: &str) -> BTreeSet<String> {
+    listed_in(member, "dependencies")
+}
+
+/// Returns the names in a table of a member's manifest.
+fn listed_in(member: &str, table: &str) -> BTreeSet<String> {
     let manifest = read(&format!("{member}/Cargo.toml"));
-    let table = manifest.get("dependencies").and_then(toml::Value::as_table).cloned().unwrap_or_default();
+    let table = manifest.get(table).and_then(toml::Value::as_table).cloned().unwrap_or_default();
     table.keys().cloned().collect()
+}
+
+/// Returns the members by the names of their packages.
+fn packages() -> BTreeMap<String, String> {
+    let name = |member: &str| {
+        let manifest = read(&format!("{member}/Cargo.toml"));
+        manifest["package"]["name"].as_str().expect("a package has a name").to_owned()
+    };
+    members().into_iter().map(|member| (name(&member), member)).collect()
 }
 
 #[test]
 fn crates_use_only_the_crates_below_them() {
     let allowed: BTreeMap<_, _> = ALLOWED.iter().copied().collect();
-    let ours: BTreeSet<String> = members()
-        .iter()
-        .map(|member| {
-            let manifest = read(&format!("{member}/Cargo.toml"));
-            manifest["package"]["name"].as_str().expect("a package has a name").to_owned()
-        })
-        .collect();
-    for member in members() {
+    let packages = packages();
+    let ours: BTreeSet<String> = packages.keys().cloned().collect();
+    for member in packages.values() {
         let may = allowed.get(member.as_str()).unwrap_or_else(|| panic!("{member} is not in ALLOWED"));
-        for used in used_by(&member).intersection(&ours) {
+        for used in used_by(member).intersection(&ours) {
             assert!(may.contains(&used.as_str()), "{member} must not depend on {used}");
         }
+    }
+}
+
+/// Returns the floor of a member; none for tests and measurements.
+fn floor_of(member: &str) -> Option<usize> {
+    FLOORS.iter().position(|floor| member.starts_with(floor))
+}
+
+/// Tells whether the second member is on a floor above the first.
+fn is_above(user: &str, used: &str) -> bool {
+    floor_of(user).zip(floor_of(used)).is_some_and(|(user, used)| used > user)
+}
+
+#[test]
+fn dependencies_between_floors_go_down_only() {
+    let packages = packages();
+    for (name, member) in &packages {
+        for used in TABLES.iter().flat_map(|table| listed_in(member, table)) {
+            let place = packages.get(&used).map_or("", String::as_str);
+            assert!(!is_above(member, place), "{name} ({member}) must not depend on {used} ({place})");
+        }
+    }
+}
+
+#[test]
+fn dependency_on_a_floor_above_is_found() {
+    for (user, used) in [("crates/a", "actors/b"), ("crates/a", PROGRAM), ("actors/a", PROGRAM)] {
+        assert!(is_above(user, used) && !is_above(used, user), "{user} on {used}");
+    }
+    for (user, used) in [("actors/a", "actors/b"), (PROGRAM, "tests"), ("bench", PROGRAM)] {
+        assert!(!is_above(user, used), "{user} on {used}");
     }
 }
 

@@ -59,7 +59,7 @@ fn modules_lie_where_the_compiler_looks_for_them() {
 const MAY_PAUSE: &[&str] = &[
     "actors/supervision/",
     "actors/store/tests/suite/outages.rs",
-    "src/vault/tests/by_wire_contract.rs",
+    "crates/vault/tests/by_wire_contract.rs",
     "tests/attack/",
     "tests/kit/server.rs",
     "tests/tidy/",

@@ -53,7 +53,7 @@ fn doc_comments_open_with_a_verb_or_a_noun() {
 
 /// The directory of the crate that a file belongs to.
 fn crate_of(path: &str) -> String {
-    let levels = if path.starts_with("src/") || path.starts_with("actors/") { 2 } else { 1 };
+    let levels = if path.starts_with("crates/") || path.starts_with("actors/") { 2 } else { 1 };
     path.split('/').take(levels).collect::<Vec<_>>().join("/")
 }
 

@@ -4,6 +4,9 @@ use std::path::Path;
 
 use crate::{files_with, root};
 
+/// Folders of texts that are no pages by themselves.
+const PARTS: [&str; 3] = ["src/", "crates/", "tests/service/"];
+
 /// The anchor of a heading, as GitHub makes it.
 fn anchor(heading: &str) -> String {
     let words = heading.trim().to_lowercase();
@@ -35,8 +38,9 @@ fn has_anchor(page: &str, wanted: &str) -> bool {
 #[test]
 fn links_between_pages_lead_to_files_and_headings() {
     let mut broken = Vec::new();
-    // What stands under a crate's sources is a part of a page under docs/.
-    let pages = files_with(&[".md"]).into_iter().filter(|(path, _)| !path.starts_with("src/"));
+    // What stands under a crate's sources and tests is a part of a page under docs/.
+    let is_part = |path: &str| PARTS.iter().any(|folder| path.starts_with(folder));
+    let pages = files_with(&[".md"]).into_iter().filter(|(path, _)| !is_part(path));
     for (path, text) in pages {
         let folder = root().join(Path::new(&path).parent().unwrap_or(Path::new("")));
         for target in targets(&text).into_iter().filter(|target| !target.contains("://")) {

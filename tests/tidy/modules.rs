@@ -22,8 +22,8 @@ pub(crate) struct Module {
 
 /// Directories of the crates whose modules are read.
 pub(crate) fn crates() -> Vec<String> {
-    let mut crates = Vec::new();
-    for group in ["src", "actors"] {
+    let mut crates = vec![".".to_owned()];
+    for group in ["crates", "actors"] {
         for entry in root().join(group).read_dir().expect("the directory is readable") {
             let name = entry.expect("the entry is readable").file_name().into_string().expect("a name");
             let directory = format!("{group}/{name}");

@@ -110,7 +110,7 @@ impl Recorder {
 
     /// Compares the transcript with `golden.txt`. `UPDATE_GOLDEN=1` writes it anew.
     pub(super) fn compare_with_golden(&self) {
-        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/scenarios/api/golden.txt");
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios/api/golden.txt");
         if std::env::var_os("UPDATE_GOLDEN").is_some() {
             std::fs::write(&path, &self.transcript).unwrap();
         }

@@ -14,7 +14,7 @@ fn database_is_asked_and_its_pending_migrations_are_counted(database: &Database)
     let output = database.run(&["test-connectivity"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let text = stdout(&output);
-    let migrations = concat!(env!("CARGO_MANIFEST_DIR"), "/../../migrations/sqlite");
+    let migrations = concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/sqlite");
     let pending =
         format!(" {} pending migration(s)\nkafka: off\n", fs::read_dir(migrations).unwrap().count());
     assert!(text.starts_with("database: ") && text.contains(&pending), "{text}");

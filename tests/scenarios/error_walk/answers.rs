@@ -20,19 +20,19 @@ const UNPROVOKED: &[UnprovokedCode] = &[
     (
         "INTERNAL_ERROR",
         "takes a fault of the service, which the test injects",
-        "src/server/tests/crashes.rs",
+        "tests/service/crashes.rs",
         "a_crash_tells_no_secret_in_its_message_or_anything_an_operator_reads",
     ),
     (
         "CONFIG_ERROR",
         "kept for clients: a faulty configuration stops the start or quarantines",
-        "src/server/src/error_codes.rs",
+        "src/error_codes.rs",
         "every_code_has_a_cause_and_a_remedy_in_whole_sentences",
     ),
     (
         "SERIALIZATION_ERROR",
         "every value of a message can be written as JSON",
-        "src/server/src/error_codes.rs",
+        "src/error_codes.rs",
         "every_code_has_a_cause_and_a_remedy_in_whole_sentences",
     ),
 ];

@@ -19,13 +19,13 @@ const UNPROVOKED: &[UnprovokedCode] = &[
     (
         "FUNCTION_NOT_FOUND",
         "kept for traces: a workflow with such a task is refused, or its channels are quarantined",
-        "src/server/src/error_codes.rs",
+        "src/error_codes.rs",
         "every_code_has_a_cause_and_a_remedy_in_whole_sentences",
     ),
     (
         "UNKNOWN_ERROR",
         "kept for stubs of test cases: every error of the service has a class",
-        "src/server/src/error_codes.rs",
+        "src/error_codes.rs",
         "every_code_has_a_cause_and_a_remedy_in_whole_sentences",
     ),
     (
@@ -37,7 +37,7 @@ const UNPROVOKED: &[UnprovokedCode] = &[
     (
         "channel_conflict",
         "no guard that applies to calls between channels answers 409",
-        "src/server/src/error_codes.rs",
+        "src/error_codes.rs",
         "every_code_has_a_cause_and_a_remedy_in_whole_sentences",
     ),
 ];

@@ -83,7 +83,7 @@ impl Project {
 }
 
 fn examples() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("examples")
 }
 
 fn copy(from: &Path, to: &Path, change: &mut dyn FnMut(String) -> String) {

@@ -36,7 +36,7 @@ pub(super) fn blocks(page: &Path) -> Vec<ManualBlock> {
 
 /// The pages of the manual and of the examples.
 pub(super) fn pages() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let list = |folder: &Path| -> Vec<PathBuf> {
         std::fs::read_dir(folder).expect("the folder is there").map(|entry| entry.unwrap().path()).collect()
     };
@@ -51,7 +51,7 @@ pub(super) fn pages() -> Vec<PathBuf> {
 
 /// The page of this name under `docs/`.
 pub(super) fn page(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(name)
 }
 
 /// A workflow of these tasks.

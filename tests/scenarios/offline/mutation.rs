@@ -108,7 +108,7 @@ fn tested_workflows(project: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn the_cases_of_the_examples_notice_most_mutations() {
-    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     let (mut noticed, mut total, mut unnoticed) = (0, 0, String::new());
     for entry in std::fs::read_dir(examples).unwrap() {
         let example = entry.unwrap().path();

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// A page of the manual.
 fn docs(page: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(page)
 }
 
 /// Compares a page under `docs/` with the text it should have.

@@ -60,7 +60,7 @@ fn kind_of(document: &Value) -> DocumentKind {
 }
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
 /// Finds the files below a directory that stand in folders of one of these names.

@@ -14,7 +14,8 @@ use crate::kit::with_service;
 
 /// Notes and examples of a function, beside the catalogue.
 fn notes(name: &str) -> String {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/reference/functions/{name}.md"));
+    let file =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/service/reference/functions/{name}.md"));
     std::fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display())).unwrap()
 }
 

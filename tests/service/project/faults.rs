@@ -74,7 +74,7 @@ fn report(findings: &[Finding]) -> String {
 fn report_of_fifty_faults_names_each_with_its_place_and_its_fix() {
     let (findings, summary) = faulty().lint(SetForm::Directory);
     let report = format!("{}{summary}\n", report(&findings));
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/project/faults.txt");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/service/project/faults.txt");
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(&path, &report).unwrap();
     }

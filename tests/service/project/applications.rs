@@ -29,7 +29,7 @@ struct Fault {
 }
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/project/applications")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/service/project/applications")
 }
 
 fn read_table(name: &str) -> Vec<Fault> {
@@ -112,7 +112,7 @@ fn assert_every_fault_is_told(name: &str, sources: &Path) {
 }
 
 fn example(name: &str) {
-    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     assert_every_fault_is_told(name, &examples.join(name));
 }
 

@@ -334,7 +334,8 @@ pub(crate) static NODES: [&TreeRow; 37] = [
 pub(crate) struct TaskRow {
     /// The work.
     pub(crate) name: &'static str,
-    /// The crate that starts it, and the number of places in its code that do.
+    /// The directory of the crate that starts it (`src` is the program), and the number of places in its
+    /// code that do.
     pub(crate) started_in: (&'static str, usize),
     pub(crate) runs_on: RunsOn,
     pub(crate) ended_by: EndedBy,
@@ -361,41 +362,21 @@ pub(crate) static TASKS: [TaskRow; 48] = [
         EndedBy::TreeShutdown,
     ),
     task("supervisor on an actor thread", ("actors/supervision", 1), RunsOn::OwnThread, EndedBy::ProcessExit),
-    task("threads of the shared i/o runtime", ("src/server", 0), RunsOn::IoRuntime, EndedBy::OwnerDrop),
-    task("writer of the log", ("src/server", 0), RunsOn::OwnThread, EndedBy::OwnerDrop),
-    task(
-        "last write of the log before a forced exit",
-        ("src/server", 1),
-        RunsOn::OwnThread,
-        EndedBy::ProcessExit,
-    ),
-    task("watch of file descriptors, each second", ("src/server", 1), RunsOn::IoRuntime, EndedBy::OwnerDrop),
-    task(
-        "watch of the certificate files, each second",
-        ("src/server", 1),
-        RunsOn::IoRuntime,
-        EndedBy::OwnerDrop,
-    ),
-    task("watchdog of the shutdown deadline", ("src/server", 1), RunsOn::OwnThread, EndedBy::ProcessExit),
-    task("export of spans", ("src/spans", 1), RunsOn::IoRuntime, EndedBy::OwnerDrop),
+    task("threads of the shared i/o runtime", ("src", 0), RunsOn::IoRuntime, EndedBy::OwnerDrop),
+    task("writer of the log", ("src", 0), RunsOn::OwnThread, EndedBy::OwnerDrop),
+    task("last write of the log before a forced exit", ("src", 1), RunsOn::OwnThread, EndedBy::ProcessExit),
+    task("watch of file descriptors, each second", ("src", 1), RunsOn::IoRuntime, EndedBy::OwnerDrop),
+    task("watch of the certificate files, each second", ("src", 1), RunsOn::IoRuntime, EndedBy::OwnerDrop),
+    task("watchdog of the shutdown deadline", ("src", 1), RunsOn::OwnThread, EndedBy::ProcessExit),
+    task("export of spans", ("crates/spans", 1), RunsOn::IoRuntime, EndedBy::OwnerDrop),
     // The listeners.
-    task("HTTP server", ("src/server", 1), RunsOn::HttpWorkers, EndedBy::ListenerStop),
-    task(
-        "enrolment of a worker thread in the registry",
-        ("src/server", 1),
-        RunsOn::HttpWorkers,
-        EndedBy::Caller,
-    ),
-    task("reload on SIGHUP", ("src/server", 1), RunsOn::HttpWorkers, EndedBy::Caller),
-    task("read of the configuration file", ("src/server", 1), RunsOn::BlockingPool, EndedBy::Caller),
-    task("decoding of a large response", ("src/outbound", 1), RunsOn::BlockingPool, EndedBy::Caller),
-    task("operational listener", ("src/server", 1), RunsOn::OwnThread, EndedBy::ListenerStop),
-    task(
-        "connections of the operational listener",
-        ("src/server", 1),
-        RunsOn::OwnThread,
-        EndedBy::ListenerStop,
-    ),
+    task("HTTP server", ("src", 1), RunsOn::HttpWorkers, EndedBy::ListenerStop),
+    task("enrolment of a worker thread in the registry", ("src", 1), RunsOn::HttpWorkers, EndedBy::Caller),
+    task("reload on SIGHUP", ("src", 1), RunsOn::HttpWorkers, EndedBy::Caller),
+    task("read of the configuration file", ("src", 1), RunsOn::BlockingPool, EndedBy::Caller),
+    task("decoding of a large response", ("crates/outbound", 1), RunsOn::BlockingPool, EndedBy::Caller),
+    task("operational listener", ("src", 1), RunsOn::OwnThread, EndedBy::ListenerStop),
+    task("connections of the operational listener", ("src", 1), RunsOn::OwnThread, EndedBy::ListenerStop),
     // Accepted work and schedules.
     task(
         "attempt at an occurrence, with its lease",
@@ -445,7 +426,7 @@ pub(crate) static TASKS: [TaskRow; 48] = [
         EndedBy::Caller,
     ),
     task("release of an unanswered claim", ("actors/channels", 1), RunsOn::HttpWorkers, EndedBy::ProcessExit),
-    task("key derivation and signatures", ("src/functions", 1), RunsOn::BlockingPool, EndedBy::Caller),
+    task("key derivation and signatures", ("crates/functions", 1), RunsOn::BlockingPool, EndedBy::Caller),
     // The database and the secret store.
     task("statements and migrations", ("actors/store", 10), RunsOn::IoRuntime, EndedBy::Caller),
     task("copy of a SQLite file", ("actors/store", 1), RunsOn::BlockingPool, EndedBy::Caller),
@@ -457,7 +438,7 @@ pub(crate) static TASKS: [TaskRow; 48] = [
         RunsOn::IoRuntime,
         EndedBy::OwnerDrop,
     ),
-    task("read of secrets", ("src/vault", 1), RunsOn::IoRuntime, EndedBy::Caller),
+    task("read of secrets", ("crates/vault", 1), RunsOn::IoRuntime, EndedBy::Caller),
     // The outbound systems.
     task(
         "driver of a PostgreSQL connection",
@@ -467,11 +448,16 @@ pub(crate) static TASKS: [TaskRow; 48] = [
     ),
     task(
         "driver of a Redis connection, of a connector or the cluster",
-        ("src/redis", 1),
+        ("crates/redis", 1),
         RunsOn::IoRuntime,
         EndedBy::OwnerDrop,
     ),
-    task("opening of the cluster's Redis connection", ("src/redis", 1), RunsOn::IoRuntime, EndedBy::Caller),
+    task(
+        "opening of the cluster's Redis connection",
+        ("crates/redis", 1),
+        RunsOn::IoRuntime,
+        EndedBy::Caller,
+    ),
     task(
         "local proxy of a MongoDB client",
         ("actors/connectors", 1),

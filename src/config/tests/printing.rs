@@ -30,7 +30,7 @@ fn the_defaults_are_those_of_the_golden_file() {
 
 #[test]
 fn the_manual_has_every_section_and_key() {
-    assert_golden("../../docs/configuration.md", &manual());
+    assert_golden("docs/configuration.md", &manual());
 }
 
 #[test]

@@ -234,7 +234,7 @@ mod tests {
         let described: BTreeSet<_> =
             described.map(|endpoint| (endpoint.method.name().to_owned(), endpoint.path.to_owned())).collect();
         let undescribed: Vec<_> = routes.difference(&described).collect();
-        assert!(undescribed.is_empty(), "describe these in src/api/src/endpoints: {undescribed:#?}");
+        assert!(undescribed.is_empty(), "describe these in crates/api/src/endpoints: {undescribed:#?}");
         let unserved: Vec<_> = described.difference(&routes).collect();
         assert!(unserved.is_empty(), "these are described and not served: {unserved:#?}");
     }

@@ -36,7 +36,7 @@ pub(crate) fn with_quickstart(
     test: impl FnOnce(&RunningService) + Send + 'static,
 ) {
     with_service(Options { faults, ..Options::default() }, |running| {
-        let quickstart = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/quickstart");
+        let quickstart = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/quickstart");
         svc_testkit::example::load(&mut running.client(), &quickstart).unwrap();
         test(running);
     });

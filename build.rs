@@ -5,7 +5,7 @@
 //! when the commit changes, and at no other call.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 const INPUTS: [&str; 3] = ["SVC_BUILD_COMMIT", "SVC_BUILD_TIME", "SOURCE_DATE_EPOCH"];
@@ -46,11 +46,10 @@ fn git(arguments: &[&str]) -> Option<String> {
     (output.status.success() && is_own_checkout()).then(|| text.trim().to_owned())
 }
 
-/// Tells whether the innermost checkout holds this package as its own sources do.
+/// Tells whether the package is at the top of the innermost checkout, as its own sources are.
 fn is_own_checkout() -> bool {
-    let top = Command::new("git").args(["rev-parse", "--show-toplevel"]).output().ok();
-    let top = top.and_then(|output| String::from_utf8(output.stdout).ok());
-    top.is_some_and(|top| Path::new(top.trim()).join("src/server/build.rs").is_file())
+    let prefix = Command::new("git").args(["rev-parse", "--show-prefix"]).output();
+    prefix.is_ok_and(|output| output.status.success() && output.stdout.trim_ascii().is_empty())
 }
 
 fn git_path(name: &str) -> Option<PathBuf> {
