@@ -50,7 +50,8 @@ pub(super) async fn import<V: AdminEntity>(
             stored.import_item(id, content, on_conflict, mutation)
         });
         let outcomes = join_all(writes).await.into_iter();
-        Ok::<ItemOutcomes, _>(outcomes.map(|outcome| outcome.map_err(ServiceError::from)).collect())
+        let outcomes = outcomes.map(|outcome| outcome.map_err(ServiceError::from));
+        Ok::<ItemOutcomes, ServiceError>(outcomes.collect())
     };
     let report = import_batch(&state, &change, &body.0, V::KIND, parse, store).await?;
     Ok(data_response(report))
