@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn host_and_service_answer_their_own_paths_and_the_host_submits_in_process() {
+    fn host_and_service_answer_their_own_paths() {
         in_shop(vec![], |client| {
             assert_eq!(client.get("/").unwrap().text(), "welcome to the shop");
             assert_eq!(client.get("/health").unwrap().json()["status"], "ok");

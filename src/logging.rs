@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_rust_log_says_unclearly_is_told() {
+    fn unreadable_rust_log_directives_are_reported() {
         let (filter, unread) = Filter::new(LogLevel::Info, Some("loud, svc=debug, =info, svc=shout"));
         assert_eq!(unread, ["loud", "=info", "svc=shout"]);
         assert_eq!(filter.level("svc"), FilterLevel::Debug);

@@ -263,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_mounted_serves_on_after_the_last_handle_is_dropped() {
+    fn mounted_routes_outlive_the_last_service_handle() {
         let directory = tempfile::tempdir().unwrap();
         System::new().block_on(async {
             let mut config = Config::default();

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn id_of_a_connector_is_read_off_the_path_of_its_actor() {
+    fn connector_id_is_parsed_from_actor_path() {
         for (path, id) in [
             ("connectors/crm", Some("crm")),
             ("connectors/crm~2", Some("crm")),

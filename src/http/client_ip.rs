@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hop_of_version_6_may_stand_in_brackets_and_have_a_port() {
+    fn bracketed_ipv6_hop_may_have_a_port() {
         for hop in ["2001:db8::7", "[2001:db8::7]", "[2001:db8::7]:443"] {
             assert_eq!(client(&["10.0.0.0/8"], "10.0.0.1", &[hop], None), "2001:db8::7", "{hop}");
         }

@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_tree_shows_what_does_not_run_and_counts_the_rest() {
+    fn large_tree_lists_stopped_nodes_and_counts_others() {
         let plain = |nodes: &[&NodeView]| nodes.iter().map(|node| to_actor_node(node)).collect();
         let small = json!(show_actors(&tree(SHOWN, 2), plain));
         assert_eq!((small["nodes"].as_array().map(Vec::len), small.get("truncated")), (Some(SHOWN), None));

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn mount_is_part_of_the_channel_path_and_the_data_prefix_is_not() {
+    fn channel_path_has_mount_without_data_prefix() {
         for (path, expected) in [
             ("/api/v1/data/orders", "/orders"),
             ("/api/v1/data", ""),

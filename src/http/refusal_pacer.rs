@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn refusal_of_a_large_body_takes_as_much_of_the_schedule_as_many_small_ones() {
+    async fn large_refused_body_costs_many_small_ones() {
         let pacer = RefusalPacer::new();
         let delay = pacer.schedule(1 << 20);
         assert_eq!(delay, INTERVAL * 129 - BURST);

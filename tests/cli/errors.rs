@@ -34,7 +34,7 @@ fn server_that_is_not_there_is_named_with_the_remedy() {
 }
 
 #[test]
-fn missing_and_wrong_keys_have_their_remedies_and_no_key_is_printed() {
+fn missing_or_wrong_key_is_answered_with_remedy() {
     let server =
         launch().env("SVC_ADMIN_AUTH__ENABLED", "true").env("SVC_ADMIN_AUTH__API_KEYS", KEY).start().unwrap();
     let cli = CliClient::with_server(&server);
@@ -110,7 +110,7 @@ fn usage_errors_exit_with_2() {
 }
 
 #[test]
-fn files_that_cannot_be_used_are_named_with_their_cause_in_plain_words() {
+fn unusable_files_are_named_with_their_cause() {
     let cli = CliClient::new();
     std::fs::write(cli.home().join("file"), "{}").unwrap();
     for (args, path, cause) in [

@@ -66,7 +66,7 @@ fn git(directory: &Path, arguments: &[&str]) -> String {
 }
 
 #[test]
-fn build_from_a_checkout_tells_commit_and_time_and_keeps_what_it_is_given() {
+fn checkout_build_reports_commit_time_and_given_values() {
     let script = BuildScript::compile();
     let (package, commit) = script.checkout();
     let tells = |commit: &str, time: &str| {

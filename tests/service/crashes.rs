@@ -39,7 +39,7 @@ impl Written {
 }
 
 #[test]
-fn a_crash_tells_no_secret_in_its_message_or_anything_an_operator_reads() {
+fn crash_shows_no_secret_to_operators() {
     let mut canaries = Canaries::default();
     let mut plant = |number: u64, name: &str| {
         let text = value(number, 40);

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn blocking_work_takes_a_turn_on_another_thread_and_gives_it_back() {
+    async fn blocking_work_takes_a_turn_and_returns_it() {
         let gate = ComputeGate::new(1);
         let turns = Arc::clone(&gate.0);
         let here = std::thread::current().id();

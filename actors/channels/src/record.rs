@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_has_the_place_of_the_record_and_its_key_if_that_is_text() {
+    fn metadata_has_record_position_and_text_key() {
         let vars = json!({"region": "eu"});
         assert_eq!(
             json!(record(Some(b"k"), Some(b"1")).metadata("c", None, Some(&vars))),
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn raw_value_is_json_or_else_text_or_else_base64_and_never_empty() {
+    fn raw_value_is_json_then_text_then_base64() {
         for (value, expected, encoding) in [
             (&b"{\"a\":1}"[..], json!({"a": 1}), "json"),
             (b"a;b;c", json!("a;b;c"), "text"),
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn record_is_identified_by_its_place_and_read_by_the_first_header_of_a_name() {
+    fn record_id_is_its_position_first_header_wins() {
         let record = record(None, None);
         assert_eq!(
             (record.run_key(), record.claim_owner()),

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_may_be_better_next_time() {
+    fn unusable_answer_is_retryable() {
         for (status, body) in [
             (500, json!({"error": "invalid_grant"})),
             (503, json!({})),

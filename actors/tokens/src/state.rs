@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_is_never_fresh_serves_those_who_waited_for_it() {
+    fn never_fresh_token_serves_its_waiters() {
         let now = Instant::now();
         let state = State::default().record_outcome(now, Ok(expiring_token("a", now, 30)));
         assert_eq!(state.valid_result(now, MARGIN), None);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_stands_for_half_a_minute_and_a_failure_for_those_who_waited() {
+    fn refusal_lasts_thirty_seconds_failure_only_for_waiters() {
         let now = Instant::now();
         let refused = State::default().record_outcome(now, Err(error(true)));
         let after = |seconds| refused.valid_result(now + Duration::from_secs(seconds), MARGIN);

@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn operations_have_names_of_their_own_and_all_parameters_of_their_paths() {
+    fn operations_have_unique_names_and_path_parameters() {
         let mut ids = HashSet::new();
         for endpoint in endpoints::all() {
             assert!(ids.insert(endpoint.id), "{} stands twice", endpoint.id);

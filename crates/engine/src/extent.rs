@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_whose_parts_are_shared_is_measured_as_what_it_stands_for() {
+    fn shared_parts_are_measured_at_full_size() {
         let bump = datalogic_rs::bumpalo::Bump::new();
         let double = |inner| DataValue::Array(bump.alloc_slice_copy(&[inner, inner]));
         let grown = |times: usize| (0..times).fold(DataValue::Null, |inner, _| double(inner));

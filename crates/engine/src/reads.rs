@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_is_bounded_in_depth_and_number() {
+    fn reads_are_bounded_in_depth_and_number() {
         let deep = format!("data{}", ".a".repeat(100_000));
         assert_eq!(format!("{:?}", data(&[&deep])).matches("Some(Members").count(), MAX_SEGMENTS);
         let many: Vec<_> = (0..=MAX_MEMBERS).map(|n| format!("data.k{n}")).collect();

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_value_is_masked_only_alone_and_an_empty_one_never() {
+    fn short_value_is_masked_alone_empty_never() {
         let hidden = redaction(&[json!("e"), json!("")]);
         assert_eq!(hidden.mask_text("e".into()), "******");
         assert_eq!(hidden.mask_text("the rest".into()), "the rest");
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_json_text_holds_is_masked_and_so_are_numbers() {
+    fn values_inside_json_text_are_masked() {
         let document = json!({"user": "canary-user", "ids": [12_345_678, 7]}).to_string();
         let hidden = redaction(&[json!(document)]);
         let mut value = json!({"user": "canary-user", "id": 12_345_678, "n": 7, "text": "id 12345678"});
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_made_of_a_secret_is_masked_unless_it_is_short() {
+    fn derived_secret_is_masked_unless_short() {
         let hidden = Redaction::default().with_derived(&[json!(["Bearer x", "abc", "", 5, true])]);
         let mut value = json!(["Bearer x", "abc", "", 5, true]);
         hidden.mask(&mut value);

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_begins_like_a_reference_is_hidden_and_restored() {
+    fn malformed_reference_is_masked_and_restored() {
         let hidden =
             ["env://", "env://my-p4ss", "env://A B", "vault://p4ss", "vault://#p4ss", "vault://p4ss#"];
         let reserved =

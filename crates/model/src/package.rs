@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_read_shows_can_be_sent_back() {
+    fn shown_receipt_can_be_sent_back() {
         let mut shown = json!({"name": "orders", "version": "1", "content_hash": "sha256:00", "state": "applied",
             "principal": "anonymous", "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z"});
         shown["inventory"] = json!({"connectors": ["c"], "channels": []});

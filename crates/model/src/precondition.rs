@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_of_tags_is_refused() {
+    fn invalid_tag_list_is_refused() {
         for bad in [
             "",
             " ",

@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_in_another_case_or_a_part_of_one_is_meant() {
+    fn suggestion_ignores_case_and_finds_parts() {
         let names = ["rollout_percentage", "status", "workflow_id", "timeout_ms", "description"];
         for (name, meant) in [
             ("rollout", "rollout_percentage"),

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_url_with_a_host_is_malformed() {
+    fn url_without_host_is_malformed() {
         for url in ["", "example.com", "/keys", "https://", "https://:443/", "http://[::1", "http://a b/"] {
             assert!(matches!(check_url(url, true), Err(AddressError::Malformed(_))), "{url}");
         }

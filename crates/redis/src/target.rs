@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn server_of_a_redis_cluster_is_at_the_place_that_a_redirection_names() {
+    fn redirection_names_the_cluster_server() {
         let seed = RedisTarget::new("rediss://:p@cache.example:6380", true).unwrap();
         for (text, expected) in [
             ("10.0.0.2:6381", "10.0.0.2:6381"),

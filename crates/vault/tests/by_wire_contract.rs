@@ -68,7 +68,7 @@ async fn both_engines_are_read_each_document_once_and_variables_beside_them() {
 }
 
 #[tokio::test]
-async fn what_was_rotated_is_seen_by_the_next_read() {
+async fn rotated_secret_is_seen_by_next_read() {
     let server = Server::start(TOKEN).unwrap();
     let store = store(&[("VAULT_ADDR", &server.url()), ("VAULT_TOKEN", TOKEN)], &Trust::System);
     for password in ["one", "two"] {
@@ -79,7 +79,7 @@ async fn what_was_rotated_is_seen_by_the_next_read() {
 }
 
 #[tokio::test]
-async fn what_has_no_value_is_told_by_reference_and_cause_alone() {
+async fn unresolved_secret_names_only_reference_and_cause() {
     let server = Server::start(TOKEN).unwrap();
     server.put_v2("db", json!({"password": "swordfish", "none": null}));
     let address = server.url();

@@ -67,7 +67,7 @@ fn wait_for_status(server: &ServerProcess, id: &Value, status: &str) -> Value {
 }
 
 #[test]
-fn sales_of_the_day_before_are_summed_and_sent_with_a_token() {
+fn sales_of_yesterday_are_summed_and_sent() {
     let Some((world, mut client)) = world() else { return };
     let due = admin(&mut client, "POST", "channels/nightly/trigger", json!({}));
     let done = wait_for_status(&world.server, &due["id"], "completed");

@@ -106,7 +106,7 @@ fn dry_runs_of_the_pipeline_answer_as_the_service_did() {
 }
 
 #[test]
-fn order_taken_for_later_is_priced_by_the_called_channel_and_stored_once() {
+fn deferred_order_is_priced_and_stored_once() {
     let Some((world, mut client)) = world() else { return };
     for order in [order("a", 12), order("a", 1), order("b", 3)] {
         let answer = client.json("POST", "/api/v1/data/intake/async", &order).unwrap();

@@ -95,7 +95,7 @@ fn http_2_is_left_out_where_the_setting_says_so() {
 }
 
 #[test]
-fn the_admin_api_asks_for_a_client_certificate_over_http_2_as_well() {
+fn admin_api_requires_client_certificate_over_http_2() {
     if !peer::is_installed("curl", "curl") {
         return;
     }

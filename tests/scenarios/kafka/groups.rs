@@ -74,7 +74,7 @@ fn rebalances(server: &ServerProcess) -> usize {
 }
 
 #[test]
-fn node_of_a_cluster_that_restarts_keeps_its_partitions_and_no_other_node_notices() {
+fn restarted_node_keeps_its_partitions() {
     let Some((_postgres, database)) = database() else { return };
     let Some(redis) = Redis::own() else { return };
     let node = |cluster: &Cluster, name: &str| {

@@ -238,12 +238,12 @@ fn every_misspelling_of_a_webhook_is_refused_with_the_name_meant() {
 }
 
 #[test]
-fn every_misspelling_of_a_rest_api_is_refused_with_the_name_meant() {
+fn misspelt_rest_api_is_refused_with_suggestion() {
     refused_everywhere(&mut start().client(), rest, &REST);
 }
 
 #[test]
-fn every_misspelling_of_a_nightly_report_is_refused_with_the_name_meant() {
+fn misspelt_nightly_report_is_refused_with_suggestion() {
     refused_everywhere(&mut start().client(), nightly, &NIGHTLY);
 }
 

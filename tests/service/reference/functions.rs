@@ -116,7 +116,7 @@ fn page_of_functions_is_made_from_the_catalogue() {
 }
 
 #[test]
-fn every_name_of_the_catalogue_is_in_an_example_of_its_section() {
+fn catalogue_names_have_examples_in_their_section() {
     with_catalogue(|catalogue| {
         for entry in catalogue.entries() {
             let notes = notes(entry.name);

@@ -21,7 +21,7 @@ fn map(value: Value) -> Map<String, Value> {
 }
 
 #[test]
-fn a_body_is_an_envelope_only_with_data_or_metadata_at_its_top() {
+fn top_level_data_or_metadata_makes_an_envelope() {
     let cases = [
         (None, true, json!({}), json!({})),
         (Some(json!({"a": 1})), true, json!({"a": 1}), json!({})),

@@ -232,7 +232,7 @@ fn answer_that_is_too_large_leaves_the_trace_of_its_run() {
 }
 
 #[test]
-fn a_trace_tells_the_real_errors_of_a_run_that_went_on() {
+fn trace_has_real_errors_of_continued_run() {
     run(Settings::default(), 10, async |world| {
         let mut fail = task("fail", json!({}));
         fail["continue_on_error"] = json!(true);
@@ -272,7 +272,7 @@ fn a_channel_says_what_is_recorded_of_it() {
 }
 
 #[test]
-fn attempts_at_a_record_are_sampled_alike_and_one_without_a_trace_counts_once() {
+fn record_attempts_are_sampled_alike_and_counted_once() {
     const RECORDS: i64 = 40;
     run(Settings::default(), 10, async |world| {
         let config = json!({"tracing": {"sample_rate": 0.5}});
@@ -427,7 +427,7 @@ fn mode_accept_queues_http_but_answers_embedded_calls() {
 }
 
 #[test]
-fn an_accepted_message_is_on_disk_and_reaches_the_queue_with_its_stamps() {
+fn accepted_message_is_stored_and_queued_with_metadata() {
     run(Settings::default(), 10, async |world| {
         let keeper = Arc::new(Keeper::default());
         world.traces.start(Arc::clone(&keeper) as Arc<dyn Runner>, &[]).await.unwrap();

@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_booleans_are_keys_and_what_is_no_scalar_is_none() {
+    fn only_scalars_are_cache_keys() {
         for (given, due) in [(json!("k"), "k"), (json!(7), "7"), (json!(true), "true"), (json!(""), "")] {
             assert_eq!(key(given).unwrap(), due);
         }
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_parses_is_what_it_says_and_any_other_is_itself() {
+    fn json_text_is_parsed_other_text_is_kept() {
         for (text, due) in [
             (r#"{"a":[1,null]}"#, json!({"a": [1, null]})),
             ("7", json!(7)),

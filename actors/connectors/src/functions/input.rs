@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_a_whole_number_of_milliseconds_up_to_a_day() {
+    fn duration_is_whole_milliseconds_up_to_a_day() {
         let problems = |value: Value| {
             let mut errors = Vec::new();
             let input = Map::from_iter([("timeout_ms".to_owned(), value)]);

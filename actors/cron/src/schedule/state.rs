@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn it_agrees_with_the_ledger_first_where_it_does_not_know_paused_or_changed() {
+    fn unknown_paused_or_changed_schedule_aligns_first() {
         let spec = spec(2, "a");
         let paused = Cursor { paused_at: Some(now().naive_utc()), ..cursor(2, "a", -1) };
         let others = [cursor(2, "b", -1), cursor(1, "a", -1), cursor(3, "a", -1)];

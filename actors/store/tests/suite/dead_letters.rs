@@ -66,7 +66,7 @@ pub(crate) async fn a_failed_run_leaves_its_letter_in_one_transaction(db: TestDa
     assert!(traces.fail_to_dead_letters(failure(id)).await.unwrap());
 }
 
-pub(crate) async fn report_of_a_failure_is_written_with_its_letter_or_not_at_all(db: TestDatabase) {
+pub(crate) async fn failure_report_is_atomic_with_its_letter(db: TestDatabase) {
     let store = db.store().await;
     let traces = store.traces();
     let (failed, report) = (pending("orders"), pending("alerts"));

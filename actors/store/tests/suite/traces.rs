@@ -208,7 +208,7 @@ pub(crate) async fn a_failed_commit_fails_every_row_of_it(db: TestDatabase) {
     traces.insert(pending("orders")).await.expect("the next commit holds");
 }
 
-pub(crate) async fn a_row_that_ends_the_transaction_is_no_fault_of_its_neighbours(db: TestDatabase) {
+pub(crate) async fn row_ending_the_transaction_spares_its_neighbours(db: TestDatabase) {
     let traces = db.store().await.traces();
     db.execute(
         "CREATE TRIGGER poison BEFORE INSERT ON traces WHEN NEW.channel = 'poison'
@@ -240,7 +240,7 @@ pub(crate) async fn a_crash_of_the_writer_loses_no_row(db: TestDatabase) {
     }
 }
 
-pub(crate) async fn what_an_earlier_process_left_is_found_in_order(db: TestDatabase) {
+pub(crate) async fn unfinished_traces_are_found_in_order(db: TestDatabase) {
     let before = db.store().await.traces();
     let mut left: Vec<_> = (0..7).map(|_| pending("orders")).collect();
     for row in &left {
@@ -287,7 +287,7 @@ pub(crate) async fn a_page_of_foreign_rows_hides_none_behind_it(db: TestDatabase
     assert!(traces.unfinished_async(&node, last, 3).await.unwrap().1.is_none());
 }
 
-pub(crate) async fn what_is_expired_is_deleted_in_steps(db: TestDatabase) {
+pub(crate) async fn expired_traces_are_deleted_in_steps(db: TestDatabase) {
     let traces = db.store().await.traces();
     let rows: Vec<_> = (0..30).map(|_| pending("orders")).collect();
     traces.insert_all(rows.clone()).await.unwrap();
@@ -330,7 +330,7 @@ pub(crate) async fn the_database_keeps_when_a_trace_was_last_changed(db: TestDat
 /// Number of rows of the table that grows.
 const MANY: u64 = 20_000;
 
-pub(crate) async fn ends_are_found_by_their_ids_in_a_table_that_has_grown(db: TestDatabase) {
+pub(crate) async fn ends_are_found_by_id_in_large_table(db: TestDatabase) {
     let traces = db.store().await.traces();
     // PostgreSQL keeps the plan of a prepared statement after some runs.
     let mut count = finish_some(&traces).await;

@@ -155,7 +155,7 @@ proptest! {
     }
 
     #[test]
-    fn config_faults_quarantine_and_fatal_ones_end_the_tree_whatever_the_policy(
+    fn policy_changes_no_config_or_fatal_fault(
         policy in policies(), restart in restarts(), now in 0u64..10_000, jitter: u64,
     ) {
         let after = |error| decide(&policy, restart, &History::default(), &Exit::StartFailed(error), ms(now), jitter);
@@ -191,7 +191,7 @@ proptest! {
 }
 
 #[test]
-fn the_default_restarts_at_once_then_doubles_from_ten_milliseconds_to_five_seconds() {
+fn default_backoff_doubles_to_five_seconds() {
     let backoff = Backoff { jitter: 0.0, ..Backoff::default() };
     let delays: Vec<u128> = (0..12).map(|streak| restart_delay(&backoff, streak, 0).as_millis()).collect();
     assert_eq!(delays, [0, 10, 20, 40, 80, 160, 320, 640, 1280, 2560, 5000, 5000]);

@@ -26,7 +26,7 @@ mod a_panic {
     }
 
     #[test]
-    fn lets_try_send_give_the_message_back_and_do_send_drop_it() {
+    fn try_send_after_panic_gives_the_message_back() {
         system(async {
             let addr = ProbeActor::default().start();
             let _ = addr.send(Boom).await;

@@ -58,7 +58,7 @@ fn a_hanging_read_hangs_alone() {
 }
 
 #[test]
-fn a_transient_start_failure_is_retried_with_backoff_under_the_same_generation() {
+fn transient_start_failure_keeps_its_generation() {
     let away = || FaultKind::FailStart(StartError::Transient("away".to_owned()));
     let universe =
         Universe::new(1).fault(fault("probe", "*", 1, away())).fault(fault("probe", "*", 2, away()));

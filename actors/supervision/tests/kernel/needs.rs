@@ -47,7 +47,7 @@ fn shutdown_drains_in_reverse_order_of_need() {
 }
 
 #[test]
-fn what_is_needed_still_serves_while_its_dependants_drain() {
+fn dependency_serves_while_dependants_drain() {
     Universe::new(1).run(async |tree| {
         let lab = Lab::new(&tree);
         let store = lab.running("store", ChildSpec::new()).await;

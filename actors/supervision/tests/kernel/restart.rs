@@ -12,7 +12,7 @@ use crate::support::{
 };
 
 #[test]
-fn a_panic_answers_crashed_and_a_fresh_instance_serves_the_same_address() {
+fn fresh_instance_serves_same_address_after_panic() {
     Universe::new(1).run(async |tree| {
         let probe = Lab::new(&tree).running("probe", ChildSpec::new()).await;
         probe.call(Count).await.unwrap();

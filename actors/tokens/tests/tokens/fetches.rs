@@ -54,7 +54,7 @@ fn a_fetch_goes_on_when_its_caller_leaves() {
 }
 
 #[test]
-fn token_that_is_never_fresh_is_shared_by_the_callers_that_wait_for_it() {
+fn never_fresh_token_is_shared_by_waiting_callers() {
     run(async |world| {
         let (open, gate) = mpsc::channel::<()>();
         let (gate, asked) = (Mutex::new(gate), AtomicUsize::new(0));

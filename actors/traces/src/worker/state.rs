@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_becomes_a_dead_letter_and_an_oversized_result_does_not() {
+    fn only_failure_becomes_a_dead_letter() {
         let AttemptOutcome::Failed(failure) = verdict(3, JobOutcome::Failed(JobFailure::transient("no")))
         else {
             panic!()

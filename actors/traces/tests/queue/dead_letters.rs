@@ -72,7 +72,7 @@ fn exhausted_work_fails_and_is_retried_by_hand() {
 }
 
 #[test]
-fn next_attempt_runs_when_it_is_due_and_waits_for_no_poll() {
+fn due_attempt_runs_without_a_poll() {
     run(async |world| {
         let process = world.start(|settings| settings.dead_letters.poll_interval = HOUR).await;
         process.submit(json!({ "do": "fail once" })).await.unwrap();
@@ -151,7 +151,7 @@ fn a_retry_that_a_crash_interrupts_keeps_its_count() {
 }
 
 #[test]
-fn a_letter_of_a_holder_that_died_is_due_again_when_its_lease_is_over() {
+fn letter_of_dead_holder_is_due_after_lease() {
     run(async |world| {
         let first = world.start(no_retries).await;
         first.submit(json!({ "do": "fail once" })).await.unwrap();
@@ -209,7 +209,7 @@ fn a_letter_that_finds_no_room_goes_back_and_waits_longer() {
 }
 
 #[test]
-fn where_retries_are_off_letters_stay() {
+fn disabled_retries_keep_letters() {
     run(async |world| {
         let process = world.start(no_retries).await;
         process.submit(json!({ "do": "fail" })).await.unwrap();

@@ -31,7 +31,7 @@ fn exhausted_letter_is_reported_once_as_work_of_its_own() {
 }
 
 #[test]
-fn failure_that_is_retried_is_reported_when_its_retries_are_used_up() {
+fn retried_failure_is_reported_after_last_retry() {
     run(async |world| {
         let process = world.start(|settings| settings.dead_letters.max_retries = 1).await;
         process.report_failures();

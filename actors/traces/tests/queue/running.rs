@@ -67,7 +67,7 @@ fn a_runner_that_does_not_end_fails_its_job() {
 }
 
 #[test]
-fn ends_wait_for_a_database_that_is_away_and_the_work_stops_meanwhile() {
+fn database_outage_delays_ends_and_stops_work() {
     run(async |world| {
         let process = world
             .start(|settings| {

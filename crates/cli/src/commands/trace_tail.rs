@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn late_row_of_the_same_moment_is_shown_and_an_old_one_is_not() {
+    fn late_row_is_shown_old_row_is_not() {
         let mut tail = TraceTail::default();
         tail.skip(&[row("a", 60, "completed")], false);
         assert_eq!(

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_root_that_is_nearly_one_is_refused_and_another_is_warned_of() {
+    fn misspelt_root_is_refused_unknown_is_warned_of() {
         for (path, meant) in [
             ("dta.x", "data.x"),
             ("metdata.a.b", "metadata.a.b"),

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn comparisons_of_paths_grow_with_the_tasks_and_not_with_their_square() {
+    fn path_comparisons_grow_linearly_with_tasks() {
         let engine = Engine::builder().build();
         let comparisons = |tasks: usize| {
             let content = chain_of_tasks(tasks);

@@ -129,7 +129,7 @@ fn mappings(steps: &[Step]) -> Value {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn every_write_and_every_kind_of_read_is_what_the_table_says(
+    fn writes_and_reads_match_the_path_table(
         steps in prop::collection::vec((any_path(), any_value(), any::<bool>(), any_path()), 1..6),
     ) {
         let document = json!({"tasks": [{"id": "m", "function": {"name": "map", "input": {"mappings": mappings(&steps)}}}]});

@@ -283,7 +283,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1500) })]
 
     #[test]
-    fn one_name_written_another_way_is_refused_or_warned_of_or_means_the_same(
+    fn respelt_name_is_refused_warned_of_or_equal(
         document in document(),
         (pick, edit, at, letter) in (any::<prop::sample::Index>(), 0..4_u8, 0..40_usize, prop::char::range('a', 'z')),
     ) {

@@ -95,7 +95,7 @@ fn size(value: &Value) -> usize {
 }
 
 #[test]
-fn what_stands_here_is_right() {
+fn valid_inputs_have_no_problems() {
     for (function, input) in right() {
         assert_eq!(problems(function, &input), [], "{input}");
     }

@@ -166,7 +166,7 @@ fn a_directory_is_read_one_level_deep_and_sorted_by_name() {
 }
 
 #[test]
-fn what_cannot_be_read_is_named_with_its_file() {
+fn unreadable_case_is_named_with_its_file() {
     let project = Project::new();
     let lines = |key: &str, value: Value| {
         let mut case = refused_case();

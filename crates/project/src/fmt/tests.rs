@@ -14,7 +14,7 @@ fn yaml(text: &str) -> String {
 }
 
 #[test]
-fn json_gets_the_order_of_the_manual_and_one_line_for_what_fits() {
+fn json_is_ordered_and_short_values_stay_inline() {
     let text = "\u{FEFF}{\"tasks\":[{\"function\":{\"input\":{\"z\":1.0,\"a\":1e2},\"name\":\"map\"},\"name\":\"n\",\"id\":\"a\"},\r\n{\"tasks\":[],\"id\":\"g\"}],\"x-note\":\"\\u00e9\",\"name\":\"W\",\n\n\"workflow_id\":\"w\", \"tags\": [ ]}";
     assert_eq!(
         json(text),

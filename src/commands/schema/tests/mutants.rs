@@ -113,7 +113,7 @@ impl Comparison {
 }
 
 #[test]
-fn mutants_validate_where_create_accepts_them_and_not_where_their_shape_is_wrong() {
+fn schema_agrees_with_create_on_mutants() {
     let judge = Judge::new();
     let mut comparison = Comparison::default();
     for document in corpus() {

@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_brokers_refuse_is_told_from_what_they_were_not_asked() {
+    fn broker_refusals_differ_from_unreachable_brokers() {
         let of = |code| call_failure(&KafkaError::MessageProduction(code)).to_task_error("k").code.name();
         use RDKafkaErrorCode as Code;
         assert_eq!(of(Code::MessageTimedOut), "TIMEOUT_ERROR");

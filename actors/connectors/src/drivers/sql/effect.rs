@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_about_rows_leaves_the_session_as_it_was() {
+    fn row_statements_leave_the_session_unchanged() {
         check(
             &ALL,
             StatementEffect::Rows,

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_refused_before_it_was_done_leaves_a_connection_as_it_was() {
+    fn early_refusal_leaves_the_connection_clean() {
         assert!(SqlError::Refused(String::new()).leaves_clean());
         assert!(SqlError::NotPrimary("1290".to_owned()).leaves_clean());
         assert!(!SqlError::TooManyRows(1).leaves_clean());

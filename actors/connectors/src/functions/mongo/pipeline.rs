@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_stage_is_refused_at_its_place() {
+    fn invalid_stage_is_refused_at_its_path() {
         for (pipeline, at) in [
             (json!([]), "p"),
             (json!({"var": "data.p"}), "p"),

@@ -74,7 +74,7 @@ fn refused_certificate_names_its_remedies_where_encryption_is_preferred() {
 }
 
 #[test]
-fn a_server_without_encryption_is_spoken_to_where_it_is_not_required() {
+fn plain_server_is_used_unless_encryption_is_required() {
     let due = [Some(false), Some(false), None, None];
     if let Some(server) = Postgres::shared() {
         check(server.url(), POSTGRES, ["sslmode=disable", "sslmode=require", "sslmode=verify-ca"], "", due);

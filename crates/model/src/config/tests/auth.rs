@@ -216,7 +216,7 @@ fn a_field_of_another_mode_is_unknown() {
 }
 
 #[test]
-fn key_material_that_can_be_told_to_be_wrong_is_refused_at_its_path() {
+fn wrong_key_material_is_refused_at_its_path() {
     let key = |entry: Value| jwt(json!({"jwt_keys": [entry]}));
     for (entry, field) in [
         (json!({"algorithm": "HS256", "key": "k".repeat(31)}), "key"),

@@ -202,7 +202,7 @@ fn an_update_keeps_what_is_absent_and_empties_on_request() {
 }
 
 #[test]
-fn a_masked_secret_is_restored_on_update_and_refused_without_a_stored_one() {
+fn masked_secret_needs_a_stored_one() {
     let auth = json!({"auth": {"mode": "api_key", "keys": ["literal", "env://K"]}});
     let current = content(&rest(json!({"config": auth})));
     let masked = mask_channel_config(&current.config);

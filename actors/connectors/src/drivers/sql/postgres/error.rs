@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn the_column_that_a_value_is_compared_with_is_the_one_before_the_operator() {
+    fn compared_column_is_before_the_operator() {
         let due = |sql: &str, operator: &str| {
             let at = sql.find(operator).map(|at| sql[..at].chars().count()).unwrap();
             compared_column(sql, at).map(str::to_owned)

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_done_is_said_by_mode() {
+    fn file_access_follows_the_mode_parameter() {
         let access = |text| SqliteTarget::parse(text).unwrap().access;
         assert_eq!(access("sqlite:a"), FileMode::Create);
         assert_eq!(access("sqlite:a?mode=ro"), FileMode::Read);
