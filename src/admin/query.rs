@@ -76,7 +76,7 @@ impl QueryParameters {
     /// Returns the cursor of a previous page, if present and not empty.
     ///
     /// # Errors
-    /// 400 beside an offset.
+    /// 400 if combined with an offset.
     pub(crate) fn cursor(&self) -> Result<Option<&str>, ServiceError> {
         let cursor = self.get("cursor").filter(|cursor| !cursor.is_empty());
         if cursor.is_some() && self.get("offset").is_some() {

@@ -69,7 +69,7 @@ fn to_summary(row: TraceRow) -> TraceSummary {
 }
 
 /// `GET /traces/{id}`: open to operators and to the holder of the trace's token. The existence of a trace is
-/// no secret: ids cannot be guessed, and a client must be able to tell a wrong id from a wrong token.
+/// no secret: ids cannot be guessed, and a client must be able to distinguish a wrong id from a wrong token.
 pub(super) async fn read(
     state: Data<AppState>,
     id: Path<String>,

@@ -21,7 +21,7 @@ use super::Error;
 const INTERVAL: Duration = Duration::from_millis(1);
 /// Bytes of a refused body that cost as much as a request without one.
 const BYTES_PER_INTERVAL: usize = 8192;
-/// Lead of the schedule that makes nobody wait: a burst of a hundred small refusals.
+/// Lead of the schedule that delays no request: a burst of a hundred small refusals.
 const BURST: Duration = Duration::from_millis(100);
 /// Longest time a refusal is held. Clients that give up sooner come back as new requests, so more would gain
 /// nothing.
@@ -100,7 +100,7 @@ impl Drop for HeldRefusal<'_> {
     }
 }
 
-/// Returns `true` for an answer that tells its caller to come again: 429 or 503 with `Retry-After`.
+/// Returns `true` for an answer that asks its caller to come again: 429 or 503 with `Retry-After`.
 pub(crate) fn is_refusal(answer: &Result<HttpResponse, Error>) -> bool {
     let (status, retries) = match answer {
         Ok(answer) => (answer.status(), answer.headers().contains_key(RETRY_AFTER)),

@@ -12,7 +12,7 @@ use super::stream::ClientStream;
 use super::transfer_window::{ConnectionTimeouts, TransferWindow};
 use crate::certificates::ClientCertificate;
 
-/// Bytes taken from a socket while nobody asks for them: the start of a body, or requests sent ahead.
+/// Bytes taken from a socket while no reader asks for them: the start of a body, or requests sent ahead.
 const READ_AHEAD: usize = 16 * 1024;
 
 /// The phase of a connection.

@@ -2,7 +2,7 @@
 //!
 //! Copying, comparing, writing and dropping a value all recurse, and a value that doubles with every step
 //! outgrows any machine in a few dozen. What tasks build is therefore kept as shallow as what a JSON parser
-//! lets in, and within a number of bytes; a walk that measures a value stops where a bound is passed, however
+//! lets in, and within a number of bytes; a walk that measures a value stops when a bound is passed, however
 //! large the rest.
 
 use datalogic_rs::DataValue;
@@ -11,7 +11,7 @@ use serde_json::Value;
 /// Containers inside containers that a value may have, the root of the message counted.
 pub const MAX_DEPTH: usize = 128;
 
-/// Bytes counted for a value or key besides its text.
+/// Bytes counted for a value or key in addition to its text.
 pub(crate) const NODE: usize = 32;
 
 /// The bound that a value exceeds.

@@ -50,7 +50,7 @@ impl Message {
         metadata.retain(|key, _| !STAMPED.contains(&key.as_str()) && !key.starts_with("_svc"));
     }
 
-    /// Reads at a path; `None` where it leads nowhere, or at the bare metadata root, which is a map.
+    /// Reads at a path; `None` if it leads nowhere, or at the bare metadata root, which is a map.
     pub fn read(&self, path: &Path) -> Option<&Value> {
         let segments = path.segments();
         match path.root() {
@@ -62,7 +62,7 @@ impl Message {
         }
     }
 
-    /// Returns a copy of what stands at a path; null where it leads nowhere.
+    /// Returns a copy of the value at a path; null if it leads nowhere.
     pub fn get(&self, path: &Path) -> Value {
         if *path.root() == Root::Metadata && path.segments().is_empty() {
             return Value::Object(self.metadata.clone());

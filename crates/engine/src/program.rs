@@ -23,7 +23,7 @@ pub struct CompiledWorkflow {
     pub(crate) steps: Box<[CompiledStep]>,
     /// The union of everything that its conditions and built-ins read.
     pub(crate) reads: Reads,
-    /// Sorted by start; an outer group stands before those inside it.
+    /// Sorted by start; an outer group comes before those inside it.
     pub(crate) spans: Box<[Span]>,
     pub(crate) looping: Option<Loop>,
     pub(crate) continue_on_error: bool,

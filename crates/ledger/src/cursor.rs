@@ -18,7 +18,7 @@ pub struct Cursor {
 }
 
 /// The request of a starting scheduler to continue from the cursor. Its version must be the active one: a
-/// scheduler that cannot tell must not send the request.
+/// scheduler that does not know it must not send the request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AlignRequest {
     /// Id of the channel.

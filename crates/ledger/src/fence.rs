@@ -7,7 +7,7 @@ use std::time::Duration;
 /// *sent*.
 ///
 /// The result is the lease minus a margin. The margin is one heartbeat, but at most half of the time that the
-/// lease leaves beside one heartbeat. A run therefore ends before another worker may take it over, and a
+/// lease leaves after one heartbeat. A run therefore ends before another worker may take it over, and a
 /// single late renewal does not end it.
 pub fn lease_fence(lease: Duration, heartbeat: Duration) -> Duration {
     let margin = heartbeat.min(lease.saturating_sub(heartbeat) / 2);

@@ -70,7 +70,7 @@ codes! {
     /// An object in an expression is probably a misspelt operator call; it is evaluated as data.
     SuspectOperator = "logic.unknown_operator", "A warning: an object reads like the call of an operator and is data.",
         "Use the operator that the message names; leave it where the object is meant to be data.";
-    /// An expression stands where only reads of the message are folded; it is kept as data.
+    /// An expression is in a field that folds only reads of the message; it is kept as data.
     UnresolvableLogic = "logic.unresolvable",
         "A warning: an expression stands in a field that folds only `{\"var\": path}`; it is kept as data.",
         "Compute the value with `map` before, and read it in the field with `{\"var\": path}`.";

@@ -73,7 +73,7 @@ pub struct PackageReceipt {
     pub created_at: Timestamp,
     /// Time of the last change.
     pub updated_at: Timestamp,
-    /// The entities of the package, if the apply told them.
+    /// The entities of the package, if the apply sent them.
     pub inventory: Option<PackageInventory>,
 }
 
@@ -96,7 +96,7 @@ pub struct NewReceipt {
     pub content_hash: String,
     /// Its progress.
     pub state: ReceiptState,
-    /// The entities of the package, if the apply tells them.
+    /// The entities of the package, if the apply sends them.
     pub inventory: Option<PackageInventory>,
 }
 

@@ -53,7 +53,7 @@ pub fn check_url(url: &str, allow_private: bool) -> Result<Url, AddressError> {
     Ok(url)
 }
 
-/// As [`check_url`], for the URL of a peer whose credentials may stand before the host: they are removed from
+/// As [`check_url`], for the URL of a peer whose credentials may precede the host: they are removed from
 /// the URL.
 ///
 /// # Errors
@@ -103,7 +103,7 @@ pub(crate) fn literal(host: &str) -> Result<Option<IpAddr>, AddressError> {
 pub struct PeerUrl {
     /// The URL, without credentials and fragment.
     pub url: Url,
-    /// User and password that stood before the host.
+    /// User and password before the host.
     pub credentials: Option<(String, String)>,
 }
 

@@ -110,7 +110,7 @@ impl fmt::Debug for RedisTarget {
     }
 }
 
-/// Returns the server's text up to the first quote, where it may repeat the command.
+/// Returns the server's text up to the first quote, if it may repeat the command.
 fn server_message(error: &RedisError) -> String {
     let code = error.code().unwrap_or_else(|| error.category());
     let detail = error.detail().unwrap_or_default().split(['\'', '"', '`']).next().unwrap_or_default();

@@ -1,6 +1,6 @@
 //! XML to JSON and back.
 //!
-//! An element is an object: attributes are `@name`, text is `$text`, a child stands under its name, and
+//! An element is an object: attributes are `@name`, text is `$text`, a child is under its name, and
 //! siblings of one name are an array. The name of the root element is dropped. Document types are skipped and
 //! no entity but the predefined ones is known, so that no input can make itself larger.
 //!

@@ -181,7 +181,7 @@ impl<'e> Misspellings<'e> {
     }
 }
 
-/// Returns true where a member reads like a read of the message with `var` misspelt.
+/// Returns true if a member reads like a read of the message with `var` misspelt.
 fn is_near_var(name: &str, member: &Value) -> bool {
     let path = member.as_str().or_else(|| member.get(0)?.as_str());
     let root = path.and_then(|path| path.split('.').next());

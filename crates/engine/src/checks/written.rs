@@ -14,7 +14,7 @@ impl WrittenPaths {
     }
 
     /// Returns `true` if a written path equals the path, leads to it, or is below it. Takes a logarithmic number of
-    /// comparisons: the paths below a prefix stand together, behind the prefix itself.
+    /// comparisons: the paths below a prefix are neighbours, behind the prefix itself.
     pub(super) fn touch(&self, path: &str) -> bool {
         let at = self.0.partition_point(|written| compare(written, path) == Ordering::Less);
         let before = at.checked_sub(1).and_then(|before| self.0.get(before));

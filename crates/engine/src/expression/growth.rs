@@ -20,7 +20,7 @@ const SIZE: usize = 1500;
 /// Evaluations below this duration pass, whatever their growth.
 const QUICK: Duration = Duration::from_millis(6);
 
-/// Four times the operands take four times as long, and a little more where something is sorted; sixteen
+/// Four times the operands take four times as long, and a little more if something is sorted; sixteen
 /// times is the square.
 const GROWTH: u32 = 9;
 

@@ -49,7 +49,7 @@ fn public() -> Vec<Case> {
         .collect()
 }
 
-/// `{description, rule, data, result | error}`; where this service means something else, its own expectation
+/// `{description, rule, data, result | error}`; if this service means something else, its own expectation
 /// replaces that of the file.
 fn datalogic() -> Vec<Case> {
     let mut deviations = BTreeMap::new();

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Differences that a report shows; of more it tells the number.
+/// Differences that a report shows; of more it gives the number.
 const MAX_SHOWN: usize = 12;
 
 /// Characters of a value that a report shows.

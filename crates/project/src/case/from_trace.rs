@@ -58,7 +58,7 @@ pub enum TraceError {
     NoInput(String),
 }
 
-/// Makes a case of a trace, as the admin API shows it. `workflow` is the document of its workflow, where it
+/// Makes a case of a trace, as the admin API shows it. `workflow` is the document of its workflow, if it
 /// is known, and `path` the path of that file from the case.
 ///
 /// # Errors
@@ -256,7 +256,7 @@ fn stub_error(error: &Value) -> Value {
     Value::Object(members.collect())
 }
 
-/// Returns the expected values: each member of the data, or the whole of it where a name cannot stand in a
+/// Returns the expected values: each member of the data, or the whole of it if a name cannot be part of a
 /// path. What was made with a secret is left out: stand-ins lead to another value.
 fn end_values(trace: &Trace<'_>, notes: &mut Vec<String>) -> Value {
     let Some(data) = trace.data() else { return json!({}) };

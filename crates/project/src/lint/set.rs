@@ -42,7 +42,7 @@ impl<'p> SetMembers<'p> {
         }
     }
 
-    /// Tells whether a Kafka connector of the set names a topic for tasks that name none; `None` for one that
+    /// Returns true if a Kafka connector of the set names a topic for tasks that name none; `None` for one that
     /// is not in the set or not in use, and for one of another type.
     pub(super) fn names_topic(&self, name: &str) -> Option<bool> {
         let document = &self.connectors.get(name)?.document;
