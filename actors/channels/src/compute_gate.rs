@@ -1,6 +1,6 @@
 //! Turns on the processor for messages that take much of it.
 //!
-//! A large message is computed in long stretches, in which its thread serves nobody else. Were every thread
+//! A large message is computed in long stretches, in which its thread serves no other caller. Were every thread
 //! busy with one, all other callers would wait. So large messages compute on all threads but one at the same
 //! time; the others of their kind wait for their turn without holding a thread. A body is parsed in one
 //! stretch, the longest of all, so a large one is parsed on a thread that serves no connection.

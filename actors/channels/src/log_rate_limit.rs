@@ -24,7 +24,7 @@ struct Window {
 }
 
 impl LogRateLimit {
-    /// Decides on a line: `Some` with the number of lines left out since the last one, where it may be
+    /// Decides on a line: `Some` with the number of lines left out since the last one, if it may be
     /// written now.
     pub fn allow_line(&self) -> Option<u64> {
         let now = Instant::now();

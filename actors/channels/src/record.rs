@@ -54,7 +54,7 @@ impl TopicRecord {
     }
 
     /// Returns the metadata of the message: the facts of the record and nothing that its sender chose, but
-    /// for its key. `encoding` tells how the value was taken, where that depends on the record.
+    /// for its key. `encoding` says how the value was taken, if that depends on the record.
     pub(crate) fn metadata(
         &self,
         channel: &str,
@@ -81,7 +81,7 @@ impl TopicRecord {
         metadata
     }
 
-    /// Parses the value, a large one on a thread that serves nobody.
+    /// Parses the value, a large one on a thread that serves no caller.
     ///
     /// # Errors
     /// The reason why the value is no payload.
@@ -110,7 +110,7 @@ impl fmt::Debug for TopicRecord {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct RecordPayload {
     pub(crate) value: Value,
-    /// `json`, `text` or `base64` where the format admits all of them; `None` where it is JSON alone.
+    /// `json`, `text` or `base64` if the format admits all of them; `None` if it is JSON alone.
     pub(crate) encoding: Option<&'static str>,
 }
 

@@ -17,7 +17,7 @@ pub enum Ingress {
     Http,
     /// A call from the embedding process: no caller to authenticate, no headers, no origin.
     Embedded,
-    /// A record of a Kafka topic: its sender authenticated at the broker, and nobody waits for an answer.
+    /// A record of a Kafka topic: its sender authenticated at the broker, and no caller waits for an answer.
     Kafka,
     /// An occurrence of a schedule; there is no caller.
     Cron,

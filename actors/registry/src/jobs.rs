@@ -64,7 +64,7 @@ enum Obstacle {
 
 impl Registry {
     /// Runs a job on the worker of the calling thread, or on the next one. The job is handed back as
-    /// [`JobOutcome::Busy`] where nothing ran because no actor could take it.
+    /// [`JobOutcome::Busy`] if nothing ran because no actor could take it.
     async fn run_job(&self, job: Job, limit: Duration, own: Option<WorkerId>) -> JobResult {
         let services = &self.shared.services;
         let offset = match own {

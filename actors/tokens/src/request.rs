@@ -13,7 +13,7 @@ pub(crate) struct TokenRequest {
 }
 
 impl TokenRequest {
-    /// Creates the request of a grant; `refresh_token` where there is one to show.
+    /// Creates the request of a grant; `refresh_token` if there is one to show.
     pub(crate) fn new(oauth: &OAuth2, refresh_token: Option<&str>) -> Self {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));

@@ -21,20 +21,20 @@ const LONGEST_CODE: usize = 64;
 pub(crate) struct GrantedToken {
     pub(crate) access_token: String,
     pub(crate) lifetime: Duration,
-    /// The next one, where there is a new one.
+    /// The next one, if there is a new one.
     pub(crate) refresh_token: Option<String>,
 }
 
 /// The media type of a form.
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// May stand before a JSON text, and says nothing.
+/// May precede a JSON text, and says nothing.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// A response without a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TokenRefusal {
-    /// The endpoint said no: the reason, and what it said beside it, for the log alone.
+    /// The endpoint said no: the reason, and the rest of its answer, for the log alone.
     Rejected { reason: String, description: Option<String> },
     /// It said nothing that can be used.
     Unusable(String),

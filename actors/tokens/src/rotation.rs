@@ -250,7 +250,7 @@ async fn release(context: &TokenContext, slot: &TokenSlot, holder: &str) {
 /// stored meanwhile, and when the connector was deleted.
 ///
 /// # Errors
-/// The reason why they were not saved; [`Rotation::is_saved`] tells whether another attempt makes sense.
+/// The reason why they were not saved; [`Rotation::is_saved`] says whether another attempt makes sense.
 async fn save(context: &TokenContext, slot: &TokenSlot, rotation: &mut Rotation) -> Result<(), String> {
     let Some(Unsaved { connector, holder, before, state, ends }) = rotation.unsaved.clone() else {
         return Ok(());

@@ -49,7 +49,7 @@ pub struct Job {
     /// Set by the queue for each attempt, and dropped when no part of the attempt runs any more on any
     /// thread.
     pub attempt: Option<JobHold>,
-    /// The headers that name the place of the submission in a distributed trace; empty where spans are off. Those of
+    /// The headers that name the place of the submission in a distributed trace; empty if spans are off. Those of
     /// a dead letter are lost.
     pub trace_headers: BTreeMap<String, String>,
 }
@@ -162,7 +162,7 @@ pub trait Runner: Send + Sync + 'static {
     /// dead letters wait without being tried.
     fn is_available(&self, channel: &str) -> bool;
 
-    /// Returns the name of the channel that is told when a job of the channel with this id, or else with this
+    /// Returns the name of the channel that gets a report when a job of the channel with this id, or else with this
     /// name, fails for good. The channel may name one whether it serves or not. Waits while the answer must
     /// be read from a database that is away.
     fn on_failure(&self, channel_id: Option<Arc<str>>, channel: Arc<str>) -> BoxFuture<'_, Option<Arc<str>>> {

@@ -48,7 +48,7 @@ static WRITE_ENTRY: FunctionEntry = FunctionEntry {
     )
 };
 
-/// The longest an entry may live, in seconds: a hundred years. Nobody computes instants safely beyond it.
+/// The longest an entry may live, in seconds: a hundred years. No instant is computed safely beyond it.
 const LONGEST_SECS: u64 = 100 * 365 * 86_400;
 
 /// `cache_read`.
@@ -172,7 +172,7 @@ fn key(value: Value) -> Result<String, TaskError> {
     }
 }
 
-/// Returns the value of a cached text: its JSON, or the text itself where it is none.
+/// Returns the value of a cached text: its JSON, or the text itself if it is none.
 ///
 /// # Errors
 /// `TASK_ERROR` for JSON that no message could hold.

@@ -41,7 +41,7 @@ impl Either {
         Ok(input.get(name).filter(|value| !value.is_null()).cloned().map(Self::Literal))
     }
 
-    /// Tells whether the input is computed from declared secrets.
+    /// Returns true if the input is computed from declared secrets.
     pub(crate) fn reads_secrets(&self) -> bool {
         matches!(self, Self::Logic(logic) if logic.reads_secrets())
     }

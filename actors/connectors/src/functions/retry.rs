@@ -37,7 +37,7 @@ impl RetryPlan {
     }
 }
 
-/// Returns a random number from 0 to 1; the middle where the system has none to give.
+/// Returns a random number from 0 to 1; the middle if the system has none to give.
 pub(crate) fn random_fraction() -> f64 {
     getrandom::u32().map_or(0.5, |drawn| f64::from(drawn) / f64::from(u32::MAX))
 }

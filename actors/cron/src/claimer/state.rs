@@ -6,7 +6,7 @@ use svc_ledger::{HeldSlot, Trigger};
 use svc_model::rollout;
 use svc_store::OccurrenceClaim;
 
-/// `metadata.trigger`: what a run is told about the instant it is for.
+/// `metadata.trigger`: the facts of the instant that a run is for.
 pub(super) fn trigger(
     claim: &OccurrenceClaim,
     started_at: NaiveDateTime,

@@ -14,7 +14,7 @@ const SHARE_BYTES: usize = 64 * 1024;
 pub(crate) struct TraceShares(Arc<Semaphore>);
 
 impl TraceShares {
-    /// Waits until a trace of so many bytes may be stored beside those of all partitions. Who waits longest
+    /// Waits until a trace of so many bytes may be stored in addition to those of all partitions. Who waits longest
     /// comes first.
     pub(super) async fn acquire(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
         // They are never closed.

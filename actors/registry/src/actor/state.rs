@@ -30,7 +30,7 @@ impl<W> Default for ChangeQueue<W> {
 
 impl<W> ChangeQueue<W> {
     /// Puts a change at the end of the line; a reload joins a reload that is last there. One of everything is
-    /// kept apart from those of single changes: a definition nobody changed may fail it, and must not fail
+    /// kept apart from those of single changes: an unchanged definition may fail it, and must not fail
     /// them.
     pub(crate) fn push(&mut self, change: SnapshotChange, waiter: Option<W>) {
         match (self.waiting.back_mut(), change) {

@@ -143,7 +143,7 @@ impl QueueCapacity {
         QueueSlot { slots: Arc::clone(self), waits: true, bytes: 0 }
     }
 
-    /// Subtracts from a counter, and wakes waiting tasks where this frees room.
+    /// Subtracts from a counter, and wakes waiting tasks if this frees room.
     fn free(&self, counter: &AtomicUsize, by: usize) {
         counter.fetch_sub(by, Ordering::SeqCst);
         if by > 0 && self.is_calm() {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use tokio::time::Instant;
 
-/// A first-in, first-out queue beside a set of entries that are not due yet.
+/// A first-in, first-out queue with a set of entries that are not due yet.
 #[derive(Debug)]
 pub(crate) struct DelayQueue<T> {
     ready: VecDeque<T>,

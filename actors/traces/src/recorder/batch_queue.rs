@@ -136,7 +136,7 @@ impl BatchQueue {
         QueuedRow { row, place: RowReservation { depth: self.depth.clone(), bytes } }
     }
 
-    /// Writes batches until it is told to stop, then the rest of the queue.
+    /// Writes batches until the order to stop, then the rest of the queue.
     pub(crate) async fn write(&self, rows: &TraceWriter, mut stop: watch::Receiver<bool>) {
         loop {
             let batch = self.collect(&mut stop).await;
