@@ -87,7 +87,7 @@ pub(crate) enum EndedBy {
 /// A kind of node of the supervision tree.
 #[derive(Debug)]
 pub(crate) struct TreeRow {
-    /// Path in the tree. A part in braces stands for the names of several nodes.
+    /// Path in the tree. A part in braces matches the names of several nodes.
     pub(crate) path: &'static str,
     pub(crate) kind: NodeKind,
     #[cfg_attr(not(test), expect(dead_code, reason = "compared with a running service"))]

@@ -99,7 +99,7 @@ fn faults() -> Vec<Fault> {
     ]
 }
 
-/// Keys that only a parser of keys can tell to be wrong, and addresses no key set may be fetched from.
+/// Keys that only a parser of keys finds wrong, and addresses no key set may be fetched from.
 fn key_faults() -> Vec<Fault> {
     const KEY: &str = "channel.config.auth.jwt_keys[0].key";
     const URL: &str = "channel.config.auth.jwks_url";

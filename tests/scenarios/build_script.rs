@@ -1,4 +1,4 @@
-//! The commit and the time of a build: told by a build from a checkout, and the same for every build of one
+//! The commit and the time of a build: reported by a build from a checkout, and the same for every build of one
 //! commit.
 
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ impl BuildScript {
         (package, git(&package, &["rev-parse", "HEAD"]))
     }
 
-    /// Runs the script in a package and returns what it tells the compiler.
+    /// Runs the script in a package and returns its instructions to the compiler.
     fn run(&self, package: &Path, variables: &[(&str, &str)]) -> Vec<String> {
         let mut command = Command::new(&self.program);
         command.current_dir(package).env("GIT_CEILING_DIRECTORIES", self.directory.path());

@@ -29,7 +29,7 @@ pub(crate) fn schedule(
     create_and_activate(client, "channels", "channel_id", &channel).unwrap();
 }
 
-/// Copies what a run is told about its instant into its result.
+/// Copies what a run knows about its instant into its result.
 pub(crate) fn telling() -> Value {
     let mapping = json!({"mappings": [{"path": "data.trigger", "logic": {"var": "metadata.trigger"}}]});
     json!([{"id": "tell", "name": "", "function": {"name": "map", "input": mapping}}])

@@ -1,4 +1,4 @@
-//! Schedules as their operators see them: the ledger, another attempt, a run out of turn, how they stand.
+//! Schedules as their operators see them: the ledger, another attempt, a run out of turn, their status.
 
 use serde_json::{Value, json};
 use svc_testkit::example::create_and_activate;

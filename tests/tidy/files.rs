@@ -1,4 +1,4 @@
-//! The habits of files: size, opening words, what must not stand in them.
+//! The habits of files: size, opening words, what must not be in them.
 
 use crate::files_with;
 

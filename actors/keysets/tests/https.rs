@@ -41,7 +41,7 @@ fn with(server: &HttpsServer, allow_private: bool, test: impl AsyncFnOnce(KeySet
     });
 }
 
-/// Moves the clock on, so that keys are no longer the newest; nobody sleeps for it.
+/// Moves the clock on, so that keys are no longer the newest; no test sleeps for it.
 async fn second_passes() {
     tokio::time::pause();
     tokio::time::advance(Duration::from_secs(1)).await;

@@ -109,7 +109,7 @@ fn operation(endpoint: &Endpoint) -> Operation {
     operation.responses(responses.build()).build()
 }
 
-/// Returns the text of an operation, with the parameters that stand nowhere else.
+/// Returns the text of an operation, with the parameters that occur nowhere else.
 fn description(endpoint: &Endpoint) -> String {
     let in_text = endpoint.query.iter().filter(|parameter| parameter.in_text_alone);
     let parameters = in_text.map(|parameter| format!("`{}`: {}.", parameter.name, parameter.description));

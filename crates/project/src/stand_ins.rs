@@ -8,7 +8,7 @@ use svc_engine::{DeclaredSecrets, Redaction};
 use svc_model::FieldError;
 use svc_secrets::{Reference, ResolveError, Resolver, Secret};
 
-/// Values that stand in for secrets, by name: that of a declared secret, that of a variable of an `env://`
+/// Values that replace secrets, by name: that of a declared secret, that of a variable of an `env://`
 /// reference, or a whole reference. Never printable.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StandIns(BTreeMap<String, String>);

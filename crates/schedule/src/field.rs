@@ -19,7 +19,7 @@ pub(crate) struct FieldGrammar {
     names: &'static [&'static [&'static str]],
     /// Hint for a value out of range: the probable intention of the author.
     hint: &'static str,
-    /// True if `?` may stand for every value.
+    /// True if `?` may mean every value.
     is_day: bool,
 }
 

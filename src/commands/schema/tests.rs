@@ -63,7 +63,7 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Finds the files below a directory that stand in folders of one of these names.
+/// Finds the files below a directory that are in folders of one of these names.
 fn files(directory: &Path, folders: &[&str], found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{stderr, stdout};
 use crate::support::launch;
 
-/// Commands whose file cannot be used; `@` stands for the scratch directory, which holds the file `file`, the directory
+/// Commands whose file cannot be used; `@` means the scratch directory, which holds the file `file`, the directory
 /// `directory` and the project `project`.
 const COMMANDS: &[&[&str]] = &[
     &["-c", "@/absent.toml"],

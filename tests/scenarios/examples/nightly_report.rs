@@ -14,7 +14,7 @@ use super::{Project, admin, examples, scalar};
 use crate::offline::repeat_offline;
 use crate::support::eventually;
 
-/// Noon of the day before today, and of today, where the schedule lives.
+/// Noon of the day before today, and of today, in the zone of the schedule.
 const SALES: &str = "INSERT INTO sales (sold_at, category, cents)
     SELECT ((now() AT TIME ZONE 'Europe/Berlin')::date - days + time '12:00') AT TIME ZONE 'Europe/Berlin', category, cents
     FROM (VALUES (1, 'books', 1500), (1, 'toys', 700), (1, 'books', 500), (0, 'toys', 9900)) AS sold (days, category, cents)";
@@ -29,7 +29,7 @@ struct World {
     _postgres: Postgres,
 }
 
-/// Starts the project; `None` where a peer is missing.
+/// Starts the project; `None` if a peer is missing.
 fn world() -> Option<(World, HttpClient)> {
     let (postgres, provider) = (Postgres::shared()?, OidcProvider::start(3600)?);
     let refuses = Arc::new(AtomicBool::new(false));

@@ -57,7 +57,7 @@ struct World {
     _postgres: Postgres,
 }
 
-/// Starts the project; `None` where a peer is missing.
+/// Starts the project; `None` if a peer is missing.
 fn world() -> Option<World> {
     world_with(&[])
 }

@@ -17,7 +17,7 @@ fn over_tls(issued: &IssuedCertificate) -> ServerCommand {
     launch().over_tls(issued).unwrap().env("SVC_METRICS__ENABLED", "true")
 }
 
-/// Starts a server, writes the authority beside it, and serves an echo channel at `/e`.
+/// Starts a server, writes the authority next to it, and serves an echo channel at `/e`.
 fn start(issued: &IssuedCertificate, settings: &[(&str, &str)]) -> ServerProcess {
     let command = settings.iter().fold(over_tls(issued), |command, (name, value)| command.env(name, value));
     std::fs::write(command.directory().join("authority.pem"), &issued.authority).unwrap();

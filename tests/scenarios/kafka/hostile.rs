@@ -1,4 +1,4 @@
-//! Kafka ingress under conditions that nobody wishes for: commits that fail, topics that vanish or may not be
+//! Kafka ingress under bad conditions: commits that fail, topics that vanish or may not be
 //! read, offsets that are gone, records of ten mebibytes, headers that are no text, a store of idempotency
 //! keys that is away.
 

@@ -201,7 +201,7 @@ fn slip(workflow: &mut Value, channel: &mut Value, place: &str, wrong: &str) -> 
     kind
 }
 
-/// Returns true where one of the details of a refusal names what was meant.
+/// Returns true if one of the details of a refusal names what was meant.
 fn names(refused: &Value, meant: &str) -> bool {
     let details = refused["error"]["details"].as_array().cloned().unwrap_or_default();
     details.iter().any(|detail| {

@@ -1,4 +1,4 @@
-//! Definitions mean what they say: names that stand for nothing are refused, at every depth, with the name
+//! Definitions mean what they say: names without a meaning are refused, at every depth, with the name
 //! meant.
 
 mod agreement;

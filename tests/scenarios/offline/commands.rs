@@ -9,7 +9,7 @@ fn task(id: &str, function: &str, input: Value) -> Value {
     json!({"id": id, "name": id, "function": {"name": function, "input": input}})
 }
 
-/// Loads a basket, signs its number and tells the result to another channel.
+/// Loads a basket, signs its number and sends the result to another channel.
 fn checkout() -> Value {
     json!({"workflow_id": "checkout", "name": "Checkout", "tasks": [
         task("load", "db_read", json!({"connector": "shop", "query": "SELECT 1", "params": [{"var": "payload.basket"}],

@@ -1,4 +1,4 @@
-//! Work that ends its process is begun again so often and no more, and holds nobody up meanwhile.
+//! Work that ends its process is begun again so often and no more, and delays no other meanwhile.
 
 use std::time::Duration;
 

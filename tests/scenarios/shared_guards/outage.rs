@@ -113,7 +113,7 @@ fn demoted_redis_is_unready_and_is_left() {
     assert_eq!(readiness(&mut client).0, 200);
 }
 
-/// Sends messages to channels that Redis guards until told to stop; returns the statuses that came.
+/// Sends messages to channels that Redis guards until the order to stop; returns the statuses that came.
 fn keep_sending(
     address: SocketAddr,
     stop: &AtomicBool,

@@ -10,7 +10,7 @@ use svc_testkit::server::{free_port, wait_until};
 
 use crate::support::launch;
 
-/// Runs the command of its arguments at a terminal of its own, types what it reads, and tells the exit code.
+/// Runs the command of its arguments at a terminal of its own, types what it reads, and returns the exit code.
 const AT_A_TERMINAL: &str = r"
 import os, pty, select, sys
 pid, terminal = pty.fork()

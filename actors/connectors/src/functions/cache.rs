@@ -159,7 +159,7 @@ impl CompiledTask for WriteTask {
     }
 }
 
-/// The key a value stands for.
+/// The key that a value gives.
 fn key(value: Value) -> Result<String, TaskError> {
     match value {
         Value::String(key) => Ok(key),
@@ -184,7 +184,7 @@ fn value(text: String, parsed: Result<Value, ParseJsonError>, connector: &str) -
     }
 }
 
-/// The whole seconds a value stands for.
+/// The whole seconds that a value gives.
 fn ttl(value: &Value) -> Result<u64, String> {
     // Arithmetic may have made a whole number a float.
     let float = value.as_f64().filter(|seconds| seconds.fract() == 0.0 && *seconds >= 0.0);

@@ -5,7 +5,7 @@ use svc_testkit::redis::Redis;
 
 use crate::kit::{ConnectorWorld, Setup, run, run_in};
 
-/// Runs a test over a cache in memory, then over one in Redis where there is one.
+/// Runs a test over a cache in memory, then over one in Redis if there is one.
 fn for_each_cache(test: impl AsyncFn(&ConnectorWorld, &str)) {
     run(async |world| {
         world.put("memory", "cache", true, json!({"backend": "memory"})).await;

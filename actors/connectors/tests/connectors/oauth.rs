@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::kit::{connector_to, run, run_with};
 
-/// An API that says what it was shown, beside its token endpoint `/token`, which answers by `grant` and the
+/// An API that says what it was shown, next to its token endpoint `/token`, which answers by `grant` and the
 /// number of the request, from 1.
 fn api(grant: impl Fn(usize) -> UpstreamReply + Send + Sync + 'static, status: u16) -> Upstream {
     let calls = AtomicUsize::new(0);

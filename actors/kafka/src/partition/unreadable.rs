@@ -14,7 +14,7 @@ impl PartitionHandle {
         self.lock().unreadable.clone()
     }
 
-    /// Returns the offset that is fetched next, if it is known, if no record is at hand: the partition may
+    /// Returns the offset that is fetched next, if it is known and no record is at hand: the partition may
     /// wait at records that cannot be unpacked.
     pub(crate) fn idle_offset(&self) -> Option<Option<i64>> {
         let shared = self.lock();

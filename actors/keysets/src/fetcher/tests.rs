@@ -1,4 +1,4 @@
-//! The actor and its handle on a virtual clock, with an issuer that does as it is told.
+//! The actor and its handle on a virtual clock, with a scripted issuer.
 
 use std::future::pending;
 use std::sync::Mutex;

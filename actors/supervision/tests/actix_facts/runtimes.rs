@@ -53,7 +53,7 @@ mod an_arbiter {
     }
 }
 
-/// Tells the other end when it is dropped, and on which thread it was made.
+/// Notifies the other end when it is dropped, and on which thread it was made.
 async fn task(born: mpsc::Sender<ThreadId>, _alive: oneshot::Sender<()>) {
     born.send(thread::current().id()).unwrap();
     pending().await

@@ -1,4 +1,4 @@
-//! Planned faults strike where and when they are planned.
+//! Planned faults strike as they are planned.
 
 use std::time::Duration;
 

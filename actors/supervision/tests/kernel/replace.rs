@@ -1,4 +1,4 @@
-//! Reload is a restart in two phases: the new generation is built beside the old, then takes over.
+//! Reload is a restart in two phases: the new generation is built next to the old, then takes over.
 
 use actix_supervision::{ChildSpec, EventKind, NodeState, OrderError, StartContext, StartError, Universe};
 

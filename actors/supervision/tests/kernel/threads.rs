@@ -1,4 +1,4 @@
-//! Several threads, real time: a blocked one is seen and holds up nobody else.
+//! Several threads, real time: a blocked one is seen and delays no other.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ impl Actor for Worker {
 
 impl Supervised for Worker {}
 
-/// Blocks the thread until told otherwise.
+/// Blocks the thread until released.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct Block {

@@ -292,7 +292,7 @@ pub(crate) struct Script {
     pub(crate) tells: AtomicBool,
     /// The threads that run channels, the next one first.
     pub(crate) threads: Mutex<VecDeque<JobThread>>,
-    /// The id that each run was told, and the thread that it began on.
+    /// The id that each run got, and the thread that it began on.
     pub(crate) places: Mutex<Vec<(Option<usize>, ThreadId)>>,
 }
 

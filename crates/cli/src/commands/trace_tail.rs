@@ -31,7 +31,7 @@ struct ShownTrace {
 }
 
 impl TraceTail {
-    /// Marks the rows that were there before. Where older ones follow, none of them is of interest.
+    /// Marks the rows that were there before. If older ones follow, none of them is of interest.
     pub(super) fn skip(&mut self, rows: &[Value], has_more: bool) {
         self.take(rows);
         self.floor = rows.last().filter(|_| has_more).and_then(created_at);

@@ -1,4 +1,4 @@
-//! Names that stand for nothing: keys that no task, group, loop or input has, operators that do not exist,
+//! Names without a meaning: keys that no task, group, loop or input has, operators that do not exist,
 //! paths that lead nowhere. An author's document is refused for them; a stored one goes on, with a warning
 //! when it is loaded.
 

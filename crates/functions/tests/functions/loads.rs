@@ -1,5 +1,5 @@
 //! Tests that every input the checks accept can be loaded. Excluded are declared secrets, which are looked up
-//! only where the workflow is served.
+//! only if the workflow is served.
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select};

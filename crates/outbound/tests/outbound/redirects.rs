@@ -32,7 +32,7 @@ fn request(url: &str) -> PeerRequest {
     }
 }
 
-/// A server that sends everybody to where it is told.
+/// A server that redirects every request to a given URL.
 fn pointing() -> (Upstream, Arc<Mutex<(u16, String)>>) {
     let redirect = Arc::new(Mutex::new((302, String::new())));
     let telling = Arc::clone(&redirect);

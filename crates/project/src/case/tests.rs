@@ -43,7 +43,7 @@ fn map(id: &str, path: &str, logic: Value) -> Value {
     json!({"id": id, "name": id, "function": {"name": "map", "input": {"mappings": [{"path": path, "logic": logic}]}}})
 }
 
-/// Refuses an order that is not paid, and tells the region.
+/// Refuses an order that is not paid, and returns the region.
 fn checkout() -> Value {
     json!({"name": "Checkout", "tasks": [
         {"id": "load", "name": "Load", "function": {"name": "db_read", "input": {"connector": "shop",

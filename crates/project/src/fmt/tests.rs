@@ -91,7 +91,7 @@ fn a_file_that_holds_no_value_is_refused_with_its_place() {
     assert_eq!(error.to_string(), "trailing comma at line 1 column 9");
 }
 
-/// Makes workflows whose keys stand in any order, as values.
+/// Makes workflows whose keys are in any order, as values.
 fn workflows() -> impl Strategy<Value = Value> {
     let text = prop_oneof![
         Just("a"),

@@ -20,7 +20,7 @@ pub(super) fn print(source: &SourceFile) -> String {
     lines.to_text()
 }
 
-/// Returns true if two files have the same comments, wherever they stand. JSON has none.
+/// Returns true if two files have the same comments, wherever they are. JSON has none.
 pub(super) fn has_same_comments(one: &SourceFile, other: &SourceFile) -> bool {
     one.format() != SourceFormat::Yaml || comments(&one.text) == comments(&other.text)
 }

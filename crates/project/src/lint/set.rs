@@ -69,7 +69,7 @@ struct RouteClaims<'p> {
 
 impl<'p> RouteClaims<'p> {
     /// Adds a channel. Returns the first one that takes one of its methods, in the order in which they were added. An
-    /// empty list stands for all methods.
+    /// empty list means all methods.
     fn add(&mut self, channel: &'p AuthoredEntity, methods: &'p [String]) -> Option<&'p AuthoredEntity> {
         let rival = if methods.is_empty() {
             self.first.values().min_by_key(|(number, _)| *number)

@@ -61,7 +61,7 @@ const fn is_shape(code: FieldCode) -> bool {
     matches!(code, UnknownField | TypeMismatch | Required | RequiredForProtocol)
 }
 
-/// Fields that are required beside some values of others, which a schema for editors does not tell.
+/// Fields that are required by some values of others, which a schema for editors does not show.
 const CONDITIONALLY_REQUIRED: [&str; 7] = [
     "input.data",
     "input.expires_in",
@@ -72,7 +72,7 @@ const CONDITIONALLY_REQUIRED: [&str; 7] = [
     "transport_config.max_catch_up",
 ];
 
-/// Returns `true` for a field that is missing beside some value of another one.
+/// Returns `true` for a field that is missing though some value of another one requires it.
 fn is_conditional(issue: &Issue) -> bool {
     issue.code == Some(FieldCode::Required)
         && CONDITIONALLY_REQUIRED.iter().any(|field| issue.field.ends_with(field))

@@ -31,7 +31,7 @@ impl Encryption {
     }
 }
 
-/// The remedies of a handshake that failed if encryption is a preference.
+/// The remedies of a failed handshake whose encryption is a preference.
 pub(super) const REMEDIES: &str = "where the server offers TLS its certificate must be trusted (SSL_CERT_FILE); to go \
                                    without encryption is asked for by the mode 'disable'";
 

@@ -75,7 +75,7 @@ impl SqlError {
         matches!(self, Self::Refused(_) | Self::Input(_) | Self::Violation { .. } | Self::NotPrimary(_))
     }
 
-    /// A statement that writes if the transaction only reads; `code` is the database's.
+    /// A statement that writes in a transaction that only reads; `code` is the database's.
     pub(super) fn writes_in_read_only(code: impl fmt::Display) -> Self {
         Self::Refused(format!(
             "the statement writes, and its transaction is read-only ({code}): db_read only reads, db_write writes"

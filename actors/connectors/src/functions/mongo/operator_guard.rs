@@ -9,7 +9,7 @@
 use serde_json::{Map, Value, json};
 use svc_engine::{CompileCx, TaskCx, TaskError, Template};
 
-/// Wrappers of extended JSON that stand for a value and for nothing else.
+/// Wrappers of extended JSON that denote a value and nothing else.
 const TYPED: [&str; 14] = [
     "$oid",
     "$date",

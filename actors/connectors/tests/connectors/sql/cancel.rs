@@ -1,4 +1,4 @@
-//! Time is kept, and what nobody waits for any more is ended at the server.
+//! Time is kept, and a statement without a waiting caller is ended at the server.
 
 use std::cell::Cell;
 use std::time::Duration;

@@ -8,7 +8,7 @@ use svc_testkit::tls::issue_certificate;
 use super::{config, read};
 use crate::kit::{ConnectorWorld, Setup, run_in};
 
-/// Tells whether a connection with this mode is encrypted; `None` if it fails.
+/// Returns true if a connection with this mode is encrypted; `None` if it fails.
 async fn is_encrypted(world: &ConnectorWorld, url: &str, mode: &str, query: &str) -> Option<bool> {
     let url = if mode.is_empty() { url.to_owned() } else { format!("{url}?{mode}") };
     world.put("c", "db", true, config(&url, json!({}))).await;

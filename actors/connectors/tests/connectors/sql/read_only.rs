@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{Base, Kind, read, write};
 use crate::kit::{ConnectorWorld, run};
 
-/// Statements that write, by whatever way. `{dir}` stands for a directory of the test's own.
+/// Statements that write, by whatever way. `{dir}` is a directory of the test's own.
 fn writes(kind: Kind) -> Vec<&'static str> {
     let mut statements = vec![
         "DELETE FROM t",

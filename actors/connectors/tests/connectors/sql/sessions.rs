@@ -13,7 +13,7 @@ async fn query_value(world: &ConnectorWorld, connector: &str, query: &str) -> Va
     outcome.message.data["rows"][0]["v"].clone()
 }
 
-/// Each statement, what asks whether it left something, and the answer where it did not.
+/// Each statement, what asks whether it left something, and the answer if it did not.
 fn traces(kind: Kind) -> Vec<(&'static str, &'static str, Value)> {
     match kind {
         Kind::Postgres => {

@@ -1,4 +1,4 @@
-//! The column that a placeholder of a statement stands for. Statements that are made of documents have one
+//! The column of a placeholder of a statement. Statements that are made of documents have one
 //! form.
 
 /// The column that the placeholder of that number, counted from 1, is inserted into, set to or compared with.
