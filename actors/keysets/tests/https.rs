@@ -113,7 +113,7 @@ fn the_longest_key_set_that_is_allowed_is_read() {
 }
 
 #[test]
-fn callers_of_a_silent_issuer_are_answered_by_the_fetch_limit() {
+fn silent_issuer_is_answered_by_the_fetch_limit() {
     let server = HttpsServer::start(Behaviour::Hang).unwrap();
     with(&server, true, async |cache| {
         let set = cache.key_set(&server.url("/keys")).unwrap();

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_life_is_a_number_or_a_numeric_string_within_bounds() {
+    fn token_life_is_a_bounded_number_or_text() {
         for (expires_in, seconds) in [
             (json!(3600), 3600),
             (json!("3600"), 3600),

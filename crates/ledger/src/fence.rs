@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_ends_before_its_lease_and_after_its_next_heartbeat() {
+    fn run_ends_between_heartbeat_and_lease_end() {
         let seconds = Duration::from_secs;
         assert_eq!(lease_fence(seconds(60), seconds(15)), seconds(45));
         assert_eq!(lease_fence(seconds(5), seconds(4)), Duration::from_millis(4500));

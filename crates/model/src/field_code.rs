@@ -60,7 +60,7 @@ codes! {
     /// The object has a key that is not known.
     UnknownField = "UNKNOWN_FIELD", "The object has no such key.",
         "Use the key that the message names as the nearest, or remove it. Keys that begin with `x-` are free.";
-    /// An expression calls an operator that does not exist, in a place where only its truth value counts.
+    /// An expression calls an operator that does not exist, in a place that uses only its truth value.
     UnknownOperator = "UNKNOWN_OPERATOR", "An expression of which only the truth counts calls an operator that does not exist.",
         "Use the operator that the message names, or one that `GET /api/v1/admin/functions/operators` lists.";
     /// A value that calls no operator is used as a condition.

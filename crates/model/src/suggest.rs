@@ -50,7 +50,7 @@ mod tests {
     use super::nearest;
 
     #[test]
-    fn a_near_name_is_suggested_and_a_far_one_is_not() {
+    fn only_near_name_is_suggested() {
         let names = ["parse_json", "parse_xml", "map", "filter"];
         assert_eq!(nearest("parse_jsn", names), Some("parse_json"));
         assert_eq!(nearest("mapp", names), Some("map"));

@@ -205,7 +205,7 @@ async fn sluggish() -> SocketAddr {
     address
 }
 
-/// On the clock that runs ahead; the server is a task beside the client, so that it sees the same one.
+/// On the clock that runs ahead; the server is a task next to the client, so that it sees the same one.
 #[tokio::test(start_paused = true)]
 async fn many_documents_of_a_slow_store_cost_one_deadline() {
     let address = format!("http://{}", sluggish().await);

@@ -145,7 +145,7 @@ fn a_silent_issuer_costs_nobody_more_than_the_fetch_limit() {
 }
 
 #[test]
-fn those_who_wait_for_one_issuer_are_in_nobody_elses_way() {
+fn callers_of_one_issuer_delay_no_other() {
     let issuer = Issuer::answering(1);
     with(&issuer, async |cache| {
         let (silent, other) = (cache.key_set(SILENT).unwrap(), cache.key_set(URL).unwrap());
@@ -346,7 +346,7 @@ fn invented_key_ids_make_three_fetches_a_minute() {
 }
 
 #[test]
-fn a_failed_attempt_for_a_key_id_takes_the_place_too() {
+fn failed_key_id_fetch_uses_up_the_attempt() {
     let issuer = Issuer::answering(1);
     with(&issuer, async |cache| {
         let set = cache.key_set(URL).unwrap();
@@ -480,7 +480,7 @@ fn unusable_address_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_failure_is_logged_when_it_begins_and_when_it_ends() {
+fn failure_is_logged_at_begin_and_end() {
     let (issuer, lines) = (Issuer::in_mood(Mood::Fails), Lines::default());
     Universe::new(1).run(async |tree| {
         let set = cache(&tree, &issuer, &lines).await.key_set(URL).unwrap();

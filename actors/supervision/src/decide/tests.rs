@@ -198,7 +198,7 @@ fn default_backoff_doubles_to_five_seconds() {
 }
 
 #[test]
-fn delays_stay_at_their_maximum_though_old_exits_leave_the_window() {
+fn delays_stay_at_maximum_after_old_exits_expire() {
     let backoff = Backoff { first: ms(100), max: ms(400), jitter: 0.0 };
     let policy = RestartPolicy {
         max_restarts: 100,
@@ -215,7 +215,7 @@ fn delays_stay_at_their_maximum_though_old_exits_leave_the_window() {
 }
 
 #[test]
-fn a_quiet_period_is_counted_from_when_the_restart_was_due() {
+fn quiet_period_counts_from_the_due_restart() {
     let backoff = Backoff { first: ms(500), max: ms(500), jitter: 0.0 };
     let policy =
         RestartPolicy { max_restarts: 9, within: ms(100), backoff, exhausted: ExhaustedAction::Quarantine };

@@ -103,7 +103,7 @@ mod a_spawned_context {
 }
 
 #[test]
-fn a_panic_hook_runs_on_the_panicking_thread_before_the_catch() {
+fn panic_hook_runs_on_panicking_thread_before_catch() {
     thread_local! {
         static LOCATION: RefCell<Option<String>> = const { RefCell::new(None) };
     }

@@ -57,7 +57,7 @@ fn leaving_an_endless_read_frees_its_place() {
 }
 
 #[test]
-fn an_actor_that_stops_at_every_message_loses_no_queued_one() {
+fn actor_stopping_every_message_loses_none_queued() {
     Universe::new(1).run(async |tree| {
         let victim = spawn(&tree, "v", ChildSpec::new().policy(restarts(100))).await;
         let stops = (0..20).map(|_| victim.call(Run(Box::new(|ctx| ctx.stop()))));

@@ -31,7 +31,7 @@ fn a_panic_strikes_the_nth_message_of_its_name() {
 }
 
 #[test]
-fn a_hanging_message_holds_the_instance_and_shows_in_its_vitals() {
+fn hanging_message_shows_in_vitals() {
     Universe::new(1).fault(fault("probe", "Count", 1, FaultKind::Hang)).run(async |tree| {
         let lab = Lab::new(&tree);
         let probe = lab.running("probe", ChildSpec::new()).await;

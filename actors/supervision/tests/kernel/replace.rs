@@ -119,7 +119,7 @@ fn the_new_factory_serves_later_restarts() {
 }
 
 #[test]
-fn generations_grow_even_if_a_restart_comes_between_prepare_and_commit() {
+fn restart_between_prepare_and_commit_keeps_generations_growing() {
     Universe::new(1).run(async |tree| {
         let lab = Lab::new(&tree);
         let probe = lab.running("probe", ChildSpec::new()).await;

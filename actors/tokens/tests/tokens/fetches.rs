@@ -92,7 +92,7 @@ fn only_the_token_that_was_refused_is_dropped() {
 }
 
 #[test]
-fn sources_of_one_name_and_block_share_and_others_do_not() {
+fn only_sources_of_one_name_and_block_share() {
     run(async |world| {
         let (upstream, node) = (numbering(3600), world.node().await);
         let block = oauth(&upstream, json!({}));

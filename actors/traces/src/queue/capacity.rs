@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_calm_again_when_half_of_the_room_is_free() {
+    fn pressure_ends_when_half_is_free() {
         let slots = slots(4, 10);
         let mut reserved_slots: Vec<_> = (0..3).map(|_| slots.reserve().unwrap()).collect();
         let mut held = Box::pin(slots.wait_until_calm());

@@ -114,7 +114,7 @@ fn overlong_stop_leaves_the_job_to_next_start() {
 }
 
 #[test]
-fn a_row_that_cannot_be_run_becomes_an_exhausted_dead_letter() {
+fn unrunnable_row_becomes_exhausted_dead_letter() {
     run(async |world| {
         let first = world.start(|settings| settings.queue.workers = 1).await;
         let broken = first.submit(json!({ "do": "wait" })).await.unwrap();

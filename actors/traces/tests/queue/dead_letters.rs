@@ -181,7 +181,7 @@ fn letter_of_dead_holder_is_due_after_lease() {
 }
 
 #[test]
-fn a_letter_that_finds_no_room_goes_back_and_waits_longer() {
+fn letter_without_room_returns_and_waits_longer() {
     run(async |world| {
         let first = world.start(no_retries).await;
         first.submit(json!({ "do": "fail" })).await.unwrap();
@@ -291,7 +291,7 @@ fn a_look_is_a_success_only_where_letters_are_retried() {
 }
 
 #[test]
-fn jobs_of_a_quarantined_channel_wait_without_using_up_their_retries() {
+fn quarantined_channel_uses_up_no_retries() {
     run(async |world| {
         let process = world.start(|_| {}).await;
         process.runner.quarantined.store(true, Ordering::Release);
@@ -318,7 +318,7 @@ fn jobs_of_a_quarantined_channel_wait_without_using_up_their_retries() {
 }
 
 #[test]
-fn retry_begins_only_when_the_attempt_that_timed_out_is_over() {
+fn retry_begins_after_timed_out_attempt_ends() {
     run(async |world| {
         let process = world
             .start(|settings| {

@@ -106,7 +106,7 @@ fn a_busy_channel_holds_nobody_up() {
 }
 
 #[test]
-fn a_restart_of_a_worker_loses_no_job_and_no_end() {
+fn worker_restart_loses_no_job_or_end() {
     run(async |world| {
         let process = world
             .start(|settings| {
@@ -127,7 +127,7 @@ fn a_restart_of_a_worker_loses_no_job_and_no_end() {
 }
 
 #[test]
-fn an_end_the_database_refuses_is_tried_until_it_is_written() {
+fn refused_end_is_retried_until_written() {
     run(async |world| {
         let process = world.start(|_| {}).await;
         world.execute(
@@ -143,7 +143,7 @@ fn an_end_the_database_refuses_is_tried_until_it_is_written() {
 }
 
 #[test]
-fn a_channel_that_stays_busy_fails_its_job_in_the_end() {
+fn lasting_busy_channel_fails_its_job() {
     run(async |world| {
         let process = world
             .start(|settings| {

@@ -49,7 +49,7 @@ async fn start(world: &TracesFixture, threads: &[ChannelThread]) -> Process {
 }
 
 #[test]
-fn jobs_run_on_the_threads_of_channels_each_worker_on_one() {
+fn each_worker_runs_jobs_on_one_channel_thread() {
     run(async |world| {
         let threads = [ChannelThread::start().await, ChannelThread::start().await];
         let process = start(&world, &threads).await;

@@ -1,7 +1,7 @@
 //! The rewriting of an authored expression before it is compiled.
 //!
 //! A `var` whose path forces an object key with `#` is read by our own rules. The body of a `reduce` is
-//! guarded: it is the only place where a value can grow with every element. The bodies of all loops are
+//! guarded: it is the only place in which a value can grow with every element. The bodies of all loops are
 //! guarded in time, unless what they do is short. Operators that may take long are replaced, and what calls
 //! many of them is guarded in between. Names the service has for operators of its own are data if an
 //! author writes them.

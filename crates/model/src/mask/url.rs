@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_put_back_by_its_place_and_no_other() {
+    fn secret_is_restored_only_at_its_place() {
         let stored = "https://u:pw@h/v1?key=k0&key=k1&sig=s";
         for (sent, restored) in [
             ("https://u:******@h/v2?sig=******", "https://u:pw@h/v2?sig=s"),

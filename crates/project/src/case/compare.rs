@@ -17,7 +17,7 @@ pub(super) enum Match {
     Subset,
 }
 
-/// A place where two values differ.
+/// A place at which two values differ.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Difference {
     path: String,

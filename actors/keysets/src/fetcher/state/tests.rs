@@ -112,7 +112,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #[test]
-    fn whatever_happens_keys_stay_and_the_issuer_is_left_in_peace(steps in proptest::collection::vec(step(), 1..200)) {
+    fn keys_stay_and_issuer_is_spared_under_any_events(steps in proptest::collection::vec(step(), 1..200)) {
         let older = keys();
         let (mut state, mut now) = (State::default(), Instant::now());
         let (mut begun, mut last_forced) = (None::<Instant>, None::<Instant>);

@@ -16,7 +16,7 @@ fn read(algorithm: JwtAlgorithm, text: &str) -> Result<(), String> {
 }
 
 #[test]
-fn a_shared_secret_has_at_least_the_length_of_its_hash() {
+fn shared_secret_is_at_least_hash_length() {
     for (algorithm, least) in
         [(JwtAlgorithm::Hs256, 32), (JwtAlgorithm::Hs384, 48), (JwtAlgorithm::Hs512, 64)]
     {
@@ -68,7 +68,7 @@ fn a_public_key_never_serves_as_a_shared_secret() {
 }
 
 #[test]
-fn a_key_serves_only_the_algorithms_of_its_family_and_curve() {
+fn key_serves_only_its_family_and_curve() {
     let keys: [(PKey<Private>, &[u8]); 7] = [
         (rsa(2048), b"RP"),
         (ec(Nid::X9_62_PRIME256V1), b"2"),

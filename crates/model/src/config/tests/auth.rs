@@ -24,7 +24,7 @@ fn merge(mut base: Value, extra: Value) -> Value {
 }
 
 #[test]
-fn every_structural_fault_is_refused_with_a_text_that_names_it() {
+fn structural_faults_are_refused_by_name() {
     let key = |extra: Value| jwt(json!({"jwt_keys": [merge(json!({"algorithm": "HS256"}), extra)]}));
     for (auth, text) in [
         (json!({"mode": "api_key"}), "api_key mode needs at least one entry in auth.keys"),
@@ -242,7 +242,7 @@ fn wrong_key_material_is_refused_at_its_path() {
 }
 
 #[test]
-fn an_api_key_is_a_bearer_unless_its_header_is_another() {
+fn api_key_is_bearer_unless_header_differs() {
     let key = |extra: Value| match parse(merge(json!({"mode": "api_key", "keys": ["k"]}), extra)) {
         AuthConfig::ApiKey(auth) => (auth.header, auth.scheme),
         other => panic!("{other:?}"),

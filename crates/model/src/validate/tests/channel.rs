@@ -43,7 +43,7 @@ fn absent_and_null_fields_take_their_defaults() {
 }
 
 #[test]
-fn names_of_types_protocols_and_methods_are_read_whatever_their_case() {
+fn type_protocol_and_method_names_ignore_case() {
     let content =
         content(&rest(json!({"channel_type": "ASync", "protocol": "HTTP", "methods": ["get", "Post"]})));
     assert_eq!((content.channel_type, content.protocol), (ChannelType::Async, Protocol::Http));
@@ -107,7 +107,7 @@ fn an_unknown_name_says_which_are_known() {
 }
 
 #[test]
-fn a_body_of_the_wrong_shape_is_named_field_by_field() {
+fn misshapen_body_is_named_field_by_field() {
     let wrong =
         rest(json!({"name": 1, "channel_type": 2, "protocol": 3, "methods": "GET", "route_pattern": 4,
         "topic": 5, "transport_config": [], "workflow_id": 6, "config": "x", "priority": "1", "tags": {}}));

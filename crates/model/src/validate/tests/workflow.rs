@@ -56,7 +56,7 @@ fn the_callers_id_is_returned_and_checked() {
 }
 
 #[test]
-fn a_body_of_the_wrong_shape_is_named_field_by_field() {
+fn misshapen_body_is_named_field_by_field() {
     for body in [json!([]), json!("x"), json!(null)] {
         assert_eq!(refusals(&body), single_error("body", TypeMismatch));
     }
