@@ -33,7 +33,7 @@ const RARE_WORDS: [RareWord; 5] = [
     RareWord { forms: &["tell", "tells", "told"], clearer: "return, report, notify", bound: 4 },
     RareWord { forms: &["stand", "stands"], clearer: "is, occurs, means", bound: 4 },
     RareWord { forms: &["nobody", "everybody"], clearer: "no caller, all readers", bound: 1 },
-    RareWord { forms: &["where"], clearer: "if, when, in which", bound: 17 },
+    RareWord { forms: &["where"], clearer: "if, when, in which", bound: 15 },
 ];
 
 /// Returns true for a character of a name.

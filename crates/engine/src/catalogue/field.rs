@@ -74,7 +74,7 @@ pub struct InputField {
     pub resolvable: bool,
     /// True for an expression.
     pub logic: bool,
-    /// Paths inside it where secret references and `{"secret": name}` are resolved.
+    /// Paths inside it at which secret references and `{"secret": name}` are resolved.
     pub secret_at: &'static [&'static str],
     /// Its second spelling; one that ends in `_logic` is an expression.
     pub alias: Option<&'static str>,

@@ -1,4 +1,4 @@
-//! Comparison of JSON values, and the places where they differ.
+//! Comparison of JSON values, and the paths at which they differ.
 
 use serde_json::Value;
 

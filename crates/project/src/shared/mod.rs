@@ -3,7 +3,7 @@
 //!
 //! [`SharedDefinitions::expand`] runs two passes over an authored document, first `shared.fragments`, then
 //! `shared.values`. An expanded document holds neither calls nor references, so that a second expansion changes nothing.
-//! [`Origins`] lead from each element of it back to where it was written.
+//! [`Origins`] lead from each element of it back to its source.
 
 mod collect;
 mod fragments;
