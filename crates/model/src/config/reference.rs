@@ -4,7 +4,7 @@
 /// A block of the config, or one form of it.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockReference {
-    /// Path below `config`; empty for the config itself. `*` means a key that the author chooses.
+    /// Path below `config`; empty for the config itself. `*` stands for a key that the author chooses.
     pub path: &'static str,
     /// Key and value that select this form of the block, as JSON; empty if there is only one form.
     pub form: &'static str,
