@@ -242,6 +242,7 @@ fn build_message(
         profile,
         reservation: Some(Reservation::new(permit)),
         trace_context: TraceContext::default(),
+        crash_trace: None,
     }))
 }
 

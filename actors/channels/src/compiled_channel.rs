@@ -162,6 +162,11 @@ impl CompiledChannel {
         self.accepts
     }
 
+    /// Returns `true` if a run may leave a trace.
+    pub fn is_traced(&self) -> bool {
+        self.tracing.is_some()
+    }
+
     /// Returns the reading of the bodies of its requests.
     pub fn body_format(&self) -> RequestBodyFormat {
         self.body_format

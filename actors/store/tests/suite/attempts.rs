@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use svc_model::Page;
 use svc_store::{
-    ClaimedLetter, DeadLetterFilter, NewTrace, Store, TraceAttempt, TraceFailure, TraceQuery, TraceRecord,
+    ClaimedLetter, DeadLetterFilter, DueLetters, NewTrace, Store, TraceAttempt, TraceFailure, TraceQuery, TraceRecord,
     TraceStatus,
 };
 use uuid::Uuid;
@@ -36,7 +36,7 @@ async fn failed_work(store: &Store, change: impl FnOnce(&mut TraceFailure)) -> U
 
 /// Takes the one letter that is due into the next attempt.
 async fn begin_attempt(store: &Store) -> (ClaimedLetter, NewTrace) {
-    let claimed = store.dead_letters().claim_due(1, LEASE, "n1").await.unwrap().remove(0);
+    let claimed = store.dead_letters().claim_due(DueLetters::All, 1, LEASE, "n1").await.unwrap().remove(0);
     let attempt = pending("orders");
     assert!(store.dead_letters().take_into_trace(&claimed, attempt.clone(), "n1").await.unwrap());
     (claimed, attempt)
@@ -107,7 +107,7 @@ pub(crate) async fn work_without_retries_left_fails_until_requeued(db: TestDatab
     assert_eq!(letter.work(), work.to_string());
     // Until the channel can run it, it waits longer.
     assert!(traces.fail_to_dead_letters(TraceFailure { retry_count: 1, ..passing(third.id) }).await.unwrap());
-    let held = letters.claim_due(1, LEASE, "n1").await.unwrap().remove(0);
+    let held = letters.claim_due(DueLetters::All, 1, LEASE, "n1").await.unwrap().remove(0);
     assert!(letters.put_back(&held.id, "n1", Duration::from_secs(90)).await.unwrap());
     let waits = read(&store, work).await;
     assert_eq!((&*waits.row.status, waits.row.attempt, waits.attempts.len()), ("retrying", 3, 3));

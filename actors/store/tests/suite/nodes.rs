@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use svc_secrets::EnvelopeKeys;
 use svc_store::{
-    FileLock, NewNode, NewTrace, NodeLeases, NodeStatus, Ownership, ReencryptError, Store, TraceEnd,
+    DueLetters, FileLock, NewNode, NewTrace, NodeLeases, NodeStatus, Ownership, ReencryptError, Store, TraceEnd,
     TraceFailure, TraceStatus, reencrypt,
 };
 use uuid::Uuid;
@@ -207,7 +207,7 @@ async fn retry_on_b(store: &Store) -> (Uuid, Uuid) {
     let (letters, work) = (store.dead_letters(), accept_run(store).await);
     let failed = TraceFailure { retries: true, ownership: Some(claim("a", 0)), ..failure(work) };
     assert!(store.traces().fail_to_dead_letters(failed).await.unwrap());
-    let letter = letters.claim_due(1, LEASE, "b").await.unwrap().remove(0);
+    let letter = letters.claim_due(DueLetters::All, 1, LEASE, "b").await.unwrap().remove(0);
     let attempt = NewTrace { owner: Some("b".into()), ..pending("orders") };
     assert!(letters.take_into_trace(&letter, attempt.clone(), "b").await.unwrap());
     (work, attempt.id)

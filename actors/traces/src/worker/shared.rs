@@ -66,7 +66,7 @@ impl WorkerShared {
         orphans: mpsc::UnboundedSender<FinishedJob>,
         turn: &mut Option<WorkerTurn>,
     ) -> Option<RunningJob> {
-        let QueuedJob { job, slot, mut claim, retry, refusals, refused_since } = queued;
+        let QueuedJob { job, slot, mut claim, attempt_of, retry, refusals, refused_since } = queued;
         if !self.may_begin(job.trace_id, &mut claim).await {
             return None;
         }
@@ -79,7 +79,7 @@ impl WorkerShared {
             retries: self.retries,
         };
         let target = FailureReport::find_target(&job, &*self.runner).await;
-        let report = target.map(|target| FailureReport::for_job(&job, target));
+        let report = target.map(|target| FailureReport::for_job(&job, attempt_of, target));
         let slot = Some(slot);
         let started = StartedJob { attempt: attempt.clone(), slot, report, claim, permit };
         let running = RunningJob::new(started, orphans, Arc::clone(&self.stop));
@@ -108,7 +108,8 @@ impl WorkerShared {
                 let delay = REFUSAL_BACKOFF.delay(refusals);
                 let (refusals, refused_since) = (refusals.saturating_add(1), refused_since.or(Some(now)));
                 let job = Job { attempt: None, ..*job };
-                let queued = QueuedJob { job, slot: slot?, claim, retry, refusals, refused_since };
+                let slot = slot?;
+                let queued = QueuedJob { job, slot, claim, attempt_of, retry, refusals, refused_since };
                 self.waiting.push_later(now + delay, queued);
                 None
             }
