@@ -106,8 +106,12 @@ impl WaitingBytes {
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown).is_ok()
     }
 
+    /// Gives bytes back, at most those that are taken: a value that shows more at its second reading must not leave the
+    /// queue without room for ever.
     fn give_back(&self, bytes: usize) {
-        self.0.fetch_sub(bytes, Ordering::Relaxed);
+        let shrunk = |used: usize| Some(used.saturating_sub(bytes));
+        // The closure always returns a value.
+        let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, shrunk);
     }
 }
 
@@ -167,6 +171,15 @@ mod tests {
             let _ = self.written.send(record.msg().to_string());
             Ok(())
         }
+    }
+
+    #[test]
+    fn bytes_given_back_beyond_those_taken_leave_room() {
+        let waiting = WaitingBytes::default();
+        assert!(waiting.take(10));
+        waiting.give_back(11);
+        assert_eq!(waiting.0.load(Ordering::Relaxed), 0);
+        assert!(waiting.take(BYTES), "all of the room is there");
     }
 
     #[test]
