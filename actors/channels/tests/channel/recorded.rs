@@ -154,8 +154,7 @@ fn run_that_panics_leaves_a_failed_trace() {
         let config = json!({"tracing": {"errors_only": true}});
         let orders = world.kit.serve(&world.tree, config, &json!([task("crash", json!({}))])).await;
         let crash_trace = CrashTrace::default();
-        let request =
-            DataRequest { crash_trace: Some(crash_trace.clone()), ..http(json!({"n": 1}), &[]) };
+        let request = DataRequest { crash_trace: Some(crash_trace.clone()), ..http(json!({"n": 1}), &[]) };
         let refused = orders.submit(request).await.unwrap_err();
         let failed = world.only_failed().await;
         assert_eq!((&*failed.row.mode, &*failed.row.channel), ("sync", "orders"), "{refused:?}");

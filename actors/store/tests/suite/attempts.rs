@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use svc_model::Page;
 use svc_store::{
-    ClaimedLetter, DeadLetterFilter, DueLetters, NewTrace, Store, TraceAttempt, TraceFailure, TraceQuery, TraceRecord,
-    TraceStatus,
+    ClaimedLetter, DeadLetterFilter, DueLetters, NewTrace, Store, TraceAttempt, TraceFailure, TraceQuery,
+    TraceRecord, TraceStatus,
 };
 use uuid::Uuid;
 
@@ -69,7 +69,7 @@ pub(crate) async fn work_has_the_state_of_its_newest_attempt(db: TestDatabase) {
     let begun = read(&store, work).await;
     assert_eq!((&*begun.row.status, begun.row.attempt, begun.row.next_retry_at), ("retrying", 2, None));
     assert_eq!((listed(&store, false).await, listed(&store, true).await), (1, 2));
-    assert!(traces.start_attempt(attempt.id, None).await.unwrap());
+    assert!(traces.start_attempt(attempt.id, None, None).await.unwrap());
     assert_eq!(status(&traces, work).await.as_deref(), Some("running"));
     assert!(traces.finish_attempt(end(attempt.id, TraceStatus::Completed)).await.unwrap());
     assert!(!traces.finish_attempt(end(attempt.id, TraceStatus::Failed)).await.unwrap(), "it has ended");
@@ -127,7 +127,7 @@ pub(crate) async fn unfinished_accepted_work_outlives_retention(db: TestDatabase
     let (_, attempt) = begin_attempt(&store).await;
     db.execute(&old).await.unwrap();
     assert_eq!(traces.delete_expired(10, 100).await.unwrap(), 0, "its attempt waits");
-    assert!(traces.start_attempt(attempt.id, None).await.unwrap());
+    assert!(traces.start_attempt(attempt.id, None, None).await.unwrap());
     assert_eq!(traces.delete_expired(10, 100).await.unwrap(), 0, "its attempt runs");
     db.execute(&format!("DELETE FROM traces WHERE id = '{}'", attempt.id)).await.unwrap();
     assert_eq!(traces.delete_expired(10, 100).await.unwrap(), 1, "nothing is left of it");

@@ -94,7 +94,10 @@ pub(crate) async fn next_due_passes_over_held_and_exhausted_letters(db: TestData
     letter(&store, "orders", same).await;
     assert_eq!(letters.next_due(DueLetters::All).await.unwrap(), Some(Duration::ZERO));
     assert_eq!(letters.claim_due(DueLetters::All, 10, LEASE, "n").await.unwrap().len(), 1);
-    assert!(letters.next_due(DueLetters::All).await.unwrap().unwrap() > Duration::from_secs(590), "it is held");
+    assert!(
+        letters.next_due(DueLetters::All).await.unwrap().unwrap() > Duration::from_secs(590),
+        "it is held"
+    );
 }
 
 pub(crate) async fn a_letter_keeps_what_is_no_proper_input(db: TestDatabase) {
@@ -228,7 +231,12 @@ pub(crate) async fn a_letter_is_held_by_one(db: TestDatabase) {
     let exhausted = letter(&here, "a", |failed| failed.retry_count = 5).await;
     let claims = (0..20).map(|n| {
         let letters = if n % 2 == 0 { here.dead_letters() } else { there.dead_letters() };
-        async move { letters.claim_due(DueLetters::All, 3, LEASE, if n % 2 == 0 { "here" } else { "there" }).await.unwrap() }
+        async move {
+            letters
+                .claim_due(DueLetters::All, 3, LEASE, if n % 2 == 0 { "here" } else { "there" })
+                .await
+                .unwrap()
+        }
     });
     let claimed: Vec<_> = join_all(claims).await.into_iter().flatten().map(|letter| letter.id).collect();
     assert_eq!(claimed.iter().collect::<HashSet<_>>().len(), claimed.len(), "none twice");

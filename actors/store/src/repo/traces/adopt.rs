@@ -31,15 +31,8 @@ macro_rules! is_one_run {
 /// The statuses of a run that has not ended.
 const OPEN: [&str; 2] = [TraceStatus::Pending.name(), TraceStatus::Running.name()];
 
-type Columns = (
-    (String, Option<String>),
-    Option<String>,
-    String,
-    Option<String>,
-    LenientTimestamp,
-    Option<String>,
-    i64,
-);
+type Columns =
+    ((String, Option<String>), Option<String>, String, Option<String>, LenientTimestamp, Option<String>, i64);
 
 /// Rows with an unreadable id or time were written by another program and are skipped. A row without a
 /// readable time has no place in the order, so the page ends after the last row that has one.
