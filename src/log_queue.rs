@@ -17,6 +17,9 @@ const BYTES: usize = 8 << 20;
 /// Bytes of a message in addition to its texts, and of each of its fields.
 const OVERHEAD: usize = 64;
 
+/// Name of the thread that writes the messages.
+pub(crate) const WRITER_THREAD: &str = "svc-log";
+
 /// The entrance to the queue.
 pub(crate) struct LogQueue {
     queue: AsyncCore,
@@ -32,7 +35,8 @@ impl LogQueue {
     {
         let waiting = WaitingBytes::default();
         let writer = Writer { drain, waiting: waiting.clone() };
-        let (queue, guard) = AsyncCore::custom(writer).chan_size(MESSAGES).build_with_guard();
+        let queue = AsyncCore::custom(writer).chan_size(MESSAGES).thread_name(WRITER_THREAD.to_owned());
+        let (queue, guard) = queue.build_with_guard();
         (Self { queue, waiting, dropped: AtomicUsize::new(0) }, guard)
     }
 

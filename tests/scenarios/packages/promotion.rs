@@ -311,7 +311,10 @@ fn plan_names_undeclared_secret_of_workflow() {
 fn apply_names_unloadable_workflow_without_channels() {
     let (poor, directory) = (start(), TempDir::new().unwrap());
     let mut workflow = echo_workflow("signs");
-    workflow["tasks"].as_array_mut().unwrap().push(json!({"id": "sign", "name": "", "function": {"name": "crypto",
+    workflow["tasks"]
+        .as_array_mut()
+        .unwrap()
+        .push(json!({"id": "sign", "name": "", "function": {"name": "crypto",
         "input": {"op": "hmac", "data": "x", "key": {"secret": "signing"}, "output": "data.s"}}}));
     let file = compile_documents(directory.path(), &[("w", workflow)]);
     let applied = verb("apply", &poor, &["-f", file.to_str().unwrap()]);
