@@ -6,7 +6,7 @@
 use std::io::{self, IsTerminal as _, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::{panic, thread};
+use std::thread;
 
 use chrono::{SecondsFormat, Utc};
 use parking_lot::Mutex;
@@ -70,8 +70,8 @@ impl Logs {
         if self.format != LogFormat::Json {
             return;
         }
-        let (log, previous) = (self.log.clone(), panic::take_hook());
-        panic::set_hook(Box::new(move |info| {
+        let (log, previous) = (self.log.clone(), std::panic::take_hook());
+        std::panic::set_hook(Box::new(move |info| {
             let thread = thread::current();
             if thread.name() == Some(WRITER_THREAD) {
                 // Nobody is left to write its message.
@@ -254,7 +254,7 @@ mod tests {
         logs.log_panics();
         let doomed = thread::Builder::new().name("doomed".to_owned()).spawn(|| panic!("it broke"));
         assert!(doomed.unwrap().join().is_err());
-        drop((panic::take_hook(), logs));
+        drop((std::panic::take_hook(), logs));
         let text = String::from_utf8(buffer.0.lock().clone()).unwrap();
         let mut lines = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
         // Other tests may have panicked meanwhile.

@@ -168,7 +168,7 @@ impl TreeRow {
 pub(crate) static STORE: TreeRow = TreeRow::group("store");
 /// The writer with its group commit.
 static STORE_WRITER: TreeRow = TreeRow::actor("store/writer", RunsOn::SharedThread).essential();
-/// The check whether the database answers.
+/// The check that the database answers.
 static STORE_PROBE: TreeRow = TreeRow::actor("store/probe", RunsOn::SharedThread);
 
 /// The key sets of token issuers; one fetch at a time for each issuer.
@@ -266,7 +266,7 @@ static CLAIMER: TreeRow = TreeRow::actor("cron/claimer", RunsOn::ScheduleThread)
     .needs(&[&STORE, &REGISTRY, &CHANNELS])
     .drain(DrainBudget::CronShutdown)
     .ended_by(EndedBy::CronStop);
-/// The actor that takes expired claims back.
+/// The actor that pauses cursors that no node moves, and measures the backlog.
 static REAPER: TreeRow =
     TreeRow::actor("cron/reaper", RunsOn::ScheduleThread).needs(&[&STORE, &REGISTRY, &CHANNELS]);
 /// The actor that makes the schedules match the snapshot.

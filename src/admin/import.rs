@@ -50,7 +50,8 @@ pub(super) async fn import<V: AdminEntity>(
             stored.import_item(id, content, on_conflict, mutation)
         });
         let outcomes = join_all(writes).await.into_iter();
-        Ok::<ItemOutcomes, _>(outcomes.map(|outcome| outcome.map_err(ServiceError::from)).collect())
+        let outcomes = outcomes.map(|outcome| outcome.map_err(ServiceError::from));
+        Ok::<ItemOutcomes, ServiceError>(outcomes.collect())
     };
     let report = import_batch(&state, &change, &body.0, V::KIND, parse, store).await?;
     Ok(data_response(report))
@@ -100,8 +101,10 @@ pub(super) async fn import_batch<I>(
     }
     let mut report = ImportSummary { dry_run, ..ImportSummary::default() };
     let unique = dry_run || on_conflict != OnConflict::Fail;
-    let mut parse_item =
-        |item: &Value| parse(&import_body(kind, item).map_err(ServiceError::invalid)?, unique);
+    let mut parse_item = |item: &Value| {
+        let body = import_body(kind, item).map_err(ServiceError::invalid)?;
+        parse(&body, unique)
+    };
     let at_once = if kind == EntityKind::Connector { MAX_ITEMS } else { ITEMS_AT_ONCE };
     let mut index = 0;
     for chunk in items.chunks(at_once) {

@@ -36,7 +36,8 @@ impl BuildScript {
         git(&package, &["init", "--quiet"]);
         git(&package, &["add", "."]);
         git(&package, &["commit", "--quiet", "--message", "One"]);
-        (package, git(&package, &["rev-parse", "HEAD"]))
+        let commit = git(&package, &["rev-parse", "HEAD"]);
+        (package, commit)
     }
 
     /// Runs the script in a package and returns what it tells the compiler.

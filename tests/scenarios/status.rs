@@ -1,4 +1,4 @@
-//! Status changes: gates, dry runs, deferred reloads, rollouts.
+//! Status changes: requirements, dry runs, deferred reloads, rollouts.
 
 use serde_json::json;
 use svc_testkit::example::create_and_activate;

@@ -118,15 +118,15 @@ fn test_names_fit_a_line() {
     }
 }
 
-/// The name that a hand-written `Debug` impl prints, and the type that it is for. A name may be followed by masked
+/// Returns the type of each hand-written `Debug` impl, and the name that it prints. A name may be followed by masked
 /// content: `Secret(******)`.
 fn printed_names(text: &str) -> impl Iterator<Item = (&str, &str)> {
     text.split("Debug for ").skip(1).filter_map(|rest| {
         let (type_name, body) = rest.split_once(" {")?;
         let type_name = type_name.split(['<', ' ']).next()?;
         let body = body.split("\n}").next()?;
-        let printed = ["debug_struct(\"", "debug_tuple(\"", "f.write_str(\""].into_iter();
-        let (_, printed) = printed.filter_map(|call| body.split_once(call)).next()?;
+        let mut calls = ["debug_struct(\"", "debug_tuple(\"", "f.write_str(\""].into_iter();
+        let (_, printed) = calls.find_map(|call| body.split_once(call))?;
         Some((type_name, printed.split(['"', '(']).next()?))
     })
 }

@@ -154,8 +154,8 @@ fn every_invariant_names_its_test() {
     assert!(items.len() > 20, "the check saw {} invariants only", items.len());
     for (number, item) in items.iter().enumerate() {
         assert!(item.starts_with(&format!("{}. ", number + 1)), "out of order: {item}");
-        let tests = code_words(item).filter_map(CodeReference::parse);
-        assert!(tests.filter(|test| test.function.is_some()).count() > 0, "no test: {item}");
+        let mut references = code_words(item).filter_map(CodeReference::parse);
+        assert!(references.any(|reference| reference.function.is_some()), "no test: {item}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! The reconciler: keeps one consumer for each consumer group that the topic map names.
 //!
-//! Owns the topic map. Takes no messages: it watches the generations of the registry's snapshot. A map that
+//! It alone replaces the topic map. It takes no messages: it watches the generations of the registry's snapshot. A map that
 //! names other channels for the same topics takes effect with the next record, without any consumer noticing;
 //! a group with other topics subscribes anew, with the same client. The handles of the groups survive a
 //! restart of the actor.

@@ -1,7 +1,7 @@
 //! The actor that keeps the running connectors in line with the stored ones.
 //!
 //! Messages in: [`ReloadConnectors`], of which several may read and one publishes at a time, and
-//! [`ProbeConnector`]. The actor owns nothing: it publishes into [`ReconcilerShared`], which outlives it. A
+//! [`ProbeConnector`]. The actor alone publishes into [`ReconcilerShared`], which survives its restart. A
 //! crash loses the reloads in progress and no connector; actors that those reloads had started are retired by
 //! the next instance. Calls never pass through this actor.
 

@@ -1,7 +1,7 @@
 //! The claimer: claims due occurrences and executes them.
 //!
-//! Owns the attempts of this node, at most one per worker; they outlive an instance of the actor. Takes no
-//! messages: a notification tells it that an occurrence may be due, and it polls besides. It claims as many
+//! It alone begins the attempts of this node, at most one per worker; they are in the [`AttemptPool`] and survive its
+//! restart. It takes no messages: a notification wakes it when an occurrence may be due, and it polls as well. It claims as many
 //! rows as workers are free, the oldest first, and makes one claim at a time. A channel without capacity is
 //! passed over for a while, so that its backlog does not delay the others.
 //!

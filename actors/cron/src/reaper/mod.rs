@@ -1,6 +1,6 @@
 //! The reaper: passes over the whole ledger periodically.
 //!
-//! Owns nothing. Takes no messages. Each pass measures the backlog, reads the database clock and records its
+//! It takes no messages. Each pass measures the backlog, reads the database clock and records its
 //! own time, from which the health of the schedules follows. It pauses cursors of channels that are not
 //! active, or that are quarantined here and moved by no node, so that a channel that comes back begins at now
 //! instead of making up for its absence. It neither plans nor claims: claimers take over expired leases.

@@ -1,6 +1,6 @@
 //! The reconciler: keeps one schedule actor for each cron channel of the registry's snapshot.
 //!
-//! Owns the set of schedules. Takes no messages: it watches the generations of the snapshot and compares each
+//! It alone starts and retires schedules. It takes no messages: it watches the generations of the snapshot and compares each
 //! with the one before, so that a change of one channel among ten thousand costs one. A channel that
 //! supervision quarantined keeps its schedule, which is suspended; a channel that cannot be built, or is
 //! gone, has none. A schedule that could not be started is tried again. The handles of the schedules survive

@@ -1,4 +1,4 @@
-//! The actor that owns the snapshot.
+//! The actor that alone replaces the snapshot, which is in [`RegistryShared`] and survives its restart.
 
 mod messages;
 mod shared;

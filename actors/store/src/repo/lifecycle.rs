@@ -127,7 +127,7 @@ impl<V: Versioned> Repository<V> {
             .await
     }
 
-    /// Lists the objections of every gate to [`set_status`](Self::set_status). Writes nothing.
+    /// Lists the unmet requirements of [`set_status`](Self::set_status). Writes nothing.
     ///
     /// # Errors
     /// [`StoreError::Refused`]: 412 if the precondition does not hold; the other variants if the database fails.
@@ -175,7 +175,7 @@ impl<V: Versioned> Repository<V> {
     ///
     /// # Errors
     /// [`StoreError::Refused`]: 409 if another change came first or the name now belongs to another channel, 412 if
-    /// the precondition does not hold, 400 from a gate; the other variants if the database fails.
+    /// the precondition does not hold, 400 for an unmet requirement; the other variants if the database fails.
     pub async fn rollback(
         &self,
         id: &str,

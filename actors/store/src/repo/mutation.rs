@@ -162,7 +162,7 @@ pub(super) async fn mutate_each<I: Send + 'static, T: Send + 'static>(
                 if mutation.dry_run {
                     return Ok(UnitOutcome::Discard(results));
                 }
-                if let Some(id) = written.first().filter(|_| mutation.epoch) {
+                if let Some(id) = written.as_slice().first().filter(|_| mutation.epoch) {
                     let entity = match written.len() {
                         1 => (mutation.audit.resource_type.as_str(), id.as_str()),
                         _ => (several, ""),

@@ -31,7 +31,7 @@ pub(crate) use state::MOST_BYTES;
 use unit::PendingUnit;
 pub(crate) use unit::{UnitOutcome, UnitWork};
 
-/// The actor of the group-commit writer.
+/// The actor of the group-commit writer. It puts units into the queue, whose task commits them; both survive its restart.
 pub(crate) struct StoreWriter {
     queue: Arc<WriterQueue>,
 }

@@ -1,4 +1,4 @@
-//! Bounded mailboxes: one gate per node, whatever the number of address clones.
+//! Bounded mailboxes: one bound per node, whatever the number of address clones.
 
 use std::time::Duration;
 

@@ -2,8 +2,8 @@
 //!
 //! Owns the fetches that run, at most one for a connector. Messages in: [`Fetch`], answered when there is an
 //! outcome, and `Save`, which it sends to itself. A fetch goes on when its caller leaves, and at a restart or
-//! the end of the process it is waited for: what a token endpoint gives out is never dropped half way. What
-//! is known lies in the shared slots, so a restart loses nothing.
+//! the end of the process it is waited for: a token that an endpoint gives out is never dropped half way. The
+//! tokens are in the shared slots, so a restart loses nothing.
 
 mod messages;
 

@@ -1,6 +1,6 @@
 //! The actor that writes traces after the answer: the modes `async` and `batch`.
 //!
-//! It owns the writing loops, not the queues: waiting rows survive a restart. Rows that were being written
+//! It runs the writing loops; the queues are in [`BatchQueues`], so that waiting rows survive a restart. Rows that were being written
 //! when an instance crashed may be lost, which these modes permit. It handles no messages. On shutdown it
 //! writes the waiting rows within the time allowed. A request never waits longer than the overflow setting
 //! says. In mode `sync` the request writes its row itself, without this actor.

@@ -79,8 +79,10 @@ fn append(value: &DataValue<'_>, text: &mut BumpString<'_>) -> datalogic_rs::Res
         DataValue::Null => {}
         DataValue::String(part) => text.push_str(part),
         DataValue::Number(NumberValue::Float(double)) => return write_double(*double, text),
-        // Writing to a string cannot fail.
-        other => drop(write!(text, "{other}")),
+        other => {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{other}");
+        }
     }
     Ok(())
 }

@@ -198,7 +198,8 @@ impl QueryFragment<Pg> for Starts<'_> {
         out.push_sql(", ");
         out.push_bind_param::<MaybeNumbers, _>(&self.workflow_versions)?;
         out.push_sql(
-            ") AS s (id, owner, recoveries, raises, workflow, workflow_version) WHERE traces.id = s.id AND CASE WHEN s.raises \
+            ") AS s (id, owner, recoveries, raises, workflow, workflow_version) \
+             WHERE traces.id = s.id AND CASE WHEN s.raises \
              THEN traces.status IN ('pending', 'running') AND traces.owner = s.owner \
              AND traces.recoveries <= s.recoveries \
              ELSE traces.status = 'pending' AND coalesce(traces.owner, '') = coalesce(s.owner, traces.owner, '') \
