@@ -91,7 +91,7 @@ impl RetryShared {
     }
 
     /// Returns the letters that are retried. Where retries are off, those are the letters that an operator requeued.
-    const fn retried(&self) -> DueLetters {
+    const fn select_letters(&self) -> DueLetters {
         if self.settings.retry_enabled { DueLetters::All } else { DueLetters::Promised }
     }
 
@@ -100,7 +100,7 @@ impl RetryShared {
         let batch = i64::from(self.settings.batch_size);
         let mut room = true;
         while room {
-            let due = self.letters.claim_due(self.retried(), batch, self.settings.lease, &self.holder);
+            let due = self.letters.claim_due(self.select_letters(), batch, self.settings.lease, &self.holder);
             let due = due.await?;
             room = i64::try_from(due.len()).is_ok_and(|claimed| claimed == batch);
             for letter in due {
@@ -118,7 +118,7 @@ impl RetryShared {
 
     /// Records when the next letter is due, of whatever process.
     async fn record_next_due(&self) {
-        match self.letters.next_due(self.retried()).await {
+        match self.letters.next_due(self.select_letters()).await {
             Ok(Some(delay)) => self.due.record(delay.max(SOON)),
             Ok(None) => {}
             Err(error) => warn!(self.log, "cannot read when dead letters are due"; "error" => %error),
