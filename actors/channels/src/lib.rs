@@ -57,7 +57,7 @@ pub use reachability::AskedConnectors;
 pub use record::TopicRecord;
 pub use record_batch::{BatchProgress, RecordBatch};
 pub use record_run::{RecordOutcome, RecordResult, RecordRun, RecordSettlement};
-pub use request::{BodyKind, DataRequest, Delivery, Ingress, Reservation};
+pub use request::{BodyKind, CrashTrace, DataRequest, Delivery, Ingress, Reservation};
 pub use response::{ChannelResponse, TRACE_ID_HEADER, TraceIdField};
 pub use response_shape::remove_response_control;
 pub use scheduled_run::{ScheduledRun, ScheduledRunOutcome, ScheduledRunResult};

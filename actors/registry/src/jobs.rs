@@ -8,7 +8,8 @@ use std::time::Duration;
 use actix_supervision::CallErrorKind;
 use futures_util::future::BoxFuture;
 use svc_channels::{CRASHED, PanicFlag, RunJob, refusal};
-use svc_traces::{Job, JobFailure, JobOutcome, JobResult, JobThread, Runner};
+use svc_model::WorkflowVersion;
+use svc_traces::{Job, JobFailure, JobKey, JobOutcome, JobResult, JobThread, Runner};
 
 use crate::dispatch::{DispatchError, FirstWorker};
 use crate::failure_target;
@@ -43,6 +44,11 @@ impl Runner for Registry {
             let row = self.stored_channel(channel_id.as_deref(), &channel).await?;
             failure_target::target(&row)
         })
+    }
+
+    fn workflow_of(&self, job: JobKey<'_>) -> Option<WorkflowVersion> {
+        let entry = self.find_channel(job.channel_id, job.channel)?;
+        entry.compiled_channel()?.workflow_for(job.bucket, job.trace_id)
     }
 
     fn is_available(&self, channel: &str) -> bool {

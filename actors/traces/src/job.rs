@@ -127,6 +127,19 @@ impl JobResult {
     }
 }
 
+/// The members of a job that decide which workflow runs it.
+#[derive(Clone, Copy, Debug)]
+pub struct JobKey<'j> {
+    /// Id of its trace.
+    pub trace_id: Uuid,
+    /// Id of its channel.
+    pub channel_id: Option<&'j str>,
+    /// Name of its channel.
+    pub channel: &'j str,
+    /// Traffic bucket of the caller.
+    pub bucket: Option<u8>,
+}
+
 /// A thread that runs channels.
 #[derive(Clone, Debug)]
 pub struct JobThread {
@@ -156,6 +169,12 @@ pub trait Runner: Send + Sync + 'static {
     fn has_thread(&self, id: usize) -> bool {
         let _ = id;
         false
+    }
+
+    /// Returns the version of the workflow that runs a job, for its trace while it runs. Its result has the one that ran.
+    fn workflow_of(&self, job: JobKey<'_>) -> Option<WorkflowVersion> {
+        let _ = job;
+        None
     }
 
     /// Returns whether jobs of the channel with this name can run on this node now. While they cannot, its

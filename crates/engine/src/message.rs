@@ -7,8 +7,22 @@ use crate::extent;
 use crate::path::{self, Path, Root, WriteError};
 
 /// Metadata keys that only the service may set; whatever a caller supplies under them is dropped.
-const STAMPED: [&str; 8] =
-    ["channel", "cookies", "vars", "auth", "trigger", "progress", "run", "body_encoding"];
+const STAMPED: [&str; 14] = [
+    "channel",
+    "cookies",
+    "vars",
+    "auth",
+    "trigger",
+    "progress",
+    "run",
+    "body_encoding",
+    "kafka",
+    "kafka_encoding",
+    "kafka_key",
+    "kafka_offset",
+    "kafka_partition",
+    "kafka_topic",
+];
 
 /// One message: what came in, what the tasks make of it, and facts about it.
 #[derive(Debug, Clone, PartialEq)]
@@ -170,7 +184,8 @@ mod tests {
 
     #[test]
     fn stamps_a_caller_supplies_are_dropped() {
-        let mut metadata = json!({"channel": "x", "tenant": "t", "_svc_errors": [], "auth": {}, "vars": {}});
+        let mut metadata = json!({"channel": "x", "tenant": "t", "_svc_errors": [], "auth": {}, "vars": {},
+            "kafka": {"tombstone": true}, "kafka_topic": "t"});
         let map = metadata.as_object_mut().unwrap();
         Message::strip_stamps(map);
         assert_eq!(*map, *json!({"tenant": "t"}).as_object().unwrap());

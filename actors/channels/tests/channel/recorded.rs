@@ -9,8 +9,8 @@ use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 use svc_channels::{
-    BatchProgress, DataRequest, Delivery, PanicFlag, RecordBatch, RecordRun, RecordSettlement, RunJob,
-    RunRecords, Settings, TRACE_ID_HEADER, TopicRecord,
+    BatchProgress, CrashTrace, DataRequest, Delivery, PanicFlag, RecordBatch, RecordRun, RecordSettlement,
+    RunJob, RunRecords, Settings, TRACE_ID_HEADER, TopicRecord,
 };
 use svc_model::config::TracingMode;
 use svc_nodes::{NodeHandle, NodeMetrics};
@@ -153,9 +153,12 @@ fn run_that_panics_leaves_a_failed_trace() {
     run(Settings::default(), 10, async |world| {
         let config = json!({"tracing": {"errors_only": true}});
         let orders = world.kit.serve(&world.tree, config, &json!([task("crash", json!({}))])).await;
-        let refused = orders.post(json!({"n": 1})).await.unwrap_err();
+        let crash_trace = CrashTrace::default();
+        let request = DataRequest { crash_trace: Some(crash_trace.clone()), ..http(json!({"n": 1}), &[]) };
+        let refused = orders.submit(request).await.unwrap_err();
         let failed = world.only_failed().await;
         assert_eq!((&*failed.row.mode, &*failed.row.channel), ("sync", "orders"), "{refused:?}");
+        assert_eq!(crash_trace.id().map(|id| id.to_string()), Some(failed.row.id.clone()));
         let message = failed.row.error_message.clone().unwrap();
         assert!(message.contains("panicked") && !message.contains("hostile payload"), "{message}");
         assert!(failed.row.started_at <= failed.row.completed_at && failed.row.duration_ms.is_some());

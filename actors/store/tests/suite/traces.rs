@@ -5,6 +5,7 @@ use std::time::Duration;
 use actix_supervision::{FaultKind, PlannedFault, Tree};
 use chrono::{NaiveDate, NaiveDateTime};
 use futures_util::future::{join, join_all};
+use svc_model::WorkflowVersion;
 use svc_store::{
     NewTrace, RowKey, StoreError, TraceAccess, TraceEnd, TraceFailure, TraceMode, TraceQuery,
     TraceRepository, TraceStatus,
@@ -126,13 +127,16 @@ pub(crate) async fn a_run_begins_and_ends_once(db: TestDatabase) {
     let trace = pending("orders");
     let id = trace.id;
     assert!(
-        !traces.start(id, None).await.unwrap() && !traces.finish(end(id, TraceStatus::Failed)).await.unwrap()
+        !traces.start(id, None, None).await.unwrap()
+            && !traces.finish(end(id, TraceStatus::Failed)).await.unwrap()
     );
     traces.insert(trace).await.unwrap();
-    assert!(traces.start(id, None).await.unwrap());
-    assert!(!traces.start(id, None).await.unwrap(), "it runs already");
+    let workflow = WorkflowVersion { id: "w".into(), version: 3 };
+    assert!(traces.start(id, Some(workflow), None).await.unwrap());
+    assert!(!traces.start(id, None, None).await.unwrap(), "it runs already");
     let running = traces.get(&id.to_string()).await.unwrap().unwrap().row;
     assert_eq!((running.status.as_str(), running.completed_at), ("running", None));
+    assert_eq!((running.workflow_id.as_deref(), running.workflow_version), (Some("w"), Some(3)));
     let (first, second) =
         join(traces.finish(end(id, TraceStatus::Completed)), traces.finish(end(id, TraceStatus::Failed)))
             .await;
@@ -140,9 +144,13 @@ pub(crate) async fn a_run_begins_and_ends_once(db: TestDatabase) {
     let trace = traces.get(&id.to_string()).await.unwrap().unwrap();
     assert_eq!((trace.row.status.as_str(), trace.result_json.as_deref()), ("completed", Some("{}")));
     assert_eq!(trace.row.started_at, running.started_at, "when it began stays");
+    assert_eq!(
+        trace.row.workflow_id, running.workflow_id,
+        "an end without a workflow keeps that of the start"
+    );
     assert!(trace.row.completed_at >= running.started_at && running.started_at >= Some(trace.row.created_at));
     assert!(trace.row.updated_at >= running.updated_at && trace.row.created_at == running.created_at);
-    assert!(!traces.start(id, None).await.unwrap());
+    assert!(!traces.start(id, None, None).await.unwrap());
     assert!(!traces.fail_to_dead_letters(failure(id)).await.unwrap());
     assert_eq!(traces.get(&id.to_string()).await.unwrap(), Some(trace));
 }
@@ -246,7 +254,7 @@ pub(crate) async fn unfinished_traces_are_found_in_order(db: TestDatabase) {
     for row in &left {
         before.insert(row.clone()).await.unwrap();
     }
-    before.start(left[2].id, None).await.unwrap();
+    before.start(left[2].id, None, None).await.unwrap();
     before.finish(end(left[4].id, TraceStatus::Completed)).await.unwrap();
     before.insert(NewTrace { mode: TraceMode::Sync, ..pending("orders") }).await.unwrap();
     drop(before);
@@ -323,7 +331,7 @@ pub(crate) async fn the_database_keeps_when_a_trace_was_last_changed(db: TestDat
     let by_hand = traces.get(&trace.id.to_string()).await.unwrap().unwrap().row;
     assert!(by_hand.updated_at > aged && by_hand.updated_at >= by_hand.created_at);
     db.execute(&set).await.unwrap();
-    traces.start(trace.id, None).await.unwrap();
+    traces.start(trace.id, None, None).await.unwrap();
     assert!(traces.get(&trace.id.to_string()).await.unwrap().unwrap().row.updated_at >= by_hand.updated_at);
 }
 

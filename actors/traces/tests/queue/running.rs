@@ -45,6 +45,7 @@ fn a_run_that_takes_its_time_shows_as_running() {
         let id = process.submit(json!({ "do": "wait" })).await.unwrap();
         let row = process.ends(id, "running").await;
         assert!(row.row.started_at.is_some());
+        assert_eq!((row.row.workflow_id.as_deref(), row.row.workflow_version), (Some("orders"), Some(7)));
         assert_eq!(process.metric("trace_workers_active"), 1.0);
         process.runner.open();
         process.ends(id, "completed").await;

@@ -170,6 +170,25 @@ fn structural_faults_are_refused_by_name() {
 }
 
 #[test]
+fn refusal_of_the_block_knows_its_member() {
+    for (auth, member) in [
+        (json!({"mode": "api_key", "keys": ["k", "clé"]}), "keys[1]"),
+        (json!({"mode": "api_key"}), "keys"),
+        (hmac(json!({"message": "{body"})), "message"),
+        (hmac(json!({"timestamp": "x-ts"})), "timestamp"),
+        (jwt(json!({"issuer": []})), "issuer"),
+        (jwt(json!({"source": {"cookie": "a b"}})), "source.cookie"),
+        (jwt(json!({"jwt_keys": [{"algorithm": "HS256", "key": " "}]})), "jwt_keys[0].key"),
+        (jwt(json!({"jwt_keys": [{"algorithm": "HS25", "key": "k"}]})), "jwt_keys[0].algorithm"),
+    ] {
+        let error = refusal(&json!({"auth": auth}));
+        let expected = format!("channel.config.auth.{member}");
+        assert_eq!((&*error.path, error.member.as_deref()), ("channel.config.auth", Some(&*expected)));
+        assert_eq!(error.to_json().get("member"), None);
+    }
+}
+
+#[test]
 fn a_wrong_type_or_mode_is_refused_at_its_field() {
     use crate::FieldCode::{Invalid, Required, TypeMismatch};
     for (auth, field, code) in [
