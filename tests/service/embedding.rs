@@ -155,7 +155,7 @@ fn location_of_accepted_work_is_below_the_prefix_by_every_mount() {
     with_host_of(Options::default(), set_up, async |service| {
         let scope = web::scope("/automation").configure(service.routes());
         let app = init_service(App::new().service(scope)).await;
-        create_orders(&app, "/automation", "sync").await;
+        create_orders(&app, "/automation", "async").await;
         for base in ["/automation/api/v1/data", "/automation/hooks", "/%61utomation/hooks"] {
             let path = format!("{base}/orders/7/async");
             let submit = TestRequest::post().uri(&path).set_json(json!({"n": 3})).to_request();

@@ -207,7 +207,7 @@ impl Evaluator {
         arena: &'r Arena,
     ) -> Result<&'r DataValue<'r>, String> {
         let (bump, large) = (arena.bump(), arena.large_integers());
-        let known = (!large.is_empty()).then(|| KnownIntegers::of(large));
+        let known = (!large.is_empty()).then(|| KnownIntegers::install(large));
         let logic = if known.is_some() { self.exact_logic(expression) } else { &expression.logic };
         let result = self.within_memory(bump, || self.engine.evaluate(logic, context, bump))?;
         let result = result.map_err(|error| {

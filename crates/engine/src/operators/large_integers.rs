@@ -26,7 +26,7 @@ pub(crate) struct KnownIntegers(());
 
 impl KnownIntegers {
     /// Makes the large integers of an arena known.
-    pub(crate) fn of(integers: &LargeIntegers) -> Self {
+    pub(crate) fn install(integers: &LargeIntegers) -> Self {
         KNOWN.set(integers.clone());
         Self(())
     }
