@@ -36,6 +36,7 @@ mod request;
 mod response;
 mod response_shape;
 mod run;
+mod run_report;
 mod scheduled_run;
 mod series;
 mod serve;
@@ -43,6 +44,7 @@ mod services;
 mod settings;
 mod shape_limits;
 mod shared_cache;
+mod synchronous_run;
 
 pub use actor::{ChannelActor, PanicFlag, ProbeVersion, RunJob, RunRecords, RunScheduled, Submit};
 pub use compiled_channel::CompiledChannel;

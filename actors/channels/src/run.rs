@@ -1,235 +1,98 @@
-//! A synchronous run: the workflow, the response, the trace.
+//! One run of a channel. Every ingress asks for it, and gets its report, in the same terms; what is particular to an
+//! ingress is translated where a message comes in and where its answer goes out.
 
-use std::any::Any;
-use std::convert::Infallible;
-use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::{FutureExt, TryFutureExt};
-use svc_engine::{ExecutionTrace, FailureKind, Message, RunOptions, RunOutcome, TraceOptions};
-use svc_model::{Code, ErrorReason, ServiceError, Timestamp, WorkflowVersion};
+use futures_util::FutureExt;
+use serde_json::{Map, Value};
+use svc_engine::{FailureKind, Message, Redaction, RunOptions, RunOutcome, Stubs, TraceOptions};
+use svc_model::{Code, ErrorReason};
 use svc_spans::TraceContext;
-use svc_traces::{Record, TraceMode, TracePolicy, Traces};
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::compiled_channel::CompiledChannel;
-use crate::failure;
-use crate::guards::AdmittedMessage;
-use crate::metadata;
-use crate::metrics::MessageOutcome;
-use crate::profile::Profile;
-use crate::response::{ChannelResponse, ResponseRenderer};
+use crate::run_report::RunReport;
 
-/// A finished run and the recorder of its trace.
-struct FinishedRun<'t> {
-    request_id: &'t str,
-    traced: Option<(&'t Traces, &'t TracePolicy)>,
-    started_at: Option<Timestamp>,
-    took: Duration,
+/// A run, as an ingress asks for it. Its message has passed the guards.
+pub(crate) struct Run {
+    /// The id of the run, of its message, and of the trace that it leaves.
+    pub(crate) id: Uuid,
+    pub(crate) payload: Value,
+    pub(crate) metadata: Map<String, Value>,
+    /// The rollout bucket, 0 to 99; drawn from the id without one.
+    pub(crate) bucket: Option<u8>,
+    /// The time that the run may take.
+    pub(crate) limit: Option<Duration>,
+    /// The place in a distributed trace at which the spans of the tasks begin.
+    pub(crate) trace_context: TraceContext,
+    pub(crate) recording: Recording,
+    /// The run whose task calls this channel; `None` at every other ingress.
+    pub(crate) caller: Option<CallingRun>,
+}
+
+/// The parts of a run that are recorded while it goes on, for its trace.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Recording {
+    /// Every step, as the channel's policy may ask.
+    pub(crate) steps: bool,
+    /// The writes of every task.
+    pub(crate) changes: bool,
+    /// The metadata of the message, although the workflow does not look at it.
+    pub(crate) metadata: bool,
+}
+
+/// The part of a run that a run which it calls inherits.
+pub(crate) struct CallingRun {
+    /// The channels that led here, the called one the last.
+    pub(crate) chain: Arc<[Arc<str>]>,
+    /// The redaction of the secrets in the payload.
+    pub(crate) redaction: Redaction,
+    /// Deadline of the caller, which the called run must not pass.
+    pub(crate) until: Option<Instant>,
 }
 
 impl CompiledChannel {
-    /// Runs an admitted message, renders its response, and judges the run: one that went on after an error which its
-    /// workflow does not tolerate is answered and counts as an error, as at every other ingress. In trace mode `sync`
-    /// the response proves that its trace is stored.
-    pub(crate) async fn run(
-        &self,
-        admitted: AdmittedMessage,
-        (request_id, trace_context): (&str, TraceContext),
-        arrived: Instant,
-    ) -> Result<(ChannelResponse, MessageOutcome), ServiceError> {
-        let AdmittedMessage { payload, mut metadata, bucket, profile, run_key, cache_key, permit, .. } =
-            admitted;
-        let traced = self.sampled_trace();
-        let details = traced.is_some_and(|(_, policy)| policy.task_details);
+    /// Runs the workflow, and counts its duration and its failure.
+    ///
+    /// An `async fn` would hold the message twice, and the future is moved for every message.
+    pub(crate) fn execute(&self, run: Run) -> impl Future<Output = RunReport> + '_ {
+        let Run { id, payload, metadata, bucket, limit, trace_context, recording, caller } = run;
+        let (chain, redaction, until) = match caller {
+            Some(CallingRun { chain, redaction, until }) => (chain, redaction, until),
+            None => (Arc::clone(&self.chain), Redaction::default(), None),
+        };
+        // Every field by name: a default would be allocated only to be dropped.
         let options = RunOptions {
             bucket,
-            deadline: self.timeout,
-            trace: self.trace_options(details),
-            chain: self.chain.clone(),
+            deadline: limit,
+            until,
+            trace: self.trace_options(recording.steps),
+            capture_changes: recording.changes,
+            chain,
+            redaction,
+            stubs: Stubs::default(),
             trace_context,
-            ignores_metadata: true,
-            ..RunOptions::default()
+            ignores_metadata: !recording.metadata,
         };
-        let id = Uuid::now_v7();
-        if self.reads_metadata {
-            metadata::set_run_key(&mut metadata, run_key.unwrap_or_else(|| id.to_string()));
-        }
         let message = Message::with_id(id, payload, metadata);
-        let (started_at, started) = (traced.map(|_| Timestamp::now()), Instant::now());
-        let finish = || FinishedRun { request_id, traced, started_at, took: started.elapsed() };
-        // What follows a run that failed is rare and large, so that it has futures of its own.
-        let executed = AssertUnwindSafe(self.execute(message, options))
-            .catch_unwind()
-            .or_else(|panic| Box::pin(self.record_crash(finish(), id, panic)));
-        let Ok(mut outcome) = executed.await;
-        let finished = finish();
-        if let Some(failure) = &outcome.failure {
-            let error = failure.to_service_error(self.services.settings.verbose_errors);
-            let text = failure::describe_failure(&outcome);
-            return Err(Box::pin(self.record_failure(&finished, outcome, (error, text))).await);
-        }
-        let rendering = ResponseRenderer {
-            request_id,
-            settings: &self.services.settings,
-            shaper: self.shaper.as_ref(),
-            traced: traced.is_some(),
-        };
-        let mut rendered = match rendering.render(&mut outcome) {
-            Ok(rendered) => rendered,
-            Err(error) => {
-                self.count_error(error.code());
-                let text = error.message().to_owned();
-                return Err(Box::pin(self.record_failure(&finished, outcome, (error, text))).await);
-            }
-        };
-        for dropped in &rendered.dropped {
-            slog::warn!(self.services.log, "part of a shaped answer left out";
-                "channel" => &*self.name, "part" => ?dropped);
-        }
-        let clean = outcome.errors.is_empty();
-        let (mut trace_store, mut is_stored) = (None, false);
-        let workflow = outcome.workflow.take();
-        if let Some((traces, policy, mut record)) = self.build_record(&finished, id, workflow) {
-            record.result = Some(rendered.result.take().unwrap_or_default());
-            record.clean = clean;
-            record.error_code = failure::error_code(&outcome);
-            record.task_trace = self.task_trace(outcome.trace.take());
-            let storing = Instant::now();
-            is_stored = traces.record(policy, record).await?;
-            trace_store = Some(storing.elapsed());
-        }
-        if profile {
-            let workflow = outcome.timings.workflow_id.as_ref().and_then(|id| self.flow.version(id));
-            let profile = Profile::new(workflow, &outcome.timings, arrived.elapsed(), trace_store);
-            rendering.add_profile(&mut rendered, &outcome, &profile)?;
-        }
-        // The cache may be slow, and the run is over.
-        drop(permit);
-        if let Some(key) = cache_key.filter(|_| clean && !profile) {
-            self.guards.store_response(&self.name, key, &rendered.answer, &self.services).await;
-        }
-        // The header is of this run: what a cache hands out later is another answer.
-        if is_stored {
-            rendered.answer.set_trace_id(id);
-        }
-        Ok((rendered.answer, if outcome.has_failed() { MessageOutcome::Error } else { MessageOutcome::Ok }))
-    }
-
-    /// Builds the trace of a traced run, without its result.
-    fn build_record<'t>(
-        &self,
-        finished: &FinishedRun<'t>,
-        trace_id: Uuid,
-        workflow: Option<WorkflowVersion>,
-    ) -> Option<(&'t Traces, &'t TracePolicy, Record)> {
-        let (traces, policy) = finished.traced?;
-        let record = Record {
-            trace_id,
-            channel: self.name.clone(),
-            channel_id: self.id.clone(),
-            mode: TraceMode::Sync,
-            request_id: Some(finished.request_id).filter(|id| !id.is_empty()).map(str::to_owned),
-            result: None,
-            error: None,
-            error_code: None,
-            workflow,
-            clean: false,
-            task_trace: None,
-            started_at: finished.started_at?.naive(),
-            took: finished.took,
-        };
-        Some((traces, policy, record))
-    }
-
-    /// Stores the trace of a run that failed, with the text for operators. Returns the error for the caller, which names
-    /// the trace; it is the error of the run even if the trace is not stored, which is counted.
-    async fn record_failure(
-        &self,
-        finished: &FinishedRun<'_>,
-        mut outcome: RunOutcome,
-        (error, text): (ServiceError, String),
-    ) -> ServiceError {
-        let (id, workflow) = (outcome.message.id, outcome.workflow.take());
-        let Some((traces, policy, mut record)) = self.build_record(finished, id, workflow) else {
-            return error;
-        };
-        record.error = Some(text);
-        record.error_code = failure::error_code(&outcome);
-        record.result = self.serialize_errors(&outcome);
-        record.task_trace = self.serialize_steps(&mut outcome);
-        match self.store_failure(traces, policy, record).await {
-            true => error.with_trace_id(id),
-            false => error,
-        }
-    }
-
-    /// Stores the trace of a run that panicked, and lets the panic go on: supervision counts the crash, and the dispatcher
-    /// answers the caller. Nothing is left of the run but its id; the panic itself is in the log only.
-    async fn record_crash(
-        &self,
-        finished: FinishedRun<'_>,
-        id: Uuid,
-        panic: Box<dyn Any + Send>,
-    ) -> Result<RunOutcome, Infallible> {
-        if let Some((traces, policy, mut record)) = self.build_record(&finished, id, None) {
-            record.error = Some(failure::CRASHED.to_owned());
-            if self.store_failure(traces, policy, record).await {
-                slog::error!(self.services.log, "run crashed"; "channel" => &*self.name,
-                    "request_id" => finished.request_id, "trace_id" => %id);
-            }
-        }
-        resume_unwind(panic)
-    }
-
-    /// Stores the trace of a failure. Returns `true` if it is, or will be, there to be read.
-    async fn store_failure(&self, traces: &Traces, policy: &TracePolicy, record: Record) -> bool {
-        traces.record(policy, record).await.unwrap_or_else(|error| {
-            slog::warn!(self.services.log, "the trace of a failed run was not stored";
-                "channel" => &*self.name, "error" => error.internal().unwrap_or_default());
-            false
+        self.services.engine.run(&self.flow, message, options).map(|outcome| {
+            self.count_run(&outcome);
+            RunReport::new(outcome)
         })
     }
 
-    /// Runs a message and counts its duration and its failure.
-    pub(crate) fn execute(
-        &self,
-        message: Message,
-        options: RunOptions,
-    ) -> impl Future<Output = RunOutcome> + '_ {
-        self.services.engine.run(&self.flow, message, options).inspect(|outcome| {
-            self.flow_meters.count(&self.flow, outcome);
-            match outcome.failure.as_ref().map(|failure| failure.kind) {
-                Some(FailureKind::Timeout) => self.count_error(Code::Timeout),
-                Some(FailureKind::Engine) => self.count_error(Code::EngineError),
-                _ => {}
-            }
-        })
-    }
-
-    /// Returns the recorder and the policy if this run is sampled.
-    pub(crate) fn sampled_trace(&self) -> Option<(&Traces, &TracePolicy)> {
-        let (traces, policy) = (self.services.traces.as_ref()?, self.tracing.as_ref()?);
-        traces.draw(policy).then_some((traces, policy))
-    }
-
-    /// Returns the options for recording the steps of a run; `None` if they are not wanted.
-    pub(crate) fn trace_options(&self, wanted: bool) -> Option<TraceOptions> {
-        let snapshot_bytes = self.services.settings.max_result_bytes.unwrap_or(usize::MAX);
-        wanted.then_some(TraceOptions { snapshot_bytes, input: true })
-    }
-
-    /// Serializes the execution trace; `None` for one that is too large.
-    pub(crate) fn task_trace(&self, trace: Option<ExecutionTrace>) -> Option<String> {
-        let text = serde_json::to_string(&trace?).ok()?;
-        if self.services.settings.max_result_bytes.is_some_and(|limit| text.len() > limit) {
-            self.services.metrics.count_error(ErrorReason::TaskTraceSizeExceeded);
-            return None;
+    fn count_run(&self, outcome: &RunOutcome) {
+        self.flow_meters.count(&self.flow, outcome);
+        match outcome.failure.as_ref().map(|failure| failure.kind) {
+            Some(FailureKind::Timeout) => self.count_error(Code::Timeout),
+            Some(FailureKind::Engine) => self.count_error(Code::EngineError),
+            _ => {}
         }
-        Some(text)
     }
 
+    /// Counts an error by its code, if it is one that is counted by a reason.
     pub(crate) fn count_error(&self, code: Code) {
         match code {
             Code::Timeout => self.services.metrics.count_error(ErrorReason::Timeout),
@@ -237,6 +100,17 @@ impl CompiledChannel {
             Code::EngineError => self.services.metrics.count_error(ErrorReason::Engine),
             _ => {}
         }
+    }
+
+    /// Returns the options for recording the steps of a run; `None` if they are not wanted.
+    fn trace_options(&self, wanted: bool) -> Option<TraceOptions> {
+        let snapshot_bytes = self.services.settings.max_result_bytes.unwrap_or(usize::MAX);
+        wanted.then_some(TraceOptions { snapshot_bytes, input: true })
+    }
+
+    /// Returns `true` if the policy of the channel asks for the steps of the runs that it traces.
+    pub(crate) fn records_steps(&self) -> bool {
+        self.tracing.as_ref().is_some_and(|policy| policy.task_details)
     }
 
     /// Returns the shorter of the channel's own deadline and `limit`.

@@ -1,0 +1,181 @@
+//! A synchronous run: the workflow, the response, the trace.
+
+use std::any::Any;
+use std::convert::Infallible;
+use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::time::Duration;
+
+use futures_util::{FutureExt, TryFutureExt};
+use svc_model::{ServiceError, Timestamp};
+use svc_spans::TraceContext;
+use svc_traces::{Record, TraceMode, TracePolicy, Traces};
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use crate::compiled_channel::CompiledChannel;
+use crate::failure;
+use crate::guards::AdmittedMessage;
+use crate::metadata;
+use crate::metrics::MessageOutcome;
+use crate::profile::Profile;
+use crate::response::{ChannelResponse, ResponseRenderer};
+use crate::run::{Recording, Run};
+use crate::run_report::RunReport;
+
+/// A finished run and the recorder of its trace.
+struct FinishedRun<'t> {
+    request_id: &'t str,
+    traced: Option<(&'t Traces, &'t TracePolicy)>,
+    started_at: Option<Timestamp>,
+    took: Duration,
+}
+
+impl CompiledChannel {
+    /// Runs an admitted message, renders its response, and judges the run: one that went on after an error which its
+    /// workflow does not tolerate is answered and counts as an error, as at every other ingress. In trace mode `sync`
+    /// the response proves that its trace is stored.
+    pub(crate) async fn run(
+        &self,
+        admitted: AdmittedMessage,
+        (request_id, trace_context): (&str, TraceContext),
+        arrived: Instant,
+    ) -> Result<(ChannelResponse, MessageOutcome), ServiceError> {
+        let AdmittedMessage { payload, mut metadata, bucket, profile, run_key, cache_key, permit, .. } =
+            admitted;
+        let traced = self.sampled_trace();
+        let id = Uuid::now_v7();
+        if self.reads_metadata {
+            metadata::set_run_key(&mut metadata, run_key.unwrap_or_else(|| id.to_string()));
+        }
+        let recording = Recording { steps: traced.is_some() && self.records_steps(), ..Recording::default() };
+        let run = Run {
+            id,
+            payload,
+            metadata,
+            bucket,
+            limit: self.timeout,
+            trace_context,
+            recording,
+            caller: None,
+        };
+        let (started_at, started) = (traced.map(|_| Timestamp::now()), Instant::now());
+        let finish = || FinishedRun { request_id, traced, started_at, took: started.elapsed() };
+        // What follows a run that failed is rare and large, so that it has futures of its own.
+        let executed = AssertUnwindSafe(self.execute(run))
+            .catch_unwind()
+            .or_else(|panic| Box::pin(self.record_crash(finish(), id, panic)));
+        let Ok(mut report) = executed.await;
+        let finished = finish();
+        if let Some(failure) = &report.outcome.failure {
+            let error = failure.to_service_error(self.services.settings.verbose_errors);
+            let text = failure::describe_failure(&report.outcome);
+            return Err(Box::pin(self.record_failure(&finished, report, (error, text))).await);
+        }
+        let rendering = ResponseRenderer {
+            request_id,
+            settings: &self.services.settings,
+            shaper: self.shaper.as_ref(),
+            traced: traced.is_some(),
+        };
+        let mut rendered = match rendering.render(&mut report.outcome) {
+            Ok(rendered) => rendered,
+            Err(error) => {
+                self.count_error(error.code());
+                let text = error.message().to_owned();
+                return Err(Box::pin(self.record_failure(&finished, report, (error, text))).await);
+            }
+        };
+        for dropped in &rendered.dropped {
+            slog::warn!(self.services.log, "part of a shaped answer left out";
+                "channel" => &*self.name, "part" => ?dropped);
+        }
+        let (mut trace_store, mut is_stored) = (None, false);
+        if let Some((traces, policy, mut record)) = self.build_record(&finished, id) {
+            let result = rendered.result.take().unwrap_or_default();
+            self.record_end(&mut record, &mut report, None, |_| Some(result));
+            let storing = Instant::now();
+            is_stored = traces.record(policy, record).await?;
+            trace_store = Some(storing.elapsed());
+        }
+        if profile {
+            let timings = &report.outcome.timings;
+            let workflow = timings.workflow_id.as_ref().and_then(|id| self.flow.version(id));
+            let profile = Profile::new(workflow, timings, arrived.elapsed(), trace_store);
+            rendering.add_profile(&mut rendered, &report.outcome, &profile)?;
+        }
+        // The cache may be slow, and the run is over.
+        drop(permit);
+        if let Some(key) = cache_key.filter(|_| report.is_clean() && !profile) {
+            self.guards.store_response(&self.name, key, &rendered.answer, &self.services).await;
+        }
+        // The header is of this run: what a cache hands out later is another answer.
+        if is_stored {
+            rendered.answer.set_trace_id(id);
+        }
+        Ok((rendered.answer, report.end.into()))
+    }
+
+    /// Builds the trace of a traced run, without its end.
+    fn build_record<'t>(
+        &self,
+        finished: &FinishedRun<'t>,
+        id: Uuid,
+    ) -> Option<(&'t Traces, &'t TracePolicy, Record)> {
+        let (traces, policy) = finished.traced?;
+        let mut record = self.new_record(TraceMode::Sync, id, finished.started_at?, finished.took);
+        record.request_id = Some(finished.request_id).filter(|id| !id.is_empty()).map(str::to_owned);
+        Some((traces, policy, record))
+    }
+
+    /// Stores the trace of a run that failed, with the text for operators. Returns the error for the caller, which names
+    /// the trace; it is the error of the run even if the trace is not stored, which is counted.
+    async fn record_failure(
+        &self,
+        finished: &FinishedRun<'_>,
+        mut report: RunReport,
+        (error, text): (ServiceError, String),
+    ) -> ServiceError {
+        let id = report.outcome.message.id;
+        let Some((traces, policy, mut record)) = self.build_record(finished, id) else {
+            return error;
+        };
+        self.record_end(&mut record, &mut report, Some(text), |_| None);
+        match self.store_failure(traces, policy, record).await {
+            true => error.with_trace_id(id),
+            false => error,
+        }
+    }
+
+    /// Stores the trace of a run that panicked, and lets the panic go on: supervision counts the crash, and the dispatcher
+    /// answers the caller. Nothing is left of the run but its id; the panic itself is in the log only.
+    async fn record_crash(
+        &self,
+        finished: FinishedRun<'_>,
+        id: Uuid,
+        panic: Box<dyn Any + Send>,
+    ) -> Result<RunReport, Infallible> {
+        if let Some((traces, policy, mut record)) = self.build_record(&finished, id) {
+            record.error = Some(failure::CRASHED.to_owned());
+            if self.store_failure(traces, policy, record).await {
+                slog::error!(self.services.log, "run crashed"; "channel" => &*self.name,
+                    "request_id" => finished.request_id, "trace_id" => %id);
+            }
+        }
+        resume_unwind(panic)
+    }
+
+    /// Stores the trace of a failure. Returns `true` if it is, or will be, there to be read.
+    async fn store_failure(&self, traces: &Traces, policy: &TracePolicy, record: Record) -> bool {
+        traces.record(policy, record).await.unwrap_or_else(|error| {
+            slog::warn!(self.services.log, "the trace of a failed run was not stored";
+                "channel" => &*self.name, "error" => error.internal().unwrap_or_default());
+            false
+        })
+    }
+
+    /// Returns the recorder and the policy if this run is sampled.
+    fn sampled_trace(&self) -> Option<(&Traces, &TracePolicy)> {
+        let (traces, policy) = (self.services.traces.as_ref()?, self.tracing.as_ref()?);
+        traces.draw(policy).then_some((traces, policy))
+    }
+}
