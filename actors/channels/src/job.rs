@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::compiled_channel::CompiledChannel;
 use crate::failure;
-use crate::guards::{AdmittedMessage, NoPermit};
+use crate::guards::{AdmittedMessage, GuardRefusal, NoPermit};
 use crate::metadata;
 use crate::metrics::MessageOutcome;
 use crate::response::ChannelResponse;
@@ -29,9 +29,7 @@ impl CompiledChannel {
         admitted: AdmittedMessage,
         (request_id, trace_context): (&str, &TraceContext),
     ) -> Result<ChannelResponse, ServiceError> {
-        let AdmittedMessage {
-            payload, mut metadata, bucket, run_key, claim, releases_on_error, permit, ..
-        } = admitted;
+        let AdmittedMessage { payload, mut metadata, bucket, run_key, claim, permit, .. } = admitted;
         let trace_id = Uuid::now_v7();
         // It stays with the job: a retry of its dead letter leaves another trace and has the same key.
         metadata::set_run_key(&mut metadata, run_key.unwrap_or_else(|| trace_id.to_string()));
@@ -56,7 +54,7 @@ impl CompiledChannel {
         let is_given_back = match &accepted {
             Ok(_) => false,
             Err(SubmitError::Shed(_)) => true,
-            Err(SubmitError::Failed(_)) => releases_on_error,
+            Err(SubmitError::Failed(_)) => self.guards.accept_repeats(),
         };
         if let Some(claim) = claim.filter(|_| is_given_back) {
             claim.release(&self.services).await;
@@ -133,16 +131,17 @@ impl CompiledChannel {
         if !job.metadata.contains_key(FAILURE_OF) {
             return Ok(());
         }
-        let caller = job.payload.get("channel").and_then(Value::as_str).unwrap_or_default();
-        let checked = self.check_call(caller, &job.payload, std::mem::take(&mut job.metadata)).await;
-        let metadata = checked.map_err(|refusal| {
-            let message = format!("channel '{}' refused the report: {}", self.name, refusal.message());
-            match refusal.code() {
+        let (payload, metadata) = (std::mem::take(&mut job.payload), std::mem::take(&mut job.metadata));
+        let caller = payload.get("channel").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let admitted = self.admit_accepted(&caller, payload, metadata).await;
+        let admitted = admitted.map_err(|GuardRefusal { error, .. }| {
+            let message = format!("channel '{}' refused the report: {}", self.name, error.message());
+            match error.code() {
                 Code::RateLimited | Code::ServiceUnavailable => JobFailure::transient(message),
                 _ => JobFailure::permanent(message),
             }
         })?;
-        job.metadata = metadata;
+        (job.payload, job.metadata) = (admitted.payload, admitted.metadata);
         Ok(())
     }
 

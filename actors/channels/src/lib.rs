@@ -7,7 +7,7 @@
 //! and the queue are `svc_traces`' handle; nothing else is called. A workflow reaches other channels through [`call`], which
 //! sends no message.
 //!
-//! Guards run in one fixed order, see `guards`. A definition that cannot enforce a guard it was given is not built: its
+//! Guards run in one fixed order, see `guards::line`. A definition that cannot enforce a guard it was given is not built: its
 //! channel is quarantined, never served without the guard. What guards remember (rates, idempotency keys, answers,
 //! permits) survives a restart of an actor and a reload that leaves their settings alone, not the process; in a cluster all but
 //! the permits is in the [`ClusterStore`] that its nodes share. This crate

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::compiled_channel::CompiledChannel;
-use crate::guards::{IdempotencyClaim, RecordRefusal};
+use crate::guards::{AdmittedMessage, GuardRefusal, IdempotencyClaim, MessageSource, RefusalKind};
 use crate::metadata;
 use crate::metrics::MessageOutcome;
 use crate::record::{RecordPayload, TopicRecord};
@@ -272,13 +272,18 @@ impl CompiledChannel {
             metadata = record.metadata(&self.name, encoding, self.services.settings.vars.as_ref());
             metadata::set_run_key(&mut metadata, record.run_key());
         }
-        let admitted = match self.admit_record(&record, &payload, metadata).await {
+        let admitted = self.admit(MessageSource::Record(&record), payload, metadata).await;
+        let AdmittedMessage { payload, metadata, claim, permit, .. } = match admitted {
             Ok(admitted) => admitted,
-            Err(RecordRefusal::Duplicate) => return self.drop_duplicate(&attempt),
-            Err(RecordRefusal::Deferred(refusal)) => return RecordResult::deferred(refusal.message()),
-            Err(RecordRefusal::Refused(refusal)) => {
-                let message = format!("guard_refused: {}", refusal.message());
-                return self.refuse_record(&attempt, message, is_failure_traced);
+            Err(GuardRefusal { kind, error }) => {
+                return match kind {
+                    RefusalKind::Duplicate => self.drop_duplicate(&attempt),
+                    RefusalKind::Deferred => RecordResult::deferred(error.message()),
+                    RefusalKind::Final => {
+                        let message = format!("guard_refused: {}", error.message());
+                        self.refuse_record(&attempt, message, is_failure_traced)
+                    }
+                };
             }
         };
         let limit = self.deadline(limit);
@@ -286,7 +291,7 @@ impl CompiledChannel {
         let run = Run {
             id: attempt.trace_id,
             payload,
-            metadata: admitted.metadata,
+            metadata,
             bucket: match self.flow.versions.as_slice() {
                 [(_, 100)] => None,
                 _ => Some(rollout::bucket(&record.run_key())),
@@ -301,7 +306,7 @@ impl CompiledChannel {
             caller: None,
         };
         let mut report = self.execute(run).await;
-        drop(admitted.permit);
+        drop(permit);
         let failure = report.failure_within(limit, attempt.started.elapsed());
         let is_kept = is_traced && !(failure.is_some() && is_failure_traced);
         let trace = is_kept.then(|| {
@@ -311,7 +316,7 @@ impl CompiledChannel {
             });
             trace
         });
-        let mut settlement = self.settlement(&attempt, report.end.into(), trace, admitted.claim);
+        let mut settlement = self.settlement(&attempt, report.end.into(), trace, claim);
         match failure {
             None => RecordResult::new(RecordOutcome::Completed, Some(settlement)),
             Some(message) => {

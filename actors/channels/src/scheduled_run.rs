@@ -9,7 +9,7 @@ use svc_spans::SpanDraft;
 use uuid::Uuid;
 
 use crate::compiled_channel::CompiledChannel;
-use crate::guards::ScheduledRunRefusal;
+use crate::guards::{AdmittedMessage, GuardRefusal, MessageSource, RefusalKind};
 use crate::metadata;
 use crate::run::{Recording, Run};
 use crate::serve::OutcomeRecorder;
@@ -88,17 +88,16 @@ impl CompiledChannel {
         let mut metadata =
             metadata::for_scheduled_run(&self.name, self.services.settings.vars.as_ref(), trigger);
         metadata::set_run_key(&mut metadata, occurrence.clone());
-        let (metadata, _permit) = match self.admit_scheduled_run(&payload, metadata) {
+        let admitted = self.admit(MessageSource::Occurrence, payload, metadata).await;
+        let AdmittedMessage { payload, metadata, permit: _permit, .. } = match admitted {
             Ok(admitted) => admitted,
-            Err(ScheduledRunRefusal::Busy) => {
+            Err(GuardRefusal { kind: RefusalKind::Deferred, .. }) => {
                 recorder.outcome = None;
                 return ScheduledRunOutcome::Busy.without_run();
             }
-            Err(ScheduledRunRefusal::Refused(refusal)) => {
-                return ScheduledRunOutcome::Failed {
-                    message: format!("guard_refused: {}", refusal.message()),
-                }
-                .without_run();
+            Err(GuardRefusal { error, .. }) => {
+                let message = format!("guard_refused: {}", error.message());
+                return ScheduledRunOutcome::Failed { message }.without_run();
             }
         };
         let place = self.services.spans.new_trace();

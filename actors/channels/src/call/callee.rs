@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use crate::compiled_channel::CompiledChannel;
 use crate::failure::describe;
+use crate::guards::{AdmittedMessage, MessageSource};
 use crate::metrics::MessageOutcome;
 use crate::run::{CallingRun, Recording, Run};
 use crate::serve::OutcomeRecorder;
@@ -49,12 +50,13 @@ impl CompiledChannel {
     pub(super) async fn run_call(&self, call: IncomingCall) -> Result<Value, TaskError> {
         let mut recorder = OutcomeRecorder::start(&self.meters);
         let IncomingCall { payload, metadata, caller, chain, redaction, limit, until, trace_context } = call;
-        let admitted = self.admit_call(&caller, payload, metadata).await;
-        let admitted = admitted.map_err(|refusal| refusal_error(&self.name, &refusal))?;
+        let admitted = self.admit(MessageSource::Call(&caller), payload, metadata).await;
+        let AdmittedMessage { payload, metadata, permit: _permit, .. } =
+            admitted.map_err(|refusal| refusal_error(&self.name, &refusal.error))?;
         let run = Run {
             id: Uuid::now_v7(),
-            payload: admitted.payload,
-            metadata: admitted.metadata,
+            payload,
+            metadata,
             bucket: None,
             limit: Some(limit),
             trace_context,
