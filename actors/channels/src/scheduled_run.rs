@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::{AbortRegistration, Abortable};
 use serde_json::{Map, Value};
+use svc_ledger::Settlement;
 use svc_model::WorkflowVersion;
 use svc_spans::SpanDraft;
 use uuid::Uuid;
@@ -53,13 +54,8 @@ pub struct ScheduledRunResult {
 /// The outcome of a scheduled run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScheduledRunOutcome {
-    /// No task failed.
-    Completed,
-    /// A task failed, a guard refused the run, or its deadline passed.
-    Failed {
-        /// The message for operators.
-        message: String,
-    },
+    /// It ended, or failed before it began: a guard refused it.
+    Ended(Settlement),
     /// The channel has no capacity for it now; nothing was run.
     Busy,
     /// The run was aborted; no part of it goes on.
@@ -67,6 +63,11 @@ pub enum ScheduledRunOutcome {
 }
 
 impl ScheduledRunOutcome {
+    /// Returns the outcome of a run that failed, or could not begin. The message is for operators.
+    pub fn failed(message: String) -> Self {
+        Self::Ended(Settlement::failed(message))
+    }
+
     /// Builds the result of an attempt in which nothing ran.
     pub fn without_run(self) -> ScheduledRunResult {
         ScheduledRunResult {
@@ -97,7 +98,7 @@ impl CompiledChannel {
             }
             Err(GuardRefusal { error, .. }) => {
                 let message = format!("guard_refused: {}", error.message());
-                return ScheduledRunOutcome::Failed { message }.without_run();
+                return ScheduledRunOutcome::failed(message).without_run();
             }
         };
         let place = self.services.spans.new_trace();
@@ -133,10 +134,7 @@ impl CompiledChannel {
             task_trace: self.serialize_task_trace(task_trace),
             error_code: report.error_code(),
             workflow: report.outcome.workflow.take(),
-            outcome: match failure {
-                None => ScheduledRunOutcome::Completed,
-                Some(message) => ScheduledRunOutcome::Failed { message },
-            },
+            outcome: ScheduledRunOutcome::Ended(Settlement { end: report.end, message: failure }),
             took: Some(recorder.started.elapsed()),
         }
     }

@@ -36,7 +36,6 @@ impl MessageSource<'_> {
 }
 
 /// A message that all guards admitted, with the resources it acquired.
-#[derive(Default)]
 pub(crate) struct AdmittedMessage {
     pub(crate) payload: Value,
     pub(crate) metadata: Map<String, Value>,
@@ -80,7 +79,16 @@ impl<'m> Passage<'m> {
     pub(super) fn new(source: MessageSource<'m>, payload: Value, metadata: Map<String, Value>) -> Self {
         Self {
             source,
-            message: AdmittedMessage { payload, metadata, ..AdmittedMessage::default() },
+            message: AdmittedMessage {
+                payload,
+                metadata,
+                bucket: None,
+                profile: false,
+                run_key: None,
+                claim: None,
+                cache_key: None,
+                permit: None,
+            },
             skips_permit: false,
             identity: None,
             principal: None,
