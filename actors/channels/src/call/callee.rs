@@ -11,9 +11,9 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::compiled_channel::CompiledChannel;
-use crate::failure::describe;
 use crate::guards::{AdmittedMessage, MessageSource};
 use crate::metrics::MessageOutcome;
+use crate::run::failure::describe;
 use crate::run::{CallingRun, Recording, Run};
 use crate::serve::OutcomeRecorder;
 

@@ -13,12 +13,12 @@ use svc_traces::{FailureReport, Record, TraceMode, Untraced};
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use super::{Recording, Run};
 use crate::compiled_channel::CompiledChannel;
 use crate::guards::{AdmittedMessage, GuardRefusal, IdempotencyClaim, MessageSource, RefusalKind};
 use crate::metadata;
 use crate::metrics::MessageOutcome;
 use crate::record::{RecordPayload, TopicRecord};
-use crate::run::{Recording, Run};
 
 /// The request to run a record.
 #[derive(Debug)]

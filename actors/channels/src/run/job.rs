@@ -10,14 +10,14 @@ use svc_spans::{SpanDraft, TraceContext};
 use svc_traces::{FAILURE_OF, Job, JobFailure, JobHold, JobOutcome, JobResult, SubmitError};
 use uuid::Uuid;
 
+use super::failure;
+use super::report::{ResultError, RunReport};
+use super::{Recording, Run};
 use crate::compiled_channel::CompiledChannel;
-use crate::failure;
 use crate::guards::{AdmittedMessage, GuardRefusal, NoPermit};
 use crate::metadata;
 use crate::metrics::MessageOutcome;
 use crate::response::ChannelResponse;
-use crate::run::{Recording, Run};
-use crate::run_report::{ResultError, RunReport};
 use crate::serve::OutcomeRecorder;
 
 impl CompiledChannel {

@@ -10,8 +10,8 @@ use svc_spans::ActiveSpan;
 use svc_traces::{Record, TraceMode};
 use uuid::Uuid;
 
+use super::failure;
 use crate::compiled_channel::CompiledChannel;
-use crate::failure;
 use crate::metrics::MessageOutcome;
 use crate::response_shape::ResponseControl;
 

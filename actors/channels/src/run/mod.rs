@@ -1,6 +1,14 @@
 //! One run of a channel. Every ingress asks for it, and gets its report, in the same terms; what is particular to an
 //! ingress is translated where a message comes in and where its answer goes out.
 
+pub(crate) mod failure;
+mod job;
+mod record_batch;
+mod record_run;
+mod report;
+mod scheduled_run;
+mod synchronous_run;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +21,12 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::compiled_channel::CompiledChannel;
-use crate::run_report::RunReport;
+
+pub use failure::CRASHED;
+pub use record_batch::{BatchProgress, RecordBatch};
+pub use record_run::{RecordOutcome, RecordResult, RecordRun, RecordSettlement};
+use report::RunReport;
+pub use scheduled_run::{ScheduledRun, ScheduledRunOutcome, ScheduledRunResult};
 
 /// A run, as an ingress asks for it. Its message has passed the guards.
 pub(crate) struct Run {

@@ -12,15 +12,15 @@ use svc_traces::{Record, TraceMode, TracePolicy, Traces};
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use super::failure;
+use super::report::RunReport;
+use super::{Recording, Run};
 use crate::compiled_channel::CompiledChannel;
-use crate::failure;
 use crate::guards::AdmittedMessage;
 use crate::metadata;
 use crate::metrics::MessageOutcome;
 use crate::profile::Profile;
 use crate::response::{ChannelResponse, ResponseRenderer};
-use crate::run::{Recording, Run};
-use crate::run_report::RunReport;
 
 /// A finished run and the recorder of its trace.
 struct FinishedRun<'t> {

@@ -9,10 +9,10 @@ use svc_model::WorkflowVersion;
 use svc_spans::SpanDraft;
 use uuid::Uuid;
 
+use super::{Recording, Run};
 use crate::compiled_channel::CompiledChannel;
 use crate::guards::{AdmittedMessage, GuardRefusal, MessageSource, RefusalKind};
 use crate::metadata;
-use crate::run::{Recording, Run};
 use crate::serve::OutcomeRecorder;
 
 /// The request for a scheduled run.
