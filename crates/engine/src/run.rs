@@ -98,7 +98,7 @@ impl RunOutcome {
         self.end() != RunEnd::Completed
     }
 
-    /// Returns the end of the run, as accepted work and metrics tell it.
+    /// Returns the end of the run.
     pub fn end(&self) -> RunEnd {
         match &self.failure {
             Some(failure) if failure.kind == FailureKind::Timeout => RunEnd::TimedOut,

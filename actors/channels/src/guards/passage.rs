@@ -62,11 +62,11 @@ pub(crate) struct AdmittedRequest {
 pub(super) struct Passage<'m> {
     pub(super) source: MessageSource<'m>,
     pub(super) message: AdmittedMessage,
-    /// It acquired its permit before, or gets none.
+    /// Set for a message that acquired its permit before.
     pub(super) skips_permit: bool,
     /// The caller, once it is authenticated.
     pub(super) identity: Option<Identity>,
-    /// The principal of the caller, where a guard or the message names it.
+    /// The principal of the caller, if a guard or the message names it.
     pub(super) principal: Option<Digest>,
     /// The idempotency key in a header of the request.
     pub(super) sent_key: Option<String>,
@@ -109,11 +109,11 @@ pub(crate) struct GuardRefusal {
 /// The meaning of a refusal for the same message when it comes again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RefusalKind {
-    /// It is refused again.
+    /// The message is refused again.
     Final,
-    /// Time may heal it: the channel cannot take the message now.
+    /// The channel cannot take the message now; a later attempt may pass.
     Deferred,
-    /// Its idempotency key was seen.
+    /// The idempotency key of the message was seen.
     Duplicate,
 }
 

@@ -1,4 +1,5 @@
-//! The steps of the guard line. Each leaves what it found in the passage; without a guard to it, a step is nothing.
+//! The steps of the guard line. Each leaves its findings in the passage. A step whose guard the channel does not have does
+//! nothing.
 
 use serde_json::json;
 use svc_model::{Code, ErrorReason, rollout};

@@ -113,7 +113,7 @@ impl CompiledChannel {
         let ended = self.conclude(&mut report, errors_only);
         recorder.outcome = Some(match ended {
             JobOutcome::Completed { .. } => MessageOutcome::Ok,
-            _ if report.end == RunEnd::TimedOut => MessageOutcome::Timeout,
+            _ if report.end() == RunEnd::TimedOut => MessageOutcome::Timeout,
             _ => MessageOutcome::Error,
         });
         let is_kept = !(errors_only && report.is_clean());

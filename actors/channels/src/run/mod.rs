@@ -48,7 +48,7 @@ pub(crate) struct Run {
 /// The parts of a run that are recorded while it goes on, for its trace.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Recording {
-    /// Every step, as the channel's policy may ask.
+    /// Every step of the workflow.
     pub(crate) steps: bool,
     /// The writes of every task.
     pub(crate) changes: bool,
@@ -92,7 +92,7 @@ impl CompiledChannel {
         let message = Message::with_id(id, payload, metadata);
         self.services.engine.run(&self.flow, message, options).map(|outcome| {
             self.count_run(&outcome);
-            RunReport::new(outcome)
+            RunReport { outcome }
         })
     }
 

@@ -316,7 +316,7 @@ impl CompiledChannel {
             });
             trace
         });
-        let mut settlement = self.settlement(&attempt, report.end.into(), trace, claim);
+        let mut settlement = self.settlement(&attempt, report.end().into(), trace, claim);
         match failure {
             None => RecordResult::new(RecordOutcome::Completed, Some(settlement)),
             Some(message) => {

@@ -18,12 +18,11 @@ use crate::response_shape::ResponseControl;
 /// A run that has ended.
 pub(crate) struct RunReport {
     pub(crate) outcome: RunOutcome,
-    pub(crate) end: RunEnd,
 }
 
 impl RunReport {
-    pub(crate) fn new(outcome: RunOutcome) -> Self {
-        Self { end: outcome.end(), outcome }
+    pub(crate) fn end(&self) -> RunEnd {
+        self.outcome.end()
     }
 
     /// Returns `true` for a run without any error.
@@ -33,13 +32,13 @@ impl RunReport {
 
     /// Returns the reason of the failure for operators; `None` for a run that completed.
     pub(crate) fn failure(&self) -> Option<String> {
-        (self.end != RunEnd::Completed).then(|| failure::describe_failure(&self.outcome))
+        (self.end() != RunEnd::Completed).then(|| failure::describe_failure(&self.outcome))
     }
 
     /// Returns the same for a run that was given a limit which its message names. `took` is the time since it arrived.
     pub(crate) fn failure_within(&self, limit: Duration, took: Duration) -> Option<String> {
         // A run that used up its processor time ended before its limit.
-        if self.end == RunEnd::TimedOut && took >= limit {
+        if self.end() == RunEnd::TimedOut && took >= limit {
             return Some(format!("timed out after {}ms", limit.as_millis()));
         }
         self.failure()
@@ -84,12 +83,12 @@ impl From<RunEnd> for MessageOutcome {
 
 /// The reason why a trace keeps no result.
 pub(crate) enum ResultError {
-    /// It exceeds the size that may be stored.
+    /// The result exceeds the size that may be stored.
     TooLarge {
         /// The message for operators.
         message: String,
     },
-    /// It is no JSON.
+    /// The result cannot be written as JSON.
     Unserializable(serde_json::Error),
 }
 
@@ -144,7 +143,7 @@ impl CompiledChannel {
     /// Serializes the result of a run.
     ///
     /// # Errors
-    /// It is larger than what may be stored, or no JSON.
+    /// The result is larger than what may be stored, or cannot be written as JSON.
     pub(crate) fn serialize_result(&self, result: &impl Serialize) -> Result<String, ResultError> {
         let text = serde_json::to_string(result).map_err(ResultError::Unserializable)?;
         match self.services.settings.check_result(text.len()) {

@@ -54,7 +54,7 @@ pub struct ScheduledRunResult {
 /// The outcome of a scheduled run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScheduledRunOutcome {
-    /// It ended, or failed before it began: a guard refused it.
+    /// The run ended, or a guard refused it.
     Ended(Settlement),
     /// The channel has no capacity for it now; nothing was run.
     Busy,
@@ -121,7 +121,7 @@ impl CompiledChannel {
             return ScheduledRunOutcome::Aborted.without_run();
         };
         report.mark_failed(&mut span);
-        recorder.outcome = Some(report.end.into());
+        recorder.outcome = Some(report.end().into());
         let failure = report.failure_within(limit, recorder.started.elapsed());
         let is_kept = policy.is_some_and(|policy| !(policy.errors_only && report.is_clean()));
         let task_trace = report.outcome.trace.take().filter(|_| is_kept);
@@ -134,7 +134,7 @@ impl CompiledChannel {
             task_trace: self.serialize_task_trace(task_trace),
             error_code: report.error_code(),
             workflow: report.outcome.workflow.take(),
-            outcome: ScheduledRunOutcome::Ended(Settlement { end: report.end, message: failure }),
+            outcome: ScheduledRunOutcome::Ended(Settlement { end: report.end(), message: failure }),
             took: Some(recorder.started.elapsed()),
         }
     }

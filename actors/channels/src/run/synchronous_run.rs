@@ -112,7 +112,7 @@ impl CompiledChannel {
         if is_stored {
             rendered.answer.set_trace_id(id);
         }
-        Ok((rendered.answer, report.end.into()))
+        Ok((rendered.answer, report.end().into()))
     }
 
     /// Builds the trace of a traced run, without its end.
