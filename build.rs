@@ -1,6 +1,6 @@
-//! Tells the binary the commit it is built from and the time of the build.
+//! Gives the binary the commit it is built from and the time of the build.
 //!
-//! `SVC_BUILD_COMMIT` and `SVC_BUILD_TIME` win where the build sets them; then the checkout is asked. The
+//! `SVC_BUILD_COMMIT` and `SVC_BUILD_TIME` win if the build sets them; then the checkout is asked. The
 //! time is that of `SOURCE_DATE_EPOCH`, else of the commit, so that one commit makes one binary. Runs again
 //! when the commit changes, and at no other call.
 
@@ -38,7 +38,7 @@ fn env_value(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// Returns the answer of git about the checkout this package is part of; nothing where it lies in somebody
+/// Returns the answer of git about the checkout this package is part of; nothing if it lies in that of somebody
 /// else's.
 fn git(arguments: &[&str]) -> Option<String> {
     let output = Command::new("git").args(arguments).output().ok()?;
@@ -46,7 +46,7 @@ fn git(arguments: &[&str]) -> Option<String> {
     (output.status.success() && is_own_checkout()).then(|| text.trim().to_owned())
 }
 
-/// Tells whether the package is at the top of the innermost checkout, as its own sources are.
+/// Returns true if the package is at the top of the innermost checkout, as its own sources are.
 fn is_own_checkout() -> bool {
     let prefix = Command::new("git").args(["rev-parse", "--show-prefix"]).output();
     prefix.is_ok_and(|output| output.status.success() && output.stdout.trim_ascii().is_empty())

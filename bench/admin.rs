@@ -1,4 +1,4 @@
-//! The admin API beside data traffic, and the start of the command-line client.
+//! The admin API during data traffic, and the start of the command-line client.
 
 use std::io;
 use std::process::{Command, Stdio};
@@ -25,7 +25,7 @@ const RATE: usize = 20_000;
 const SINGLES: usize = 200;
 const ADMIN: &str = "/api/v1/admin";
 
-/// The reads, each with its path; `%` stands for a number.
+/// The reads, each with its path; `%` is replaced by a number.
 const READS: [(&str, &str); 7] = [
     ("list of 50", "/channels?limit=50&offset=%"),
     ("list of 50 active", "/channels?limit=50&status=active&offset=%"),
@@ -36,7 +36,7 @@ const READS: [(&str, &str); 7] = [
     ("traces", "/traces?limit=50"),
 ];
 
-/// Measures imports, single changes and reads with many channels, the reads beside data traffic too.
+/// Measures imports, single changes and reads with many channels, the reads during data traffic too.
 #[expect(clippy::print_stdout, reason = "the report is what a bench is for")]
 pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
     let server = setting.launch()?.env("SVC_TRACE_STORAGE__MODE", "off").start()?;
@@ -92,7 +92,7 @@ pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes each read in turn, until told to end, at least `SINGLES` times.
+/// Makes each read in turn, until the end is ordered, at least `SINGLES` times.
 fn read(client: &mut HttpClient, is_over: &AtomicBool) -> io::Result<Vec<(&'static str, Vec<Duration>)>> {
     let mut reads: Vec<_> = READS.iter().map(|(name, _)| (*name, Vec::new())).collect();
     let mut number = 0;

@@ -1,4 +1,4 @@
-//! The cost of calls between channels: a chain of calls beside the same work in one workflow.
+//! The cost of calls between channels: a chain of calls compared with the same work in one workflow.
 
 use std::io;
 
@@ -50,7 +50,7 @@ fn compare_chain(setting: &BenchContext) -> io::Result<Figure> {
     Ok(Figure::new("a chain of 5 channels beside 5 tasks", "0.85", format!("{ratio:.2}")))
 }
 
-/// Counts on from what stands at a path.
+/// Counts on from the value at a path.
 fn count(n: usize, from: &str) -> Value {
     let mapping = json!({"path": "data.n", "logic": {"+": [{"var": from}, 1]}});
     task(&format!("count-{n}"), "map", json!({"mappings": [mapping]}))

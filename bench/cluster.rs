@@ -1,6 +1,6 @@
 //! Several nodes on one PostgreSQL and one Redis: what they cost without work, what a unit of work costs, and the
 //! throughput with each guard that they share. All of them share the machine with the load, so more nodes are not more
-//! requests here; the figures tell the cost of a guard.
+//! requests here; the figures show the cost of a guard.
 
 use std::io;
 use std::thread;
@@ -313,7 +313,7 @@ fn round(nodes: &[ServerProcess], load: &Load) -> io::Result<Round> {
     }))
 }
 
-/// The overhead of a node's lease, and of cluster mode without a guard: one node, the shortest lease beside the longest.
+/// The overhead of a node's lease, and of cluster mode without a guard: one node, the shortest lease and the longest.
 #[expect(clippy::print_stdout, reason = "the report is what a bench is for")]
 fn leases(peers: &Peers, setting: &BenchContext) -> io::Result<()> {
     let order = setting.order()?;

@@ -1,4 +1,4 @@
-//! The processor time of a connector call: the service's own part beside the bare driver.
+//! The processor time of a connector call: the service's own part next to the bare driver.
 //!
 //! One workflow makes many calls for each request, one after the other; the same workflow with tasks that
 //! only write is taken off. The bare driver makes as many calls from this process. Servers are processes of

@@ -19,7 +19,7 @@ use crate::{BenchContext, compare};
 /// Far in the future, in seconds of the Unix time.
 const EXPIRES: u64 = 4_102_444_800;
 
-/// Every mode beside the same workflow without a credential; traces are off.
+/// Every mode compared with the same workflow without a credential; traces are off.
 pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
     let bare = setting.bare()?;
     let server = setting.serve("off")?;

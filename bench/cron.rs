@@ -196,7 +196,7 @@ fn rows_in_sqlite() -> String {
     )
 }
 
-/// Runs SQL on a file beside the service.
+/// Runs SQL on a file around the service.
 fn sqlite(file: &Path, sql: &str) -> io::Result<()> {
     let output =
         std::process::Command::new("sqlite3").args(["-cmd", ".timeout 60000"]).arg(file).arg(sql).output()?;

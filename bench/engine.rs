@@ -13,7 +13,7 @@ use crate::figures::Figure;
 const RUNS: u32 = 500;
 const ROUNDS: usize = 9;
 /// The measured workflows, with names and the number of runs under callgrind, which is large enough to hide
-/// variations of the start; the aim of some. Beside each, its expressions are evaluated by the underlying library alone.
+/// variations of the start; the aim of some. The expressions of each are also run by the underlying library alone.
 const CASES: [(&str, &str, u32, Option<&str>); 4] = [
     ("quickstart", "quickstart, 2 tasks run", 1000, None),
     ("mappings", "20 tasks, 57 mappings", 200, Some("8 µs")),

@@ -16,7 +16,7 @@ impl Figure {
     }
 }
 
-/// Sets each figure beside that of the same work of the earlier release.
+/// Compares each figure with that of the same work of the earlier release.
 pub(crate) fn set_beside(figures: &mut [Figure], earlier: Vec<Figure>) {
     for figure in earlier {
         if let Some(same) = figures.iter_mut().find(|same| same.work == figure.work) {

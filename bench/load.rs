@@ -13,7 +13,7 @@ use uuid::Uuid;
 pub(crate) struct Load {
     /// The URL.
     pub(crate) path: String,
-    /// Headers beside the content type.
+    /// Headers other than the content type.
     pub(crate) headers: Vec<(String, String)>,
     /// A header that has another value in each request.
     pub(crate) numbered: Option<&'static str>,
@@ -103,7 +103,7 @@ impl Round {
 }
 
 impl Round {
-    /// The round, where every request was answered with 2xx.
+    /// The round, if every request was answered with 2xx.
     pub(crate) fn clean(self) -> io::Result<Self> {
         if self.refused == 0 {
             return Ok(self);

@@ -1,6 +1,6 @@
-//! `make bench`: the service beside a bare actix-web handler, in one run on one machine.
+//! `make bench`: the service and a bare actix-web handler, in one run on one machine.
 //!
-//! Closed loop (`wrk`), but for load beside other work (`paced`): each of the connections sends its next request when the
+//! Closed loop (`wrk`), but for load with other work (`paced`): each of the connections sends its next request when the
 //! last was answered, so latencies are those of a saturated server. Rounds of all sides alternate, so that what else the machine does falls on all of them. With
 //! names of parts as arguments only those are measured.
 
@@ -70,7 +70,7 @@ const ON_DEMAND: [&str; 2] = ["soak", "soak-kafka"];
 /// Parts that are measured a second time for the earlier release; in those with a yardstick it takes part in the rounds.
 const REPEATED: [&str; 4] = ["population", "admin", "connectors", "cron"];
 
-/// The variable that names the `svc-server` of an earlier release, which is measured beside this one.
+/// The variable that names the `svc-server` of an earlier release, which is measured with this one.
 const PREVIOUS: &str = "SVC_BENCH_PREVIOUS";
 
 /// The locations of binaries and inputs, and the figures noted so far.
@@ -90,7 +90,7 @@ impl BenchContext {
         Ok(ServerCommand::new(&self.server)?.env("RUST_LOG", "warn"))
     }
 
-    /// The same measurements of the earlier release, where one is named.
+    /// The same measurements of the earlier release, if one is named.
     fn earlier(&self) -> Option<Self> {
         let server = self.earlier.clone()?;
         let (binaries, quickstart) = (self.binaries.clone(), self.quickstart.clone());

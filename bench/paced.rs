@@ -10,7 +10,7 @@ use crate::load::{Load, Round};
 /// Longest wait for a response.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Stands in a body for the number of the request, which has as many digits.
+/// Replaced in a body by the number of the request, which has as many digits.
 pub(crate) const NUMBER: &str = "############";
 
 /// Sends the request `rate` times a second for `length`, over `connections` in turn. The latency of a request counts from
@@ -54,7 +54,7 @@ pub(crate) fn paced(
     })
 }
 
-/// Sends the requests of these numbers, each at its time after `begin`, or at once where the response before came later.
+/// Sends the requests of these numbers, each at its time after `begin`, or at once if the response before came later.
 /// Returns the latencies in milliseconds, and the number of responses with another status than 2xx.
 fn send(
     to: SocketAddr,

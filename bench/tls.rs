@@ -1,4 +1,4 @@
-//! TLS beside plain text, over connections that stay open.
+//! TLS compared with plain text, over connections that stay open.
 //!
 //! Client and service share the cores, and the client's own TLS costs more than the service's: requests a second of
 //! both together say little about the service. Its processor time of a request does, which is what a core of it serves.

@@ -31,7 +31,7 @@ impl Side {
 }
 
 /// The quickstart order with traces off, stored before the answer, and stored behind it; stored before the answer in
-/// PostgreSQL; and the earlier release beside these.
+/// PostgreSQL; and the earlier release with these.
 #[expect(clippy::print_stdout, reason = "the report is what a bench is for")]
 pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
     let bare = setting.bare()?;

@@ -1,6 +1,6 @@
 //! The service inside a larger actix-web application.
 //!
-//! The host has routes of its own. Beside them it mounts the service, and one of its handlers sends orders to
+//! The host has routes of its own. Next to them it mounts the service, and one of its handlers sends orders to
 //! a channel in-process, without HTTP. It registers a function of its own, which workflows call like those of
 //! the service. A panic inside the service costs the request it happened in and nothing else; when the host
 //! ends, the service drains with it.
@@ -137,7 +137,7 @@ mod tests {
     use svc::FaultKind;
     use svc_testkit::http::HttpClient;
 
-    /// Runs a test beside an open shop with the quickstart definitions loaded, then closes the shop.
+    /// Runs a test against an open shop with the quickstart definitions loaded, then closes the shop.
     fn in_shop(faults: Vec<PlannedFault>, test: impl FnOnce(&mut HttpClient) + Send + 'static) {
         let directory = tempfile::tempdir().unwrap();
         actix_rt::System::new().block_on(async {
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn host_and_service_answer_their_own_paths_and_the_host_submits_in_process() {
+    fn host_and_service_answer_their_own_paths() {
         in_shop(vec![], |client| {
             assert_eq!(client.get("/").unwrap().text(), "welcome to the shop");
             assert_eq!(client.get("/health").unwrap().json()["status"], "ok");

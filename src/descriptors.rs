@@ -19,10 +19,10 @@ const PROCESS_LIMIT: i32 = 24;
 const SYSTEM_LIMIT: i32 = 23;
 /// Time between two checks of the watch.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Number of open descriptors assumed where the system does not list them.
+/// Number of open descriptors assumed if the system does not list them.
 const ASSUMED_OPEN: usize = 128;
 
-/// Raises the soft limit of open files to the hard one and returns it; the limit as it is where that is
+/// Raises the soft limit of open files to the hard one and returns it; the limit as it is if that is
 /// refused.
 pub(crate) fn raise_open_file_limit() -> usize {
     let Ok((soft, hard)) = Resource::NOFILE.get() else { return usize::MAX };

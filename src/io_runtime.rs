@@ -77,7 +77,7 @@ impl IoRuntime {
 }
 
 impl Drop for IoRuntime {
-    /// Waits for nothing: a service is usually dropped where blocking is forbidden. While an actor thread
+    /// Waits for nothing: a service is usually dropped in code that must not block. While an actor thread
     /// still runs, the runtime ends with that thread, which may block.
     fn drop(&mut self) {
         self.stop();

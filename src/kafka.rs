@@ -49,7 +49,7 @@ impl KafkaIngress {
 
 #[cfg(feature = "kafka")]
 impl KafkaIngress {
-    /// Checks the settings and starts the consumers on a thread of their own; `None` where Kafka is off.
+    /// Checks the settings and starts the consumers on a thread of their own; `None` if Kafka is off.
     ///
     /// # Errors
     /// [`ServiceStartError::Config`] for settings that make no consumer, [`ServiceStartError::Tree`] for an

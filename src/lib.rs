@@ -5,7 +5,7 @@
 //!
 //! # Embedding
 //!
-//! The host keeps its own routes and its own server. The service answers its paths beside them, and the host sends
+//! The host keeps its own routes and its own server. The service answers its paths next to them, and the host sends
 //! messages to channels in-process with [`Service::submit`].
 //!
 //! ```

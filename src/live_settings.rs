@@ -68,7 +68,8 @@ impl LiveSettings {
         apply: impl FnOnce(&Config, &SettingsChange),
     ) -> Result<SettingsChange, ConfigError> {
         let mut in_effect = self.in_effect.lock();
-        let (config, change) = in_effect.reloaded(read)?;
+        let takes_level = self.log_level.as_ref().is_some_and(LogLevelHandle::is_changeable);
+        let (config, change) = in_effect.reloaded(read, takes_level)?;
         if let Some(level) = &self.log_level {
             level.set(config.logging.level);
         }

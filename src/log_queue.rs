@@ -17,6 +17,9 @@ const BYTES: usize = 8 << 20;
 /// Bytes of a message in addition to its texts, and of each of its fields.
 const OVERHEAD: usize = 64;
 
+/// Name of the thread that writes the messages.
+pub(crate) const WRITER_THREAD: &str = "svc-log";
+
 /// The entrance to the queue.
 pub(crate) struct LogQueue {
     queue: AsyncCore,
@@ -32,7 +35,8 @@ impl LogQueue {
     {
         let waiting = WaitingBytes::default();
         let writer = Writer { drain, waiting: waiting.clone() };
-        let (queue, guard) = AsyncCore::custom(writer).chan_size(MESSAGES).build_with_guard();
+        let queue = AsyncCore::custom(writer).chan_size(MESSAGES).thread_name(WRITER_THREAD.to_owned());
+        let (queue, guard) = queue.build_with_guard();
         (Self { queue, waiting, dropped: AtomicUsize::new(0) }, guard)
     }
 
@@ -106,8 +110,12 @@ impl WaitingBytes {
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown).is_ok()
     }
 
+    /// Gives bytes back, at most those that are taken: a value that shows more at its second reading must not leave the
+    /// queue without room for ever.
     fn give_back(&self, bytes: usize) {
-        self.0.fetch_sub(bytes, Ordering::Relaxed);
+        let shrunk = |used: usize| Some(used.saturating_sub(bytes));
+        // The closure always returns a value.
+        let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, shrunk);
     }
 }
 
@@ -167,6 +175,15 @@ mod tests {
             let _ = self.written.send(record.msg().to_string());
             Ok(())
         }
+    }
+
+    #[test]
+    fn bytes_given_back_beyond_those_taken_leave_room() {
+        let waiting = WaitingBytes::default();
+        assert!(waiting.take(10));
+        waiting.give_back(11);
+        assert_eq!(waiting.0.load(Ordering::Relaxed), 0);
+        assert!(waiting.take(BYTES), "all of the room is there");
     }
 
     #[test]

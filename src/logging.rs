@@ -6,13 +6,14 @@
 use std::io::{self, IsTerminal as _, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use chrono::{SecondsFormat, Utc};
 use parking_lot::Mutex;
 use slog::{Drain, FilterLevel, Level, Logger, Record};
 
 use crate::config::{LogFormat, LogLevel, LoggingSection};
-use crate::log_queue::LogQueue;
+use crate::log_queue::{LogQueue, WRITER_THREAD};
 
 /// The root logger and the guard of its writer.
 pub struct Logs {
@@ -62,6 +63,25 @@ impl Logs {
         }
         Ok(())
     }
+
+    /// Logs panics that no supervisor catches, where messages are JSON: the panic hook of the standard library writes text.
+    /// For a program that owns its process, before the service starts.
+    pub fn log_panics(&self) {
+        if self.format != LogFormat::Json {
+            return;
+        }
+        let (log, previous) = (self.log.clone(), std::panic::take_hook());
+        std::panic::set_hook(Box::new(move |info| {
+            let thread = thread::current();
+            if thread.name() == Some(WRITER_THREAD) {
+                // Nobody is left to write its message.
+                return previous(info);
+            }
+            slog::error!(log, "a panic outside supervision"; "thread" => thread.name(),
+                "panic" => info.payload_as_str().unwrap_or("panicked without a text"),
+                "location" => info.location().map(ToString::to_string));
+        }));
+    }
 }
 
 /// Returns a root logger that hands every message to the `tracing` subscriber of the process, for
@@ -106,6 +126,11 @@ pub struct LogLevelHandle {
 impl LogLevelHandle {
     fn new(level: FilterLevel, is_fixed: bool) -> Self {
         Self { level: Arc::new(AtomicUsize::new(level.as_usize())), is_fixed }
+    }
+
+    /// Returns `false` if `RUST_LOG` names the level, which then stays.
+    pub(crate) fn is_changeable(&self) -> bool {
+        !self.is_fixed
     }
 
     /// Changes the level, unless `RUST_LOG` names it.
@@ -208,14 +233,34 @@ mod tests {
             let (filter, _) = Filter::new(LogLevel::Info, rust_log);
             filter.default.clone().set(LogLevel::Debug);
             assert_eq!(filter.level("svc"), expected, "{rust_log:?}");
+            assert_eq!(filter.default.is_changeable(), rust_log != Some("warn"));
         }
     }
 
     #[test]
-    fn what_rust_log_says_unclearly_is_told() {
+    fn unreadable_rust_log_directives_are_reported() {
         let (filter, unread) = Filter::new(LogLevel::Info, Some("loud, svc=debug, =info, svc=shout"));
         assert_eq!(unread, ["loud", "=info", "svc=shout"]);
         assert_eq!(filter.level("svc"), FilterLevel::Debug);
+    }
+
+    #[test]
+    fn panic_outside_supervision_is_a_line_of_json() {
+        let buffer = Buffer::default();
+        let (drain, guard) = LogQueue::start(json(buffer.clone()).ignore_res());
+        let log = Logger::root(drain.fuse(), slog::o!());
+        let level = LogLevelHandle::new(FilterLevel::Info, false);
+        let logs = Logs { log, level, format: LogFormat::Json, _flush: guard };
+        logs.log_panics();
+        let doomed = thread::Builder::new().name("doomed".to_owned()).spawn(|| panic!("it broke"));
+        assert!(doomed.unwrap().join().is_err());
+        drop((std::panic::take_hook(), logs));
+        let text = String::from_utf8(buffer.0.lock().clone()).unwrap();
+        let mut lines = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        // Other tests may have panicked meanwhile.
+        let line = lines.find(|line| line["thread"] == "doomed").unwrap();
+        assert_eq!((&line["level"], &line["panic"]), (&"error".into(), &"it broke".into()));
+        assert!(line["location"].as_str().is_some_and(|place| place.contains("logging.rs")), "{line}");
     }
 
     #[test]

@@ -52,6 +52,7 @@ fn start(path: Option<&Path>, environment: Vec<(String, String)>, err: &mut dyn 
     };
     let rust_log = environment.iter().find(|(name, _)| name == "RUST_LOG").map(|(_, value)| value.as_str());
     let logs = logging::start(&loaded.config.logging, rust_log);
+    logs.log_panics();
     logs.write_notes(&loaded.notes, err)?;
     // Without a choice an error of the start is for people, whoever reads the messages.
     let logs_errors = loaded.config.logging.format == Some(LogFormat::Json);

@@ -1,4 +1,4 @@
-//! The inputs of a start beside the configuration.
+//! The inputs of a start other than the configuration.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use svc_engine::Function;
 use crate::config::ConfigSource;
 use crate::logging::LogLevelHandle;
 
-/// The inputs of a start beside the configuration.
+/// The inputs of a start other than the configuration.
 pub struct Options {
     /// The root logger; discards messages by default. [`logging::to_tracing`](crate::logging::to_tracing) hands
     /// them to the subscriber of an application that logs with `tracing`.

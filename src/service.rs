@@ -67,7 +67,7 @@ impl Service {
         self.mount_parts(&[Part::Admin])
     }
 
-    /// Returns the routes of operation alone: `/healthz`, `/readyz`, `/health` and, where it has no listener of its
+    /// Returns the routes of operation alone: `/healthz`, `/readyz`, `/health` and, if it has no listener of its
     /// own, `/metrics`.
     pub fn health_routes(&self) -> impl Fn(&mut web::ServiceConfig) + Clone + Send + use<> + 'static {
         self.mount_parts(&[Part::Health])
@@ -92,7 +92,7 @@ impl Service {
         move |cfg| routes::configure(cfg, &state)
     }
 
-    /// Serves health and metrics at `host:port`, over TLS where `metrics.tls_enabled` is true, on a thread of its own
+    /// Serves health and metrics at `host:port`, over TLS if `metrics.tls_enabled` is true, on a thread of its own
     /// that answers while every worker is blocked.
     ///
     /// # Errors
@@ -106,7 +106,7 @@ impl Service {
         Operations::listen(self.state.clone(), transport, address).map_err(ServiceStartError::system(what))
     }
 
-    /// Returns the transport of the main listener: over TLS where `server.tls.enabled` is true.
+    /// Returns the transport of the main listener: over TLS if `server.tls.enabled` is true.
     pub(crate) fn main_transport(&self, limits: ConnectionLimits) -> Transport {
         Transport { certificates: self.state.certificates.clone(), ..self.transport(limits) }
     }
@@ -263,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_mounted_serves_on_after_the_last_handle_is_dropped() {
+    fn mounted_routes_outlive_the_last_service_handle() {
         let directory = tempfile::tempdir().unwrap();
         System::new().block_on(async {
             let mut config = Config::default();

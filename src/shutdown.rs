@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn body_that_never_arrives_is_given_up_though_runs_have_no_bound() {
+    async fn absent_body_is_abandoned_with_unbounded_runs() {
         let (lifecycle, log) = (Lifecycle::default(), Logger::root(Discard, o!()));
         lifecycle.drain();
         lifecycle.begin_request();
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn request_that_runs_is_waited_for_until_the_deadline_and_no_longer() {
+    async fn running_request_is_awaited_until_the_deadline() {
         let (lifecycle, log) = (Lifecycle::default(), Logger::root(Discard, o!()));
         lifecycle.drain();
         lifecycle.begin_request();

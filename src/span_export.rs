@@ -14,7 +14,7 @@ use crate::io_runtime::IoRuntime;
 /// Time limit of one export, in which the exporter repeats what may be repeated.
 const EXPORT: Duration = Duration::from_secs(8);
 
-/// Starts the export of spans over gRPC; off where the settings leave it off. No connection is made yet.
+/// Starts the export of spans over gRPC; off if the settings leave it off. No connection is made yet.
 ///
 /// # Errors
 /// [`ServiceStartError::Config`] for an endpoint that cannot be dialled.

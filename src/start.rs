@@ -197,7 +197,7 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
     Ok(state)
 }
 
-/// Loads the certificate of the listeners; `None` where TLS is off.
+/// Loads the certificate of the listeners; `None` if TLS is off.
 fn load_certificates(config: &Config, log: &Logger) -> Result<Option<Arc<Certificates>>, ServiceStartError> {
     let section = Some(&config.server.tls).filter(|tls| tls.enabled);
     let loaded = section.map(|section| Certificates::load(section, log.clone())).transpose();

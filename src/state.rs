@@ -50,9 +50,9 @@ pub struct AppState {
     pub cluster_redis: Option<RedisClient>,
     /// The connectors to outbound systems.
     pub connectors: Connectors,
-    /// Health of the Kafka brokers of the settings; `None` where Kafka is off.
+    /// Health of the Kafka brokers of the settings; `None` if Kafka is off.
     pub brokers: Option<BrokerHealth>,
-    /// The consumers of Kafka topics; `None` where Kafka is off.
+    /// The consumers of Kafka topics; `None` if Kafka is off.
     pub(crate) kafka: Option<KafkaIngress>,
     /// The registry of serving definitions.
     pub registry: Registry,
@@ -62,7 +62,7 @@ pub struct AppState {
     pub traces: Traces,
     /// The schedules; `None` on a node that runs none.
     pub cron: Option<CronHandle>,
-    /// The metrics of schedules, on every node: an operator's order is counted where it is given.
+    /// The metrics of schedules, on every node: an operator's order is counted by the node that gets it.
     pub(crate) cron_metrics: CronMetrics,
     /// The engine, which compiles and runs workflows.
     pub engine: Arc<Engine>,
@@ -98,7 +98,7 @@ pub struct AppState {
     pub(crate) failure_lines: LogRateLimit,
     pub(crate) connections: ConnectionMetrics,
     pub(crate) descriptors: Arc<DescriptorWatch>,
-    /// The certificate of the listeners; `None` where TLS is off.
+    /// The certificate of the listeners; `None` if TLS is off.
     pub(crate) certificates: Option<Arc<Certificates>>,
     pub(crate) rate_limits: RateLimits,
     pub(crate) settings: LiveSettings,
@@ -176,7 +176,7 @@ impl AppState {
         }
     }
 
-    /// Reloads after a committed change. The change stands whether or not the reload succeeds: a failed reload keeps the
+    /// Reloads after a committed change. The change stays whether or not the reload succeeds: a failed reload keeps the
     /// previous snapshot in service, and `/health` reports it.
     pub(crate) async fn reload_after_change(&self, scope: ReloadScope, change: LocalChange) {
         match self.reload(scope).await {
@@ -185,7 +185,7 @@ impl AppState {
         }
     }
 
-    /// Returns the troubles of Kafka, the brokers' first; `None` where Kafka is off. Updates the gauge that shows them.
+    /// Returns the troubles of Kafka, the brokers' first; `None` if Kafka is off. Updates the gauge that shows them.
     pub(crate) fn kafka_troubles(&self) -> Option<Vec<String>> {
         let brokers = self.brokers.as_ref()?.problem();
         let mut troubles: Vec<String> = brokers.into_iter().collect();

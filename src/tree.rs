@@ -87,7 +87,7 @@ pub(crate) enum EndedBy {
 /// A kind of node of the supervision tree.
 #[derive(Debug)]
 pub(crate) struct TreeRow {
-    /// Path in the tree. A part in braces stands for the names of several nodes.
+    /// Path in the tree. A part in braces matches the names of several nodes.
     pub(crate) path: &'static str,
     pub(crate) kind: NodeKind,
     #[cfg_attr(not(test), expect(dead_code, reason = "compared with a running service"))]
@@ -286,7 +286,7 @@ pub(crate) static HOST: TreeRow = TreeRow::group("host");
 pub(crate) static HOST_ACTOR: TreeRow =
     TreeRow::actor("host/{name}", RunsOn::HostThread).needs(&[&STORE, &REGISTRY, &CHANNELS]);
 
-/// Every kind of node. Where two paths match a node, the first one counts.
+/// Every kind of node. If two paths match a node, the first one counts.
 #[cfg_attr(not(test), expect(dead_code, reason = "compared with a running service"))]
 pub(crate) static NODES: [&TreeRow; 37] = [
     &STORE,

@@ -1,4 +1,4 @@
-//! `make demo`: starts the service, loads the quickstart, posts one order, says where to look next, and
+//! `make demo`: starts the service, loads the quickstart, posts one order, prints the next steps, and
 //! serves on.
 //!
 //! `DEMO_EXIT=1` ends it after the answer; `DEMO_PORT` chooses the port (8080, or a free one when that is

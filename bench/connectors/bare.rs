@@ -27,7 +27,7 @@ fn io_error(error: impl std::fmt::Display) -> io::Error {
     io::Error::other(error.to_string())
 }
 
-/// `http_call` beside reqwest.
+/// `http_call` compared with reqwest.
 pub(super) fn http(address: SocketAddr) -> Side {
     let order = json!({"order_id": "A-1001", "qty": 3, "price": 50});
     let body = order.clone();
@@ -55,7 +55,7 @@ pub(super) fn http(address: SocketAddr) -> Side {
     }
 }
 
-/// `db_read` beside tokio-postgres.
+/// `db_read` compared with tokio-postgres.
 pub(super) fn postgres(database: &PostgresDatabase) -> io::Result<Side> {
     let fill = "CREATE TABLE people (id int8 PRIMARY KEY, name text NOT NULL); \
                 INSERT INTO people SELECT n, 'name ' || n FROM generate_series(1, 1000) n";
@@ -86,7 +86,7 @@ pub(super) fn postgres(database: &PostgresDatabase) -> io::Result<Side> {
     })
 }
 
-/// `cache_read` beside redis.
+/// `cache_read` compared with redis.
 pub(super) fn redis(url: &str) -> io::Result<Side> {
     let client = redis::Client::open(url).map_err(io_error)?;
     let bare = move |calls| {
@@ -110,7 +110,7 @@ pub(super) fn redis(url: &str) -> io::Result<Side> {
     })
 }
 
-/// `publish_kafka` beside rdkafka.
+/// `publish_kafka` compared with rdkafka.
 pub(super) fn kafka(brokers: &str) -> Side {
     let connector =
         json!({"type": "kafka", "brokers": [brokers], "topic": TOPIC, "allow_private_urls": true});

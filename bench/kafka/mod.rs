@@ -1,5 +1,5 @@
-//! Kafka ingress beside a bare consumer that parses and commits: records a second, latency at half load; and
-//! publishing beside a bare producer.
+//! Kafka ingress compared with a bare consumer that parses and commits: records a second, latency at half load; and
+//! publishing compared with a bare producer.
 //!
 //! The brokers are librdkafka's mock cluster in this process: both sides pay for them alike. Every measurement
 //! has a cluster of its own, so that no side meets what another has left.

@@ -58,7 +58,7 @@ async fn prune(state: &Data<AppState>) {
     }
 }
 
-/// Refuses where the database is not a file of this process alone.
+/// Refuses if the database is not a file of this process alone.
 fn require_own_file(state: &AppState) -> Result<(), ServiceError> {
     let reason = if state.store.backend() != Backend::Sqlite {
         "backups are for SQLite; back PostgreSQL up with its own tools, such as pg_dump"

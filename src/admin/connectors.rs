@@ -106,7 +106,7 @@ pub(super) async fn update(
     store_update(&state, AuditAction::Update, &id, merge, &change, ReloadTiming::Now).await
 }
 
-/// `DELETE /connectors/{id}`: where no active definition names it, or with `force=true`.
+/// `DELETE /connectors/{id}`: if no active definition names it, or with `force=true`.
 pub(super) async fn delete(state: Data<AppState>, change: MutationRequest, id: Path<String>) -> Answer {
     let mutation = connector_mutation(&change, AuditAction::Delete, &id);
     let local = state.begin_change(&mutation);
@@ -258,7 +258,7 @@ async fn publish_change(state: &AppState, action: AuditAction, id: &str, change:
     reload_connectors(state, ConnectorScope::One(id.to_owned()), change).await;
 }
 
-/// Reloads connectors after a committed change, which stands even if the reload fails.
+/// Reloads connectors after a committed change, which remains even if the reload fails.
 async fn reload_connectors(state: &AppState, scope: ConnectorScope, change: LocalChange) {
     match state.connectors.reload(scope).await {
         Ok(()) => change.record_applied(),

@@ -67,7 +67,7 @@ pub(super) async fn retry(
 }
 
 /// `POST /channels/{id}/trigger`: makes an occurrence that is due now. Every refusal is the same, so that it
-/// tells nothing about the channel.
+/// reveals nothing about the channel.
 pub(super) async fn trigger(
     state: Data<AppState>,
     caller: AdminCaller,

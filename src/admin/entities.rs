@@ -120,7 +120,7 @@ pub(super) async fn update<V: AdminEntity>(
     Ok(HttpResponse::Ok().json(with_warnings(V::Resource::from(entity), warnings)))
 }
 
-/// `DELETE /{kind}/{id}`: every version, where no active definition needs it, or with `force=true`.
+/// `DELETE /{kind}/{id}`: every version, if no active definition needs it, or with `force=true`.
 pub(super) async fn delete<V: AdminEntity>(
     state: Data<AppState>,
     change: MutationRequest,

@@ -57,7 +57,7 @@ pub(super) async fn import<V: AdminEntity>(
     Ok(data_response(report))
 }
 
-/// Refuses a key that stands twice in a batch.
+/// Refuses a key that occurs twice in a batch.
 pub(super) fn refuse_duplicate_key(
     keys: &mut HashSet<String>,
     kind: EntityKind,

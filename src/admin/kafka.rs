@@ -13,7 +13,7 @@ use crate::state::AppState;
 /// The resource type of partitions in audit rows.
 const PARTITION: AuditResource = AuditResource::KafkaPartition;
 
-/// `GET /kafka/partitions`: the partitions assigned to this node, by topic and number; none where Kafka is
+/// `GET /kafka/partitions`: the partitions assigned to this node, by topic and number; none if Kafka is
 /// off.
 pub(super) async fn list(state: Data<AppState>) -> HttpResponse {
     data_response(state.kafka.as_ref().map(KafkaIngress::partitions).unwrap_or_default())

@@ -18,7 +18,7 @@ use super::request_body::require_known_keys;
 use super::response::data_response;
 use crate::http::{AdminCaller, Error};
 
-/// The context of a mutation beside path and body.
+/// The context of a mutation other than path and body.
 pub(super) struct MutationRequest {
     pub(super) caller: AdminCaller,
     pub(super) query: QueryParameters,

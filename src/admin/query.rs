@@ -76,7 +76,7 @@ impl QueryParameters {
     /// Returns the cursor of a previous page, if present and not empty.
     ///
     /// # Errors
-    /// 400 beside an offset.
+    /// 400 if combined with an offset.
     pub(crate) fn cursor(&self) -> Result<Option<&str>, ServiceError> {
         let cursor = self.get("cursor").filter(|cursor| !cursor.is_empty());
         if cursor.is_some() && self.get("offset").is_some() {
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn an_instant_may_have_an_offset_escaped_or_not_and_is_named_when_it_is_none() {
+    fn instant_with_offset_parses_invalid_is_named() {
         let read = |text: &str| query(&[("since", text)]).instant("since");
         let noon = Timestamp::parse("2026-01-02T12:00:00");
         for text in ["2026-01-02T12:00:00", "2026-01-02T12:00:00Z", "2026-01-02T14:00:00+02:00"] {

@@ -26,7 +26,7 @@ pub(super) fn created_response(data: impl Serialize) -> HttpResponse {
     HttpResponse::Created().json(DataEnvelope { data })
 }
 
-/// `{"data": …}`, with `warnings` beside it where there are any.
+/// `{"data": …}`, with `warnings` if there are any.
 pub(super) fn with_warnings<T>(data: T, warnings: Vec<Issue>) -> WarnedEnvelope<T> {
     WarnedEnvelope { data, warnings: warnings.into_iter().map(Into::into).collect() }
 }

@@ -69,7 +69,7 @@ fn to_summary(row: TraceRow) -> TraceSummary {
 }
 
 /// `GET /traces/{id}`: open to operators and to the holder of the trace's token. The existence of a trace is
-/// no secret: ids cannot be guessed, and a client must be able to tell a wrong id from a wrong token.
+/// no secret: ids cannot be guessed, and a client must be able to distinguish a wrong id from a wrong token.
 pub(super) async fn read(
     state: Data<AppState>,
     id: Path<String>,
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_workflow_wrote_to_shape_its_answer_is_shown_nowhere() {
+    fn response_shaping_values_are_not_in_traces() {
         let written = json!({"a": 1, "_svc": {"response": {"headers": {"location": "canary"}}}});
         let (bare, platform) = (json!({"a": 1}), &written["_svc"]);
         let change =
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_trace_shows_why_and_an_unreadable_result_is_left_out() {
+    fn failed_trace_shows_cause_without_unreadable_result() {
         let failed = operator_view(record("failed", Some("{}"), None));
         assert_eq!((&failed["error"], failed.get("message")), (&json!("broke"), None));
         let torn = operator_view(record("completed", Some("{\"id\":"), Some("[")));

@@ -174,7 +174,7 @@ fn write_output(
     }
 }
 
-/// Tells what each pass has rewritten, and the counts of the project.
+/// Prints what each pass has rewritten, and the counts of the project.
 fn write_passes(project: &Project, linted: &LintedProject<'_>, summary: &mut dyn Write) -> io::Result<()> {
     let rewritten = project.rewritten_counts();
     for pass in ExpansionPass::ALL {

@@ -14,7 +14,7 @@ use super::lint::read_definitions;
 pub(super) struct Definitions(Option<SharedDefinitions>);
 
 impl Definitions {
-    /// Reads the shared documents of a directory. Returns `None` for definitions that cannot be used, which is told on `err`.
+    /// Reads the shared documents of a directory. Returns `None` for unusable definitions, and reports it on `err`.
     pub(super) fn read(directory: Option<&Path>, err: &mut dyn Write) -> io::Result<Option<Self>> {
         let Some(directory) = directory else { return Ok(Some(Self(None))) };
         let Some((shared, findings)) = read_definitions(directory, err)? else { return Ok(None) };

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_read_is_named_and_the_others_are_formatted() {
+    fn unreadable_file_is_named_others_are_formatted() {
         let root = tempfile::tempdir().unwrap();
         let (bad, good, other) =
             (root.path().join("a.json"), root.path().join("b.yaml"), root.path().join("c.txt"));

@@ -136,7 +136,7 @@ pub(super) fn read_definitions(
     Ok(Some((shared, findings)))
 }
 
-/// Writes the report of an input that cannot be checked and returns the exit code. The findings have been told to people.
+/// Writes the report of an input that cannot be checked and returns the exit code. The findings were printed before.
 pub(super) fn refuse_input(
     findings: &[Finding],
     format: ReportFormat,

@@ -9,7 +9,7 @@ use svc_outbound::describe_cause;
 
 use crate::cli::{Cli, EXIT_FAILURE, EXIT_OK, write_error};
 
-/// Writes the pages into a directory, which is made where it is missing.
+/// Writes the pages into a directory, which is made if it is missing.
 pub(super) fn man(directory: &Path, err: &mut dyn Write) -> io::Result<u8> {
     let written =
         fs::create_dir_all(directory).and_then(|()| clap_mangen::generate_to(Cli::command(), directory));

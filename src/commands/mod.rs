@@ -1,4 +1,4 @@
-//! The commands of `svc-server` beside starting the server, a file each.
+//! The commands of `svc-server` other than starting the server, a file each.
 //!
 //! Machine output goes to `out`; findings, notes and warnings go to `err`. Each command returns its exit
 //! code.

@@ -18,7 +18,7 @@ pub struct NewArgs {
     directory: PathBuf,
 }
 
-/// Writes the files of the project and returns the exit code. Where one cannot be written, none is left.
+/// Writes the files of the project and returns the exit code. If one cannot be written, none is left.
 pub(super) fn new(args: &NewArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     let directory = &args.directory;
     let mut created = Created::default();

@@ -68,7 +68,7 @@ pub(super) fn named_file(argument: Option<&Path>) -> Option<&Path> {
     argument.filter(|path| path.as_os_str() != "-")
 }
 
-/// Writes several files into a directory, which is made where it is missing. None is replaced before all are
+/// Writes several files into a directory, which is made if it is missing. None is replaced before all are
 /// written.
 pub(super) fn write_files(directory: &Path, files: &[(String, String)]) -> Result<(), OutputError> {
     fs::create_dir_all(directory).map_err(OutputError::io_error(directory))?;

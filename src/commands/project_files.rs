@@ -74,7 +74,7 @@ impl InputError {
     }
 }
 
-/// Reads the files of a directory; `None` for one that cannot be read, which is told on `err`.
+/// Reads the files of a directory; `None` for one that cannot be read, which is reported on `err`.
 pub(super) fn walk_directory(directory: &Path, err: &mut dyn Write) -> io::Result<Option<ProjectFiles>> {
     match svc_project::walk(directory) {
         Ok(walked) => Ok(Some(walked)),
@@ -130,7 +130,7 @@ fn write_input_error(
 /// Reads a file.
 ///
 /// # Errors
-/// The finding about one that cannot be read, which has been told on `err`.
+/// The finding about one that cannot be read, which was reported on `err`.
 pub(super) fn read_source(
     path: &Path,
     style: TextStyle,

@@ -11,7 +11,7 @@ use crate::error::ServiceStartError;
 use crate::exit::{self, EXIT_FAILURE, EXIT_OK};
 use crate::{logging, settings};
 
-/// Rewrites what is encrypted under the current key; fails where something cannot be read.
+/// Rewrites what is encrypted under the current key; fails if something cannot be read.
 pub(super) fn reencrypt(
     config: &Config,
     environment: &[(String, String)],

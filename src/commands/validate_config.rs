@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_configuration_exits_with_78_and_prints_nothing_on_standard_output() {
+    fn invalid_configuration_exits_78_without_output() {
         let (code, out, err) = validate("server.prot = 9000\nserver.host = ''", ConfigFormat::Json);
         assert_eq!((code, out.as_str()), (EXIT_CONFIG, ""));
         assert_eq!(

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_network_is_refused() {
+    fn invalid_network_is_refused() {
         for text in ["", "localhost", "10.0.0.0/33", "::/129", "10.0.0/8", "10.0.0.0/", "10.0.0.0/-1"] {
             assert_eq!(text.parse::<Network>(), Err(NetworkError), "{text:?}");
         }

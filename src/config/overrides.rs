@@ -12,7 +12,7 @@ use super::setting::{ALIASES, PREFIX, Setting, SettingNode, variable_name};
 /// Names in this space hold secrets for references and are never read as settings.
 const SECRETS: &str = "SVC_SECRET_";
 
-/// Former names with their successors; a `*` stands for the rest of a name. Without a successor the setting
+/// Former names with their successors; a `*` means the rest of a name. Without a successor the setting
 /// was removed.
 const RETIRED: [(&str, Option<&str>); 6] = [
     ("SVC_ENV", Some("SVC_ENVIRONMENT")),

@@ -68,11 +68,16 @@ pub(crate) struct SettingsChange {
 }
 
 impl Config {
-    /// Returns this configuration with what a reload takes of another one, and the differences.
+    /// Returns this configuration with what a reload takes of another one, and the differences. `takes_level` tells that
+    /// the level of the log can be changed.
     ///
     /// # Errors
     /// The problems of a configuration that is made of both.
-    pub(crate) fn reloaded(&self, read: &Self) -> Result<(Self, SettingsChange), ConfigError> {
+    pub(crate) fn reloaded(
+        &self,
+        read: &Self,
+        takes_level: bool,
+    ) -> Result<(Self, SettingsChange), ConfigError> {
         let mut change = SettingsChange::default();
         let mut config = self.clone();
         // Without the other setting, new keys could lock everybody out.
@@ -82,7 +87,8 @@ impl Config {
         config.take_changes(read, "", &mut |path| {
             let is_taken = is_reloadable(path)
                 && (takes_keys || !path.starts_with("admin_auth."))
-                && (takes_payloads || path != "ingest.max_payload_size");
+                && (takes_payloads || path != "ingest.max_payload_size")
+                && (takes_level || path != "logging.level");
             let list = if is_taken { &mut change.taken } else { &mut change.needs_restart };
             list.push(path.to_owned());
             is_taken

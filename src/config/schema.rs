@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn schema_accepts_what_the_reader_accepts_and_refuses_what_is_wrong_by_shape() {
+    fn schema_agrees_with_reader_on_shapes() {
         let validator = validator();
         for text in [
             "",

@@ -131,7 +131,7 @@ macro_rules! section {
     };
 }
 
-/// A type that can stand alone, be optional, or be listed.
+/// A type that can be required, be optional, or be listed.
 pub(crate) trait Scalar: Sized {
     /// Describes the expected value, for people.
     const EXPECTED: &'static str;

@@ -33,12 +33,12 @@ choice! {
 }
 
 section! {
-    /// The log, on standard error. The variable `RUST_LOG` goes before `level`.
+    /// The log, on standard error. The variable `RUST_LOG` goes before `level`, which a reload then leaves.
     pub struct LoggingSection {
         /// The least important message that is logged.
         pub level: LogLevel = LogLevel::Info,
         /// The format of messages. Unset: pretty on a terminal, json otherwise. With `json` each line is an object, also
-        /// the error of a start that failed; only a configuration that is refused is reported as text.
+        /// the error of a start that failed and a panic; only a configuration that is refused is reported as text.
         pub format: Option<LogFormat> = None,
     }
 }

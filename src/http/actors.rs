@@ -28,7 +28,7 @@ async fn list(state: web::Data<AppState>) -> HttpResponse {
     HttpResponse::Ok().json(DataEnvelope { data: ActorTree { nodes, history } })
 }
 
-/// Returns nodes as the API shows them. A node of a connector has its name beside its path, which holds the id.
+/// Returns nodes as the API shows them. A node of a connector has its name in addition to its path, which holds the id.
 pub(super) fn list_nodes<'n>(
     state: &AppState,
     nodes: impl IntoIterator<Item = &'n NodeView>,
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn id_of_a_connector_is_read_off_the_path_of_its_actor() {
+    fn connector_id_is_parsed_from_actor_path() {
         for (path, id) in [
             ("connectors/crm", Some("crm")),
             ("connectors/crm~2", Some("crm")),

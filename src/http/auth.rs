@@ -237,7 +237,7 @@ impl AdminAuthenticator {
     }
 
     /// Authorises the read of one trace, by the token with that SHA-256 or an admin credential. `None` for a
-    /// trace without a token, which is open where no key is asked for. A good token is never refused and does
+    /// trace without a token, which is open if no key is asked for. A good token is never refused and does
     /// not clear the client's failures: anyone who may submit something obtains one.
     pub(crate) fn authorize_trace(
         &self,

@@ -1,4 +1,4 @@
-//! Reading bodies: bounded in size and in silence, and JSON where JSON is asked for.
+//! Reading bodies: bounded in size and in silence, and JSON if JSON is asked for.
 
 use std::io::ErrorKind;
 use std::rc::Rc;

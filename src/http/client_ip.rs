@@ -31,7 +31,7 @@ impl TrustedProxies {
         self.ignored.store(false, Ordering::Relaxed);
     }
 
-    /// Returns `true` once: for the first request with forwarded headers where no proxy is trusted. Every
+    /// Returns `true` once: for the first request with forwarded headers if no proxy is trusted. Every
     /// client behind a proxy then has the address of the proxy, to rate limits, lock-outs and logs.
     pub(crate) fn notice_ignored(&self, headers: &HeaderMap) -> bool {
         !self.has_ignored()
@@ -48,7 +48,7 @@ impl TrustedProxies {
     /// Returns the client's address. If the peer is not trusted, that is the peer. Otherwise it is the
     /// rightmost hop of `X-Forwarded-For` that is not trusted (the leftmost one if all are), without that
     /// header `X-Real-IP`, and without either the peer. Hops to the left of one that is no address do not
-    /// count, because nobody trusted has vouched for them.
+    /// count, because no trusted proxy has vouched for them.
     pub(crate) fn client_address(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.to_canonical();
         if !self.is_trusted(peer) {
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hop_of_version_6_may_stand_in_brackets_and_have_a_port() {
+    fn bracketed_ipv6_hop_may_have_a_port() {
         for hop in ["2001:db8::7", "[2001:db8::7]", "[2001:db8::7]:443"] {
             assert_eq!(client(&["10.0.0.0/8"], "10.0.0.1", &[hop], None), "2001:db8::7", "{hop}");
         }

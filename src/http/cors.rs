@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn any_origin_may_not_read_the_admin_api_and_a_listed_one_may() {
+    fn only_listed_origin_reads_the_admin_api() {
         let mut request = HeaderMap::new();
         request.insert(header::ORIGIN, HeaderValue::from_static("https://a.example"));
         let any = CorsPolicy::new(&config::CorsSection::default());
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_list_of_origins_allows_none_and_an_origin_is_compared_byte_for_byte() {
+    fn origins_match_by_bytes_empty_list_allows_none() {
         let listed = |origins: &[&str]| {
             let allowed_origins = origins.iter().map(|&origin| origin.to_owned()).collect();
             CorsPolicy::new(&config::CorsSection { allowed_origins, ..config::CorsSection::default() })

@@ -63,16 +63,22 @@ pub(crate) async fn submit(
 ) -> Result<HttpResponse, Error> {
     let mut body_bytes = 0;
     let mut span = begin_span(&request, &state, &context);
-    let answer = answer_request(request, payload, &state, context, (&mut body_bytes, &mut span)).await;
+    let answer = answer_request(&request, payload, &state, context, (&mut body_bytes, &mut span)).await;
     if span.is_recording() {
         let status = answer.as_ref().map_or_else(|error| error.status_code(), HttpResponse::status);
         span.set_response(status.as_u16(), FIRST_FAILURE);
     }
     drop(span);
     if is_refusal(&answer) && !state.lifecycle.is_draining() {
-        state.pacer.pace(body_bytes).await;
+        state.pacer.pace(body_bytes, || hold_head(&request, &state)).await;
     }
     answer
+}
+
+/// Takes the bytes of the head of a request whose answer is held back; the server keeps the head until the answer leaves.
+fn hold_head(request: &HttpRequest, state: &AppState) -> Option<BytesPermit> {
+    let (fields, text) = body::measure_head(request);
+    state.in_flight.hold_head(fields, text)
 }
 
 /// Begins the span of a request, in the trace that its headers name.
@@ -92,7 +98,7 @@ fn set_route(span: &mut ActiveSpan, method: &Method, resolution: &Resolution) {
 
 /// Answers a request, or refuses it; `body_bytes` is set to the length of the body that was read.
 async fn answer_request(
-    request: HttpRequest,
+    request: &HttpRequest,
     payload: web::Payload,
     state: &AppState,
     context: RequestContext,
@@ -108,7 +114,7 @@ async fn answer_request(
     let path = request.uri().path();
     let path = path.get(context.channel_path_start..).unwrap_or(path);
     let resolve = |snapshot: &Snapshot| snapshot.resolve(path, request.method().as_str())?.require_channel();
-    let submission = SubmissionRequest::parse(&request, path, query.as_ref().ok());
+    let submission = SubmissionRequest::parse(request, path, query.as_ref().ok());
     if let Some(submission) = submission.as_ref().filter(|submission| submission.has_token()) {
         return submission.answer(state).await;
     }
@@ -127,7 +133,7 @@ async fn answer_request(
         (Err(_), Err(error)) | (Err(error), Ok(_)) => return Err(error.into()),
     };
     set_route(span, request.method(), &resolution);
-    let received = receive_body(&request, payload, state, body_bytes).await;
+    let received = receive_body(request, payload, state, body_bytes).await;
     // A body may take long: the current snapshot decides.
     {
         let snapshot = state.registry.snapshot();
@@ -137,8 +143,8 @@ async fn answer_request(
     }
     let has_params = !resolution.params.is_empty();
     let prepared = match received {
-        Ok((raw, permit)) => match decode_body(&request, state, &resolution, &raw).await {
-            Ok(body) => build_message(&request, &context, query, (raw, permit), body, &mut resolution),
+        Ok((raw, permit)) => match decode_body(request, state, &resolution, &raw).await {
+            Ok(body) => build_message(request, &context, query, (raw, permit), body, &mut resolution),
             Err(error) => Err(error),
         },
         Err(error) => Err(error),
@@ -156,16 +162,13 @@ async fn answer_request(
     };
     let is_guess = answer.as_ref().map_or_else(ServiceError::is_guess, |answer| answer.is_guess);
     if let Some(channel) = resolution.channel().filter(|_| is_guess) {
-        let head = || {
-            let (fields, text) = body::measure_head(&request);
-            state.in_flight.hold_head(fields, text)
-        };
+        let head = || hold_head(request, state);
         state.guesses.pace((channel.id(), context.client_ip), head, &state.lifecycle).await;
     }
     let mut answer = answer.or_else(|error| resolution.error_response(error, context.id.as_str()))?;
     if answer.status == ACCEPTED && is_async {
         let by_name = resolution.channel().filter(|_| has_params).map(|channel| channel.name());
-        submissions::add_location(&request, &context, by_name, &mut answer);
+        submissions::add_location(request, &context, by_name, &mut answer);
     }
     Ok(to_http_response(answer))
 }
@@ -242,6 +245,7 @@ fn build_message(
         profile,
         reservation: Some(Reservation::new(permit)),
         trace_context: TraceContext::default(),
+        crash_trace: None,
     }))
 }
 

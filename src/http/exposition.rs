@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counters_are_named_with_total_everywhere_and_the_end_mark_is_gone() {
+    fn counters_end_in_total_without_end_mark() {
         let converted = to_prometheus_text(
             "# HELP svc_hits Hits.\n# TYPE svc_hits counter\nsvc_hits_total{a=\"x # y\"} 3\n\
              # HELP svc_wait_seconds Wait.\n# TYPE svc_wait_seconds histogram\n# UNIT svc_wait_seconds seconds\n\

@@ -39,7 +39,7 @@ pub(crate) async fn healthz() -> HttpResponse {
     HttpResponse::Ok().json(LivenessReport { status: "ok".to_owned() })
 }
 
-/// `GET /readyz`: tells a balancer whether to send requests.
+/// `GET /readyz`: answers a balancer that asks whether to send requests.
 pub(crate) async fn readyz(state: web::Data<AppState>) -> HttpResponse {
     let database = state.store.status() == DatabaseStatus::Ok;
     let initialized = state.is_initialized();
@@ -213,7 +213,7 @@ pub(crate) fn failed_connectors(state: &AppState) -> Vec<FailedConnector> {
         .collect()
 }
 
-/// Returns the dead letters without a retry left, with a reason if they are too many; `None` where they do not matter.
+/// Returns the dead letters without a retry left, with a reason if they are too many; `None` if they do not matter.
 fn exhausted_letters(state: &AppState) -> Option<DeadLettersHealth> {
     let threshold = state.config.trace_queue.dlq_exhausted_threshold;
     let exhausted = state.traces.exhausted_dead_letters();
@@ -246,7 +246,7 @@ fn show_schedules(health: &CronHealth) -> SchedulesHealth {
     }
 }
 
-/// Returns the state of Kafka: the problem of the brokers, and what is in trouble besides.
+/// Returns the state of Kafka: the problem of the brokers, and whatever else is in trouble.
 fn show_kafka(state: &AppState, troubles: &[String]) -> KafkaHealth {
     let problem = state.brokers.as_ref().and_then(BrokerHealth::problem);
     let others = troubles.iter().filter(|trouble| Some(*trouble) != problem.as_ref());
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_tree_shows_what_does_not_run_and_counts_the_rest() {
+    fn large_tree_lists_stopped_nodes_and_counts_others() {
         let plain = |nodes: &[&NodeView]| nodes.iter().map(|node| to_actor_node(node)).collect();
         let small = json!(show_actors(&tree(SHOWN, 2), plain));
         assert_eq!((small["nodes"].as_array().map(Vec::len), small.get("truncated")), (Some(SHOWN), None));

@@ -31,7 +31,7 @@ pub(crate) struct InFlightBytes(Arc<Counts>);
 
 #[derive(Debug)]
 struct Counts {
-    /// `usize::MAX` where bytes are not bounded.
+    /// `usize::MAX` if bytes are not bounded.
     limit: AtomicUsize,
     used: AtomicUsize,
     refused: Counter,
@@ -64,7 +64,7 @@ impl InFlightBytes {
         BytesPermit { counts: Arc::clone(&self.0), bytes: 0 }
     }
 
-    /// Takes what the head of a request holds while its answer is held back; `None` where the process holds too
+    /// Takes what the head of a request holds while its answer is held back; `None` if the process holds too
     /// much already.
     pub(crate) fn hold_head(&self, fields: usize, text: usize) -> Option<BytesPermit> {
         let mut permit = self.permit();
@@ -140,7 +140,7 @@ impl BytesPermit {
         self.grow(head_bytes(fields, text))
     }
 
-    /// Takes what a message is estimated to hold beside its raw body until it is answered: the parsed body,
+    /// Takes what a message is estimated to hold in addition to its raw body until it is answered: the parsed body,
     /// which tasks copy, and the texts of its answer and of its trace, which repeats the body twice.
     ///
     /// # Errors

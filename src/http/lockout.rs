@@ -103,7 +103,7 @@ mod tests {
     const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
     #[test]
-    fn the_fifth_failure_locks_and_each_further_one_doubles_up_to_a_cap() {
+    fn lock_out_starts_at_fifth_failure_and_doubles() {
         let waits: Vec<u64> =
             [4, 5, 6, 10, 11, 12, 4_000].map(|n| lockout_delay(n).as_millis() as u64).to_vec();
         assert_eq!(waits, [0, 500, 1_000, 16_000, 30_000, 30_000, 30_000]);

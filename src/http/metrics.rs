@@ -59,7 +59,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Registers the families of the edge. Every sample of the service carries the labels `instance` and `node`, where a
+    /// Registers the families of the edge. Every sample of the service carries the labels `instance` and `node`, if a
     /// name is given: a Prometheus that scrapes sets `instance` itself. Those of `host` stay as they are.
     pub fn new(host: Registry, instance: Option<&str>) -> Self {
         let named = |name: &str| ["instance", "node"].map(|key| (key.into(), name.to_owned().into()));

@@ -1,7 +1,7 @@
 //! The classification of paths into planes of the service.
 //!
 //! Decided on the path itself, never on the route that matched: an unregistered path below the admin base is
-//! guarded like a registered one, also where a data mount would catch it.
+//! guarded like a registered one, also if a data mount would catch it.
 
 use actix_web::http::Method;
 use svc_api::docs::{DOCS, OPENAPI};
@@ -46,7 +46,7 @@ impl Planes {
         &self.mounts
     }
 
-    /// Returns the plane of a path. Where the raw and the decoded path differ, classify both and take the
+    /// Returns the plane of a path. If the raw and the decoded path differ, classify both and take the
     /// stricter plane.
     pub(crate) fn plane_of(&self, path: &str) -> Plane {
         if is_below(path, DATA_PREFIX) {
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn mount_is_part_of_the_channel_path_and_the_data_prefix_is_not() {
+    fn channel_path_has_mount_without_data_prefix() {
         for (path, expected) in [
             ("/api/v1/data/orders", "/orders"),
             ("/api/v1/data", ""),

@@ -12,7 +12,7 @@ use crate::descriptors;
 /// Ticks in a second of what the kernel shows to processes: the same on every architecture that is supported.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Figures of the process; one that the system does not tell is left out.
+/// Figures of the process; one that the system does not report is left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Figures {
     cpu_seconds: Option<f64>,
@@ -54,7 +54,7 @@ fn memory_bytes(status: &str, name: &str) -> Option<u64> {
 }
 
 /// Start of the process, in seconds of Unix time: its place after the start of the system, and when that was.
-/// The name of the program stands in parentheses and may hold blanks.
+/// The name of the program is in parentheses and may hold blanks.
 fn start_seconds(stat: &str, system: &str) -> Option<f64> {
     const START_TIME: usize = 19;
     let (_, fields) = stat.rsplit_once(')')?;

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_limit_of_its_own_allows_half_of_it_and_one_at_once() {
+    async fn own_limit_has_burst_of_half_plus_one() {
         let limits = limits(|config| {
             config.endpoints.data_rps = Some(7);
             config.endpoints.admin_rps = u32::MAX;

@@ -3,7 +3,7 @@
 //! Callers that retry as soon as they are refused would take the threads that accepted work needs. Refusals
 //! therefore leave at a bounded rate, measured by the cost of the refused requests. Those beyond the rate are
 //! held back, which costs their callers time, and the service a timer and a connection. A held refusal keeps
-//! nothing of its message. A short burst is refused at once.
+//! nothing of its message but the head, which counts among the bytes of the process. A short burst is refused at once.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -14,14 +14,14 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use tokio::time::{Instant, sleep};
 
-use super::Error;
+use super::{BytesPermit, Error};
 
 /// Time that one refusal adds to the schedule: a thousand small ones leave each second, a few per cent of a
 /// core. The time that a refusal took is no measure of its cost: on a busy machine it has mostly waited.
 const INTERVAL: Duration = Duration::from_millis(1);
 /// Bytes of a refused body that cost as much as a request without one.
 const BYTES_PER_INTERVAL: usize = 8192;
-/// Lead of the schedule that makes nobody wait: a burst of a hundred small refusals.
+/// Lead of the schedule that delays no request: a burst of a hundred small refusals.
 const BURST: Duration = Duration::from_millis(100);
 /// Longest time a refusal is held. Clients that give up sooner come back as new requests, so more would gain
 /// nothing.
@@ -55,13 +55,14 @@ impl RefusalPacer {
         registry.register("refusals_held", "Refusals that are held back under overload", self.gauge.clone());
     }
 
-    /// Waits until a refusal of a request with a body of `bytes` may leave, two seconds at most.
-    pub(crate) async fn pace(&self, bytes: usize) {
+    /// Waits until a refusal of a request with a body of `bytes` may leave, two seconds at most. `head` takes the bytes
+    /// of the head; without room for them the refusal leaves at once.
+    pub(crate) async fn pace(&self, bytes: usize, head: impl FnOnce() -> Option<BytesPermit>) {
         let delay = self.schedule(bytes);
         if delay.is_zero() {
             return;
         }
-        if let Some(_held) = HeldRefusal::new(self) {
+        if let (Some(_held), Some(_head)) = (HeldRefusal::new(self), head()) {
             sleep(delay).await;
         }
     }
@@ -100,7 +101,7 @@ impl Drop for HeldRefusal<'_> {
     }
 }
 
-/// Returns `true` for an answer that tells its caller to come again: 429 or 503 with `Retry-After`.
+/// Returns `true` for an answer that asks its caller to come again: 429 or 503 with `Retry-After`.
 pub(crate) fn is_refusal(answer: &Result<HttpResponse, Error>) -> bool {
     let (status, retries) = match answer {
         Ok(answer) => (answer.status(), answer.headers().contains_key(RETRY_AFTER)),
@@ -120,6 +121,7 @@ mod tests {
     use tokio::time::advance;
 
     use super::*;
+    use crate::http::InFlightBytes;
 
     /// A request without a body.
     const SMALL: usize = 0;
@@ -135,7 +137,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn refusal_of_a_large_body_takes_as_much_of_the_schedule_as_many_small_ones() {
+    async fn large_refused_body_costs_many_small_ones() {
         let pacer = RefusalPacer::new();
         let delay = pacer.schedule(1 << 20);
         assert_eq!(delay, INTERVAL * 129 - BURST);
@@ -152,13 +154,27 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn refusals_beyond_the_held_ones_leave_at_once() {
-        let pacer = RefusalPacer::new();
+        let (pacer, bytes) = (RefusalPacer::new(), InFlightBytes::new(0));
+        let refuse = || pacer.pace(SMALL, || bytes.hold_head(0, 0));
         pacer.schedule(usize::MAX);
-        let mut held: Vec<_> = (0..MOST_HELD).map(|_| Box::pin(pacer.pace(SMALL))).collect();
+        let mut held: Vec<_> = (0..MOST_HELD).map(|_| Box::pin(refuse())).collect();
         assert!(held.iter_mut().all(|refusal| refusal.now_or_never().is_none()));
-        assert!(pacer.pace(SMALL).now_or_never().is_some());
+        assert!(refuse().now_or_never().is_some());
         drop(held);
         assert_eq!((pacer.held.load(Ordering::Acquire), pacer.gauge.get()), (0, 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn head_of_held_refusal_counts_until_it_leaves() {
+        let (pacer, bytes) = (RefusalPacer::new(), InFlightBytes::new(150));
+        let refuse = || pacer.pace(SMALL, || bytes.hold_head(0, 50));
+        pacer.schedule(usize::MAX);
+        let mut held = Box::pin(refuse());
+        assert!(held.as_mut().now_or_never().is_none());
+        assert_eq!(bytes.used_bytes(), 100);
+        assert!(refuse().now_or_never().is_some(), "no room for its head");
+        drop(held);
+        assert_eq!((bytes.used_bytes(), pacer.held.load(Ordering::Acquire)), (0, 0));
     }
 
     #[test]

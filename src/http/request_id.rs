@@ -11,13 +11,13 @@ const TAKEN: usize = 1024;
 /// Longest id that is stored or logged, in characters; the echo is never cut.
 const STORED: usize = 200;
 
-/// The caller's `x-request-id`, or a new UUID v4 where that is empty or longer than 1024 bytes.
+/// The caller's `x-request-id`, or a new UUID v4 if that is empty or longer than 1024 bytes.
 ///
 /// Any other header value is taken: HTTP lets no control character but the tab into one.
 #[derive(Clone, Debug)]
 pub struct RequestId {
     header: HeaderValue,
-    /// The text that is stored, where that is not the header's.
+    /// The text that is stored, if that is not the header's.
     cut: Option<Box<str>>,
 }
 

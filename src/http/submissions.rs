@@ -1,4 +1,4 @@
-//! The state of submissions, as the holders of their tokens see it: on the data plane, where their callers are, and
+//! The state of submissions, as the holders of their tokens see it: on the data plane, for their callers, and
 //! among the traces of the admin API.
 
 use actix_web::http::Method;
@@ -143,7 +143,7 @@ fn public_errors(result: &Value) -> Vec<SubmissionError> {
         .collect()
 }
 
-/// Adds to an accepted submission where its state is, and when to look.
+/// Adds the URL of its state to an accepted submission, and when to look.
 pub(super) fn add_location(
     request: &HttpRequest,
     context: &RequestContext,

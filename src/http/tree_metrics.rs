@@ -9,7 +9,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
-/// Actors of channels are many and mostly quiet: they show once they have something to tell.
+/// Actors of channels are many and mostly quiet: they show once they have something to report.
 const DEEP: usize = 2;
 
 /// Collects restarts and mailbox depths of the actors of a tree.

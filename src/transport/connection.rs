@@ -1,6 +1,6 @@
 //! The byte stream of one connection, with the time limits of its client.
 //!
-//! The timers of the HTTP dispatcher above are switched off: they read a clock that stands still while the
+//! The timers of the HTTP dispatcher above are switched off: they read a clock that does not move while the
 //! thread is blocked, and they fire before the socket is read. The limits are kept here instead. A limit is
 //! judged only after the socket was read until it is empty. The readiness that the poller reports is not
 //! enough for that: it may be out of date after the process was stopped.
@@ -39,7 +39,7 @@ pub(crate) struct HttpConnection {
     /// Output that may be the dispatcher's own refusal, held until the dispatcher goes on or ends.
     held: Vec<u8>,
     is_closing: bool,
-    /// The client was told that no more output comes.
+    /// The client knows that no more output comes.
     is_shut: bool,
 }
 

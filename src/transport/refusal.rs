@@ -42,7 +42,7 @@ pub(crate) enum ConnectionRefusal {
     FailedHandshake,
     /// The TLS handshake did not end in time.
     SlowHandshake,
-    /// The client speaks plain HTTP where TLS is spoken.
+    /// The client speaks plain HTTP on a TLS port.
     PlainText,
     /// The client makes and resets requests, or sends frames, for their cost alone (RFC 9113, 10.5).
     Http2Flood,

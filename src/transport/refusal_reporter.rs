@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kind_is_logged_once_a_second_with_the_number_left_out() {
+    fn refusal_kind_is_logged_once_a_second() {
         let line = LogThrottle::default();
         assert_eq!(line.admit(1), Some(0));
         assert_eq!((line.admit(1), line.admit(1)), (None, None));

@@ -39,7 +39,7 @@ pub(crate) fn backlog(config: &Config) -> i32 {
     i32::try_from(config.server.backlog).unwrap_or(i32::MAX)
 }
 
-/// The bounds of the main listener under a limit of open files; logs where that limit decides.
+/// The bounds of the main listener under a limit of open files; logs when that limit decides.
 pub(crate) fn main_listener_limits(
     config: &Config,
     proxies: &TrustedProxies,

@@ -12,7 +12,7 @@ use super::stream::ClientStream;
 use super::transfer_window::{ConnectionTimeouts, TransferWindow};
 use crate::certificates::ClientCertificate;
 
-/// Bytes taken from a socket while nobody asks for them: the start of a body, or requests sent ahead.
+/// Bytes taken from a socket while no reader asks for them: the start of a body, or requests sent ahead.
 const READ_AHEAD: usize = 16 * 1024;
 
 /// The phase of a connection.
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn first_request_has_the_time_of_a_head_and_later_ones_keep_alive() {
+    async fn first_request_has_head_timeout_later_keep_alive() {
         let state = ConnectionState::new(LIMITS);
         assert_eq!(state.overdue_input(instant_after(9)), None);
         assert_eq!(state.overdue_input(instant_after(10)), Some(Expiry::Idle));

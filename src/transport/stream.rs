@@ -172,7 +172,7 @@ macro_rules! inner {
 
 impl AsyncRead for ClientStream {
     /// A client that closes its socket without ending TLS first is at the end of its input as well; bodies
-    /// tell their length.
+    /// state their length.
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -206,7 +206,7 @@ fn count_spawns_below(directory: &Path) -> usize {
 }
 
 #[test]
-fn every_place_that_starts_a_thread_or_task_is_in_the_table() {
+fn every_thread_or_task_start_is_listed() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut listed = BTreeMap::<String, usize>::new();
     for row in &TASKS {
@@ -226,7 +226,7 @@ fn every_place_that_starts_a_thread_or_task_is_in_the_table() {
 }
 
 #[test]
-fn nodes_that_end_before_the_tree_have_the_budget_of_their_shutdown_step() {
+fn early_ending_nodes_have_their_step_budget() {
     for row in NODES {
         let is_consistent = match row.ended_by {
             EndedBy::TracesStop => row.drain == DrainBudget::TraceQueueShutdown,

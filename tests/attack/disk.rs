@@ -28,7 +28,7 @@ struct SmallDisk {
 }
 
 impl SmallDisk {
-    /// Mounts it; `None` where this user may not.
+    /// Mounts it; `None` if this user may not.
     fn mount() -> io::Result<Option<Self>> {
         let directory = tempfile::tempdir()?;
         let mounted = Command::new("mount")

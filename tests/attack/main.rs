@@ -1,8 +1,8 @@
 //! `make attack`: the service under attacks that once broke a promise, one verdict a line with the figure of
-//! before beside it.
+//! before next to it.
 //!
 //! Bounded in time, connections and memory; loopback only. `attack BINARY short|full [NAME…]` runs all
-//! attacks or those named. The exit code is 1 where a promise was broken.
+//! attacks or those named. The exit code is 1 if a promise was broken.
 
 mod cache;
 mod connections;

@@ -1,4 +1,4 @@
-//! A database that stands still while callers go on sending.
+//! A database that is stopped while callers go on sending.
 
 use std::io;
 use std::thread;

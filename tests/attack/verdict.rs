@@ -51,7 +51,7 @@ pub(crate) struct AttackVerdict {
 }
 
 impl AttackVerdict {
-    /// Tells a broken promise; an attack that was not run has broken none.
+    /// Reports a broken promise; an attack that was not run has broken none.
     pub(crate) fn is_broken(&self) -> bool {
         self.outcome.judgement == Judgement::Broken
     }

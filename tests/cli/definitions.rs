@@ -153,7 +153,7 @@ fn export_is_an_array_that_imports_unchanged() {
 }
 
 #[test]
-fn import_goes_in_batches_and_exits_with_1_when_an_item_failed() {
+fn import_in_batches_exits_1_on_failed_item() {
     let server = start();
     let cli = CliClient::with_server(&server);
     let many: Vec<Value> = (0..1_101).map(|number| echo_workflow(&format!("w{number:04}"))).collect();

@@ -1,5 +1,7 @@
 //! Errors: on standard error, with code, fields and remedy; nothing on standard output.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use svc_testkit::server::free_port;
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
@@ -34,7 +36,7 @@ fn server_that_is_not_there_is_named_with_the_remedy() {
 }
 
 #[test]
-fn missing_and_wrong_keys_have_their_remedies_and_no_key_is_printed() {
+fn missing_or_wrong_key_is_answered_with_remedy() {
     let server =
         launch().env("SVC_ADMIN_AUTH__ENABLED", "true").env("SVC_ADMIN_AUTH__API_KEYS", KEY).start().unwrap();
     let cli = CliClient::with_server(&server);
@@ -69,6 +71,23 @@ fn server_of_another_version_and_other_programs_are_told() {
     let address = format!("http://{}", foreign.address());
     let error = CliClient::new().fails(&["workflows", "list", "--server", &address], 1);
     assert!(error.contains("does not have the expected shape"), "{error}");
+}
+
+#[test]
+fn rollout_succeeds_though_its_description_fails() {
+    let reads = AtomicUsize::new(0);
+    let half = Upstream::start(move |request| {
+        let is_read = request.target.ends_with("/versions?limit=1000");
+        if is_read && reads.fetch_add(1, Ordering::SeqCst) > 0 {
+            return UpstreamReply::new(500, r#"{"error": {"code": "STORAGE_ERROR", "message": "no rows"}}"#);
+        }
+        UpstreamReply::new(200, r#"{"data": []}"#)
+    })
+    .unwrap();
+    let address = format!("http://{}", half.address());
+    let run = CliClient::new().run(&["workflows", "rollout", "w", "-p", "20", "--server", &address]);
+    assert_eq!((run.code, run.out.as_str()), (0, "Workflow 'w': the rollout is set to 20 %.\n"), "{run:?}");
+    assert!(run.err.contains("warning: the shares of the versions cannot be read"), "{run:?}");
 }
 
 #[test]
@@ -110,7 +129,7 @@ fn usage_errors_exit_with_2() {
 }
 
 #[test]
-fn files_that_cannot_be_used_are_named_with_their_cause_in_plain_words() {
+fn unusable_files_are_named_with_their_cause() {
     let cli = CliClient::new();
     std::fs::write(cli.home().join("file"), "{}").unwrap();
     for (args, path, cause) in [

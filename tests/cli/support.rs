@@ -100,7 +100,7 @@ impl CliClient {
     }
 }
 
-/// Returns the server, not yet started. It lies beside the client.
+/// Returns the server, not yet started. It lies next to the client.
 pub(crate) fn launch() -> ServerCommand {
     let server = PathBuf::from(env!("CARGO_BIN_EXE_svc-cli")).with_file_name("svc-server");
     assert!(server.is_file(), "build the server first: cargo build --workspace --bins");
@@ -140,7 +140,7 @@ pub(crate) fn serve_echo(client: &CliClient, id: &str) {
     client.ok(&["channels", "activate", id]);
 }
 
-/// Compares text with a file beside the tests; `UPDATE_GOLDEN` writes the file instead.
+/// Compares text with a file next to the tests; `UPDATE_GOLDEN` writes the file instead.
 pub(crate) fn assert_golden(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cli/golden").join(name);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {

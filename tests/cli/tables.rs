@@ -53,7 +53,7 @@ fn piped_output_has_neither_colours_nor_wrapped_lines() {
 }
 
 #[test]
-fn json_is_the_answer_of_the_server_and_yaml_says_the_same() {
+fn json_is_the_answer_and_yaml_equals_it() {
     let server = start();
     let cli = CliClient::with_server(&server);
     serve_echo(&cli, "a");

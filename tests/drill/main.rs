@@ -2,7 +2,7 @@
 //! second, a random node killed every two seconds. An outside witness observes the runs, which are compared
 //! with the recorded rows.
 //!
-//! The verdict is one JSON document on standard output and in a file; the exit code is 1 where anything was
+//! The verdict is one JSON document on standard output and in a file; the exit code is 1 if anything was
 //! found.
 
 mod nodes;

@@ -25,7 +25,7 @@ pub(crate) const FOLLOWING: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FollowedChange {
     pub(crate) node: usize,
-    /// Instant at which the author was told that the change is made.
+    /// Instant at which the author got the answer that the change is made.
     pub(crate) begin: Duration,
     /// Instant of the first answer of the node by the change; `None` if there was none in time.
     pub(crate) end: Option<Duration>,

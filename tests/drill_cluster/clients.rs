@@ -1,5 +1,5 @@
 //! The clients of a drill: one thread for each node, which submits work and asks for answers, and remembers what it was
-//! told.
+//! answered.
 
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -25,7 +25,7 @@ const ABSENCE: Duration = Duration::from_millis(200);
 /// Work that a node accepted with a 202.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct AcceptedWork {
-    /// The name that its runs tell the witness.
+    /// The name that its runs send the witness.
     pub(crate) name: String,
     pub(crate) trace: String,
     pub(crate) node: usize,

@@ -1,7 +1,7 @@
 //! `make drill-cluster`: three nodes on one PostgreSQL and one Redis, under load and under faults. Nodes are killed,
 //! stopped for up to three leases, and restarted in good order, PostgreSQL and Redis are killed and started again, while
 //! clients submit work to all nodes, schedules fire, and an author changes the configuration. A witness outside sees
-//! every run; what clients were told, what the witness saw, what the nodes said of themselves and what the database
+//! every run; the answers to clients, what the witness saw, what the nodes said of themselves and what the database
 //! recorded are compared.
 //!
 //! `make drill-rolling` restarts the nodes one after the other in good order, behind a load balancer ([`rolling`]).
@@ -9,7 +9,7 @@
 //! Given the program of the release before, both start with it on the schema of the other one, and each orderly restart
 //! puts one release in the place of the other.
 //!
-//! The verdict is one JSON document on standard output and in a file; the exit code is 1 where anything was found.
+//! The verdict is one JSON document on standard output and in a file; the exit code is 1 if anything was found.
 
 mod author;
 mod balancer;
@@ -189,7 +189,7 @@ fn is_settled(database: &PostgresDatabase) -> io::Result<bool> {
     Ok(database.rows(open).map_err(io::Error::other)?.is_empty())
 }
 
-/// The body by which a run tells the witness its name.
+/// The body by which a run sends the witness its name.
 fn told_as(kind: &str, name: &serde_json::Value) -> serde_json::Value {
     json!({"occurrence_id": {"cat": [kind, "-", name]}})
 }

@@ -72,7 +72,7 @@ pub(crate) struct DrillCluster {
 }
 
 impl DrillCluster {
-    /// Starts the nodes; where they are of the release before, the current one then migrates the database under them. One
+    /// Starts the nodes; if they are of the release before, the current one then migrates the database under them. One
     /// that ends goes on serving for `drain`.
     pub(crate) fn start(
         releases: Releases,

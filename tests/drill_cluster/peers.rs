@@ -90,7 +90,7 @@ impl<'p> SharedPeers<'p> {
     }
 
     /// Returns `true` if a node accepts work and is ready. A node that has not noticed an outage is ready all the time, so
-    /// that only work which it records tells of the end.
+    /// that only work which it records shows the end.
     fn has_recovered(&mut self, node: usize, address: SocketAddr, witness: &RunWitness) -> bool {
         let mut client = HttpClient::new(address);
         let (sent, number) = (witness.now(), format!("recovery-{}", self.accepted.len()));
@@ -102,7 +102,7 @@ impl<'p> SharedPeers<'p> {
         client.get("/readyz").is_ok_and(|answer| answer.status == 200)
     }
 
-    /// Returns the outages, and the work that told of their ends.
+    /// Returns the outages, and the work that showed their ends.
     pub(crate) fn into_outages(self) -> (Vec<PeerOutage>, Vec<AcceptedWork>) {
         (self.outages, self.accepted)
     }

@@ -1,4 +1,4 @@
-//! The readiness of the nodes of a drill, as they tell it: one thread for each asks `/readyz` all the time.
+//! The readiness of the nodes of a drill, as they report it: one thread for each asks `/readyz` all the time.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

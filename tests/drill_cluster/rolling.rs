@@ -50,7 +50,7 @@ struct ClientRecord {
     latencies: Vec<Duration>,
 }
 
-/// Restarts every node in turn under `rate` requests in a second, half of them submissions. Where the nodes began with the
+/// Restarts every node in turn under `rate` requests in a second, half of them submissions. If the nodes began with the
 /// release before, one goes back to it last.
 pub(crate) fn drill(
     releases: Releases,

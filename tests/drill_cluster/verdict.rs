@@ -1,4 +1,4 @@
-//! Judges a drill: pure arithmetic over what clients were told, what the witness saw, and what the database recorded.
+//! Judges a drill: pure arithmetic over the answers to clients, what the witness saw, and what the database recorded.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::RangeInclusive;
@@ -126,7 +126,7 @@ pub(crate) fn judge(evidence: &ClusterEvidence, limits: &ClusterLimits) -> Drill
     findings.into_verdict(figures)
 }
 
-/// Runs by the name that they told, in the order of their begins.
+/// Runs by the name that they sent, in the order of their begins.
 fn runs_by_name(runs: &[WitnessedRun]) -> BTreeMap<&str, Vec<&WitnessedRun>> {
     let mut named = BTreeMap::<_, Vec<_>>::new();
     runs.iter().for_each(|run| named.entry(run.occurrence.as_str()).or_default().push(run));

@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "the start of a time that the test itself counts")]
-    fn nobody_is_killed_while_a_process_is_away_and_every_stop_ends() {
+    fn kills_avoid_absent_nodes_and_every_stop_ends() {
         let start = Instant::now();
         let mut plan = ProcessFaultPlan::new(3, start);
         let (mut stopped, mut away_until) = (Vec::new(), start);

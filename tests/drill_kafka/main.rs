@@ -1,9 +1,9 @@
 //! `make drill-kafka`: Kafka ingress under faults. Three processes of one consumer group read eight
 //! partitions; every two seconds one of them is killed or stopped, now and then for longer than its session
-//! lasts, and the brokers answer with errors. Every record tells a witness outside; its log is compared with
+//! lasts, and the brokers answer with errors. Every record notifies a witness outside; its log is compared with
 //! what was written and with what was committed.
 //!
-//! The verdict is one JSON document on standard output and in a file; the exit code is 1 where anything was
+//! The verdict is one JSON document on standard output and in a file; the exit code is 1 if anything was
 //! found.
 
 mod faults;
@@ -154,7 +154,7 @@ fn witness(effects: &Effects) -> io::Result<Upstream> {
     })
 }
 
-/// Starts a process of the group that tells the witness of every record.
+/// Starts a process of the group that notifies the witness of every record.
 fn start(binary: &Path, brokers: &str, witness: &Upstream) -> Result<ServerProcess, AnyError> {
     let server = ServerCommand::new(binary)?
         .env("RUST_LOG", "warn")

@@ -35,7 +35,7 @@ pub(crate) struct DrillEvidence {
     pub(crate) readings: Vec<CommitReading>,
     pub(crate) kills: usize,
     pub(crate) pauses: usize,
-    /// Errors that the brokers were told to answer with.
+    /// Errors that the brokers were ordered to answer with.
     pub(crate) broker_errors: usize,
 }
 

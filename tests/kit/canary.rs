@@ -75,7 +75,7 @@ impl Canaries {
     /// Adds a secret by the part that the search looks for. `shown` are the places that show it by design.
     ///
     /// # Panics
-    /// The secret is too short to be told from chance.
+    /// The secret is too short to be distinguished from chance.
     pub fn add(&mut self, name: &str, part: &[u8], shown: &'static [&'static str]) {
         assert!(part.len() >= SHORTEST, "{name} is too short for a canary");
         self.0.push(Canary { name: name.to_owned(), forms: forms(part), shown });

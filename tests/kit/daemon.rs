@@ -20,7 +20,7 @@ pub struct Daemon {
     directory: PathBuf,
     url: String,
     in_use: Arc<File>,
-    /// The directory of a server that nobody else uses.
+    /// The directory of a server that no other process uses.
     own: Option<TempDir>,
 }
 

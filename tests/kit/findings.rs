@@ -58,7 +58,7 @@ impl DrillVerdict {
         self.failures.is_empty()
     }
 
-    /// Returns the document. The failures stand last, where the end of a log shows them.
+    /// Returns the document. The failures are last, so that the end of a log shows them.
     pub fn json(&self) -> Value {
         json!({"figures": self.figures, "passed": self.has_passed(), "failures": self.failures})
     }

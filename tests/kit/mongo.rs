@@ -19,7 +19,7 @@ pub struct Mongo {
     url: String,
     authority: String,
     _in_use: File,
-    /// The directory of a server that nobody else uses.
+    /// The directory of a server that no other process uses.
     own: Option<TempDir>,
 }
 

@@ -1,4 +1,4 @@
-//! Real servers that tests talk to. A test without its server is skipped and counted, or fails where all are
+//! Real servers that tests talk to. A test without its server is skipped and counted, or fails if all are
 //! required.
 
 use std::env;
@@ -15,7 +15,7 @@ pub fn is_required() -> bool {
     env::var_os("SVC_TEST_REQUIRE").is_some_and(|value| value == "all")
 }
 
-/// Reports that the peer of a test is missing: prints one line and records the skip, or fails the test where
+/// Reports that the peer of a test is missing: prints one line and records the skip, or fails the test if
 /// every peer is required.
 ///
 /// # Panics

@@ -56,7 +56,7 @@ impl Deref for Postgres {
     }
 }
 
-/// A database that tests read and write beside the service.
+/// A database that tests read and write around the service.
 #[derive(Clone, Debug)]
 pub struct PostgresDatabase {
     url: String,

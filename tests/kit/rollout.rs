@@ -143,7 +143,7 @@ fn operate(operator: &mut HttpClient, acts: &[Step], rounds: u64, shared: &Share
     Ok(())
 }
 
-/// Calls for every caller in turn until told to stop. A round counts if nothing changed meanwhile.
+/// Calls for every caller in turn until the order to stop. A round counts if nothing changed meanwhile.
 fn call(address: SocketAddr, callers: &[String], shared: &Shared) {
     let mut client = HttpClient::new(address).keep_alive();
     while !shared.stop.load(Ordering::Acquire) {

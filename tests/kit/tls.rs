@@ -29,7 +29,7 @@ pub enum Behaviour {
     Answer {
         /// The status code.
         status: u16,
-        /// Headers beside the length.
+        /// Headers other than the length.
         headers: Vec<(String, String)>,
         /// The body.
         body: Vec<u8>,

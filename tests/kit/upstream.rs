@@ -41,7 +41,7 @@ pub enum UpstreamReply {
     Answer {
         /// The status code.
         status: u16,
-        /// Headers beside the length.
+        /// Headers other than the length.
         headers: Vec<(String, String)>,
         /// The body.
         body: Vec<u8>,

@@ -2,7 +2,7 @@
 //! versions 1 and 2.
 //!
 //! It answers `GET /v1/<path>` with the token in `X-Vault-Token`, using the envelopes and errors of the real
-//! servers. It stands in for them where no such server is available.
+//! servers. It replaces them if no such server is available.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};

@@ -81,7 +81,7 @@ fn wrong_keys_at_open_paths_keep_no_operator_out() {
 }
 
 #[test]
-fn guesses_of_a_read_only_key_holder_are_counted_as_locked_out() {
+fn guesses_with_read_only_key_are_locked_out() {
     let server = start_guarded();
     let mut client = server.client();
     let mut answers = Vec::new();

@@ -1,4 +1,4 @@
-//! Reads of the admin API: one form of timestamps, what is told of actors and the process; the methods of a
+//! Reads of the admin API: one form of timestamps, what is shown of actors and the process; the methods of a
 //! channel.
 
 use serde_json::{Value, json};

@@ -99,7 +99,7 @@ fn faults() -> Vec<Fault> {
     ]
 }
 
-/// Keys that only a parser of keys can tell to be wrong, and addresses no key set may be fetched from.
+/// Keys that only a parser of keys finds wrong, and addresses no key set may be fetched from.
 fn key_faults() -> Vec<Fault> {
     const KEY: &str = "channel.config.auth.jwt_keys[0].key";
     const URL: &str = "channel.config.auth.jwks_url";
@@ -176,7 +176,7 @@ fn wrong_key_and_forbidden_address_are_refused_everywhere() {
 }
 
 #[test]
-fn an_expression_that_reads_a_secret_or_is_always_true_is_not_stored() {
+fn secret_reading_or_constant_expression_is_not_stored() {
     let server = start();
     let mut client = server.client().keep_alive();
     let limit = |logic: &Value| json!({"requests_per_second": 1, "key_logic": logic});
@@ -224,7 +224,7 @@ fn an_expression_that_reads_a_secret_or_is_always_true_is_not_stored() {
 }
 
 #[test]
-fn a_call_of_no_operator_inside_an_expression_is_refused_at_its_place() {
+fn unknown_operator_call_is_refused_at_its_path() {
     let server = start();
     let mut client = server.client();
     let config = json!({
@@ -263,7 +263,7 @@ fn a_reference_is_stored_unresolved_and_an_address_may_be_allowed() {
 }
 
 #[test]
-fn a_mask_is_put_back_where_it_was_and_refused_by_its_leaf_anywhere_else() {
+fn mask_is_restored_in_place_refused_elsewhere() {
     let server = start();
     let mut client = server.client();
     let auth = json!({"mode": "api_key", "keys": ["first-key", "env://SECOND"]});

@@ -17,7 +17,7 @@ use crate::support::{echo, error, launch, open_database, start};
 
 const BACKUPS: &str = "/api/v1/admin/backups";
 
-/// Returns a server whose backups lie beside its database.
+/// Returns a server whose backups lie next to its database.
 fn with_directory() -> (ServerCommand, PathBuf) {
     let command = launch();
     let directory = command.directory().join("backups");

@@ -28,7 +28,7 @@ fn brokers_that_are_away_degrade_the_node_and_leave_it_ready() {
 }
 
 #[test]
-fn task_that_publishes_to_no_topic_is_refused_where_its_connector_is_known() {
+fn publish_without_topic_is_refused_with_known_connector() {
     let server = launch().env("SVC_KAFKA__ENABLED", "true").start().unwrap();
     let mut client = server.client();
     let workflow = |connector: &str, topic: Option<&str>| {

@@ -1,4 +1,4 @@
-//! The commit and the time of a build: told by a build from a checkout, and the same for every build of one
+//! The commit and the time of a build: reported by a build from a checkout, and the same for every build of one
 //! commit.
 
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ impl BuildScript {
         (package, commit)
     }
 
-    /// Runs the script in a package and returns what it tells the compiler.
+    /// Runs the script in a package and returns its instructions to the compiler.
     fn run(&self, package: &Path, variables: &[(&str, &str)]) -> Vec<String> {
         let mut command = Command::new(&self.program);
         command.current_dir(package).env("GIT_CEILING_DIRECTORIES", self.directory.path());
@@ -67,7 +67,7 @@ fn git(directory: &Path, arguments: &[&str]) -> String {
 }
 
 #[test]
-fn build_from_a_checkout_tells_commit_and_time_and_keeps_what_it_is_given() {
+fn checkout_build_reports_commit_time_and_given_values() {
     let script = BuildScript::compile();
     let (package, commit) = script.checkout();
     let tells = |commit: &str, time: &str| {

@@ -1,4 +1,4 @@
-//! The identity of a call: circuit breakers and labels of metrics go by the call chain, whatever stands in the
+//! The identity of a call: circuit breakers and labels of metrics go by the call chain, whatever is in the
 //! metadata.
 
 use serde_json::{Value, json};

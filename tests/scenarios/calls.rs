@@ -87,7 +87,7 @@ fn too_long_a_chain_and_a_circle_are_refused_and_named() {
 }
 
 #[test]
-fn a_call_is_exempt_from_the_credential_and_meets_the_limits_of_its_target() {
+fn call_skips_credentials_but_meets_target_limits() {
     let server = start();
     let mut client = server.client();
     let closed = json!({
@@ -191,7 +191,7 @@ fn endless(client: &mut HttpClient, id: &str, config: Value) {
 }
 
 #[test]
-fn a_call_ends_at_its_deadline_and_at_that_of_its_caller() {
+fn call_ends_at_own_or_caller_deadline() {
     let server = launch().env("SVC_ENGINE__MAX_LOOP_ITERATIONS", "0").start().unwrap();
     let mut client = server.client();
     endless(&mut client, "patient", json!({}));
@@ -264,7 +264,7 @@ fn a_call_meets_what_serves_now() {
 }
 
 #[test]
-fn a_trial_run_calls_for_real_and_tells_why_it_could_not() {
+fn trial_run_calls_and_names_the_obstacle() {
     let server = start();
     let mut client = server.client();
     echo(&mut client, "stock", json!({"rate_limit": {"requests_per_second": 1, "burst": 1}}));

@@ -152,7 +152,7 @@ fn type_and_protocol_cannot_change_and_the_read_shape_is_whole() {
 }
 
 #[test]
-fn a_node_that_runs_no_schedules_lets_them_be_drafted_and_not_activated() {
+fn disabled_cron_allows_drafts_but_no_activation() {
     let server = launch().env("SVC_CRON__ENABLED", "false").start().unwrap();
     let mut client = server.client();
     create_and_activate(&mut client, "workflows", "workflow_id", &echo_workflow("w")).unwrap();
@@ -243,7 +243,7 @@ fn warnings_say_what_the_workflow_of_a_channel_lacks() {
 }
 
 #[test]
-fn activation_warns_of_a_quarantine_and_of_an_absent_channel_for_failures() {
+fn activation_warns_of_quarantine_and_absent_failure_channel() {
     let server = start();
     let mut client = server.client();
     create_and_activate(&mut client, "workflows", "workflow_id", &echo_workflow("w")).unwrap();

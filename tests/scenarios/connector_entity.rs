@@ -19,7 +19,7 @@ fn create(client: &mut HttpClient, id: &str, config: Value) -> Value {
 }
 
 #[test]
-fn what_was_read_can_be_sent_back_and_a_mask_without_a_value_is_refused() {
+fn shown_connector_is_accepted_valueless_mask_is_not() {
     let upstream = Upstream::start(|asked| {
         let is_known = asked.header("authorization") == Some("Bearer swordfish")
             && asked.header("x-key") == Some("trout")
@@ -60,7 +60,7 @@ fn what_was_read_can_be_sent_back_and_a_mask_without_a_value_is_refused() {
 }
 
 #[test]
-fn a_test_tells_why_a_connector_does_not_answer_and_shows_no_secret() {
+fn connection_test_names_cause_and_no_secret() {
     let upstream = Upstream::start(|_| UpstreamReply::new(500, "swordfish")).unwrap();
     let server = start();
     let mut client = server.client();
@@ -88,7 +88,7 @@ fn a_test_tells_why_a_connector_does_not_answer_and_shows_no_secret() {
 }
 
 #[test]
-fn a_batch_goes_by_names_and_an_export_comes_back_once_its_secrets_are_filled_in() {
+fn export_imports_once_secrets_are_filled_in() {
     let server = start();
     let mut client = server.client();
     let config =
@@ -141,7 +141,7 @@ fn a_batch_goes_by_names_and_an_export_comes_back_once_its_secrets_are_filled_in
 }
 
 #[test]
-fn validate_says_what_create_would_and_warns_of_what_stands_for_nothing() {
+fn validate_agrees_with_create_and_warns() {
     let server = launch().env("IS_SET", "x").start().unwrap();
     let mut client = server.client();
     let mut validate = |kind: &str, config: Value| {
@@ -196,7 +196,7 @@ fn validate_says_what_create_would_and_warns_of_what_stands_for_nothing() {
 }
 
 #[test]
-fn a_change_of_status_may_be_tried_put_off_and_is_strict_about_its_query() {
+fn status_change_allows_dry_run_and_deferral() {
     let server = start();
     let mut client = server.client();
     create(&mut client, "c", json!({"url": "https://a.example"}));

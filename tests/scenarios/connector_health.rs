@@ -19,7 +19,7 @@ fn connect(client: &mut HttpClient, upstream: &Upstream, name: &str, more: Value
 }
 
 #[test]
-fn health_counts_what_should_be_in_use_and_is_not_and_says_why_to_an_admin_alone() {
+fn health_tells_causes_only_to_admins() {
     const KEY: &str = "an-admin-key-of-more-than-32-characters";
     let upstream = Upstream::start(|_| UpstreamReply::new(200, "{}")).unwrap();
     let server = launch()
@@ -93,7 +93,7 @@ fn health_counts_what_should_be_in_use_and_is_not_and_says_why_to_an_admin_alone
 }
 
 #[test]
-fn stored_definitions_read_the_variables_that_the_operator_allows_and_no_other() {
+fn definitions_read_only_allowed_variables() {
     let upstream = Upstream::start(|_| UpstreamReply::new(200, "{}")).unwrap();
     let launch = launch().env("PARTNER_KEY", "fine").env("OPERATOR_KEY", "swordfish");
     let file = launch.directory().join("svc.toml");

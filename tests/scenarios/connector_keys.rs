@@ -71,7 +71,7 @@ fn files_hold(directory: &Path, text: &str) -> bool {
 }
 
 #[test]
-fn through_kills_and_changes_of_key_every_row_is_readable_and_no_secret_is_on_disk() {
+fn kills_during_rekey_leave_every_row_readable() {
     let directory = tempfile::tempdir().unwrap();
     let keys = ["a1".repeat(32), "b2".repeat(32)];
     let told: Vec<Told> = (0..WRITERS).map(|_| Told::default()).collect();

@@ -11,7 +11,7 @@ use crate::support::{details, error, launch, serve, start};
 const CONNECTORS: &str = "/api/v1/admin/connectors";
 
 #[test]
-fn a_connector_is_created_read_changed_and_deleted_and_shows_no_secret() {
+fn connector_lifecycle_shows_no_secret() {
     let server = start();
     let mut client = server.client();
     let config = json!({"type": "es", "url": "https://api.example.com/v1", "headers": {"X-Key": "swordfish"},
@@ -56,7 +56,7 @@ fn a_connector_is_created_read_changed_and_deleted_and_shows_no_secret() {
 }
 
 #[test]
-fn a_connector_that_could_never_work_is_refused_with_the_place_of_each_problem() {
+fn unworkable_connector_is_refused_by_each_path() {
     let server = start();
     let mut client = server.client();
     for (body, path, code) in [
@@ -99,7 +99,7 @@ fn call(input: Value) -> Value {
 }
 
 #[test]
-fn a_task_calls_an_api_with_the_connectors_credentials_and_writes_the_answer() {
+fn task_calls_api_with_connector_credentials() {
     let upstream = Upstream::start(|asked| {
         UpstreamReply::new(200, json!({"said": asked.text(), "at": asked.target}).to_string())
     })
@@ -140,7 +140,7 @@ fn a_task_calls_an_api_with_the_connectors_credentials_and_writes_the_answer() {
 }
 
 #[test]
-fn a_connector_that_cannot_be_loaded_is_named_and_the_others_serve() {
+fn unloadable_connector_is_named_others_serve() {
     let upstream = Upstream::start(|_| UpstreamReply::new(200, "{}")).unwrap();
     let server = start();
     let mut client = server.client();
@@ -180,7 +180,7 @@ fn a_connector_that_cannot_be_loaded_is_named_and_the_others_serve() {
 }
 
 #[test]
-fn a_backend_in_trouble_is_left_alone_until_an_operator_closes_its_breaker() {
+fn open_breaker_spares_backend_until_operator_closes() {
     let upstream = Upstream::start(|_| UpstreamReply::new(500, "")).unwrap();
     let server = launch()
         .env("SVC_ENGINE__CIRCUIT_BREAKER__ENABLED", "true")
@@ -262,7 +262,7 @@ fn breakers_of_removed_definitions_are_dropped() {
 }
 
 #[test]
-fn a_start_is_refused_over_a_broken_connector_only_where_that_was_asked_for() {
+fn broken_connector_refuses_start_only_if_configured() {
     let upstream = Upstream::start(|_| UpstreamReply::new(200, "{}")).unwrap();
     let server = start();
     let mut client = server.client();
@@ -311,7 +311,7 @@ fn setting_for_all_http_calls_bounds_the_time_of_a_task() {
 }
 
 #[test]
-fn connection_that_is_refused_is_told_in_plain_words_whatever_the_type() {
+fn refused_connection_is_plain_for_every_type() {
     let server = start();
     let mut client = server.client();
     let place = "127.0.0.1:1";

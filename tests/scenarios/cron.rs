@@ -29,7 +29,7 @@ pub(crate) fn schedule(
     create_and_activate(client, "channels", "channel_id", &channel).unwrap();
 }
 
-/// Copies what a run is told about its instant into its result.
+/// Copies what a run knows about its instant into its result.
 pub(crate) fn telling() -> Value {
     let mapping = json!({"mappings": [{"path": "data.trigger", "logic": {"var": "metadata.trigger"}}]});
     json!([{"id": "tell", "name": "", "function": {"name": "map", "input": mapping}}])
@@ -107,7 +107,7 @@ pub(crate) fn pass(seconds: i64) {
 }
 
 #[test]
-fn a_schedule_of_every_second_runs_once_for_each_with_its_instant() {
+fn second_schedule_runs_once_per_instant() {
     let server = start();
     let mut client = server.client();
     schedule(&mut client, "tick", telling(), json!({"schedule": "* * * * * *"}), json!({}));
@@ -163,7 +163,7 @@ fn an_edited_schedule_begins_anew_and_an_archived_one_stands_still() {
 }
 
 #[test]
-fn a_forbidden_overlap_is_skipped_and_a_run_that_takes_too_long_is_ended() {
+fn overlap_is_skipped_and_overlong_run_ends() {
     let server = start();
     let mut client = server.client();
     let upstream = held_upstream(&mut client);
@@ -184,7 +184,7 @@ fn a_forbidden_overlap_is_skipped_and_a_run_that_takes_too_long_is_ended() {
 }
 
 #[test]
-fn what_a_kill_interrupts_runs_again_and_what_was_missed_is_summed_up() {
+fn killed_run_repeats_and_misses_are_summed() {
     let server = launch()
         .env("SVC_CRON__CLAIM_LEASE_SECS", "2")
         .env("SVC_CRON__HEARTBEAT_INTERVAL_SECS", "1")
@@ -226,7 +226,7 @@ fn what_a_kill_interrupts_runs_again_and_what_was_missed_is_summed_up() {
 }
 
 #[test]
-fn a_process_that_was_stopped_past_its_lease_writes_nothing_about_its_run() {
+fn process_stopped_past_lease_writes_nothing() {
     let server = launch()
         .env("SVC_CRON__CLAIM_LEASE_SECS", "2")
         .env("SVC_CRON__HEARTBEAT_INTERVAL_SECS", "1")
@@ -286,7 +286,7 @@ fn trace_of_a_run_holds_the_final_data_of_the_message() {
 }
 
 #[test]
-fn running_work_gets_its_time_at_shutdown_and_is_given_back_then() {
+fn running_work_is_returned_after_shutdown_time() {
     let server = launch().env("SVC_CRON__SHUTDOWN_TIMEOUT_SECS", "1").start().unwrap();
     let mut client = server.client();
     let upstream = held_upstream(&mut client);

@@ -1,4 +1,4 @@
-//! Schedules as their operators see them: the ledger, another attempt, a run out of turn, how they stand.
+//! Schedules as their operators see them: the ledger, another attempt, a run out of turn, their status.
 
 use serde_json::{Value, json};
 use svc_testkit::example::create_and_activate;
@@ -88,7 +88,7 @@ fn start_guarded() -> ServerProcess {
 }
 
 #[test]
-fn a_run_out_of_turn_is_on_record_before_it_begins_and_after_it_ended() {
+fn triggered_run_is_recorded_before_and_after() {
     let server = start();
     let mut client = server.client();
     echo_on(&mut client, "tidy", json!({"schedule": RARELY, "payload": {"span": "day"}}));
@@ -167,7 +167,7 @@ fn the_list_is_newest_first_and_every_filter_counts() {
 }
 
 #[test]
-fn what_failed_is_tried_again_as_the_same_occurrence_and_only_by_an_operator() {
+fn failed_occurrence_is_retried_only_by_operator() {
     let server = start();
     let mut client = server.client();
     broken_on(&mut client, "b", json!({"schedule": RARELY}));
@@ -195,7 +195,7 @@ fn what_failed_is_tried_again_as_the_same_occurrence_and_only_by_an_operator() {
 }
 
 #[test]
-fn what_completed_or_does_not_exist_is_not_tried_again() {
+fn completed_or_missing_occurrence_is_not_retried() {
     let server = start();
     let mut client = server.client();
     echo_on(&mut client, "a", json!({"schedule": RARELY}));
@@ -212,7 +212,7 @@ fn what_completed_or_does_not_exist_is_not_tried_again() {
 }
 
 #[test]
-fn only_an_active_schedule_is_triggered_and_every_refusal_reads_the_same() {
+fn only_active_schedule_is_triggered() {
     let server = start();
     let mut client = server.client();
     echo_on(&mut client, "gone", json!({"schedule": RARELY}));
@@ -251,7 +251,7 @@ fn a_read_only_key_looks_and_does_not_touch() {
 }
 
 #[test]
-fn the_status_shows_each_loaded_schedule_with_its_next_instants_and_its_last_run() {
+fn status_shows_next_instants_and_last_run() {
     let server = start();
     let mut client = server.client();
     assert_eq!(client.get(STATUS).unwrap().json(), json!({"data": []}));
@@ -307,7 +307,7 @@ fn the_status_shows_each_loaded_schedule_with_its_next_instants_and_its_last_run
 }
 
 #[test]
-fn a_validation_shows_the_next_instants_of_a_schedule_that_is_valid() {
+fn validation_shows_next_instants_of_valid_schedule() {
     let server = start();
     let mut client = server.client();
     let mut checked = |document: &Value| {
@@ -433,7 +433,7 @@ fn shows_pending(client: &mut HttpClient, count: u64) -> bool {
 }
 
 #[test]
-fn trigger_and_retry_count_as_pending_on_the_node_that_wrote_them() {
+fn trigger_and_retry_count_pending_on_their_node() {
     let place = launch();
     let database = format!("sqlite:{}", place.directory().join("shared.db").display());
     let node = || launch().env("SVC_STORAGE__URL", &database).env("SVC_METRICS__ENABLED", "true");

@@ -61,7 +61,7 @@ fn slots_held(client: &mut HttpClient) -> Value {
 }
 
 #[test]
-fn what_was_missed_runs_at_the_word_of_an_operator() {
+fn missed_occurrence_runs_after_operator_retry() {
     let server = launch().env("SVC_CRON__MISFIRE_GRACE_SECS", "1").start().unwrap();
     let mut client = server.client();
     let skips = json!({"schedule": "* * * * * *", "misfire_policy": "skip"});
@@ -79,7 +79,7 @@ fn what_was_missed_runs_at_the_word_of_an_operator() {
 }
 
 #[test]
-fn what_finds_its_key_busy_is_skipped_and_runs_at_the_word_of_an_operator() {
+fn skipped_busy_key_runs_after_operator_retry() {
     let server = start();
     let mut client = server.client();
     let upstream = held_upstream(&mut client);
@@ -109,7 +109,7 @@ fn what_finds_its_key_busy_is_skipped_and_runs_at_the_word_of_an_operator() {
 }
 
 #[test]
-fn what_waits_for_a_worker_is_not_tried_again() {
+fn pending_occurrence_is_not_retried() {
     let server = launch().env("SVC_CRON__WORKERS", "1").start().unwrap();
     let mut client = server.client();
     let upstream = held_upstream(&mut client);
@@ -141,7 +141,7 @@ fn orders_at_once_are_all_taken_each_with_its_instant() {
 }
 
 #[test]
-fn pages_by_cursor_show_each_row_once_while_a_schedule_goes_on() {
+fn cursor_pages_repeat_no_row_during_schedule() {
     let server = start();
     let mut client = server.client();
     schedule(&mut client, "tick", telling(), json!({"schedule": "* * * * * *"}), json!({}));

@@ -237,7 +237,7 @@ fn a_mounted_prefix_resolves_like_the_data_base() {
 }
 
 #[test]
-fn a_workflow_that_nests_or_pads_without_end_fails_and_the_service_lives() {
+fn endless_nesting_or_padding_fails_only_the_run() {
     let server = start();
     let mut client = server.client();
     let map = |path: String, logic: Value| {

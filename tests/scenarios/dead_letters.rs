@@ -84,7 +84,7 @@ fn a_failed_submission_is_a_dead_letter_that_an_operator_requeues() {
 }
 
 #[test]
-fn what_is_not_there_or_not_understood_is_refused() {
+fn missing_letter_or_invalid_query_is_refused() {
     let server = launch().start().unwrap();
     let mut client = server.client();
     error(&client.get(&format!("{LETTERS}/none")).unwrap(), 404, "NOT_FOUND");
@@ -163,7 +163,7 @@ fn polled_submission_shows_its_completed_retry() {
 }
 
 #[test]
-fn permanent_failure_is_an_exhausted_letter_that_a_requeue_runs_at_once() {
+fn requeue_runs_exhausted_letter_at_once() {
     let server = launch().env("SVC_TRACE_QUEUE__DLQ_POLL_INTERVAL_SECS", "3600").start().unwrap();
     let mut client = server.client();
     wrong(&mut client, "broken");
@@ -179,7 +179,7 @@ fn permanent_failure_is_an_exhausted_letter_that_a_requeue_runs_at_once() {
 }
 
 #[test]
-fn the_gauge_of_letters_follows_the_table_between_two_looks_for_due_ones() {
+fn letter_gauge_follows_the_table() {
     let server = launch()
         .env("SVC_METRICS__ENABLED", "true")
         .env("SVC_TRACE_QUEUE__DLQ_POLL_INTERVAL_SECS", "3600")

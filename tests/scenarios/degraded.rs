@@ -1,4 +1,4 @@
-//! Health tells what does not work: a disk that is full, schedules that do not keep up, a clock that was set.
+//! Health shows what does not work: a disk that is full, schedules that do not keep up, a clock that was set.
 
 use std::fs::File;
 use std::io::Write;
@@ -19,7 +19,7 @@ const KEY: &str = "an-operators-key-0123456789-0123456789";
 /// Mounts a small file system of its own on its first argument, and becomes the rest.
 const ON_A_SMALL_DISK: &str = r#"mount -t tmpfs -o size=8m none "$0" && exec "$@""#;
 
-/// Runs what follows in name spaces of its own, which needs no privilege where the kernel allows that.
+/// Runs what follows in name spaces of its own, which needs no privilege if the kernel allows that.
 const APART: [&str; 4] = ["--user", "--map-root-user", "--mount", "--"];
 
 /// A server whose database is on a disk of 8 MiB, and the disk as this process sees it.

@@ -117,7 +117,7 @@ fn every_route_that_mutates_is_among_those_tried() {
     assert!(mutating > 20, "{mutating}");
 }
 
-/// Returns `true` if a path has the form of a template, whose parts in braces stand for anything.
+/// Returns `true` if a path has the form of a template, whose parts in braces match anything.
 fn fits(path: &str, template: &str) -> bool {
     let (path, template): (Vec<_>, Vec<_>) = (path.split('/').collect(), template.split('/').collect());
     path.len() == template.len()

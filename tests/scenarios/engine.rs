@@ -26,7 +26,7 @@ fn put(client: &mut HttpClient, id: &str, mut workflow: Value) {
 }
 
 #[test]
-fn rollout_share_is_sticky_and_the_newest_version_takes_the_lowest_buckets() {
+fn newest_version_takes_lowest_rollout_buckets() {
     let server = launch().env("SVC_ENGINE__ROLLOUT_STICKY_HEADER", "x-user").start().unwrap();
     let mut client = server.client();
     put(&mut client, "split", json!({"tasks": [map("m", &[("data.version", json!(1))])]}));
@@ -63,7 +63,7 @@ fn a_loop_counts_where_it_says_and_stops_by_its_condition() {
 }
 
 #[test]
-fn a_failed_task_leaves_its_record_and_declared_values_keep_their_types() {
+fn failed_task_is_recorded_declared_values_keep_types() {
     let server = launch();
     std::fs::write(server.directory().join("vars.toml"), "[vars]\nlimit = 12\nopen = true\n").unwrap();
     let server = server.args(&["-c", "vars.toml"]).start().unwrap();
@@ -98,7 +98,7 @@ fn a_failed_task_leaves_its_record_and_declared_values_keep_their_types() {
 }
 
 #[test]
-fn a_secret_that_would_be_recorded_or_is_not_declared_quarantines_its_channel_alone() {
+fn recorded_or_undeclared_secret_quarantines_its_channel() {
     let server = launch();
     std::fs::write(server.directory().join("secrets.toml"), "[secrets]\ntoken = \"env://TOKEN_VALUE\"\n")
         .unwrap();

@@ -9,7 +9,7 @@ const ADMIN: &str = "/api/v1/admin";
 const PATH: &str = "/api/v1/data/fails";
 
 #[test]
-fn broken_bodies_and_failed_runs_are_told_in_the_words_of_the_channel() {
+fn broken_bodies_and_failures_use_channel_error_bodies() {
     let server = launch().env("SVC_INGEST__MAX_PAYLOAD_SIZE", "100").start().unwrap();
     let mut client = server.client();
     let own = json!({"response": {"error_bodies": {

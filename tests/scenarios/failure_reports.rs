@@ -25,7 +25,7 @@ fn trace(client: &mut HttpClient, row: &Value) -> Value {
 }
 
 #[test]
-fn failed_request_leaves_a_trace_with_its_steps_and_the_version_that_ran() {
+fn failed_request_trace_has_steps_and_version() {
     let server = launch().start().unwrap();
     let mut client = server.client();
     serve(&mut client, "mul", throwing());
@@ -61,7 +61,7 @@ fn message_keeps_the_cause_to_itself_where_answers_are_not_verbose() {
 }
 
 #[test]
-fn submission_that_fails_for_good_is_reported_to_the_channel_that_is_named() {
+fn permanent_failure_is_reported_to_named_channel() {
     let server = launch().start().unwrap();
     let mut client = server.client();
     echo(&mut client, "alerts", json!({}));

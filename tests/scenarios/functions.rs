@@ -34,7 +34,7 @@ fn a_token_signed_by_one_task_is_verified_by_the_next() {
 }
 
 #[test]
-fn an_unset_reference_fails_its_task_and_leaves_the_channel_in_service() {
+fn unset_reference_fails_only_its_task() {
     let server = start();
     let mut client = server.client();
     let input =
@@ -90,7 +90,7 @@ fn built_ins_list_their_inputs_only_where_all_are_asked_for() {
 }
 
 #[test]
-fn expression_of_a_field_has_a_row_of_its_own_and_neither_is_required() {
+fn field_and_its_expression_are_optional_rows() {
     let list = start().client().get("/api/v1/admin/functions?all=true").unwrap().json()["data"].clone();
     let rows = |function: &str| -> Vec<Value> {
         let entry = list.as_array().unwrap().iter().find(|entry| entry["name"] == function).unwrap();

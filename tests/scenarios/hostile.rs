@@ -56,7 +56,7 @@ fn nest(depth: usize, innermost: Value, wrap: fn(Value) -> Value) -> Value {
 }
 
 #[test]
-fn what_nests_too_deep_is_refused_at_its_place() {
+fn too_deep_nesting_is_refused_at_its_path() {
     let server = start();
     let mut client = server.client();
     echo(&mut client, "echo", json!({}));
@@ -82,7 +82,7 @@ fn what_nests_too_deep_is_refused_at_its_place() {
 }
 
 #[test]
-fn what_is_too_long_is_refused_at_its_place() {
+fn too_long_text_is_refused_at_its_path() {
     let server = start();
     let mut client = server.client();
     let long = "x".repeat(1 << 20);
@@ -181,7 +181,7 @@ fn fails(client: &mut HttpClient, id: &str, mut document: Value, payload: &Value
 }
 
 #[test]
-fn what_grows_or_lasts_without_end_is_stopped() {
+fn endless_growth_or_run_is_stopped() {
     let server = start();
     let mut client = server.client();
     echo(&mut client, "echo", json!({}));

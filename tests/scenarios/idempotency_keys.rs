@@ -31,7 +31,7 @@ fn connect(client: &mut HttpClient, api: &Upstream) {
 }
 
 #[test]
-fn key_is_the_same_at_every_attempt_and_another_for_every_effect() {
+fn key_is_stable_per_effect_over_attempts() {
     let api = Upstream::start(|_| UpstreamReply::new(500, "{}")).unwrap();
     let server = launch().env("SVC_TRACE_QUEUE__DLQ_POLL_INTERVAL_SECS", "1").start().unwrap();
     let mut client = server.client();
@@ -45,7 +45,7 @@ fn key_is_the_same_at_every_attempt_and_another_for_every_effect() {
 }
 
 #[test]
-fn key_of_an_occurrence_is_the_same_when_it_is_tried_again() {
+fn occurrence_retry_keeps_its_key() {
     let api = Upstream::start(|_| UpstreamReply::new(500, "{}")).unwrap();
     let server = launch().start().unwrap();
     let mut client = server.client();
@@ -64,7 +64,7 @@ fn key_of_an_occurrence_is_the_same_when_it_is_tried_again() {
 }
 
 #[test]
-fn sweeps_of_a_loop_and_calls_of_a_channel_have_keys_of_their_own() {
+fn loop_sweeps_and_calls_have_own_keys() {
     let api = Upstream::start(|_| UpstreamReply::new(200, "{}")).unwrap();
     let server = launch().start().unwrap();
     let mut client = server.client();

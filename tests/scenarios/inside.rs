@@ -62,7 +62,7 @@ fn import(client: &mut HttpClient, kind: &str, items: &[Value]) -> (u64, Vec<Str
 }
 
 #[test]
-fn no_connector_of_any_type_is_stored_for_an_inner_address_that_is_written_out() {
+fn no_connector_is_stored_with_inner_address() {
     let (server, trap) = (launch().start().unwrap(), Trap::bind().unwrap());
     let port = trap.port();
     let of_type = |kind: &str, config: Value| json!({"name": "x", "connector_type": kind, "config": config});
@@ -94,7 +94,7 @@ fn no_connector_of_any_type_is_stored_for_an_inner_address_that_is_written_out()
 }
 
 #[test]
-fn no_address_that_a_variable_stands_for_is_loaded_tried_or_called() {
+fn variable_with_inner_address_is_not_used() {
     let trap = Trap::bind().unwrap();
     // What a variable of the environment can hold.
     let hosts: Vec<_> = corpus().into_iter().filter(|host| !host.contains('\0')).collect();
@@ -192,7 +192,7 @@ fn no_redirect_of_a_peer_leads_inside() {
 }
 
 #[test]
-fn no_token_is_fetched_from_inside_and_no_redirect_of_its_issuer_is_followed() {
+fn no_token_is_fetched_from_inner_issuer() {
     let trap = Trap::bind().unwrap();
     let redirect = Arc::new(Mutex::new((302, String::new())));
     let telling = Arc::clone(&redirect);

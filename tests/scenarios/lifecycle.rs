@@ -188,7 +188,7 @@ fn change_that_is_based_on_an_older_state_is_refused() {
 }
 
 #[test]
-fn what_active_definitions_use_is_deleted_only_by_force() {
+fn used_definition_is_deleted_only_by_force() {
     let server = start();
     let mut client = server.client();
     echo(&mut client, "callee", json!({}));
@@ -261,7 +261,7 @@ fn simultaneous_activations_of_one_draft_leave_one_winner_and_conflicts() {
 }
 
 #[test]
-fn version_changes_under_load_fail_no_request_and_keep_the_configured_shares() {
+fn version_change_under_load_fails_no_request() {
     let server = launch().env("SVC_ENGINE__ROLLOUT_STICKY_HEADER", rollout::STICKY_HEADER).start().unwrap();
     let report = rollout::run(server.address(), 4, 3).unwrap();
     assert_eq!(report.failed, (0, Vec::new()));

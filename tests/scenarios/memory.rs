@@ -32,7 +32,7 @@ fn metric(client: &mut HttpClient, name: &str) -> f64 {
     value.map_or(0.0, |value| value.parse().unwrap())
 }
 
-/// Holds the table of traces, so that no row can be written, until it is told to give it back.
+/// Holds the table of traces, so that no row can be written, until the order to give it back.
 pub(crate) fn stall(database: &PostgresDatabase) -> impl FnOnce() + use<> {
     let (holder, releasing) = (database.clone(), database.clone());
     let held = std::thread::spawn(move || {

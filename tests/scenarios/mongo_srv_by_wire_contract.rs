@@ -14,12 +14,12 @@ use crate::support::serve;
 
 const CONNECTORS: &str = "/api/v1/admin/connectors";
 
-/// Makes the name spaces of the process: it sees a `resolv.conf` that nobody else sees.
+/// Makes the name spaces of the process: it sees a `resolv.conf` of its own.
 const APART: [&str; 4] = ["--user", "--map-root-user", "--mount", "--"];
 /// Takes the file in place of the machine's own, and runs the rest of the command line.
 const WITH_RESOLVER: &str = r#"mount --bind "$0" /etc/resolv.conf && exec "$@""#;
 
-/// Prepares the binary under test with a `resolv.conf` of its own; `None` where that is not possible here.
+/// Prepares the binary under test with a `resolv.conf` of its own; `None` if that is not possible here.
 fn launch_with_resolver(config: &str) -> Option<ServerCommand> {
     let may = Command::new("unshare").args(APART).arg("true").stderr(Stdio::null()).status();
     if !may.is_ok_and(|status| status.success()) {

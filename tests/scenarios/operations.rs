@@ -144,7 +144,7 @@ fn the_own_listener_serves_the_operational_paths_alone() {
 }
 
 #[test]
-fn metrics_that_are_served_elsewhere_are_not_found_and_ask_for_no_key() {
+fn metrics_on_own_listener_are_404_without_challenge() {
     let port = free_port().unwrap();
     let server = launch()
         .env("SVC_METRICS__ENABLED", "true")

@@ -74,7 +74,7 @@ fn resident_kib(server: &ServerProcess) -> u64 {
 }
 
 #[test]
-fn submissions_of_fifty_clients_that_wait_for_each_answer_are_not_shed() {
+fn fifty_sequential_clients_are_not_shed() {
     let server = launch().start().unwrap();
     busy(&server, json!({}));
     let clients: Vec<_> = (0..50)

@@ -1,5 +1,5 @@
 //! The cost of a body is bounded: wide objects are refused with their path, and comparing accepted ones
-//! delays nobody else.
+//! delays no other.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -18,7 +18,7 @@ fn now() -> Instant {
 }
 
 #[test]
-fn slow_task_shows_its_time_and_the_parts_stay_within_the_whole() {
+fn slow_task_time_stays_within_the_total() {
     let server = launch()
         .env("SVC_TRACING__DEBUG_PROFILE_ENABLED", "true")
         .env("SVC_TRACE_STORAGE__MODE", "sync")

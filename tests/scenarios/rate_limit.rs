@@ -66,7 +66,7 @@ fn a_refused_admin_key_is_limited_before_it_is_looked_at() {
 }
 
 #[test]
-fn the_data_plane_and_its_mounts_share_one_bucket_for_each_client() {
+fn data_plane_mounts_share_a_client_bucket() {
     let server = launch()
         .env("SVC_SERVER__DATA_MOUNTS", "/hooks")
         .env("SVC_METRICS__ENABLED", "true")
@@ -97,7 +97,7 @@ fn the_data_plane_and_its_mounts_share_one_bucket_for_each_client() {
 }
 
 #[test]
-fn probes_and_unknown_paths_follow_the_default_and_a_listener_for_operators_is_free() {
+fn probes_are_limited_but_not_on_operations_listener() {
     let operations = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let server = launch()
         .env("SVC_METRICS__ENABLED", "true")

@@ -147,7 +147,7 @@ fn redis_outage_lets_keys_pass_or_refuses_them_as_configured() {
 }
 
 #[test]
-fn a_connector_that_cannot_serve_leaves_keys_and_answers_to_the_process() {
+fn unusable_cache_falls_back_to_the_process() {
     let gated =
         json!({"backend": "redis", "url": "redis://cache.example.com", "operations": {"write": false}});
     for config in [None, Some(json!({"backend": "memory"})), Some(gated)] {
@@ -169,7 +169,7 @@ fn a_connector_that_cannot_serve_leaves_keys_and_answers_to_the_process() {
 }
 
 #[test]
-fn a_server_that_hangs_costs_its_callers_a_bounded_time_and_serves_when_it_goes_on() {
+fn hanging_cache_costs_bounded_time_and_recovers() {
     let Some(store) = Redis::own() else { return };
     let server = start();
     let mut client = server.client();

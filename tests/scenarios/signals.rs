@@ -19,7 +19,7 @@ fn term_drains_and_ends_with_0() {
 }
 
 #[test]
-fn while_draining_it_is_not_ready_but_serves_and_a_second_signal_ends_it() {
+fn draining_process_serves_until_second_signal() {
     let mut server = launch().env("SVC_SERVER__SHUTDOWN_DRAIN_SECS", "60").start().unwrap();
     let mut client = server.client();
     echo(&mut client, "s", json!({}));
@@ -107,7 +107,7 @@ fn reload_takes_settings_and_names_needed_restarts() {
 }
 
 #[test]
-fn what_was_committed_is_served_after_a_crash() {
+fn committed_definitions_are_served_after_a_crash() {
     let server = start();
     echo(&mut server.client(), "s", json!({}));
     let server = server.crash_and_restart().unwrap();
@@ -115,7 +115,7 @@ fn what_was_committed_is_served_after_a_crash() {
 }
 
 #[test]
-fn under_load_no_connection_taken_is_lost_and_the_end_is_0() {
+fn stop_under_load_loses_no_connection() {
     for _ in 0..3 {
         let mut server = launch().env("SVC_SERVER__SHUTDOWN_DRAIN_SECS", "1").start().unwrap();
         echo(&mut server.client(), "s", json!({}));

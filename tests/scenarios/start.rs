@@ -100,7 +100,7 @@ fn dry_run_of_the_migrations_lists_them_and_makes_no_file() {
 }
 
 #[test]
-fn without_admin_auth_and_a_host_only_the_machine_itself_is_listened_to() {
+fn open_admin_without_host_listens_on_loopback() {
     let server = launch().unset("SVC_SERVER__HOST").start().unwrap();
     let log = server.log_text();
     assert!(log.contains("server.host: listening on 127.0.0.1 only"), "{log}");

@@ -47,7 +47,7 @@ fn server_and_commands_speak_tls_with_the_storage() {
 }
 
 #[test]
-fn storage_whose_certificate_is_not_trusted_ends_the_start_with_the_reason() {
+fn untrusted_storage_certificate_ends_the_start() {
     let Some(postgres) = Postgres::with_tls(&issue_certificate().unwrap()) else { return };
     let stranger = launch().env("SVC_STORAGE__CONNECT_RETRY_SECS", "0");
     let file = stranger.directory().join("stranger.pem");

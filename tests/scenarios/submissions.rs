@@ -190,7 +190,7 @@ fn a_submission_leaves_its_row_even_where_nothing_else_is_traced() {
 }
 
 #[test]
-fn what_a_kill_interrupts_is_run_by_the_next_process() {
+fn next_process_runs_jobs_interrupted_by_kill() {
     let server = launch().env("SVC_TRACE_QUEUE__WORKERS", "1").start().unwrap();
     let mut client = server.client();
     // Long, and with little to write down: conditions that do not hold.
@@ -259,7 +259,7 @@ fn webhook_that_was_not_stored_may_come_again() {
 }
 
 #[test]
-fn an_empty_token_header_does_not_hide_the_token_of_the_query() {
+fn empty_token_header_hides_no_query_token() {
     let server = start();
     let mut client = server.client();
     echo(&mut client, "jobs", json!({}));
@@ -273,7 +273,7 @@ fn an_empty_token_header_does_not_hide_the_token_of_the_query() {
 }
 
 #[test]
-fn wrong_tokens_are_answered_alike_and_the_right_one_is_never_locked_out() {
+fn right_token_is_never_locked_out() {
     let server = start();
     let mut client = server.client();
     echo(&mut client, "jobs", json!({}));

@@ -128,7 +128,7 @@ fn plain_http_on_the_tls_port_is_told_to_use_https() {
 }
 
 #[test]
-fn a_handshake_has_the_time_of_a_head_and_connections_are_bounded_before_it() {
+fn handshake_has_head_timeout_and_bounded_connections() {
     let certificate = certificate();
     let server = over_tls(&certificate)
         .env("SVC_SERVER__HEAD_TIMEOUT_SECS", "2")

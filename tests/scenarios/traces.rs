@@ -25,7 +25,7 @@ fn in_mode(mode: &str) -> ServerProcess {
 }
 
 #[test]
-fn an_answered_run_is_on_disk_and_read_by_the_id_of_the_answer() {
+fn answered_run_is_stored_under_answer_id() {
     let server = start();
     let mut client = server.client();
     echo(&mut client, "orders", json!({"request": {"cookies_to_metadata": ["sid"]}}));
@@ -144,7 +144,7 @@ fn off_stores_nothing_and_a_channel_may_say_otherwise() {
 }
 
 #[test]
-fn async_and_batch_store_behind_the_answer_and_a_drain_loses_none() {
+fn drain_loses_no_async_or_batch_trace() {
     for mode in ["async", "batch"] {
         let mut server = in_mode(mode);
         let mut client = server.client();

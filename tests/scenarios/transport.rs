@@ -1,4 +1,4 @@
-//! Sockets as clients abuse them: heads and bodies that never end, answers that nobody reads, more
+//! Sockets as clients abuse them: heads and bodies that never end, unread answers, more
 //! connections than are served, a process that was stopped for a while.
 
 use std::io::{ErrorKind, Read, Write};

@@ -94,7 +94,7 @@ fn a_rotated_secret_counts_after_a_reload_in_tasks_and_expressions() {
 }
 
 #[test]
-fn a_store_that_is_down_at_the_start_costs_only_the_channels_that_need_it() {
+fn store_down_at_start_affects_only_its_channels() {
     let store = store("key-one");
     let server = launch_with(&store).start().unwrap();
     echo(&mut server.client(), "locked", locked_connector());
@@ -121,7 +121,7 @@ fn a_store_that_is_down_at_the_start_costs_only_the_channels_that_need_it() {
 }
 
 #[test]
-fn a_store_that_is_down_at_a_reload_quarantines_until_it_is_back() {
+fn store_down_at_reload_quarantines_until_back() {
     let store = store("key-one");
     let server = launch_declaring(&store).start().unwrap();
     let mut client = server.client();
@@ -144,7 +144,7 @@ fn a_store_that_is_down_at_a_reload_quarantines_until_it_is_back() {
 }
 
 #[test]
-fn a_declared_secret_that_cannot_be_read_stops_the_start_and_is_named() {
+fn unreadable_declared_secret_stops_start_by_name() {
     let sealed = store("key-one");
     sealed.set_health(Health::Sealed);
     let unset = || {
@@ -165,7 +165,7 @@ fn a_declared_secret_that_cannot_be_read_stops_the_start_and_is_named() {
 }
 
 #[test]
-fn a_store_that_hangs_holds_up_no_load_that_does_not_need_it() {
+fn hanging_store_delays_no_unrelated_load() {
     let store = store("key-one");
     let server = launch_with(&store).start().unwrap();
     let mut client = server.client();
@@ -230,7 +230,7 @@ fn a_reserved_or_malformed_reference_is_never_taken_for_a_key() {
 }
 
 #[test]
-fn a_connector_that_waits_for_a_store_that_hangs_holds_up_no_other() {
+fn hanging_store_delays_only_its_connector() {
     let store = store("key-one");
     let server = launch_with(&store).start().unwrap();
     let connector = |id: &str, key: &str| {
@@ -263,7 +263,7 @@ fn a_connector_that_waits_for_a_store_that_hangs_holds_up_no_other() {
 }
 
 #[test]
-fn recovered_jobs_wait_for_a_store_that_is_down_and_keep_their_attempts() {
+fn recovered_jobs_wait_for_store_without_losing_attempts() {
     let store = store("key-one");
     let upstream = Upstream::start(|_| UpstreamReply::Held).unwrap();
     let server = launch_with(&store)

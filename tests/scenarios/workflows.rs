@@ -194,7 +194,7 @@ fn a_workflow_can_be_tried_and_lists_what_it_depends_on() {
 }
 
 #[test]
-fn dependencies_name_each_use_of_a_connector_once_in_the_order_of_the_tasks() {
+fn dependencies_name_each_connector_use_in_order() {
     let server = start();
     let mut client = server.client();
     let uses =

@@ -1,4 +1,4 @@
-//! A crash reveals no secret.
+//! A crash reveals no secret, and its answer names its trace.
 
 #![expect(
     clippy::disallowed_types,
@@ -8,14 +8,18 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use slog::{Drain as _, Logger, o};
 use svc::Options;
+use svc::engine::catalogue::FunctionEntry;
+use svc::engine::{ClosureFunction, TaskError};
 use svc_channels::ProbeVersion;
 use svc_testkit::canary::{Canaries, value};
 use svc_testkit::example::create_and_activate;
 
 use crate::kit::{expect_soon, panics, wait, with_service};
+
+static PANIC: FunctionEntry = FunctionEntry::plugin("panic", "Panics");
 
 /// The output of a logger.
 #[derive(Clone, Default)]
@@ -39,7 +43,7 @@ impl Written {
 }
 
 #[test]
-fn a_crash_tells_no_secret_in_its_message_or_anything_an_operator_reads() {
+fn crash_shows_no_secret_to_operators() {
     let mut canaries = Canaries::default();
     let mut plant = |number: u64, name: &str| {
         let text = value(number, 40);
@@ -106,5 +110,34 @@ fn a_crash_tells_no_secret_in_its_message_or_anything_an_operator_reads() {
         // The supervisor writes the message of a panic into the log.
         let log = log.text();
         assert!(log.contains("injected fault") && log.contains("quarantined"), "the crashes are in the log");
+    });
+}
+
+#[test]
+fn answer_of_panicked_run_names_its_trace() {
+    let panic = |_: &Map<String, Value>| -> Result<Value, TaskError> { panic!("a defect") };
+    let functions: Vec<Arc<dyn svc::engine::Function>> = vec![Arc::new(ClosureFunction::new(&PANIC, panic))];
+    with_service(Options { functions, ..Options::default() }, |running| {
+        let mut client = running.client();
+        let task = json!({"id": "t", "name": "t", "function": {"name": "panic", "input": {}}});
+        let workflow = json!({"workflow_id": "w", "name": "w", "tasks": [task]});
+        create_and_activate(&mut client, "workflows", "workflow_id", &workflow).unwrap();
+        for (name, mode) in [("traced", "sync"), ("untraced", "off")] {
+            let channel = json!({"channel_id": name, "name": name, "channel_type": "sync", "protocol": "rest",
+                "methods": ["POST"], "route_pattern": format!("/{name}"), "workflow_id": "w",
+                "config": {"tracing": {"mode": mode}}});
+            create_and_activate(&mut client, "channels", "channel_id", &channel).unwrap();
+            let answer = client.json("POST", &format!("/api/v1/data/{name}"), &json!({})).unwrap();
+            let error = &answer.json()["error"];
+            assert_eq!((answer.status, &error["code"]), (500, &json!("INTERNAL_ERROR")), "{name}");
+            if mode == "off" {
+                assert_eq!((error.get("trace_id"), answer.header("x-trace-id")), (None, None));
+                continue;
+            }
+            let id = error["trace_id"].as_str().unwrap();
+            assert_eq!(answer.header("x-trace-id"), Some(id));
+            let trace = client.get(&format!("/api/v1/admin/traces/{id}")).unwrap().json();
+            assert_eq!(trace["data"]["status"], "failed", "{trace}");
+        }
     });
 }

@@ -30,7 +30,7 @@ fn nodes(running: &RunningService) -> Vec<serde_json::Value> {
 }
 
 #[test]
-fn an_actor_that_panics_under_load_serves_again_and_the_restart_shows_everywhere() {
+fn panicked_actor_serves_again_and_restart_shows() {
     with_quickstart(panics("channels/orders/*", "ProbeVersion", 1..=1), |running| {
         let (done, served) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let clients: Vec<_> = (0..CLIENTS)
@@ -78,7 +78,7 @@ fn an_actor_that_panics_under_load_serves_again_and_the_restart_shows_everywhere
 }
 
 #[test]
-fn a_channel_past_its_budget_is_quarantined_alone_until_an_operator_restarts_it() {
+fn exhausted_channel_alone_is_quarantined_until_restarted() {
     with_quickstart(panics("channels/orders/*", "ProbeVersion", 1..=20), |running| {
         let mut client = running.client();
         let neighbour = json!({"channel_id": "other", "name": "other", "channel_type": "sync", "protocol": "rest",

@@ -104,7 +104,7 @@ fn operational_listener_answers_while_every_worker_is_blocked() {
 }
 
 #[test]
-fn a_changed_channel_goes_live_while_one_or_every_worker_is_blocked() {
+fn changed_channel_goes_live_despite_blocked_workers() {
     with_quickstart(vec![], |running| {
         let order = json!({"order_id": "A-1", "qty": 3, "price": 50});
         let served = || {

@@ -211,7 +211,7 @@ fn floor_of(member: &str) -> Option<usize> {
     FLOORS.iter().position(|floor| member.starts_with(floor))
 }
 
-/// Tells whether the second member is on a floor above the first.
+/// Returns true if the second member is on a floor above the first.
 fn is_above(user: &str, used: &str) -> bool {
     floor_of(user).zip(floor_of(used)).is_some_and(|(user, used)| used > user)
 }

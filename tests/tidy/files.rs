@@ -1,4 +1,4 @@
-//! The habits of files: size, opening words, what must not stand in them.
+//! The habits of files: size, opening words, what must not be in them.
 
 use crate::files_with;
 
@@ -35,7 +35,7 @@ fn lints_are_expected_with_a_reason_never_allowed() {
 }
 
 #[test]
-fn changelog_has_what_is_unreleased_and_a_dated_entry_for_the_version() {
+fn changelog_has_unreleased_and_dated_sections() {
     let version = env!("CARGO_PKG_VERSION");
     let (_, changelog) = files_with(&["CHANGELOG.md"]).remove(0);
     let entries: Vec<_> = changelog.lines().filter(|line| line.starts_with("## ")).collect();

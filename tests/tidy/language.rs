@@ -95,7 +95,7 @@ fn visible_types(items: &[Item]) -> Vec<String> {
 }
 
 /// Returns the name of the function that a line of code begins, if it begins one.
-fn function_name(line: &str) -> Option<&str> {
+pub(crate) fn function_name(line: &str) -> Option<&str> {
     let (_, rest) = line.split_once("fn ")?;
     rest.split(|c: char| !c.is_alphanumeric() && c != '_').next()
 }

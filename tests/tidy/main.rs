@@ -13,6 +13,7 @@ mod migrations;
 mod modules;
 mod pages;
 mod promises;
+mod words;
 
 use std::path::{Path, PathBuf};
 

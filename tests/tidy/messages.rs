@@ -40,7 +40,7 @@ const INTERNAL: [&str; 21] = [
 ];
 
 #[test]
-fn error_texts_hold_no_word_of_the_implementation_and_no_debug_output() {
+fn error_texts_hold_no_implementation_words() {
     let mut count = 0;
     for (path, text) in files_with(&[".rs"]) {
         let is_code = ["src/", "crates/", "actors/"].iter().any(|folder| path.starts_with(folder));
@@ -61,7 +61,7 @@ fn error_texts_hold_no_word_of_the_implementation_and_no_debug_output() {
 }
 
 #[test]
-fn the_check_finds_the_literals_of_a_call_and_nothing_behind_it() {
+fn check_finds_only_literals_of_the_call() {
     let code = r#"
         #[error("cannot {0:?}")]
         let error = ServiceError::validation(format!("a \"quoted\" {x:?}"));

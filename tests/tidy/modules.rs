@@ -110,7 +110,7 @@ fn attributes(item: &Item) -> Option<&[Attribute]> {
     })
 }
 
-/// The name that an item defines, and its visibility where it has one; none for `use`, `impl` and the like.
+/// The name that an item defines, and its visibility if it has one; none for `use`, `impl` and the like.
 pub(crate) fn definition(item: &Item) -> Option<(String, Option<&Visibility>)> {
     let (ident, visibility) = match item {
         Item::Const(item) => (&item.ident, Some(&item.vis)),

@@ -10,9 +10,10 @@ use svc_engine::Flow;
 use svc_model::config::{
     BodyMode, RecordFormat, RequestBodyFormat, RequestMode, ResponseConfig, ResponseMode, TombstonePolicy,
 };
-use svc_model::{Channel, ChannelConfig, Protocol, is_unreadable};
+use svc_model::{Channel, ChannelConfig, Protocol, WorkflowVersion, is_unreadable};
 use svc_secrets::Resolver;
 use svc_traces::TracePolicy;
+use uuid::Uuid;
 
 use crate::cron::CronConfig;
 use crate::digest::{Digest, DigestBuilder};
@@ -160,6 +161,16 @@ impl CompiledChannel {
     /// Returns `true` if calls over HTTP are accepted and run later.
     pub fn accepts(&self) -> bool {
         self.accepts
+    }
+
+    /// Returns the version of the workflow that runs an accepted job of that bucket and id.
+    pub fn workflow_for(&self, bucket: Option<u8>, id: Uuid) -> Option<WorkflowVersion> {
+        self.flow.version_for(bucket, id)
+    }
+
+    /// Returns `true` if a run may leave a trace.
+    pub fn is_traced(&self) -> bool {
+        self.tracing.is_some()
     }
 
     /// Returns the reading of the bodies of its requests.

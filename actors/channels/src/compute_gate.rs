@@ -1,6 +1,6 @@
 //! Turns on the processor for messages that take much of it.
 //!
-//! A large message is computed in long stretches, in which its thread serves nobody else. Were every thread
+//! A large message is computed in long stretches, in which its thread serves no other caller. Were every thread
 //! busy with one, all other callers would wait. So large messages compute on all threads but one at the same
 //! time; the others of their kind wait for their turn without holding a thread. A body is parsed in one
 //! stretch, the longest of all, so a large one is parsed on a thread that serves no connection.
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn blocking_work_takes_a_turn_on_another_thread_and_gives_it_back() {
+    async fn blocking_work_takes_a_turn_and_returns_it() {
         let gate = ComputeGate::new(1);
         let turns = Arc::clone(&gate.0);
         let here = std::thread::current().id();

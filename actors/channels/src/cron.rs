@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_said_has_its_default() {
+    fn absent_cron_keys_have_their_defaults() {
         let config = parse(json!({"schedule": "0 0 * * * *"})).unwrap();
         assert_eq!((config.payload, config.misfire), (json!({}), Misfire::Latest));
         assert_eq!(config.singleton, None);
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_kept_apart_by_the_channels_own_id_unless_a_key_is_shared() {
+    fn singleton_key_is_channel_id_unless_shared() {
         let of = |concurrency: Value| {
             parse(json!({"schedule": "@hourly", "concurrency": concurrency})).unwrap().singleton
         };

@@ -36,7 +36,7 @@ impl DigestBuilder {
 
     /// Takes in a JSON value: the order of keys does not matter, nor do blanks, which parsing has removed.
     /// Numbers differ when they are written differently after parsing: `1` and `1.0` are two values, because
-    /// a workflow can tell them apart; `1e2` and `100.0` are one.
+    /// a workflow can distinguish them; `1e2` and `100.0` are one.
     pub(crate) fn json(&mut self, value: &Value) {
         match value {
             Value::Null => self.0.update(b"n"),

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_become_json_is_not_sent_as_json() {
+    fn text_template_is_not_sent_as_json() {
         let template = json!({"body": "{message}", "content_type": "text/plain"});
         let config = json!({"response": {"error_bodies": {"401": template}}});
         let config = ChannelConfig::parse(&config).unwrap();

@@ -49,7 +49,7 @@ pub use log_rate_limit::LogRateLimit;
 pub use metrics::{ChannelMetrics, ErrorLabels};
 pub use reachability::AskedConnectors;
 pub use record::TopicRecord;
-pub use request::{BodyKind, DataRequest, Delivery, Ingress, Reservation};
+pub use request::{BodyKind, CrashTrace, DataRequest, Delivery, Ingress, Reservation};
 pub use response::{ChannelResponse, TRACE_ID_HEADER, TraceIdField};
 pub use response_shape::remove_response_control;
 pub use run::{

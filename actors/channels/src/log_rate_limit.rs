@@ -24,7 +24,7 @@ struct Window {
 }
 
 impl LogRateLimit {
-    /// Decides on a line: `Some` with the number of lines left out since the last one, where it may be
+    /// Decides on a line: `Some` with the number of lines left out since the last one, if it may be
     /// written now.
     pub fn allow_line(&self) -> Option<u64> {
         let now = Instant::now();
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn lines_of_a_window_are_bounded_and_the_next_one_tells_how_many_were_left_out() {
+    async fn suppressed_lines_are_counted_in_the_next_window() {
         let limit = LogRateLimit::default();
         let passed = |count: usize| (0..count).filter_map(|_| limit.allow_line()).collect::<Vec<_>>();
         assert_eq!(passed(100), [0, 0, 0, 0, 0]);

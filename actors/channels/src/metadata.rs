@@ -5,7 +5,7 @@ use svc_engine::Message;
 
 use crate::request::{DataRequest, Ingress};
 
-/// Stands for a value that is never shown.
+/// Replaces a value that is never shown.
 const MASK: &str = "******";
 
 /// Headers that carry credentials: their names stay visible, their values do not.
@@ -17,7 +17,7 @@ const MAX_COOKIE: usize = 4096;
 /// Splits a body into payload and caller metadata.
 ///
 /// With `envelope`, an object with a top-level `data` or `metadata` key is one and its siblings are dropped;
-/// any other body is the payload as it stands. Without, every body is the payload.
+/// any other body is the payload unchanged. Without, every body is the payload.
 pub(crate) fn split_body(body: Option<Value>, envelope: bool) -> (Value, Map<String, Value>) {
     let empty = || Value::Object(Map::new());
     match body {
@@ -49,7 +49,7 @@ pub(crate) struct MetadataStamps<'d> {
     pub(crate) vars: Option<&'d Value>,
     /// Names of the cookies that are passed on.
     pub(crate) cookies: &'d [String],
-    /// The header of the channel's own credential, lower case: what it carries is shown to nobody.
+    /// The header of the channel's own credential, lower case: what it carries is never shown.
     pub(crate) credential: Option<&'d str>,
     /// The claims of the verified token that are shown to the workflow.
     pub(crate) claims: Option<Map<String, Value>>,

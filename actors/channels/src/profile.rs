@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn the_figures_are_those_of_the_run_by_function_and_by_connector() {
+    fn profile_sums_the_run_by_function_and_connector() {
         let profile = |trace_store| {
             let tasks = [
                 timed("map", None, 5),

@@ -54,7 +54,7 @@ impl TopicRecord {
     }
 
     /// Returns the metadata of the message: the facts of the record and nothing that its sender chose, but
-    /// for its key. `encoding` tells how the value was taken, where that depends on the record.
+    /// for its key. `encoding` says how the value was taken, if that depends on the record.
     pub(crate) fn metadata(
         &self,
         channel: &str,
@@ -81,7 +81,7 @@ impl TopicRecord {
         metadata
     }
 
-    /// Parses the value, a large one on a thread that serves nobody.
+    /// Parses the value, a large one on a thread that serves no caller.
     ///
     /// # Errors
     /// The reason why the value is no payload.
@@ -110,7 +110,7 @@ impl fmt::Debug for TopicRecord {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct RecordPayload {
     pub(crate) value: Value,
-    /// `json`, `text` or `base64` where the format admits all of them; `None` where it is JSON alone.
+    /// `json`, `text` or `base64` if the format admits all of them; `None` if it is JSON alone.
     pub(crate) encoding: Option<&'static str>,
 }
 
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_has_the_place_of_the_record_and_its_key_if_that_is_text() {
+    fn metadata_has_record_position_and_text_key() {
         let vars = json!({"region": "eu"});
         assert_eq!(
             json!(record(Some(b"k"), Some(b"1")).metadata("c", None, Some(&vars))),
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn raw_value_is_json_or_else_text_or_else_base64_and_never_empty() {
+    fn raw_value_is_json_then_text_then_base64() {
         for (value, expected, encoding) in [
             (&b"{\"a\":1}"[..], json!({"a": 1}), "json"),
             (b"a;b;c", json!("a;b;c"), "text"),
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn record_is_identified_by_its_place_and_read_by_the_first_header_of_a_name() {
+    fn record_id_is_its_position_first_header_wins() {
         let record = record(None, None);
         assert_eq!(
             (record.run_key(), record.claim_owner()),

@@ -4,11 +4,12 @@ use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
 use svc_spans::TraceContext;
+use uuid::Uuid;
 
 /// The way a message arrived. It determines the guards that apply and the metadata that is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +18,7 @@ pub enum Ingress {
     Http,
     /// A call from the embedding process: no caller to authenticate, no headers, no origin.
     Embedded,
-    /// A record of a Kafka topic: its sender authenticated at the broker, and nobody waits for an answer.
+    /// A record of a Kafka topic: its sender authenticated at the broker, and no caller waits for an answer.
     Kafka,
     /// An occurrence of a schedule; there is no caller.
     Cron,
@@ -79,6 +80,23 @@ impl fmt::Debug for Reservation {
     }
 }
 
+/// The id of the trace of a run that panicked. The caller of such a run gets no answer of the channel, so that the id
+/// reaches it this way.
+#[derive(Clone, Debug, Default)]
+pub struct CrashTrace(Arc<OnceLock<Uuid>>);
+
+impl CrashTrace {
+    /// Returns the id, once the run has panicked and its trace is stored.
+    pub fn id(&self) -> Option<Uuid> {
+        self.0.get().copied()
+    }
+
+    /// Keeps the id. A message runs once, so that no id is there yet.
+    pub(crate) fn set(&self, id: Uuid) {
+        let _ = self.0.set(id);
+    }
+}
+
 /// One message for a channel.
 #[derive(Clone, Debug)]
 pub struct DataRequest {
@@ -112,6 +130,8 @@ pub struct DataRequest {
     pub reservation: Option<Reservation>,
     /// The place in a distributed trace at which the spans of the run begin.
     pub trace_context: TraceContext,
+    /// Receives the id of the trace if the run panics; `None` if nobody asks for it.
+    pub crash_trace: Option<CrashTrace>,
 }
 
 impl DataRequest {
@@ -134,6 +154,7 @@ impl DataRequest {
             profile: false,
             reservation: None,
             trace_context: TraceContext::default(),
+            crash_trace: None,
         }
     }
 

@@ -26,7 +26,7 @@ impl<T: fmt::Display> slog::KV for TraceIdField<T> {
     }
 }
 
-/// Stands for the text of a task error that is for operators only.
+/// Replaces the text of a task error that is for operators only.
 const TASK_FAILED: &str = "Task processing failed; full detail is available in the trace";
 
 /// A rendered response.

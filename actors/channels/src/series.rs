@@ -1,7 +1,7 @@
 //! Durations of workflows and tasks, and runs by version of their workflow.
 //!
 //! A series is made when it is first counted and goes with the last definition that counts it, so that what
-//! channels share is one series, a reload goes on counting where it was, and what was deleted leaves nothing
+//! channels share is one series, a reload continues the same counts, and what was deleted leaves nothing
 //! behind. Counting looks nothing up: every definition keeps the series of its tasks by their place.
 
 use std::collections::HashMap;

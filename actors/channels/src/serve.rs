@@ -11,6 +11,7 @@ use crate::guards::{AdmittedRequest, GuardRefusal, RefusalKind};
 use crate::metrics::{ChannelMeters, MessageOutcome};
 use crate::request::{DataRequest, Delivery, Ingress};
 use crate::response::{ChannelResponse, TraceIdField};
+use crate::run::RunOrigin;
 
 impl CompiledChannel {
     /// Passes a message through the guards, runs or queues it, and counts its outcome.
@@ -27,6 +28,7 @@ impl CompiledChannel {
         }
         let delivery = request.delivery;
         let held_until_answered = request.reservation.take();
+        let crash_trace = request.crash_trace.take();
         async move {
             let _held = held_until_answered;
             let mut recorder = OutcomeRecorder::start(&self.meters);
@@ -51,7 +53,8 @@ impl CompiledChannel {
             let answer = match delivery {
                 Delivery::Sync => {
                     let claim = admitted.claim.take().filter(|_| self.guards.accept_repeats());
-                    let ran = self.run(admitted, (&request_id, trace_context), recorder.started).await;
+                    let origin = RunOrigin { request_id: &request_id, trace_context, crash_trace };
+                    let ran = self.run(admitted, origin, recorder.started).await;
                     recorder.outcome = Some(ran.as_ref().map_or_else(error_outcome, |(_, outcome)| *outcome));
                     let answer = ran.map(|(answer, _)| answer);
                     if let Some(claim) = claim.filter(|_| !is_success(&answer)) {

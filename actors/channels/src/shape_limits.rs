@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_object_or_array_that_is_too_wide_is_refused_with_its_place() {
+    fn too_wide_value_is_refused_by_path() {
         let limits = ShapeLimits { object_members: 2, array_elements: 3 };
         for (body, expected) in [
             (json!({"a": 1, "b": [1, 2, 3]}), None),

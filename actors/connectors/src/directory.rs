@@ -25,14 +25,14 @@ impl ConnectorDirectory {
         Self { table: Arc::default(), breakers: Arc::new(Breakers::new(breakers)), metrics }
     }
 
-    /// Tells whether a database connector leads to MongoDB; `None` for one that is not in use, or is no
+    /// Returns true if a database connector leads to MongoDB; `None` for one that is not in use, or is no
     /// database.
     pub fn is_mongodb(&self, name: &str) -> Option<bool> {
         let database = self.find(name).ok()?.settings.database()?;
         Some(database == DatabaseKind::Mongo)
     }
 
-    /// Tells whether a Kafka connector names a topic for tasks that name none; `None` for one that is not in
+    /// Returns true if a Kafka connector names a topic for tasks that name none; `None` for one that is not in
     /// use, or of another type.
     pub fn names_topic(&self, name: &str) -> Option<bool> {
         self.find(name).ok()?.settings.names_topic()

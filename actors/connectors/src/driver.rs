@@ -18,7 +18,7 @@ use crate::settings::Settings;
 /// The settings of one connector of any type, with placeholders and references replaced. Every
 /// [`DriverSettings`] is one.
 pub(crate) trait ResolvedSettings: Any + Send + Sync {
-    /// Tries out the system that these settings lead to, beside a running connector. `name` is that of the
+    /// Tries out the system that these settings lead to, without touching a running connector. `name` is that of the
     /// connector.
     fn probe<'a>(&'a self, name: &'a str, settings: &'a Settings) -> LocalBoxFuture<'a, ConnectorProbe>;
 
@@ -46,7 +46,7 @@ pub(crate) trait DriverSettings: Any + Send + Sync {
     /// The running form.
     type Driver: Driver;
 
-    /// Tries out the system that these settings lead to, beside a running connector. `name` is that of the
+    /// Tries out the system that these settings lead to, without touching a running connector. `name` is that of the
     /// connector.
     async fn probe(&self, name: &str, settings: &Settings) -> ConnectorProbe;
 
@@ -66,7 +66,7 @@ pub(crate) trait DriverSettings: Any + Send + Sync {
         None
     }
 
-    /// Tells whether these settings name a topic for tasks that name none; `None` for a system without
+    /// Returns true if these settings name a topic for tasks that name none; `None` for a system without
     /// topics.
     fn names_topic(&self) -> Option<bool> {
         None

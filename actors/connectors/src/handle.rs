@@ -87,7 +87,7 @@ impl Connectors {
         self.directory.table().by_id(id).map(|entry| LoadStatus::from(&**entry))
     }
 
-    /// Tells whether a connector is not in use because the secret store could not be read.
+    /// Returns true if a connector is not in use because the secret store could not be read.
     pub fn lacks_secrets(&self, name: &str) -> bool {
         let table = self.directory.table();
         let state = table.by_name(name).map(|entry| &entry.state);
@@ -121,7 +121,7 @@ impl Connectors {
         inspection::unusable(connector_type, config, self.shared.settings()).await
     }
 
-    /// The breakers by their keys, `{channel}:{connector}`; `None` where there are none.
+    /// The breakers by their keys, `{channel}:{connector}`; `None` if there are none.
     pub fn breakers(&self) -> Option<Vec<(String, BreakerState)>> {
         self.directory.breakers().list()
     }

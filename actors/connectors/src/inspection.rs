@@ -1,4 +1,4 @@
-//! Inspection of connectors beside their use: probes, and texts whose placeholders or references have no
+//! Inspection of connectors apart from their use: probes, and texts whose placeholders or references have no
 //! value.
 
 use std::collections::BTreeSet;

@@ -8,7 +8,7 @@
 //!   A failure takes that connector alone out of use, with the stage and the reason; its tasks fail with them.
 //! - Each type is a folder below `drivers`, registered by one line; heavy drivers are features of the crate, and a connector of
 //!   a type that was left out fails to load with that reason.
-//! - A change of a connector starts a new actor beside the old one, which finishes what it began. A reload that finds the
+//! - A change of a connector starts a new actor; the old one finishes what it began. A reload that finds the
 //!   same settings and the same secrets changes nothing.
 //! - Calls are read-only messages: the mailbox bounds how many are in flight, dropping a call ends it, a restart of the
 //!   actor opens new connections.

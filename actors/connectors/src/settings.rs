@@ -36,7 +36,7 @@ pub struct Settings {
     pub max_pools: usize,
     /// Bounds of caches in memory.
     pub memory_cache: MemoryCacheSettings,
-    /// The server's own Kafka cluster; `None` where Kafka is off.
+    /// The server's own Kafka cluster; `None` if Kafka is off.
     pub kafka: Option<KafkaCluster>,
 }
 

@@ -1,4 +1,4 @@
-//! The database clock, as far as this node can tell without asking.
+//! The database clock, as far as this node knows it without asking.
 
 use std::time::Duration;
 

@@ -10,7 +10,7 @@ use svc_model::ErrorReason;
 pub struct Settings {
     /// Name of this process in the ledger: unique among processes.
     pub holder: String,
-    /// Time between two looks at the ledger when nobody told of anything.
+    /// Time between two looks at the ledger without a notification.
     pub poll: Duration,
     /// Runs at the same time.
     pub workers: usize,
@@ -46,7 +46,7 @@ impl<T> Clone for EventCallback<T> {
 }
 
 impl<T> EventCallback<T> {
-    /// Tells by `tell`.
+    /// Notifies by `tell`.
     pub fn new(tell: impl Fn(T) + Send + Sync + 'static) -> Self {
         Self(Arc::new(tell))
     }
@@ -57,7 +57,7 @@ impl<T> EventCallback<T> {
 }
 
 impl<T> Default for EventCallback<T> {
-    /// Tells nobody.
+    /// Notifies no one.
     fn default() -> Self {
         Self::new(|_| {})
     }

@@ -32,7 +32,7 @@ pub(crate) struct CronShared {
     pub(crate) metrics: CronMetrics,
     pub(crate) log: Logger,
     pub(crate) clock: DatabaseClock,
-    /// Told when there may be something to claim.
+    /// Notified when there may be something to claim.
     pub(crate) due: Notify,
     pub(crate) passes: ReconcilePasses,
     writers: Semaphore,
@@ -90,7 +90,7 @@ impl CronShared {
     }
 
     /// Asks the ledger, and notes whether it answers: a database that stays away is logged once, not by
-    /// everybody.
+    /// every caller.
     pub(crate) async fn call_ledger<T>(
         &self,
         ask: impl Future<Output = Result<T, StoreError>>,

@@ -48,7 +48,7 @@ pub struct Settings {
 pub struct EpochServices {
     /// The epoch in the database.
     pub epoch: ConfigEpoch,
-    /// The node in whose row the applied epoch is told.
+    /// The node in whose row the applied epoch is stored.
     pub nodes: NodeHandle,
     /// The consumer of changes.
     pub applier: Arc<dyn ConfigApplier>,

@@ -34,7 +34,7 @@ pub(crate) struct EpochShared {
 struct Progress {
     /// Everything up to these numbers is applied.
     watermark: EpochNumbers,
-    /// The applied epoch as last told, with the id of the node.
+    /// The applied epoch as last stored, with the id of the node.
     told: Option<(Arc<str>, i64)>,
     /// Failed passes in a row.
     failures: u32,

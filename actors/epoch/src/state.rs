@@ -97,7 +97,7 @@ impl LoadPlan {
         plan
     }
 
-    /// Moves the target to `epoch`. If it does not stand there already, records are missing.
+    /// Moves the target to `epoch`. If it is not there already, records are missing.
     fn cover_gap(&mut self, epoch: i64) {
         if self.target < epoch {
             self.target = epoch;

@@ -1,13 +1,13 @@
 //! Recurring jobs of the service itself, such as the removal of old rows.
 //!
-//! Each job is an actor of its own, so that it appears in the tree; a scheduler tells it when a run is due. A
+//! Each job is an actor of its own, so that it appears in the tree; a scheduler notifies it when a run is due. A
 //! job runs once soon after the start and then at its interval, never twice at the same time. A run that
 //! fails or panics is logged and counted, and the next one starts when it is due.
 //!
 //! ```text
 //! housekeeping
 //! ├ {job} …      runs the work of one job
-//! └ scheduler    tells jobs when they are due; restarted when it stops ticking      needs the jobs
+//! └ scheduler    notifies jobs that are due; restarted when it stops ticking        needs the jobs
 //! ```
 //!
 //! Use it only for work that may run late: a process that dies between two runs delays the next one.

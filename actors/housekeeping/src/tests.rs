@@ -42,7 +42,7 @@ async fn wait_until(mut reached: impl FnMut() -> bool) {
 }
 
 #[test]
-fn a_job_runs_at_start_and_never_twice_at_the_same_time() {
+fn job_runs_at_start_and_never_twice_concurrently() {
     Universe::new(1).run(async |tree| {
         let (runs, gate) = (Arc::new(AtomicUsize::new(0)), Arc::new(Semaphore::new(0)));
         let (counted, closed) = (Arc::clone(&runs), Arc::clone(&gate));
@@ -70,7 +70,7 @@ fn a_job_runs_at_start_and_never_twice_at_the_same_time() {
 }
 
 #[test]
-fn a_run_that_fails_or_panics_is_counted_and_the_next_one_comes() {
+fn failed_or_panicked_job_is_counted_and_rerun() {
     Universe::new(2).run(async |tree| {
         let outcomes = Mutex::new(vec!["well", "panic", "fail"]);
         let work = move || {

@@ -32,7 +32,7 @@ pub enum SkipError {
     /// The brokers did not acknowledge the dead letter; the record stays.
     #[error("the dead letter was not written: {0}")]
     NotWritten(String),
-    /// The brokers do not tell which record can be unpacked again.
+    /// The brokers do not show which record can be unpacked again.
     #[error("the partition cannot be read: {0}")]
     NotRead(String),
     /// The worker did not answer in time, or a record before those that cannot be unpacked is not done.

@@ -114,7 +114,7 @@ impl KafkaHandle {
         let _late = timeout(limit + LEAVING * 2, join_all(ended)).await;
     }
 
-    /// Returns the troubles of consumers and partitions; empty where everything is well. Reads levels, does
+    /// Returns the troubles of consumers and partitions; empty if everything is well. Reads levels, does
     /// no I/O.
     pub fn troubles(&self) -> Vec<String> {
         self.shared.troubles()

@@ -87,7 +87,7 @@ impl GroupReconciler {
         TopicMap::build(&settings.topics, claims.collect(), group_of, &settings.group_id.as_str().into())
     }
 
-    /// Logs the conflicts that were not told before; returns all.
+    /// Logs the conflicts that were not logged before; returns all.
     fn warn_of_conflicts(
         &self,
         conflicts: Vec<TopicConflict>,
@@ -161,7 +161,7 @@ impl GroupReconciler {
     }
 }
 
-/// Name of the node of a consumer, beside those of its workers.
+/// Name of the node of a consumer, next to those of its workers.
 const CONSUMER: &str = "consumer";
 
 /// Returns the group that a channel names.

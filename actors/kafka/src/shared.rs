@@ -245,7 +245,7 @@ impl GroupHandle {
         self.partitions.lock()
     }
 
-    /// Orders the consumer to end. An earlier order stands.
+    /// Orders the consumer to end. An earlier order is kept.
     pub(crate) fn stop(&self, limit: Duration) {
         self.stage.send_if_modified(|stage| {
             let begins = *stage == GroupStage::Running;

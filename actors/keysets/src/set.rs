@@ -23,7 +23,7 @@ pub(crate) type SharedKeySetSlot = SharedEntry<KeySetSlot>;
 pub(crate) struct KeySetSlot {
     url: Url,
     state: ArcSwap<State>,
-    /// Tells those who wait that a fetch has ended.
+    /// Notifies those who wait that a fetch has ended.
     landings: watch::Sender<()>,
 }
 

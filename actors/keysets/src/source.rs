@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_age_is_none() {
+    fn invalid_max_age_is_none() {
         for line in
             ["", "public", "max-age", "max-age=", "max-age=-1", "max-age=1.5", "s-maxage=60", "x-max-age=60"]
         {

@@ -41,7 +41,7 @@ fn with(server: &HttpsServer, allow_private: bool, test: impl AsyncFnOnce(KeySet
     });
 }
 
-/// Moves the clock on, so that keys are no longer the newest; nobody sleeps for it.
+/// Moves the clock on, so that keys are no longer the newest; no test sleeps for it.
 async fn second_passes() {
     tokio::time::pause();
     tokio::time::advance(Duration::from_secs(1)).await;
@@ -49,7 +49,7 @@ async fn second_passes() {
 }
 
 #[test]
-fn a_key_set_is_fetched_once_and_again_when_a_key_id_is_not_in_it() {
+fn key_set_is_refetched_for_unknown_key_id() {
     let server = HttpsServer::start(keys(1)).unwrap();
     with(&server, true, async |cache| {
         let set = cache.key_set(&server.url("/keys")).unwrap();
@@ -113,7 +113,7 @@ fn the_longest_key_set_that_is_allowed_is_read() {
 }
 
 #[test]
-fn callers_of_a_silent_issuer_are_answered_by_the_fetch_limit() {
+fn silent_issuer_is_answered_by_the_fetch_limit() {
     let server = HttpsServer::start(Behaviour::Hang).unwrap();
     with(&server, true, async |cache| {
         let set = cache.key_set(&server.url("/keys")).unwrap();
@@ -126,7 +126,7 @@ fn callers_of_a_silent_issuer_are_answered_by_the_fetch_limit() {
 }
 
 #[test]
-fn an_issuer_at_a_private_address_is_not_asked_unless_that_is_allowed() {
+fn private_issuer_is_not_fetched_unless_allowed() {
     let server = HttpsServer::start(keys(1)).unwrap();
     with(&server, false, async |cache| {
         assert!(cache.key_set(&server.url("/keys")).err().unwrap().contains("not a public address"));

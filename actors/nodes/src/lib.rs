@@ -10,7 +10,7 @@
 //! running work is dropped. The node continues under a new id as soon as the database answers.
 //!
 //! If the process is alone with its database, because it holds the lock of a SQLite file, no other node can
-//! take anything over. The lease is then always proven, and only tells operators that the node is alive.
+//! take anything over. The lease is then always proven, and only shows operators that the node is alive.
 
 mod actor;
 mod handle;

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn renewals_follow_each_other_and_the_last_is_at_the_end_of_the_proof() {
+    fn last_renewal_is_at_end_of_proof() {
         let begun = Instant::now();
         let at = |seconds| begun + Duration::from_secs(seconds);
         let lease = standing(LeaseProof::Until(at(12)), begun);

@@ -25,7 +25,7 @@ pub(crate) struct SnapshotDelta {
     pub(crate) channels: Vec<(Arc<str>, Option<Arc<LoadedChannel>>)>,
     pub(crate) workflows: Vec<(Arc<str>, Option<Arc<LoadedWorkflow>>)>,
     pub(crate) workers: Option<Arc<[WorkerThread]>>,
-    /// The declared secrets, where they were read anew.
+    /// The declared secrets, if they were read anew.
     pub(crate) declared: Option<Arc<svc_engine::DeclaredSecrets>>,
     /// A worker that leaves; its actors are withdrawn after the swap.
     pub(crate) left: Option<usize>,
@@ -40,7 +40,7 @@ pub(crate) struct SnapshotDelta {
 }
 
 impl SnapshotDelta {
-    /// Puts the actors of a plan in place, beside what serves.
+    /// Puts the actors of a plan in place, next to those that serve.
     pub(crate) async fn deploy(deployer: &ChannelDeployer, base: &Snapshot, plan: ReloadPlan) -> Self {
         let mut delta = Self {
             workflows: plan.workflows,
@@ -139,7 +139,7 @@ async fn place(
 }
 
 /// Replaces the actors that serve. If that fails, because one has ended or its thread is blocked, starts a
-/// deployment beside them; they serve until the swap.
+/// deployment next to them; they serve until the swap.
 async fn deploy(
     deployer: &ChannelDeployer,
     base: &Snapshot,

@@ -33,7 +33,7 @@ pub struct ChannelPolicy {
     /// Time in which a retired or replaced actor may finish its work.
     pub drain: Duration,
     /// Path of the group of schedules, which are named by the ids of their channels: one that is quarantined
-    /// quarantines its channel. `None` where nothing runs by the clock.
+    /// quarantines its channel. `None` if nothing runs by the clock.
     pub schedules: Option<String>,
     /// Paths of the nodes that runs use: started before the channels and drained after them.
     pub needs: Vec<String>,
@@ -91,7 +91,7 @@ impl ChannelDeployer {
         quarantined.then(|| format!("its schedule: {}", node.quarantine_reason.unwrap_or_default()).into())
     }
 
-    /// Starts a channel on every worker whose thread lives, beside an older deployment if there is one. Waits
+    /// Starts a channel on every worker whose thread lives, next to an older deployment if there is one. Waits
     /// for no worker: calls queue until its actor has started.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Reports of failures: the channel that is told, read from the stored row of the failed channel, so that it
+//! Reports of failures: the channel that receives them, read from the stored row of the failed channel, so that it
 //! is known too when that channel is quarantined or no longer active.
 
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use actix_supervision::{Address, ChildSpec, Placement, SpawnError, Tree};
 use arc_swap::{ArcSwap, ArcSwapOption, Guard};
 use svc_channels::call::DirectoryHandle;
-use svc_channels::{ChannelResponse, ChannelServices, DataRequest, Submit, refusal};
+use svc_channels::{ChannelResponse, ChannelServices, CrashTrace, DataRequest, Submit, refusal};
 use svc_model::ErrorReason;
 use svc_model::ServiceError;
 use svc_store::Store;
@@ -186,8 +186,11 @@ impl Registry {
         &self,
         worker: Option<WorkerId>,
         channel: &Arc<LoadedChannel>,
-        request: Box<DataRequest>,
+        mut request: Box<DataRequest>,
     ) -> Result<ChannelResponse, ServiceError> {
+        let is_traced = channel.compiled_channel().is_some_and(|compiled| compiled.is_traced());
+        let crash_trace = is_traced.then(CrashTrace::default);
+        request.crash_trace.clone_from(&crash_trace);
         let first = FirstWorker { own: worker, offset: 0 };
         let answer = self.dispatch(first, Submit(request), self.same_channel(channel)).await;
         answer.unwrap_or_else(|error| {
@@ -195,7 +198,13 @@ impl Registry {
                 DispatchError::NotFound { .. } => resolve::unknown(channel.name()),
                 DispatchError::Quarantined { reason, .. } => refusal::quarantined().with_internal(reason),
                 DispatchError::NoWorker { channel, .. } => channel.no_worker(),
-                DispatchError::Failed { channel, error } => refusal::from_call_error(channel.name(), &error),
+                DispatchError::Failed { channel, error } => {
+                    let refusal = refusal::from_call_error(channel.name(), &error);
+                    match crash_trace.and_then(|trace| trace.id()) {
+                        Some(id) => refusal.with_trace_id(id),
+                        None => refusal,
+                    }
+                }
                 DispatchError::Rejected { channel, .. } => refusal::at_capacity(channel.name()),
             })
         })

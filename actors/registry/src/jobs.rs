@@ -8,7 +8,8 @@ use std::time::Duration;
 use actix_supervision::CallErrorKind;
 use futures_util::future::BoxFuture;
 use svc_channels::{CRASHED, PanicFlag, RunJob, refusal};
-use svc_traces::{Job, JobFailure, JobOutcome, JobResult, JobThread, Runner};
+use svc_model::WorkflowVersion;
+use svc_traces::{Job, JobFailure, JobKey, JobOutcome, JobResult, JobThread, Runner};
 
 use crate::dispatch::{DispatchError, FirstWorker};
 use crate::failure_target;
@@ -45,6 +46,11 @@ impl Runner for Registry {
         })
     }
 
+    fn workflow_of(&self, job: JobKey<'_>) -> Option<WorkflowVersion> {
+        let entry = self.find_channel(job.channel_id, job.channel)?;
+        entry.compiled_channel()?.workflow_for(job.bucket, job.trace_id)
+    }
+
     fn is_available(&self, channel: &str) -> bool {
         let snapshot = self.snapshot();
         // A removed channel has nothing to wait for.
@@ -64,7 +70,7 @@ enum Obstacle {
 
 impl Registry {
     /// Runs a job on the worker of the calling thread, or on the next one. The job is handed back as
-    /// [`JobOutcome::Busy`] where nothing ran because no actor could take it.
+    /// [`JobOutcome::Busy`] if nothing ran because no actor could take it.
     async fn run_job(&self, job: Job, limit: Duration, own: Option<WorkerId>) -> JobResult {
         let services = &self.shared.services;
         let offset = match own {

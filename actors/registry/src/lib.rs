@@ -5,7 +5,7 @@
 //! leave, and listens to the supervision tree.
 //!
 //! A reload has two phases. First it reads the rows of its [`ReloadScope`], compiles what changed and collects what cannot
-//! serve, touching nothing; a failure here leaves everything as it was. Then it starts actors beside those that
+//! serve, touching nothing; a failure here leaves everything as it was. Then it starts actors next to those that
 //! serve, swaps the snapshot, and drains what is no longer used. No request fails because of a reload, one broken
 //! channel never stops its neighbours, and the cost follows what changed, not what exists.
 //!

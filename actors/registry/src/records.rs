@@ -15,7 +15,7 @@ impl Registry {
     /// Runs consecutive records of a partition through their channel, on the next worker. Their results go to
     /// the progress of the batch. Dropping the future drops the run.
     ///
-    /// Returns the result of the next record where the batch did not reach the channel, or left it. That
+    /// Returns the result of the next record if the batch did not reach the channel, or left it. That
     /// record is deferred if the channel is not active any more, no worker serves it now, its actors are on their
     /// way out, or the secret store has no value for a secret that its workflow needs. A quarantined channel fails
     /// it.

@@ -109,7 +109,7 @@ impl Snapshot {
     /// asynchronously is a POST, whatever methods the channel declares.
     ///
     /// # Errors
-    /// 400 for an empty path or a broken escape, 405 with the methods that the path takes where this is none
+    /// 400 for an empty path or a broken escape, 405 with the methods that the path takes if this is none
     /// of them, 404 for several segments no route claims.
     pub fn resolve(&self, rest: &str, method: &str) -> Result<Resolution, ServiceError> {
         let path = RequestPath::parse(rest)?;

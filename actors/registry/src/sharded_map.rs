@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_to_a_copy_copies_one_shard_and_leaves_the_original() {
+    fn changed_copy_copies_only_one_shard() {
         let mut first = ShardedMap::default();
         for key in 0..5_000 {
             first.insert(key, key);

@@ -99,7 +99,7 @@ impl LoadedChannel {
         }
     }
 
-    /// The methods it declares; none stands for every method of its route.
+    /// The methods it declares; none means every method of its route.
     pub(crate) fn methods(&self) -> &[String] {
         self.row.content.methods.as_deref().unwrap_or_default()
     }

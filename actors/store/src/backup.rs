@@ -117,7 +117,7 @@ pub(crate) fn copy_checked(manager: &ConnectionManager, to: &Path) -> Result<(),
 }
 
 /// Replaces the database file that `config` names by a copy of `backup`, after checks of the copy. The replaced file
-/// stays beside it under another name. The caller holds the lock of the file. Blocks.
+/// stays next to it under another name. The caller holds the lock of the file. Blocks.
 ///
 /// # Errors
 /// [`BackupError`]; the database is unchanged then.
@@ -159,7 +159,7 @@ fn copy(source: &mut SqliteConnection, to: &Path) -> Result<(), BackupError> {
     copied.map(drop).map_err(|error| BackupError::sql(to, error))
 }
 
-/// Opens a backup for reading. One with a log beside it is the copy of a live file, whose log holds the last rows.
+/// Opens a backup for reading. One with a log next to it is the copy of a live file, whose log holds the last rows.
 fn open_backup(backup: &Path) -> Result<SqliteConnection, BackupError> {
     if !backup.is_file() {
         let detail = "there is no such file".to_owned();

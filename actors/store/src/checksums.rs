@@ -1,7 +1,7 @@
 //! Checksums of migrations. Every applied migration is recorded, and a migration that differs from its record is
 //! refused.
 //!
-//! The record is a table of its own, beside the table of the migration library. A database older than the record has
+//! The record is a table of its own, not the table of the migration library. A database older than the record has
 //! none; its applied migrations are then recorded once, as they are.
 
 use diesel::QueryResult;

@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn migration_between_the_known_ones_or_without_a_record_is_not_compatible() {
+    fn interposed_or_unrecorded_migration_is_incompatible() {
         assert!(!judge(&["20260201000003"], &[("20260201000003", None)]));
         assert!(!judge(&["20260302000003"], &[]));
         assert!(!judge(

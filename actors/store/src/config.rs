@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unusable_url_is_refused_with_the_reason_and_without_its_password() {
+    fn unusable_url_is_refused_without_its_password() {
         for (url, word) in [
             ("mysql://svc@localhost/svc", "mysql"),
             ("svc.db", "scheme"),

@@ -53,7 +53,7 @@ pub(crate) use on;
 
 /// Loads all rows of a large result and converts each: `load_rows!(conn, query => Row, convert).await`.
 ///
-/// A row of SQLite is converted while the statement stands at it. The asynchronous interface copies every value of every
+/// A row of SQLite is converted while the statement is at it. The asynchronous interface copies every value of every
 /// row first, into memory of the C library, which keeps it.
 macro_rules! load_rows {
     ($conn:expr, $query:expr => $row:ty, $convert:expr) => {

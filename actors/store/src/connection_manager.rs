@@ -143,7 +143,7 @@ impl ConnectionManager {
         self.postgres.as_ref().is_some_and(PostgresDialer::is_pooled)
     }
 
-    /// Returns whether connections hear announcements: none arrives over a Unix socket, or through a pooler.
+    /// Returns whether connections receive announcements: none arrives over a Unix socket, or through a pooler.
     pub(crate) fn announces(&self) -> bool {
         self.postgres.as_ref().is_some_and(PostgresDialer::announces)
     }
@@ -203,7 +203,7 @@ impl ConnectionManager {
         Ok(conn)
     }
 
-    /// Switches the file to WAL, so that readers continue beside the one writer. Two processes that switch a new file
+    /// Switches the file to WAL, so that readers continue during writes. Two processes that switch a new file
     /// at the same time conflict, and SQLite ignores the busy timeout in that case, so this retries.
     #[expect(clippy::disallowed_methods, reason = "the thread is there to be blocked by a file")]
     fn use_wal(&self, conn: &mut SqliteConnection) -> Result<(), StoreError> {

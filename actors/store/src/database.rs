@@ -81,7 +81,7 @@ impl Database {
     }
 
     /// Runs `step` in a transaction that may wait for locked rows without delaying other writes: on a server a
-    /// transaction of its own; on a file, where no rows are locked, the next one of the writer. Returns after the
+    /// transaction of its own; on a file, which locks no rows, the next one of the writer. Returns after the
     /// commit.
     pub(crate) async fn transact<I, T>(
         &self,
@@ -96,7 +96,7 @@ impl Database {
         self.measure(operation, self.run_transaction(input, step)).await
     }
 
-    /// Runs a call of an operation in the next transaction of its queue or, where a group cannot answer it, runs `step`
+    /// Runs a call of an operation in the next transaction of its queue or, if a group cannot answer it, runs `step`
     /// like [`transact`](Self::transact). Returns after the commit.
     pub(crate) async fn transact_grouped<I, T>(
         &self,
@@ -152,7 +152,7 @@ impl Database {
         }
     }
 
-    /// Answers the callers of a committed group. Calls that it left out join a later one, if somebody may have locked
+    /// Answers the callers of a committed group. Calls that it left out join a later one, if others may have locked
     /// their rows.
     fn answer<I, T>(
         &self,

@@ -237,7 +237,7 @@ pub(crate) fn cause_of_sqlstate(code: &str) -> Option<OutageCause> {
     }
 }
 
-/// Returns the cause of a result code of SQLite. The driver drops the code; the text that stands for it is a
+/// Returns the cause of a result code of SQLite. The driver drops the code; the text for it is a
 /// constant of the library that is compiled in, and has no other language.
 fn cause_of_sqlite(message: &str) -> Option<OutageCause> {
     const RESULTS: [(&str, OutageCause); 7] = [
@@ -301,7 +301,7 @@ mod tests {
         assert!(matches!(raise(DatabaseErrorKind::UniqueViolation, "x"), StoreError::Database(_)));
     }
 
-    /// The texts that stand for SQLite's result codes are those that the library raises.
+    /// The texts for SQLite's result codes are those that the library raises.
     #[test]
     fn sqlite_raises_the_texts_of_its_result_codes() {
         use diesel::connection::SimpleConnection;

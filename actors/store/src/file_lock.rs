@@ -1,6 +1,6 @@
 //! Exclusive use of a SQLite file.
 //!
-//! An advisory lock on a file beside the database, `{database}-lock`. The kernel releases it when the process
+//! An advisory lock on a file next to the database, `{database}-lock`. The kernel releases it when the process
 //! ends for any reason. The text of the file names the holder and is read only while the lock is held. The
 //! path is resolved first, so that every spelling and every symbolic link leads to the same lock.
 
@@ -26,7 +26,7 @@ pub struct FileLock {
 
 impl FileLock {
     /// Acquires the lock of the file that `config` names, for `holder`. Returns `None` for a server, which
-    /// many processes use, and for a path where no file can exist: opening the database reports the reason.
+    /// many processes use, and for a path that no file can have: opening the database reports the reason.
     ///
     /// # Errors
     /// [`OpenError::InUse`] while another process holds the lock, [`OpenError::Unreachable`] if the lock file
@@ -76,7 +76,7 @@ impl Drop for FileLock {
     }
 }
 
-/// Returns the path of the lock file: beside the real file, whatever links lead there. Creates the file,
+/// Returns the path of the lock file: next to the real file, whatever links lead there. Creates the file,
 /// empty, if it does not exist, as the database would.
 fn resolve(path: &Path) -> Option<PathBuf> {
     create_if_missing(path).ok()?;

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_is_bounded_by_bytes_and_a_call_beyond_them_is_alone() {
+    fn group_is_bounded_oversized_call_is_alone() {
         let queue = queue(|bytes| *bytes);
         let (task, _first) = push(&queue, MOST_BYTES / 2);
         let mut task = task.unwrap();
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn callers_hear_of_an_outage_and_of_the_end_of_the_task() {
+    fn outage_and_task_end_are_reported_to_callers() {
         let queue = queue(|_| 0);
         let (task, mut first) = push(&queue, 1);
         let task = task.unwrap();

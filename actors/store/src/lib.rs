@@ -50,9 +50,9 @@ pub use reencrypt::{ReencryptError, ReencryptionReport, reencrypt};
 pub use repo::{
     AdoptedRun, AlignOutcome, AuditEntry, AuditFilter, AuditLog, Backlog, BreakerReset, ChangedEntity,
     ChannelFacts, ChannelRequirements, ClaimBatch, ClaimedLetter, ConfigChange, ConfigEpoch,
-    ConnectorRepository, DeadLetter, DeadLetterFilter, DeadLetterRepository, DeadLetterRow, EntityFilter,
-    EpochNumbers, ExhaustedOccurrence, ExpectedTokens, ImportAction, ImportOutcome, JobLeases, Ledger,
-    MaterialiseOutcome, MaterialiseRequest, Merge, Mutation, NewNode, NewTrace, NodeLeases, NodeRow,
+    ConnectorRepository, DeadLetter, DeadLetterFilter, DeadLetterRepository, DeadLetterRow, DueLetters,
+    EntityFilter, EpochNumbers, ExhaustedOccurrence, ExpectedTokens, ImportAction, ImportOutcome, JobLeases,
+    Ledger, MaterialiseOutcome, MaterialiseRequest, Merge, Mutation, NewNode, NewTrace, NodeLeases, NodeRow,
     NodeStatus, OccurrenceClaim, OccurrenceFilter, OccurrencePage, OccurrenceRecord, OccurrenceRow,
     OnConflict, Ownership, PackageReceipts, PlatformRoute, References, RefreshLease, Repository,
     RollbackSource, RowKey, SaveOutcome, ScheduleStatus, StartResult, StoredConnector, TokenState,

@@ -10,7 +10,7 @@ use crate::connection_manager::{ConnectionManager, Purpose};
 use crate::error::StoreError;
 use crate::repo::NOTIFICATIONS;
 
-/// A connection that hears of committed changes. One that broke is closed; announcements made meanwhile are lost.
+/// A connection that is notified of committed changes. One that broke is closed; announcements made meanwhile are lost.
 pub struct ConfigListener {
     conn: AsyncPgConnection,
 }

@@ -41,7 +41,7 @@ enum Task {
 pub(crate) struct SchemaReport {
     /// The names of the migrations that are pending, were run, or were reverted, in order.
     pub(crate) migrations: Vec<String>,
-    /// The versions of the applied migrations that this program does not know and can run beside.
+    /// The versions of the applied migrations that this program does not know and is compatible with.
     pub(crate) newer: Vec<String>,
 }
 

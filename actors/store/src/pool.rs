@@ -75,7 +75,7 @@ impl ConnectionPool {
         &self.io
     }
 
-    /// Opens a connection that hears announcements of changes; `None` if this database makes none.
+    /// Opens a connection that receives announcements of changes; `None` if this database makes none.
     pub(crate) async fn listen(&self) -> Result<Option<ConfigListener>, StoreError> {
         let connector = self.connector.clone();
         let task = self.io.spawn(async move { ConfigListener::open(&connector).await });
@@ -83,7 +83,7 @@ impl ConnectionPool {
     }
 
     /// Runs `work` with a pooled connection, on the io runtime. A read of a file costs one move to a blocking thread and
-    /// one back: beside other work, each move is a wait for the processor.
+    /// one back: next to other work, each move is a wait for the processor.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         work: impl for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T, StoreError>> + Send + 'static,

@@ -14,7 +14,7 @@ pub(crate) fn private_options() -> OpenOptions {
     options
 }
 
-/// Creates an empty file where there is none, through dangling links as well. An existing file is not opened: to close
+/// Creates an empty file if there is none, through dangling links as well. An existing file is not opened: to close
 /// it again would release the locks of this process on it.
 ///
 /// # Errors

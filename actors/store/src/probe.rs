@@ -1,4 +1,4 @@
-//! The health probe: checks the database every second, so that the status is current while nobody writes.
+//! The health probe: checks the database every second, so that the status is current without writes.
 //!
 //! It has no state, handles no messages, and can be lost at any time.
 

@@ -23,7 +23,7 @@ use crate::repo::{
 };
 use crate::schema::{connector_oauth_state as states, connectors};
 
-/// Principal in the audit log: anyone who may run the program beside the database.
+/// Principal in the audit log: anyone who may run the program on the database's machine.
 const PRINCIPAL: &str = "command-line";
 
 /// Maximum number of passes over the table while others write to it.

@@ -1,4 +1,4 @@
-//! SQLSTATE codes of PostgreSQL, made available where errors are classified.
+//! SQLSTATE codes of PostgreSQL, made available to the classification of errors.
 //!
 //! The ORM exposes the text of an error and a few kinds, but not its code, and the text is in the language of
 //! the server. This stream therefore puts the code before the text while the error is in transit, and passes

@@ -20,16 +20,16 @@ on_both! {
     inspect::pending_migrations_are_listed_without_a_change,
     inspect::stored_definitions_are_read_without_a_change,
     inspect::database_of_a_newer_program_is_refused,
-    schema::of_many_that_migrate_at_once_one_does_and_the_others_wait,
+    schema::one_of_many_migrates_others_wait,
     schema::a_fresh_schema_equals_a_migrated_one,
     schema::a_newer_schema_is_refused_by_name,
-    schema::schema_of_a_newer_program_that_only_added_to_it_is_accepted,
+    schema::newer_schema_with_only_additions_is_accepted,
     schema::an_altered_migration_refuses_the_start_by_name,
     schema::a_database_without_checksums_is_adopted_once,
     schema::pending_migrations_are_refused_when_they_must_not_run,
     schema::the_tables_are_those_the_queries_know,
     schema::a_page_of_many_traces_is_read_from_an_index,
-    schema::a_claim_finds_the_rows_that_wait_among_all_that_have_ended,
+    schema::claim_finds_waiting_rows_among_ended_ones,
     schema::the_database_keeps_one_draft_and_freezes_what_is_active,
     schema::database_marks_the_latest_version_of_every_program,
     workflows::a_workflow_is_stored_whole,
@@ -44,14 +44,14 @@ on_both! {
     connectors::a_name_is_unique_and_kept_while_a_workflow_uses_it,
     connectors::an_import_goes_by_the_name,
     connectors::import_raises_the_epoch_once_for_all_its_items,
-    connectors::settings_are_encrypted_and_read_under_the_current_or_a_former_key,
-    connectors::settings_copied_to_another_connector_are_not_opened_after_a_rename_they_are,
+    connectors::settings_are_read_under_current_or_former_key,
+    connectors::settings_open_after_rename_but_not_as_copy,
     connectors::settings_of_the_older_form_are_read_and_bound_by_rewriting,
-    token_states::one_at_a_time_has_the_turn_and_finds_what_the_last_one_kept,
+    token_states::next_turn_finds_tokens_of_the_last,
     token_states::of_many_at_once_one_has_the_turn,
-    token_states::who_was_overtaken_keeps_nothing,
+    token_states::overtaken_save_keeps_nothing,
     token_states::tokens_follow_the_name_of_their_connector_and_go_with_it,
-    token_states::a_turn_and_what_comes_of_it_follow_the_name_of_the_connector,
+    token_states::turn_follows_connector_rename,
     token_states::tokens_are_encrypted_and_move_to_another_key,
     token_states::tokens_are_bound_to_their_connector_whatever_its_name,
     workflows::an_activation_names_every_connector_that_is_missing,
@@ -66,7 +66,7 @@ on_both! {
     channels::a_channel_needs_an_active_workflow,
     channels::a_dry_run_lists_every_objection,
     channels::a_deleted_channel_is_gone,
-    channels::what_active_definitions_name_is_deleted_only_by_force,
+    channels::named_channel_is_deleted_only_by_force,
     channels::a_foreign_row_spoils_no_other,
     channels::lists_know_type_and_protocol,
     metrics::every_query_is_timed_and_the_pool_is_counted,
@@ -80,7 +80,7 @@ on_both! {
     epoch::committed_changes_are_announced,
     epoch::lease_of_a_job_has_one_holder_until_it_runs_out,
     epoch::lease_of_a_job_ends_with_the_node_that_holds_it,
-    mutations::what_no_text_can_hold_is_found_nowhere,
+    mutations::nul_character_is_found_nowhere,
     packages::receipt_of_an_applied_version_keeps_its_content,
     packages::each_write_of_a_receipt_has_a_time_of_its_own,
     packages::version_applied_last_is_the_current_one,
@@ -98,7 +98,7 @@ on_both! {
     writer::a_crash_of_the_writer_is_told_and_survived,
     writer::a_call_waits_for_a_restart_that_is_near,
     writer::a_failed_commit_fails_every_unit_of_it,
-    writer::what_was_admitted_is_committed_before_the_end,
+    writer::admitted_writes_are_committed_before_shutdown,
     traces::a_trace_is_stored_whole,
     traces::a_run_begins_and_ends_once,
     traces::a_run_never_marked_as_running_still_knows_when_it_began,
@@ -107,9 +107,9 @@ on_both! {
     traces::rows_and_units_are_written_together,
     traces::a_failed_commit_fails_every_row_of_it,
     traces::a_crash_of_the_writer_loses_no_row,
-    traces::what_an_earlier_process_left_is_found_in_order,
+    traces::unfinished_traces_are_found_in_order,
     traces::a_page_of_foreign_rows_hides_none_behind_it,
-    traces::what_is_expired_is_deleted_in_steps,
+    traces::expired_traces_are_deleted_in_steps,
     trace_lists::traces_are_filtered_by_request,
     trace_lists::traces_are_sorted_by_duration_code_and_version,
     trace_lists::traces_are_filtered_and_sorted,
@@ -119,7 +119,7 @@ on_both! {
     trace_lists::a_foreign_row_spoils_no_list,
     dead_letters::a_failed_run_leaves_its_letter_in_one_transaction,
     dead_letters::a_letter_keeps_what_is_no_proper_input,
-    dead_letters::report_of_a_failure_is_written_with_its_letter_or_not_at_all,
+    dead_letters::failure_report_is_atomic_with_its_letter,
     dead_letters::next_due_passes_over_held_and_exhausted_letters,
     trace_lists::traces_are_filtered_by_the_version_that_ran,
     ledger_runs::report_of_a_failed_run_is_written_with_its_end,
@@ -150,27 +150,27 @@ on_both! {
     nodes::reencryption_needs_the_key_on_every_live_node,
     ledger_cursors::a_cursor_is_made_taken_over_and_begun_anew,
     ledger_cursors::of_many_nodes_that_are_as_far_one_writes,
-    ledger_cursors::what_was_missed_is_one_row_and_what_is_on_record_stays,
-    ledger_cursors::what_could_not_begin_is_skipped_at_once,
-    ledger_cursors::a_channel_that_is_archived_stands_still_and_a_deleted_one_leaves_nothing,
+    ledger_cursors::missed_instants_are_one_row_recorded_ones_stay,
+    ledger_cursors::instants_without_free_slot_are_skipped,
+    ledger_cursors::archived_channel_keeps_cursor_deleted_does_not,
     ledger_cursors::a_cursor_left_by_a_channel_that_is_gone_begins_anew,
     ledger_cursors::a_cursor_that_nobody_moves_is_paused,
     ledger_runs::a_run_is_claimed_started_renewed_and_settled,
-    ledger_runs::what_is_due_longest_is_claimed_first_and_nothing_before_its_time,
+    ledger_runs::oldest_due_row_is_claimed_first,
     ledger_runs::a_late_write_changes_no_row,
     ledger_runs::a_row_whose_leases_keep_ending_fails_and_frees_its_slot,
-    ledger_runs::what_is_given_back_waits_as_if_it_had_not_been_claimed,
+    ledger_runs::returned_row_waits_as_if_unclaimed,
     ledger_runs::a_key_that_is_held_skips_who_comes_after,
     ledger_runs::a_run_that_lost_its_slot_is_not_renewed,
     ledger_runs::a_start_whose_trace_is_refused_begins_nothing,
-    ledger_admin::only_what_failed_or_was_skipped_is_retried_and_the_act_is_on_record,
-    ledger_admin::what_an_admin_triggers_is_due_now_and_on_record,
+    ledger_admin::only_failed_or_skipped_row_is_retried,
+    ledger_admin::triggered_row_is_due_now_and_audited,
     ledger_admin::occurrences_are_filtered_and_newest_first,
-    ledger_admin::pages_show_each_row_once_and_rows_that_arrive_show_none_twice_before_them,
+    ledger_admin::arriving_rows_repeat_no_row_on_pages,
     ledger_admin::pages_by_cursor_stay_what_they_were_while_rows_arrive,
-    ledger_admin::triggers_at_once_each_get_an_instant_and_leave_the_schedule_its_own,
-    ledger_admin::what_is_known_of_schedules_and_of_what_waits,
-    ledger_admin::what_has_ended_goes_with_age_and_what_waits_never,
+    ledger_admin::concurrent_triggers_get_distinct_instants,
+    ledger_admin::backlog_and_schedules_are_counted,
+    ledger_admin::only_ended_rows_expire_with_age,
     ledger_groups::each_call_of_a_group_gets_its_own_answer,
     ledger_groups::of_many_nodes_that_record_the_same_instants_one_writes_each,
     ledger_groups::a_call_that_the_database_refuses_fails_alone,
@@ -224,13 +224,13 @@ fn server_without_tls_is_used_where_sslmode_allows_it() {
 }
 
 #[test]
-fn server_that_refuses_encrypted_sessions_is_used_where_tls_is_preferred() {
-    suite::encryption::server_that_refuses_encrypted_sessions_is_used_where_tls_is_preferred();
+fn preferred_tls_falls_back_on_refused_encryption() {
+    suite::encryption::preferred_tls_falls_back_on_refused_encryption();
 }
 
 #[test]
-fn failed_handshake_is_tried_again_in_plain_text_where_tls_is_preferred() {
-    suite::encryption::failed_handshake_is_tried_again_in_plain_text_where_tls_is_preferred();
+fn preferred_tls_falls_back_after_failed_handshake() {
+    suite::encryption::preferred_tls_falls_back_after_failed_handshake();
 }
 
 #[cfg(unix)]
@@ -245,8 +245,8 @@ fn errors_in_another_language_are_judged_by_their_codes() {
 }
 
 #[test]
-fn ends_are_found_by_their_ids_in_a_table_that_has_grown() {
-    suite::database::on_postgres(suite::traces::ends_are_found_by_their_ids_in_a_table_that_has_grown);
+fn ends_are_found_by_id_in_large_table() {
+    suite::database::on_postgres(suite::traces::ends_are_found_by_id_in_large_table);
 }
 
 #[test]
@@ -265,8 +265,8 @@ fn contention_in_another_language_is_tried_again() {
 }
 
 #[test]
-fn a_row_that_ends_the_transaction_is_no_fault_of_its_neighbours() {
-    suite::database::on_sqlite(suite::traces::a_row_that_ends_the_transaction_is_no_fault_of_its_neighbours);
+fn row_ending_the_transaction_spares_its_neighbours() {
+    suite::database::on_sqlite(suite::traces::row_ending_the_transaction_spares_its_neighbours);
 }
 
 #[test]
@@ -275,10 +275,8 @@ fn a_locked_file_is_unavailable_and_then_fine() {
 }
 
 #[test]
-fn database_that_answers_no_check_in_time_counts_as_away_until_it_does() {
-    suite::database::on_sqlite(
-        suite::outages::database_that_answers_no_check_in_time_counts_as_away_until_it_does,
-    );
+fn late_health_check_marks_database_away() {
+    suite::database::on_sqlite(suite::outages::late_health_check_marks_database_away);
 }
 
 #[test]
@@ -287,8 +285,8 @@ fn page_of_definitions_is_read_in_the_order_of_an_index() {
 }
 
 #[test]
-fn what_an_activation_asks_is_answered_by_an_index() {
-    suite::database::on_sqlite(suite::schema::what_an_activation_asks_is_answered_by_an_index);
+fn activation_checks_use_an_index() {
+    suite::database::on_sqlite(suite::schema::activation_checks_use_an_index);
 }
 
 #[cfg(unix)]
@@ -298,6 +296,6 @@ fn database_files_are_readable_by_owner_only() {
 }
 
 #[test]
-fn new_file_has_large_pages_and_an_older_file_keeps_its_own() {
-    suite::database::on_sqlite(suite::schema::new_file_has_large_pages_and_an_older_file_keeps_its_own);
+fn only_new_file_has_large_pages() {
+    suite::database::on_sqlite(suite::schema::only_new_file_has_large_pages);
 }

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn delays_double_up_to_the_maximum_and_start_over_after_a_reset() {
+    fn delays_double_to_maximum_until_reset() {
         let mut delays = Backoff::new(Duration::from_millis(100), Duration::from_millis(350)).delays();
         let first: Vec<_> = (0..4).map(|_| delays.next_delay().as_millis()).collect();
         assert_eq!(first, [100, 200, 350, 350]);

@@ -41,7 +41,7 @@ pub trait ReadHandler<M: Message>: Supervised {
 pub enum ReadReply<T> {
     /// The answer is ready.
     Now(T),
-    /// The answer is the output of this future. It runs beside the mailbox, outlives a restart of the actor,
+    /// The answer is the output of this future. It runs next to the mailbox, outlives a restart of the actor,
     /// and is dropped when its caller leaves.
     Later(LocalBoxFuture<'static, T>),
     /// Like [`Later`](Self::Later), but the future runs to its end even if its caller leaves, and counts as

@@ -60,7 +60,7 @@ pub(crate) enum ReplyMode {
 }
 
 impl<M: Message, K> PendingCall<M, K> {
-    /// Passes admission control with `message`; `mode` tells whether the caller waits for an answer.
+    /// Passes admission control with `message`; `mode` says whether the caller waits for an answer.
     pub(crate) fn admit(
         node: &Arc<NodeVitals>,
         message: M,

@@ -32,10 +32,10 @@ pub(crate) type Built<A> = LocalBoxFuture<'static, Result<A, StartError>>;
 /// A factory whose types are erased but for the actor.
 pub(crate) type Factory<A> = Arc<dyn Fn(StartContext) -> Built<A> + Send + Sync>;
 
-/// A command to a runner, beside the messages of its mailbox.
+/// A command to a runner, not a message of its mailbox.
 pub(crate) enum RunnerCommand<A: Supervised> {
     Lifecycle(LifecycleCommand),
-    /// Builds an instance beside the running one.
+    /// Builds an instance next to the running one.
     Prepare {
         id: u64,
         generation: u64,
@@ -55,7 +55,7 @@ pub(crate) enum LifecycleCommand {
     Start { generation: u64, attempt: u32 },
     /// End the instance in order and report it; messages stay in the mailbox.
     Halt { deadline: Duration },
-    /// Run the prepared instance `id`; the old one drains beside it.
+    /// Run the prepared instance `id`; the old one drains meanwhile.
     Commit { id: u64, generation: u64, deadline: Duration },
     /// Finish what was admitted, then end the runner.
     Drain { deadline: Duration },

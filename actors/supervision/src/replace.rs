@@ -10,7 +10,7 @@ use crate::error::{OrderError, StartError};
 use crate::protocol::{Factory, ReplacementCommit, RunnerCommand, SupervisorCommand};
 use crate::tree::Tree;
 
-/// A new generation of an actor, built and waiting beside the one that runs. If it is dropped without
+/// A new generation of an actor, built and waiting next to the one that runs. If it is dropped without
 /// [`commit`](Self::commit), it is discarded and nothing changes.
 #[must_use = "a prepared instance that is dropped is discarded"]
 pub struct PreparedReplacement<A: Supervised> {

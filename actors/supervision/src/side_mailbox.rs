@@ -44,7 +44,7 @@ impl<A: Supervised> SideMailbox<A> {
         channel.sender.clone()
     }
 
-    /// Takes the next message. A mailbox that is not open has none, and wakes nobody when it is opened.
+    /// Takes the next message. A mailbox that is not open has none, and wakes no task when it is opened.
     pub(crate) fn poll_next(&self, cx: &mut Waking<'_>) -> Poll<Option<ActixEnvelope<A>>> {
         match self.channel.get() {
             Some(channel) => Pin::new(&mut *channel.receiver.borrow_mut()).poll_next(cx),

@@ -47,7 +47,7 @@ impl ChildSpec {
     }
 
     /// Adds nodes that must run before the first start: siblings, or nodes of an outer group. A path with a
-    /// leading slash starts at the root, which is the only safe form where others choose the names of
+    /// leading slash starts at the root, which is the only safe form if others choose the names of
     /// siblings. A needed group runs when none of its actors is starting, restarting or waiting. Needed nodes
     /// are drained after this one.
     #[must_use]
@@ -74,7 +74,7 @@ impl ChildSpec {
         self
     }
 
-    /// Marks the actor as essential: where it would be quarantined for its exits, the tree ends instead.
+    /// Marks the actor as essential: if it would be quarantined for its exits, the tree ends instead.
     #[must_use]
     pub fn essential(mut self) -> Self {
         self.essential = true;

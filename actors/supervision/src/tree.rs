@@ -298,7 +298,7 @@ impl Tree {
             .ok_or(NotRunningError::TreeEnded)?
     }
 
-    /// Builds a new generation of an actor beside the running one. [`PreparedReplacement::commit`] lets it
+    /// Builds a new generation of an actor next to the running one. [`PreparedReplacement::commit`] lets it
     /// take over; dropping the [`PreparedReplacement`] discards it. The factory serves later restarts once
     /// committed.
     pub async fn replace<A, F, Fut>(

@@ -6,7 +6,7 @@ use std::time::Duration;
 use svc_outbound::AddressError;
 
 /// A token that cannot be obtained. The texts name the connector, the status and the code of the token
-/// endpoint, and never what it said beside them.
+/// endpoint, and never the rest of its answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
     /// It was refused, or the settings can bring none: asking again is of no use until something changes.

@@ -13,7 +13,7 @@ pub(crate) struct TokenRequest {
 }
 
 impl TokenRequest {
-    /// Creates the request of a grant; `refresh_token` where there is one to show.
+    /// Creates the request of a grant; `refresh_token` if there is one to show.
     pub(crate) fn new(oauth: &OAuth2, refresh_token: Option<&str>) -> Self {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_shows_itself_in_the_header_or_in_the_form_and_never_in_both() {
+    fn client_credentials_are_in_header_or_form() {
         let (form, authorization) = order(json!({}), None);
         assert!(!form.contains("client_id") && !form.contains("client_secret"), "{form}");
         let sent = authorization.unwrap();
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_in_confidence_is_known() {
+    fn secrets_of_a_request_are_known() {
         let more = json!({"grant": "refresh_token", "refresh_token": "se ed", "extra_params": {"k": "v w"}});
         let known = secrets(&block(&more), Some("later"));
         let blob = STANDARD.encode("a+b:s%3A%C3%BC%26%25");

@@ -21,20 +21,20 @@ const LONGEST_CODE: usize = 64;
 pub(crate) struct GrantedToken {
     pub(crate) access_token: String,
     pub(crate) lifetime: Duration,
-    /// The next one, where there is a new one.
+    /// The next one, if there is a new one.
     pub(crate) refresh_token: Option<String>,
 }
 
 /// The media type of a form.
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// May stand before a JSON text, and says nothing.
+/// May precede a JSON text, and says nothing.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// A response without a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TokenRefusal {
-    /// The endpoint said no: the reason, and what it said beside it, for the log alone.
+    /// The endpoint said no: the reason, and the rest of its answer, for the log alone.
     Rejected { reason: String, description: Option<String> },
     /// It said nothing that can be used.
     Unusable(String),
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_life_is_a_number_or_a_numeric_string_within_bounds() {
+    fn token_life_is_a_bounded_number_or_text() {
         for (expires_in, seconds) in [
             (json!(3600), 3600),
             (json!("3600"), 3600),
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_may_be_better_next_time() {
+    fn unusable_answer_is_retryable() {
         for (status, body) in [
             (500, json!({"error": "invalid_grant"})),
             (503, json!({})),

@@ -250,7 +250,7 @@ async fn release(context: &TokenContext, slot: &TokenSlot, holder: &str) {
 /// stored meanwhile, and when the connector was deleted.
 ///
 /// # Errors
-/// The reason why they were not saved; [`Rotation::is_saved`] tells whether another attempt makes sense.
+/// The reason why they were not saved; [`Rotation::is_saved`] says whether another attempt makes sense.
 async fn save(context: &TokenContext, slot: &TokenSlot, rotation: &mut Rotation) -> Result<(), String> {
     let Some(Unsaved { connector, holder, before, state, ends }) = rotation.unsaved.clone() else {
         return Ok(());
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn the_stored_refresh_token_goes_before_the_remembered_one_and_that_before_the_seed() {
+    fn stored_refresh_token_wins_over_remembered_and_seed() {
         let remembers = Rotation { held: Some("held".into()), unsaved: None };
         assert_eq!(Rotation::default().token_to_present(None, "seed"), "seed");
         assert_eq!(remembers.token_to_present(None, "seed"), "held");
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn unsaved_tokens_replace_the_stored_ones_they_succeed_and_no_newer_ones() {
+    fn unsaved_tokens_replace_only_their_predecessors() {
         assert_eq!(unsaved_rotation(Some("old"), "next").token_to_present(Some("old"), "seed"), "next");
         assert_eq!(unsaved_rotation(Some("old"), "next").token_to_present(Some("newer"), "seed"), "newer");
         assert_eq!(unsaved_rotation(None, "next").token_to_present(None, "seed"), "next");

@@ -32,7 +32,7 @@ pub(crate) struct TokenTerms {
     pub(crate) allow_private: bool,
 }
 
-/// The tokens of one connector under one set of terms: read by everybody, changed by the actor, but for a
+/// The tokens of one connector under one set of terms: read by all, changed by the actor, but for a
 /// token that the API refused.
 pub(crate) struct TokenSlot {
     pub(crate) connector: Arc<str>,
@@ -51,7 +51,7 @@ impl TokenSlot {
         Duration::from_secs(self.terms.oauth.refresh_margin_secs)
     }
 
-    /// Returns the first refresh token, where the grant has one.
+    /// Returns the first refresh token, if the grant has one.
     pub(crate) fn seed(&self) -> Option<&str> {
         match &self.terms.oauth.grant {
             OAuth2Grant::RefreshToken { seed } => Some(seed.expose()),

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::error::TokenError;
 
-/// The time for which a refusal stands before a new request is made.
+/// The time for which a refusal lasts before a new request is made.
 const REFUSAL: Duration = Duration::from_secs(30);
 
 /// A token as calls show it. Not printable.
@@ -63,14 +63,14 @@ impl State {
     }
 
     /// Returns a result that needs no fetch: a token with more than `margin` of its life left, or a refusal
-    /// that still stands.
+    /// that still lasts.
     pub(crate) fn valid_result(&self, now: Instant, margin: Duration) -> Option<TokenResult> {
         let fresh = self.held.as_ref().filter(|held| now + margin < held.ends);
         let refused = self.refused.as_ref().filter(|(_, until)| now < *until);
         fresh.map(|held| Ok(Arc::clone(&held.token))).or_else(|| refused.map(|(error, _)| Err(error.clone())))
     }
 
-    /// Returns the result for a caller that has waited since `seen` fetches had ended: beside
+    /// Returns the result for a caller that has waited since `seen` fetches had ended: in addition to
     /// [`valid_result`](Self::valid_result), the result of the last fetch, however long its token lasts, unless the
     /// API has refused that token since.
     pub(crate) fn result_since(&self, now: Instant, margin: Duration, seen: u64) -> Option<TokenResult> {
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_is_never_fresh_serves_those_who_waited_for_it() {
+    fn never_fresh_token_serves_its_waiters() {
         let now = Instant::now();
         let state = State::default().record_outcome(now, Ok(expiring_token("a", now, 30)));
         assert_eq!(state.valid_result(now, MARGIN), None);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_stands_for_half_a_minute_and_a_failure_for_those_who_waited() {
+    fn refusal_lasts_thirty_seconds_failure_only_for_waiters() {
         let now = Instant::now();
         let refused = State::default().record_outcome(now, Err(error(true)));
         let after = |seconds| refused.valid_result(now + Duration::from_secs(seconds), MARGIN);

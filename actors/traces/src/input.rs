@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_input_is_read_back() {
         let metadata = Map::from_iter([("vars".to_owned(), json!({ "a": 1 }))]);
         let traced = BTreeMap::from([("traceparent".to_owned(), "00-a-b-01".to_owned())]);
         for (bucket, retry, trace_headers) in
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_absent_is_empty_and_what_is_no_input_is_an_error() {
+    fn absent_input_is_empty_invalid_is_an_error() {
         assert_eq!(read("{}").unwrap(), StoredInput::default());
         assert!(read("[").is_err() && read(r#"{"metadata":1}"#).is_err());
     }

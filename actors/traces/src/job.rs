@@ -49,7 +49,7 @@ pub struct Job {
     /// Set by the queue for each attempt, and dropped when no part of the attempt runs any more on any
     /// thread.
     pub attempt: Option<JobHold>,
-    /// The headers that name the place of the submission in a distributed trace; empty where spans are off. Those of
+    /// The headers that name the place of the submission in a distributed trace; empty if spans are off. Those of
     /// a dead letter are lost.
     pub trace_headers: BTreeMap<String, String>,
 }
@@ -127,6 +127,19 @@ impl JobResult {
     }
 }
 
+/// The members of a job that decide which workflow runs it.
+#[derive(Clone, Copy, Debug)]
+pub struct JobKey<'j> {
+    /// Id of its trace.
+    pub trace_id: Uuid,
+    /// Id of its channel.
+    pub channel_id: Option<&'j str>,
+    /// Name of its channel.
+    pub channel: &'j str,
+    /// Traffic bucket of the caller.
+    pub bucket: Option<u8>,
+}
+
 /// A thread that runs channels.
 #[derive(Clone, Debug)]
 pub struct JobThread {
@@ -158,11 +171,17 @@ pub trait Runner: Send + Sync + 'static {
         false
     }
 
+    /// Returns the version of the workflow that runs a job, for its trace while it runs. Its result has the one that ran.
+    fn workflow_of(&self, job: JobKey<'_>) -> Option<WorkflowVersion> {
+        let _ = job;
+        None
+    }
+
     /// Returns whether jobs of the channel with this name can run on this node now. While they cannot, its
     /// dead letters wait without being tried.
     fn is_available(&self, channel: &str) -> bool;
 
-    /// Returns the name of the channel that is told when a job of the channel with this id, or else with this
+    /// Returns the name of the channel that gets a report when a job of the channel with this id, or else with this
     /// name, fails for good. The channel may name one whether it serves or not. Waits while the answer must
     /// be read from a database that is away.
     fn on_failure(&self, channel_id: Option<Arc<str>>, channel: Arc<str>) -> BoxFuture<'_, Option<Arc<str>>> {

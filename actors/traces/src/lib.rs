@@ -37,7 +37,7 @@ mod token;
 mod worker;
 
 pub use handle::{AcceptedJob, SubmitError, TraceServices, Traces};
-pub use job::{Job, JobFailure, JobHold, JobOutcome, JobResult, JobThread, Runner};
+pub use job::{Job, JobFailure, JobHold, JobKey, JobOutcome, JobResult, JobThread, Runner};
 pub use metrics::TraceMetrics;
 pub use policy::{TracePolicy, TracingDefaults, Untraced};
 pub use record::Record;

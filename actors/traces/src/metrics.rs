@@ -22,7 +22,7 @@ pub(crate) struct OutcomeLabels {
     outcome: &'static str,
 }
 
-/// Label that tells dead letters that are retried from those that are exhausted.
+/// Label that separates dead letters that are retried from those that are exhausted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct StateLabels {
     state: &'static str,

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_sampled_as_often_as_the_rate_says_and_each_of_them_alike() {
+    fn keys_are_sampled_consistently_at_the_rate() {
         for rate in [0.0, 0.01, 0.5, 0.99, 1.0] {
             let sampled = |key: &(&str, i32, i64)| sample_key(key, rate);
             let keys = (0..100_000).map(|offset| ("orders", 3, offset));

@@ -18,8 +18,7 @@ use crate::input;
 use crate::job::{Job, Runner};
 use crate::queue::{JobQueue, QueuedJob};
 
-/// Metadata key of a report; its value is the trace id of the failed run, or null if no run began. Callers
-/// cannot set it.
+/// Metadata key of a report; its value is the `trace_id` of the report. Callers cannot set it.
 pub const FAILURE_OF: &str = "_svc_failure_of";
 
 /// A report that is sent if the run fails for good.
@@ -27,7 +26,8 @@ pub const FAILURE_OF: &str = "_svc_failure_of";
 pub struct FailureReport {
     /// Name of the receiving channel.
     pub target: Arc<str>,
-    /// Trace id of the run; `None` if no run began.
+    /// Id of the failed work: of a submission the one that its submitter knows, of any other run its trace. `None` if no
+    /// run began.
     pub trace_id: Option<Uuid>,
     /// Name of the channel of the run.
     pub channel: Arc<str>,
@@ -45,11 +45,11 @@ impl FailureReport {
         runner.on_failure(job.channel_id.clone(), Arc::clone(&job.channel))
     }
 
-    /// Creates the report of a job.
-    pub(crate) fn for_job(job: &Job, target: Arc<str>) -> Self {
+    /// Creates the report of a job, which is a later attempt at the work `attempt_of` or the first at its own.
+    pub(crate) fn for_job(job: &Job, attempt_of: Option<Uuid>, target: Arc<str>) -> Self {
         Self {
             target,
-            trace_id: Some(job.trace_id),
+            trace_id: Some(attempt_of.unwrap_or(job.trace_id)),
             channel: Arc::clone(&job.channel),
             data: job.payload.clone(),
         }

@@ -40,7 +40,7 @@ impl From<AuditRow> for AuditLogEntry {
     }
 }
 
-/// Returns the members of stored details that do not tell of the request.
+/// Returns the members of stored details that do not describe the request.
 fn parse_change(details: &str) -> Option<Map<String, Value>> {
     let mut members: Map<String, Value> = serde_json::from_str(details).ok()?;
     members.retain(|name, _| !AUDIT_ORIGIN.contains(&name.as_str()));

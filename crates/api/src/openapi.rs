@@ -109,7 +109,7 @@ fn operation(endpoint: &Endpoint) -> Operation {
     operation.responses(responses.build()).build()
 }
 
-/// Returns the text of an operation, with the parameters that stand nowhere else.
+/// Returns the text of an operation, with the parameters that occur nowhere else.
 fn description(endpoint: &Endpoint) -> String {
     let in_text = endpoint.query.iter().filter(|parameter| parameter.in_text_alone);
     let parameters = in_text.map(|parameter| format!("`{}`: {}.", parameter.name, parameter.description));
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn operations_have_names_of_their_own_and_all_parameters_of_their_paths() {
+    fn operations_have_unique_names_and_path_parameters() {
         let mut ids = HashSet::new();
         for endpoint in endpoints::all() {
             assert!(ids.insert(endpoint.id), "{} stands twice", endpoint.id);

@@ -83,7 +83,7 @@ impl QueryParameter {
 /// A parameter of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathParameter {
-    /// Its name, as it stands in the path between braces.
+    /// Its name, as between the braces of the path.
     pub name: &'static str,
     /// A description for people.
     pub description: &'static str,

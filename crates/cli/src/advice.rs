@@ -8,7 +8,7 @@ use crate::error::CliError;
 /// Sources of the key.
 const KEY_SOURCES: &str = "--api-key, SVC_API_KEY or 'svc-cli config set api_key <key>'";
 
-/// Adds the remedy to an error, where there is a usual one.
+/// Adds the remedy to an error, if there is a usual one.
 pub(crate) async fn advise(error: ClientError, context: &CommandContext) -> CliError {
     let code = error.api().map(|api| api.code.as_str());
     let advice = match (&error, code) {
@@ -41,7 +41,7 @@ fn key_advice(has_key: bool) -> String {
     }
 }
 
-/// Returns a note when the server is of another version; `None` when it is of the same, or does not tell.
+/// Returns a note when the server is of another version; `None` when it is of the same, or is unknown.
 fn version_advice(server: Option<String>) -> Option<String> {
     let (server, own) = (server?, env!("CARGO_PKG_VERSION"));
     (server != own).then(|| {

@@ -1,4 +1,4 @@
-//! Errors of commands, as they stand on standard error.
+//! Errors of commands, as printed on standard error.
 
 use std::io::{self, Write};
 use std::path::PathBuf;

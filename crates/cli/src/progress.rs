@@ -1,4 +1,4 @@
-//! A progress bar on standard error, where that is a terminal.
+//! A progress bar on standard error, if that is a terminal.
 
 use std::fmt;
 use std::time::Duration;
@@ -34,13 +34,13 @@ impl ProgressDisplay {
         self.0.suspend(write)
     }
 
-    /// Shows a word beside the bar.
+    /// Shows a word next to the bar.
     pub(crate) fn note(&self, text: String) {
         self.0.set_message(text);
     }
 }
 
-/// Writes the steps a second and the rest of the time, once they can be told.
+/// Writes the steps a second and the rest of the time, once they are known.
 fn write_pace(state: &ProgressState, text: &mut dyn fmt::Write) {
     if state.pos() > 0 {
         // What cannot be drawn is drawn again in a moment.
@@ -48,7 +48,7 @@ fn write_pace(state: &ProgressState, text: &mut dyn fmt::Write) {
     }
 }
 
-/// The bar leaves the screen when it ends, so that it never stands between results.
+/// The bar leaves the screen when it ends, so that it is never between results.
 impl Drop for ProgressDisplay {
     fn drop(&mut self) {
         self.0.finish_and_clear();

@@ -87,7 +87,7 @@ pub(crate) enum SettingSource {
 /// A setting as it counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SettledSetting {
-    /// The value; `None` where no place gives one and there is no default.
+    /// The value; `None` if no place gives one and there is no default.
     pub(crate) value: Option<String>,
     /// The place it was taken from.
     pub(crate) source: SettingSource,
@@ -121,7 +121,7 @@ impl SettingSources<'_> {
         }
     }
 
-    /// Returns a setting that the user has given; `None` where the default counts.
+    /// Returns a setting that the user has given; `None` if the default counts.
     pub(crate) fn explicit_value(self, setting: ClientSetting) -> Option<String> {
         let settled = self.settle(setting);
         settled.value.filter(|_| settled.source != SettingSource::Default)

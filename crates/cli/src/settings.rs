@@ -31,11 +31,11 @@ pub(crate) struct OutputSettings {
     pub(crate) format: OutputFormat,
     /// Prints ids alone.
     pub(crate) is_quiet: bool,
-    /// Tells the requests.
+    /// Prints the requests.
     pub(crate) is_verbose: bool,
-    /// Permits colours where there is a terminal.
+    /// Permits colours if there is a terminal.
     pub(crate) may_color: bool,
-    /// The number of columns, where the environment names one.
+    /// The number of columns, if the environment names one.
     pub(crate) columns: Option<u16>,
 }
 

@@ -16,7 +16,7 @@ pub struct ApiError {
     pub message: String,
     /// The fields that were refused.
     pub details: Vec<FieldProblem>,
-    /// The id of the request, as it stands in the log of the server.
+    /// The id of the request, as in the log of the server.
     pub request_id: Option<String>,
     /// The id of the trace of a run that failed, if one is stored.
     pub trace_id: Option<String>,
@@ -33,9 +33,9 @@ pub struct FieldProblem {
     pub code: String,
     /// The description.
     pub message: String,
-    /// The expected value, where the server names one.
+    /// The expected value, if the server names one.
     pub expected: Option<Value>,
-    /// The value it got, where the server names one.
+    /// The value it got, if the server names one.
     pub got: Option<Value>,
 }
 

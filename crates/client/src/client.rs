@@ -238,7 +238,7 @@ impl Client {
         self.send(&ApiRequest::delete(path)).await.map(|_| ())
     }
 
-    /// Returns the version of the server, if it tells one.
+    /// Returns the version of the server, if it sends one.
     pub async fn server_version(&self) -> Option<String> {
         // Answers 503 when the database is away; the version is there all the same.
         let response = self.exchange(&ApiRequest::get("/health")).await.ok()?;

@@ -17,7 +17,7 @@ impl ApiKey {
     /// Makes a credential of a key. It is sent as `Authorization: Bearer`, or as it is in the header that is named.
     ///
     /// # Errors
-    /// [`ClientError::HeaderText`] when the key or the name cannot stand in a header.
+    /// [`ClientError::HeaderText`] when the key or the name cannot be sent in a header.
     pub fn new(key: &str, header: Option<&str>) -> Result<Self, ClientError> {
         let name = header.map_or(Ok(AUTHORIZATION), |name| {
             HeaderName::try_from(name)

@@ -1,4 +1,4 @@
-//! Lists that come in pages: by offset, or by cursor where the list has one.
+//! Lists that come in pages: by offset, or by cursor if the list has one.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -12,7 +12,7 @@ use crate::request::ApiRequest;
 pub struct ResultPage {
     /// The rows.
     pub data: Vec<Value>,
-    /// Number of rows that match, where the list counts them.
+    /// Number of rows that match, if the list counts them.
     pub total: Option<u64>,
     /// The position behind the page, in lists that go by cursor.
     pub next_cursor: Option<String>,

@@ -99,7 +99,7 @@ impl ApiRequest {
     /// Adds a header.
     ///
     /// # Errors
-    /// [`ClientError::HeaderText`] when the name or the value cannot stand in a header.
+    /// [`ClientError::HeaderText`] when the name or the value cannot be sent in a header.
     pub fn header(mut self, name: &str, value: &str) -> Result<Self, ClientError> {
         let refused = || ClientError::HeaderText { item: "header" };
         let name = HeaderName::try_from(name).map_err(|_| refused())?;

@@ -97,7 +97,7 @@ impl Quantifier {
 pub enum Predicate {
     /// Matches every row. Occurs only as a whole predicate, or as the whole predicate of a relation.
     True,
-    /// Matches no row. Occurs only where [`True`](Self::True) may.
+    /// Matches no row. Occurs only in place of [`True`](Self::True).
     False,
     /// Conjunction of at least two predicates.
     And(Vec<Predicate>),

@@ -1,7 +1,7 @@
 //! JSON text parsed into a value within a number of bytes.
 //!
 //! The value of a text takes up to sixteen times its bytes. The parser counts what it builds as
-//! [`extent`](crate::extent) does, and stops where the bound of the message would be passed, or the run may
+//! [`extent`](crate::extent) does, and stops before the bound of the message would be passed, or the run may
 //! not go on.
 
 use std::cell::Cell;

@@ -1,7 +1,7 @@
 //! The processor time of a run: the turns in which it held its thread, added up.
 //!
 //! A run is polled on one thread, and one that is polled inside another counts for both. While it is polled
-//! its turn stands in a variable of the thread, so that whatever works inside it, an operator deep in an
+//! its turn is in a variable of the thread, so that whatever works inside it, an operator deep in an
 //! expression included, can ask whether the run may go on. Waiting takes no turn and counts for nothing.
 //!
 //! A short turn is measured by the clock on the wall, which costs next to nothing. One that lasts is measured
@@ -126,7 +126,7 @@ impl Meter {
         Self { limit, deadline, before: Duration::ZERO, cut: None }
     }
 
-    /// Polls the run for one turn, which has `started`. It is polled in place: runs that call one another stand on
+    /// Polls the run for one turn, which has `started`. It is polled in place: runs that call one another share
     /// one stack.
     pub(crate) fn turn<T>(&mut self, started: Instant, poll: impl FnOnce() -> Poll<T>) -> Poll<T> {
         let turn = Turn {

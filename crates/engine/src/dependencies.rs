@@ -31,7 +31,7 @@ pub struct ConnectorUse {
 pub struct ChannelCallUse {
     /// Path of the field that names or computes the channel.
     pub path: String,
-    /// Name of the channel; `None` where it is computed.
+    /// Name of the channel; `None` if it is computed.
     pub channel: Option<String>,
 }
 

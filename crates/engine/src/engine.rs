@@ -104,7 +104,7 @@ impl Engine {
         self.evaluator.declare(secrets);
     }
 
-    /// Compiles an expression that stands outside a workflow; it may not read secrets, nor hold a reference
+    /// Compiles an expression outside a workflow; it may not read secrets, nor hold a reference
     /// to one, which nothing would resolve.
     ///
     /// # Errors
@@ -143,7 +143,7 @@ impl Engine {
         members.len() < 2 && !members.keys().any(|name| self.evaluator.knows(name))
     }
 
-    /// Returns the objects of one member in an expression that call no operator: data, and where only truth
+    /// Returns the objects of one member in an expression that call no operator: data, and if only truth
     /// counts always true. Paths begin at `at`.
     pub fn unknown_calls(&self, at: &str, source: &Value) -> Vec<UnknownCall> {
         unknown_calls(&self.evaluator, at, source)
@@ -226,7 +226,7 @@ impl EngineBuilder {
         self
     }
 
-    /// Declares functions that only builds with one of some cargo features have. Where they are not
+    /// Declares functions that only builds with one of some cargo features have. If they are not
     /// registered, errors about them say so.
     #[must_use]
     pub fn optional_functions(mut self, features: &'static str, names: &[&'static str]) -> Self {

@@ -75,14 +75,14 @@ pub struct TaskError {
     /// The status of the outbound HTTP call, for [`ErrorCode::Http`].
     #[serde(rename = "status", skip_serializing_if = "Option::is_none")]
     pub http_status: Option<u16>,
-    /// The body of that answer, where the task asked for it: bounded, without secrets. Boxed: results carry
+    /// The body of that answer, if the task asked for it: bounded, without secrets. Boxed: results carry
     /// this type about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<Box<Value>>,
     /// The time of a whole run is used up, not only that of one call.
     #[serde(skip)]
     pub is_deadline: bool,
-    /// The use of another attempt, where that differs from what the code says.
+    /// The use of another attempt, if that differs from what the code says.
     #[serde(skip)]
     pub healing: Option<Healing>,
     /// Seconds that the system which was called asked to wait before another attempt, at most an hour.
@@ -137,7 +137,7 @@ impl TaskError {
         }
     }
 
-    /// Tells whether the system that was called may answer better to another attempt: what retries of a call
+    /// Returns true if the called system may answer better to another attempt: what retries of a call
     /// and breakers follow.
     pub fn retryable(&self) -> bool {
         match self.code {
@@ -147,7 +147,7 @@ impl TaskError {
         }
     }
 
-    /// Tells whether a later run of the same message may succeed: what retries of failed jobs follow.
+    /// Returns true if a later run of the same message may succeed: what retries of failed jobs follow.
     pub fn is_transient(&self) -> bool {
         match self.healing.unwrap_or_else(|| self.code.healing()) {
             Healing::Transient => true,
@@ -180,7 +180,7 @@ impl RunFailure {
         Self { kind, error }
     }
 
-    /// Returns the error for the caller: it names the task and the code. The cause is added where answers are
+    /// Returns the error for the caller: it names the task and the code. The cause is added if answers are
     /// `verbose`, else it stays internal.
     pub fn to_service_error(&self, verbose: bool) -> ServiceError {
         let text = &self.error.message;

@@ -4,7 +4,7 @@
 use serde::{Serialize, Serializer};
 use svc_model::{Code, CodeEntry};
 
-/// The use of another attempt where nothing was changed in between.
+/// The use of another attempt if nothing was changed in between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Healing {
     /// Time may heal it.
@@ -192,12 +192,12 @@ impl FailureKind {
         }
     }
 
-    /// True where the answer tells callers to come back after a second.
+    /// True if the answer asks callers to come back after a second.
     pub(crate) const fn is_worth_a_retry(self) -> bool {
         matches!(self, Self::CircuitOpen | Self::ChannelRateLimited | Self::ChannelUnavailable)
     }
 
-    /// Returns the first sentence of the answer where it is not the text of the task.
+    /// Returns the first sentence of the answer if it is not the text of the task.
     ///
     /// Names no table, constraint or value: an anonymous caller reads it.
     pub(crate) const fn sentence(self) -> &'static str {

@@ -293,8 +293,8 @@ impl Evaluator {
         self.with_secrets_of(expression, redaction).with_derived(parts)
     }
 
-    /// Adds where the result of an expression is made of secrets: below the templates, where an operator is
-    /// called.
+    /// Adds the paths at which the result is made of secrets: below the templates, at each call of an
+    /// operator.
     fn collect_derived(&self, source: &Value, at: String, places: &mut Vec<String>) {
         if Survey::analyse(source).secrets.is_empty() {
             return;
@@ -359,7 +359,7 @@ fn is_refused_growth(panic: &(dyn Any + Send)) -> bool {
 #[derive(Default)]
 pub(crate) struct Survey<'s> {
     pub(crate) reads: Reads,
-    /// Every secret read, by its literal name; `None` where the name is computed.
+    /// Every secret read, by its literal name; `None` if the name is computed.
     pub(crate) secrets: Vec<Option<&'s str>>,
     /// True if the context is read as a whole. The payload is part of it only for an expression that names
     /// it.

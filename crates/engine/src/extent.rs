@@ -2,7 +2,7 @@
 //!
 //! Copying, comparing, writing and dropping a value all recurse, and a value that doubles with every step
 //! outgrows any machine in a few dozen. What tasks build is therefore kept as shallow as what a JSON parser
-//! lets in, and within a number of bytes; a walk that measures a value stops where a bound is passed, however
+//! lets in, and within a number of bytes; a walk that measures a value stops when a bound is passed, however
 //! large the rest.
 
 use datalogic_rs::DataValue;
@@ -11,7 +11,7 @@ use serde_json::Value;
 /// Containers inside containers that a value may have, the root of the message counted.
 pub const MAX_DEPTH: usize = 128;
 
-/// Bytes counted for a value or key besides its text.
+/// Bytes counted for a value or key in addition to its text.
 pub(crate) const NODE: usize = 32;
 
 /// The bound that a value exceeds.
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_whose_parts_are_shared_is_measured_as_what_it_stands_for() {
+    fn shared_parts_are_measured_at_full_size() {
         let bump = datalogic_rs::bumpalo::Bump::new();
         let double = |inner| DataValue::Array(bump.alloc_slice_copy(&[inner, inner]));
         let grown = |times: usize| (0..times).fold(DataValue::Null, |inner, _| double(inner));

@@ -131,7 +131,7 @@ pub struct TaskCx<'x> {
 }
 
 impl TaskCx<'_> {
-    /// Returns the message as it stands.
+    /// Returns the message as it is now.
     pub fn message(&self) -> &Message {
         &self.work.message
     }

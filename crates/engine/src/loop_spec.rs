@@ -14,7 +14,7 @@ pub(crate) struct Loop {
     pub(crate) max: i64,
 }
 
-/// Returns the place of a counter, which must be writable where nothing stands yet.
+/// Returns the place of a counter, which must be writable before it has a value.
 fn counter_path(text: &str) -> Result<Path, String> {
     let path = Path::parse(&format!("temp_data.{text}")).map_err(|error| error.to_string())?;
     path::check(None, path.segments(), &Value::Null, usize::MAX).map_err(|error| error.to_string())?;

@@ -7,8 +7,22 @@ use crate::extent;
 use crate::path::{self, Path, Root, WriteError};
 
 /// Metadata keys that only the service may set; whatever a caller supplies under them is dropped.
-const STAMPED: [&str; 8] =
-    ["channel", "cookies", "vars", "auth", "trigger", "progress", "run", "body_encoding"];
+const STAMPED: [&str; 14] = [
+    "channel",
+    "cookies",
+    "vars",
+    "auth",
+    "trigger",
+    "progress",
+    "run",
+    "body_encoding",
+    "kafka",
+    "kafka_encoding",
+    "kafka_key",
+    "kafka_offset",
+    "kafka_partition",
+    "kafka_topic",
+];
 
 /// One message: what came in, what the tasks make of it, and facts about it.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,7 +64,7 @@ impl Message {
         metadata.retain(|key, _| !STAMPED.contains(&key.as_str()) && !key.starts_with("_svc"));
     }
 
-    /// Reads at a path; `None` where it leads nowhere, or at the bare metadata root, which is a map.
+    /// Reads at a path; `None` if it leads nowhere, or at the bare metadata root, which is a map.
     pub fn read(&self, path: &Path) -> Option<&Value> {
         let segments = path.segments();
         match path.root() {
@@ -62,7 +76,7 @@ impl Message {
         }
     }
 
-    /// Returns a copy of what stands at a path; null where it leads nowhere.
+    /// Returns a copy of the value at a path; null if it leads nowhere.
     pub fn get(&self, path: &Path) -> Value {
         if *path.root() == Root::Metadata && path.segments().is_empty() {
             return Value::Object(self.metadata.clone());
@@ -170,7 +184,8 @@ mod tests {
 
     #[test]
     fn stamps_a_caller_supplies_are_dropped() {
-        let mut metadata = json!({"channel": "x", "tenant": "t", "_svc_errors": [], "auth": {}, "vars": {}});
+        let mut metadata = json!({"channel": "x", "tenant": "t", "_svc_errors": [], "auth": {}, "vars": {},
+            "kafka": {"tombstone": true}, "kafka_topic": "t"});
         let map = metadata.as_object_mut().unwrap();
         Message::strip_stamps(map);
         assert_eq!(*map, *json!({"tenant": "t"}).as_object().unwrap());

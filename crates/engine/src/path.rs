@@ -1,9 +1,9 @@
-//! Dotted paths into a message: how tasks name what they read and where they write.
+//! Dotted paths into a message: how tasks name what they read and write.
 //!
 //! Segments are separated by dots. An all-digit segment is an array index, unless what it meets is an object;
 //! a leading `#` forces an object key and is dropped (`#20` is the key `20`, `##x` the key `#x`); alone it is
 //! the key `#`. Reading never fails: what is missing is `None`. Writing creates missing containers, pads
-//! arrays with null, and silently does nothing where the path would have to walk through a scalar. What a
+//! arrays with null, and silently does nothing if the path would have to walk through a scalar. What a
 //! write builds is bounded: in depth, and in the nulls it pads arrays with.
 
 use std::fmt;
@@ -54,7 +54,7 @@ impl Root {
 pub enum Segment {
     /// An object key.
     Key(Box<str>),
-    /// All digits: an array index, or the same digits as a key where the container is an object.
+    /// All digits: an array index, or the same digits as a key if the container is an object.
     Index(usize, Box<str>),
 }
 
@@ -214,7 +214,7 @@ pub fn segments(text: &str) -> Result<Box<[Segment]>, PathError> {
     text.split('.').map(Segment::parse).collect()
 }
 
-/// Reads below `value`; `None` where the path leads nowhere.
+/// Reads below `value`; `None` if the path leads nowhere.
 pub fn read<'v>(value: &'v Value, segments: &[Segment]) -> Option<&'v Value> {
     segments.iter().try_fold(value, |value, segment| match value {
         Value::Object(map) => map.get(segment.key()),

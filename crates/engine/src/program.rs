@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use svc_model::WorkflowVersion;
+use uuid::Uuid;
 
 use crate::builtin::Builtin;
 use crate::expression::Condition;
@@ -23,7 +24,7 @@ pub struct CompiledWorkflow {
     pub(crate) steps: Box<[CompiledStep]>,
     /// The union of everything that its conditions and built-ins read.
     pub(crate) reads: Reads,
-    /// Sorted by start; an outer group stands before those inside it.
+    /// Sorted by start; an outer group comes before those inside it.
     pub(crate) spans: Box<[Span]>,
     pub(crate) looping: Option<Loop>,
     pub(crate) continue_on_error: bool,
@@ -156,6 +157,20 @@ impl Flow {
     /// Returns the version that runs under an id.
     pub fn version(&self, running_id: &str) -> Option<&CompiledWorkflow> {
         self.running().find(|(id, _)| &***id == running_id).map(|(_, version)| version)
+    }
+
+    /// Returns the version that runs a message of that bucket, or without a bucket the one of that id.
+    pub fn version_for(&self, bucket: Option<u8>, message: Uuid) -> Option<WorkflowVersion> {
+        Some(self.pick(self.bucket_of(bucket, message))?.0.identity())
+    }
+
+    /// Returns the bucket of a message: its own, or the one of its id, which matters to several versions only.
+    pub(crate) fn bucket_of(&self, bucket: Option<u8>, message: Uuid) -> u8 {
+        match (bucket, self.versions.as_slice()) {
+            (Some(bucket), _) => bucket,
+            (None, [_]) => 0,
+            (None, _) => svc_model::rollout::bucket(&message.to_string()),
+        }
     }
 
     /// Returns the version that owns a bucket, and the id it runs under. The newest takes the lowest buckets.

@@ -40,7 +40,7 @@ pub(crate) struct Members {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Member {
     pub(crate) key: Box<str>,
-    /// The index of the element, where the container is an array.
+    /// The index of the element, if the container is an array.
     pub(crate) index: Option<usize>,
     pub(crate) part: ReadExtent,
 }
@@ -56,7 +56,7 @@ impl Reads {
         }
     }
 
-    /// Marks what stands at a dotted path.
+    /// Marks the value at a dotted path.
     pub(crate) fn mark(&mut self, path: &str) {
         let mut keys = path.split('.');
         if let Some(part) = keys.next().and_then(|root| self.root_mut(root)) {
@@ -186,7 +186,7 @@ impl ReadExtent {
         }
     }
 
-    /// As many elements of an array of `length` as can be told apart from none.
+    /// As many elements of an array of `length` as can be distinguished from none.
     pub(crate) fn reach(&self, length: usize) -> usize {
         match self {
             Self::Nothing => 0,
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_is_bounded_in_depth_and_number() {
+    fn reads_are_bounded_in_depth_and_number() {
         let deep = format!("data{}", ".a".repeat(100_000));
         assert_eq!(format!("{:?}", data(&[&deep])).matches("Some(Members").count(), MAX_SEGMENTS);
         let many: Vec<_> = (0..=MAX_MEMBERS).map(|n| format!("data.k{n}")).collect();

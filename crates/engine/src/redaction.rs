@@ -1,8 +1,8 @@
 //! The secrets that a run received with its payload, and their removal from everything that it records.
 //!
-//! A payload may carry the value of a secret, or what an expression made of one: the one place where a
+//! A payload may carry the value of a secret, or what an expression made of one: no other part of a
 //! message does. The run that gets it may use it in whatever it calls. Of its own it records no values, as it
-//! may turn them into anything; what it hands back shows a mask wherever one of them stands, alone or within
+//! may turn them into anything; what it hands back shows a mask wherever one of them occurs, alone or within
 //! a longer text, as it is or in a common encoding. A workflow that computes with a value gives away what it
 //! computed.
 
@@ -17,7 +17,7 @@ use svc_model::mask::MASK;
 
 use forms::forms;
 
-/// A shorter value is found in any text by accident; it is masked only where it stands alone.
+/// A shorter value is found in any text by accident; it is masked only if it is the whole text.
 const SHORT: usize = 4;
 
 /// Texts looked for, and their bytes; of more than this, everything is hidden.
@@ -121,7 +121,7 @@ impl Redaction {
 }
 
 /// The texts of a value, those of a text that is JSON itself included, and its numbers. Numbers, and all that
-/// stands in a JSON text, count only if they are not short.
+/// is in a JSON text, count only if they are not short.
 fn collect(value: &Value, shortest: usize, texts: &mut BTreeSet<String>) {
     match value {
         Value::String(text) if text.chars().count() >= shortest.max(1) => {
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_value_is_masked_only_alone_and_an_empty_one_never() {
+    fn short_value_is_masked_alone_empty_never() {
         let hidden = redaction(&[json!("e"), json!("")]);
         assert_eq!(hidden.mask_text("e".into()), "******");
         assert_eq!(hidden.mask_text("the rest".into()), "the rest");
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_json_text_holds_is_masked_and_so_are_numbers() {
+    fn values_inside_json_text_are_masked() {
         let document = json!({"user": "canary-user", "ids": [12_345_678, 7]}).to_string();
         let hidden = redaction(&[json!(document)]);
         let mut value = json!({"user": "canary-user", "id": 12_345_678, "n": 7, "text": "id 12345678"});
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_made_of_a_secret_is_masked_unless_it_is_short() {
+    fn derived_secret_is_masked_unless_short() {
         let hidden = Redaction::default().with_derived(&[json!(["Bearer x", "abc", "", 5, true])]);
         let mut value = json!(["Bearer x", "abc", "", 5, true]);
         hidden.mask(&mut value);

@@ -119,11 +119,7 @@ impl Engine {
         message: Message,
         options: RunOptions,
     ) -> impl Future<Output = RunOutcome> + 'e {
-        let bucket = match (options.bucket, flow.versions.as_slice()) {
-            (Some(bucket), _) => bucket,
-            (None, [_]) => 0,
-            (None, _) => svc_model::rollout::bucket(&message.id.to_string()),
-        };
+        let bucket = flow.bucket_of(options.bucket, message.id);
         // The clock is read once for all that begins here.
         let began = Instant::now();
         let deadline = evaluation_budget::deadline(began, options.deadline, options.until);

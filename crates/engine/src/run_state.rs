@@ -23,7 +23,7 @@ const FOLLOWED: usize = 16;
 #[derive(Debug)]
 pub(crate) struct RunState {
     pub(crate) message: Message,
-    /// The writes of the task that runs now; `None` while nobody asked for them.
+    /// The writes of the task that runs now; `None` unless the run records them.
     pub(crate) changes: Option<Vec<AuditChange>>,
     /// Errors of the run; the ids of the newest are filled in when their task ends.
     pub(crate) errors: Vec<TaskError>,
@@ -76,7 +76,7 @@ impl RunState {
         self.is_progress_due = true;
     }
 
-    /// Writes the newest record of a task into the metadata, unless it stands there.
+    /// Writes the newest record of a task into the metadata, unless it is there already.
     pub(crate) fn stamp_progress(&mut self, scope: &mut EvaluationScope<'_>) {
         if std::mem::take(&mut self.is_progress_due)
             && let Some(newest) = self.audit_trail.last()
@@ -91,7 +91,7 @@ impl RunState {
         }
     }
 
-    /// Returns a copy of what stands at a path; null where it leads nowhere.
+    /// Returns a copy of the value at a path; null if it leads nowhere.
     pub(crate) fn get(&mut self, scope: &mut EvaluationScope<'_>, path: &Path) -> Value {
         if *path.root() == Root::Metadata {
             self.stamp_progress(scope);
@@ -161,8 +161,8 @@ impl RunState {
         }
     }
 
-    /// Writes a value, recording the change if somebody asked for it and there is room for it; of a run that
-    /// was told something in confidence only that there was one.
+    /// Writes a value, recording the change if the run records changes and there is room for it; of a run with
+    /// confidential values only that there was one.
     fn write(&mut self, path: &Path, value: Value) {
         if !self.records(path, &value) {
             self.message.put(path, value);
@@ -201,14 +201,14 @@ impl RunState {
         }
     }
 
-    /// Returns the reason of a failed evaluation, which may quote values, for the log; a mask of a run that was told
-    /// something in confidence.
+    /// Returns the reason of a failed evaluation, which may quote values, for the log; a mask for a run with
+    /// confidential values.
     pub(crate) fn reason_for_log(&self, reason: String) -> String {
         if self.redaction.is_empty() { reason } else { MASK.to_owned() }
     }
 
-    /// Returns a snapshot for the trace, while its budget lasts; none of a run that was told something in
-    /// confidence.
+    /// Returns a snapshot for the trace, while its budget lasts; none of a run with confidential
+    /// values.
     pub(crate) fn snapshot(&mut self, scope: &mut EvaluationScope<'_>) -> Option<Value> {
         if self.tracer.is_some() {
             self.stamp_progress(scope);

@@ -164,7 +164,7 @@ impl<'r> EvaluationScope<'r> {
         bump.alloc(DataValue::Object(pairs.into_bump_slice()))
     }
 
-    /// Follows a write of the message: `new` now stands at `path`. A full scope forgets the root instead.
+    /// Follows a write of the message: `new` is now at `path`. A full scope forgets the root instead.
     pub(crate) fn follow(&mut self, path: &Path, new: &Value) {
         let (slot, part) = match path.root() {
             Root::Data => (&mut self.data, &self.reads.data),

@@ -11,7 +11,7 @@ use crate::expression::Survey;
 /// The secrets that a workflow uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SecretUses {
-    /// The references that stand in it, in whatever field.
+    /// The references in it, in whatever field.
     pub references: BTreeSet<Reference>,
     /// True if it reads declared secrets.
     pub declared: bool,

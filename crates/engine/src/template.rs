@@ -26,7 +26,7 @@ impl Template {
         Self(Node::compile(source))
     }
 
-    /// Returns the value without a message, if no `var` stands in it.
+    /// Returns the value without a message, if there is no `var` in it.
     pub fn as_literal(&self) -> Option<&Value> {
         match &self.0 {
             Node::Literal(value) => Some(value),

@@ -138,7 +138,7 @@ pub struct TraceStep {
 pub struct ExecutionTrace {
     /// The steps, in order.
     pub steps: Vec<TraceStep>,
-    /// `{payload, request}`, where it was asked for: the payload, and the facts about the request that are
+    /// `{payload, request}`, if it was asked for: the payload, and the facts about the request that are
     /// not private.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<Value>,

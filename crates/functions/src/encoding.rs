@@ -39,7 +39,7 @@ impl ByteEncoding {
         }
     }
 
-    /// Decodes a text. The error tells the expected encoding.
+    /// Decodes a text. The error names the expected encoding.
     pub(crate) fn decode(self, text: &str) -> Result<Vec<u8>, &'static str> {
         match self {
             Self::Utf8 => Ok(text.as_bytes().to_vec()),

@@ -18,7 +18,7 @@ pub struct Cursor {
 }
 
 /// The request of a starting scheduler to continue from the cursor. Its version must be the active one: a
-/// scheduler that cannot tell must not send the request.
+/// scheduler that does not know it must not send the request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AlignRequest {
     /// Id of the channel.
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_goes_on_unless_the_instants_changed_or_it_was_paused() {
+    fn cursor_continues_unless_changed_or_paused() {
         let mut cursor = Cursor::begin(&align(1, "x", 10));
         assert!(!cursor.align(&align(1, "x", 99)));
         assert_eq!(cursor.next_fire_at, time_at(10), "a restart goes on where it stands");
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_has_not_heard_of_a_change_turns_nothing_back() {
+    fn node_unaware_of_a_change_reverts_nothing() {
         let mut cursor = Cursor::begin(&align(2, "new", 10));
         let before = cursor.clone();
         assert!(!cursor.advance(1, time_at(10), time_at(20)));
@@ -137,14 +137,14 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_that_knows_a_newer_version_than_there_is_belonged_to_another_channel() {
+    fn cursor_of_newer_version_belonged_to_another_channel() {
         let mut cursor = Cursor::begin(&align(3, "x", 10));
         assert!(cursor.align(&align(1, "x", 99)));
         assert_eq!((cursor.channel_version, cursor.next_fire_at), (1, time_at(99)));
     }
 
     #[test]
-    fn a_cursor_that_nobody_followed_begins_anew_and_one_that_somebody_moved_goes_on() {
+    fn only_abandoned_cursor_begins_anew() {
         let mut cursor = Cursor::begin(&align(1, "x", 10));
         let back = |forsaken| AlignRequest { forsaken_before: Some(time_at(forsaken)), ..align(1, "x", 99) };
         assert!(!cursor.align(&back(10)));
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn cursor_beyond_the_latest_instant_begins_anew_and_an_earlier_one_goes_on() {
+    fn only_cursor_beyond_latest_instant_begins_anew() {
         let mut cursor = Cursor::begin(&align(1, "x", 3_600));
         let back = |latest| AlignRequest { latest: Some(time_at(latest)), ..align(1, "x", 1) };
         assert!(!cursor.align(&back(3_600)));

@@ -7,7 +7,7 @@ use std::time::Duration;
 /// *sent*.
 ///
 /// The result is the lease minus a margin. The margin is one heartbeat, but at most half of the time that the
-/// lease leaves beside one heartbeat. A run therefore ends before another worker may take it over, and a
+/// lease leaves after one heartbeat. A run therefore ends before another worker may take it over, and a
 /// single late renewal does not end it.
 pub fn lease_fence(lease: Duration, heartbeat: Duration) -> Duration {
     let margin = heartbeat.min(lease.saturating_sub(heartbeat) / 2);
@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_ends_before_its_lease_and_after_its_next_heartbeat() {
+    fn run_ends_between_heartbeat_and_lease_end() {
         let seconds = Duration::from_secs;
         assert_eq!(lease_fence(seconds(60), seconds(15)), seconds(45));
         assert_eq!(lease_fence(seconds(5), seconds(4)), Duration::from_millis(4500));

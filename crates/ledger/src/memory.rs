@@ -1,7 +1,7 @@
 //! The ledger in memory: the contents of the database and the effect of each transaction, by the rules alone.
 //!
 //! It is the reference that other implementations are compared with: the model checker explores it, and the
-//! tests of the store compare the databases with it. It has one concurrency key, and its clock stands still:
+//! tests of the store compare the databases with it. It has one concurrency key, and its clock does not move:
 //! the expiry of a lease is an explicit event.
 
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub const LEASE: Duration = Duration::from_secs(60);
 /// The concurrency key.
 pub const KEY: &str = "k";
 
-/// Returns the instant at which the clock stands.
+/// Returns the instant that the clock shows.
 pub fn now() -> NaiveDateTime {
     DateTime::from_timestamp(1_800_000_000, 0).unwrap_or_default().naive_utc()
 }

@@ -132,7 +132,7 @@ fn insert(rows: &mut Vec<(NaiveDateTime, u8)>, instant: NaiveDateTime) {
 }
 
 #[test]
-fn the_cursor_alone_keeps_every_instant_once_in_every_order_of_events() {
+fn cursor_keeps_every_instant_exactly_once() {
     let checker = Watermark.checker().threads(2).spawn_bfs().join();
     println!("{} states, {} of them unique", checker.state_count(), checker.unique_state_count());
     checker.assert_properties();

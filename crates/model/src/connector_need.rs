@@ -20,7 +20,7 @@ pub struct ConnectorNeed {
     /// True if the task names a `database`, which a MongoDB connector requires.
     pub names_database: bool,
     /// True if the loaded connector leads to MongoDB; `None` if that is unknown. The stored settings do not
-    /// always tell: they may be a reference, or encrypted under a key that is not configured.
+    /// always show it: they may be a reference, or encrypted under a key that is not configured.
     pub is_mongodb: Option<bool>,
     /// The objection of the loaded connector to the task, if it is known in advance.
     pub objection: Option<String>,
@@ -60,7 +60,7 @@ impl ConnectorNeed {
     }
 }
 
-/// Tells whether a config leads to MongoDB; `None` if it does not name its target.
+/// Returns true if a config leads to MongoDB; `None` if it does not name its target.
 fn is_mongodb(config: &Value) -> Option<bool> {
     DatabaseKind::from_connection_string(config["connection_string"].as_str()?)
         .map(|database| database == DatabaseKind::Mongo)

@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_internal_stays_inside() {
+    fn internal_detail_is_not_shown() {
         let error = ServiceError::storage("password=hunter2").with_challenge("Bearer").with_retry_after(3);
         assert!(!error.body(Some("r")).to_string().contains("hunter2"));
         assert!(!error.to_string().contains("hunter2"));
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn what_time_heals_says_when_to_come_back() {
+    fn transient_errors_have_retry_after() {
         assert_eq!(ServiceError::rate_limited().retry_after(), Some(1));
         assert_eq!(ServiceError::at_capacity("busy").retry_after(), Some(1));
         assert_eq!(ServiceError::storage_unavailable("gone").retry_after(), Some(5));

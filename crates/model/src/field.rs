@@ -27,6 +27,9 @@ pub struct FieldError {
     /// The received value. Never a value that may be secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub got: Option<Box<Value>>,
+    /// The path of the member that the problem is about, where `path` is the path of its block.
+    #[serde(skip)]
+    pub member: Option<Box<str>>,
 }
 
 impl fmt::Display for FieldError {
@@ -38,7 +41,7 @@ impl fmt::Display for FieldError {
 impl FieldError {
     /// Creates a problem.
     pub fn new(path: impl Into<String>, code: FieldCode, message: impl Into<String>) -> Self {
-        Self { path: path.into(), code, message: message.into(), expected: None, got: None }
+        Self { path: path.into(), code, message: message.into(), expected: None, got: None, member: None }
     }
 
     /// Creates a problem about an invalid value.
@@ -70,6 +73,13 @@ impl FieldError {
     #[must_use]
     pub fn with_expected(mut self, expected: impl Into<Value>) -> Self {
         self.expected = Some(Box::new(expected.into()));
+        self
+    }
+
+    /// Adds the path of the member that the problem of a block is about.
+    #[must_use]
+    pub fn with_member(mut self, path: impl Into<Box<str>>) -> Self {
+        self.member = Some(path.into());
         self
     }
 

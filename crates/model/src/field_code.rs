@@ -60,7 +60,7 @@ codes! {
     /// The object has a key that is not known.
     UnknownField = "UNKNOWN_FIELD", "The object has no such key.",
         "Use the key that the message names as the nearest, or remove it. Keys that begin with `x-` are free.";
-    /// An expression calls an operator that does not exist, in a place where only its truth value counts.
+    /// An expression calls an operator that does not exist, in a place that uses only its truth value.
     UnknownOperator = "UNKNOWN_OPERATOR", "An expression of which only the truth counts calls an operator that does not exist.",
         "Use the operator that the message names, or one that `GET /api/v1/admin/functions/operators` lists.";
     /// A value that calls no operator is used as a condition.
@@ -70,7 +70,7 @@ codes! {
     /// An object in an expression is probably a misspelt operator call; it is evaluated as data.
     SuspectOperator = "logic.unknown_operator", "A warning: an object reads like the call of an operator and is data.",
         "Use the operator that the message names; leave it where the object is meant to be data.";
-    /// An expression stands where only reads of the message are folded; it is kept as data.
+    /// An expression is in a field that folds only reads of the message; it is kept as data.
     UnresolvableLogic = "logic.unresolvable",
         "A warning: an expression stands in a field that folds only `{\"var\": path}`; it is kept as data.",
         "Compute the value with `map` before, and read it in the field with `{\"var\": path}`.";

@@ -42,7 +42,7 @@ pub fn origin_problem(text: &str) -> Option<String> {
     None
 }
 
-/// Returns what stands behind the host and a colon.
+/// Returns the text behind the host and a colon.
 fn port(host: &str) -> Option<&str> {
     let behind_address = host.rsplit(']').next().unwrap_or_default();
     behind_address.split_once(':').map(|(_, port)| port)

@@ -73,7 +73,7 @@ pub struct PackageReceipt {
     pub created_at: Timestamp,
     /// Time of the last change.
     pub updated_at: Timestamp,
-    /// The entities of the package, if the apply told them.
+    /// The entities of the package, if the apply sent them.
     pub inventory: Option<PackageInventory>,
 }
 
@@ -96,7 +96,7 @@ pub struct NewReceipt {
     pub content_hash: String,
     /// Its progress.
     pub state: ReceiptState,
-    /// The entities of the package, if the apply tells them.
+    /// The entities of the package, if the apply sends them.
     pub inventory: Option<PackageInventory>,
 }
 
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_read_shows_can_be_sent_back() {
+    fn shown_receipt_can_be_sent_back() {
         let mut shown = json!({"name": "orders", "version": "1", "content_hash": "sha256:00", "state": "applied",
             "principal": "anonymous", "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z"});
         shown["inventory"] = json!({"connectors": ["c"], "channels": []});

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_of_tags_is_refused() {
+    fn invalid_tag_list_is_refused() {
         for bad in [
             "",
             " ",
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_current_tag_matches_and_a_weak_one_never_does() {
+    fn only_current_strong_tag_matches() {
         let current = EntityTag::of_version(3, "sha256:ab");
         assert_eq!(current.to_string(), "\"3-sha256:ab\"");
         let check = |lines: &[&str]| parse(lines).unwrap().check(EntityKind::Workflow, "w", &current);

@@ -50,7 +50,7 @@ mod tests {
     use super::nearest;
 
     #[test]
-    fn a_near_name_is_suggested_and_a_far_one_is_not() {
+    fn only_near_name_is_suggested() {
         let names = ["parse_json", "parse_xml", "map", "filter"];
         assert_eq!(nearest("parse_jsn", names), Some("parse_json"));
         assert_eq!(nearest("mapp", names), Some("map"));
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_in_another_case_or_a_part_of_one_is_meant() {
+    fn suggestion_ignores_case_and_finds_parts() {
         let names = ["rollout_percentage", "status", "workflow_id", "timeout_ms", "description"];
         for (name, meant) in [
             ("rollout", "rollout_percentage"),

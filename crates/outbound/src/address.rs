@@ -53,7 +53,7 @@ pub fn check_url(url: &str, allow_private: bool) -> Result<Url, AddressError> {
     Ok(url)
 }
 
-/// As [`check_url`], for the URL of a peer whose credentials may stand before the host: they are removed from
+/// As [`check_url`], for the URL of a peer whose credentials may precede the host: they are removed from
 /// the URL.
 ///
 /// # Errors
@@ -103,7 +103,7 @@ pub(crate) fn literal(host: &str) -> Result<Option<IpAddr>, AddressError> {
 pub struct PeerUrl {
     /// The URL, without credentials and fragment.
     pub url: Url,
-    /// User and password that stood before the host.
+    /// User and password before the host.
     pub credentials: Option<(String, String)>,
 }
 
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_url_with_a_host_is_malformed() {
+    fn url_without_host_is_malformed() {
         for url in ["", "example.com", "/keys", "https://", "https://:443/", "http://[::1", "http://a b/"] {
             assert!(matches!(check_url(url, true), Err(AddressError::Malformed(_))), "{url}");
         }

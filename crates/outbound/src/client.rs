@@ -160,7 +160,7 @@ impl OutboundClient {
         self.options
     }
 
-    /// Sends a `GET` and reads a body of at most `cap` bytes, as sent and decoded. A longer body fails where it
+    /// Sends a `GET` and reads a body of at most `cap` bytes, as sent and decoded. A longer body fails when it
     /// passes the cap, whatever length it announced. Of a response that is no success only the status counts: its body is
     /// kept as far as it arrived.
     ///

@@ -30,7 +30,7 @@ pub enum FetchError {
     /// No complete response within the time limit.
     #[error("no answer from '{host}' within {} ms", .limit.as_millis())]
     Timeout {
-        /// The host asked, with its port where the URL names one.
+        /// The host asked, with its port if the URL names one.
         host: String,
         /// The limit that passed.
         limit: Duration,
@@ -38,7 +38,7 @@ pub enum FetchError {
     /// No connection, or no trust in the peer's certificate.
     #[error("no connection to '{host}' ({cause})")]
     Connect {
-        /// The host asked, with its port where the URL names one.
+        /// The host asked, with its port if the URL names one.
         host: String,
         /// The cause.
         cause: String,
@@ -46,7 +46,7 @@ pub enum FetchError {
     /// The connection or the answer broke off, or was no HTTP.
     #[error("the answer of '{host}' broke off ({cause})")]
     Broken {
-        /// The host asked, with its port where the URL names one.
+        /// The host asked, with its port if the URL names one.
         host: String,
         /// The cause.
         cause: String,
@@ -62,7 +62,7 @@ pub enum FetchError {
     /// The answer is longer than the caller takes.
     #[error("the answer of '{host}' is longer than {cap} bytes")]
     TooLarge {
-        /// The host asked, with its port where the URL names one.
+        /// The host asked, with its port if the URL names one.
         host: String,
         /// Maximum length that the caller accepts, in bytes.
         cap: usize,

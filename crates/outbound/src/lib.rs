@@ -3,7 +3,7 @@
 //! An author who can write a URL into a definition could make the service talk to systems that only the service
 //! can reach: the machine itself, its network, the metadata service of its cloud. So every outbound client comes from
 //! [`Outbound`]. A literal address is checked when a URL is read and again before each request; a name is
-//! checked where it is resolved, inside the client: **the address that is dialled is the address that was
+//! checked when it is resolved, inside the client: **the address that is dialled is the address that was
 //! checked**, and a name that answers once with a public address and then with another gains nothing. One
 //! forbidden address refuses all that a name resolves to. Only a [`PeerClient`] follows redirects, and checks
 //! each like a first request; proxies of the environment are not used. Either would choose an unchecked address.

@@ -133,7 +133,7 @@ impl PeerClient {
         self.send_with_origin(request).await.map(|arrived| arrived.response)
     }
 
-    /// As [`send`](Self::send), and tells whether the origin of the request responded.
+    /// As [`send`](Self::send), and reports whether the origin of the request responded.
     ///
     /// # Errors
     /// [`FetchError`] when there is no complete response.

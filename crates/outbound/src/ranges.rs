@@ -56,7 +56,7 @@ const fn v6(head: [u16; 3], bits: u8) -> Ipv6Net {
 
 /// Returns `true` for an address that is reachable from the internet.
 ///
-/// IPv6 addresses that stand for an IPv4 address (mapped, compatible, NAT64) are judged by that one.
+/// IPv6 addresses that embed an IPv4 address (mapped, compatible, NAT64) are judged by that one.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),

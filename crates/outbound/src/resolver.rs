@@ -1,4 +1,4 @@
-//! The check of names where they are resolved: inside the client, between the lookup and the dial.
+//! The check of names when they are resolved: inside the client, between the lookup and the dial.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};

@@ -1,4 +1,4 @@
-//! The request for TLS at the begin of a connection over TCP, in place of the driver's: that one does not tell whether the
+//! The request for TLS at the begin of a connection over TCP, in place of the driver's: that one does not say whether the
 //! server offered TLS, and its stream cannot be wrapped.
 
 use std::convert::Infallible;

@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn exported_items_keep_their_intent_and_lose_what_only_a_read_shows() {
+    fn exported_items_lose_read_only_fields() {
         let workflow = |id: &str, status: &str| {
             json!({"workflow_id": id, "name": id, "tasks": [], "status": status,
             "version": 3, "content_hash": "sha256:00"})

@@ -12,7 +12,7 @@ use svc_outbound::printable;
 pub enum Severity {
     /// The admin API refuses the document, or the set does not hold together.
     Error,
-    /// A probable mistake; counts where warnings are denied.
+    /// A probable mistake; counts if warnings are denied.
     Warning,
     /// An entry of an inventory; never counts.
     Note,
@@ -53,12 +53,12 @@ pub struct Finding {
     pub check: &'static str,
     /// The entity or file that the finding is about.
     pub entity: String,
-    /// A description of the problem; begins with the path of the field, where there is one.
+    /// A description of the problem; begins with the path of the field, if there is one.
     pub message: String,
     /// The remedy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,
-    /// The place in the source, where it is known.
+    /// The place in the source, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<SourcePlace>,
 }

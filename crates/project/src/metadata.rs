@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_channel_passes_on_is_refused() {
+    fn metadata_no_channel_passes_is_refused() {
         for (metadata, path) in [
             (json!({"headers": ["a"]}), "metadata.headers"),
             (json!({"params": {"id": 7}}), "metadata.params.id"),

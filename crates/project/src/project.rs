@@ -69,7 +69,7 @@ pub(crate) const fn key_field(kind: EntityKind) -> &'static str {
     }
 }
 
-/// Returns `workflow 'orders' (workflows/orders.json)`. An entity without a name is told by its path in the
+/// Returns `workflow 'orders' (workflows/orders.json)`. An entity without a name is named by its path in the
 /// file.
 fn label(kind: EntityKind, document: &Value, path: &str, file: Option<&str>) -> String {
     let named = [key_field(kind), "name"].into_iter().find_map(|field| document.get(field)?.as_str());
@@ -134,7 +134,7 @@ impl Project {
         project
     }
 
-    /// Reads one document of a known kind, expanded with definitions from elsewhere where there are any.
+    /// Reads one document of a known kind, expanded with definitions from elsewhere if there are any.
     pub fn read_one(kind: EntityKind, source: &Arc<SourceFile>, shared: Option<SharedDefinitions>) -> Self {
         let entity = AuthoredEntity::from_file(kind, source);
         match shared {

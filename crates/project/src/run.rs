@@ -36,7 +36,7 @@ pub struct OfflineInput {
     pub stubs: Stubs,
 }
 
-/// The records that an offline run keeps beside its message.
+/// The records that an offline run keeps in addition to its message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OfflineRecords {
     /// The tasks that ran.

@@ -8,7 +8,7 @@ use svc_engine::{DeclaredSecrets, Redaction};
 use svc_model::FieldError;
 use svc_secrets::{Reference, ResolveError, Resolver, Secret};
 
-/// Values that stand in for secrets, by name: that of a declared secret, that of a variable of an `env://`
+/// Values that replace secrets, by name: that of a declared secret, that of a variable of an `env://`
 /// reference, or a whole reference. Never printable.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StandIns(BTreeMap<String, String>);
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stand_in_answers_for_a_declared_name_a_variable_and_a_reference() {
+    fn stand_in_replaces_secret_variable_or_reference() {
         let secrets = json!({"sign": "a", "KEY": "b", "env://OTHER": "c", "vault://kv/app#key": "env://KEY"});
         let stand_ins = StandIns::parse(&secrets, "secrets").unwrap();
         assert_eq!(stand_ins.declared_secrets().get("sign"), Some(&json!("a")));
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_no_text_is_refused_and_no_value_is_shown() {
+    fn non_text_stand_in_is_refused_without_value() {
         let errors =
             StandIns::parse(&json!({"a": {"pin": 4711}, "b": "fine", "c": 4711}), "secrets").unwrap_err();
         let paths: Vec<_> = errors.iter().map(|error| error.path.as_str()).collect();

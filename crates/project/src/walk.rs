@@ -157,7 +157,7 @@ fn is_hidden(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
 }
 
-/// Returns the refusal of an entry that must not be opened, or whose name cannot be told.
+/// Returns the refusal of an entry that must not be opened, or whose name cannot be shown.
 fn name_problem(directory: &Path, entry: &DirEntry) -> Option<SourceError> {
     if relative(directory, entry.path()).to_str().is_none() {
         return Some(SourceError::without_place("the name is not UTF-8", "rename the file"));

@@ -165,7 +165,7 @@ impl RedisClient {
         server.or_insert_with(|| self.shared.seed.sibling(place)).clone()
     }
 
-    /// Reads the server of each slot. What a server does not tell is learned from redirections.
+    /// Reads the server of each slot. What a server does not list is learned from redirections.
     async fn read_slots(&self, from: &ServerClient) {
         let Ok(answer) = from.query::<Value>(cmd("CLUSTER").arg("SLOTS")).await else { return };
         for SlotRange { first, last, place } in SlotRange::read_all(&answer) {

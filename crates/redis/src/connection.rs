@@ -108,7 +108,7 @@ pub struct RedisQueryError {
     pub failure: RedisFailure,
     /// True if the connection must not be used again.
     pub is_broken: bool,
-    /// The server that has the key, where a server of a Redis Cluster answered with that.
+    /// The server that has the key, if a server of a Redis Cluster answered with that.
     pub(crate) redirect: Option<Redirect>,
 }
 

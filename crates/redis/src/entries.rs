@@ -43,7 +43,7 @@ pub trait RedisEntries {
         command: Cmd,
     ) -> impl Future<Output = Result<T, Self::Failure>>;
 
-    /// Returns `true` for a Redis Cluster, where the keys of one operation must be in one slot.
+    /// Returns `true` for a Redis Cluster: there the keys of one operation must be in one slot.
     fn is_cluster(&self) -> bool {
         false
     }

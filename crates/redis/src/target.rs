@@ -110,7 +110,7 @@ impl fmt::Debug for RedisTarget {
     }
 }
 
-/// Returns the server's text up to the first quote, where it may repeat the command.
+/// Returns the server's text up to the first quote, if it may repeat the command.
 fn server_message(error: &RedisError) -> String {
     let code = error.code().unwrap_or_else(|| error.category());
     let detail = error.detail().unwrap_or_default().split(['\'', '"', '`']).next().unwrap_or_default();
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn server_of_a_redis_cluster_is_at_the_place_that_a_redirection_names() {
+    fn redirection_names_the_cluster_server() {
         let seed = RedisTarget::new("rediss://:p@cache.example:6380", true).unwrap();
         for (text, expected) in [
             ("10.0.0.2:6381", "10.0.0.2:6381"),

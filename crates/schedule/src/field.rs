@@ -5,7 +5,7 @@
 //! same meaning as `*`. Ranges run forwards; a step is at least 1 and at most the largest value of its field.
 //!
 //! The check is done here and not by the library that enumerates, because the library accepts more (`?/5`,
-//! blanks beside a number) and does not report the position of an error.
+//! blanks around a number) and does not report the position of an error.
 
 use crate::error::excerpt;
 
@@ -19,7 +19,7 @@ pub(crate) struct FieldGrammar {
     names: &'static [&'static [&'static str]],
     /// Hint for a value out of range: the probable intention of the author.
     hint: &'static str,
-    /// True if `?` may stand for every value.
+    /// True if `?` may mean every value.
     is_day: bool,
 }
 

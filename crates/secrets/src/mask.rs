@@ -5,7 +5,7 @@ use serde_json::Value;
 pub use svc_model::mask::{MASK, looks_secret, mask_url};
 
 /// Masks the secrets in a value found under `key`, at any depth. Secret references stay readable, because
-/// they name the location of a secret and not the secret. Empty values stay, so that "unset" can be told from
+/// they name the location of a secret and not the secret. Empty values stay, so that "unset" is distinct from
 /// "set".
 pub fn mask(key: &str, value: &mut Value) {
     if looks_secret(key) { hide(value) } else { strike(value) }

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_no_value_is_named_with_the_cause() {
+    fn unresolvable_reference_is_named_with_cause() {
         let environment = EnvironmentResolver(|name: &str| (name == "SET").then(|| "swordfish".to_owned()));
         let told = |text: &str| match crate::parse(text) {
             Ok(Some(reference)) => environment.resolve(&reference).map(|_| ()).unwrap_err().to_string(),

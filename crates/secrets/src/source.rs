@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_read_has_no_value() {
+    fn unread_reference_has_no_value() {
         let readings = Readings::from_iter([(env("A"), Ok(Secret::new("1")))]);
         assert_eq!(readings.resolve(&env("A")).unwrap().expose(), "1");
         let error = readings.resolve(&env("B")).unwrap_err();

@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn users_of_one_name_share_an_entry_until_the_last_one_leaves() {
+    fn entry_is_shared_until_its_last_user_leaves() {
         let map: Arc<SharedMap<u32>> = Arc::default();
         let one = map.get_or_insert("a", |_| true, || 1);
         let other = map.get_or_insert("a", |_| true, || 2);

@@ -17,7 +17,7 @@ pub struct TraceContext(Option<Arc<Place>>);
 
 struct Place {
     tracer: SdkTracer,
-    /// Not valid where the next span begins a trace.
+    /// Not valid if the next span begins a trace.
     parent: SpanContext,
 }
 
@@ -26,7 +26,7 @@ impl TraceContext {
         Self(Some(Arc::new(Place { tracer, parent })))
     }
 
-    /// Begins a span. The draft is made only where spans are on.
+    /// Begins a span. The draft is made only if spans are on.
     pub fn begin(&self, draft: impl FnOnce() -> SpanDraft) -> ActiveSpan {
         match &self.0 {
             None => ActiveSpan::default(),
@@ -40,7 +40,7 @@ impl TraceContext {
         self.begin(|| draft().linked_to(cause.span_context()))
     }
 
-    /// Begins a span of something that no other process hears of: none where the trace is not exported.
+    /// Begins a span of something that no other process sees: none if the trace is not exported.
     pub fn begin_local(&self, draft: impl FnOnce() -> SpanDraft) -> ActiveSpan {
         match &self.0 {
             Some(place) if place.parent.is_sampled() => ActiveSpan::begin(place, draft()),
@@ -48,7 +48,7 @@ impl TraceContext {
         }
     }
 
-    /// Returns the headers that pass this place on, `traceparent` and `tracestate`; none where spans are off.
+    /// Returns the headers that pass this place on, `traceparent` and `tracestate`; none if spans are off.
     pub fn headers(&self) -> Vec<(&'static str, String)> {
         self.0.as_ref().map_or_else(Vec::new, |place| headers::write(&place.parent))
     }
@@ -71,7 +71,7 @@ impl fmt::Debug for TraceContext {
 /// A span in progress. It ends when it is dropped.
 #[derive(Debug, Default)]
 pub struct ActiveSpan {
-    /// `None` where there is none, and nothing is recorded.
+    /// `None` if there is none, and nothing is recorded.
     span: Option<Box<Span>>,
     context: TraceContext,
 }
@@ -100,7 +100,7 @@ impl ActiveSpan {
         &self.context
     }
 
-    /// Returns `true` if the span is recorded. Where it is not, what is set is lost.
+    /// Returns `true` if the span is recorded. If it is not, what is set is lost.
     pub fn is_recording(&self) -> bool {
         self.span.is_some()
     }

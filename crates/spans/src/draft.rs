@@ -1,7 +1,7 @@
 //! Drafts of spans: their kinds, names and attributes.
 //!
 //! Every name and attribute of a span is in this file. Those of HTTP and messaging are the semantic conventions of
-//! OpenTelemetry; attributes of the service itself begin with `svc.`. Where a convention asks for something that a
+//! OpenTelemetry; attributes of the service itself begin with `svc.`. If a convention asks for something that a
 //! caller chose or that may carry a secret (`url.path`, `url.full`), it is left out.
 
 use std::borrow::Cow;

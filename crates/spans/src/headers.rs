@@ -14,7 +14,7 @@ const TRACEPARENT_LENGTH: usize = 55;
 /// rows and records, so it has a bound.
 const TRACESTATE_LENGTH: usize = 512;
 
-/// Reads the trace context of a message. `None` where there is none or it is malformed, so that a new trace
+/// Reads the trace context of a message. `None` if there is none or it is malformed, so that a new trace
 /// begins. A malformed `tracestate` is left out alone.
 pub(crate) fn read<'h>(headers: impl Iterator<Item = (&'h str, &'h [u8])>) -> Option<SpanContext> {
     let mut parent = None;

@@ -9,7 +9,7 @@
 //! span has a body, a header, a query string, a path that a caller chose, or a secret. Baggage is neither read nor
 //! written.
 //!
-//! A finished span goes into a bounded queue, from which one task exports it in batches. Nobody waits for that task
+//! A finished span goes into a bounded queue, from which one task exports it in batches. No caller waits for that task
 //! but the shutdown, for a bounded time: a span that cannot be queued or exported is dropped and counted.
 
 mod context;

@@ -34,7 +34,7 @@ impl Pending {
     }
 }
 
-/// The sending side of the queue, called where a span ends.
+/// The sending side of the queue, called when a span ends.
 #[derive(Debug)]
 pub(crate) struct SpanQueue {
     pub(crate) sender: mpsc::Sender<SpanData>,

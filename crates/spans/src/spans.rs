@@ -85,7 +85,7 @@ impl Spans {
     }
 
     /// Returns the place that the headers of a message name: the trace goes on there. Without trace context in
-    /// them, or where it is malformed, a trace begins. Names in any case.
+    /// them, or if it is malformed, a trace begins. Names in any case.
     pub fn extract<'h>(&self, headers: impl Iterator<Item = (&'h str, &'h [u8])>) -> TraceContext {
         self.place(|| headers::read(headers).unwrap_or_else(SpanContext::empty_context))
     }

@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_compact_json_and_null_is_nothing() {
+    fn non_text_field_is_json_null_is_none() {
         let document =
             json!({"data": {"data": {"n": 5, "on": true, "o": {"b": [1, "x"], "a": 1.5}, "none": null}}});
         assert_eq!(field(&document, "n").as_deref(), Some("5"));

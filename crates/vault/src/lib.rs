@@ -8,7 +8,7 @@
 //!
 //! Every load reads again: each document once for all of its fields, several at the same time, all of them
 //! within a bounded time. Nothing is kept in between, so a value that was rotated is seen by the next load.
-//! A failure is told by reference and cause; no text holds a value, the token or the response of the store.
+//! A failure names reference and cause; no text holds a value, the token or the response of the store.
 //!
 //! The address is the operator's choice and may be private; it is dialled by the one client of `svc-outbound`
 //! all the same, which follows no redirect and trusts the system's certificates.

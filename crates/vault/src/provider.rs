@@ -83,7 +83,7 @@ impl SecretSource for SecretProvider {
 /// The requested fields of each document, by the path of the document.
 pub(crate) type RequestedDocuments = BTreeMap<String, Vec<String>>;
 
-/// A reference, and what it stands for.
+/// A reference with its value.
 pub(crate) type ResolvedReference = (Reference, Result<Secret, ResolveError>);
 
 /// Resolves a reference to each field of the documents with `value`.

@@ -68,7 +68,7 @@ async fn both_engines_are_read_each_document_once_and_variables_beside_them() {
 }
 
 #[tokio::test]
-async fn what_was_rotated_is_seen_by_the_next_read() {
+async fn rotated_secret_is_seen_by_next_read() {
     let server = Server::start(TOKEN).unwrap();
     let store = store(&[("VAULT_ADDR", &server.url()), ("VAULT_TOKEN", TOKEN)], &Trust::System);
     for password in ["one", "two"] {
@@ -79,7 +79,7 @@ async fn what_was_rotated_is_seen_by_the_next_read() {
 }
 
 #[tokio::test]
-async fn what_has_no_value_is_told_by_reference_and_cause_alone() {
+async fn unresolved_secret_names_only_reference_and_cause() {
     let server = Server::start(TOKEN).unwrap();
     server.put_v2("db", json!({"password": "swordfish", "none": null}));
     let address = server.url();
@@ -205,7 +205,7 @@ async fn sluggish() -> SocketAddr {
     address
 }
 
-/// On the clock that runs ahead; the server is a task beside the client, so that it sees the same one.
+/// On the clock that runs ahead; the server is a task next to the client, so that it sees the same one.
 #[tokio::test(start_paused = true)]
 async fn many_documents_of_a_slow_store_cost_one_deadline() {
     let address = format!("http://{}", sluggish().await);

@@ -39,7 +39,7 @@ struct ApplyReport {
     version: String,
     content_hash: String,
     server: String,
-    /// `applied`, or `unchanged` where the server held the version already.
+    /// `applied`, or `unchanged` if the server held the version already.
     result: &'static str,
     /// The state that an earlier run had left, or the version that this one replaces.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,7 +85,7 @@ pub(super) fn apply(args: &ApplyArgs, streams: &mut Streams<'_>) -> io::Result<u
     Ok(EXIT_OK)
 }
 
-/// Tells every mask of a read that stands in an item; returns `false` if there is one.
+/// Reports every mask of a read in an item; returns `false` if there is one.
 fn report_masked(artifact: &PackageArtifact, streams: &mut Streams<'_>) -> io::Result<bool> {
     let masked = artifact.masked_values();
     for (item, error) in &masked {

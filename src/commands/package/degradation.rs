@@ -1,15 +1,17 @@
 //! The definitions of a package that are stored on a server and could not be loaded.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 use svc_api::ConnectorResource;
 use svc_model::EntityKind;
-use svc_project::{Boundary, PackageArtifact};
+use svc_project::{Boundary, PackageArtifact, PackageItem};
 
 use super::error::PackageError;
 use super::remote::PackageServer;
 
-/// Returns a line for each channel of the package that is quarantined, and for each connector of it, or that it requires,
-/// that is not loaded. `engine` is the answer of a reload, or the state of the engine.
+/// Returns a line for each channel of the package that is quarantined, for each workflow of it that could not be loaded and
+/// that no channel of it would show as such, and for each connector of it, or that it requires, that is not loaded. `engine` is the answer of a reload, or the state of the engine.
 pub(super) async fn find_degraded(
     server: &PackageServer,
     artifact: &PackageArtifact,
@@ -30,7 +32,20 @@ pub(super) async fn find_degraded(
         degraded.extend(brought.filter_map(not_loaded));
         degraded.extend(required(&connectors, &artifact.requires));
     }
+    for workflow in workflows_of_others(artifact) {
+        let problems = server.load_problems(workflow).await?.into_iter();
+        degraded.extend(problems.map(|why| format!("workflow '{}' is not loaded: {why}", workflow.key)));
+    }
     Ok(degraded)
+}
+
+/// Returns the workflows of a package that only channels elsewhere name.
+fn workflows_of_others(artifact: &PackageArtifact) -> impl Iterator<Item = &PackageItem> {
+    let channels = artifact.items(EntityKind::Channel).filter(|channel| channel.is_loaded());
+    let own: BTreeSet<&str> =
+        channels.filter_map(|channel| channel.document["workflow_id"].as_str()).collect();
+    let workflows = artifact.items(EntityKind::Workflow).filter(|workflow| workflow.is_loaded());
+    workflows.filter(move |workflow| !own.contains(workflow.key.as_str()))
 }
 
 /// Returns a line for each connector that a package requires from elsewhere, that the server has, and that is not in

@@ -58,7 +58,7 @@ struct DiffReport<'r> {
     items: &'r [ItemDrift],
 }
 
-/// Runs `package diff`; exit 1 where an item differs or is missing.
+/// Runs `package diff`; exit 1 if an item differs or is missing.
 pub(super) fn diff(args: &PackageDiffArgs, streams: &mut Streams<'_>) -> io::Result<u8> {
     let Some(artifact) = streams.read_artifact(&args.file)? else { return Ok(EXIT_FAILURE) };
     let context = format!("package={}@{} diff", artifact.name, artifact.version);

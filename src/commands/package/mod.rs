@@ -222,7 +222,7 @@ impl ApplyArgs {
 }
 
 impl Streams<'_> {
-    /// Reads a package and checks its hash; `None` for one that cannot be used, which is told.
+    /// Reads a package and checks its hash; `None` for one that cannot be used, which is reported.
     fn read_artifact(&mut self, file: &Path) -> io::Result<Option<PackageArtifact>> {
         let Ok(source) = read_source(file, self.style, self.err)? else { return Ok(None) };
         let engine = Arc::new(offline::engine_builder().build());
@@ -235,7 +235,7 @@ impl Streams<'_> {
         }
     }
 
-    /// Connects to a server. The label stands in the audit rows of all that the verb does.
+    /// Connects to a server. The label is in the audit rows of all that the verb does.
     fn connect(&mut self, address: &str, change_context: &str) -> io::Result<Option<PackageServer>> {
         match PackageServer::new(address, change_context, self.environment) {
             Ok((server, warning)) => {
@@ -251,7 +251,7 @@ impl Streams<'_> {
         }
     }
 
-    /// Runs a verb to its end. A failure is told, and is `None`.
+    /// Runs a verb to its end. A failure is reported, and is `None`.
     fn run<T>(&mut self, verb: impl Future<Output = Result<T, PackageError>>) -> io::Result<Option<T>> {
         match self.run_verb(verb)? {
             Ok(done) => Ok(Some(done)),

@@ -1,4 +1,4 @@
-//! `svc-server package plan`: what an apply would do, and what stands in its way. Nothing is written.
+//! `svc-server package plan`: what an apply would do, and what prevents it. Nothing is written.
 
 use std::collections::HashMap;
 use std::io;
@@ -54,7 +54,7 @@ struct PlanReport {
     prune: Option<Vec<StaleEntity>>,
 }
 
-/// Runs `package plan`; exit 1 where something stands in the way.
+/// Runs `package plan`; exit 1 if something prevents the apply.
 pub(super) fn plan(args: &PlanArgs, streams: &mut Streams<'_>) -> io::Result<u8> {
     let Some(artifact) = streams.read_artifact(&args.file)? else { return Ok(EXIT_FAILURE) };
     let context = format!("package={}@{} plan", artifact.name, artifact.version);
@@ -246,7 +246,7 @@ impl Planner<'_> {
         Judgement::Blocking
     }
 
-    /// Refuses a canary beside another one.
+    /// Refuses a second canary.
     async fn check_canary(&self, item: &PackageItem, report: &mut PlanReport) -> Result<(), PackageError> {
         let is_canary =
             item.kind == EntityKind::Workflow && item.rollout_percentage.is_some_and(|share| share < 100);

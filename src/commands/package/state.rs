@@ -1,4 +1,4 @@
-//! The state of a package on a server, as its receipts tell it.
+//! The state of a package on a server, as its receipts show it.
 
 use svc_api::{PackageDetail, Receipt};
 use svc_model::ReceiptState;

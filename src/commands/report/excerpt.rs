@@ -9,10 +9,10 @@ use svc_project::{Finding, Severity, SourcePlace, read_text};
 
 use super::finding_report::FindingReport;
 
-/// Maximum length of a line that is shown, in bytes. A longer one, of a minified file, helps nobody.
+/// Maximum length of a line that is shown, in bytes. A longer one, of a minified file, is of no use.
 const MAX_LINE: usize = 2000;
 
-/// Writes the findings, each with its lines where the file can still be read.
+/// Writes the findings, each with its lines if the file can still be read.
 pub(super) fn write(report: &FindingReport<'_>, color: bool, err: &mut dyn Write) -> io::Result<()> {
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
     let mut files = OpenFiles::default();
@@ -47,7 +47,7 @@ fn group<'f>(finding: &'f Finding, lines: Option<&'f (String, Excerpt<'f>)>) -> 
     }
 }
 
-/// The line of a place, and those beside it.
+/// The line of a place, and its neighbours.
 struct Excerpt<'t> {
     text: &'t str,
     line: usize,
@@ -55,7 +55,7 @@ struct Excerpt<'t> {
 }
 
 impl<'t> Excerpt<'t> {
-    /// Cuts the lines out of a text; `None` where they are too long, or the text is not the one that was
+    /// Cuts the lines out of a text; `None` if they are too long, or the text is not the one that was
     /// checked.
     fn from_place(text: &'t str, place: &SourcePlace) -> Option<Self> {
         if place.column > MAX_LINE {
@@ -75,7 +75,7 @@ impl<'t> Excerpt<'t> {
     }
 }
 
-/// The text of the file that was shown last: findings stand in the order of the files.
+/// The text of the file that was shown last: findings are in the order of the files.
 #[derive(Default)]
 struct OpenFiles {
     last: Option<(String, Option<String>)>,

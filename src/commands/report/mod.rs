@@ -65,7 +65,7 @@ pub enum TextStyle {
 }
 
 impl TextStyle {
-    /// Returns the style of a stream: plain where it is no terminal, without colour where `NO_COLOR` is set
+    /// Returns the style of a stream: plain if it is no terminal, without colour if `NO_COLOR` is set
     /// and not empty or the terminal has none.
     pub fn detect(is_terminal: bool, environment: &[(String, String)]) -> Self {
         let is = |name: &str, test: fn(&str) -> bool| {

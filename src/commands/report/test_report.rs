@@ -27,7 +27,7 @@ pub struct ReportedCase {
 pub struct ReportedFailure {
     /// The description; may have several lines.
     pub message: String,
-    /// The place in the source, where it is known.
+    /// The place in the source, if it is known.
     pub place: Option<SourcePlace>,
 }
 

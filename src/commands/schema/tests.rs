@@ -63,7 +63,7 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Finds the files below a directory that stand in folders of one of these names.
+/// Finds the files below a directory that are in folders of one of these names.
 fn files(directory: &Path, folders: &[&str], found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
@@ -201,7 +201,7 @@ fn documents_that_create_accepts_validate() {
 }
 
 #[test]
-fn documents_of_a_wrong_shape_are_refused_by_create_and_by_the_schema() {
+fn create_and_schema_refuse_wrong_shapes() {
     let judge = Judge::new();
     let channel = json!({"name": "c", "channel_type": "sync", "protocol": "rest", "methods": ["POST"], "route_pattern": "/c"});
     let map = json!({"name": "map", "input": {"mappings": [{"path": "data.a", "logic": 1}]}});

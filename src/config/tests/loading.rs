@@ -142,7 +142,7 @@ fn the_trace_mode_has_another_name() {
 }
 
 #[test]
-fn what_is_printed_reads_as_the_same_configuration() {
+fn printed_configuration_reads_back_the_same() {
     let text = "environment = \"staging\"\n[vars]\nregion = \"eu\"\nlimits = [1, 2.5]\n[vars.deep]\n\"odd key\" = true\n\
                 [secrets]\nsign = \"env://SIGN\"\n[kafka]\ntopics = [{ topic = \"t\", channel = \"c\" }]\n\
                 [kafka.extra_config]\n\"client.id\" = \"x\"\n[kafka.dlq]\ntopic = \"d\"";

@@ -86,7 +86,7 @@ fn an_override_sets_its_key() {
 }
 
 #[test]
-fn an_override_goes_before_the_file_and_a_missing_one_leaves_it() {
+fn override_wins_over_the_file() {
     let text = "[server]\nport = 1\nhost = \"::1\"\n[tracing]\nmode = \"sync\"";
     let config = read(text, &[("SVC_SERVER__PORT", "2"), ("SVC_TRACE_STORAGE__MODE", "off")]).unwrap();
     assert_eq!((config.server.port, config.listen_host()), (2, "::1"));
@@ -94,7 +94,7 @@ fn an_override_goes_before_the_file_and_a_missing_one_leaves_it() {
 }
 
 #[test]
-fn scalars_are_parsed_strictly_and_the_refusal_names_variable_value_and_type() {
+fn unparsable_override_names_variable_value_and_type() {
     for (name, text, expected) in [
         ("SVC_SERVER__PORT", "80x", "expected a whole number from 0 to 65535, got \"80x\""),
         ("SVC_SERVER__PORT", "+80", "expected a whole number from 0 to 65535, got \"+80\""),
@@ -150,7 +150,7 @@ fn unknown_names_with_a_double_underscore_are_refused_all_at_once() {
 }
 
 #[test]
-fn names_with_a_single_underscore_belong_to_others_unless_nearly_a_setting() {
+fn foreign_variables_are_ignored_unless_nearly_settings() {
     let others =
         [("SVC_PORT", "1"), ("SVC_SERVICE_HOST", "h"), ("SVC_API_KEY", "k"), ("SVC_ADMIN_TOKEN", "t")];
     assert_eq!(problems("", &others), [""; 0]);

@@ -5,7 +5,7 @@ use super::super::{Config, ConfigSource};
 use super::read;
 
 fn reloaded(before: &str, after: &str) -> (Config, SettingsChange) {
-    read(before, &[]).unwrap().reloaded(&read(after, &[]).unwrap()).unwrap()
+    read(before, &[]).unwrap().reloaded(&read(after, &[]).unwrap(), true).unwrap()
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn changeable_settings_are_taken_and_others_named() {
     assert_eq!((config.server.port, config.server.max_admin_body_size), (8080, 11));
     assert_eq!(config.admin_auth.api_keys[0].key.expose(), "key-two");
     assert!(config.rate_limit.enabled && config.logging.format.is_none() && config.vars.0.is_empty());
-    let again = config.reloaded(&read(after, &[]).unwrap()).unwrap().1;
+    let again = config.reloaded(&read(after, &[]).unwrap(), true).unwrap().1;
     assert_eq!((again.taken, again.needs_restart), (Vec::<String>::new(), change.needs_restart));
     assert_eq!(reloaded(before, before).1, SettingsChange::default());
 }
@@ -58,12 +58,20 @@ fn payload_beyond_message_bound_needs_a_restart() {
 }
 
 #[test]
+fn level_that_cannot_change_needs_a_restart() {
+    let read = |text: &str| read(text, &[]).unwrap();
+    let (config, change) = read("").reloaded(&read("[logging]\nlevel = 'debug'"), false).unwrap();
+    assert_eq!((change.taken, change.needs_restart), (Vec::new(), vec!["logging.level".to_owned()]));
+    assert_eq!(config.logging.level, read("").logging.level);
+}
+
+#[test]
 fn mixture_of_both_is_checked_too() {
     let key = "k".repeat(32);
     let auth = format!("[admin_auth]\nenabled = true\napi_keys = ['{key}']\n[cors]\nallowed_origins = ");
     let production = read(&format!("environment = 'production'\n{auth}[]"), &[]).unwrap();
     let development = read(&format!("{auth}['*']"), &[]).unwrap();
-    let error = production.reloaded(&development).unwrap_err();
+    let error = production.reloaded(&development, true).unwrap_err();
     assert_eq!(error.problems[0].subject, "cors.allowed_origins", "{error}");
 }
 

@@ -137,7 +137,7 @@ fn a_data_mount_is_a_plain_path_of_its_own() {
 }
 
 #[test]
-fn the_metrics_listener_keeps_out_of_the_way_of_the_main_one() {
+fn metrics_address_may_not_clash_with_main_one() {
     for (host, address, clash) in [
         ("0.0.0.0", "127.0.0.1:8080", true),
         ("127.0.0.1", "0.0.0.0:8080", true),
@@ -152,7 +152,7 @@ fn the_metrics_listener_keeps_out_of_the_way_of_the_main_one() {
 }
 
 #[test]
-fn rules_of_a_section_that_is_off_wait_until_it_is_on() {
+fn rules_of_disabled_section_are_not_checked() {
     let off = "[kafka]\nbrokers = []\ngroup_id = \"\"\n[rate_limit]\ndefault_rps = 0\n[tracing]\notlp_endpoint = \"\"";
     assert_eq!(refusals(off), [""; 0]);
     let kafka = "[kafka]\nenabled = true\nbrokers = [\"h\"]\ngroup_id = \"\"\n\
@@ -197,7 +197,7 @@ fn production_is_any_environment_that_starts_with_prod() {
 }
 
 #[test]
-fn without_a_host_the_open_service_keeps_to_the_machine_and_says_so() {
+fn open_service_without_host_listens_on_loopback() {
     for (text, host, is_noted) in [
         ("", "127.0.0.1", true),
         ("server.host = \"0.0.0.0\"", "0.0.0.0", false),
@@ -241,7 +241,7 @@ fn a_migrating_cluster_is_refused_in_production() {
 }
 
 #[test]
-fn address_of_the_collector_has_scheme_host_and_port_and_nothing_else() {
+fn collector_address_is_scheme_host_and_port_only() {
     let config = |endpoint: &str| format!("[tracing]\nenabled = true\notlp_endpoint = {endpoint:?}");
     for endpoint in [
         "",

@@ -65,7 +65,7 @@ fn the_first_form_present_decides_alone() {
 }
 
 #[test]
-fn a_read_only_key_reads_and_is_not_counted_as_a_failure() {
+fn read_only_key_reads_and_counts_no_failure() {
     let auth = auth("Authorization");
     for _ in 0..10 {
         let write = ask(&auth, Method::POST, &[("x-api-key", "reader")]);
@@ -75,7 +75,7 @@ fn a_read_only_key_reads_and_is_not_counted_as_a_failure() {
 }
 
 #[test]
-fn valid_keys_pass_during_a_lock_out_and_wrong_ones_count_as_locked_out() {
+fn valid_key_passes_during_lock_out() {
     let auth = auth("Authorization");
     for _ in 0..5 {
         assert_eq!(
@@ -120,7 +120,7 @@ fn read_trace(
 }
 
 #[test]
-fn a_trace_opens_to_its_token_or_a_key_and_without_a_token_to_operators_only() {
+fn trace_opens_to_its_token_or_admin_key() {
     let (guarded, open) = (
         auth("Authorization"),
         AdminAuthenticator::new(&config::AdminAuthSection::default(), None, ClientNetworks::default()),
@@ -142,7 +142,7 @@ fn a_trace_opens_to_its_token_or_a_key_and_without_a_token_to_operators_only() {
 }
 
 #[test]
-fn wrong_tokens_and_wrong_keys_share_one_count_that_a_good_token_does_not_clear() {
+fn good_token_clears_no_failure_count() {
     let auth = auth("Authorization");
     for _ in 0..2 {
         assert_eq!(read_trace(&auth, None, Some("wrong"), Some("t")), Some(AuthFailureReason::InvalidKey));

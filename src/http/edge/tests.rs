@@ -41,7 +41,7 @@ async fn boom() -> HttpResponse {
 }
 
 #[test]
-fn a_panic_on_the_data_plane_is_counted_under_the_path_of_its_answers() {
+fn data_plane_panic_is_counted_by_path() {
     let directory = tempfile::tempdir().unwrap();
     System::new().block_on(async {
         let mut config = Config::default();
@@ -63,7 +63,7 @@ fn a_panic_on_the_data_plane_is_counted_under_the_path_of_its_answers() {
 }
 
 #[test]
-fn a_panic_in_a_handler_is_a_500_with_the_envelope_the_id_and_the_headers() {
+fn handler_panic_is_a_complete_500_answer() {
     let directory = tempfile::tempdir().unwrap();
     System::new().block_on(async {
         let mut config = Config::default();

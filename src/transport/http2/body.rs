@@ -52,7 +52,7 @@ pub(super) async fn discard(stream: &SharedBody) {
 }
 
 impl StreamBody {
-    /// Takes the fields behind a body off the stream, where they would stay in memory until the request is answered.
+    /// Takes the fields behind a body off the stream, as they would stay in memory there until the request is answered.
     fn drop_trailers(&self) {
         let mut stream = self.stream.borrow_mut();
         // They are there: the body has ended with them.

@@ -21,7 +21,7 @@ pub(super) const FIELDS: usize = 100;
 /// Maximum bytes of memory of the heads of all requests in progress on one connection: a hundred heads of twenty
 /// fields.
 pub(super) const HEADS: usize = 1024 * 1024;
-/// Largest head that is decoded, so that its refusal can tell why. The protocol refuses a larger one without a body.
+/// Largest head that is decoded, so that its refusal can say why. The protocol refuses a larger one without a body.
 const DECODED_HEAD: u32 = 64 * 1024;
 /// Bytes of a body that are taken before its handler asks for them.
 const BODY_WINDOW: u32 = 64 * 1024;
@@ -40,13 +40,13 @@ pub(in crate::transport) struct Http2Client {
 pub(in crate::transport) struct Http2Limits<'a> {
     pub(in crate::transport) timeouts: ConnectionTimeouts,
     pub(in crate::transport) report: &'a dyn Fn(ConnectionRefusal),
-    /// Reports a refused request and makes its response, where the client gets one.
+    /// Reports a refused request and makes its response, if the client gets one.
     pub(in crate::transport) refuse: &'a dyn Fn(ConnectionRefusal) -> Option<Response<BoxBody>>,
-    /// Tells when the connection is to end after the requests in progress.
+    /// Announces that the connection ends after the requests in progress.
     pub(in crate::transport) lifecycle: &'a Lifecycle,
 }
 
-/// Returns the settings that the client is told.
+/// Returns the settings that the client gets.
 pub(super) fn settings() -> Builder {
     let mut settings = Builder::new();
     settings

@@ -21,7 +21,7 @@ const OF_THE_CONNECTION: [HeaderName; 5] = [
     HeaderName::from_static("proxy-connection"),
 ];
 
-/// Bytes that the protocol counts for a header beside its name and value (RFC 9113, 6.5.2).
+/// Bytes that the protocol counts for a header in addition to its name and value (RFC 9113, 6.5.2).
 const HEADER_OVERHEAD: usize = 32;
 
 /// Returns the size of a head as the protocol counts it.

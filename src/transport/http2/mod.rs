@@ -112,7 +112,7 @@ pub(super) async fn serve<S, B>(
     }
 }
 
-/// Tells the client, as far as it listens, and ends the connection.
+/// Notifies the client, as far as it listens, and ends the connection.
 async fn end_flood(mut connection: Connection<ClientStream, Bytes>, limits: &Http2Limits<'_>) {
     (limits.report)(ConnectionRefusal::Http2Flood);
     connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);

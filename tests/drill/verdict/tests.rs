@@ -140,7 +140,7 @@ fn a_run_before_its_instant_is_found() {
 }
 
 #[test]
-fn a_row_that_never_ended_failed_or_stands_for_others_is_found() {
+fn unended_failed_or_summed_row_is_found() {
     for (status, words) in [
         ("running", "rows never came to an end"),
         ("failed", "rows failed"),
@@ -151,7 +151,7 @@ fn a_row_that_never_ended_failed_or_stands_for_others_is_found() {
 }
 
 #[test]
-fn a_row_that_nobody_saw_run_and_a_run_without_a_row_are_found() {
+fn unseen_row_and_rowless_run_are_found() {
     finds("rows completed and nobody saw them run", |evidence| drop(evidence.runs.remove(7)));
     finds("rows completed and nobody saw them run", |evidence| evidence.runs[7].answered = false);
     finds("runs have no row: elsewhere", |evidence| evidence.runs[7].occurrence = "elsewhere".into());
@@ -168,7 +168,7 @@ fn a_drill_that_shows_too_little_fails() {
 }
 
 #[test]
-fn what_was_skipped_for_its_key_needs_no_run() {
+fn row_skipped_for_its_key_needs_no_run() {
     let mut evidence = clean();
     evidence.rows[5].status = "skipped_singleton".into();
     evidence.runs.remove(5);

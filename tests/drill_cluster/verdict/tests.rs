@@ -93,7 +93,7 @@ fn clean_log_passes() {
 }
 
 #[test]
-fn job_without_an_end_is_lost_unless_it_is_a_dead_letter() {
+fn unended_job_is_lost_unless_dead_letter() {
     let open = |evidence: &mut ClusterEvidence| drop(evidence.statuses.insert("t3".into(), "running".into()));
     assert!(failure(open).starts_with("1 accepted jobs neither completed"));
     let gone = |evidence: &mut ClusterEvidence| drop(evidence.statuses.remove("t3"));
@@ -143,7 +143,7 @@ fn refusal_of_a_node_that_said_it_is_ready_is_found() {
 }
 
 #[test]
-fn refusal_of_a_node_that_ends_or_wakes_or_has_no_database_is_excused() {
+fn refusal_of_ending_or_waking_node_is_excused() {
     let mut evidence = clean();
     evidence.faults.push(Fault { node: 0, kind: NodeFault::Pause, begin: seconds(50), end: seconds(55) });
     evidence.told.refusals.extend([
@@ -164,7 +164,7 @@ fn refusal_of_a_node_that_ends_or_wakes_or_has_no_database_is_excused() {
 }
 
 #[test]
-fn node_that_says_without_a_fault_that_it_is_not_ready_is_found() {
+fn unexplained_unready_node_is_found() {
     let unready = |evidence: &mut ClusterEvidence| {
         let look = evidence.looks.iter_mut().find(|look| look.node == 2 && look.at == seconds(10));
         look.unwrap().unready = Some("error of the database".into());
@@ -182,7 +182,7 @@ fn late_recovery_and_late_end_are_found() {
 }
 
 #[test]
-fn outage_of_the_database_explains_a_repetition_and_one_of_redis_does_not() {
+fn only_database_outage_explains_a_repetition() {
     let mut again = clean();
     again.told.accepted[5].sent = seconds(29);
     again.runs.iter_mut().filter(|run| run.occurrence == "job-5").for_each(|run| run.begin = seconds(29));
@@ -216,7 +216,7 @@ fn lost_doubled_and_open_occurrences_are_found() {
 }
 
 #[test]
-fn change_that_is_late_or_never_served_by_a_live_node_is_found() {
+fn late_or_unserved_change_is_found() {
     let late = |evidence: &mut ClusterEvidence| evidence.propagations[9].end = Some(seconds(12));
     assert!(failure(late).contains("until a change serves is too long: 3s"));
     let never = |evidence: &mut ClusterEvidence| evidence.propagations[9].end = None;

@@ -84,7 +84,7 @@ fn check(document: &Value, exchange: &RecordedExchange) -> Result<(), String> {
     if problems.is_empty() { Ok(()) } else { Err(problems.join("; ")) }
 }
 
-/// Checks that the values of links stand in the answer. An empty list and the report of a dry run have none.
+/// Checks that the values of links are in the answer. An empty list and the report of a dry run have none.
 fn check_links(described: &Value, exchange: &RecordedExchange) -> Result<(), String> {
     let Some(links) = described["links"].as_object() else { return Ok(()) };
     let body = exchange.answer.json();

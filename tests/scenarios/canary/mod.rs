@@ -132,7 +132,7 @@ fn observe(client: &mut HttpClient, places: &mut Places) {
 }
 
 #[test]
-fn no_secret_comes_out_wherever_it_was_given_and_however_it_is_encoded() {
+fn no_secret_leaks_in_any_encoding() {
     let mut plants = Plants::default();
     let served = Served::plant(&mut plants);
     let vault_token = plants.plant_text("VAULT_TOKEN");

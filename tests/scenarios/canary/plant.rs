@@ -40,7 +40,7 @@ impl CanarySource {
     }
 }
 
-/// A text that is secret, and the parts of it that tell it.
+/// A text that is secret, and the parts of it that reveal it.
 pub(super) struct Text {
     pub(super) text: String,
     parts: Vec<Vec<u8>>,
@@ -85,7 +85,7 @@ impl Plants {
         }
     }
 
-    /// Plants a text and says what stands in the definition for it.
+    /// Plants a text and returns its form in the definition.
     pub(super) fn plant(
         &mut self,
         field: &str,
@@ -133,7 +133,7 @@ pub(super) fn pair(algorithm: &str) -> (Text, Text) {
     )
 }
 
-/// A PEM is told by the longest of its last lines, and by bytes of the key behind it.
+/// A PEM is known by the longest of its last lines, and by bytes of the key behind it.
 fn pem(text: Vec<u8>, der: &[u8]) -> Text {
     let text = String::from_utf8(text).unwrap();
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("-----")).collect();

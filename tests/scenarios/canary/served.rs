@@ -18,7 +18,7 @@ pub(super) struct Served {
     pub(super) channels: Vec<Value>,
     pub(super) connectors: Vec<Value>,
     pub(super) calls: Vec<(String, Vec<(&'static str, String)>)>,
-    /// An API that repeats what it is told, and refuses what is below `/no`.
+    /// An API that repeats its input, and refuses what is below `/no`.
     pub(super) repeats: Upstream,
 }
 

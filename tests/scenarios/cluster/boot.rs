@@ -53,7 +53,7 @@ fn metrics_of_a_cluster_node_name_it() {
 }
 
 #[test]
-fn nodes_that_start_at_once_on_an_empty_database_all_come_up() {
+fn concurrent_nodes_start_on_an_empty_database() {
     let Some((_postgres, database)) = database() else { return };
     let starting: Vec<_> = (0..4).map(|_| node(&database).spawn().unwrap()).collect();
     for mut server in starting {
@@ -62,7 +62,7 @@ fn nodes_that_start_at_once_on_an_empty_database_all_come_up() {
 }
 
 #[test]
-fn node_that_must_not_migrate_needs_no_right_to_change_the_schema() {
+fn non_migrating_node_needs_no_schema_rights() {
     let Some((_postgres, database)) = database() else { return };
     let migrated = node(&database).args(&["migrate"]).run_to_end().unwrap();
     assert!(migrated.status.success(), "{}", String::from_utf8_lossy(&migrated.stderr));

@@ -33,7 +33,7 @@ fn failed_reload_moves_no_epoch_and_is_recorded_as_failed() {
 }
 
 #[test]
-fn load_that_fails_on_another_node_is_tried_again_until_it_succeeds() {
+fn failed_load_elsewhere_is_retried_until_success() {
     let Some((_postgres, database)) = database() else { return };
     let [first, second] = two_nodes(&database);
     echo(&mut first.client(), "orders", json!({}));

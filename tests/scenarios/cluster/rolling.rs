@@ -25,7 +25,7 @@ fn migrate_later(database: &PostgresDatabase, requires: Option<&str>) {
 }
 
 #[test]
-fn node_serves_and_starts_on_the_schema_of_the_release_after_it() {
+fn node_runs_on_schema_of_next_release() {
     let Some((_postgres, database)) = database() else { return };
     let first = node(&database).start().unwrap();
     echo(&mut first.client(), "orders", json!({}));

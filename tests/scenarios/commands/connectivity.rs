@@ -60,7 +60,7 @@ fn database_that_comes_later_is_waited_for() {
 }
 
 #[test]
-fn peer_that_does_not_answer_fails_the_command_and_bad_settings_are_told_apart() {
+fn silent_peer_and_bad_settings_fail_differently() {
     for (name, value, code, word) in [
         ("SVC_STORAGE__URL", "postgres://svc:hunter2@127.0.0.1:1/svc", 1, "127.0.0.1:1"),
         ("SVC_STORAGE__URL", "sqlite:no/such/directory/svc.db", 1, "does not exist"),

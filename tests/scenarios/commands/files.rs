@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{stderr, stdout};
 use crate::support::launch;
 
-/// Commands whose file cannot be used; `@` stands for the scratch directory, which holds the file `file`, the directory
+/// Commands whose file cannot be used; `@` means the scratch directory, which holds the file `file`, the directory
 /// `directory` and the project `project`.
 const COMMANDS: &[&[&str]] = &[
     &["-c", "@/absent.toml"],
@@ -69,7 +69,7 @@ fn unusable_files_are_named_with_their_cause_in_plain_words() {
 }
 
 #[test]
-fn certificate_and_database_files_that_are_absent_are_told_in_plain_words() {
+fn absent_certificate_or_database_file_is_named() {
     let scratch = tempfile::tempdir().unwrap();
     let absent = scratch.path().join("absent.pem");
     let absent = absent.to_str().unwrap();

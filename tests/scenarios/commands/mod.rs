@@ -1,4 +1,4 @@
-//! The commands beside starting the server, run on SQLite and on PostgreSQL.
+//! The commands other than starting the server, run on SQLite and on PostgreSQL.
 
 mod connectivity;
 mod files;

@@ -6,8 +6,8 @@ use super::{Database, on_both, stderr, stdout};
 use crate::support::echo;
 
 on_both!(
-    what_the_server_stored_itself_passes,
-    each_problem_of_a_stored_definition_has_its_row_and_its_remedy,
+    definitions_the_server_stored_pass,
+    each_stored_problem_has_row_and_remedy,
     only_the_latest_version_counts,
     database_without_tables_holds_nothing,
 );
@@ -40,7 +40,7 @@ fn query() -> Value {
     json!({"connector": "strict", "query": {"source": "orders"}, "output": "data.rows"})
 }
 
-fn what_the_server_stored_itself_passes(database: &Database) {
+fn definitions_the_server_stored_pass(database: &Database) {
     let server = database.start();
     let mut client = server.client();
     echo(&mut client, "orders", json!({"timeout_ms": 1000}));
@@ -54,7 +54,7 @@ fn what_the_server_stored_itself_passes(database: &Database) {
     echo(&mut client, "later", json!({}));
 }
 
-fn each_problem_of_a_stored_definition_has_its_row_and_its_remedy(database: &Database) {
+fn each_stored_problem_has_row_and_remedy(database: &Database) {
     let server = database.start();
     let connector = json!({"name": "strict", "connector_type": "db",
         "config": {"connection_string": "postgres://db.example/orders", "dialect": {"require_schema": true}}});

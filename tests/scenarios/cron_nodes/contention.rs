@@ -12,7 +12,7 @@ const CHANNELS: usize = 4;
 const ROWS: usize = 60;
 
 #[test]
-fn a_key_has_one_run_at_every_instant_and_the_others_are_skipped() {
+fn key_has_one_run_per_instant() {
     let channels: Vec<_> =
         (0..CHANNELS).map(|n| every_second(&format!("c{n}"), "tell", forbid("shared"))).collect();
     let hold = |_: &svc_testkit::witness::WitnessedRun| Duration::from_millis(300);

@@ -15,7 +15,7 @@ use svc_testkit::witness::{RunWitness, WitnessedRun};
 
 use crate::support::launch;
 
-/// A database with channels that tell the witness of their runs.
+/// A database with channels that notify the witness of their runs.
 struct Stage {
     database: PostgresDatabase,
     witness: RunWitness,

@@ -19,7 +19,7 @@ const RECOVERY: Duration = Duration::from_secs(5);
 const MEMORY_KIB: u64 = 50 * 1024;
 
 #[test]
-fn a_day_of_missed_seconds_is_one_row_that_counts_them_and_is_over_in_seconds() {
+fn missed_day_is_one_row_within_seconds() {
     let latest = every_second("latest", "tell", json!({}));
     let catch_up =
         every_second("some", "tell", json!({"misfire_policy": "catch_up", "max_catch_up": CAUGHT_UP}));

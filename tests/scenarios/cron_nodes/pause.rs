@@ -17,12 +17,12 @@ const FOR_EVER: Duration = Duration::from_secs(600);
 const BRIEFLY: Duration = Duration::from_secs(2);
 
 #[test]
-fn a_worker_that_wakes_up_past_its_lease_ends_its_run_and_changes_no_row() {
+fn worker_waking_past_lease_changes_no_row() {
     wakes_up_to(FOR_EVER);
 }
 
 #[test]
-fn a_worker_that_wakes_up_past_its_lease_to_find_its_run_done_changes_no_row() {
+fn worker_waking_after_takeover_changes_no_row() {
     wakes_up_to(BRIEFLY);
 }
 

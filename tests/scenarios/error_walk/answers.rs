@@ -21,7 +21,7 @@ const UNPROVOKED: &[UnprovokedCode] = &[
         "INTERNAL_ERROR",
         "takes a fault of the service, which the test injects",
         "tests/service/crashes.rs",
-        "a_crash_tells_no_secret_in_its_message_or_anything_an_operator_reads",
+        "crash_shows_no_secret_to_operators",
     ),
     (
         "CONFIG_ERROR",

@@ -25,11 +25,11 @@ struct ProvokedError {
 
 /// The next step that an error names.
 enum NextStep {
-    /// The text tells what to change, or what is accepted, in these words.
+    /// The text says what to change, or what is accepted, in these words.
     Told(&'static str),
-    /// A header of the answer tells it.
+    /// A header of the answer says it.
     Header(&'static str),
-    /// The text tells strangers all that they may know; the table of codes has the remedy.
+    /// The text gives strangers all that they may know; the table of codes has the remedy.
     Table,
 }
 

@@ -229,7 +229,7 @@ impl TaskWalk {
 }
 
 #[test]
-fn every_code_of_task_errors_names_its_place_and_the_next_step() {
+fn every_task_error_names_place_and_remedy() {
     let mut walk = TaskWalk::start();
     walk.expressions();
     walk.calls();

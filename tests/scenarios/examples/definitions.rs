@@ -21,7 +21,7 @@ fn documents(project: &str, kind: &str) -> Vec<(PathBuf, Value)> {
 }
 
 #[test]
-fn definitions_of_the_projects_are_named_after_their_files_and_raise_no_warning() {
+fn example_definitions_match_file_names_without_warning() {
     for project in ["quickstart", "payments", "orders", "nightly-report", "pipeline"] {
         let server = launch().start().unwrap();
         let mut client = server.client();

@@ -14,7 +14,7 @@ use super::{Project, admin, examples, scalar};
 use crate::offline::repeat_offline;
 use crate::support::eventually;
 
-/// Noon of the day before today, and of today, where the schedule lives.
+/// Noon of the day before today, and of today, in the zone of the schedule.
 const SALES: &str = "INSERT INTO sales (sold_at, category, cents)
     SELECT ((now() AT TIME ZONE 'Europe/Berlin')::date - days + time '12:00') AT TIME ZONE 'Europe/Berlin', category, cents
     FROM (VALUES (1, 'books', 1500), (1, 'toys', 700), (1, 'books', 500), (0, 'toys', 9900)) AS sold (days, category, cents)";
@@ -29,7 +29,7 @@ struct World {
     _postgres: Postgres,
 }
 
-/// Starts the project; `None` where a peer is missing.
+/// Starts the project; `None` if a peer is missing.
 fn world() -> Option<(World, HttpClient)> {
     let (postgres, provider) = (Postgres::shared()?, OidcProvider::start(3600)?);
     let refuses = Arc::new(AtomicBool::new(false));
@@ -67,7 +67,7 @@ fn wait_for_status(server: &ServerProcess, id: &Value, status: &str) -> Value {
 }
 
 #[test]
-fn sales_of_the_day_before_are_summed_and_sent_with_a_token() {
+fn sales_of_yesterday_are_summed_and_sent() {
     let Some((world, mut client)) = world() else { return };
     let due = admin(&mut client, "POST", "channels/nightly/trigger", json!({}));
     let done = wait_for_status(&world.server, &due["id"], "completed");

@@ -57,7 +57,7 @@ struct World {
     _postgres: Postgres,
 }
 
-/// Starts the project; `None` where a peer is missing.
+/// Starts the project; `None` if a peer is missing.
 fn world() -> Option<World> {
     world_with(&[])
 }
@@ -158,7 +158,7 @@ fn order_is_created_read_listed_and_cancelled_by_its_owner_alone() {
 }
 
 #[test]
-fn bodies_and_tokens_that_do_not_fit_are_answered_as_problems_and_store_nothing() {
+fn wrong_bodies_and_tokens_store_nothing() {
     let Some(world) = world() else { return };
     let mut ada = world.client("ada", "orders:write");
     let refused = ada.json("POST", ORDERS, &json!({"item": "", "qty": 2.5})).unwrap();

@@ -24,7 +24,7 @@ struct World {
     project: Project,
 }
 
-/// Starts the project; `None` where a peer is missing.
+/// Starts the project; `None` if a peer is missing.
 fn world() -> Option<(World, HttpClient)> {
     world_with(&[])
 }

@@ -20,7 +20,7 @@ struct World {
     _postgres: Postgres,
 }
 
-/// Starts the project; `None` where a peer is missing.
+/// Starts the project; `None` if a peer is missing.
 fn world() -> Option<(World, HttpClient)> {
     world_with(&[])
 }
@@ -71,7 +71,7 @@ fn version(number: i64, status: &str, share: i64) -> (i64, String, i64) {
     (number, status.to_owned(), share)
 }
 
-/// Sends an order of each customer: true where the second version, which ranks orders, took it. `round` makes them new.
+/// Sends an order of each customer: true if the second version, which ranks orders, took it. `round` makes them new.
 fn rank(world: &World, client: &mut HttpClient, round: &str) -> Vec<bool> {
     let meets = |customer: usize| {
         let body = order(&format!("{round}-{customer}"), 1).to_string();
@@ -106,7 +106,7 @@ fn dry_runs_of_the_pipeline_answer_as_the_service_did() {
 }
 
 #[test]
-fn order_taken_for_later_is_priced_by_the_called_channel_and_stored_once() {
+fn deferred_order_is_priced_and_stored_once() {
     let Some((world, mut client)) = world() else { return };
     for order in [order("a", 12), order("a", 1), order("b", 3)] {
         let answer = client.json("POST", "/api/v1/data/intake/async", &order).unwrap();

@@ -72,7 +72,7 @@ fn frames_that_break_the_protocol_end_the_connection() {
     assert_eq!(count_refusals(&server, "malformed_head"), 4);
 }
 
-/// Answers that nobody reads must not be kept: the service stops reading instead.
+/// Unread answers must not be kept: the service stops reading instead.
 #[test]
 fn client_that_asks_and_never_reads_keeps_no_memory_busy() {
     let issued = issue_certificate().unwrap();

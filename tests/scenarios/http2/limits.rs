@@ -35,7 +35,7 @@ fn slow_body_is_refused_alone() {
 }
 
 #[test]
-fn response_that_is_not_taken_is_given_up_and_its_connection_goes_on() {
+fn untaken_response_is_dropped_and_connection_continues() {
     let issued = issue_certificate().unwrap();
     let server = start(&issued, &[("SVC_SERVER__TRANSFER_WINDOW_SECS", "1")]);
     let mut client = open(&server, &issued, &[(WINDOW, 0)]);

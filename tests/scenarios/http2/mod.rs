@@ -17,7 +17,7 @@ fn over_tls(issued: &IssuedCertificate) -> ServerCommand {
     launch().over_tls(issued).unwrap().env("SVC_METRICS__ENABLED", "true")
 }
 
-/// Starts a server, writes the authority beside it, and serves an echo channel at `/e`.
+/// Starts a server, writes the authority next to it, and serves an echo channel at `/e`.
 fn start(issued: &IssuedCertificate, settings: &[(&str, &str)]) -> ServerProcess {
     let command = settings.iter().fold(over_tls(issued), |command, (name, value)| command.env(name, value));
     std::fs::write(command.directory().join("authority.pem"), &issued.authority).unwrap();
@@ -95,7 +95,7 @@ fn http_2_is_left_out_where_the_setting_says_so() {
 }
 
 #[test]
-fn the_admin_api_asks_for_a_client_certificate_over_http_2_as_well() {
+fn admin_api_requires_client_certificate_over_http_2() {
     if !peer::is_installed("curl", "curl") {
         return;
     }

@@ -195,7 +195,7 @@ fn settings_that_make_no_consumer_stop_the_start() {
 }
 
 #[test]
-fn where_kafka_is_off_its_channels_load_and_nothing_is_consumed() {
+fn disabled_kafka_loads_channels_and_consumes_nothing() {
     let server = launch().start().unwrap();
     let mut client = server.client();
     serve_topic(&mut client, "orders", "orders", json!({}), multiply());

@@ -7,7 +7,7 @@ use svc_testkit::server::wait_until;
 use super::*;
 use crate::cluster::database;
 
-/// Starts a process of the group, which tells the sink of every record.
+/// Starts a process of the group, which notifies the sink of every record.
 fn start_member(cluster: &Cluster, sink: &Upstream, properties: &[(&str, &str)]) -> ServerProcess {
     let server = with_properties(launch_at(cluster), properties).start().unwrap();
     let mut client = server.client();
@@ -25,7 +25,7 @@ fn send_to_each(cluster: &Cluster, partitions: i32, count: usize) {
     }
 }
 
-/// Checks that each of the partitions told of its records in order, and of none twice.
+/// Checks that each of the partitions reported its records in order, and of none twice.
 fn check_once_in_order(sink: &Upstream, partitions: i32, count: i64) {
     let runs = reported_runs(sink);
     for partition in 0..partitions {
@@ -74,7 +74,7 @@ fn rebalances(server: &ServerProcess) -> usize {
 }
 
 #[test]
-fn node_of_a_cluster_that_restarts_keeps_its_partitions_and_no_other_node_notices() {
+fn restarted_node_keeps_its_partitions() {
     let Some((_postgres, database)) = database() else { return };
     let Some(redis) = Redis::own() else { return };
     let node = |cluster: &Cluster, name: &str| {

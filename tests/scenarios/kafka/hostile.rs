@@ -1,4 +1,4 @@
-//! Kafka ingress under conditions that nobody wishes for: commits that fail, topics that vanish or may not be
+//! Kafka ingress under bad conditions: commits that fail, topics that vanish or may not be
 //! read, offsets that are gone, records of ten mebibytes, headers that are no text, a store of idempotency
 //! keys that is away.
 
@@ -46,7 +46,7 @@ fn partition_waits_for_its_commits_before_it_runs_many_more_records() {
 }
 
 #[test]
-fn commit_of_a_partition_that_is_given_up_outlasts_a_passing_error() {
+fn commit_of_revoked_partition_survives_transient_error() {
     let cluster = Cluster::start(&[("orders", 1)]);
     let server = launch_at(&cluster).start().unwrap();
     let mut client = server.client();
@@ -63,7 +63,7 @@ fn commit_of_a_partition_that_is_given_up_outlasts_a_passing_error() {
 }
 
 #[test]
-fn record_of_ten_mebibytes_runs_and_a_failed_one_becomes_a_dead_letter() {
+fn ten_mebibyte_record_runs_or_becomes_dead_letter() {
     let cluster = Cluster::start(&[("orders", 2)]);
     let server = with_dead_letters(launch_at(&cluster)).start().unwrap();
     let mut client = server.client();
@@ -84,7 +84,7 @@ fn record_of_ten_mebibytes_runs_and_a_failed_one_becomes_a_dead_letter() {
 }
 
 #[test]
-fn headers_that_are_no_text_are_left_out_and_the_record_runs() {
+fn record_runs_without_its_non_text_headers() {
     let cluster = Cluster::start(&[("orders", 1)]);
     let (server, sink) = (launch_at(&cluster).start().unwrap(), sink());
     let mut client = server.client();
@@ -109,7 +109,7 @@ fn headers_that_are_no_text_are_left_out_and_the_record_runs() {
 }
 
 #[test]
-fn batch_that_cannot_be_unpacked_is_trouble_and_other_partitions_go_on() {
+fn unreadable_batch_spares_other_partitions() {
     let cluster = Cluster::start(&[("orders", 2)]);
     let server = launch_at(&cluster).start().unwrap();
     let mut client = server.client();
@@ -132,7 +132,7 @@ fn batch_that_cannot_be_unpacked_is_trouble_and_other_partitions_go_on() {
 }
 
 #[test]
-fn batches_that_cannot_be_unpacked_block_their_partition_until_they_are_skipped() {
+fn unreadable_batch_blocks_its_partition_until_skipped() {
     let cluster = Cluster::start(&[("orders", 2)]);
     let server = with_dead_letters(launch_at(&cluster)).start().unwrap();
     let mut client = server.client();
@@ -209,7 +209,7 @@ fn member_that_is_fenced_joins_anew() {
 }
 
 #[test]
-fn record_waits_for_a_topic_of_dead_letters_that_may_not_be_written() {
+fn record_waits_for_unwritable_dead_letter_topic() {
     let cluster = Cluster::start(&[("orders", 1)]);
     cluster.mock.topic_error(DEAD, RDKafkaRespErr::RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED).unwrap();
     let server = with_dead_letters(launch_at(&cluster)).start().unwrap();
@@ -284,7 +284,7 @@ fn deleted_topic_is_trouble_and_others_go_on() {
 }
 
 #[test]
-fn offset_that_is_out_of_range_starts_again_at_the_earliest_record() {
+fn out_of_range_offset_restarts_at_earliest() {
     let cluster = Cluster::start(&[("orders", 1)]);
     let (server, sink) = (launch_at(&cluster).start().unwrap(), sink());
     let mut client = server.client();
@@ -305,7 +305,7 @@ fn offset_that_is_out_of_range_starts_again_at_the_earliest_record() {
 }
 
 #[test]
-fn partition_whose_offset_is_gone_is_blocked_where_that_is_an_error() {
+fn missing_offset_blocks_partition_under_error_policy() {
     let cluster = Cluster::start(&[("orders", 2)]);
     cluster.commit("svc", "orders", 0, 100);
     cluster.commit("svc", "orders", 1, 0);
@@ -325,7 +325,7 @@ fn partition_whose_offset_is_gone_is_blocked_where_that_is_an_error() {
 }
 
 #[test]
-fn record_waits_for_the_store_of_its_idempotency_key_where_that_is_required() {
+fn record_waits_for_required_idempotency_store() {
     let Some(store) = Redis::own() else { return };
     let cluster = Cluster::start(&[("orders", 1)]);
     let server = with_dead_letters(launch_at(&cluster)).start().unwrap();

@@ -208,7 +208,7 @@ fn serve_topic(client: &mut HttpClient, id: &str, topic: &str, config: Value, ta
     activate(client, "channels", "channel_id", &topic_channel(id, topic, id, config));
 }
 
-/// A task that tells an upstream its metadata and its payload.
+/// A task that sends an upstream its metadata and its payload.
 fn tell() -> Value {
     json!([{"id": "tell", "name": "Tell", "function": {"name": "http_call", "input": {"connector": "sink",
         "method": "POST", "body_logic": {"merge": [[{"var": "metadata"}], [{"var": "payload"}]]}}}}])
@@ -232,7 +232,7 @@ fn sink() -> Upstream {
     Upstream::start(|_| UpstreamReply::new(200, "{}")).unwrap()
 }
 
-/// Returns the metadata and the payload that each run told, in the order of arrival.
+/// Returns the metadata and the payload that each run sent, in the order of arrival.
 fn reported_runs(sink: &Upstream) -> Vec<(Value, Value)> {
     let requests = sink.requests();
     requests

@@ -21,7 +21,7 @@ fn skip(client: &mut HttpClient, place: &str) -> svc_testkit::http::HttpResponse
 }
 
 #[test]
-fn record_that_used_up_its_budget_is_fetched_again_and_blocks_no_other_partition() {
+fn exhausted_record_blocks_only_its_own_partition() {
     let cluster = Cluster::start(&[("orders", 2)]);
     let server = with_short_budget(launch_at(&cluster)).start().unwrap();
     let mut client = server.client();

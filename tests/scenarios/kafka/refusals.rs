@@ -70,7 +70,7 @@ fn run_over_its_time_is_a_failure() {
 }
 
 #[test]
-fn run_of_a_record_lasts_no_longer_than_the_limit_of_the_node() {
+fn record_run_is_bounded_by_node_limit() {
     let cluster = Cluster::start(&[("orders", 1)]);
     let launch = with_dead_letters(launch_at(&cluster)).env("SVC_KAFKA__PROCESSING_TIMEOUT_MS", "200");
     let server = launch.start().unwrap();
@@ -101,7 +101,7 @@ fn mapping_to_no_active_channel_and_a_quarantined_channel_are_failures() {
 }
 
 #[test]
-fn record_without_a_serving_channel_is_counted_once_it_is_a_dead_letter() {
+fn unserved_record_is_counted_as_dead_letter() {
     let cluster = Cluster::start(&[("orders", 1), ("lost", 1)]);
     let refused = RDKafkaRespErr::RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
     cluster.mock.topic_error(DEAD, refused).unwrap();
@@ -150,7 +150,7 @@ fn failure_is_reported_to_the_channel_that_is_named_for_it() {
 }
 
 #[test]
-fn without_dead_letters_a_failed_record_is_retried_until_its_workflow_is_healed() {
+fn failed_record_is_retried_until_workflow_is_fixed() {
     let cluster = Cluster::start(&[("orders", 2)]);
     let server = launch_at(&cluster).start().unwrap();
     let mut client = server.client();
@@ -195,7 +195,7 @@ fn without_dead_letters_a_failed_record_is_retried_until_its_workflow_is_healed(
 }
 
 #[test]
-fn dead_letter_that_fails_in_its_turn_is_retried_and_becomes_no_other() {
+fn failed_dead_letter_record_is_retried_in_place() {
     let cluster = Cluster::start(&[("orders", 1)]);
     let server = with_dead_letters(launch_at(&cluster)).start().unwrap();
     let mut client = server.client();
@@ -280,7 +280,7 @@ fn rate_key_sees_the_topic_as_the_caller() {
 }
 
 #[test]
-fn dead_letter_that_is_not_acknowledged_is_written_again_without_another_run() {
+fn unacknowledged_dead_letter_is_rewritten_without_rerun() {
     let cluster = Cluster::start(&[("orders", 1)]);
     let server = with_dead_letters(launch_at(&cluster)).start().unwrap();
     let mut client = server.client();

@@ -1,4 +1,4 @@
-//! The examples of the functions, against the systems that their connectors stand for.
+//! The examples of the functions, against the systems that their connectors reach.
 
 use serde_json::{Value, json};
 use svc_testkit::http::HttpClient;

@@ -11,7 +11,7 @@ use self::blocks::{ManualBlock, blocks, check, page, pages};
 use crate::support::{channel, start};
 use svc_testkit::example::create_and_activate;
 
-/// Stands for a value that differs from run to run.
+/// Replaces a value that differs from run to run.
 const ANY: &str = "…";
 
 /// Compares a value with that of a page.

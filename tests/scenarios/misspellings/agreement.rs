@@ -84,7 +84,7 @@ fn lint_errors(engine: &Arc<Engine>, document: &Value) -> Vec<(String, String)> 
     refused.map(|refused| (refused.path, refused.code.to_owned())).collect()
 }
 
-/// Returns `true` if the shape of the document still tells its kind.
+/// Returns `true` if the shape of the document still shows its kind.
 fn is_recognized(kind: &str, document: &Value) -> bool {
     matches!(DocumentShape::recognize(document), DocumentShape::Entity(found) if found.plural() == kind)
 }

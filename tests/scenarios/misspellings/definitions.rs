@@ -201,7 +201,7 @@ fn slip(workflow: &mut Value, channel: &mut Value, place: &str, wrong: &str) -> 
     kind
 }
 
-/// Returns true where one of the details of a refusal names what was meant.
+/// Returns true if one of the details of a refusal names what was meant.
 fn names(refused: &Value, meant: &str) -> bool {
     let details = refused["error"]["details"].as_array().cloned().unwrap_or_default();
     details.iter().any(|detail| {
@@ -238,12 +238,12 @@ fn every_misspelling_of_a_webhook_is_refused_with_the_name_meant() {
 }
 
 #[test]
-fn every_misspelling_of_a_rest_api_is_refused_with_the_name_meant() {
+fn misspelt_rest_api_is_refused_with_suggestion() {
     refused_everywhere(&mut start().client(), rest, &REST);
 }
 
 #[test]
-fn every_misspelling_of_a_nightly_report_is_refused_with_the_name_meant() {
+fn misspelt_nightly_report_is_refused_with_suggestion() {
     refused_everywhere(&mut start().client(), nightly, &NIGHTLY);
 }
 

@@ -1,4 +1,4 @@
-//! Definitions mean what they say: names that stand for nothing are refused, at every depth, with the name
+//! Definitions mean what they say: names without a meaning are refused, at every depth, with the name
 //! meant.
 
 mod agreement;
@@ -131,7 +131,7 @@ fn with(document: &Value, key: &str, value: Value) -> Value {
 }
 
 #[test]
-fn what_a_read_shows_is_taken_by_create_update_and_import() {
+fn shown_definition_is_accepted_by_every_write() {
     let server = start();
     let mut client = server.client();
     echo(&mut client, "one", json!({"tracing": {"mode": "sync"}}));
@@ -218,7 +218,7 @@ fn the_validation_of_a_channel_tells_the_state_of_its_workflow() {
 }
 
 #[test]
-fn a_preset_whose_sender_puts_data_beside_other_members_is_warned_of() {
+fn preset_with_data_among_other_members_warns() {
     let server = start();
     let mut client = server.client();
     let mut warned = |preset: &str, request: Value| {

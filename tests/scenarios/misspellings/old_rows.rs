@@ -120,7 +120,7 @@ fn old_always_true_guard_is_quarantined() {
 }
 
 #[test]
-fn an_old_row_with_an_unknown_key_in_the_config_is_quarantined() {
+fn old_row_with_unknown_key_is_quarantined() {
     let server = start();
     let mut client = server.client();
     echo(&mut client, "seed", json!({}));

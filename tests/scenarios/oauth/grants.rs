@@ -35,7 +35,7 @@ fn tokens_of_every_grant_are_obtained_once_and_shown() {
 }
 
 #[test]
-fn what_the_provider_refuses_is_named_where_operators_look_and_nowhere_else() {
+fn provider_refusal_is_named_only_to_operators() {
     let Some(provider) = OidcProvider::start(600) else { return };
     let (api, server) = (api(), launch().env("SVC_METRICS__ENABLED", "true").start().unwrap());
     let mut client = server.client();
@@ -96,7 +96,7 @@ fn a_block_that_could_never_work_is_refused_with_its_place() {
 }
 
 #[test]
-fn a_rotated_token_survives_a_kill_and_is_on_disk_in_an_envelope() {
+fn rotated_token_survives_kill_and_is_sealed() {
     let Some(provider) = OidcProvider::start(600) else { return };
     // What an API answers is in traces: this one repeats nothing.
     let (api, key) = (Upstream::start(|_| UpstreamReply::new(200, "\"fine\"")).unwrap(), "a1".repeat(32));

@@ -145,7 +145,7 @@ impl Drill<'_> {
 }
 
 #[test]
-fn two_hundred_callers_of_two_nodes_that_are_killed_show_no_refresh_token_twice() {
+fn killed_nodes_use_no_refresh_token_twice() {
     let Some(provider) = OidcProvider::start(2) else { return };
     let Some(postgres) = Postgres::shared() else { return };
     let database = postgres.database().unwrap();

@@ -15,7 +15,7 @@ use crate::support::{eventually, start};
 const LEASE: Duration = Duration::from_secs(60);
 
 #[test]
-fn a_kill_between_the_answer_and_the_commit_is_named_and_healed_by_a_fresh_seed() {
+fn fresh_seed_heals_kill_before_commit() {
     let Some(provider) = OidcProvider::start(600) else { return };
     let (api, server) = (api(), start());
     let mut client = server.client();

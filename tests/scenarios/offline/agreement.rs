@@ -1,4 +1,4 @@
-//! A dry run answers as the running server did, where its stubs answer as the server's peers did.
+//! A dry run answers as the running server did, if its stubs answer as the server's peers did.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::{command, write};
 
-/// Repeats every traced run of some channels offline, and compares where it ends. `claims` are those of the
+/// Repeats every traced run of some channels offline, and compares its end. `claims` are those of the
 /// callers, which no trace keeps. Returns the number of runs.
 pub(crate) fn repeat_offline(
     client: &mut HttpClient,

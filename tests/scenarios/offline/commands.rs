@@ -9,7 +9,7 @@ fn task(id: &str, function: &str, input: Value) -> Value {
     json!({"id": id, "name": id, "function": {"name": function, "input": input}})
 }
 
-/// Loads a basket, signs its number and tells the result to another channel.
+/// Loads a basket, signs its number and sends the result to another channel.
 fn checkout() -> Value {
     json!({"workflow_id": "checkout", "name": "Checkout", "tasks": [
         task("load", "db_read", json!({"connector": "shop", "query": "SELECT 1", "params": [{"var": "payload.basket"}],
@@ -66,7 +66,7 @@ fn a_dry_run_prints_one_document_without_secrets() {
 }
 
 #[test]
-fn a_dry_run_that_fails_prints_its_document_and_exits_with_1() {
+fn failed_dry_run_prints_document_and_exits_1() {
     let project = project();
     let run = command(project.path(), &[&DRY_RUN[..], &["--secrets", "secrets.json"]].concat());
     assert_eq!(run.code(), Some(1));
@@ -78,7 +78,7 @@ fn a_dry_run_that_fails_prints_its_document_and_exits_with_1() {
 }
 
 #[test]
-fn what_cannot_be_run_is_refused_with_its_file_and_prints_no_document() {
+fn unrunnable_case_is_refused_with_its_file() {
     let project = project();
     let root = project.path();
     let refused = |arguments: &[&str], expected: &str| {
@@ -165,7 +165,7 @@ fn cases_are_reported_in_order_with_their_differences() {
 }
 
 #[test]
-fn a_secret_that_is_expected_in_a_call_is_told_by_its_mask() {
+fn expected_secret_is_printed_as_mask() {
     let project = project();
     let root = project.path();
     let case = json!({"workflow": "../workflows/checkout.json", "input": {"basket": "b7"},

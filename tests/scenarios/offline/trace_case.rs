@@ -88,7 +88,7 @@ fn project(total: Value) -> TempDir {
 }
 
 #[test]
-fn a_failed_order_becomes_a_case_that_passes_once_the_workflow_is_corrected() {
+fn case_of_failed_order_passes_after_correction() {
     let Some(postgres) = Postgres::shared() else { return };
     let (_server, mut client) = shop(&postgres);
     let order = json!({"sku": "opera", "qty": 3});

@@ -18,7 +18,7 @@ const MAX_RECOVERIES: usize = 5;
 /// Longer than a process takes to start and to end itself, the pause before the last recovery included.
 const LIFE: Duration = Duration::from_secs(60);
 
-/// Writes a program that starts the server with the memory that the file `limit` beside it allows. The
+/// Writes a program that starts the server with the memory that the file `limit` next to it allows. The
 /// allocator reserves no more than it uses, as reserved memory counts.
 fn bounded_server(directory: &Path) -> ServerCommand {
     let (path, limit) = (directory.join("svc-server"), directory.join("limit"));

@@ -16,7 +16,7 @@ fn refused_start(launch: ServerCommand, path: &str) -> (Option<i32>, String) {
 }
 
 #[test]
-fn second_process_on_a_file_is_refused_with_the_name_of_the_first() {
+fn second_process_is_refused_naming_the_first() {
     let first = launch().env("SVC_CLUSTER__INSTANCE_ID", "till-1").start().unwrap();
     let file = first.directory().join("svc.db");
     let id = nodes(&first)[0]["id"].as_str().unwrap().to_owned();

@@ -42,7 +42,7 @@ fn node(database: &PostgresDatabase) -> ServerCommand {
         .env("SVC_CLUSTER__NODE_LEASE_SECS", &LEASE_SECS.to_string())
 }
 
-/// Stores and serves `jobs`, whose runs tell the witness their number and wait for its answer.
+/// Stores and serves `jobs`, whose runs send the witness their number and wait for its answer.
 fn serve_jobs(client: &mut HttpClient, witness: &Upstream) {
     let config = json!({"url": witness.url(""), "allow_private_urls": true, "retry": {"max_retries": 0}});
     let connector = json!({"id": "witness", "name": "witness", "connector_type": "http", "config": config});

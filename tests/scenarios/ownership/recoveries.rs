@@ -1,4 +1,4 @@
-//! Work that ends its process is begun again so often and no more, and holds nobody up meanwhile.
+//! Work that ends its process is begun again so often and no more, and delays no other meanwhile.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ const POISON: usize = 0;
 const MAX_RECOVERIES: usize = 5;
 
 #[test]
-fn job_that_is_killed_each_time_ends_exhausted_and_others_are_served() {
+fn always_killed_job_ends_exhausted_others_run() {
     let witness = Upstream::start(|asked| match asked.target.as_str() {
         "/0" => UpstreamReply::Held,
         _ => UpstreamReply::new(200, "{}"),
@@ -41,7 +41,7 @@ fn job_that_is_killed_each_time_ends_exhausted_and_others_are_served() {
 }
 
 #[test]
-fn orderly_ends_are_no_recoveries_and_the_next_process_goes_on_at_once() {
+fn orderly_stop_counts_no_recovery() {
     let witness = Upstream::start(|_| UpstreamReply::Held).unwrap();
     let mut server = launch()
         .env("SVC_METRICS__ENABLED", "true")
@@ -69,7 +69,7 @@ fn orderly_ends_are_no_recoveries_and_the_next_process_goes_on_at_once() {
 }
 
 #[test]
-fn job_that_ends_each_node_that_runs_it_is_given_up_and_the_cluster_serves_on() {
+fn node_killing_job_is_given_up() {
     let Some((_postgres, database)) = database() else { return };
     let witness = Upstream::start(|asked| match asked.target.as_str() {
         "/0" => UpstreamReply::Held,

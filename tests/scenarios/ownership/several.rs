@@ -48,7 +48,7 @@ fn second_process_runs_nothing_of_what_a_live_one_runs() {
 }
 
 #[test]
-fn what_a_killed_node_had_accepted_is_run_by_the_other() {
+fn other_node_runs_jobs_of_killed_one() {
     let Some((_postgres, database)) = database() else { return };
     let witness = Upstream::start(|_| UpstreamReply::Held).unwrap();
     let first = node(&database).env("SVC_TRACE_QUEUE__WORKERS", "2").start().unwrap();
@@ -98,7 +98,7 @@ fn busy_nodes_take_over_no_more_than_fits() {
 }
 
 #[test]
-fn node_that_wakes_past_its_lease_ends_its_runs_and_changes_no_row() {
+fn node_waking_past_lease_changes_no_row() {
     let Some((_postgres, database)) = database() else { return };
     let is_first = AtomicBool::new(true);
     let witness = Upstream::start(move |_| match is_first.swap(false, Ordering::Relaxed) {

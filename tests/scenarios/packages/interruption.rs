@@ -196,7 +196,7 @@ fn check_current(server: &ServerProcess, directory: &TempDir) -> String {
     current
 }
 
-/// Applies packages at once. At least one reaches its end; another is told why it does not.
+/// Applies packages at once. At least one reaches its end; another gets the reason why it does not.
 fn apply_at_once(target: &ServerProcess, files: &[PathBuf]) {
     let outcomes: Vec<_> = thread::scope(|scope| {
         let runs: Vec<_> = files

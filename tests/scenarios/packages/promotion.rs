@@ -187,16 +187,20 @@ fn prune_deletes_what_the_package_no_longer_has() {
 /// Compiles a project of one connector, one workflow that uses a declared secret and two channels, one of which
 /// authenticates by a variable.
 fn write_demanding(directory: &Path, workflow_extra: Option<Value>) -> PathBuf {
-    let sources = TempDir::new().unwrap();
     let connector = json!({"name": "partner", "connector_type": "http", "config": {"url": "${PARTNER_URL}",
         "headers": {"x-url": "${PARTNER_URL}"}, "auth": {"type": "bearer", "token": "env://PARTNER_TOKEN"}}});
     let mut workflow = echo_workflow("calls");
     workflow["tasks"].as_array_mut().unwrap().extend(workflow_extra);
     let mut guarded = channel("guarded", "calls", json!({}));
     guarded["config"] = json!({"auth": {"mode": "api_key", "keys": ["env://CALLER_KEY"]}});
-    for (name, document) in
-        [("c", connector), ("w", workflow), ("g", guarded), ("o", channel("calls", "calls", json!({})))]
-    {
+    let open = channel("calls", "calls", json!({}));
+    compile_documents(directory, &[("c", connector), ("w", workflow), ("g", guarded), ("o", open)])
+}
+
+/// Compiles a package `shop` of documents.
+fn compile_documents(directory: &Path, documents: &[(&str, Value)]) -> PathBuf {
+    let sources = TempDir::new().unwrap();
+    for (name, document) in documents {
         std::fs::write(sources.path().join(format!("{name}.json")), document.to_string()).unwrap();
     }
     let file = directory.join("demanding.json");
@@ -301,6 +305,24 @@ fn plan_names_undeclared_secret_of_workflow() {
             && told.contains("signing"),
         "{told}"
     );
+}
+
+#[test]
+fn apply_names_unloadable_workflow_without_channels() {
+    let (poor, directory) = (start(), TempDir::new().unwrap());
+    let mut workflow = echo_workflow("signs");
+    workflow["tasks"]
+        .as_array_mut()
+        .unwrap()
+        .push(json!({"id": "sign", "name": "", "function": {"name": "crypto",
+        "input": {"op": "hmac", "data": "x", "key": {"secret": "signing"}, "output": "data.s"}}}));
+    let file = compile_documents(directory.path(), &[("w", workflow)]);
+    let applied = verb("apply", &poor, &["-f", file.to_str().unwrap()]);
+    let told = stderr(&applied);
+    assert_eq!((exit(&applied), stdout(&applied).as_str()), (1, ""), "{told}");
+    assert!(told.contains("- workflow 'signs' is not loaded: ") && told.contains("signing"), "{told}");
+    let applied = verb("apply", &poor, &["-f", file.to_str().unwrap(), "--allow-degraded"]);
+    assert_eq!(exit(&applied), 0, "{}", stderr(&applied));
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn counts(lines: &[String], prefix: &str) -> HashMap<String, usize> {
 }
 
 #[test]
-fn rate_of_a_channel_and_of_a_group_holds_exactly_over_three_nodes() {
+fn shared_rate_holds_exactly_over_three_nodes() {
     let Some(cluster) = GuardCluster::new() else { return };
     let rate = json!({"requests_per_second": 40, "burst": 60});
     let mut grouped = rate.clone();
@@ -75,7 +75,7 @@ fn rate_of_a_channel_and_of_a_group_holds_exactly_over_three_nodes() {
 }
 
 #[test]
-fn one_of_64_clients_that_send_a_key_to_three_nodes_runs() {
+fn key_sent_to_three_nodes_runs_once() {
     let Some(cluster) = GuardCluster::new() else { return };
     let servers = cluster.start(|client| echo(client, "orders", deduplicating("deny")));
     let mut statuses: Vec<u16> = thread::scope(|scope| {

@@ -65,7 +65,7 @@ fn channels_do_what_they_say_while_redis_is_away_and_recover() {
 }
 
 #[test]
-fn redis_that_hangs_holds_up_no_channel_without_it_and_takes_no_key() {
+fn hanging_redis_delays_only_its_own_channels() {
     let Some(cluster) = GuardCluster::new() else { return };
     let servers = cluster.start(define);
     let address = servers[0].address();
@@ -113,7 +113,7 @@ fn demoted_redis_is_unready_and_is_left() {
     assert_eq!(readiness(&mut client).0, 200);
 }
 
-/// Sends messages to channels that Redis guards until told to stop; returns the statuses that came.
+/// Sends messages to channels that Redis guards until the order to stop; returns the statuses that came.
 fn keep_sending(
     address: SocketAddr,
     stop: &AtomicBool,
@@ -135,7 +135,7 @@ fn keep_sending(
 }
 
 #[test]
-fn outage_under_load_is_answered_as_configured_and_ends_without_a_stampede() {
+fn outage_is_answered_as_configured_without_stampede() {
     let Some(cluster) = GuardCluster::new() else { return };
     let servers = cluster.start(define);
     let (stop, answered) = (AtomicBool::new(false), AtomicUsize::new(0));

@@ -98,7 +98,7 @@ fn trusting_server(database: &PostgresDatabase, redis: &str, authority: &str) ->
 }
 
 #[test]
-fn guards_are_spread_over_a_redis_cluster_and_a_lost_server_is_noticed() {
+fn cluster_guards_notice_a_lost_server() {
     let (Some(postgres), Some(redis)) = (Postgres::shared(), RedisCluster::own()) else { return };
     let database = postgres.database().unwrap();
     let [one, other, _] = redis.servers();

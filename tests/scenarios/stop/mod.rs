@@ -75,7 +75,7 @@ fn ends(server: &mut ServerProcess, signal: &str) {
     server.wait(PROMISE).unwrap_or_else(|error| panic!("{error}\n{}", server.log_text()));
 }
 
-/// Checks that a caller was told that the service ends, or found its connection closed.
+/// Checks that a caller got the answer that the service ends, or found its connection closed.
 fn is_cut(caller: JoinHandle<io::Result<HttpResponse>>) {
     if let Ok(answer) = caller.join().unwrap() {
         assert_eq!(answer.status, 503, "{}", answer.text());

@@ -1,4 +1,4 @@
-//! A database that stands still.
+//! A database that does not answer.
 
 use std::time::Duration;
 

@@ -10,7 +10,7 @@ use svc_testkit::server::{free_port, wait_until};
 
 use crate::support::launch;
 
-/// Runs the command of its arguments at a terminal of its own, types what it reads, and tells the exit code.
+/// Runs the command of its arguments at a terminal of its own, types what it reads, and returns the exit code.
 const AT_A_TERMINAL: &str = r"
 import os, pty, select, sys
 pid, terminal = pty.fork()
@@ -33,7 +33,7 @@ print('ended', os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
 ";
 
 #[test]
-fn ctrl_c_at_a_terminal_skips_the_drain_time_and_a_signal_without_one_does_not() {
+fn only_terminal_interrupt_skips_the_drain_time() {
     let directory = tempfile::tempdir().unwrap();
     let port = free_port().unwrap();
     let mut command = Command::new("python3");

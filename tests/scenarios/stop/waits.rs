@@ -22,7 +22,7 @@ fn cut_while_it_waits(kind: &str, config: &Value, function: &str, input: Value) 
 }
 
 #[test]
-fn a_run_that_waits_for_http_is_cut_and_done_by_the_next_process() {
+fn run_waiting_for_http_is_redone_after_restart() {
     let server = hurried_command().start().unwrap();
     let mut client = server.client();
     let upstream = held_upstream(&mut client);

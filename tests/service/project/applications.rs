@@ -1,4 +1,4 @@
-//! Applications with planted faults: each is refused or warned of where it was planted.
+//! Applications with planted faults: each is refused or warned of at its place.
 //!
 //! A table (`applications/<name>.faults`) has a block for each fault: `file` names the file, `-` lines are replaced by
 //! `+` lines (without `-` lines they are the whole file), `=` names the check. The mark `«` is the place that the

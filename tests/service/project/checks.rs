@@ -439,7 +439,7 @@ fn conditions_are_held_to_operators_that_exist() {
 }
 
 #[test]
-fn a_finding_of_a_fragment_is_placed_where_the_fragment_was_written() {
+fn fragment_finding_points_at_the_fragment() {
     let files = Files::default().tasks(json!([read("a"), {"id": "c", "use": "note"}]));
     let files = files.set(SHARED, "/fragments/note/tasks/0/function/name", json!("mapp"));
     let (findings, _) = files.lint(SetForm::Directory);

@@ -10,7 +10,7 @@ use super::directory::{Directory, PACKAGE, with_fragment};
 use super::kit::{CHANNEL, Files, WORKFLOW, note};
 
 #[test]
-fn lint_of_a_directory_ends_with_its_counts_and_fails_on_errors() {
+fn directory_lint_prints_counts_and_fails_on_errors() {
     let directory = Directory::new(&Files::default());
     directory.write("src/tests/a.case.json", "{}");
     directory.write("src/package.json", "{\"name\": \"x\"}");
@@ -135,7 +135,7 @@ fn lint_of_a_file_lists_the_fields_that_a_create_refuses() {
 }
 
 #[test]
-fn arguments_that_do_not_fit_exit_with_2_and_missing_inputs_with_1() {
+fn wrong_arguments_exit_2_missing_inputs_1() {
     let directory = Directory::new(&Files::default());
     for line in [
         "compile src",
@@ -163,7 +163,7 @@ fn arguments_that_do_not_fit_exit_with_2_and_missing_inputs_with_1() {
 }
 
 #[test]
-fn a_package_on_standard_output_stands_alone_and_passes_its_own_lint() {
+fn package_on_standard_output_passes_lint() {
     let directory = Directory::new(&with_fragment());
     let ran = directory.run(&format!("{PACKAGE} --requires-channel billing"));
     assert_eq!(ran.code, 0, "{}", ran.err);
@@ -198,7 +198,7 @@ fn nothing_is_written_for_a_project_that_lint_refuses() {
 }
 
 #[test]
-fn a_mirrored_directory_is_replaced_as_a_whole_and_another_is_left_alone() {
+fn mirrored_directory_is_replaced_others_are_kept() {
     let directory = Directory::new(&with_fragment());
     let compile = "compile src --format dir -o out/docs";
     let ran = directory.run(compile);
@@ -258,7 +258,7 @@ fn sources_in_yaml_are_compiled_to_json() {
 }
 
 #[test]
-fn a_link_is_followed_and_a_device_is_written_as_it_is() {
+fn output_follows_links_and_writes_devices_directly() {
     let directory = Directory::new(&Files::default());
     directory.write("real/p.json", "before");
     std::os::unix::fs::symlink("real/p.json", directory.path("link.json")).unwrap();

@@ -39,7 +39,7 @@ fn package(project: &Project) -> Value {
 }
 
 #[test]
-fn a_package_holds_what_an_import_takes_in_the_order_of_its_keys() {
+fn package_holds_import_items_in_key_order() {
     let package = package(&files().project());
     let members: Vec<_> = package.as_object().unwrap().keys().collect();
     assert_eq!(members, ["package", "requires", "connectors", "workflows", "channels"]);

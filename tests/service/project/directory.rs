@@ -17,7 +17,7 @@ pub(crate) fn with_fragment() -> Files {
     Files::default().tasks(json!([{"id": "c", "use": "note"}]))
 }
 
-/// A project on disk beside its outputs.
+/// A project on disk with its outputs.
 pub(crate) struct Directory(TempDir);
 
 impl Directory {

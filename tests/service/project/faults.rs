@@ -71,7 +71,7 @@ fn report(findings: &[Finding]) -> String {
 }
 
 #[test]
-fn report_of_fifty_faults_names_each_with_its_place_and_its_fix() {
+fn report_names_place_and_fix_of_every_fault() {
     let (findings, summary) = faulty().lint(SetForm::Directory);
     let report = format!("{}{summary}\n", report(&findings));
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/service/project/faults.txt");

@@ -55,7 +55,7 @@ fn lint_of_a_package_reports_in_every_format() {
 }
 
 #[test]
-fn a_file_that_was_cut_off_is_a_finding_of_every_report() {
+fn truncated_file_is_in_every_report() {
     let directory = Directory::new(&Files::default());
     directory.write("cut.json", "{\n  \"tasks\": [");
     for command in ["lint cut.json", "package lint -f cut.json"] {
@@ -114,7 +114,7 @@ fn a_directory_that_cannot_be_linted_has_a_report_too() {
 }
 
 #[test]
-fn a_run_of_cases_that_cannot_begin_has_a_report_without_cases() {
+fn unstartable_test_run_reports_no_cases() {
     let directory = Directory::new(&Files::default());
     directory.write("tests/a.case.json", "{}");
     directory.write(&format!("src/{CHANNEL}"), r#"{"constants": 1}"#);

@@ -8,7 +8,7 @@ use svc_project::{PackageHeader, SetForm, build_package, lint_package};
 use super::kit::{ENGINE, Files, ids, source};
 
 #[test]
-fn a_package_is_refused_for_its_header_and_for_any_change_of_its_content() {
+fn changed_package_header_or_content_is_refused() {
     let project = Files::default().project();
     let linted = svc_project::lint(&project, &ENGINE, &svc_project::Boundary::default(), SetForm::Package);
     let header = PackageHeader {

@@ -104,7 +104,7 @@ fn output_is_the_same_in_whatever_order_the_files_were_made() {
 }
 
 #[test]
-fn output_is_the_same_with_the_line_ends_and_marks_of_other_systems() {
+fn output_ignores_line_ends_and_byte_marks() {
     let plain = package(&sorted_directory(), PACKAGE);
     let returns = write(&project(), |text| text.replace('\n', "\r\n"), |_| {});
     assert_eq!(package(&returns, PACKAGE), plain);

@@ -12,7 +12,7 @@ use svc_model::{Issue, validate_workflow};
 use super::{assert_golden, codes, table};
 use crate::kit::with_service;
 
-/// Notes and examples of a function, beside the catalogue.
+/// Notes and examples of a function, next to the catalogue.
 fn notes(name: &str) -> String {
     let file =
         Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/service/reference/functions/{name}.md"));
@@ -48,7 +48,7 @@ fn section(page: &mut String, entry: &FunctionEntry) {
     page.push_str(&notes(entry.name).replace("{cases}\n", &cases(entry)));
 }
 
-/// The rows of an input: an expression that may stand in its place, and the members of its elements, have
+/// The rows of an input: an expression that may replace it, and the members of its elements, have
 /// rows of their own.
 fn rows(field: &InputField) -> Vec<Vec<String>> {
     let logic = field.alias.filter(|alias| alias.ends_with("_logic"));
@@ -116,7 +116,7 @@ fn page_of_functions_is_made_from_the_catalogue() {
 }
 
 #[test]
-fn every_name_of_the_catalogue_is_in_an_example_of_its_section() {
+fn catalogue_names_have_examples_in_their_section() {
     with_catalogue(|catalogue| {
         for entry in catalogue.entries() {
             let notes = notes(entry.name);

@@ -34,7 +34,7 @@ pub struct RunJob {
     pub panicked: PanicFlag,
 }
 
-/// Tells a run that panicked from one that was cut off: the caller of either gets no answer.
+/// Distinguishes a run that panicked from one that was cut off: the caller of either gets no answer.
 #[derive(Clone, Debug, Default)]
 pub struct PanicFlag(Arc<AtomicBool>);
 

@@ -46,7 +46,7 @@ impl CompiledChannel {
     ///
     /// # Errors
     /// The error that the caller's task fails with: a refusal of a guard, or the error that ended the run. A
-    /// run that ended with errors has failed, even where the called workflow tolerated them.
+    /// run that ended with errors has failed, even if the called workflow tolerated them.
     pub(super) async fn run_call(&self, call: IncomingCall) -> Result<Value, TaskError> {
         let mut recorder = OutcomeRecorder::start(&self.meters);
         let IncomingCall { payload, metadata, caller, chain, redaction, limit, until, trace_context } = call;

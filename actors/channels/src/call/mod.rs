@@ -6,9 +6,9 @@
 //! waited for, and a chain of calls ends however many run at once. What follows from that:
 //!
 //! * **Supervision.** The actors of the called channel know nothing of the call. A crash in it is a crash of
-//!   the caller's message: it costs that one answer and nobody's restart budget. A channel that supervision
+//!   the caller's message: it costs that one answer and no restart budget. A channel that supervision
 //!   quarantined is not called.
-//! * **Draining.** A call is in flight where its caller is: a reload or a stop waits for it in the caller's
+//! * **Draining.** A call is in flight with its caller: a reload or a stop waits for it in the caller's
 //!   actor. The definition, its permits and its meters live as long as the call, whatever replaced them
 //!   meanwhile.
 //! * **Cancelling.** A call ends with its task, at the latest at the deadline of the caller's run, and gives

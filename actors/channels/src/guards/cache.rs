@@ -1,7 +1,7 @@
 //! Responses cached for equal requests.
 //!
 //! A key is a digest of channel, method, route parameters, query, payload, the metadata that the body brought
-//! and, where the channel says so, the principal of the caller; headers take no part in it. What is kept is
+//! and, if the channel says so, the principal of the caller; headers take no part in it. What is kept is
 //! bounded by entries and by bytes.
 
 use std::fmt;
@@ -23,7 +23,7 @@ const OVERHEAD: usize = 256;
 /// Longest life of an entry, a hundred years: beyond it instants cannot be computed safely.
 const MAX_TTL: Duration = Duration::from_secs(100 * 365 * 86_400);
 
-/// Facts of a request that tell its answer from others.
+/// Facts of a request that distinguish its answer from others.
 const FACTS: [&str; 3] = ["http_method", "params", "query"];
 /// Metadata that the service stamps over whatever the body brought: headers, and what is made of them, take
 /// no part in a key but by the principal.
@@ -73,7 +73,7 @@ impl CacheKeyBuilder {
     }
 
     /// Returns the key of a request; `None` when the payload has none of the declared fields or the caller is
-    /// not known, and then nothing is looked up or kept. The facts of the request are read where the workflow
+    /// not known, and then nothing is looked up or kept. The facts of the request are read as the workflow
     /// reads them: an envelope may bring parameters that the route does not have.
     pub(crate) fn key(
         &self,

@@ -109,7 +109,7 @@ impl CredentialGuard {
         Some(hash.finish())
     }
 
-    /// Returns what tells the caller's answers from those of other callers: the key or secret it used, or the
+    /// Returns what separates the caller's answers from those of other callers: the key or secret it used, or the
     /// issuer and subject of its token with what the workflow sees of the other claims.
     pub(super) fn cache_principal(&self, identity: &Identity) -> KeyPrincipal {
         let mut hash = DigestBuilder::default();

@@ -164,7 +164,7 @@ impl DeduplicationGuard {
         self.on_duplicate == DuplicatePolicy::Accept
     }
 
-    /// Claims a key for the rest of the window; `None` where that cannot be told and the channel lets messages pass then.
+    /// Claims a key for the rest of the window; `None` if that is unknown and the channel lets messages pass then.
     /// `owner` names a message that may be delivered again: its own claim does not refuse it.
     ///
     /// # Errors

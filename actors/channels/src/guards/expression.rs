@@ -6,7 +6,7 @@ use svc_model::ServiceError;
 
 use crate::services::ChannelServices;
 
-/// Compiles an expression of a channel's config. `name` is where it stands.
+/// Compiles an expression of a channel's config. `name` is its path.
 ///
 /// # Errors
 /// The reason to quarantine the channel.
@@ -55,7 +55,7 @@ impl ValidationGuard {
         compile_guard("validation_logic", logic, services).map(Self)
     }
 
-    /// A falsy result and a failing expression are the same refusal: it tells nothing of the rule. Gives the
+    /// A falsy result and a failing expression are the same refusal: it reveals nothing of the rule. Gives the
     /// metadata back.
     pub(super) fn check(
         &self,

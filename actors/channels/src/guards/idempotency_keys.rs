@@ -30,7 +30,7 @@ pub(crate) struct IdempotencyKeys {
 #[derive(Clone, Copy)]
 struct KeyHolder {
     token: u64,
-    /// The message that may be delivered again; `None` for a key that refuses everybody.
+    /// The message that may be delivered again; `None` for a key that refuses every request.
     owner: Option<Digest>,
     until: Instant,
 }
@@ -45,7 +45,7 @@ impl IdempotencyKeys {
         Self { held: cache.build(), tokens: Arc::default(), window }
     }
 
-    /// Claims the key from now until the window has passed; `None` when somebody holds it. Of any number of callers
+    /// Claims the key from now until the window has passed; `None` when it is held. Of any number of callers
     /// at once exactly one gets the claim. An `owner` that holds the key gets it again.
     pub(crate) fn claim(&self, key: &str, owner: Option<&str>) -> Option<KeyClaim> {
         let digest = digest::digest_bytes(key.as_bytes());
@@ -97,7 +97,7 @@ impl KeyClaim {
         });
     }
 
-    /// Settles the key for a whole window from now: it refuses everybody, its owner too. A claim that belongs to another
+    /// Settles the key for a whole window from now: it refuses all, its owner too. A claim that belongs to another
     /// request now is not touched.
     pub(crate) fn confirm(self) {
         let Self { held, digest, token, window } = self;

@@ -3,7 +3,7 @@
 //! # Memory
 //! Callers choose the keys, so what a key costs is fixed (a keyed hash of it and an instant) and so is the
 //! number of them. A bucket that is full again is as good as none and is dropped when its shard grows;
-//! nothing runs in the background. A bucket that is not full is never dropped: nobody gets a fresh one by
+//! nothing runs in the background. A bucket that is not full is never dropped: no caller gets a fresh one by
 //! flooding the table with other keys. Keys that find the table full of such buckets share a few with one
 //! another until there is room. So a flood of invented keys is limited as a whole, a client that is known
 //! stays limited on its own, and the price is paid by clients that are new during the flood.

@@ -57,8 +57,8 @@ pub(crate) struct Guards {
 }
 
 impl Guards {
-    /// Builds the guards of a channel. Their state is taken over from `previous` where their own settings are the same.
-    /// `inputs` tells if an equal message would still be answered as before. Without `references` the credentials of
+    /// Builds the guards of a channel. Their state is taken over from `previous` if their own settings are the same.
+    /// `inputs` show if an equal message would still be answered as before. Without `references` the credentials of
     /// `previous` are kept, for a channel whose config is the same.
     ///
     /// # Errors

@@ -273,7 +273,7 @@ impl RateSettings {
         limiter
     }
 
-    /// Returns the counts of a cluster. Channels of a group share them where they ask for the same rate.
+    /// Returns the counts of a cluster. Channels of a group share them if they ask for the same rate.
     fn windows(&self, channel: &str, store: Arc<dyn ClusterStore>) -> RateWindows {
         let kind = match self.kind {
             RateGroupKind::Limit => "rl",

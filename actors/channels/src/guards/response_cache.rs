@@ -45,7 +45,7 @@ struct CachedResponse<'k> {
 }
 
 impl ResponseCacheGuard {
-    /// `personal` names a setting of the channel by which its workflow may tell callers apart.
+    /// `personal` names a setting of the channel by which its workflow may distinguish callers.
     ///
     /// # Errors
     /// The reason to quarantine the channel: a connector that cannot serve the nodes of a cluster.

@@ -1,4 +1,4 @@
-//! The place where a guard keeps its entries.
+//! The store in which a guard keeps its entries.
 
 use std::sync::Arc;
 

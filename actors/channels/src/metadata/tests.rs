@@ -21,7 +21,7 @@ fn map(value: Value) -> Map<String, Value> {
 }
 
 #[test]
-fn a_body_is_an_envelope_only_with_data_or_metadata_at_its_top() {
+fn top_level_data_or_metadata_makes_an_envelope() {
     let cases = [
         (None, true, json!({}), json!({})),
         (Some(json!({"a": 1})), true, json!({"a": 1}), json!({})),
@@ -48,6 +48,8 @@ fn a_caller_cannot_supply_what_the_service_stamps() {
     let caller = json!({
         "channel": "x", "http_method": "x", "headers": "x", "vars": "x", "cookies": "x", "auth": "x",
         "trigger": "x", "progress": "x", "_svc_errors": "x", "_svc": "x", "mine": 1,
+        "kafka": {"tombstone": true}, "kafka_topic": "x", "kafka_partition": 0, "kafka_offset": 0,
+        "kafka_key": "x", "kafka_encoding": "x",
         "params": {"kept": 1}, "query": {"kept": 2},
     });
     let stamped = stamp(map(caller), &mut http(&[]), stamps(None, &[]));

@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_channel_that_goes_takes_its_own_series_and_none_of_the_platform() {
+    fn removed_channel_removes_only_its_own_series() {
         let (metrics, mut registry) = (GuardMetrics::default(), Registry::default());
         metrics.register(&mut registry);
         for scope in ["admin", "data", "operational", "orders"] {

@@ -137,7 +137,7 @@ impl ChannelMetrics {
         self.guards.key_unavailable(channel);
     }
 
-    /// Counts a refused credential: the one place, with the log, that tells why.
+    /// Counts a refused credential: the metric and the log alone give the reason.
     pub(crate) fn credential_refused(&self, credential: CredentialKind, reason: RefusalReason) {
         self.guards.record_refusal(credential, reason);
     }

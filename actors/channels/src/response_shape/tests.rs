@@ -71,7 +71,7 @@ fn an_answer_without_a_body_has_none() {
 }
 
 #[test]
-fn allowed_headers_are_set_in_lower_case_and_the_rest_is_dropped() {
+fn only_allowed_headers_are_set_in_lower_case() {
     let control = json!({"headers": {
         "Location": "/orders/7", "CONTENT-TYPE": " text/plain ", "etag": "", "link": "a\tb",
         "x-own": "1", "X-Request-Id": "1", "content-length": "9", "Set-Cookie": "a=b",
@@ -106,7 +106,7 @@ fn allowed_headers_are_set_in_lower_case_and_the_rest_is_dropped() {
 }
 
 #[test]
-fn a_list_of_the_channel_replaces_the_default_and_cannot_name_the_forbidden() {
+fn header_list_replaces_default_and_refuses_forbidden_names() {
     let listed: Vec<&str> = ["X-Own", "set-cookie"].into_iter().chain(NEVER).collect();
     let shaper = shaper(Some(&listed));
     let mut wanted: Map<String, Value> = NEVER.iter().map(|&name| (name.to_owned(), json!("x"))).collect();

@@ -17,7 +17,7 @@ const DESCRIBED: usize = 8;
 /// Errors of one run that are kept, the newest.
 const KEPT_ERRORS: usize = 100;
 
-/// Steps of one run that are kept where its channel records none, the newest.
+/// Steps of one run that are kept if its channel records none, the newest.
 const KEPT_STEPS: usize = 1000;
 
 /// The errors of a failed run as its trace keeps them.
@@ -27,7 +27,7 @@ struct Errors<'o> {
 }
 
 impl CompiledChannel {
-    /// The errors of a failed run, JSON; nothing where they are larger than a result may be.
+    /// The errors of a failed run, JSON; nothing if they are larger than a result may be.
     pub(crate) fn serialize_errors(&self, outcome: &RunOutcome) -> Option<String> {
         let errors = newest(&outcome.errors, KEPT_ERRORS);
         if errors.is_empty() {

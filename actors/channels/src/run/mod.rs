@@ -27,6 +27,7 @@ pub use record_batch::{BatchProgress, RecordBatch};
 pub use record_run::{RecordOutcome, RecordResult, RecordRun, RecordSettlement};
 use report::RunReport;
 pub use scheduled_run::{ScheduledRun, ScheduledRunOutcome, ScheduledRunResult};
+pub(crate) use synchronous_run::RunOrigin;
 
 /// A run, as an ingress asks for it. Its message has passed the guards.
 pub(crate) struct Run {

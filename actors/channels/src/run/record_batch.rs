@@ -65,7 +65,7 @@ pub struct BatchProgress {
 }
 
 impl BatchProgress {
-    /// Adds the records that follow. Where the batch has ended they are untouched, as those before them are.
+    /// Adds the records that follow. If the batch has ended they are untouched, as those before them are.
     pub fn extend(&self, runs: impl IntoIterator<Item = RecordRun>) {
         self.runs.lock().extend(runs);
     }
@@ -98,7 +98,7 @@ impl BatchProgress {
         }
     }
 
-    /// Returns the output of a run. Where it has to wait, the results before it are reported.
+    /// Returns the output of a run. If it has to wait, the results before it are reported.
     fn watch<T>(&self, mut run: Pin<&mut impl Future<Output = T>>) -> impl Future<Output = T> {
         poll_fn(move |cx| {
             let polled = run.as_mut().poll(cx);

@@ -1,4 +1,4 @@
-//! The run of a record: nobody waits for its answer, and its record is done only when the run is accounted
+//! The run of a record: no caller waits for its answer, and its record is done only when the run is accounted
 //! for.
 
 use std::fmt;
@@ -90,7 +90,7 @@ impl RecordResult {
         }
     }
 
-    /// Ends the span of the attempt, as failed where the attempt did not settle the record.
+    /// Ends the span of the attempt, as failed if the attempt did not settle the record.
     pub fn with_span(mut self, mut span: ActiveSpan) -> Self {
         match &self.outcome {
             RecordOutcome::Completed | RecordOutcome::Duplicate | RecordOutcome::Tombstone => {}
@@ -119,7 +119,7 @@ pub struct RecordSettlement {
 }
 
 impl RecordSettlement {
-    /// Returns the id of the run, and of its trace where it has one.
+    /// Returns the id of the run, and of its trace if it has one.
     pub fn trace_id(&self) -> Uuid {
         self.trace_id
     }
@@ -154,7 +154,7 @@ impl RecordSettlement {
         self.report_target = target;
     }
 
-    /// Tells the channel that receives the report of a failed run, if there is one. The report is accepted
+    /// Reports a failed run to the channel that receives its reports, if there is one. The report is accepted
     /// work of its own; one that is not accepted is logged, and does not hold the record up.
     pub async fn report_failure(&mut self, error: &str) {
         let channel = &self.channel;
@@ -210,7 +210,7 @@ struct RecordAttempt {
     started_at: Timestamp,
     started: Instant,
     is_traced: bool,
-    /// The reason why it is not traced, where the channel has a trace policy.
+    /// The reason why it is not traced, if the channel has a trace policy.
     untraced: Option<Untraced>,
 }
 

@@ -39,13 +39,13 @@ pub struct ScheduledRun {
 pub struct ScheduledRunResult {
     /// The outcome.
     pub outcome: ScheduledRunOutcome,
-    /// The data document as the tasks left it, JSON, where a trace keeps it; of a run that failed its errors.
+    /// The data document as the tasks left it, JSON, if a trace keeps it; of a run that failed its errors.
     pub result: Option<String>,
-    /// The execution trace, JSON, where the channel keeps one.
+    /// The execution trace, JSON, if the channel keeps one.
     pub task_trace: Option<String>,
     /// The code of the error of the run, if it had one.
     pub error_code: Option<&'static str>,
-    /// The version of the workflow that it was given to, where one was.
+    /// The version of the workflow that it was given to, if one was.
     pub workflow: Option<WorkflowVersion>,
     /// Duration of the run; `None` if nothing ran.
     pub took: Option<Duration>,

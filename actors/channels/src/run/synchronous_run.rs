@@ -20,7 +20,15 @@ use crate::guards::AdmittedMessage;
 use crate::metadata;
 use crate::metrics::MessageOutcome;
 use crate::profile::Profile;
+use crate::request::CrashTrace;
 use crate::response::{ChannelResponse, ResponseRenderer};
+
+/// The request that a run belongs to, as its traces and its caller need it.
+pub(crate) struct RunOrigin<'r> {
+    pub(crate) request_id: &'r str,
+    pub(crate) trace_context: TraceContext,
+    pub(crate) crash_trace: Option<CrashTrace>,
+}
 
 /// A finished run and the recorder of its trace.
 struct FinishedRun<'t> {
@@ -37,7 +45,7 @@ impl CompiledChannel {
     pub(crate) async fn run(
         &self,
         admitted: AdmittedMessage,
-        (request_id, trace_context): (&str, TraceContext),
+        RunOrigin { request_id, trace_context, crash_trace }: RunOrigin<'_>,
         arrived: Instant,
     ) -> Result<(ChannelResponse, MessageOutcome), ServiceError> {
         let AdmittedMessage { payload, mut metadata, bucket, profile, run_key, cache_key, permit, .. } =
@@ -63,7 +71,7 @@ impl CompiledChannel {
         // What follows a run that failed is rare and large, so that it has futures of its own.
         let executed = AssertUnwindSafe(self.execute(run))
             .catch_unwind()
-            .or_else(|panic| Box::pin(self.record_crash(finish(), id, panic)));
+            .or_else(|panic| Box::pin(self.record_crash(finish(), id, crash_trace, panic)));
         let Ok(mut report) = executed.await;
         let finished = finish();
         if let Some(failure) = &report.outcome.failure {
@@ -147,16 +155,21 @@ impl CompiledChannel {
     }
 
     /// Stores the trace of a run that panicked, and lets the panic go on: supervision counts the crash, and the dispatcher
-    /// answers the caller. Nothing is left of the run but its id; the panic itself is in the log only.
+    /// answers the caller, with the id in `crash_trace`. Nothing is left of the run but that; the panic itself is in the
+    /// log only.
     async fn record_crash(
         &self,
         finished: FinishedRun<'_>,
         id: Uuid,
+        crash_trace: Option<CrashTrace>,
         panic: Box<dyn Any + Send>,
     ) -> Result<RunReport, Infallible> {
         if let Some((traces, policy, mut record)) = self.build_record(&finished, id) {
             record.error = Some(failure::CRASHED.to_owned());
             if self.store_failure(traces, policy, record).await {
+                if let Some(crash_trace) = crash_trace {
+                    crash_trace.set(id);
+                }
                 slog::error!(self.services.log, "run crashed"; "channel" => &*self.name,
                     "request_id" => finished.request_id, "trace_id" => %id);
             }

@@ -30,7 +30,7 @@ fn a_clean_run_answers_the_envelope_and_nothing_more() {
 }
 
 #[test]
-fn task_errors_of_a_run_that_went_on_are_listed_under_200() {
+fn errors_of_continued_run_are_listed_under_200() {
     for (verbose, shows) in [(false, "full detail is available in the trace"), (true, "db.internal")] {
         Universe::new(1).run(async |tree| {
             let kit = Kit::new(Settings { verbose_errors: verbose, ..Settings::default() });
@@ -66,7 +66,7 @@ fn untolerated_error_counts_answered_run_as_error() {
 }
 
 #[test]
-fn failure_that_stops_the_workflow_names_its_task_and_the_cause_where_asked() {
+fn stopping_failure_names_task_and_requested_cause() {
     for (verbose_errors, expected) in [
         (false, "Task 'fail' failed with FUNCTION_ERROR; the trace of the run has the cause"),
         (true, "Task 'fail' failed with FUNCTION_ERROR: the host db.internal refused"),
@@ -169,7 +169,7 @@ fn repeated_message_keeps_key_of_first_run() {
 }
 
 #[test]
-fn a_body_that_is_too_wide_is_refused_before_any_guard_sees_it() {
+fn too_wide_body_is_refused_before_any_guard() {
     Universe::new(1).run(async |tree| {
         let shape_limits = ShapeLimits { object_members: 3, array_elements: 2 };
         let kit = Kit::new(Settings { shape_limits, ..Settings::default() });

@@ -89,7 +89,7 @@ fn rate(more: Value) -> Value {
 }
 
 #[test]
-fn second_of_a_key_admits_rate_and_burst_under_the_names_of_channel_and_group() {
+fn shared_rate_is_keyed_by_channel_and_group() {
     for (more, expected) in
         [(json!({}), "svc:rl:orders:a"), (json!({"group": "api"}), "svc:rl-group:api:2:1:a")]
     {
@@ -153,7 +153,7 @@ fn message_that_cannot_be_counted_passes_or_is_refused_as_configured() {
 }
 
 #[test]
-fn key_whose_claim_was_not_confirmed_is_free_once_the_store_is_back() {
+fn unconfirmed_claim_is_free_after_store_returns() {
     Universe::new(1).run(async |tree| {
         let store = Arc::new(TestStore::default());
         let config = json!({"deduplication": {"header": "Idempotency-Key", "on_backend_error": "deny"}});
@@ -204,7 +204,7 @@ fn refusals_that_reached_no_store_take_no_place_among_the_releases() {
 }
 
 #[test]
-fn claim_and_cached_response_are_asked_for_at_once_and_a_duplicate_is_refused_first() {
+fn duplicate_is_refused_before_cached_response_is_used() {
     Universe::new(1).run(async |tree| {
         let store = Arc::new(TestStore::default());
         let config = json!({"deduplication": {"header": "Idempotency-Key"}, "cache": {"enabled": true}});

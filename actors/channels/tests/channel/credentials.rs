@@ -22,7 +22,7 @@ async fn refusal(orders: &Orders, headers: &[(&str, &str)]) -> ServiceError {
 }
 
 #[test]
-fn an_api_key_lets_in_and_every_other_credential_is_told_the_same() {
+fn wrong_credentials_all_get_the_same_answer() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let config = json!({"auth": {"mode": "api_key", "keys": ["literal", "env://ORDERS_KEY"]}});
@@ -131,7 +131,7 @@ fn validation_and_workflow_see_the_claims_and_never_the_token() {
 }
 
 #[test]
-fn where_a_token_is_not_required_its_absence_leaves_no_claims() {
+fn absent_optional_token_leaves_no_claims() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let mut auth = token_auth();

@@ -9,7 +9,7 @@ use svc_model::Code;
 use crate::kit::{Kit, Orders, body, copy, empty_workflow, http, row, task, workflow};
 
 #[test]
-fn a_message_the_validation_does_not_pass_is_refused_without_saying_why() {
+fn message_failing_validation_is_refused_without_cause() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let logic = json!({"and": [{">": [{"var": "data.qty"}, 0]}, {"==": [{"var": "metadata.http_method"}, "POST"]}]});

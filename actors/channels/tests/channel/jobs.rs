@@ -41,7 +41,7 @@ fn code(completed: &JobResult) -> Option<&'static str> {
 }
 
 #[test]
-fn the_result_of_a_job_is_its_message_under_the_id_of_its_trace() {
+fn job_result_is_the_message_under_trace_id() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let tasks = json!([
@@ -69,7 +69,7 @@ fn the_result_of_a_job_is_its_message_under_the_id_of_its_trace() {
 }
 
 #[test]
-fn a_job_has_the_key_it_was_accepted_with_at_every_attempt() {
+fn job_keeps_its_key_at_every_attempt() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let orders = kit.serve(&tree, json!({}), &json!([copy("metadata.run.key", "data.key")])).await;
@@ -138,7 +138,7 @@ fn tolerated_error_fails_no_job_but_is_listed() {
 }
 
 #[test]
-fn a_job_runs_no_longer_than_its_channel_and_the_queue_allow() {
+fn job_is_bounded_by_channel_and_queue_timeout() {
     for (timeout_ms, seconds) in [(json!(5000), 5), (json!(90_000), 60), (Value::Null, 60)] {
         Universe::new(1).run(async |tree| {
             let kit = Kit::new(Settings::default());
@@ -170,7 +170,7 @@ fn a_result_over_the_cap_ends_a_job_without_a_result() {
 }
 
 #[test]
-fn a_job_that_holds_no_permit_needs_one_and_comes_back_when_there_is_none() {
+fn job_without_permit_returns_when_none_is_free() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let config = json!({"backpressure": {"max_concurrent_per_node": 1}});

@@ -116,7 +116,7 @@ fn a_caller_without_a_key_is_refused_and_shares_no_bucket() {
 }
 
 #[test]
-fn a_quota_knows_the_principal_and_a_refused_one_gets_no_token_back() {
+fn quota_is_per_principal_and_refusal_refunds_nothing() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let config = json!({

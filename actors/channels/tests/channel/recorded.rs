@@ -9,8 +9,8 @@ use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 use svc_channels::{
-    BatchProgress, DataRequest, Delivery, PanicFlag, RecordBatch, RecordRun, RecordSettlement, RunJob,
-    RunRecords, Settings, TRACE_ID_HEADER, TopicRecord,
+    BatchProgress, CrashTrace, DataRequest, Delivery, PanicFlag, RecordBatch, RecordRun, RecordSettlement,
+    RunJob, RunRecords, Settings, TRACE_ID_HEADER, TopicRecord,
 };
 use svc_model::config::TracingMode;
 use svc_nodes::{NodeHandle, NodeMetrics};
@@ -153,9 +153,12 @@ fn run_that_panics_leaves_a_failed_trace() {
     run(Settings::default(), 10, async |world| {
         let config = json!({"tracing": {"errors_only": true}});
         let orders = world.kit.serve(&world.tree, config, &json!([task("crash", json!({}))])).await;
-        let refused = orders.post(json!({"n": 1})).await.unwrap_err();
+        let crash_trace = CrashTrace::default();
+        let request = DataRequest { crash_trace: Some(crash_trace.clone()), ..http(json!({"n": 1}), &[]) };
+        let refused = orders.submit(request).await.unwrap_err();
         let failed = world.only_failed().await;
         assert_eq!((&*failed.row.mode, &*failed.row.channel), ("sync", "orders"), "{refused:?}");
+        assert_eq!(crash_trace.id().map(|id| id.to_string()), Some(failed.row.id.clone()));
         let message = failed.row.error_message.clone().unwrap();
         assert!(message.contains("panicked") && !message.contains("hostile payload"), "{message}");
         assert!(failed.row.started_at <= failed.row.completed_at && failed.row.duration_ms.is_some());
@@ -232,7 +235,7 @@ fn answer_that_is_too_large_leaves_the_trace_of_its_run() {
 }
 
 #[test]
-fn a_trace_tells_the_real_errors_of_a_run_that_went_on() {
+fn trace_has_real_errors_of_continued_run() {
     run(Settings::default(), 10, async |world| {
         let mut fail = task("fail", json!({}));
         fail["continue_on_error"] = json!(true);
@@ -272,7 +275,7 @@ fn a_channel_says_what_is_recorded_of_it() {
 }
 
 #[test]
-fn attempts_at_a_record_are_sampled_alike_and_one_without_a_trace_counts_once() {
+fn record_attempts_are_sampled_alike_and_counted_once() {
     const RECORDS: i64 = 40;
     run(Settings::default(), 10, async |world| {
         let config = json!({"tracing": {"sample_rate": 0.5}});
@@ -427,7 +430,7 @@ fn mode_accept_queues_http_but_answers_embedded_calls() {
 }
 
 #[test]
-fn an_accepted_message_is_on_disk_and_reaches_the_queue_with_its_stamps() {
+fn accepted_message_is_stored_and_queued_with_metadata() {
     run(Settings::default(), 10, async |world| {
         let keeper = Arc::new(Keeper::default());
         world.traces.start(Arc::clone(&keeper) as Arc<dyn Runner>, &[]).await.unwrap();

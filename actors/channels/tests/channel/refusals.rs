@@ -15,7 +15,7 @@ fn json_of(answer: &ChannelResponse) -> Value {
 }
 
 #[test]
-fn a_refusal_of_a_guard_is_told_in_the_words_of_the_channel() {
+fn guard_refusal_uses_the_channel_error_body() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let config = json!({

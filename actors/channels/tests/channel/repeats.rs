@@ -20,7 +20,7 @@ async fn replace(tree: &Tree, orders: &Orders, definition: CompiledChannel) {
 }
 
 #[test]
-fn a_key_is_good_for_one_message_until_its_window_has_passed() {
+fn key_admits_one_message_per_window() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let config = json!({"deduplication": {"header": "Idempotency-Key", "window_secs": 60}});
@@ -199,7 +199,7 @@ fn local_caches_are_listed_as_long_as_a_channel_uses_them() {
 }
 
 #[test]
-fn an_equal_request_gets_the_very_same_answer_until_it_is_too_old() {
+fn equal_request_gets_cached_answer_until_it_expires() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let orders = kit.serve(&tree, keeping(), &empty_workflow()).await;
@@ -219,7 +219,7 @@ fn an_equal_request_gets_the_very_same_answer_until_it_is_too_old() {
 }
 
 #[test]
-fn parameters_an_envelope_brings_tell_requests_apart_where_the_route_has_none() {
+fn envelope_parameters_distinguish_requests_of_plain_routes() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let orders = kit.serve(&tree, keeping(), &empty_workflow()).await;
@@ -317,7 +317,7 @@ fn answers_per_principal_go_to_their_own_principal_alone() {
 }
 
 #[test]
-fn tokens_of_one_subject_share_answers_and_tokens_without_one_share_none() {
+fn only_tokens_of_one_subject_share_answers() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let config = json!({"auth": token_auth(), "cache": {"enabled": true, "per_principal": true}});
@@ -377,7 +377,7 @@ fn shaped_refusals_are_kept_only_where_their_status_is_listed() {
 }
 
 #[test]
-fn the_log_warns_of_a_cache_in_front_of_a_workflow_that_can_tell_callers_apart() {
+fn cache_before_caller_dependent_workflow_is_warned_of() {
     let warnings = |config: Value| {
         let (kit, log) = Kit::with_log();
         kit.build(config, &empty_workflow()).unwrap();

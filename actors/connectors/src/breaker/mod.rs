@@ -51,7 +51,7 @@ struct BreakerKey {
     text: String,
     /// Length of the channel in the text.
     channel_length: usize,
-    /// The name of the channel, where the text has it escaped.
+    /// The name of the channel, if the text has it escaped.
     escaped: Option<Box<str>>,
 }
 
@@ -117,7 +117,7 @@ impl Breakers {
         Some(BreakerPermit { breakers: self, admitted_by: Some((key, slot.made)), probe })
     }
 
-    /// Returns the breakers by their keys; `None` where breakers are off.
+    /// Returns the breakers by their keys; `None` if breakers are off.
     pub(crate) fn list(&self) -> Option<Vec<(String, BreakerState)>> {
         self.settings?;
         let table = self.lock();

@@ -12,7 +12,7 @@ use crate::settings::KafkaCluster;
 /// the Kafka driver the brokers always count as away.
 #[derive(Clone, Debug)]
 pub struct BrokerHealth {
-    /// The reason why the brokers count as away; `None` where they answer.
+    /// The reason why the brokers count as away; `None` if they answer.
     problem: watch::Receiver<Option<String>>,
 }
 
@@ -72,7 +72,7 @@ impl BrokerHealth {
         Err(super::missing_driver("Kafka brokers", "kafka"))
     }
 
-    /// Returns the reason why the brokers count as away; `None` where they answer.
+    /// Returns the reason why the brokers count as away; `None` if they answer.
     pub fn problem(&self) -> Option<String> {
         self.problem.borrow().clone()
     }

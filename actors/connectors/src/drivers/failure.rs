@@ -9,7 +9,7 @@ pub(crate) enum CallFailure {
     /// The host may not be dialled, or has no address now.
     #[error(transparent)]
     Address(#[from] AddressError),
-    /// The settings lead where addresses cannot be checked; the text begins with the protection that refuses.
+    /// The settings lead to addresses that cannot be checked; the text begins with the protection that refuses.
     #[cfg(feature = "kafka")]
     #[error("{0}")]
     Forbidden(&'static str),

@@ -32,7 +32,7 @@ use crate::driver::ResolveResult;
 pub use broker_health::BrokerHealth;
 pub use own_database::OwnDatabase;
 
-/// Makes the match over all types; one with a feature resolves to an error where the feature is off.
+/// Makes the match over all types; one with a feature resolves to an error if the feature is off.
 macro_rules! connector_types {
     ($config:ident: $($variant:ident $(if $feature:tt)? => $resolve:path,)+) => {
         match $config {

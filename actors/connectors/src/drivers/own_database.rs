@@ -9,7 +9,7 @@ use svc_store::Store;
 /// The service's own database and the place of its backups. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct OwnDatabase {
-    /// `None` where the storage is a server.
+    /// `None` if the storage is a server.
     file: Option<PathBuf>,
     /// The directory of backups; `None` if the storage is a server.
     backup_dir: Option<PathBuf>,
@@ -38,7 +38,7 @@ impl OwnDatabase {
         }
     }
 
-    /// Returns the path of the file; `None` where the storage is a server.
+    /// Returns the path of the file; `None` if the storage is a server.
     pub(crate) fn file(&self) -> Option<&Path> {
         self.file.as_deref()
     }

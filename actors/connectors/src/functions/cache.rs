@@ -48,7 +48,7 @@ static WRITE_ENTRY: FunctionEntry = FunctionEntry {
     )
 };
 
-/// The longest an entry may live, in seconds: a hundred years. Nobody computes instants safely beyond it.
+/// The longest an entry may live, in seconds: a hundred years. No instant is computed safely beyond it.
 const LONGEST_SECS: u64 = 100 * 365 * 86_400;
 
 /// `cache_read`.
@@ -159,7 +159,7 @@ impl CompiledTask for WriteTask {
     }
 }
 
-/// The key a value stands for.
+/// The key that a value gives.
 fn key(value: Value) -> Result<String, TaskError> {
     match value {
         Value::String(key) => Ok(key),
@@ -172,7 +172,7 @@ fn key(value: Value) -> Result<String, TaskError> {
     }
 }
 
-/// Returns the value of a cached text: its JSON, or the text itself where it is none.
+/// Returns the value of a cached text: its JSON, or the text itself if it is none.
 ///
 /// # Errors
 /// `TASK_ERROR` for JSON that no message could hold.
@@ -184,7 +184,7 @@ fn value(text: String, parsed: Result<Value, ParseJsonError>, connector: &str) -
     }
 }
 
-/// The whole seconds a value stands for.
+/// The whole seconds that a value gives.
 fn ttl(value: &Value) -> Result<u64, String> {
     // Arithmetic may have made a whole number a float.
     let float = value.as_f64().filter(|seconds| seconds.fract() == 0.0 && *seconds >= 0.0);
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_booleans_are_keys_and_what_is_no_scalar_is_none() {
+    fn only_scalars_are_cache_keys() {
         for (given, due) in [(json!("k"), "k"), (json!(7), "7"), (json!(true), "true"), (json!(""), "")] {
             assert_eq!(key(given).unwrap(), due);
         }
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_parses_is_what_it_says_and_any_other_is_itself() {
+    fn json_text_is_parsed_other_text_is_kept() {
         for (text, due) in [
             (r#"{"a":[1,null]}"#, json!({"a": [1, null]})),
             ("7", json!(7)),

@@ -1,4 +1,4 @@
-//! `db_read` and `db_write`: SQL as its author wrote it, with values bound beside it.
+//! `db_read` and `db_write`: SQL as its author wrote it, with values bound to it.
 
 use std::sync::Arc;
 

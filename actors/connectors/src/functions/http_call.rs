@@ -392,7 +392,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_task_may_ask_for_less_time_than_the_cap_and_not_for_more() {
+    fn task_timeout_is_at_most_the_cap() {
         let cap = Duration::from_secs(30);
         for (asked, expected) in [(None, 30), (Some(5), 5), (Some(300), 30)] {
             assert_eq!(attempt_limit(asked.map(Duration::from_secs), cap), Duration::from_secs(expected));
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn trace_headers_of_the_author_are_kept_and_none_are_mixed_with_them() {
+    fn authored_trace_headers_are_kept_unmixed() {
         let own = [("traceparent", "own".to_owned()), ("tracestate", "a=1".to_owned())];
         let mut headers = HeaderMap::new();
         add_trace_headers(&mut headers, &own);

@@ -41,7 +41,7 @@ impl Either {
         Ok(input.get(name).filter(|value| !value.is_null()).cloned().map(Self::Literal))
     }
 
-    /// Tells whether the input is computed from declared secrets.
+    /// Returns true if the input is computed from declared secrets.
     pub(crate) fn reads_secrets(&self) -> bool {
         matches!(self, Self::Logic(logic) if logic.reads_secrets())
     }
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_a_whole_number_of_milliseconds_up_to_a_day() {
+    fn duration_is_whole_milliseconds_up_to_a_day() {
         let problems = |value: Value| {
             let mut errors = Vec::new();
             let input = Map::from_iter([("timeout_ms".to_owned(), value)]);

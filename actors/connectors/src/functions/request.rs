@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn idempotency_key_is_the_default_or_the_text_given_and_null_sends_none() {
+    fn idempotency_key_defaults_and_null_sends_none() {
         for (given, sent) in [
             (json!(true), Some("run:zahlung%C3%A9")),
             (json!("order 7"), Some("order 7")),

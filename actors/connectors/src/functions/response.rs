@@ -15,7 +15,7 @@ use crate::drivers::http::ExchangeError;
 /// Bytes of a refused answer that an error shows.
 const SHOWN: usize = 512;
 
-/// Bytes of a refused answer that a task keeps on request: 32 of them may stand in the metadata of one
+/// Bytes of a refused answer that a task keeps on request: 32 of them may be in the metadata of one
 /// message.
 const CAPTURED: usize = 4096;
 
@@ -34,7 +34,7 @@ impl ResponseFormat {
     /// The value of a body; null for a response without one (204, 205, and any that is empty).
     ///
     /// # Errors
-    /// `FUNCTION_ERROR` for a body that is no JSON where JSON is due, `TASK_ERROR` for one that no message
+    /// `FUNCTION_ERROR` for a body that is no JSON if JSON is due, `TASK_ERROR` for one that no message
     /// could hold.
     pub(crate) fn read(
         self,
@@ -91,7 +91,7 @@ fn decode_text(answer: &OutboundResponse) -> String {
     encoding.decode_without_bom_handling(&answer.body[mark..]).0.into_owned()
 }
 
-/// An answer that is no success, without what `hide` takes out of it; with its body where the task captures
+/// An answer that is no success, without what `hide` takes out of it; with its body if the task captures
 /// it.
 pub(crate) fn refused_error(
     connector: &str,

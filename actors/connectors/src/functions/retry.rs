@@ -37,7 +37,7 @@ impl RetryPlan {
     }
 }
 
-/// Returns a random number from 0 to 1; the middle where the system has none to give.
+/// Returns a random number from 0 to 1; the middle if the system has none to give.
 pub(crate) fn random_fraction() -> f64 {
     getrandom::u32().map_or(0.5, |drawn| f64::from(drawn) / f64::from(u32::MAX))
 }
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn pauses_double_within_half_and_one_and_a_half_up_to_a_minute() {
+    fn pauses_double_with_jitter_up_to_a_minute() {
         let (plan, now) = plan(16, 1000, 1_000_000);
         let pauses = |jitter| (1..=8).filter_map(|n| plan.pause(n, now, jitter, None)).collect::<Vec<_>>();
         let seconds = |pauses: Vec<Duration>| pauses.iter().map(Duration::as_millis).collect::<Vec<_>>();
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_no_more_attempts_than_allowed_and_none_past_the_deadline() {
+    fn attempts_stop_at_their_number_or_deadline() {
         let (plan_, now) = plan(2, 10, 1000);
         assert!(plan_.pause(2, now, 0.5, None).is_some() && plan_.pause(3, now, 0.5, None).is_none());
         let (none, now) = plan(0, 10, 1000);

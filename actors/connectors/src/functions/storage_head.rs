@@ -1,4 +1,4 @@
-//! `storage_head`: tells if an object exists, and its metadata.
+//! `storage_head`: the existence and the metadata of an object.
 
 use std::sync::Arc;
 

@@ -67,7 +67,7 @@ async fn each_stage_names_what_stopped_it_and_no_value() {
 }
 
 #[tokio::test]
-async fn what_a_variable_holds_stays_text() {
+async fn variable_value_stays_text() {
     let text = r#"{"url": "https://${HOST}/${EMPTY}${UNSET:-v1}", "headers": {"a": "${QUOTE}", "b": "$$x"}}"#;
     let settings = loading("http", text).await.unwrap().settings;
     let http = http_settings(&*settings);
@@ -79,7 +79,7 @@ async fn what_a_variable_holds_stays_text() {
 }
 
 #[tokio::test]
-async fn a_load_that_comes_to_the_same_is_known_by_its_digest() {
+async fn equal_load_has_the_same_digest() {
     let digest = async |text| loading("http", text).await.unwrap().digest;
     let one = digest(r#"{"url": "https://a.example"}"#).await;
     assert_eq!(digest(r#"{"url": "https://${HOST}"}"#).await, one);
@@ -87,7 +87,7 @@ async fn a_load_that_comes_to_the_same_is_known_by_its_digest() {
 }
 
 #[tokio::test]
-async fn empty_variable_is_a_value_and_a_field_that_refuses_it_is_named() {
+async fn empty_variable_is_a_value_refused_by_field() {
     let text = r#"{"url": "https://a.example/", "headers": {"a": "env://EMPTY"}}"#;
     let settings = loading("http", text).await.unwrap().settings;
     let http = http_settings(&*settings);

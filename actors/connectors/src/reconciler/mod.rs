@@ -25,7 +25,7 @@ pub(crate) use shared::{RECONCILER, ReconcilerShared};
 #[rtype(result = "Result<(), ConnectorReloadError>")]
 pub(crate) struct ReloadConnectors(pub(crate) ConnectorScope);
 
-/// Asks to try out a connector, beside its running instance.
+/// Asks to try out a connector apart from its running instance.
 #[derive(Message)]
 #[rtype(result = "ConnectorProbe")]
 pub(crate) struct ProbeConnector(pub(crate) StoredConnector);

@@ -176,7 +176,7 @@ impl ReconcilerShared {
         state
     }
 
-    /// Starts the actor of a connector, beside an older one if there is one.
+    /// Starts the actor of a connector, next to an older one if there is one.
     async fn start(
         &self,
         row: &StoredConnector,

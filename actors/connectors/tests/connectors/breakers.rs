@@ -23,7 +23,7 @@ fn changing(status: u16) -> (Upstream, Arc<AtomicU16>) {
 }
 
 #[test]
-fn calls_that_fail_in_a_row_open_it_each_counted_once_whatever_it_tried() {
+fn consecutive_failed_calls_open_the_breaker() {
     run_with(settings(Duration::from_secs(3600)), async |world| {
         let (upstream, status) = changing(404);
         world
@@ -82,7 +82,7 @@ fn changed_or_recreated_connector_has_closed_breaker() {
 }
 
 #[test]
-fn a_call_that_the_deadline_of_its_run_cuts_off_is_a_failure() {
+fn call_cut_by_run_deadline_is_a_failure() {
     run_with(settings(Duration::from_secs(3600)), async |world| {
         let silent = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = silent.local_addr().unwrap().port();
@@ -112,7 +112,7 @@ fn a_call_that_the_deadline_of_its_run_cuts_off_is_a_failure() {
 }
 
 #[test]
-fn once_the_recovery_time_is_over_a_call_that_succeeds_closes_it() {
+fn success_after_recovery_time_closes_the_breaker() {
     run_with(settings(Duration::ZERO), async |world| {
         let (upstream, status) = changing(500);
         world.connect(connector_to(&upstream, json!({"retry": {"max_retries": 0}}))).await;
@@ -129,7 +129,7 @@ fn once_the_recovery_time_is_over_a_call_that_succeeds_closes_it() {
 }
 
 #[test]
-fn what_says_nothing_about_the_backend_leaves_it_as_it_is() {
+fn failures_before_the_backend_leave_breaker_closed() {
     run_with(settings(Duration::from_secs(3600)), async |world| {
         world.connect(json!({"url": "http://localhost:1", "operations": {"methods": ["GET"]}})).await;
         for input in [json!({}), json!({"method": "POST"}), json!({"connector": "gone"})] {
@@ -143,7 +143,7 @@ fn what_says_nothing_about_the_backend_leaves_it_as_it_is() {
 }
 
 #[test]
-fn where_it_is_switched_off_every_call_goes_through() {
+fn disabled_breaker_lets_every_call_through() {
     run(async |world| {
         let (upstream, _) = changing(500);
         world.connect(connector_to(&upstream, json!({"retry": {"max_retries": 0}}))).await;

@@ -5,7 +5,7 @@ use svc_testkit::redis::Redis;
 
 use crate::kit::{ConnectorWorld, Setup, run, run_in};
 
-/// Runs a test over a cache in memory, then over one in Redis where there is one.
+/// Runs a test over a cache in memory, then over one in Redis if there is one.
 fn for_each_cache(test: impl AsyncFn(&ConnectorWorld, &str)) {
     run(async |world| {
         world.put("memory", "cache", true, json!({"backend": "memory"})).await;
@@ -29,7 +29,7 @@ pub(crate) async fn write(world: &ConnectorWorld, connector: &str, more: Value) 
 }
 
 #[test]
-fn what_is_written_is_read_and_a_miss_is_null() {
+fn written_value_is_read_and_miss_is_null() {
     for_each_cache(async |world, cache| {
         assert_eq!(read(world, cache, json!("k")).await, Value::Null);
         for value in
@@ -112,7 +112,7 @@ fn entries_in_memory_belong_to_one_connector_as_it_is() {
 }
 
 #[test]
-fn memory_cache_is_within_its_bound_soon_after_a_burst_of_writes() {
+fn memory_cache_returns_to_bound_after_burst() {
     run_in(Setup { memory_entries: Some(10), ..Setup::default() }, async |world| {
         world.put("memory", "cache", true, json!({"backend": "memory"})).await;
         for key in 0..60 {

@@ -252,7 +252,7 @@ fn records_are_published_after_failover_of_kafka() {
     });
 }
 
-/// Starts a mail server that takes mails until it is told that another one has taken over.
+/// Starts a mail server that takes mails until another one has taken over.
 fn mail_server(is_former: &Arc<AtomicBool>) -> Scripted {
     let is_former = Arc::clone(is_former);
     Scripted::start(move |talk| {

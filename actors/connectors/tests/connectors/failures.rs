@@ -109,7 +109,7 @@ fn a_secret_is_hidden_in_whatever_spelling_it_is_repeated() {
 }
 
 #[test]
-fn a_connector_that_is_not_in_use_fails_its_tasks_by_name() {
+fn unusable_connector_fails_its_tasks_by_name() {
     run(async |world| {
         let upstream = Upstream::start(|_| UpstreamReply::new(200, "1")).unwrap();
         world.put("off", "http", false, connector_to(&upstream, json!({}))).await;
@@ -153,7 +153,7 @@ fn a_method_that_the_connector_does_not_allow_is_not_sent() {
 }
 
 #[test]
-fn a_name_of_the_machine_is_refused_for_good_where_it_is_dialled() {
+fn local_name_is_refused_for_good_when_dialled() {
     run(async |world| {
         let trap = TcpListener::bind("127.0.0.1:0").unwrap();
         trap.set_nonblocking(true).unwrap();
@@ -180,7 +180,7 @@ fn a_name_of_the_machine_is_refused_for_good_where_it_is_dialled() {
 }
 
 #[test]
-fn what_cannot_be_reached_or_read_is_told_apart() {
+fn unreachable_and_unreadable_upstreams_have_different_errors() {
     run(async |world| {
         let gone = {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -64,7 +64,7 @@ fn publish(more: Value) -> Value {
 }
 
 #[test]
-fn key_and_value_are_what_their_expressions_say_and_the_value_else_all_data() {
+fn absent_value_expression_publishes_all_data() {
     let cluster = cluster("t");
     run_in(setup(&cluster), async |world| {
         connect(world, &cluster.bootstrap_servers(), json!({"topic": "t"})).await;
@@ -112,7 +112,7 @@ fn a_connector_without_brokers_leads_to_the_servers_own() {
 }
 
 #[test]
-fn where_kafka_is_off_the_task_fails_and_says_so() {
+fn disabled_kafka_fails_the_task_with_remedy() {
     run(async |world| {
         world.put("k", "kafka", true, json!({"brokers": []})).await;
         let error = world.task_error("publish_kafka", publish(json!({})), Value::Null).await;
@@ -123,7 +123,7 @@ fn where_kafka_is_off_the_task_fails_and_says_so() {
 }
 
 #[test]
-fn what_may_pass_is_tried_again_and_what_is_refused_is_not() {
+fn transient_produce_error_is_retried_refusal_is_not() {
     let cluster = cluster("t");
     run_in(setup(&cluster), async |world| {
         connect(world, &cluster.bootstrap_servers(), json!({})).await;
@@ -162,7 +162,7 @@ fn brokers_that_go_away_and_come_back_cost_the_records_between() {
 }
 
 #[test]
-fn brokers_that_are_not_there_are_told_from_those_nobody_may_ask() {
+fn absent_and_forbidden_brokers_are_distinguished() {
     let cluster = cluster("t");
     run_in(setup(&cluster), async |world| {
         let gone = {
@@ -226,7 +226,7 @@ fn answer(stream: &mut TcpStream, request: &[u8]) {
 }
 
 #[test]
-fn password_of_the_operator_is_not_sent_to_brokers_of_a_connector() {
+fn operator_password_is_not_sent_to_connector_brokers() {
     let (home, at_home) = wire_tap();
     let operator = [
         ("security.protocol", "sasl_plaintext"),

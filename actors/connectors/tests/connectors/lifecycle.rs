@@ -14,7 +14,7 @@ fn answering(body: &'static str) -> Upstream {
 }
 
 #[test]
-fn a_change_lets_the_old_actor_finish_and_the_new_one_serve() {
+fn old_actor_finishes_while_changed_one_serves() {
     run(async |world| {
         let held = Arc::new(Upstream::start(|_| UpstreamReply::Held).unwrap());
         let quick = answering("2");
@@ -34,7 +34,7 @@ fn a_change_lets_the_old_actor_finish_and_the_new_one_serve() {
 }
 
 #[test]
-fn a_reload_that_finds_the_same_leaves_the_actor_and_its_connections() {
+fn unchanged_reload_keeps_actor_and_connections() {
     run(async |world| {
         let upstream = answering("1");
         world.variables.lock().insert("KEY".into(), "one".into());
@@ -57,7 +57,7 @@ fn a_reload_that_finds_the_same_leaves_the_actor_and_its_connections() {
 }
 
 #[test]
-fn what_is_written_again_as_it_was_begins_anew() {
+fn rewritten_connector_opens_new_connections() {
     run(async |world| {
         let upstream = answering("1");
         for _ in 0..2 {
@@ -96,7 +96,7 @@ fn a_reload_that_was_overtaken_takes_nothing_back() {
 }
 
 #[test]
-fn a_connector_that_is_gone_does_not_come_back_with_a_reload_that_was_overtaken() {
+fn overtaken_reload_brings_no_removed_connector_back() {
     run(async |world| {
         let upstream = answering("1");
         world.variables.lock().insert("KEY".into(), "one".into());
@@ -115,7 +115,7 @@ fn a_connector_that_is_gone_does_not_come_back_with_a_reload_that_was_overtaken(
 }
 
 #[test]
-fn a_connector_that_fails_to_load_leaves_the_others_and_heals_with_a_reload() {
+fn failed_connector_leaves_others_and_recovers_on_reload() {
     run(async |world| {
         let upstream = answering("1");
         world.connect(connector_to(&upstream, json!({}))).await;
@@ -134,7 +134,7 @@ fn a_connector_that_fails_to_load_leaves_the_others_and_heals_with_a_reload() {
 }
 
 #[test]
-fn what_is_disabled_or_removed_ends_and_comes_back_when_it_is_wanted() {
+fn disabled_or_removed_connector_returns_after_enabling() {
     run(async |world| {
         let upstream = answering("1");
         for _ in 0..3 {

@@ -78,7 +78,7 @@ async fn under_load(world: &ConnectorWorld, change: impl AsyncFnOnce()) -> usize
 }
 
 #[test]
-fn an_edit_replaces_the_actor_of_that_connector_alone_and_fails_no_call() {
+fn edit_replaces_one_actor_and_fails_no_call() {
     run(async |world| {
         let upstream = repeating();
         for index in 0..CONNECTORS {
@@ -110,7 +110,7 @@ fn an_edit_replaces_the_actor_of_that_connector_alone_and_fails_no_call() {
 }
 
 #[test]
-fn a_reload_that_changes_nothing_starts_nothing_whatever_texts_stand_for_it() {
+fn equivalent_config_texts_start_nothing_on_reload() {
     run(async |world| {
         let upstream = repeating();
         let set = |name: &str, value: &str| {
@@ -155,7 +155,7 @@ fn a_reload_that_changes_nothing_starts_nothing_whatever_texts_stand_for_it() {
 }
 
 #[test]
-fn a_restart_of_an_actor_fails_no_call_that_may_be_tried_again() {
+fn actor_restart_fails_no_retryable_call() {
     run(async |world| {
         let upstream = repeating();
         for index in 0..CONNECTORS {
@@ -175,7 +175,7 @@ fn a_restart_of_an_actor_fails_no_call_that_may_be_tried_again() {
 }
 
 #[test]
-fn every_function_of_a_heavy_driver_is_declared_for_builds_without_it() {
+fn heavy_functions_are_declared_without_their_driver() {
     run(async |world| {
         let is_heavy = |kind: &ConnectorType| !matches!(kind, ConnectorType::Http | ConnectorType::Cache);
         let heavy = world.engine.catalogue().entries().filter(|entry| match entry.target {

@@ -122,7 +122,7 @@ fn a_body_is_one_mail_whatever_its_line_breaks() {
 }
 
 #[test]
-fn recipients_of_another_type_are_told_from_those_that_are_no_mailbox() {
+fn mistyped_and_invalid_recipients_are_distinguished() {
     run(async |world| {
         for field in ["to", "cc", "bcc"] {
             for (value, due) in [
@@ -145,7 +145,7 @@ fn recipients_of_another_type_are_told_from_those_that_are_no_mailbox() {
 }
 
 #[test]
-fn each_way_of_protection_is_spoken_and_the_server_must_be_who_it_says() {
+fn each_tls_mode_works_and_verifies_the_server() {
     for (protection, tls) in
         [(Protection::None, "none"), (Protection::StartTls, "starttls"), (Protection::Implicit, "implicit")]
     {
@@ -225,7 +225,7 @@ fn mails_go_side_by_side_each_once() {
 }
 
 #[test]
-fn a_call_that_is_given_up_leaves_nothing_behind_for_the_next() {
+fn abandoned_mail_leaves_nothing_for_the_next() {
     let Some(server) = MailServer::start(Protection::None, None) else { return };
     run(async |world| {
         world.put("c", "smtp", true, connector_to(server.port(), json!({}))).await;

@@ -44,7 +44,7 @@ fn a_server_that_says_no_is_quoted() {
 }
 
 #[test]
-fn a_password_that_is_repeated_by_the_server_is_in_no_error() {
+fn password_echoed_by_server_is_in_no_error() {
     let Some(server) = MailServer::start(Protection::None, Some(("bob", "right"))) else { return };
     run(async |world| {
         let auth = json!({"type": "basic", "username": "bob", "password": "swordfish"});
@@ -125,7 +125,7 @@ fn tls_is_never_given_up_for_a_server_without_it() {
 }
 
 #[test]
-fn who_cannot_be_reached_counts_for_the_breaker() {
+fn unreachable_mail_server_counts_for_the_breaker() {
     let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let settings =
@@ -146,7 +146,7 @@ fn who_cannot_be_reached_counts_for_the_breaker() {
 }
 
 #[test]
-fn what_a_message_makes_of_the_fields_is_checked_again() {
+fn fields_from_the_message_are_checked_again() {
     let server = Scripted::start(|talk| talk.go_on(|_, _| false));
     run(async |world| {
         world.put("c", "smtp", true, connector_to(server.port, json!({}))).await;
@@ -182,7 +182,7 @@ fn what_a_message_makes_of_the_fields_is_checked_again() {
 }
 
 #[test]
-fn a_private_address_is_refused_where_it_stands_and_where_it_is_dialled() {
+fn private_mail_address_is_refused_written_and_dialled() {
     let trap = TcpListener::bind("127.0.0.1:0").unwrap();
     trap.set_nonblocking(true).unwrap();
     let port = trap.local_addr().unwrap().port();

@@ -80,7 +80,7 @@ fn documents_cross_as_extended_json_both_ways_by_wire_contract() {
 }
 
 #[test]
-fn reads_filter_project_sort_skip_and_page_through_cursors_by_wire_contract() {
+fn reads_page_through_cursors_by_wire_contract() {
     let Some(server) = Mongo::shared() else { return };
     run(async |world| {
         let database = fresh("reads");
@@ -172,7 +172,7 @@ fn every_write_does_what_it_says_by_wire_contract() {
 }
 
 #[test]
-fn a_batch_that_fails_in_part_says_which_documents_are_stored_by_wire_contract() {
+fn partial_batch_lists_stored_documents_by_wire_contract() {
     let Some(server) = Mongo::shared() else { return };
     run(async |world| {
         let database = fresh("partial");
@@ -205,7 +205,7 @@ fn a_batch_that_fails_in_part_says_which_documents_are_stored_by_wire_contract()
 }
 
 #[test]
-fn what_may_not_be_written_is_refused_before_anything_is_sent_by_wire_contract() {
+fn forbidden_write_sends_nothing_by_wire_contract() {
     let Some(server) = Mongo::shared() else { return };
     run(async |world| {
         let database = fresh("refused");

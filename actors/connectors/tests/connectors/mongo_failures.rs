@@ -75,7 +75,7 @@ fn tls_trusts_whom_the_service_trusts_by_wire_contract() {
 }
 
 #[test]
-fn a_text_that_is_no_connection_string_fails_the_load_and_is_not_repeated() {
+fn invalid_connection_string_fails_load_and_stays_hidden() {
     run(async |world| {
         for text in ["mongodb://svc:xyz/zy@h", "mongodb://", "mongodb://h:xyzzy", "mongodb://svc:xyzzy@h:0"] {
             connect(world, text, json!({})).await;
@@ -87,7 +87,7 @@ fn a_text_that_is_no_connection_string_fails_the_load_and_is_not_repeated() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_an_error_that_may_pass() {
+fn absent_server_is_a_transient_error() {
     run(async |world| {
         let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         connect(world, &format!("mongodb://{gone}"), json!({"connect_timeout_ms": 300})).await;
@@ -135,7 +135,7 @@ fn a_connector_of_another_kind_is_refused() {
 }
 
 #[test]
-fn a_server_that_hangs_costs_the_time_it_may_take_by_wire_contract() {
+fn hanging_server_costs_its_timeout_by_wire_contract() {
     let Some(server) = Mongo::shared() else { return };
     run(async |world| {
         let database = fresh("hanging");
@@ -154,7 +154,7 @@ fn a_server_that_hangs_costs_the_time_it_may_take_by_wire_contract() {
 }
 
 #[test]
-fn what_a_server_answers_tells_whether_another_call_may_help_by_wire_contract() {
+fn server_error_code_decides_retry_by_wire_contract() {
     let Some(server) = Mongo::own() else { return };
     run(async |world| {
         let database = fresh("answers");
@@ -177,7 +177,7 @@ fn what_a_server_answers_tells_whether_another_call_may_help_by_wire_contract() 
 }
 
 #[test]
-fn server_killed_under_load_fails_calls_by_type_and_recovers_by_wire_contract() {
+fn calls_recover_after_server_kill_by_wire_contract() {
     let Some(server) = Mongo::own() else { return };
     let server = Arc::new(server);
     run(async |world| {

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::kit::{connector_to, run, run_with};
 
-/// An API that says what it was shown, beside its token endpoint `/token`, which answers by `grant` and the
+/// An API that says what it was shown, next to its token endpoint `/token`, which answers by `grant` and the
 /// number of the request, from 1.
 fn api(grant: impl Fn(usize) -> UpstreamReply + Send + Sync + 'static, status: u16) -> Upstream {
     let calls = AtomicUsize::new(0);
@@ -43,7 +43,7 @@ fn requests(upstream: &Upstream) -> usize {
 }
 
 #[test]
-fn a_token_is_obtained_at_the_first_call_and_shown_by_all() {
+fn token_is_fetched_once_and_sent_by_all() {
     run(async |world| {
         let upstream = api(granting, 200);
         world.connect(oauth(&upstream, json!({"scopes": ["a", "b"]}))).await;
@@ -97,7 +97,7 @@ fn a_refusal_names_its_code_is_remembered_and_opens_no_breaker() {
 }
 
 #[test]
-fn an_endpoint_that_cannot_be_reached_is_asked_again_and_opens_the_breaker() {
+fn unreachable_token_endpoint_is_retried_and_opens_breaker() {
     let breakers =
         BreakerSettings { failure_threshold: 3, recovery: Duration::from_secs(3600), max_breakers: 10 };
     run_with(Some(breakers), async |world| {
@@ -115,7 +115,7 @@ fn an_endpoint_that_cannot_be_reached_is_asked_again_and_opens_the_breaker() {
 }
 
 #[test]
-fn a_token_that_the_api_refuses_is_dropped_and_the_next_call_obtains_another() {
+fn token_refused_by_api_is_replaced_next_call() {
     run(async |world| {
         let calls = AtomicUsize::new(0);
         let upstream = Upstream::start(move |request| match request.header("authorization") {
@@ -134,7 +134,7 @@ fn a_token_that_the_api_refuses_is_dropped_and_the_next_call_obtains_another() {
 }
 
 #[test]
-fn a_call_waits_for_its_token_no_longer_than_it_may_take() {
+fn wait_for_token_is_bounded_by_call_timeout() {
     run(async |world| {
         let upstream = Arc::new(api(|_| UpstreamReply::Held, 200));
         world.connect(oauth(&upstream, json!({}))).await;
@@ -144,7 +144,7 @@ fn a_call_waits_for_its_token_no_longer_than_it_may_take() {
 }
 
 #[test]
-fn a_token_endpoint_at_an_address_of_the_machine_is_refused_where_it_is_dialled() {
+fn local_token_endpoint_is_refused_when_dialled() {
     run(async |world| {
         let upstream = api(granting, 200);
         let mut config = oauth(&upstream, json!({"token_url": "http://localhost:1/token"}));

@@ -28,7 +28,7 @@ fn get() -> Value {
 }
 
 #[test]
-fn a_text_that_is_no_json_is_read_as_it_is_and_databases_are_apart() {
+fn plain_text_is_read_and_databases_are_separate() {
     run(async |world| {
         let Some(redis) = Redis::own() else { return };
         let mut beside = redis::Client::open(redis.url()).unwrap().get_connection().unwrap();
@@ -47,7 +47,7 @@ fn a_text_that_is_no_json_is_read_as_it_is_and_databases_are_apart() {
 }
 
 #[test]
-fn what_the_server_refuses_is_no_outage_and_shows_no_password() {
+fn server_refusal_is_no_outage_and_hides_password() {
     let breakers =
         BreakerSettings { failure_threshold: 1, recovery: Duration::from_secs(3600), max_breakers: 9 };
     run_with(Some(breakers), async |world| {
@@ -108,7 +108,7 @@ fn over_tls_the_server_must_be_one_that_is_trusted() {
 }
 
 #[test]
-fn a_server_that_dies_under_load_opens_the_breaker_and_its_return_closes_it() {
+fn server_death_opens_breaker_and_return_closes_it() {
     let breakers =
         BreakerSettings { failure_threshold: 3, recovery: Duration::from_millis(50), max_breakers: 9 };
     run_with(Some(breakers), async |world| {

@@ -17,7 +17,7 @@ fn echo() -> Upstream {
 }
 
 #[test]
-fn headers_of_the_task_come_before_the_credentials_and_those_before_the_connectors() {
+fn task_headers_win_over_credentials_and_connector() {
     run(async |world| {
         let upstream = echo();
         let headers = json!({"A": "connector", "B": "connector", "Authorization": "connector"});
@@ -47,7 +47,7 @@ fn credentials_in_a_url_are_sent_as_basic_credentials() {
 }
 
 #[test]
-fn the_urls_query_comes_first_then_the_tasks_then_the_connectors_sorted() {
+fn query_order_is_url_task_then_sorted_connector() {
     run(async |world| {
         let upstream = echo();
         let url = upstream.url("/api?v=1");
@@ -67,7 +67,7 @@ fn the_urls_query_comes_first_then_the_tasks_then_the_connectors_sorted() {
 }
 
 #[test]
-fn a_body_is_sent_in_its_format_under_its_type_or_the_authors() {
+fn body_has_type_of_its_format_or_author() {
     run(async |world| {
         let upstream = echo();
         world.connect(connector_to(&upstream, json!({}))).await;
@@ -111,7 +111,7 @@ fn a_body_is_sent_in_its_format_under_its_type_or_the_authors() {
 }
 
 #[test]
-fn an_answer_is_read_in_its_format_and_only_where_it_is_written() {
+fn answer_is_parsed_by_format_if_written() {
     run(async |world| {
         let upstream = Upstream::start(|asked| match asked.target.as_str() {
             "/latin" => UpstreamReply::Answer { status: 200, headers: Vec::new(), body: b"caf\xe9".to_vec() },

@@ -15,7 +15,7 @@ fn always(status: u16) -> Upstream {
 }
 
 #[test]
-fn what_may_pass_is_tried_again_where_twice_does_no_harm() {
+fn only_idempotent_calls_are_retried() {
     run(async |world| {
         for (status, method, more, attempts) in [
             (500, "GET", json!({}), 4),
@@ -42,7 +42,7 @@ fn what_may_pass_is_tried_again_where_twice_does_no_harm() {
 }
 
 #[test]
-fn a_connection_that_breaks_off_is_tried_again_and_the_call_counts_once() {
+fn broken_connection_is_retried_within_one_call() {
     run(async |world| {
         let calls = AtomicUsize::new(0);
         let upstream = Upstream::start(move |_| match calls.fetch_add(1, Ordering::Relaxed) {
@@ -61,7 +61,7 @@ fn a_connection_that_breaks_off_is_tried_again_and_the_call_counts_once() {
 }
 
 #[test]
-fn a_pause_that_would_cross_the_deadline_of_the_call_ends_it() {
+fn pause_beyond_the_deadline_ends_the_call() {
     run(async |world| {
         let upstream = always(500);
         world.connect(connector_to(&upstream, json!({"retry": {"retry_delay_ms": 3_600_000}}))).await;

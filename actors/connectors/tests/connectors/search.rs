@@ -38,7 +38,7 @@ fn body(asked: &ReceivedRequest) -> Value {
 }
 
 #[test]
-fn a_search_is_sent_and_its_hits_are_rows_by_wire_contract() {
+fn search_hits_become_rows_by_wire_contract() {
     run(async |world| {
         let upstream = Upstream::start(|_| {
             let hits = json!([
@@ -95,7 +95,7 @@ fn values_of_a_message_stay_values_by_wire_contract() {
 }
 
 #[test]
-fn rows_are_sent_in_bulk_and_each_is_accounted_for_by_wire_contract() {
+fn bulk_reports_every_row_by_wire_contract() {
     run(async |world| {
         let upstream = Upstream::start(|asked| {
             let created = |id: &str| json!({"create": {"_index": "clients", "_id": id, "status": 201, "result": "created"}});
@@ -205,7 +205,7 @@ fn changes_by_query_and_upserts_are_counted_by_wire_contract() {
 }
 
 #[test]
-fn what_was_done_in_part_is_no_success_by_wire_contract() {
+fn partial_result_is_a_failure_by_wire_contract() {
     run(async |world| {
         let upstream = Upstream::start(|asked| {
             let hits = json!({"hits": []});

@@ -43,7 +43,7 @@ fn call_store(
 }
 
 #[test]
-fn who_has_the_url_reads_and_writes_the_object_whatever_it_is_called() {
+fn presigned_url_works_for_every_object_key() {
     let Some(store) = ObjectStore::start() else { return };
     run(async |world| {
         world.put("c", "storage", true, connector_to(&store.endpoint(), json!({}))).await;
@@ -125,7 +125,7 @@ fn a_url_ends_with_its_time() {
 }
 
 #[test]
-fn a_wrong_key_is_refused_by_the_store_and_is_in_no_error() {
+fn wrong_key_is_refused_and_in_no_error() {
     let Some(store) = ObjectStore::start() else { return };
     run(async |world| {
         world
@@ -151,7 +151,7 @@ fn a_wrong_key_is_refused_by_the_store_and_is_in_no_error() {
 }
 
 #[test]
-fn what_no_url_can_name_and_what_a_connector_forbids_is_not_signed() {
+fn invalid_key_or_forbidden_operation_is_not_signed() {
     run(async |world| {
         world.put("c", "storage", true, connector_to("http://127.0.0.1:1", json!({}))).await;
         let payload =
@@ -241,7 +241,7 @@ fn a_store_in_trouble_is_told_from_one_that_refuses() {
 }
 
 #[test]
-fn a_private_store_is_refused_where_it_stands_and_where_it_is_dialled() {
+fn private_store_is_refused_written_and_dialled() {
     let trap = TcpListener::bind("127.0.0.1:0").unwrap();
     trap.set_nonblocking(true).unwrap();
     let port = trap.local_addr().unwrap().port();
@@ -263,7 +263,7 @@ fn a_private_store_is_refused_where_it_stands_and_where_it_is_dialled() {
 }
 
 #[test]
-fn a_lifetime_of_another_type_is_told_from_one_that_is_too_long() {
+fn mistyped_and_too_long_lifetimes_are_distinguished() {
     run(async |world| {
         for (value, due) in [
             (json!(true), "TYPE_MISMATCH"),

@@ -6,7 +6,7 @@ use svc_ledger::{HeldSlot, Trigger};
 use svc_model::rollout;
 use svc_store::OccurrenceClaim;
 
-/// `metadata.trigger`: what a run is told about the instant it is for.
+/// `metadata.trigger`: the facts of the instant that a run is for.
 pub(super) fn trigger(
     claim: &OccurrenceClaim,
     started_at: NaiveDateTime,
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_that_somebody_asked_for_is_not_the_first_of_its_instant() {
+    fn requested_attempt_is_not_the_first_of_instant() {
         assert!(is_first(&claim(1)));
         assert!(!is_first(&claim(2)));
         assert!(!is_first(&OccurrenceClaim { raised: false, ..claim(1) }), "a skipped one that is retried");

@@ -1,7 +1,7 @@
 //! One schedule: writes the occurrences of its channel as they become due.
 //!
 //! It alone moves the cursor of its channel on this node. It handles no messages: the reconciler sets its command
-//! in a watch channel, where only the latest one counts. It sleeps until the next instant, plans the instants
+//! in a watch channel: only the latest one counts. It sleeps until the next instant, plans the instants
 //! that have passed, writes them, and notifies the claimer. While the database is away it retries for ever,
 //! at a low rate. If another node has changed the channel, so that the version here is no longer active, it
 //! reloads the channel. A restart begins with the cursor in the ledger; nothing in memory matters. It never

@@ -13,7 +13,7 @@ const FOLLOWED: TimeDelta = TimeDelta::seconds(5);
 /// nodes differ by less.
 const AHEAD: TimeDelta = TimeDelta::seconds(5);
 
-/// The room for a slow answer: none where no other node can follow the cursor, so that a schedule back from
+/// The room for a slow answer: none if no other node can follow the cursor, so that a schedule back from
 /// quarantine begins at the first instant after now.
 pub(crate) const fn answer_allowance(backend: Backend) -> TimeDelta {
     match backend {
@@ -25,7 +25,7 @@ pub(crate) const fn answer_allowance(backend: Backend) -> TimeDelta {
 /// The next step of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ScheduleStep {
-    /// Agree with the ledger on where the schedule stands.
+    /// Agree with the ledger on the position of the schedule.
     Align,
     /// Wait until this instant of the database clock.
     Wait(DateTime<Utc>),
@@ -53,7 +53,7 @@ pub(crate) fn next_step(spec: &ScheduleSpec, cursor: Option<&Cursor>, now: DateT
     }
 }
 
-/// The latest instant at which a cursor can stand that was moved by the clock as it is now.
+/// The latest instant at which a cursor can be that was moved by the clock as it is now.
 fn latest(spec: &ScheduleSpec, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
     spec.schedule.next_after(now + AHEAD)
 }
@@ -84,7 +84,7 @@ pub(crate) fn align(
 }
 
 /// Returns the part of a plan that fits into one write: all instants that a misfire policy makes up for, and
-/// at most `most` of the later ones. The cursor then stands on the first instant that is left.
+/// at most `most` of the later ones. The cursor then is at the first instant that is left.
 pub(crate) fn truncate_plan(mut plan: MisfirePlan, most: usize) -> MisfirePlan {
     // The instants that a policy makes up for belong to the same write as the count of those it dropped.
     let missed =
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn it_agrees_with_the_ledger_first_where_it_does_not_know_paused_or_changed() {
+    fn unknown_paused_or_changed_schedule_aligns_first() {
         let spec = spec(2, "a");
         let paused = Cursor { paused_at: Some(now().naive_utc()), ..cursor(2, "a", -1) };
         let others = [cursor(2, "b", -1), cursor(1, "a", -1), cursor(3, "a", -1)];

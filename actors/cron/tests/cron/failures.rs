@@ -72,7 +72,7 @@ fn schedule_out_of_restarts_quarantines_its_channel_until_restarted() {
 }
 
 #[test]
-fn a_schedule_that_failed_too_often_comes_back_with_a_changed_channel() {
+fn changed_channel_revives_its_quarantined_schedule() {
     run(async |world| {
         let fails = |nth| PlannedFault {
             path: "cron/schedules/bad".into(),
@@ -112,7 +112,7 @@ fn a_restart_of_any_part_loses_nothing() {
 }
 
 #[test]
-fn a_run_that_cannot_renew_its_lease_is_dropped_and_taken_over() {
+fn run_without_renewed_lease_is_taken_over() {
     run(async |world| {
         let node = world
             .start_with(|plan| {
@@ -147,7 +147,7 @@ fn a_run_that_cannot_renew_its_lease_is_dropped_and_taken_over() {
 }
 
 #[test]
-fn what_a_crash_interrupts_is_run_again_as_a_second_attempt() {
+fn run_interrupted_by_crash_becomes_second_attempt() {
     run(async |world| {
         let lease = |plan: &mut crate::kit::NodeOptions| {
             plan.settings.lease = seconds(2);

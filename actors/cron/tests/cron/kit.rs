@@ -260,12 +260,12 @@ impl CronFixture {
         DatabaseLock(conn)
     }
 
-    /// Runs SQL beside the service.
+    /// Runs SQL around the service.
     pub(crate) fn execute(&self, sql: &str) {
         self.connect().batch_execute(sql).unwrap();
     }
 
-    /// The one text that a query reads beside the service.
+    /// The one text that a query reads around the service.
     pub(crate) fn read(&self, query: &str) -> String {
         diesel::select(sql::<Text>(query)).get_result(&mut self.connect()).unwrap()
     }
@@ -324,7 +324,7 @@ impl Node {
         self.registry.reload(ReloadScope::channel(id)).await.unwrap();
     }
 
-    /// Activates a channel; nobody is told.
+    /// Activates a channel without a notification.
     pub(crate) async fn store_channel(&self, id: &str, transport: Value, config: Value) {
         self.workflow(id).await;
         let content = content(id, transport, config);
@@ -410,7 +410,7 @@ impl Node {
         line.and_then(|line| line.rsplit(' ').next()?.parse().ok()).unwrap_or(0.0)
     }
 
-    /// Ends it as a crash would: nobody finishes anything.
+    /// Ends it as a crash would: nothing is finished.
     pub(crate) async fn crash(self) {
         self.tree.shutdown(Duration::ZERO).await;
     }

@@ -10,7 +10,7 @@ use crate::kit::{run_on_server, wait_until, yearly_schedule};
 use crate::runs::trigger;
 
 #[test]
-fn end_that_commits_without_an_answer_stands_and_its_report_runs_once() {
+fn unacknowledged_end_is_kept_and_reported_once() {
     let Some(server) = Postgres::shared() else { return };
     let database = server.database().unwrap();
     let proxy = CommitProxy::start(database.url()).unwrap();

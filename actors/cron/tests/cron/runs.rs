@@ -87,7 +87,7 @@ fn a_run_ends_as_its_workflow_does_and_says_why() {
 }
 
 #[test]
-fn a_channel_without_capacity_has_its_rows_wait_and_lets_others_run() {
+fn full_channel_delays_only_its_own_rows() {
     run(async |world| {
         let node = world.start().await;
         let one = json!({"backpressure": {"max_concurrent_per_node": 1}});
@@ -198,7 +198,7 @@ fn a_lease_is_renewed_for_as_long_as_its_run_takes() {
 }
 
 #[test]
-fn a_row_of_a_channel_that_is_gone_or_broken_fails_and_one_that_is_new_is_found() {
+fn only_missing_or_broken_channel_fails_its_row() {
     run(async |world| {
         let node = world.start().await;
         let row = trigger(&node, "gone").await;
@@ -236,7 +236,7 @@ fn a_node_leaves_what_it_is_not_to_serve_to_others() {
 }
 
 #[test]
-fn a_run_whose_channel_is_deleted_meanwhile_leaves_a_trace_that_ends() {
+fn run_of_deleted_channel_ends_its_trace() {
     run(async |world| {
         let node = world
             .start_with(|plan| {
@@ -259,7 +259,7 @@ fn a_run_whose_channel_is_deleted_meanwhile_leaves_a_trace_that_ends() {
 }
 
 #[test]
-fn a_row_is_run_by_the_version_that_wrote_it_or_a_newer_one() {
+fn row_is_run_by_its_version_or_newer() {
     run(async |world| {
         let node = world.start().await;
         node.channel("tick", yearly_schedule(""), json!({})).await;

@@ -60,7 +60,7 @@ fn a_run_is_told_about_its_instant_and_leaves_its_trace() {
 }
 
 #[test]
-fn a_day_of_missed_seconds_is_one_row_and_holds_up_nobody() {
+fn missed_day_is_one_row_and_delays_none() {
     run(async |world| {
         let node = world.start().await;
         node.channel("tick", every_second(""), json!({})).await;
@@ -113,7 +113,7 @@ fn an_edited_schedule_begins_anew_and_an_edited_payload_does_not() {
 }
 
 #[test]
-fn an_archived_channel_stands_still_and_begins_at_now_when_it_is_back() {
+fn unarchived_channel_begins_at_now() {
     run(async |world| {
         let node = world.start().await;
         node.channel("tick", every_second(""), json!({})).await;
@@ -253,7 +253,7 @@ fn a_channel_that_leaves_quarantine_begins_at_now() {
 }
 
 #[test]
-fn channel_back_from_a_short_quarantine_begins_at_the_first_instant_after_now() {
+fn channel_after_quarantine_begins_after_now() {
     run(async |world| {
         let node = world.start().await;
         node.channel("tick", every_second(""), json!({})).await;

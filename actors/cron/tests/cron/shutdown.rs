@@ -24,7 +24,7 @@ fn a_run_that_ends_in_time_is_waited_for() {
 }
 
 #[test]
-fn a_run_that_takes_longer_is_dropped_and_given_back_with_its_slot() {
+fn overlong_run_is_dropped_and_returns_its_slot() {
     run(async |world| {
         let node = world.start_with(|plan| plan.settings.shutdown_timeout = millis(300)).await;
         let transport = json!({"schedule": "* * * * * *", "payload": {"do": "hold"},

@@ -1,4 +1,4 @@
-//! A task that does what its payload says, and tells what it was told.
+//! A task that does what its payload says, and reports its input.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -22,7 +22,7 @@ pub(super) enum Run {
 pub(super) enum NodeAction {
     /// Send a request to the database.
     Call(Request),
-    /// Tell the node after a time.
+    /// Notify the node after a time.
     Timer(Duration, NodeTimer),
     /// The node runs something from now on.
     Began(Run),

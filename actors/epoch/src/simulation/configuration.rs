@@ -93,7 +93,7 @@ impl NodeConfiguration {
         })]
     }
 
-    /// Serves what was loaded; nothing where the load failed.
+    /// Serves what was loaded; nothing if the load failed.
     pub(super) fn finish_load(
         &mut self,
         definitions: Option<BTreeMap<String, u64>>,

@@ -58,7 +58,7 @@ fn under_fire(seed: u64) -> Conditions {
 }
 
 #[tokio::test(start_paused = true)]
-async fn work_runs_on_one_live_node_and_is_taken_over_in_time() {
+async fn work_has_one_live_node_and_timely_takeover() {
     for seed in [1, 2] {
         let mut world = World::new(under_fire(seed));
         world.run(60 * SECOND, SETTLED).await;
@@ -87,7 +87,7 @@ async fn node_that_trusts_its_lease_too_long_is_found() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn work_of_a_third_of_the_nodes_is_shared_by_the_others() {
+async fn work_of_lost_nodes_is_shared_by_others() {
     // More than the nodes can run at once, so that each has jobs in line when a third of them dies.
     let mut world = World::new(Conditions { jobs: Some(SECOND / 5), ..idle() });
     world.advance(20 * SECOND).await;

@@ -29,7 +29,7 @@ pub(crate) struct JobInterval {
     pub(crate) every: Duration,
 }
 
-/// The actor that tells jobs when they are due.
+/// The actor that notifies jobs that are due.
 pub(crate) struct JobTimer {
     beat: Arc<Notify>,
     /// Ends the task of the library.

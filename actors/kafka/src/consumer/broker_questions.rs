@@ -29,7 +29,7 @@ pub(super) struct Questions {
     pub(super) settings: Settings,
 }
 
-/// The offsets of a partition, where the brokers told.
+/// The offsets of a partition, if the brokers gave them.
 pub(super) struct PartitionOffsets {
     pub(super) topic: Arc<str>,
     pub(super) partition: i32,
@@ -88,7 +88,7 @@ pub(super) fn measure(consumer: &StreamConsumer<GroupContext>, questions: Questi
     Measurement { partitions: measured.collect(), unreadable, probed, is_complete }
 }
 
-/// Returns the reason why a topic cannot be read; `None` also where no broker answers, which is another
+/// Returns the reason why a topic cannot be read; `None` also if no broker answers, which is another
 /// trouble.
 fn unreadable_reason(consumer: &StreamConsumer<GroupContext>, topic: &str) -> Option<String> {
     if !is_topic_name(topic) {
@@ -109,7 +109,7 @@ fn unreadable_reason(consumer: &StreamConsumer<GroupContext>, topic: &str) -> Op
     }
 }
 
-/// Waits for the answers; for ever where none are on their way.
+/// Waits for the answers; for ever if none are on their way.
 pub(super) async fn join_measurement(measuring: &mut Option<JoinHandle<Measurement>>) -> Option<Measurement> {
     match measuring {
         Some(measuring) => measuring.await.ok(),

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn session_timeout_is_left_to_the_brokers_under_the_new_group_protocol() {
+    fn new_group_protocol_leaves_session_timeout_to_brokers() {
         let settings = settings(&[("group.protocol", "consumer")]);
         assert_eq!(consumer_config(&settings, "team").get("session.timeout.ms"), None);
         check(&settings).unwrap();

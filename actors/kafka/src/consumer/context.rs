@@ -17,9 +17,9 @@ const OFFSET_RESET: &str = "OFFSET";
 /// An event of the client.
 #[derive(Debug)]
 pub(super) enum ClientEvent {
-    /// The group assigns partitions: the client waits until it is told to fetch them.
+    /// The group assigns partitions: the client waits for the order to fetch them.
     Assign(TopicPartitionList),
-    /// The group revokes partitions: the client waits until it is told to give them up.
+    /// The group revokes partitions: the client waits for the order to give them up.
     Revoke(TopicPartitionList),
 }
 
@@ -57,8 +57,8 @@ impl ClientContext for GroupContext {
 }
 
 impl ConsumerContext for GroupContext {
-    /// Defers the change of the assignment to the actor: records in progress may take a while to end. Where
-    /// nobody takes events any more, the client ends, and gives its partitions up at once.
+    /// Defers the change of the assignment to the actor: records in progress may take a while to end. When
+    /// no task takes events any more, the client ends, and gives its partitions up at once.
     fn rebalance(
         &self,
         consumer: &BaseConsumer<Self>,
@@ -77,7 +77,7 @@ impl ConsumerContext for GroupContext {
     }
 }
 
-/// Tells the client to fetch assigned partitions.
+/// Orders the client to fetch assigned partitions.
 pub(super) fn take_over<C: ConsumerContext>(
     consumer: &impl Consumer<C>,
     partitions: &TopicPartitionList,
@@ -88,7 +88,7 @@ pub(super) fn take_over<C: ConsumerContext>(
     }
 }
 
-/// Tells the client that revoked partitions are given up.
+/// Informs the client that revoked partitions are given up.
 pub(super) fn give_up<C: ConsumerContext>(consumer: &impl Consumer<C>, partitions: &TopicPartitionList) {
     // A client that refuses has no group any more, and rejoins.
     let _ = match consumer.rebalance_protocol() {

@@ -33,7 +33,7 @@ fn read_header(headers: &BorrowedHeaders, index: usize) -> Option<(String, Vec<u
     Some((header.key.to_lowercase(), value.to_vec()))
 }
 
-/// Returns a list of partitions, each with an offset where one is given.
+/// Returns a list of partitions, each with an offset if one is given.
 pub(super) fn list_of<'h>(
     partitions: impl IntoIterator<Item = (&'h PartitionHandle, Option<i64>)>,
 ) -> TopicPartitionList {

@@ -13,7 +13,7 @@ pub(super) struct PendingCommit {
     pub(super) answer: JoinHandle<KafkaResult<()>>,
 }
 
-/// Waits for the answer to a commit; for ever where none is on its way.
+/// Waits for the answer to a commit; for ever if none is on its way.
 pub(super) async fn commit_answer(pending: &mut Option<PendingCommit>) -> Result<(), String> {
     match pending {
         Some(pending) => match (&mut pending.answer).await {

@@ -1,4 +1,4 @@
-//! Probes of partitions: a client tells that records cannot be unpacked, but neither where nor how many.
+//! Probes of partitions: a client reports that records cannot be unpacked, but not their offsets.
 //!
 //! A probe reads one partition with a client of its own, which belongs to no group and commits nothing.
 
@@ -18,7 +18,7 @@ use crate::settings::Settings;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Longest search for the next record that can be unpacked.
 const SEARCH: Duration = Duration::from_secs(20);
-/// Properties of the client: it tells the end of a partition, and neither waits nor reads ahead.
+/// Properties of the client: it reports the end of a partition, and neither waits nor reads ahead.
 const PROPERTIES: [(&str, &str); 4] = [
     ("enable.partition.eof", "true"),
     ("fetch.error.backoff.ms", "0"),
@@ -26,14 +26,14 @@ const PROPERTIES: [(&str, &str); 4] = [
     ("queued.min.messages", "1"),
 ];
 
-/// The records at an offset, as far as a probe can tell.
+/// The records at an offset, as far as a probe sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ProbeResult {
     /// They can be unpacked, or there are none.
     Readable,
     /// They cannot be unpacked, for this reason.
     Unreadable { offset: i64, reason: String },
-    /// The brokers do not tell.
+    /// The brokers do not answer.
     Unknown(String),
 }
 
@@ -54,11 +54,11 @@ pub(super) fn probe_partition(
 }
 
 /// Searches the first offset after `offset`, whose records cannot be unpacked, with records that can. A batch
-/// does not tell where it ends, so that every offset is tried: none is passed over that could be read. A search
+/// does not show its end, so that every offset is tried: none is passed over that could be read. A search
 /// that takes too long ends at the offset that it has reached. Blocks.
 ///
 /// # Errors
-/// [`SkipError::NotRead`] where the brokers do not answer, and [`SkipError::NothingHeld`] where the records
+/// [`SkipError::NotRead`] if the brokers do not answer, and [`SkipError::NothingHeld`] if the records
 /// can be unpacked.
 pub(crate) fn find_readable(
     settings: &Settings,
@@ -123,7 +123,7 @@ impl<'p> Probe<'p> {
         self.consumer.seek(self.topic, self.partition, Offset::Offset(offset), PATIENCE)
     }
 
-    /// Reads the records at an offset, where the client is.
+    /// Reads the records at the offset of the client.
     fn read(&self, offset: i64) -> ProbeResult {
         let deadline = Instant::now() + PATIENCE;
         loop {

@@ -36,7 +36,7 @@ use crate::shared::{GroupHandle, KafkaShared};
 const REVOKING: Duration = Duration::from_secs(10);
 /// Time in which a worker drops its record.
 const DROPPING: Duration = Duration::from_secs(1);
-/// Time between two looks at the topics where the lag is not measured.
+/// Time between two looks at the topics if the lag is not measured.
 const TOPIC_CHECK: Duration = Duration::from_secs(30);
 /// First and longest pause after an error of the client that is no loss of connection.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -410,7 +410,7 @@ impl Session {
         handle.next_fetch().map_or(Ok(()), |offset| self.seek(handle, offset))
     }
 
-    /// Tells the client to fetch a partition from an offset on. Does not wait.
+    /// Orders the client to fetch a partition from an offset on. Does not wait.
     fn seek(&self, handle: &PartitionHandle, offset: i64) -> KafkaResult<()> {
         self.consumer.seek(&handle.topic, handle.partition, Offset::Offset(offset), Duration::ZERO)
     }

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn full_queue_pauses_once_and_resumes_when_half_of_it_is_free() {
+    fn full_queue_pauses_once_until_half_free() {
         let mut queue = RecordQueue::new(10 * (RECORD_BYTES + 100));
         let orders: Vec<_> = (0..11).map(|offset| queue.push(record(offset, 100))).collect();
         assert_eq!(orders.iter().position(Option::is_some), Some(9));
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn batch_is_bounded_by_number_and_bytes_and_holds_one_record_at_least() {
+    fn batch_is_bounded_and_holds_one_record() {
         let mut queue = RecordQueue::new(usize::MAX);
         for offset in 0..1000 {
             queue.push(record(offset, 10));

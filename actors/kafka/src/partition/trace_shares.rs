@@ -14,7 +14,7 @@ const SHARE_BYTES: usize = 64 * 1024;
 pub(crate) struct TraceShares(Arc<Semaphore>);
 
 impl TraceShares {
-    /// Waits until a trace of so many bytes may be stored beside those of all partitions. Who waits longest
+    /// Waits until a trace of so many bytes may be stored in addition to those of all partitions. Who waits longest
     /// comes first.
     pub(super) async fn acquire(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
         // They are never closed.
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn large_trace_takes_a_share_for_each_64_kib_and_at_most_all() {
+    fn large_trace_takes_shares_by_its_size() {
         let cases =
             [(0, 1), (65_535, 1), (65_536, 2), (10 << 20, 161), (1 << 30, SHARES), (usize::MAX, SHARES)];
         for (bytes, expected) in cases {

@@ -14,7 +14,7 @@ impl PartitionHandle {
         self.lock().unreadable.clone()
     }
 
-    /// Returns the offset that is fetched next, where it is known, if no record is at hand: the partition may
+    /// Returns the offset that is fetched next, if it is known and no record is at hand: the partition may
     /// wait at records that cannot be unpacked.
     pub(crate) fn idle_offset(&self) -> Option<Option<i64>> {
         let shared = self.lock();
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn records_are_passed_once_and_only_after_those_before_them_are_done() {
+    fn unreadable_records_are_skipped_once_and_in_order() {
         let (handle, mut orders) = partition();
         handle.push(record(4));
         assert!(!handle.set_unreadable(unreadable(5)), "a record is at hand");

@@ -96,7 +96,7 @@ impl PartitionWork {
     }
 
     /// Runs records until they are finished or one of them is not, and makes attempts at that one until it is
-    /// finished, is fetched again, or the partition is given up. The delay before an attempt is kept also where
+    /// finished, is fetched again, or the partition is given up. The delay before an attempt is kept also if
     /// that is made after the record was fetched again.
     async fn process(&mut self, records: &[Arc<TopicRecord>]) {
         let Some(first) = records.first() else { return };
@@ -306,7 +306,7 @@ impl PartitionWork {
         }))
     }
 
-    /// Writes a dead letter. Where that fails, the write is tried again, not the run.
+    /// Writes a dead letter. If that fails, the write is tried again, not the run.
     async fn write_letter(&mut self, pending: PendingLetter) -> AttemptEnd {
         match self.publish_letter(&pending.letter, &pending.trace_context).await {
             Some(Ok(())) => {
@@ -363,7 +363,7 @@ impl PartitionWork {
         AttemptEnd::Retry(self.handle.update(|state, now| state.fail(error, now)))
     }
 
-    /// Gives a record up for an operator: it becomes a dead letter. Where that is not acknowledged, the record waits
+    /// Gives a record up for an operator: it becomes a dead letter. If that is not acknowledged, the record waits
     /// for its next attempt, and with it the letter that was pending before. `None` if another record is meant.
     async fn skip(&mut self, record: &Arc<TopicRecord>, request: SkipRequest) -> Option<AttemptEnd> {
         let SkipRequest { offset, answer } = request;

@@ -7,7 +7,7 @@ use actix::Message;
 use super::state::Want;
 use crate::set::SharedKeySetSlot;
 
-/// Begin to fetch a set if that is still necessary. Answered at once: how it ends is told by the set.
+/// Begin to fetch a set if that is still necessary. Answered at once: its end shows in the set.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct Refresh {

@@ -1,8 +1,8 @@
 //! The actor that fetches.
 //!
 //! Owns the fetches that run, at most one for a set, and is alone in changing the sets. Message in:
-//! [`Refresh`], which begins a fetch; nobody waits in here. Fetches again by itself before keys are no longer
-//! fresh, while somebody uses them. Nothing of it survives a restart and nothing has to: fetches that go down
+//! [`Refresh`], which begins a fetch; no caller waits in here. Fetches again by itself before keys are no longer
+//! fresh, while they are in use. Nothing of it survives a restart and nothing has to: fetches that go down
 //! with it have failed, callers ask for others, and the sets keep their keys and pauses.
 
 mod messages;
@@ -40,7 +40,7 @@ pub(crate) struct KeySetFetcher {
 }
 
 /// A fetch that runs. One that goes down with the actor has failed like any other, and whoever waits for it
-/// is told.
+/// is notified.
 struct Flight(Arc<SharedKeySetSlot>);
 
 impl Flight {
@@ -127,7 +127,7 @@ impl Actor for KeySetFetcher {
     type Context = Context<Self>;
 }
 
-/// A fetch ends by itself and nobody outside depends on its end: nothing to drain.
+/// A fetch ends by itself and nothing outside depends on its end: nothing to drain.
 impl Supervised for KeySetFetcher {}
 
 impl Handler<Refresh> for KeySetFetcher {

@@ -27,7 +27,7 @@ const FAILURE_BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::
 #[derive(Clone, Debug, Default)]
 pub(crate) struct State {
     keys: Option<Arc<Jwks>>,
-    /// Until then nobody needs to ask: the keys are fresh, or a fetch has just failed.
+    /// Until then no caller needs to ask: the keys are fresh, or a fetch has just failed.
     settled_until: Option<Instant>,
     /// A fetch runs, and is lost if it has not ended by then.
     busy_until: Option<Instant>,
@@ -56,7 +56,7 @@ pub(crate) enum Want {
 pub(crate) enum Need {
     /// The keys at hand are the answer.
     Nothing,
-    /// The fetch that runs will tell.
+    /// The running fetch decides.
     Running,
     /// A fetch.
     Fetch,
@@ -75,7 +75,7 @@ impl State {
         self.failures > 0
     }
 
-    /// Returns `true` if no caller needs a fetch. While retries fail, the cached keys serve and nobody waits
+    /// Returns `true` if no caller needs a fetch. While retries fail, the cached keys serve and no caller waits
     /// for the next retry.
     pub(crate) fn is_settled(&self, now: Instant) -> bool {
         let retrying = self.is_failing() && self.keys.is_some() && self.is_busy(now);

@@ -1,4 +1,4 @@
-//! The actor and its handle on a virtual clock, with an issuer that does as it is told.
+//! The actor and its handle on a virtual clock, with a scripted issuer.
 
 use std::future::pending;
 use std::sync::Mutex;
@@ -145,7 +145,7 @@ fn a_silent_issuer_costs_nobody_more_than_the_fetch_limit() {
 }
 
 #[test]
-fn those_who_wait_for_one_issuer_are_in_nobody_elses_way() {
+fn callers_of_one_issuer_delay_no_other() {
     let issuer = Issuer::answering(1);
     with(&issuer, async |cache| {
         let (silent, other) = (cache.key_set(SILENT).unwrap(), cache.key_set(URL).unwrap());
@@ -214,7 +214,7 @@ fn a_set_nobody_uses_is_not_fetched_again() {
 }
 
 #[test]
-fn first_unknown_key_id_is_fetched_for_at_once_and_the_next_after_thirty_seconds() {
+fn second_unknown_key_id_waits_thirty_seconds() {
     let issuer = Issuer::answering(1);
     with(&issuer, async |cache| {
         let set = cache.key_set(URL).unwrap();
@@ -235,7 +235,7 @@ fn first_unknown_key_id_is_fetched_for_at_once_and_the_next_after_thirty_seconds
 }
 
 #[test]
-fn a_crash_during_a_fetch_is_told_to_those_who_wait_for_it() {
+fn crash_during_fetch_fails_waiting_callers() {
     let fault = PlannedFault {
         path: "keysets".to_owned(),
         message: "Refresh".to_owned(),
@@ -262,7 +262,7 @@ fn a_crash_during_a_fetch_is_told_to_those_who_wait_for_it() {
 }
 
 #[test]
-fn without_keys_an_issuer_that_comes_back_is_seen_within_a_second() {
+fn returned_issuer_is_seen_within_a_second() {
     let issuer = Issuer::in_mood(Mood::Fails);
     with(&issuer, async |cache| {
         let set = cache.key_set(URL).unwrap();
@@ -305,7 +305,7 @@ fn keys_serve_through_an_hour_without_the_issuer() {
 }
 
 #[test]
-fn a_rotation_is_seen_with_the_first_key_id_that_is_not_there() {
+fn rotation_is_seen_at_first_unknown_key_id() {
     let issuer = Issuer::answering(1);
     with(&issuer, async |cache| {
         let set = cache.key_set(URL).unwrap();
@@ -324,7 +324,7 @@ fn a_rotation_is_seen_with_the_first_key_id_that_is_not_there() {
 }
 
 #[test]
-fn a_flood_of_invented_key_ids_makes_three_fetches_in_a_minute() {
+fn invented_key_ids_make_three_fetches_a_minute() {
     let issuer = Issuer::answering(1);
     with(&issuer, async |cache| {
         let set = cache.key_set(URL).unwrap();
@@ -346,7 +346,7 @@ fn a_flood_of_invented_key_ids_makes_three_fetches_in_a_minute() {
 }
 
 #[test]
-fn a_failed_attempt_for_a_key_id_takes_the_place_too() {
+fn failed_key_id_fetch_uses_up_the_attempt() {
     let issuer = Issuer::answering(1);
     with(&issuer, async |cache| {
         let set = cache.key_set(URL).unwrap();
@@ -361,7 +361,7 @@ fn a_failed_attempt_for_a_key_id_takes_the_place_too() {
 }
 
 #[test]
-fn callers_in_search_of_a_key_id_join_the_fetch_that_runs() {
+fn callers_of_unknown_key_id_join_the_fetch() {
     let issuer = Issuer::answering(1);
     with(&issuer, async |cache| {
         let set = cache.key_set(URL).unwrap();
@@ -382,7 +382,7 @@ fn callers_in_search_of_a_key_id_join_the_fetch_that_runs() {
 }
 
 #[test]
-fn a_panic_over_one_answer_is_a_failed_fetch_and_no_crash() {
+fn panic_over_an_answer_is_a_failed_fetch() {
     let issuer = Issuer::answering(1);
     Universe::new(1).run(async |tree| {
         let cache = cache(&tree, &issuer, &Lines::default()).await;
@@ -423,7 +423,7 @@ fn a_crash_loses_no_key_and_leaves_nobody_waiting() {
 }
 
 #[test]
-fn an_actor_that_hangs_or_crashes_is_waited_for_no_longer_than_a_fetch() {
+fn hung_fetcher_delays_callers_by_one_fetch() {
     for (kind, limit) in [(FaultKind::Hang, FETCH_LIMIT), (FaultKind::Panic, Duration::ZERO)] {
         let fault = PlannedFault { path: "keysets".to_owned(), message: "Refresh".to_owned(), nth: 1, kind };
         let issuer = Issuer::answering(1);
@@ -456,7 +456,7 @@ fn set_lives_as_long_as_its_users() {
 }
 
 #[test]
-fn an_address_that_can_never_be_used_is_refused_with_the_reason() {
+fn unusable_address_is_refused_with_the_reason() {
     with(&Issuer::answering(1), async |cache| {
         for (url, why) in [
             (
@@ -480,7 +480,7 @@ fn an_address_that_can_never_be_used_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_failure_is_logged_when_it_begins_and_when_it_ends() {
+fn failure_is_logged_at_begin_and_end() {
     let (issuer, lines) = (Issuer::in_mood(Mood::Fails), Lines::default());
     Universe::new(1).run(async |tree| {
         let set = cache(&tree, &issuer, &lines).await.key_set(URL).unwrap();

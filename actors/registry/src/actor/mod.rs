@@ -25,9 +25,9 @@ const RETRY: Duration = Duration::from_secs(5);
 
 type Waiter = oneshot::Sender<Result<ReloadReport, ReloadError>>;
 
-/// Writes the snapshot; everybody else reads it.
+/// Writes the snapshot; all others read it.
 ///
-/// Takes [`ApplyChange`], one at a time: the work runs as a future beside the mailbox, what arrives meanwhile
+/// Takes [`ApplyChange`], one at a time: the work runs as a future next to the mailbox, what arrives meanwhile
 /// waits, and reloads that wait become one. Hears the events of the tree and shows a channel that supervision
 /// quarantined, or an operator released, in the snapshot. The snapshot survives a restart of the actor and
 /// serves on; the new instance starts from it and reloads. Only the very first instance needs the database to

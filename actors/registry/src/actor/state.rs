@@ -30,7 +30,7 @@ impl<W> Default for ChangeQueue<W> {
 
 impl<W> ChangeQueue<W> {
     /// Puts a change at the end of the line; a reload joins a reload that is last there. One of everything is
-    /// kept apart from those of single changes: a definition nobody changed may fail it, and must not fail
+    /// kept apart from those of single changes: an unchanged definition may fail it, and must not fail
     /// them.
     pub(crate) fn push(&mut self, change: SnapshotChange, waiter: Option<W>) {
         match (self.waiting.back_mut(), change) {
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reload_of_everything_is_kept_apart_from_those_of_single_changes() {
+    fn full_reload_is_separate_from_single_changes() {
         let mut queue = ChangeQueue::<()>::default();
         queue.push(SnapshotChange::Reload(ReloadScope::channel("a")), None);
         queue.push(SnapshotChange::Reload(ReloadScope::All), None);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_failed_reload_left_undone_is_taken_along_by_the_next() {
+    fn next_reload_includes_changes_of_failed_one() {
         let mut queue = ChangeQueue::default();
         queue.push(SnapshotChange::Reload(ReloadScope::channel("a")), Some(1));
         queue.begin_next();

@@ -26,7 +26,7 @@ pub(crate) struct ReloadPlan {
     pub(crate) workflows: Vec<(Arc<str>, Option<Arc<LoadedWorkflow>>)>,
     /// Channels to change.
     pub(crate) channels: Vec<(Arc<str>, PlannedChannel)>,
-    /// The declared secrets, where they were read anew.
+    /// The declared secrets, if they were read anew.
     pub(crate) declared: Option<Arc<svc_engine::DeclaredSecrets>>,
     /// Workflow versions compiled on the way.
     pub(crate) compiled: usize,

@@ -11,7 +11,7 @@ fn own(name: &str) -> ChannelContent {
     ChannelContent { workflow_id: Some(name.into()), ..channel(name, &["POST"], &format!("/{name}")) }
 }
 
-/// A channel that calls the channel its payload names, and tells what that one answered.
+/// A channel that calls the channel its payload names, and returns the answer of that one.
 async fn caller(world: &RegistryWorld, target: &str) {
     let input = json!({"channel": target, "output": "data.got"});
     let tasks = json!([{"id": "call", "name": "", "function": {"name": "channel_call", "input": input}}]);

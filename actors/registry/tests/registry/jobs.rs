@@ -64,7 +64,7 @@ fn a_job_finds_its_channel_by_id_and_else_by_name() {
 }
 
 #[test]
-fn workers_take_turns_as_threads_of_jobs_and_a_job_stays_on_its_own() {
+fn jobs_rotate_over_workers_and_stay_there() {
     run(vec![], async |world| {
         world.workflow("w", "w").await;
         world.channel(channel("orders", &["POST"], "/orders")).await;
@@ -139,7 +139,7 @@ fn a_job_whose_run_crashes_fails_and_says_so() {
 }
 
 #[test]
-fn job_whose_run_panics_fails_for_good_and_one_that_is_cut_off_may_be_retried() {
+fn panicked_job_is_permanent_failure_cut_job_retries() {
     let kind = FaultKind::Panic;
     let fault = PlannedFault { path: "channels/cut/*".into(), message: "RunJob".into(), nth: 1, kind };
     run(vec![fault], async |world| {
@@ -159,7 +159,7 @@ fn job_whose_run_panics_fails_for_good_and_one_that_is_cut_off_may_be_retried() 
 }
 
 #[test]
-fn a_job_of_a_channel_that_failed_too_often_fails_without_the_detail() {
+fn job_of_quarantined_channel_fails_without_detail() {
     let kind = FaultKind::Panic;
     let fault = |nth| PlannedFault {
         path: "channels/orders/*".into(),

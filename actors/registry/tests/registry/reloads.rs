@@ -112,7 +112,7 @@ fn one_broken_channel_is_quarantined_and_its_neighbours_serve() {
 }
 
 #[test]
-fn a_channel_that_breaks_stops_serving_and_its_requests_are_not_lost() {
+fn broken_channel_stops_serving_without_losing_requests() {
     run(vec![], async |world| {
         world.workflow("w", "w").await;
         world.channel(channel("a", &["POST"], "/a")).await;
@@ -129,7 +129,7 @@ fn a_channel_that_breaks_stops_serving_and_its_requests_are_not_lost() {
 }
 
 #[test]
-fn a_duplicate_task_id_quarantines_at_boot_and_fails_a_reload_whole() {
+fn duplicate_task_id_quarantines_or_fails_the_reload() {
     run(vec![], async |world| {
         world.workflow("w", "w").await;
         world.workflow_of("twice", json!([answer("same", "1"), answer("same", "2")])).await;
@@ -184,7 +184,7 @@ fn a_failed_reload_is_remembered_until_one_that_covers_it_succeeds() {
 }
 
 #[test]
-fn nobody_begins_to_use_a_workflow_whose_stored_row_does_not_load() {
+fn unloadable_workflow_row_gets_no_new_user() {
     run(vec![], async |world| {
         world.workflow("w", "w").await;
         world.channel(channel_with("a", "w")).await;
@@ -250,7 +250,7 @@ fn names_and_routes_may_change_hands_in_one_reload() {
 }
 
 #[test]
-fn what_the_filter_keeps_out_is_absent() {
+fn filtered_channels_are_absent() {
     run(vec![], async |world| {
         world.workflow("w", "w").await;
         for name in ["eu-orders", "us-orders"] {

@@ -97,7 +97,7 @@ fn paths_lead_where_the_rules_say() {
 }
 
 #[test]
-fn method_that_a_path_does_not_take_is_refused_with_those_it_takes() {
+fn wrong_method_is_refused_with_allowed_ones() {
     run(vec![], async |world| {
         world.workflow("w", "w").await;
         for content in [
@@ -165,7 +165,7 @@ fn a_final_async_marks_the_submission_and_is_taken_off() {
 }
 
 #[test]
-fn a_quarantined_channel_refuses_by_name_and_by_route_and_so_does_a_schedule() {
+fn quarantined_channel_refuses_name_route_and_schedule() {
     run(vec![], async |world| {
         world.workflow("w", "w").await;
         let broken =

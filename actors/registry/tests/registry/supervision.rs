@@ -66,7 +66,7 @@ fn no_request_fails_while_a_hundred_reloads_go_on() {
 }
 
 #[test]
-fn reloads_asked_for_at_once_do_not_overlap_and_each_is_answered() {
+fn concurrent_reloads_run_in_turn_and_are_answered() {
     run(vec![], async |world| {
         world.workflow("w", "w").await;
         for name in ["a", "b", "c"] {
@@ -88,7 +88,7 @@ fn reloads_asked_for_at_once_do_not_overlap_and_each_is_answered() {
 }
 
 #[test]
-fn a_channel_past_its_budget_is_quarantined_and_an_operator_brings_it_back() {
+fn exhausted_channel_is_quarantined_until_operator_restarts_it() {
     run(panics("channels/orders/*", "ProbeVersion", 1..=3), async |world| {
         world.workflow("w", "w").await;
         world.channel(channel("orders", &["POST"], "/o/{id}")).await;
@@ -159,7 +159,7 @@ fn the_snapshot_outlives_a_crash_of_the_registry() {
 }
 
 #[test]
-fn every_worker_has_an_actor_of_every_channel_while_it_is_there() {
+fn every_worker_has_an_actor_per_channel() {
     run(vec![], async |world| {
         world.workflow("w", "w").await;
         world.channel(channel("a", &["POST"], "/a")).await;
@@ -204,7 +204,7 @@ fn a_request_of_a_thread_that_ended_is_served_by_another() {
 }
 
 #[test]
-fn a_thread_that_ended_holds_up_no_channel_and_is_taken_out_of_service() {
+fn dead_thread_delays_no_channel() {
     run(vec![], async |world| {
         world.workflow("w", "w").await;
         world.channel(channel("changed", &["POST"], "/changed")).await;
@@ -227,7 +227,7 @@ fn a_thread_that_ended_holds_up_no_channel_and_is_taken_out_of_service() {
 }
 
 #[test]
-fn a_blocked_thread_holds_up_neither_a_change_nor_an_activation_after_an_archival() {
+fn blocked_thread_delays_no_change_or_activation() {
     run(vec![], async |world| {
         world.workflow("w", "w").await;
         world.channel(channel("a", &["POST"], "/a")).await;
@@ -269,7 +269,7 @@ fn a_blocked_thread_holds_up_neither_a_change_nor_an_activation_after_an_archiva
 }
 
 #[test]
-fn what_channels_use_outlives_them() {
+fn channel_dependencies_outlive_channels() {
     run(vec![], async |world| {
         world.workflow("w", "w").await;
         world.channel(channel("a", &["POST"], "/a")).await;

@@ -127,7 +127,7 @@ impl PostgresDialer {
         conn_of(connected).await
     }
 
-    /// Connects once; the flag tells whether the connection is encrypted.
+    /// Connects once; the flag is true if the connection is encrypted.
     async fn connect(&self, tls: Option<&MakeRustlsConnect>) -> Result<(Connected, bool), FailedAttempt> {
         let request = match self.mode {
             TlsMode::Prefer => TlsRequest::Preferred,

@@ -88,7 +88,7 @@ impl TlsConnect<Socket> for StoreHost {
     }
 }
 
-/// Returns the failure of a handshake, with its remedy where there is one.
+/// Returns the failure of a handshake, with its remedy if there is one.
 fn handshake_failure(error: &io::Error, host: &str) -> TlsFailure {
     let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
     TlsFailure::Handshake(match cause {

@@ -13,7 +13,7 @@ const SYSTEM: &str = "system";
 pub(crate) enum TlsMode {
     /// `disable`.
     Disable,
-    /// `prefer`, and the default: encrypted where the server can, plain otherwise. The certificate is not checked.
+    /// `prefer`, and the default: encrypted if the server can, plain otherwise. The certificate is not checked.
     Prefer,
     /// `require`: encrypted, or no connection. The certificate is not checked.
     Require,

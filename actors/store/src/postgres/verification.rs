@@ -13,7 +13,7 @@ use svc_outbound::{Outbound, Trust};
 
 use super::tls_mode::TlsMode;
 
-/// Returns the TLS settings of a mode; `None` where nothing is encrypted.
+/// Returns the TLS settings of a mode; `None` if nothing is encrypted.
 ///
 /// # Errors
 /// A text that names the parameter: the anchors cannot be used.

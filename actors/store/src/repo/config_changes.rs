@@ -123,7 +123,7 @@ pub(super) async fn record_reset(conn: &mut Conn, key: &str, change_id: &str) ->
     announce(conn).await
 }
 
-/// Announces a change, once it is committed. Nobody can listen to a file.
+/// Announces a change, once it is committed. A file has no listeners.
 async fn announce(conn: &mut Conn) -> Result<(), StoreError> {
     if let Conn::Postgres(c) = conn {
         diesel::sql_query(format!("NOTIFY {NOTIFICATIONS}")).execute(&mut **c).await?;

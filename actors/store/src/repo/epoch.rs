@@ -35,7 +35,7 @@ impl ConfigEpoch {
         self.0.read(operation("current"), |conn| Box::pin(config_changes::numbers(conn))).await
     }
 
-    /// Lists the recorded changes after `epoch`, in order. Where an epoch is missing, anything may have changed.
+    /// Lists the recorded changes after `epoch`, in order. If an epoch is missing, anything may have changed.
     ///
     /// # Errors
     /// As [`current`](Self::current).

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_cursor_is_a_mistake_of_the_caller() {
+    fn invalid_cursor_is_a_caller_error() {
         let made = |text: &str| URL_SAFE_NO_PAD.encode(text);
         for bad in [String::new(), "%%".into(), made("x"), made("today a"), made("2026-01-01T00:00:00 a\0")] {
             assert_eq!(decode(&bad).unwrap_err().status(), 400, "{bad}");

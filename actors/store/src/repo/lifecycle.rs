@@ -74,7 +74,7 @@ impl<V: Versioned> Repository<V> {
         .await
     }
 
-    /// Runs `work`, which changes the status of a version, as one mutation. Others are told of the change from the
+    /// Runs `work`, which changes the status of a version, as one mutation. Others are notified of the change from the
     /// moment when it is made.
     async fn change_status(
         &self,

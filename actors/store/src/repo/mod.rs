@@ -47,7 +47,9 @@ pub use cron::{
     MaterialiseRequest, OccurrenceClaim, OccurrenceFilter, OccurrencePage, OccurrenceRecord, OccurrenceRow,
     ScheduleStatus, StartResult,
 };
-pub use dead_letters::{ClaimedLetter, DeadLetter, DeadLetterFilter, DeadLetterRepository, DeadLetterRow};
+pub use dead_letters::{
+    ClaimedLetter, DeadLetter, DeadLetterFilter, DeadLetterRepository, DeadLetterRow, DueLetters,
+};
 pub use epoch::ConfigEpoch;
 pub use job_leases::JobLeases;
 pub use keyset::RowKey;

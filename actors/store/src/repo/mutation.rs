@@ -115,8 +115,8 @@ pub(super) async fn mutate<T: Send + 'static>(
 }
 
 /// Runs `step` for each item as one mutation, in one transaction. A step that is refused leaves nothing behind, and the
-/// others stand. Each has an audit row of its own; the epoch rises once for all that wrote, as a change of `several`
-/// where they are more than one.
+/// others remain. Each has an audit row of its own; the epoch rises once for all that wrote, as a change of `several`
+/// if they are more than one.
 pub(super) async fn mutate_each<I: Send + 'static, T: Send + 'static>(
     database: &Database,
     operation: QueryOperation,
@@ -184,7 +184,7 @@ pub(super) async fn lock(conn: &mut Conn) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Writes an audit row. Returns the id of its resource, which is the written one where the entry names none.
+/// Writes an audit row. Returns the id of its resource, which is the written one if the entry names none.
 pub(crate) async fn record(conn: &mut Conn, entry: AuditEntry, written: &str) -> Result<String, StoreError> {
     let resource_id = if entry.resource_id.is_empty() { written.to_owned() } else { entry.resource_id };
     let row = (

@@ -97,7 +97,7 @@ pub struct NodeRow {
     pub lease_until: Timestamp,
     /// Instant at which it released its lease.
     pub stopped_at: Option<Timestamp>,
-    /// The configuration epoch that it serves; `None` before it has told.
+    /// The configuration epoch that it serves; `None` before it has reported.
     pub applied_epoch: Option<i64>,
     /// The ids of the encryption keys that it can read; `None` for a program that does not report them.
     pub encryption_key_ids: Option<Vec<String>>,
@@ -119,7 +119,7 @@ impl NodeLeases {
     }
 
     /// Renews a lease. Returns whether the lease was still valid. If the node is alone with its database,
-    /// nobody can have taken over its work, and an expired lease is renewed as well.
+    /// no other node can have taken over its work, and an expired lease is renewed as well.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is

@@ -138,7 +138,7 @@ impl PackageReceipts {
     }
 }
 
-/// Waits until the clock shows another millisecond than the last change of a receipt. Whoever wrote it tells by its time
+/// Waits until the clock shows another millisecond than the last change of a receipt. Whoever wrote it sees by its time
 /// that another request wrote it since, and SQLite stores milliseconds.
 async fn pass_time_of(receipt: &PackageReceipt) {
     let milliseconds = |time: Timestamp| time.naive().and_utc().timestamp_millis();
@@ -160,7 +160,7 @@ async fn find(conn: &mut Conn, name: &str, version: &str) -> Result<Option<Packa
     Ok(row.map(PackageReceipt::from))
 }
 
-/// Writes the row. An inventory that the receipt does not tell stays as it is.
+/// Writes the row. An inventory that the receipt omits stays as it is.
 async fn write(conn: &mut Conn, receipt: &NewReceipt, principal: &str) -> Result<(), StoreError> {
     let inventory = receipt.inventory.as_ref().map(serde_json::to_string).transpose();
     let inventory = inventory.map_err(|error| StoreError::Database(error.to_string()))?;

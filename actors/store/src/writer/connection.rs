@@ -24,7 +24,7 @@ const SLOWEST_RETRY: Duration = Duration::from_millis(250);
 const LATE: &str = "the database did not answer in time";
 
 /// The single connection that writes. Its lock orders the batches, including those of an earlier instance of
-/// the actor. Every method must run where the work of the backend belongs
+/// the actor. Every method must run on the threads of the backend
 /// ([`run_on_io`](crate::conn::run_on_io)).
 pub(crate) struct WriterConnection {
     conn: Mutex<Option<PooledConn>>,
@@ -201,7 +201,7 @@ fn timeout_error() -> StoreError {
 enum Attempt {
     /// The transaction ended, successfully or not.
     Ended { conn: Option<PooledConn>, batch: Batch, outcome: Result<(), StoreError>, commit_time: Duration },
-    /// No transaction began, so nothing of the batch was tried. `is_broken` tells whether the connection is
+    /// No transaction began, so nothing of the batch was tried. `is_broken` is true if the connection is
     /// the cause.
     NotBegun { batch: Batch, error: StoreError, is_broken: bool },
 }

@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_arrives_while_a_batch_runs_leaves_in_order_with_the_next() {
+    fn arrivals_during_a_batch_join_next_in_order() {
         let mut queue = WriteQueue::new();
         assert_eq!(queue.wake(), Wake::Nothing);
         queue.push_unit(1);
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_bounded_by_bytes_and_a_row_beyond_them_is_alone() {
+    fn batch_is_bounded_oversized_row_is_alone() {
         let mut queue: WriteQueue<(), u8> = WriteQueue::new();
         for (row, bytes) in [(1, MOST_BYTES / 2), (2, MOST_BYTES / 2), (3, 1), (4, MOST_BYTES + 1), (5, 0)] {
             queue.push_row(row, bytes).unwrap();
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_bounded_by_bytes_and_a_larger_row_waits_alone() {
+    fn waiting_rows_are_bounded_by_bytes() {
         let mut queue: WriteQueue<(), u8> = WriteQueue::new();
         queue.push_row(1, MOST_WAITING_BYTES - 1).unwrap();
         assert_eq!(queue.push_row(2, 2), Err(2));
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waited_when_the_writing_task_died_is_written_by_the_next() {
+    fn waiting_rows_survive_death_of_writer_task() {
         let mut queue: WriteQueue<u8, ()> = WriteQueue::new();
         queue.push_unit(1);
         assert_eq!(queue.wake(), Wake::Start);

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use svc_model::Page;
 use svc_store::{
-    ClaimedLetter, DeadLetterFilter, NewTrace, Store, TraceAttempt, TraceFailure, TraceQuery, TraceRecord,
-    TraceStatus,
+    ClaimedLetter, DeadLetterFilter, DueLetters, NewTrace, Store, TraceAttempt, TraceFailure, TraceQuery,
+    TraceRecord, TraceStatus,
 };
 use uuid::Uuid;
 
@@ -36,7 +36,7 @@ async fn failed_work(store: &Store, change: impl FnOnce(&mut TraceFailure)) -> U
 
 /// Takes the one letter that is due into the next attempt.
 async fn begin_attempt(store: &Store) -> (ClaimedLetter, NewTrace) {
-    let claimed = store.dead_letters().claim_due(1, LEASE, "n1").await.unwrap().remove(0);
+    let claimed = store.dead_letters().claim_due(DueLetters::All, 1, LEASE, "n1").await.unwrap().remove(0);
     let attempt = pending("orders");
     assert!(store.dead_letters().take_into_trace(&claimed, attempt.clone(), "n1").await.unwrap());
     (claimed, attempt)
@@ -69,7 +69,7 @@ pub(crate) async fn work_has_the_state_of_its_newest_attempt(db: TestDatabase) {
     let begun = read(&store, work).await;
     assert_eq!((&*begun.row.status, begun.row.attempt, begun.row.next_retry_at), ("retrying", 2, None));
     assert_eq!((listed(&store, false).await, listed(&store, true).await), (1, 2));
-    assert!(traces.start_attempt(attempt.id, None).await.unwrap());
+    assert!(traces.start_attempt(attempt.id, None, None).await.unwrap());
     assert_eq!(status(&traces, work).await.as_deref(), Some("running"));
     assert!(traces.finish_attempt(end(attempt.id, TraceStatus::Completed)).await.unwrap());
     assert!(!traces.finish_attempt(end(attempt.id, TraceStatus::Failed)).await.unwrap(), "it has ended");
@@ -107,7 +107,7 @@ pub(crate) async fn work_without_retries_left_fails_until_requeued(db: TestDatab
     assert_eq!(letter.work(), work.to_string());
     // Until the channel can run it, it waits longer.
     assert!(traces.fail_to_dead_letters(TraceFailure { retry_count: 1, ..passing(third.id) }).await.unwrap());
-    let held = letters.claim_due(1, LEASE, "n1").await.unwrap().remove(0);
+    let held = letters.claim_due(DueLetters::All, 1, LEASE, "n1").await.unwrap().remove(0);
     assert!(letters.put_back(&held.id, "n1", Duration::from_secs(90)).await.unwrap());
     let waits = read(&store, work).await;
     assert_eq!((&*waits.row.status, waits.row.attempt, waits.attempts.len()), ("retrying", 3, 3));
@@ -127,7 +127,7 @@ pub(crate) async fn unfinished_accepted_work_outlives_retention(db: TestDatabase
     let (_, attempt) = begin_attempt(&store).await;
     db.execute(&old).await.unwrap();
     assert_eq!(traces.delete_expired(10, 100).await.unwrap(), 0, "its attempt waits");
-    assert!(traces.start_attempt(attempt.id, None).await.unwrap());
+    assert!(traces.start_attempt(attempt.id, None, None).await.unwrap());
     assert_eq!(traces.delete_expired(10, 100).await.unwrap(), 0, "its attempt runs");
     db.execute(&format!("DELETE FROM traces WHERE id = '{}'", attempt.id)).await.unwrap();
     assert_eq!(traces.delete_expired(10, 100).await.unwrap(), 1, "nothing is left of it");

@@ -219,7 +219,7 @@ pub(crate) async fn a_foreign_row_spoils_no_other(db: TestDatabase) {
     assert!(channels.latest("ftp").await.unwrap().is_some());
 }
 
-pub(crate) async fn what_active_definitions_name_is_deleted_only_by_force(db: TestDatabase) {
+pub(crate) async fn named_channel_is_deleted_only_by_force(db: TestDatabase) {
     let store = with_workflow(&db).await;
     let (workflows, channels, connectors) = (store.workflows(), store.channels(), store.connectors());
     channels.create(Some("c".into()), channel("orders", None), any_mutation()).await.unwrap();

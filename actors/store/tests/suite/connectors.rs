@@ -144,7 +144,7 @@ pub(crate) async fn import_raises_the_epoch_once_for_all_its_items(db: TestDatab
     assert_eq!(entities, expected, "none for what is unchanged");
 }
 
-pub(crate) async fn settings_are_encrypted_and_read_under_the_current_or_a_former_key(mut db: TestDatabase) {
+pub(crate) async fn settings_are_read_under_current_or_former_key(mut db: TestDatabase) {
     let (one, two) = ("01".repeat(32), "02".repeat(32));
     let keys = |current: Option<&str>, previous: &[&str]| {
         EnvelopeKeys::new(current, previous.iter().copied()).unwrap()
@@ -203,9 +203,7 @@ pub(crate) async fn settings_are_encrypted_and_read_under_the_current_or_a_forme
 const UNBOUND: &str =
     "enc:v1:fb0cbbaeb52a5706:BwcHBwcHBwcHBwcH9tGf1mOMi4Nx7nBAnO9Iq4XU3rOCrrAm981T6KiJr1nW/A==";
 
-pub(crate) async fn settings_copied_to_another_connector_are_not_opened_after_a_rename_they_are(
-    mut db: TestDatabase,
-) {
+pub(crate) async fn settings_open_after_rename_but_not_as_copy(mut db: TestDatabase) {
     let key = "01".repeat(32);
     db.config.connector_keys = EnvelopeKeys::new(Some(&key), []).unwrap();
     let connectors = db.store().await.connectors();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::{join, join_all};
 use svc_model::Page;
-use svc_store::{AuditFilter, DeadLetterFilter, NewTrace, Store, TraceFailure, TraceStatus};
+use svc_store::{AuditFilter, DeadLetterFilter, DueLetters, NewTrace, Store, TraceFailure, TraceStatus};
 use uuid::Uuid;
 
 use super::database::TestDatabase;
@@ -53,7 +53,7 @@ pub(crate) async fn a_failed_run_leaves_its_letter_in_one_transaction(db: TestDa
     );
     let wait = letter.row.next_retry_at.naive() - letter.row.created_at.naive();
     assert!((7..=8).contains(&wait.num_seconds()), "{wait}");
-    assert!(letters.claim_due(10, LEASE, "n").await.unwrap().is_empty(), "not yet due");
+    assert!(letters.claim_due(DueLetters::All, 10, LEASE, "n").await.unwrap().is_empty(), "not yet due");
 
     // If the letter cannot be written, the trace does not fail either.
     let trace = pending("orders");
@@ -66,7 +66,7 @@ pub(crate) async fn a_failed_run_leaves_its_letter_in_one_transaction(db: TestDa
     assert!(traces.fail_to_dead_letters(failure(id)).await.unwrap());
 }
 
-pub(crate) async fn report_of_a_failure_is_written_with_its_letter_or_not_at_all(db: TestDatabase) {
+pub(crate) async fn failure_report_is_atomic_with_its_letter(db: TestDatabase) {
     let store = db.store().await;
     let traces = store.traces();
     let (failed, report) = (pending("orders"), pending("alerts"));
@@ -85,16 +85,19 @@ pub(crate) async fn report_of_a_failure_is_written_with_its_letter_or_not_at_all
 pub(crate) async fn next_due_passes_over_held_and_exhausted_letters(db: TestDatabase) {
     let store = db.store().await;
     let letters = store.dead_letters();
-    assert_eq!(letters.next_due().await.unwrap(), None);
+    assert_eq!(letters.next_due(DueLetters::All).await.unwrap(), None);
     letter(&store, "orders", |failed| failed.retry_count = 5).await;
-    assert_eq!(letters.next_due().await.unwrap(), None, "no retry is left");
+    assert_eq!(letters.next_due(DueLetters::All).await.unwrap(), None, "no retry is left");
     letter(&store, "orders", |failed| failed.delay = Duration::from_secs(600)).await;
-    let due = letters.next_due().await.unwrap().unwrap();
+    let due = letters.next_due(DueLetters::All).await.unwrap().unwrap();
     assert!(due > Duration::from_secs(590) && due <= Duration::from_secs(600), "{due:?}");
     letter(&store, "orders", same).await;
-    assert_eq!(letters.next_due().await.unwrap(), Some(Duration::ZERO));
-    assert_eq!(letters.claim_due(10, LEASE, "n").await.unwrap().len(), 1);
-    assert!(letters.next_due().await.unwrap().unwrap() > Duration::from_secs(590), "it is held");
+    assert_eq!(letters.next_due(DueLetters::All).await.unwrap(), Some(Duration::ZERO));
+    assert_eq!(letters.claim_due(DueLetters::All, 10, LEASE, "n").await.unwrap().len(), 1);
+    assert!(
+        letters.next_due(DueLetters::All).await.unwrap().unwrap() > Duration::from_secs(590),
+        "it is held"
+    );
 }
 
 pub(crate) async fn a_letter_keeps_what_is_no_proper_input(db: TestDatabase) {
@@ -110,7 +113,7 @@ pub(crate) async fn a_letter_keeps_what_is_no_proper_input(db: TestDatabase) {
         let id = trace.id;
         store.traces().insert(trace).await.unwrap();
         store.traces().fail_to_dead_letters(failure(id)).await.unwrap();
-        let claimed = store.dead_letters().claim_due(1, LEASE, "n").await.unwrap().remove(0);
+        let claimed = store.dead_letters().claim_due(DueLetters::All, 1, LEASE, "n").await.unwrap().remove(0);
         let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
         assert_eq!(claimed.payload_json, payload);
         assert_eq!(value(&claimed.metadata_json), value(metadata));
@@ -167,12 +170,12 @@ pub(crate) async fn a_requeued_letter_is_due_and_free(db: TestDatabase) {
     let store = db.store().await;
     let letters = store.dead_letters();
     let id = letter(&store, "a", |failed| failed.retry_count = 4).await;
-    assert_eq!(letters.claim_due(1, LEASE, "n1").await.unwrap().len(), 1);
+    assert_eq!(letters.claim_due(DueLetters::All, 1, LEASE, "n1").await.unwrap().len(), 1);
     let change = || mutation("trace_dlq", "requeue");
     let requeued = letters.requeue(&id, change()).await.unwrap();
     assert_eq!((requeued.row.id.as_str(), requeued.row.retry_count), (id.as_str(), 0));
     assert!(!letters.put_back(&id, "n1", LEASE).await.unwrap(), "its holder lost it");
-    let claimed = letters.claim_due(1, LEASE, "n2").await.unwrap();
+    let claimed = letters.claim_due(DueLetters::All, 1, LEASE, "n2").await.unwrap();
     assert_eq!((claimed.len(), claimed[0].retry_count), (1, 0));
     for absent in ["a\0", "absent"] {
         assert_eq!(refusal(letters.requeue(absent, change()).await).status(), 404);
@@ -228,17 +231,22 @@ pub(crate) async fn a_letter_is_held_by_one(db: TestDatabase) {
     let exhausted = letter(&here, "a", |failed| failed.retry_count = 5).await;
     let claims = (0..20).map(|n| {
         let letters = if n % 2 == 0 { here.dead_letters() } else { there.dead_letters() };
-        async move { letters.claim_due(3, LEASE, if n % 2 == 0 { "here" } else { "there" }).await.unwrap() }
+        async move {
+            letters
+                .claim_due(DueLetters::All, 3, LEASE, if n % 2 == 0 { "here" } else { "there" })
+                .await
+                .unwrap()
+        }
     });
     let claimed: Vec<_> = join_all(claims).await.into_iter().flatten().map(|letter| letter.id).collect();
     assert_eq!(claimed.iter().collect::<HashSet<_>>().len(), claimed.len(), "none twice");
     assert_eq!(claimed.len(), 40, "and each once");
     assert!(!claimed.contains(&exhausted));
-    assert!(here.dead_letters().claim_due(9, LEASE, "here").await.unwrap().is_empty());
+    assert!(here.dead_letters().claim_due(DueLetters::All, 9, LEASE, "here").await.unwrap().is_empty());
     // An expired lease frees the letter.
     let over = format!("UPDATE trace_dlq SET claimed_until = {} WHERE id = '{}'", ago(&db, 1), claimed[0]);
     db.execute(&over).await.unwrap();
-    let again = there.dead_letters().claim_due(9, LEASE, "late").await.unwrap();
+    let again = there.dead_letters().claim_due(DueLetters::All, 9, LEASE, "late").await.unwrap();
     assert_eq!(again.into_iter().map(|letter| letter.id).collect::<Vec<_>>(), claimed[..1]);
 }
 
@@ -246,7 +254,7 @@ pub(crate) async fn a_retry_makes_a_trace_of_the_letter(db: TestDatabase) {
     let store = db.store().await;
     let (traces, letters) = (store.traces(), store.dead_letters());
     let id = letter(&store, "orders", same).await;
-    let claimed = letters.claim_due(1, LEASE, "n1").await.unwrap().remove(0);
+    let claimed = letters.claim_due(DueLetters::All, 1, LEASE, "n1").await.unwrap().remove(0);
     assert_eq!((claimed.id.as_str(), claimed.channel.as_str()), (id.as_str(), "orders"));
     let trace = pending("orders");
     assert!(!letters.take_into_trace(&claimed, trace.clone(), "n2").await.unwrap(), "another holds it");
@@ -272,15 +280,15 @@ pub(crate) async fn a_letter_put_back_waits(db: TestDatabase) {
     let letters = store.dead_letters();
     let id = letter(&store, "a", |failed| failed.retry_count = 3).await;
     assert!(!letters.put_back(&id, "n1", LEASE).await.unwrap(), "nobody holds it");
-    letters.claim_due(1, LEASE, "n1").await.unwrap();
+    letters.claim_due(DueLetters::All, 1, LEASE, "n1").await.unwrap();
     assert!(!letters.put_back(&id, "n2", LEASE).await.unwrap());
     assert!(letters.put_back(&id, "n1", LEASE).await.unwrap());
-    assert!(letters.claim_due(1, LEASE, "n2").await.unwrap().is_empty(), "it waits");
+    assert!(letters.claim_due(DueLetters::All, 1, LEASE, "n2").await.unwrap().is_empty(), "it waits");
     let row = letters.get(&id).await.unwrap().unwrap().row;
     assert_eq!(row.retry_count, 3, "it was no retry");
     assert!(row.next_retry_at.naive() - row.updated_at.naive() > chrono::Duration::seconds(55));
     db.execute(&format!("UPDATE trace_dlq SET next_retry_at = {}", ago(&db, 1))).await.unwrap();
-    assert_eq!(letters.claim_due(1, LEASE, "n2").await.unwrap().len(), 1, "free and due");
+    assert_eq!(letters.claim_due(DueLetters::All, 1, LEASE, "n2").await.unwrap().len(), 1, "free and due");
 }
 
 pub(crate) async fn an_end_and_a_failure_at_once_leave_one_of_them(db: TestDatabase) {

@@ -139,7 +139,7 @@ pub(crate) fn server_without_tls_is_used_where_sslmode_allows_it() {
     }
 }
 
-pub(crate) fn server_that_refuses_encrypted_sessions_is_used_where_tls_is_preferred() {
+pub(crate) fn preferred_tls_falls_back_on_refused_encryption() {
     let Some(server) = Postgres::with_tls(&issue_certificate().unwrap()) else { return };
     let database = server.database().unwrap();
     let rule = database.rows("SHOW hba_file").unwrap().remove(0).remove(0).unwrap();
@@ -155,7 +155,7 @@ pub(crate) fn server_that_refuses_encrypted_sessions_is_used_where_tls_is_prefer
     assert!(refused.contains("pg_hba.conf"), "{refused}");
 }
 
-pub(crate) fn failed_handshake_is_tried_again_in_plain_text_where_tls_is_preferred() {
+pub(crate) fn preferred_tls_falls_back_after_failed_handshake() {
     let Some(server) = Postgres::shared() else { return };
     let database = server.database().unwrap();
     let (place, name) = database.url().rsplit_once('/').unwrap();

@@ -84,7 +84,7 @@ pub(crate) async fn records_are_filtered_and_newest_first(db: TestDatabase) {
     assert_eq!(count(AuditFilter { start_time: Some(past), end_time: Some(past), ..none() }).await, 0);
 }
 
-pub(crate) async fn what_no_text_can_hold_is_found_nowhere(db: TestDatabase) {
+pub(crate) async fn nul_character_is_found_nowhere(db: TestDatabase) {
     const NUL: &str = "a\0";
     let store = db.store().await;
     let (workflows, channels) = (store.workflows(), store.channels());

@@ -6,8 +6,8 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use svc_secrets::EnvelopeKeys;
 use svc_store::{
-    FileLock, NewNode, NewTrace, NodeLeases, NodeStatus, Ownership, ReencryptError, Store, TraceEnd,
-    TraceFailure, TraceStatus, reencrypt,
+    DueLetters, FileLock, NewNode, NewTrace, NodeLeases, NodeStatus, Ownership, ReencryptError, Store,
+    TraceEnd, TraceFailure, TraceStatus, reencrypt,
 };
 use uuid::Uuid;
 
@@ -96,7 +96,7 @@ pub(crate) async fn late_writes_of_a_former_owner_change_no_row(db: TestDatabase
     for id in [run, failed] {
         assert_eq!(adopt(&store, "b", id, Some("a")).await, Some((0, false)));
         assert!(traces.recover(id, claim("b", 1)).await.unwrap());
-        assert!(!traces.start(id, Some(claim("a", 0))).await.unwrap());
+        assert!(!traces.start(id, None, Some(claim("a", 0))).await.unwrap());
         assert!(!traces.recover(id, claim("a", 1)).await.unwrap());
         assert!(!traces.finish(end_by(id, "a", 0)).await.unwrap());
         assert!(!traces.finish(end_by(id, "b", 0)).await.unwrap(), "of the run before the recovery");
@@ -207,7 +207,7 @@ async fn retry_on_b(store: &Store) -> (Uuid, Uuid) {
     let (letters, work) = (store.dead_letters(), accept_run(store).await);
     let failed = TraceFailure { retries: true, ownership: Some(claim("a", 0)), ..failure(work) };
     assert!(store.traces().fail_to_dead_letters(failed).await.unwrap());
-    let letter = letters.claim_due(1, LEASE, "b").await.unwrap().remove(0);
+    let letter = letters.claim_due(DueLetters::All, 1, LEASE, "b").await.unwrap().remove(0);
     let attempt = NewTrace { owner: Some("b".into()), ..pending("orders") };
     assert!(letters.take_into_trace(&letter, attempt.clone(), "b").await.unwrap());
     (work, attempt.id)
@@ -216,7 +216,7 @@ async fn retry_on_b(store: &Store) -> (Uuid, Uuid) {
 pub(crate) async fn attempt_of_retried_work_is_taken_over_alone(db: TestDatabase) {
     let (store, leases) = two_nodes(&db).await;
     let (traces, (work, attempt)) = (store.traces(), retry_on_b(&store).await);
-    assert!(traces.start_attempt(attempt, Some(claim("b", 0))).await.unwrap());
+    assert!(traces.start_attempt(attempt, None, Some(claim("b", 0))).await.unwrap());
     assert_eq!(status(&traces, work).await.as_deref(), Some("running"));
     expire(&db, "a").await;
     assert!(list_unfinished(&store, "c").await.is_empty(), "the work runs on b");
@@ -232,10 +232,10 @@ pub(crate) async fn work_of_a_recovered_attempt_is_running(db: TestDatabase) {
     expire(&db, "b").await;
     assert_eq!(adopt(&store, "c", attempt, Some("b")).await, Some((0, false)));
     assert!(traces.recover(attempt, claim("c", 1)).await.unwrap());
-    assert!(!traces.start_attempt(attempt, Some(claim("c", 1))).await.unwrap(), "it was marked");
+    assert!(!traces.start_attempt(attempt, None, Some(claim("c", 1))).await.unwrap(), "it was marked");
     assert_eq!(status(&traces, work).await.as_deref(), Some("running"));
     assert!(traces.finish_attempt(end_by(attempt, "c", 1)).await.unwrap());
-    assert!(!traces.start_attempt(attempt, Some(claim("c", 1))).await.unwrap());
+    assert!(!traces.start_attempt(attempt, None, Some(claim("c", 1))).await.unwrap());
     assert_eq!(status(&traces, work).await.as_deref(), Some("completed"), "a late mark changes nothing");
 }
 

@@ -315,9 +315,7 @@ pub(crate) async fn a_locked_file_is_unavailable_and_then_fine(mut db: TestDatab
 }
 
 /// The lock is held far longer than a check may take.
-pub(crate) async fn database_that_answers_no_check_in_time_counts_as_away_until_it_does(
-    mut db: TestDatabase,
-) {
+pub(crate) async fn late_health_check_marks_database_away(mut db: TestDatabase) {
     use diesel::connection::SimpleConnection;
     db.config.busy_timeout_ms = 600_000;
     db.config.health_check_timeout = Duration::from_millis(50);

@@ -63,7 +63,7 @@ pub(crate) async fn migrations_run_once_and_back(db: TestDatabase) {
 
 /// Several processes start on one database at the same time; each is a thread here, which takes the same locks. The
 /// case that SQLite does not wait for by itself occurs only in some of the files.
-pub(crate) async fn of_many_that_migrate_at_once_one_does_and_the_others_wait(db: TestDatabase) {
+pub(crate) async fn one_of_many_migrates_others_wait(db: TestDatabase) {
     let databases = if db.is_sqlite() { 10 } else { 1 };
     for n in 0..databases {
         let mut config = db.config.clone();
@@ -107,7 +107,7 @@ pub(crate) async fn a_newer_schema_is_refused_by_name(db: TestDatabase) {
     assert!(line.contains("29991231000000") && line.contains("newer") && !line.contains('\n'), "{line}");
 }
 
-pub(crate) async fn schema_of_a_newer_program_that_only_added_to_it_is_accepted(mut db: TestDatabase) {
+pub(crate) async fn newer_schema_with_only_additions_is_accepted(mut db: TestDatabase) {
     migrate::run(&db.config).await.unwrap();
     for statement in [
         "INSERT INTO __diesel_schema_migrations (version) VALUES ('29991231000000')",
@@ -131,7 +131,7 @@ pub(crate) async fn schema_of_a_newer_program_that_only_added_to_it_is_accepted(
     assert!(matches!(db.open().await.err().unwrap(), OpenError::Newer { .. }));
 }
 
-pub(crate) async fn new_file_has_large_pages_and_an_older_file_keeps_its_own(mut db: TestDatabase) {
+pub(crate) async fn only_new_file_has_large_pages(mut db: TestDatabase) {
     use diesel::prelude::*;
     #[derive(QueryableByName)]
     struct Pages {
@@ -303,7 +303,7 @@ pub(crate) async fn database_marks_the_latest_version_of_every_program(db: TestD
 }
 
 /// SQLite plans without statistics here, as in production.
-pub(crate) async fn what_an_activation_asks_is_answered_by_an_index(db: TestDatabase) {
+pub(crate) async fn activation_checks_use_an_index(db: TestDatabase) {
     use diesel::prelude::*;
     #[derive(QueryableByName)]
     struct Step {
@@ -403,7 +403,7 @@ pub(crate) async fn a_page_of_many_traces_is_read_from_an_index(db: TestDatabase
     }
 }
 
-pub(crate) async fn a_claim_finds_the_rows_that_wait_among_all_that_have_ended(db: TestDatabase) {
+pub(crate) async fn claim_finds_waiting_rows_among_ended_ones(db: TestDatabase) {
     migrate::run(&db.config).await.unwrap();
     let row =
         "INSERT INTO cron_occurrences (id, channel_id, channel_name, channel_version, scheduled_for, status)";

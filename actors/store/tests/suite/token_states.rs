@@ -52,7 +52,7 @@ async fn load_state(store: &Store, name: &str, fingerprint: &str) -> Option<Toke
     look.state.unwrap()
 }
 
-pub(crate) async fn one_at_a_time_has_the_turn_and_finds_what_the_last_one_kept(db: TestDatabase) {
+pub(crate) async fn next_turn_finds_tokens_of_the_last(db: TestDatabase) {
     let store = db.store().await;
     let states = store.token_states();
     connect(&store, "c", "api").await;
@@ -95,7 +95,7 @@ pub(crate) async fn of_many_at_once_one_has_the_turn(db: TestDatabase) {
     }
 }
 
-pub(crate) async fn who_was_overtaken_keeps_nothing(db: TestDatabase) {
+pub(crate) async fn overtaken_save_keeps_nothing(db: TestDatabase) {
     let store = db.store().await;
     let states = store.token_states();
     connect(&store, "c", "api").await;
@@ -145,7 +145,7 @@ pub(crate) async fn tokens_follow_the_name_of_their_connector_and_go_with_it(db:
     assert!(load_state(&store, "new", "f").await.is_none());
 }
 
-pub(crate) async fn a_turn_and_what_comes_of_it_follow_the_name_of_the_connector(db: TestDatabase) {
+pub(crate) async fn turn_follows_connector_rename(db: TestDatabase) {
     let store = db.store().await;
     let states = store.token_states();
     connect(&store, "c", "api").await;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use actix_supervision::{FaultKind, PlannedFault, Tree};
 use chrono::{NaiveDate, NaiveDateTime};
 use futures_util::future::{join, join_all};
+use svc_model::WorkflowVersion;
 use svc_store::{
     NewTrace, RowKey, StoreError, TraceAccess, TraceEnd, TraceFailure, TraceMode, TraceQuery,
     TraceRepository, TraceStatus,
@@ -126,13 +127,16 @@ pub(crate) async fn a_run_begins_and_ends_once(db: TestDatabase) {
     let trace = pending("orders");
     let id = trace.id;
     assert!(
-        !traces.start(id, None).await.unwrap() && !traces.finish(end(id, TraceStatus::Failed)).await.unwrap()
+        !traces.start(id, None, None).await.unwrap()
+            && !traces.finish(end(id, TraceStatus::Failed)).await.unwrap()
     );
     traces.insert(trace).await.unwrap();
-    assert!(traces.start(id, None).await.unwrap());
-    assert!(!traces.start(id, None).await.unwrap(), "it runs already");
+    let workflow = WorkflowVersion { id: "w".into(), version: 3 };
+    assert!(traces.start(id, Some(workflow), None).await.unwrap());
+    assert!(!traces.start(id, None, None).await.unwrap(), "it runs already");
     let running = traces.get(&id.to_string()).await.unwrap().unwrap().row;
     assert_eq!((running.status.as_str(), running.completed_at), ("running", None));
+    assert_eq!((running.workflow_id.as_deref(), running.workflow_version), (Some("w"), Some(3)));
     let (first, second) =
         join(traces.finish(end(id, TraceStatus::Completed)), traces.finish(end(id, TraceStatus::Failed)))
             .await;
@@ -140,9 +144,13 @@ pub(crate) async fn a_run_begins_and_ends_once(db: TestDatabase) {
     let trace = traces.get(&id.to_string()).await.unwrap().unwrap();
     assert_eq!((trace.row.status.as_str(), trace.result_json.as_deref()), ("completed", Some("{}")));
     assert_eq!(trace.row.started_at, running.started_at, "when it began stays");
+    assert_eq!(
+        trace.row.workflow_id, running.workflow_id,
+        "an end without a workflow keeps that of the start"
+    );
     assert!(trace.row.completed_at >= running.started_at && running.started_at >= Some(trace.row.created_at));
     assert!(trace.row.updated_at >= running.updated_at && trace.row.created_at == running.created_at);
-    assert!(!traces.start(id, None).await.unwrap());
+    assert!(!traces.start(id, None, None).await.unwrap());
     assert!(!traces.fail_to_dead_letters(failure(id)).await.unwrap());
     assert_eq!(traces.get(&id.to_string()).await.unwrap(), Some(trace));
 }
@@ -208,7 +216,7 @@ pub(crate) async fn a_failed_commit_fails_every_row_of_it(db: TestDatabase) {
     traces.insert(pending("orders")).await.expect("the next commit holds");
 }
 
-pub(crate) async fn a_row_that_ends_the_transaction_is_no_fault_of_its_neighbours(db: TestDatabase) {
+pub(crate) async fn row_ending_the_transaction_spares_its_neighbours(db: TestDatabase) {
     let traces = db.store().await.traces();
     db.execute(
         "CREATE TRIGGER poison BEFORE INSERT ON traces WHEN NEW.channel = 'poison'
@@ -240,13 +248,13 @@ pub(crate) async fn a_crash_of_the_writer_loses_no_row(db: TestDatabase) {
     }
 }
 
-pub(crate) async fn what_an_earlier_process_left_is_found_in_order(db: TestDatabase) {
+pub(crate) async fn unfinished_traces_are_found_in_order(db: TestDatabase) {
     let before = db.store().await.traces();
     let mut left: Vec<_> = (0..7).map(|_| pending("orders")).collect();
     for row in &left {
         before.insert(row.clone()).await.unwrap();
     }
-    before.start(left[2].id, None).await.unwrap();
+    before.start(left[2].id, None, None).await.unwrap();
     before.finish(end(left[4].id, TraceStatus::Completed)).await.unwrap();
     before.insert(NewTrace { mode: TraceMode::Sync, ..pending("orders") }).await.unwrap();
     drop(before);
@@ -287,7 +295,7 @@ pub(crate) async fn a_page_of_foreign_rows_hides_none_behind_it(db: TestDatabase
     assert!(traces.unfinished_async(&node, last, 3).await.unwrap().1.is_none());
 }
 
-pub(crate) async fn what_is_expired_is_deleted_in_steps(db: TestDatabase) {
+pub(crate) async fn expired_traces_are_deleted_in_steps(db: TestDatabase) {
     let traces = db.store().await.traces();
     let rows: Vec<_> = (0..30).map(|_| pending("orders")).collect();
     traces.insert_all(rows.clone()).await.unwrap();
@@ -323,14 +331,14 @@ pub(crate) async fn the_database_keeps_when_a_trace_was_last_changed(db: TestDat
     let by_hand = traces.get(&trace.id.to_string()).await.unwrap().unwrap().row;
     assert!(by_hand.updated_at > aged && by_hand.updated_at >= by_hand.created_at);
     db.execute(&set).await.unwrap();
-    traces.start(trace.id, None).await.unwrap();
+    traces.start(trace.id, None, None).await.unwrap();
     assert!(traces.get(&trace.id.to_string()).await.unwrap().unwrap().row.updated_at >= by_hand.updated_at);
 }
 
 /// Number of rows of the table that grows.
 const MANY: u64 = 20_000;
 
-pub(crate) async fn ends_are_found_by_their_ids_in_a_table_that_has_grown(db: TestDatabase) {
+pub(crate) async fn ends_are_found_by_id_in_large_table(db: TestDatabase) {
     let traces = db.store().await.traces();
     // PostgreSQL keeps the plan of a prepared statement after some runs.
     let mut count = finish_some(&traces).await;

@@ -76,7 +76,7 @@ pub(crate) async fn a_failed_commit_fails_every_unit_of_it(db: TestDatabase) {
     workflows.create(Some("w".into()), workflow("w"), any_mutation()).await.expect("the next commit holds");
 }
 
-pub(crate) async fn what_was_admitted_is_committed_before_the_end(db: TestDatabase) {
+pub(crate) async fn admitted_writes_are_committed_before_shutdown(db: TestDatabase) {
     let tree = tree(&[]);
     let workflows = db.store_in(&tree).await.workflows();
     let writes = (0..300).map(|n| workflows.create(Some(format!("w{n}")), workflow("w"), any_mutation()));

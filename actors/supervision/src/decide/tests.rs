@@ -155,7 +155,7 @@ proptest! {
     }
 
     #[test]
-    fn config_faults_quarantine_and_fatal_ones_end_the_tree_whatever_the_policy(
+    fn policy_changes_no_config_or_fatal_fault(
         policy in policies(), restart in restarts(), now in 0u64..10_000, jitter: u64,
     ) {
         let after = |error| decide(&policy, restart, &History::default(), &Exit::StartFailed(error), ms(now), jitter);
@@ -191,14 +191,14 @@ proptest! {
 }
 
 #[test]
-fn the_default_restarts_at_once_then_doubles_from_ten_milliseconds_to_five_seconds() {
+fn default_backoff_doubles_to_five_seconds() {
     let backoff = Backoff { jitter: 0.0, ..Backoff::default() };
     let delays: Vec<u128> = (0..12).map(|streak| restart_delay(&backoff, streak, 0).as_millis()).collect();
     assert_eq!(delays, [0, 10, 20, 40, 80, 160, 320, 640, 1280, 2560, 5000, 5000]);
 }
 
 #[test]
-fn delays_stay_at_their_maximum_though_old_exits_leave_the_window() {
+fn delays_stay_at_maximum_after_old_exits_expire() {
     let backoff = Backoff { first: ms(100), max: ms(400), jitter: 0.0 };
     let policy = RestartPolicy {
         max_restarts: 100,
@@ -215,7 +215,7 @@ fn delays_stay_at_their_maximum_though_old_exits_leave_the_window() {
 }
 
 #[test]
-fn a_quiet_period_is_counted_from_when_the_restart_was_due() {
+fn quiet_period_counts_from_the_due_restart() {
     let backoff = Backoff { first: ms(500), max: ms(500), jitter: 0.0 };
     let policy =
         RestartPolicy { max_restarts: 9, within: ms(100), backoff, exhausted: ExhaustedAction::Quarantine };

@@ -45,7 +45,7 @@ mod a_message {
     }
 
     #[test]
-    fn whose_caller_left_is_skipped() {
+    fn message_of_departed_caller_is_skipped() {
         system(async {
             let addr = ProbeActor::default().start();
             drop(addr.send(Count));

@@ -26,7 +26,7 @@ mod a_panic {
     }
 
     #[test]
-    fn lets_try_send_give_the_message_back_and_do_send_drop_it() {
+    fn try_send_after_panic_gives_the_message_back() {
         system(async {
             let addr = ProbeActor::default().start();
             let _ = addr.send(Boom).await;
@@ -103,7 +103,7 @@ mod a_spawned_context {
 }
 
 #[test]
-fn a_panic_hook_runs_on_the_panicking_thread_before_the_catch() {
+fn panic_hook_runs_on_panicking_thread_before_catch() {
     thread_local! {
         static LOCATION: RefCell<Option<String>> = const { RefCell::new(None) };
     }

@@ -156,7 +156,7 @@ mod an_own_run_loop {
     use super::*;
 
     #[test]
-    fn outlives_a_panic_and_serves_the_same_address_with_a_new_instance() {
+    fn runner_outlives_panic_with_same_address() {
         system(async {
             let (addr, mut ctx, mut mailbox) = bare();
             actix::spawn(async move {

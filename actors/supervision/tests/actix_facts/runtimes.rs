@@ -53,7 +53,7 @@ mod an_arbiter {
     }
 }
 
-/// Tells the other end when it is dropped, and on which thread it was made.
+/// Notifies the other end when it is dropped, and on which thread it was made.
 async fn task(born: mpsc::Sender<ThreadId>, _alive: oneshot::Sender<()>) {
     born.send(thread::current().id()).unwrap();
     pending().await
@@ -85,7 +85,7 @@ fn a_task_spawned_in_a_handler_dies_with_its_arbiter() {
 }
 
 #[test]
-fn on_a_shared_runtime_it_runs_in_the_pool_and_outlives_the_arbiter() {
+fn shared_runtime_task_runs_pooled_and_outlives_arbiter() {
     let runtime = Arc::new(tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap());
     system(async {
         let shared = runtime.clone();

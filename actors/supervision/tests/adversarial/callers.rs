@@ -4,7 +4,7 @@ use super::*;
 
 /// One of each end of a call, many times, with a panic at every seventh message.
 #[test]
-fn get_one_outcome_and_their_message_back_exactly_if_it_was_not_handled() {
+fn unhandled_message_returns_in_the_one_outcome() {
     Universe::new(7).run(async |tree| {
         let handled = Arc::new(Mutex::new(Vec::new()));
         let noted = handled.clone();
@@ -46,7 +46,7 @@ fn get_one_outcome_and_their_message_back_exactly_if_it_was_not_handled() {
 }
 
 #[test]
-fn who_leave_a_read_that_never_ends_leave_no_place_taken() {
+fn leaving_an_endless_read_frees_its_place() {
     Universe::new(1).run(async |tree| {
         let victim = spawn(&tree, "v", ChildSpec::new().mailbox(2)).await;
         for _ in 0..8 {
@@ -57,7 +57,7 @@ fn who_leave_a_read_that_never_ends_leave_no_place_taken() {
 }
 
 #[test]
-fn an_actor_that_stops_at_every_message_loses_no_queued_one() {
+fn actor_stopping_every_message_loses_none_queued() {
     Universe::new(1).run(async |tree| {
         let victim = spawn(&tree, "v", ChildSpec::new().policy(restarts(100))).await;
         let stops = (0..20).map(|_| victim.call(Run(Box::new(|ctx| ctx.stop()))));

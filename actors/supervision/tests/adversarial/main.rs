@@ -34,7 +34,7 @@ use tokio::sync::oneshot;
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// Does what it is told, however bad.
+/// Obeys every message, however bad.
 #[derive(Default)]
 struct Victim {
     name: u32,

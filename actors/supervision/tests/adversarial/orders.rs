@@ -91,7 +91,7 @@ fn to_shut_down_are_obeyed_though_a_drain_hangs_or_panics() {
 }
 
 #[test]
-fn to_shut_down_may_come_from_an_actor_that_waits_for_it() {
+fn actor_may_order_shutdown_and_wait_for_it() {
     Universe::new(1).run(async |tree| {
         let victim = spawn(&tree, "v", ChildSpec::new()).await;
         let _ = victim.call(ShutDown(tree.clone())).await;
@@ -100,7 +100,7 @@ fn to_shut_down_may_come_from_an_actor_that_waits_for_it() {
 }
 
 #[test]
-fn to_end_are_given_when_the_group_of_an_escalated_child_says_so() {
+fn escalated_child_may_end_the_tree() {
     Universe::new(1).run(async |tree| {
         tree.add_group("g", GroupSpec::new().policy(restarts(0)).exhausted(ExhaustedAction::EndTree))
             .await

@@ -121,7 +121,7 @@ async fn storm(tree: &Tree, dice: &mut Dice) {
 }
 
 #[test]
-fn after_any_storm_every_node_serves_and_no_call_is_open() {
+fn every_node_serves_after_any_storm() {
     for seed in 0..60 {
         println!("seed {seed}");
         let mut dice = Dice(seed);

@@ -52,7 +52,7 @@ fn that_have_ended_run_nothing_and_keep_nobody_waiting() {
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a thread of its own is the point")]
-fn that_are_blocked_for_good_are_given_up_with_the_orders_on_their_way() {
+fn blocked_thread_is_given_up_with_its_orders() {
     real(async {
         let tree = Tree::builder("test").build();
         let arbiter = actix::Arbiter::new();
@@ -93,7 +93,7 @@ fn call_until_stopped(victim: &Address<Victim>) -> u32 {
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a thread of its own is the point")]
-fn that_call_while_a_node_or_its_thread_ends_are_never_left_waiting() {
+fn callers_of_ending_node_always_get_answers() {
     real(async {
         let tree = Tree::builder("test").build();
         for round in 0..100 {

@@ -20,7 +20,7 @@ fn a_call_is_answered() {
 }
 
 #[test]
-fn the_bound_counts_calls_of_all_clones_and_hands_the_rest_back() {
+fn admission_bound_counts_calls_of_all_clones() {
     Universe::new(1).run(async |tree| {
         let lab = Lab::new(&tree);
         let probe = lab.running("probe", ChildSpec::new().mailbox(16)).await;
@@ -56,7 +56,7 @@ fn never(_: StartContext) -> std::future::Pending<Result<ProbeActor, StartError>
 }
 
 #[test]
-fn an_expired_call_is_taken_back_if_it_was_never_handled() {
+fn unhandled_expired_call_is_taken_back() {
     Universe::new(1).run(async |tree| {
         let lab = Lab::new(&tree);
         let waiting = tree.spawn("waiting", ChildSpec::new(), Placement::Here, never).await.unwrap();

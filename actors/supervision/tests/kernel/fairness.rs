@@ -1,4 +1,4 @@
-//! Nobody starves: a flood yields to the neighbours on its thread.
+//! No actor starves: a flood yields to the neighbours on its thread.
 
 use std::cell::RefCell;
 use std::rc::Rc;

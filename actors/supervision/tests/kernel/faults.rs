@@ -1,4 +1,4 @@
-//! Planned faults strike where and when they are planned.
+//! Planned faults strike as they are planned.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ fn a_panic_strikes_the_nth_message_of_its_name() {
 }
 
 #[test]
-fn a_hanging_message_holds_the_instance_and_shows_in_its_vitals() {
+fn hanging_message_shows_in_vitals() {
     Universe::new(1).fault(fault("probe", "Count", 1, FaultKind::Hang)).run(async |tree| {
         let lab = Lab::new(&tree);
         let probe = lab.running("probe", ChildSpec::new()).await;
@@ -58,7 +58,7 @@ fn a_hanging_read_hangs_alone() {
 }
 
 #[test]
-fn a_transient_start_failure_is_retried_with_backoff_under_the_same_generation() {
+fn transient_start_failure_keeps_its_generation() {
     let away = || FaultKind::FailStart(StartError::Transient("away".to_owned()));
     let universe =
         Universe::new(1).fault(fault("probe", "*", 1, away())).fault(fault("probe", "*", 2, away()));

@@ -47,7 +47,7 @@ fn shutdown_drains_in_reverse_order_of_need() {
 }
 
 #[test]
-fn what_is_needed_still_serves_while_its_dependants_drain() {
+fn dependency_serves_while_dependants_drain() {
     Universe::new(1).run(async |tree| {
         let lab = Lab::new(&tree);
         let store = lab.running("store", ChildSpec::new()).await;
@@ -69,7 +69,7 @@ fn what_is_needed_still_serves_while_its_dependants_drain() {
 }
 
 #[test]
-fn a_quarantined_member_does_not_hold_up_who_needs_its_group() {
+fn quarantined_member_delays_no_dependant_of_its_group() {
     let config = StartError::Config("no such host".to_owned());
     Universe::new(1).fault(fail_start("pools/bad", 1, config)).run(async |tree| {
         let lab = Lab::new(&tree);
@@ -95,7 +95,7 @@ fn a_need_must_be_another_node_of_the_tree() {
 }
 
 #[test]
-fn a_need_from_the_root_means_no_sibling_of_that_name() {
+fn root_need_means_no_sibling_of_that_name() {
     Universe::new(1).run(async |tree| {
         let lab = Lab::new(&tree);
         lab.running("store", ChildSpec::new()).await;

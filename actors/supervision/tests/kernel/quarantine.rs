@@ -100,7 +100,7 @@ fn a_restart_by_order_gives_the_whole_budget_back() {
 }
 
 #[test]
-fn calls_in_hand_finish_before_the_instance_of_an_ordered_quarantine_ends() {
+fn accepted_calls_finish_before_ordered_quarantine() {
     Universe::new(1).run(async |tree| {
         let lab = Lab::new(&tree);
         let probe = lab.running("probe", ChildSpec::new()).await;

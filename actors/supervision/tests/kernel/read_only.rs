@@ -56,7 +56,7 @@ fn a_thousand_reads_run_at_once_within_the_bound() {
 }
 
 #[test]
-fn a_run_goes_on_when_its_caller_has_left_and_keeps_its_place() {
+fn abandoned_run_continues_and_keeps_its_place() {
     Universe::new(1).run(async |tree| {
         let lab = Lab::new(&tree);
         let probe = lab.running("probe", ChildSpec::new()).await;

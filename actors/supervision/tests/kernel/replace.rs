@@ -1,4 +1,4 @@
-//! Reload is a restart in two phases: the new generation is built beside the old, then takes over.
+//! Reload is a restart in two phases: the new generation is built next to the old, then takes over.
 
 use actix_supervision::{ChildSpec, EventKind, NodeState, OrderError, StartContext, StartError, Universe};
 
@@ -119,7 +119,7 @@ fn the_new_factory_serves_later_restarts() {
 }
 
 #[test]
-fn generations_grow_even_if_a_restart_comes_between_prepare_and_commit() {
+fn restart_between_prepare_and_commit_keeps_generations_growing() {
     Universe::new(1).run(async |tree| {
         let lab = Lab::new(&tree);
         let probe = lab.running("probe", ChildSpec::new()).await;

@@ -12,7 +12,7 @@ use crate::support::{
 };
 
 #[test]
-fn a_panic_answers_crashed_and_a_fresh_instance_serves_the_same_address() {
+fn fresh_instance_serves_same_address_after_panic() {
     Universe::new(1).run(async |tree| {
         let probe = Lab::new(&tree).running("probe", ChildSpec::new()).await;
         probe.call(Count).await.unwrap();
@@ -37,7 +37,7 @@ fn the_mailbox_outlives_the_instance() {
 }
 
 #[test]
-fn an_exit_is_recorded_with_its_place_message_and_recent_messages() {
+fn exit_is_recorded_with_place_and_recent_messages() {
     Universe::new(1).run(async |tree| {
         let probe = Lab::new(&tree).running("probe", ChildSpec::new()).await;
         probe.call(Count).await.unwrap();

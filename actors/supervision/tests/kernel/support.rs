@@ -30,7 +30,7 @@ impl Journal {
     }
 }
 
-/// Counts what it is asked to count, and does what it is told.
+/// Counts what it is asked to count, and obeys every message.
 pub(crate) struct ProbeActor {
     pub(crate) total: u64,
     pub(crate) generation: u64,

@@ -1,4 +1,4 @@
-//! Several threads, real time: a blocked one is seen and holds up nobody else.
+//! Several threads, real time: a blocked one is seen and delays no other.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ impl Actor for Worker {
 
 impl Supervised for Worker {}
 
-/// Blocks the thread until told otherwise.
+/// Blocks the thread until released.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct Block {
@@ -73,7 +73,7 @@ async fn block(worker: &Address<Worker>) -> mpsc::Sender<()> {
 }
 
 #[test]
-fn a_blocked_thread_is_named_with_its_message_while_the_others_are_supervised() {
+fn blocked_thread_is_named_with_its_message() {
     System::new().block_on(async {
         let (keeper, one, two) = (arbiter(), arbiter(), arbiter());
         let tree = Tree::builder("test").supervisor(Placement::On(keeper.handle())).build();
@@ -129,7 +129,7 @@ fn a_node_whose_thread_ends_is_stopped_and_refuses_calls() {
 }
 
 #[test]
-fn calls_from_many_threads_all_get_an_outcome_while_the_actor_crashes() {
+fn every_call_gets_an_outcome_during_crashes() {
     fn needs_send<T: Send>(value: T) -> T {
         value
     }

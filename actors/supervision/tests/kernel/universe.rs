@@ -17,7 +17,7 @@ fn days_pass_at_once() {
 
 #[test]
 #[should_panic(expected = "did not drain: [\"probe\"]")]
-fn what_does_not_drain_fails_the_test() {
+fn undrained_tree_fails_the_test() {
     let hang =
         PlannedFault { path: "probe".to_owned(), message: "Count".to_owned(), nth: 1, kind: FaultKind::Hang };
     Universe::new(1).fault(hang).run(async |tree| {

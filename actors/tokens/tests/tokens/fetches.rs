@@ -54,7 +54,7 @@ fn a_fetch_goes_on_when_its_caller_leaves() {
 }
 
 #[test]
-fn token_that_is_never_fresh_is_shared_by_the_callers_that_wait_for_it() {
+fn never_fresh_token_is_shared_by_waiting_callers() {
     run(async |world| {
         let (open, gate) = mpsc::channel::<()>();
         let (gate, asked) = (Mutex::new(gate), AtomicUsize::new(0));
@@ -92,7 +92,7 @@ fn only_the_token_that_was_refused_is_dropped() {
 }
 
 #[test]
-fn sources_of_one_name_and_block_share_and_others_do_not() {
+fn only_sources_of_one_name_and_block_share() {
     run(async |world| {
         let (upstream, node) = (numbering(3600), world.node().await);
         let block = oauth(&upstream, json!({}));

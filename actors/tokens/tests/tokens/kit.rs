@@ -172,7 +172,7 @@ pub(crate) struct Provider {
 
 /// A request that is to be held.
 struct Held {
-    /// Told when it is there.
+    /// Notified when it is there.
     tell: UnboundedSender<()>,
     /// Ends when it may go on.
     gate: Receiver<()>,

@@ -46,7 +46,7 @@ fn a_refusal_is_the_answer_to_all_who_ask_soon() {
 }
 
 #[test]
-fn what_is_no_usable_answer_is_asked_for_again() {
+fn unusable_token_answer_is_fetched_again() {
     run(async |world| {
         let node = world.node().await;
         let long = format!("{{\"access_token\": \"{}\"}}", "x".repeat(70_000));
@@ -83,7 +83,7 @@ fn what_is_no_usable_answer_is_asked_for_again() {
 }
 
 #[test]
-fn an_address_that_is_not_public_is_refused_unless_it_is_allowed() {
+fn private_token_address_is_refused_unless_allowed() {
     run(async |world| {
         let upstream = Upstream::start(|_| granting("t", 3600)).unwrap();
         let node = world.node().await;

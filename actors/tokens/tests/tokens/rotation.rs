@@ -16,7 +16,7 @@ const CALLERS: usize = 100;
 const EACH: usize = 20;
 
 #[test]
-fn tokens_are_on_disk_before_anybody_has_them_and_serve_the_next_process() {
+fn tokens_are_stored_before_use_and_survive_restart() {
     run(async |world| {
         let (provider, upstream) = Provider::start(3600);
         let block = rotating(&upstream, 60);
@@ -85,7 +85,7 @@ fn other_grants_leave_nothing_behind() {
 }
 
 #[test]
-fn tokens_follow_a_connector_to_its_new_name_and_go_with_it() {
+fn tokens_follow_rename_and_removal_of_connector() {
     run(async |world| {
         let (provider, upstream) = Provider::start(3600);
         let block = rotating(&upstream, 60);

@@ -9,7 +9,7 @@ const REFUSE: &str = "CREATE TRIGGER refuse BEFORE INSERT ON connector_oauth_sta
     BEGIN SELECT RAISE(ABORT, 'the disk is full of holes'); END";
 
 #[test]
-fn they_serve_from_memory_are_counted_and_stored_as_soon_as_that_is_possible() {
+fn unstored_tokens_serve_and_are_stored_later() {
     run(async |world| {
         let (provider, upstream) = Provider::start(30);
         let node = world.node().await;

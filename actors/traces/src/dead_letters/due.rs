@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_earliest_letter_ends_the_wait_and_the_poll_does_otherwise() {
+    async fn earliest_letter_or_poll_ends_the_wait() {
         let timer = DueTimer::new();
         assert!(is_about(measure_wait(&timer).await, 30));
         timer.record(8 * SECOND);

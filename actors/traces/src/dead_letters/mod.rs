@@ -1,7 +1,7 @@
 //! Retries of dead letters.
 //!
 //! The actor looks for letters when one is known to be due. One process for all looks once per `poll_interval`
-//! besides, for letters whose writer is gone: the one that has the lease of the job. Messages it handles none.
+//! as well, for letters whose writer is gone: the one that has the lease of the job. Messages it handles none.
 //! Each look claims the letters that are due under a lease of its own. A claimed letter ends when a new trace is
 //! made of it, the next attempt at its work, and its job enters the queue like any submission.
 //!

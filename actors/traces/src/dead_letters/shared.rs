@@ -7,9 +7,10 @@ use slog::{Logger, warn};
 use svc_model::ErrorReason;
 use svc_model::id::new_ordered_id;
 use svc_nodes::NodeHandle;
-use svc_store::{ClaimedLetter, NewTrace, StoreError, TraceMode, TraceStatus};
+use svc_store::{ClaimedLetter, DueLetters, NewTrace, StoreError, TraceMode, TraceStatus};
 use tokio::sync::{Mutex, Notify};
 use tokio::time::{sleep, timeout};
+use uuid::Uuid;
 
 use super::due::DueTimer;
 use super::state;
@@ -89,12 +90,18 @@ impl RetryShared {
         self.record_next_due().await;
     }
 
+    /// Returns the letters that are retried. Where retries are off, those are the letters that an operator requeued.
+    const fn select_letters(&self) -> DueLetters {
+        if self.settings.retry_enabled { DueLetters::All } else { DueLetters::Promised }
+    }
+
     /// Retries the letters that are due, until none is left or the queue is full.
     async fn retry_due_letters(self: &Arc<Self>) -> Result<(), StoreError> {
         let batch = i64::from(self.settings.batch_size);
-        let mut room = self.settings.retry_enabled;
+        let mut room = true;
         while room {
-            let due = self.letters.claim_due(batch, self.settings.lease, &self.holder).await?;
+            let due = self.letters.claim_due(self.select_letters(), batch, self.settings.lease, &self.holder);
+            let due = due.await?;
             room = i64::try_from(due.len()).is_ok_and(|claimed| claimed == batch);
             for letter in due {
                 if self.runner.is_available(&letter.channel) {
@@ -111,12 +118,10 @@ impl RetryShared {
 
     /// Records when the next letter is due, of whatever process.
     async fn record_next_due(&self) {
-        if self.settings.retry_enabled {
-            match self.letters.next_due().await {
-                Ok(Some(delay)) => self.due.record(delay.max(SOON)),
-                Ok(None) => {}
-                Err(error) => warn!(self.log, "cannot read when dead letters are due"; "error" => %error),
-            }
+        match self.letters.next_due(self.select_letters()).await {
+            Ok(Some(delay)) => self.due.record(delay.max(SOON)),
+            Ok(None) => {}
+            Err(error) => warn!(self.log, "cannot read when dead letters are due"; "error" => %error),
         }
     }
 
@@ -158,11 +163,11 @@ impl RetryShared {
             owner: Some(Arc::clone(&owner)),
             ..NewTrace::new(job.trace_id, Arc::clone(&job.channel), TraceMode::Async, TraceStatus::Pending)
         };
-        let (retries, letter, queued) = (
-            Arc::clone(self),
-            letter.clone(),
-            QueuedJob::new(job, slot, retry, JobClaim::for_accepted(owner)),
-        );
+        let (retries, letter) = (Arc::clone(self), letter.clone());
+        let queued = QueuedJob {
+            attempt_of: Uuid::try_parse(letter.work()).ok(),
+            ..QueuedJob::new(job, slot, retry, JobClaim::for_accepted(owner))
+        };
         let moving = Arc::clone(&self.moving).lock_owned().await;
         #[expect(clippy::disallowed_methods, reason = "awaited by the look, and by `drain` through `moving`")]
         let moved = tokio::spawn(async move {

@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn a_letter_is_run_as_it_came_in_and_counts_one_retry_more() {
+    fn letter_is_rerun_unchanged_with_one_more_retry() {
         let (job, retry) = job(&letter(r#"{"a":1}"#, r#"{"vars":{}}"#, 2), Uuid::nil());
         assert_eq!((&*job.channel, job.payload, retry), ("c", json!({ "a": 1 }), 3));
         assert_eq!(Value::Object(job.metadata), json!({ "vars": {} }));
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_handed_on_as_it_is() {
+    fn unreadable_letter_is_passed_on_as_text() {
         let (job, retry) = job(&letter("{", "[]", -1), Uuid::nil());
         assert_eq!((job.payload, job.metadata.len(), retry), (json!("{"), 0, 1));
     }

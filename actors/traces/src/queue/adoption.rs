@@ -200,13 +200,15 @@ impl Adoption {
             error!(self.log, "a run has ended its node too often"; "trace_id" => %row.id);
             let error = exhausted_message(recoveries);
             let target = FailureReport::find_target(&job, &*self.runner).await;
-            let report = target.map(|target| FailureReport::for_job(&job, target).into_job(&error));
+            let report =
+                target.map(|target| FailureReport::for_job(&job, row.attempt_of, target).into_job(&error));
             return self.end_exhausted(job.trace_id, ownership, error, report).await;
         }
         let slot = self.waiting.slots.reserve_for_earlier(text.len()).await;
         let mut claim = JobClaim::for_adopted(ownership);
         claim.is_recovery = recovery != Recovery::Resume;
-        let mut queued = QueuedJob::new(job, slot, input.retry, claim);
+        let mut queued =
+            QueuedJob { attempt_of: row.attempt_of, ..QueuedJob::new(job, slot, input.retry, claim) };
         if let Recovery::Suspect(pause) = recovery {
             queued.claim.turn = Arc::clone(&self.turn).try_acquire_owned().ok();
             self.waiting.push_later(Instant::now() + pause, queued);

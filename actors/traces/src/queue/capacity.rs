@@ -143,7 +143,7 @@ impl QueueCapacity {
         QueueSlot { slots: Arc::clone(self), waits: true, bytes: 0 }
     }
 
-    /// Subtracts from a counter, and wakes waiting tasks where this frees room.
+    /// Subtracts from a counter, and wakes waiting tasks if this frees room.
     fn free(&self, counter: &AtomicUsize, by: usize) {
         counter.fetch_sub(by, Ordering::SeqCst);
         if by > 0 && self.is_calm() {
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dropped_is_given_back() {
+    fn dropped_reservation_is_released() {
         let slots = slots(2, 10);
         let mut first = slots.reserve().unwrap();
         first.add_bytes(10).unwrap();
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_calm_again_when_half_of_the_room_is_free() {
+    fn pressure_ends_when_half_is_free() {
         let slots = slots(4, 10);
         let mut reserved_slots: Vec<_> = (0..3).map(|_| slots.reserve().unwrap()).collect();
         let mut held = Box::pin(slots.wait_until_calm());
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn callers_are_released_one_for_each_place_and_all_once_no_job_waits() {
+    fn one_caller_is_released_per_free_place() {
         let slots = slots(4, 0);
         let mut reserved_slots: Vec<_> = (0..4).map(|_| slots.reserve().unwrap()).collect();
         let mut held: Vec<_> = (0..4).map(|_| Box::pin(slots.wait_until_calm())).collect();

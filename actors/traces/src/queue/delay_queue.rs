@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use tokio::time::Instant;
 
-/// A first-in, first-out queue beside a set of entries that are not due yet.
+/// A first-in, first-out queue with a set of entries that are not due yet.
 #[derive(Debug)]
 pub(crate) struct DelayQueue<T> {
     ready: VecDeque<T>,
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn who_stands_aside_holds_nobody_up_and_goes_first_when_due() {
+    fn delayed_job_blocks_none_and_goes_first_later() {
         let (mut line, now) = (DelayQueue::new(), Instant::now());
         let due = now + Duration::from_secs(1);
         line.push_later(due, 1);

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
+use uuid::Uuid;
 
 use crate::claim::JobClaim;
 use crate::job::Job;
@@ -19,6 +20,8 @@ pub(crate) struct QueuedJob {
     pub(crate) job: Job,
     pub(crate) slot: QueueSlot,
     pub(crate) claim: JobClaim,
+    /// Id of the work that it is a later attempt at.
+    pub(crate) attempt_of: Option<Uuid>,
     /// Number of the retry of a dead letter; 0 for a first run.
     pub(crate) retry: u32,
     /// Number of times its channel had no permit for it.
@@ -29,7 +32,7 @@ pub(crate) struct QueuedJob {
 
 impl QueuedJob {
     pub(crate) const fn new(job: Job, slot: QueueSlot, retry: u32, claim: JobClaim) -> Self {
-        Self { job, slot, claim, retry, refusals: 0, refused_since: None }
+        Self { job, slot, claim, attempt_of: None, retry, refusals: 0, refused_since: None }
     }
 }
 

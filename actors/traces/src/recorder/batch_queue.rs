@@ -136,7 +136,7 @@ impl BatchQueue {
         QueuedRow { row, place: RowReservation { depth: self.depth.clone(), bytes } }
     }
 
-    /// Writes batches until it is told to stop, then the rest of the queue.
+    /// Writes batches until the order to stop, then the rest of the queue.
     pub(crate) async fn write(&self, rows: &TraceWriter, mut stop: watch::Receiver<bool>) {
         loop {
             let batch = self.collect(&mut stop).await;
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_waits_is_bounded_by_bytes_and_a_larger_row_waits_alone() {
+    async fn waiting_rows_are_bounded_by_bytes() {
         let queue = queue(OverflowPolicy::Drop);
         assert!(
             queue.enqueue(row(600)).await && !queue.enqueue(row(600)).await && queue.enqueue(row(400)).await
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_batch_is_written_when_it_is_full_and_a_part_of_one_after_the_interval() {
+    async fn full_batch_is_written_partial_after_the_interval() {
         let flush = Duration::from_secs(60);
         let queue = |rows, batch| {
             let pace = BatchSettings { batch, flush, writers: 1 };

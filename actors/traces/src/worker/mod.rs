@@ -115,7 +115,7 @@ impl Supervised for QueueWorker {
     }
 }
 
-/// Runs job loops one after the other until it is told to stop, each on the next thread that runs channels, or
+/// Runs job loops one after the other until the order to stop, each on the next thread that runs channels, or
 /// on this one while there is none.
 async fn run_jobs(
     shared: Arc<WorkerShared>,

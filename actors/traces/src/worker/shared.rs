@@ -8,7 +8,7 @@ use std::time::Duration;
 use actix_supervision::Backoff;
 use futures_util::FutureExt;
 use slog::{Logger, error, info, warn};
-use svc_model::ErrorReason;
+use svc_model::{ErrorReason, WorkflowVersion};
 use svc_nodes::NodeHandle;
 use svc_store::{Ownership, StoreError};
 use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc, oneshot};
@@ -19,7 +19,7 @@ use crate::ambiguity::wait_until_known;
 use crate::backoff::DATABASE_BACKOFF;
 use crate::claim::JobClaim;
 use crate::dead_letters::DueTimer;
-use crate::job::{Job, JobFailure, JobHold, JobOutcome, JobResult, Runner};
+use crate::job::{Job, JobFailure, JobHold, JobKey, JobOutcome, JobResult, Runner};
 use crate::metrics::TraceMetrics;
 use crate::queue::{JobQueue, QueuedJob};
 use crate::report::{self, FailureReport};
@@ -66,7 +66,7 @@ impl WorkerShared {
         orphans: mpsc::UnboundedSender<FinishedJob>,
         turn: &mut Option<WorkerTurn>,
     ) -> Option<RunningJob> {
-        let QueuedJob { job, slot, mut claim, retry, refusals, refused_since } = queued;
+        let QueuedJob { job, slot, mut claim, attempt_of, retry, refusals, refused_since } = queued;
         if !self.may_begin(job.trace_id, &mut claim).await {
             return None;
         }
@@ -79,15 +79,21 @@ impl WorkerShared {
             retries: self.retries,
         };
         let target = FailureReport::find_target(&job, &*self.runner).await;
-        let report = target.map(|target| FailureReport::for_job(&job, target));
+        let report = target.map(|target| FailureReport::for_job(&job, attempt_of, target));
         let slot = Some(slot);
         let started = StartedJob { attempt: attempt.clone(), slot, report, claim, permit };
         let running = RunningJob::new(started, orphans, Arc::clone(&self.stop));
+        let (id, channel_id, channel, bucket) =
+            (job.trace_id, job.channel_id.clone(), Arc::clone(&job.channel), job.bucket);
+        let workflow = || {
+            let channel_id = channel_id.as_deref();
+            self.runner.workflow_of(JobKey { trace_id: id, channel_id, channel: &channel, bucket })
+        };
         let active = Active::new(&self.metrics);
         let completed = tokio::select! {
             biased;
             completed = self.run_attempt(job, thread, turn) => completed,
-            () = self.wait_until_lease_lost(&attempt) => {
+            () = self.wait_until_lease_lost(&attempt, workflow) => {
                 warn!(self.log, "a run is dropped with the lease of its node"; "trace_id" => %attempt.id);
                 running.give_back();
                 return None;
@@ -108,7 +114,8 @@ impl WorkerShared {
                 let delay = REFUSAL_BACKOFF.delay(refusals);
                 let (refusals, refused_since) = (refusals.saturating_add(1), refused_since.or(Some(now)));
                 let job = Job { attempt: None, ..*job };
-                let queued = QueuedJob { job, slot: slot?, claim, retry, refusals, refused_since };
+                let slot = slot?;
+                let queued = QueuedJob { job, slot, claim, attempt_of, retry, refusals, refused_since };
                 self.waiting.push_later(now + delay, queued);
                 None
             }
@@ -183,21 +190,25 @@ impl WorkerShared {
     }
 
     /// Marks a long run as running, and waits until the node loses its lease.
-    async fn wait_until_lease_lost(&self, attempt: &JobAttempt) {
+    async fn wait_until_lease_lost(
+        &self,
+        attempt: &JobAttempt,
+        workflow: impl FnOnce() -> Option<WorkflowVersion>,
+    ) {
         sleep(SHORT).await;
         tokio::select! {
             biased;
             () = self.nodes.wait_until_lost(&attempt.ownership.owner) => {}
-            never = self.mark_running(attempt) => match never {},
+            never = self.mark_running(attempt, workflow()) => match never {},
         }
     }
 
     /// Marks the row as running. Nothing depends on this write.
-    async fn mark_running(&self, attempt: &JobAttempt) -> Infallible {
+    async fn mark_running(&self, attempt: &JobAttempt, workflow: Option<WorkflowVersion>) -> Infallible {
         let (id, ownership) = (attempt.id, Some(attempt.ownership.clone()));
         let marked = match attempt.is_first() {
-            true => self.store.start(id, ownership).await,
-            false => self.store.start_attempt(id, ownership).await,
+            true => self.store.start(id, workflow, ownership).await,
+            false => self.store.start_attempt(id, workflow, ownership).await,
         };
         if let Err(error) = marked {
             warn!(self.log, "cannot mark a job as running"; "trace_id" => %id, "error" => %error);

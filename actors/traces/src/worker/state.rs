@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_is_stored_and_one_that_was_dropped_is_not() {
+    fn completed_attempt_keeps_its_result_if_any() {
         for result in [Some("{}".to_owned()), None] {
             let AttemptOutcome::Over(end) = verdict(0, JobOutcome::Completed { result: result.clone() })
             else {
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_becomes_a_dead_letter_and_an_oversized_result_does_not() {
+    fn only_failure_becomes_a_dead_letter() {
         let AttemptOutcome::Failed(failure) = verdict(3, JobOutcome::Failed(JobFailure::transient("no")))
         else {
             panic!()

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stage_is_reached_by_every_later_one_and_never_left() {
+    fn later_stage_reaches_every_earlier_one() {
         let order = StopSignal::new();
         assert!(order.wait_for(StopStage::Closing).now_or_never().is_none());
         order.advance(StopStage::Ending);

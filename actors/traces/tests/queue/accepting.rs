@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::kit::{job, run, wait_until};
 
 #[test]
-fn what_is_accepted_is_on_disk_before_the_answer_and_runs_once() {
+fn accepted_job_is_stored_first_and_runs_once() {
     run(async |world| {
         let process = world.start(|_| {}).await;
         let accepted = process.traces.submit(job(json!({ "do": "wait", "n": 1 })), None).await.unwrap();
@@ -69,7 +69,7 @@ fn full_queue_refuses_at_once_and_leaves_no_row() {
 }
 
 #[test]
-fn clients_that_wait_for_each_answer_are_slowed_down_and_not_refused() {
+fn sequential_clients_are_slowed_down_not_refused() {
     run(async |world| {
         let process = world
             .start(|settings| {
@@ -131,7 +131,7 @@ fn a_queue_that_is_not_open_refuses_for_good() {
 }
 
 #[test]
-fn what_could_not_be_written_is_not_accepted_and_holds_no_room() {
+fn unwritten_job_is_refused_and_holds_no_place() {
     run(async |world| {
         let process = world.start(|_| {}).await;
         let lock = world.lock();

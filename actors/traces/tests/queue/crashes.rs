@@ -9,7 +9,7 @@ use svc_model::ServiceError;
 use crate::kit::{HOUR, run, wait_until};
 
 #[test]
-fn what_a_crash_interrupts_is_finished_by_the_next_process_within_its_bounds() {
+fn next_process_finishes_jobs_of_crashed_one() {
     run(async |world| {
         let first = world.start(|_| {}).await;
         let mut ids = Vec::new();
@@ -70,7 +70,7 @@ fn new_work_is_accepted_while_old_work_is_taken_up() {
 }
 
 #[test]
-fn an_orderly_end_finishes_what_runs_and_leaves_the_rest_to_the_next_start() {
+fn orderly_stop_finishes_running_jobs_keeps_waiting_ones() {
     run(async |world| {
         let first = world.start(|settings| settings.queue.workers = 1).await;
         let running = first.submit(json!({ "do": "wait", "n": 0 })).await.unwrap();
@@ -98,7 +98,7 @@ fn an_orderly_end_finishes_what_runs_and_leaves_the_rest_to_the_next_start() {
 }
 
 #[test]
-fn an_end_that_takes_too_long_leaves_the_job_to_the_next_start() {
+fn overlong_stop_leaves_the_job_to_next_start() {
     run(async |world| {
         let change = |settings: &mut svc_traces::Settings| {
             settings.queue.shutdown_timeout = Duration::from_millis(50);
@@ -114,7 +114,7 @@ fn an_end_that_takes_too_long_leaves_the_job_to_the_next_start() {
 }
 
 #[test]
-fn a_row_that_cannot_be_run_becomes_an_exhausted_dead_letter() {
+fn unrunnable_row_becomes_exhausted_dead_letter() {
     run(async |world| {
         let first = world.start(|settings| settings.queue.workers = 1).await;
         let broken = first.submit(json!({ "do": "wait" })).await.unwrap();
@@ -132,7 +132,7 @@ fn a_row_that_cannot_be_run_becomes_an_exhausted_dead_letter() {
 }
 
 #[test]
-fn run_that_ended_its_node_too_often_counts_as_an_exhausted_letter() {
+fn node_killing_run_counts_as_exhausted_letter() {
     run(async |world| {
         let first = world.start(|_| {}).await;
         let id = first.submit(json!({ "do": "wait" })).await.unwrap();
@@ -154,7 +154,7 @@ fn run_that_ended_its_node_too_often_counts_as_an_exhausted_letter() {
 }
 
 #[test]
-fn jobs_cut_by_a_stop_stay_unfinished_and_are_run_by_the_next_process() {
+fn next_process_runs_jobs_cut_by_stop() {
     run(async |world| {
         let first = world.start(|_| {}).await;
         let cut = first.submit(json!({ "do": "wait" })).await.unwrap();

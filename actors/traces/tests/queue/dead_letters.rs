@@ -5,16 +5,29 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
-use svc_store::{AuditEntry, Mutation};
+use svc_store::{AuditEntry, DueLetters, Mutation};
 use svc_traces::{Callback, Settings};
 
-use crate::kit::{HOUR, run, wait_until};
+use crate::kit::{HOUR, Process, run, wait_until};
 
 /// Makes every letter due now.
 const DUE: &str = "UPDATE trace_dlq SET next_retry_at = '2000-01-01 00:00:00.000'";
 
 const WAITING: &str = r#"trace_dlq_depth{state="waiting"}"#;
 const EXHAUSTED: &str = r#"trace_dlq_depth{state="exhausted"}"#;
+
+/// Requeues a letter as an operator does.
+async fn requeue(process: &Process, letter: &str) {
+    let audit = AuditEntry {
+        principal: "operator".into(),
+        action: "requeue".into(),
+        resource_type: "trace_dlq".into(),
+        resource_id: letter.to_owned(),
+        details: None,
+    };
+    process.store.dead_letters().requeue(letter, Mutation::new(audit)).await.unwrap();
+    process.traces.look_for_dead_letters();
+}
 
 fn no_retries(settings: &mut Settings) {
     settings.dead_letters.retry_enabled = false;
@@ -56,15 +69,7 @@ fn exhausted_work_fails_and_is_retried_by_hand() {
         assert!(failed.row.completed_at.is_some() && failed.row.next_retry_at.is_none());
         let letter = process.letters().await.remove(0);
         assert_eq!((letter.retry_count, letter.attempt_of), (1, Some(id.to_string())));
-        let audit = AuditEntry {
-            principal: "operator".into(),
-            action: "requeue".into(),
-            resource_type: "trace_dlq".into(),
-            resource_id: letter.id.clone(),
-            details: None,
-        };
-        process.store.dead_letters().requeue(&letter.id, Mutation::new(audit)).await.unwrap();
-        process.traces.look_for_dead_letters();
+        requeue(&process, &letter.id).await;
         wait_until(async || process.trace(id).await.row.attempt == 3).await;
         process.ends(id, "failed").await;
         assert_eq!(process.count("").await, 1, "attempts are no work of their own");
@@ -72,7 +77,7 @@ fn exhausted_work_fails_and_is_retried_by_hand() {
 }
 
 #[test]
-fn next_attempt_runs_when_it_is_due_and_waits_for_no_poll() {
+fn due_attempt_runs_without_a_poll() {
     run(async |world| {
         let process = world.start(|settings| settings.dead_letters.poll_interval = HOUR).await;
         process.submit(json!({ "do": "fail once" })).await.unwrap();
@@ -151,13 +156,13 @@ fn a_retry_that_a_crash_interrupts_keeps_its_count() {
 }
 
 #[test]
-fn a_letter_of_a_holder_that_died_is_due_again_when_its_lease_is_over() {
+fn letter_of_dead_holder_is_due_after_lease() {
     run(async |world| {
         let first = world.start(no_retries).await;
         first.submit(json!({ "do": "fail once" })).await.unwrap();
         wait_until(async || first.letters().await.len() == 1).await;
         world.execute(DUE);
-        let held = first.store.dead_letters().claim_due(20, HOUR, "who dies").await.unwrap();
+        let held = first.store.dead_letters().claim_due(DueLetters::All, 20, HOUR, "who dies").await.unwrap();
         assert_eq!(held.len(), 1);
         first.crash().await;
         let second = world.start(|_| {}).await;
@@ -181,7 +186,7 @@ fn a_letter_of_a_holder_that_died_is_due_again_when_its_lease_is_over() {
 }
 
 #[test]
-fn a_letter_that_finds_no_room_goes_back_and_waits_longer() {
+fn letter_without_room_returns_and_waits_longer() {
     run(async |world| {
         let first = world.start(no_retries).await;
         first.submit(json!({ "do": "fail" })).await.unwrap();
@@ -209,7 +214,7 @@ fn a_letter_that_finds_no_room_goes_back_and_waits_longer() {
 }
 
 #[test]
-fn where_retries_are_off_letters_stay() {
+fn disabled_retries_keep_letters() {
     run(async |world| {
         let process = world.start(no_retries).await;
         process.submit(json!({ "do": "fail" })).await.unwrap();
@@ -219,6 +224,35 @@ fn where_retries_are_off_letters_stay() {
         // The next poll has seen both letters and claimed none.
         wait_until(async || process.metric(WAITING) == 2.0).await;
         assert_eq!((process.runner.count(), process.letters().await.len()), (1, 2));
+    });
+}
+
+#[test]
+fn requeued_letter_runs_where_retries_are_off() {
+    run(async |world| {
+        let process = world.start(no_retries).await;
+        let failing = process.submit(json!({ "do": "fail" })).await.unwrap();
+        let id = process.submit(json!({ "do": "fail once" })).await.unwrap();
+        for id in [failing, id] {
+            process.ends(id, "failed").await;
+        }
+        wait_until(async || process.letters().await.len() == 2).await;
+        for letter in process.letters().await {
+            requeue(&process, &letter.id).await;
+        }
+        let done = process.ends(id, "completed").await;
+        assert_eq!((done.row.attempt, done.attempts.len()), (2, 2));
+        wait_until(async || process.trace(failing).await.row.attempt == 2).await;
+        process.ends(failing, "failed").await;
+        world.execute(DUE);
+        // The look that finds the next letter claims none that nobody requeued.
+        let next = process.submit(json!({ "do": "fail once", "n": 2 })).await.unwrap();
+        wait_until(async || process.letters().await.len() == 2).await;
+        let letters = process.letters().await;
+        let letter = letters.iter().find(|letter| letter.trace_id == next.to_string()).unwrap();
+        requeue(&process, &letter.id).await;
+        process.ends(next, "completed").await;
+        assert_eq!((process.runner.count(), process.letters().await.len()), (6, 1));
     });
 }
 
@@ -291,7 +325,7 @@ fn a_look_is_a_success_only_where_letters_are_retried() {
 }
 
 #[test]
-fn jobs_of_a_quarantined_channel_wait_without_using_up_their_retries() {
+fn quarantined_channel_uses_up_no_retries() {
     run(async |world| {
         let process = world.start(|_| {}).await;
         process.runner.quarantined.store(true, Ordering::Release);
@@ -318,7 +352,7 @@ fn jobs_of_a_quarantined_channel_wait_without_using_up_their_retries() {
 }
 
 #[test]
-fn retry_begins_only_when_the_attempt_that_timed_out_is_over() {
+fn retry_begins_after_timed_out_attempt_ends() {
     run(async |world| {
         let process = world
             .start(|settings| {

@@ -18,12 +18,13 @@ use prometheus_client::registry::Registry;
 use serde_json::{Map, Value, json};
 use slog::{Discard, Logger, o};
 use svc_model::config::TracingMode;
-use svc_model::{Page, id::new_ordered_id};
+use svc_model::{Page, WorkflowVersion, id::new_ordered_id};
 use svc_nodes::{NodeHandle, NodeMetrics};
 use svc_store::{DeadLetterFilter, DeadLetterRow, Store, StoreConfig, TraceQuery, TraceRecord};
 use svc_traces::{
-    Callback, DeadLetterSettings, Job, JobFailure, JobHold, JobOutcome, JobResult, JobThread, OverflowPolicy,
-    QueueSettings, RecorderSettings, Runner, Settings, TraceMetrics, TraceServices, Traces, TracingDefaults,
+    Callback, DeadLetterSettings, Job, JobFailure, JobHold, JobKey, JobOutcome, JobResult, JobThread,
+    OverflowPolicy, QueueSettings, RecorderSettings, Runner, Settings, TraceMetrics, TraceServices, Traces,
+    TracingDefaults,
 };
 use tokio::sync::Semaphore;
 use tokio::time::{interval, timeout};
@@ -292,7 +293,7 @@ pub(crate) struct Script {
     pub(crate) tells: AtomicBool,
     /// The threads that run channels, the next one first.
     pub(crate) threads: Mutex<VecDeque<JobThread>>,
-    /// The id that each run was told, and the thread that it began on.
+    /// The id that each run got, and the thread that it began on.
     pub(crate) places: Mutex<Vec<(Option<usize>, ThreadId)>>,
 }
 
@@ -326,6 +327,10 @@ impl Script {
 impl Runner for Script {
     fn is_available(&self, _: &str) -> bool {
         !self.quarantined.load(Ordering::Acquire)
+    }
+
+    fn workflow_of(&self, job: JobKey<'_>) -> Option<WorkflowVersion> {
+        Some(WorkflowVersion { id: job.channel.into(), version: 7 })
     }
 
     /// `alerts` names itself.

@@ -7,7 +7,7 @@ use svc_testkit::postgres::Postgres;
 use crate::kit::{run_on_server, wait_until};
 
 #[test]
-fn end_that_commits_without_an_answer_stands_and_nothing_runs_twice() {
+fn unacknowledged_end_is_kept_and_nothing_repeats() {
     let Some(server) = Postgres::shared() else { return };
     let database = server.database().unwrap();
     let proxy = CommitProxy::start(database.url()).unwrap();

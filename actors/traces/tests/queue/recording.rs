@@ -40,7 +40,7 @@ async fn put(process: &Process, mode: TracingMode, records: usize) {
 }
 
 #[test]
-fn in_mode_sync_the_trace_is_on_disk_when_the_run_is_answered() {
+fn sync_trace_is_stored_before_the_answer() {
     run(async |world| {
         let process = world.boot(|_| {}).await;
         let record = record(true);
@@ -55,7 +55,7 @@ fn in_mode_sync_the_trace_is_on_disk_when_the_run_is_answered() {
 }
 
 #[test]
-fn in_mode_sync_a_trace_that_is_not_stored_is_the_callers_error() {
+fn unstored_sync_trace_is_an_error_to_caller() {
     run(async |world| {
         let process = world.boot(|_| {}).await;
         let lock = world.lock();
@@ -70,7 +70,7 @@ fn in_mode_sync_a_trace_that_is_not_stored_is_the_callers_error() {
 }
 
 #[test]
-fn what_is_not_wanted_is_counted_by_reason() {
+fn dropped_traces_are_counted_by_reason() {
     run(async |world| {
         let process = world.boot(|_| {}).await;
         let dropped = |reason: &str| process.metric(&format!(r#"trace_dropped_total{{reason="{reason}"}}"#));
@@ -87,7 +87,7 @@ fn what_is_not_wanted_is_counted_by_reason() {
 }
 
 #[test]
-fn behind_the_answer_traces_are_written_one_by_one_or_in_batches() {
+fn async_and_batch_traces_are_written_after_answer() {
     run(async |world| {
         let process = world.boot(|_| {}).await;
         put(&process, TracingMode::Async, 30).await;
@@ -147,7 +147,7 @@ fn a_request_waits_for_room_no_longer_than_it_may() {
 }
 
 #[test]
-fn what_the_database_never_takes_is_lost_and_counted() {
+fn unwritable_traces_are_lost_and_counted() {
     run(async |world| {
         let process = world.boot(|_| {}).await;
         let lock = world.lock();
@@ -161,7 +161,7 @@ fn what_the_database_never_takes_is_lost_and_counted() {
 }
 
 #[test]
-fn what_waits_is_written_at_the_end() {
+fn waiting_traces_are_written_at_shutdown() {
     run(async |world| {
         let change = |settings: &mut Settings| {
             settings.recorder.batch_flush_interval = HOUR;
@@ -176,7 +176,7 @@ fn what_waits_is_written_at_the_end() {
 }
 
 #[test]
-fn a_row_that_is_there_when_it_is_tried_again_was_written() {
+fn row_found_on_retry_counts_as_written() {
     run(async |world| {
         let process = world.boot(|_| {}).await;
         let lock = world.lock();

@@ -31,14 +31,19 @@ fn exhausted_letter_is_reported_once_as_work_of_its_own() {
 }
 
 #[test]
-fn failure_that_is_retried_is_reported_when_its_retries_are_used_up() {
+fn retried_failure_is_reported_after_last_retry() {
     run(async |world| {
         let process = world.start(|settings| settings.dead_letters.max_retries = 1).await;
         process.report_failures();
-        process.submit(json!({"do": "fail"})).await.unwrap();
+        let id = process.submit(json!({"do": "fail"})).await.unwrap();
         wait_until(async || process.count("completed").await == 1).await;
-        let channels: Vec<_> = process.runner.runs.lock().iter().map(|run| run.channel.to_string()).collect();
+        let runs = process.runner.runs.lock();
+        let channels: Vec<_> = runs.iter().map(|run| run.channel.to_string()).collect();
         assert_eq!(channels, ["orders", "orders", "alerts"]);
+        let (second, report) = (&runs[1], &runs[2]);
+        assert_ne!(second.trace_id, id, "the last attempt has a trace of its own");
+        assert_eq!(report.payload["trace_id"], id.to_string(), "the submitter knows this one");
+        assert_eq!(report.metadata["_svc_failure_of"], id.to_string());
     });
 }
 

@@ -45,6 +45,7 @@ fn a_run_that_takes_its_time_shows_as_running() {
         let id = process.submit(json!({ "do": "wait" })).await.unwrap();
         let row = process.ends(id, "running").await;
         assert!(row.row.started_at.is_some());
+        assert_eq!((row.row.workflow_id.as_deref(), row.row.workflow_version), (Some("orders"), Some(7)));
         assert_eq!(process.metric("trace_workers_active"), 1.0);
         process.runner.open();
         process.ends(id, "completed").await;
@@ -67,7 +68,7 @@ fn a_runner_that_does_not_end_fails_its_job() {
 }
 
 #[test]
-fn ends_wait_for_a_database_that_is_away_and_the_work_stops_meanwhile() {
+fn database_outage_delays_ends_and_stops_work() {
     run(async |world| {
         let process = world
             .start(|settings| {
@@ -106,7 +107,7 @@ fn a_busy_channel_holds_nobody_up() {
 }
 
 #[test]
-fn a_restart_of_a_worker_loses_no_job_and_no_end() {
+fn worker_restart_loses_no_job_or_end() {
     run(async |world| {
         let process = world
             .start(|settings| {
@@ -127,7 +128,7 @@ fn a_restart_of_a_worker_loses_no_job_and_no_end() {
 }
 
 #[test]
-fn an_end_the_database_refuses_is_tried_until_it_is_written() {
+fn refused_end_is_retried_until_written() {
     run(async |world| {
         let process = world.start(|_| {}).await;
         world.execute(
@@ -143,7 +144,7 @@ fn an_end_the_database_refuses_is_tried_until_it_is_written() {
 }
 
 #[test]
-fn a_channel_that_stays_busy_fails_its_job_in_the_end() {
+fn lasting_busy_channel_fails_its_job() {
     run(async |world| {
         let process = world
             .start(|settings| {

@@ -49,7 +49,7 @@ async fn start(world: &TracesFixture, threads: &[ChannelThread]) -> Process {
 }
 
 #[test]
-fn jobs_run_on_the_threads_of_channels_each_worker_on_one() {
+fn each_worker_runs_jobs_on_one_channel_thread() {
     run(async |world| {
         let threads = [ChannelThread::start().await, ChannelThread::start().await];
         let process = start(&world, &threads).await;
@@ -69,7 +69,7 @@ fn jobs_run_on_the_threads_of_channels_each_worker_on_one() {
 }
 
 #[test]
-fn a_job_whose_thread_ends_fails_and_the_next_one_runs_elsewhere() {
+fn job_fails_with_its_thread_next_runs_elsewhere() {
     run(async |world| {
         let thread = ChannelThread::start().await;
         let ended = thread.thread;
@@ -91,7 +91,7 @@ fn a_job_whose_thread_ends_fails_and_the_next_one_runs_elsewhere() {
 }
 
 #[test]
-fn an_outcome_whose_thread_ends_before_it_is_written_is_written_elsewhere() {
+fn outcome_of_ended_thread_is_written_elsewhere() {
     run(async |world| {
         let thread = ChannelThread::start().await;
         let process = start(&world, std::slice::from_ref(&thread)).await;
@@ -109,7 +109,7 @@ fn an_outcome_whose_thread_ends_before_it_is_written_is_written_elsewhere() {
 }
 
 #[test]
-fn a_thread_that_runs_no_channels_any_more_runs_no_further_job() {
+fn thread_without_channels_runs_no_further_job() {
     run(async |world| {
         let thread = ChannelThread::start().await;
         let process = start(&world, std::slice::from_ref(&thread)).await;
@@ -131,7 +131,7 @@ fn a_thread_that_runs_no_channels_any_more_runs_no_further_job() {
 }
 
 #[test]
-fn a_job_cut_by_the_shutdown_on_its_thread_is_left_to_its_row() {
+fn job_cut_by_thread_shutdown_stays_in_table() {
     run(async |world| {
         let thread = ChannelThread::start().await;
         let process = start(&world, std::slice::from_ref(&thread)).await;

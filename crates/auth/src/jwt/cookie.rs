@@ -27,7 +27,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_a_name_decides_even_when_it_is_empty() {
+    fn first_cookie_of_a_name_wins_even_empty() {
         let headers = headers(&[b"a=1; b=", b"a=2; b=3; c = x=y "]);
         assert_eq!(cookie(&headers, "a"), Some(&b"1"[..]));
         assert_eq!(cookie(&headers, "b"), None);

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::{authenticator, build};
 
 #[test]
-fn what_cannot_be_built_names_its_field_and_no_value() {
+fn invalid_auth_names_its_field_and_no_value() {
     for (auth, reason) in [
         (
             json!({"mode": "api_key", "keys": ["s3cret", "env://GONE"]}),

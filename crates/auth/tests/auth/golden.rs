@@ -34,7 +34,7 @@ fn every_preset_has_forty_vectors_with_their_origin() {
 }
 
 #[test]
-fn what_a_provider_signed_is_accepted_under_its_preset_and_alias() {
+fn provider_signature_passes_under_preset_and_alias() {
     let aliases = [
         ("zoom", "P1"),
         ("slack", "P2"),

@@ -23,7 +23,7 @@ struct Valid {
 }
 
 #[test]
-fn a_mutated_request_is_admitted_only_if_it_means_the_same() {
+fn mutated_request_is_admitted_only_if_equal() {
     let count = fuzz_count(20_000);
     let valid = valid();
     let mut random = Random(0x5eed);

@@ -65,14 +65,14 @@ proptest! {
     }
 
     #[test]
-    fn a_place_of_a_timestamp_is_a_header_that_can_be_sent(text in "[a-z:=, -]{0,12}|\\PC{0,40}") {
+    fn timestamp_source_is_a_valid_header(text in "[a-z:=, -]{0,12}|\\PC{0,40}") {
         let Some(HeaderField { name, key }) = HeaderField::parse(&text) else { return Ok(()) };
         prop_assert!(!name.is_empty() && name.is_ascii() && !name.contains([' ', ':', ',', '=']), "{}", text);
         prop_assert!(key.is_none_or(|key| !key.is_empty() && !key.contains([',', '='])), "{}", text);
     }
 
     #[test]
-    fn what_reads_show_is_what_a_load_resolves(text in "(env|vault|aws-sm|ENV)?(://)?[A-Z_a-z0-9 #/-]{0,12}|\\PC{0,20}") {
+    fn shown_references_are_those_a_load_resolves(text in "(env|vault|aws-sm|ENV)?(://)?[A-Z_a-z0-9 #/-]{0,12}|\\PC{0,20}") {
         let is_resolvable = matches!(svc_secrets::parse(&text), Ok(Some(_)));
         prop_assert_eq!(svc_model::mask::is_resolvable_reference(&text), is_resolvable, "{}", text);
     }

@@ -45,7 +45,7 @@ pub(crate) struct ActorsArgs {
     watch: WatchArgs,
 }
 
-/// The commands beside the tree.
+/// The commands other than the tree.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ActorCommand {
     /// Show the supervision tree

@@ -20,15 +20,16 @@ pub(super) const CHANNELS: EntityGroup = EntityGroup {
         id: "channel_id",
         columns: &[
             TableColumn::new("ID", "channel_id", CellKind::Id),
-            TableColumn::new("NAME", "name", CellKind::Text).optional(2),
+            TableColumn::new("NAME", "name", CellKind::Id).optional(1),
             TableColumn::new("VERSION", "version", CellKind::Number),
             TableColumn::new("STATUS", "status", CellKind::State),
+            TableColumn::new("ACTIVE", "active_version", CellKind::Number),
             TableColumn::new("PROTOCOL", "protocol", CellKind::Id),
             TableColumn::new("TYPE", "channel_type", CellKind::Id).optional(5),
             TableColumn::new("METHODS", "methods", CellKind::Text).optional(5),
             TableColumn::new("ROUTE", "route_pattern", CellKind::Text).optional(3),
             TableColumn::new("WORKFLOW", "workflow_id", CellKind::Id).optional(4),
-            TableColumn::new("UPDATED", "updated_at", CellKind::Time).optional(1),
+            TableColumn::new("UPDATED", "updated_at", CellKind::Time).optional(2),
         ],
     },
 };

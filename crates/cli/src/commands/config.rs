@@ -84,7 +84,7 @@ fn output(globals: &GlobalArgs, environment: &Environment, file: &UserConfig) ->
     Output::new(&OutputSettings::new(globals, environment, format))
 }
 
-/// Prints the value of a setting alone, for scripts, and tells its source; another format has both in one document.
+/// Prints the value of a setting alone, for scripts, and prints its source; another format has both in one document.
 fn print_setting(
     output: &Output,
     sources: SettingSources<'_>,

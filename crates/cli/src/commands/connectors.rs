@@ -32,6 +32,9 @@ pub(super) const CONNECTORS: EntityGroup = EntityGroup {
     },
 };
 
+const NAME_OR_ID: &str = "Name or id of the connector";
+const NAMES_OR_IDS: &str = "Names or ids, one or several";
+
 /// Rows of a page in which a name is looked for.
 const PAGE: usize = 1000;
 
@@ -53,20 +56,25 @@ pub(crate) enum ConnectorCommand {
     },
     /// Show a connector, secrets masked
     Get {
-        /// Name or id of the connector
+        #[arg(help = NAME_OR_ID)]
         id: String,
     },
     /// Create a connector; it is used at once
     Create(CreateArgs),
     /// Change a connector; the change is used at once
+    #[command(mut_arg("id", |id| id.help(NAME_OR_ID)))]
     Update(UpdateArgs),
     /// Delete a connector
+    #[command(mut_arg("ids", |ids| ids.help(NAMES_OR_IDS)))]
     Delete(DeleteArgs),
     /// Permit its use
+    #[command(mut_arg("ids", |ids| ids.help(NAMES_OR_IDS)))]
     Enable(IdsArgs),
     /// Refuse its use
+    #[command(mut_arg("ids", |ids| ids.help(NAMES_OR_IDS)))]
     Disable(IdsArgs),
     /// Reach for the system behind it; exits with 1 when it is out of reach
+    #[command(mut_arg("ids", |ids| ids.help(NAMES_OR_IDS)))]
     Test(IdsArgs),
     /// Check a definition; exits with 1 when it is invalid
     Validate(ValidateArgs),

@@ -56,7 +56,7 @@ pub(crate) struct CreateArgs {
 /// The options of an update.
 #[derive(Args, Debug)]
 pub(crate) struct UpdateArgs {
-    /// Id of the definition; of a connector its name, too
+    /// Id of the definition
     pub(super) id: String,
     #[command(flatten)]
     input: InputArgs,

@@ -73,7 +73,7 @@ fn version_note(body: &Value) -> Option<String> {
     (server != own).then(|| format!("warning: the server is version {server} and svc-cli {own}"))
 }
 
-/// Returns the row of a component, with the reasons that an operator is told.
+/// Returns the row of a component, with the reasons that an operator sees.
 fn row(name: &str, state: &Value, body: &Value) -> Value {
     let detail = &body[name];
     let reasons = match name {

@@ -22,7 +22,7 @@ impl IdsArgs {
     /// Runs a command for each id, whatever happens to the others, and returns the worst exit code.
     ///
     /// # Errors
-    /// The error itself where there is one id; otherwise each is printed with its fields and its remedy, and
+    /// The error itself if there is one id; otherwise each is printed with its fields and its remedy, and
     /// [`CliError::Partial`] counts them.
     pub(super) async fn for_each(
         &self,

@@ -31,7 +31,7 @@ struct ShownTrace {
 }
 
 impl TraceTail {
-    /// Marks the rows that were there before. Where older ones follow, none of them is of interest.
+    /// Marks the rows that were there before. If older ones follow, none of them is of interest.
     pub(super) fn skip(&mut self, rows: &[Value], has_more: bool) {
         self.take(rows);
         self.floor = rows.last().filter(|_| has_more).and_then(created_at);
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn late_row_of_the_same_moment_is_shown_and_an_old_one_is_not() {
+    fn late_row_is_shown_old_row_is_not() {
         let mut tail = TraceTail::default();
         tail.skip(&[row("a", 60, "completed")], false);
         assert_eq!(

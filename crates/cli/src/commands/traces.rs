@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use serde_json::Value;
 use svc_client::{ApiRequest, admin_path};
 
-use super::entity::{rows, show_page};
+use super::entity::{rows, show_page_of};
 use super::several::IdsArgs;
 use super::trace_tail::TraceTail;
 use super::trace_view::view;
@@ -147,7 +147,8 @@ pub(crate) async fn run(command: TraceCommand, context: &CommandContext) -> Resu
             let (total, attempts) = (args.include_total.then_some(true), args.attempts.then_some(true));
             let request = args.filter.request().optional("cursor", args.cursor);
             let request = request.optional("attempts", attempts).optional("include_total", total);
-            show_page(args.sort.add_to(args.page.add_to(request)), &TRACES, "traces", context).await
+            let request = args.sort.add_to(args.page.add_to(request));
+            show_page_of(request, &TRACES, "traces", with_error, context).await
         }
         TraceCommand::Get { ids, token } => {
             ids.for_each(context, async |id: &str| {
@@ -168,6 +169,14 @@ pub(crate) async fn run(command: TraceCommand, context: &CommandContext) -> Resu
         }
         TraceCommand::Follow(args) => follow(&args, context).await,
     }
+}
+
+/// Gives a row without a message the code of its error: of a run that went on after it.
+fn with_error(mut row: Value) -> Value {
+    if row["error_message"].is_null() && row["error_code"].is_string() {
+        row["error_message"] = row["error_code"].clone();
+    }
+    row
 }
 
 /// Prints a line for each trace that comes, and another when its state changes.
@@ -214,6 +223,7 @@ fn tail_line(row: &Value, context: &CommandContext) -> String {
     if !context.output.is_table() {
         return json_line(row);
     }
+    let row = &with_error(row.clone());
     let column = |path: &str| plain(member(row, path));
     let duration = row["duration_ms"].as_f64().map(|ms| format!("  {ms:.1} ms")).unwrap_or_default();
     let error =
@@ -226,4 +236,21 @@ fn tail_line(row: &Value, context: &CommandContext) -> String {
         column("mode"),
         column("channel")
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn tolerated_error_shows_its_code() {
+        let error = |code: Value, message: Value| {
+            with_error(json!({"error_code": code, "error_message": message}))["error_message"].clone()
+        };
+        assert_eq!(error(json!("HTTP_ERROR"), Value::Null), "HTTP_ERROR");
+        assert_eq!(error(json!("HTTP_ERROR"), json!("call: it broke")), "call: it broke");
+        assert_eq!(error(Value::Null, Value::Null), Value::Null);
+    }
 }

@@ -27,6 +27,7 @@ pub(super) const WORKFLOWS: EntityGroup = EntityGroup {
             TableColumn::new("NAME", "name", CellKind::Text).optional(2),
             TableColumn::new("VERSION", "version", CellKind::Number),
             TableColumn::new("STATUS", "status", CellKind::State),
+            TableColumn::new("ACTIVE", "active_version", CellKind::Number),
             TableColumn::new("ROLLOUT", "rollout_percentage", CellKind::Number),
             TableColumn::new("PRIORITY", "priority", CellKind::Number).optional(3),
             TableColumn::new("TAGS", "tags", CellKind::Text).optional(4),
@@ -176,7 +177,15 @@ pub(crate) async fn run(command: WorkflowCommand, context: &CommandContext) -> R
             if !context.output.is_table() {
                 return group.show_change(&answer, "", context);
             }
-            let sentence = describe_rollout(&before, &shares(&id, context).await?);
+            let sentence = match shares(&id, context).await {
+                Ok(after) => describe_rollout(&before, &after),
+                // The rollout is done, whatever becomes of its description.
+                Err(error) => {
+                    let error = error.describe(context.output.is_verbose);
+                    context.output.warn(&format!("the shares of the versions cannot be read: {error}"));
+                    format!("the rollout is set to {percentage} %")
+                }
+            };
             let sentence = format!("Workflow '{id}': {sentence}.");
             context.output.print(&context.output.change(Some(&answer), &id, &sentence)?)?;
             Ok(0)

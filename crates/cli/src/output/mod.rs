@@ -25,7 +25,7 @@ pub(crate) struct Output {
     pub(crate) format: OutputFormat,
     /// Prints ids alone.
     pub(crate) is_quiet: bool,
-    /// Tells the requests.
+    /// Prints the requests.
     pub(crate) is_verbose: bool,
     /// Set when standard output is a terminal.
     pub(crate) is_terminal: bool,

@@ -37,7 +37,7 @@ pub(crate) struct TableColumn {
 /// The kind of the cells of a column.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CellKind {
-    /// Wraps where the terminal is narrow.
+    /// Wraps if the terminal is narrow.
     Text,
     /// Stays in one piece, so that it can be copied.
     Id,
@@ -201,7 +201,7 @@ impl FittedColumns {
     }
 }
 
-/// Returns the members of an object below each other: a nested one as JSON below its name, any other beside it. No line is
+/// Returns the members of an object below each other: a nested one as JSON below its name, any other after it. No line is
 /// broken, so that everything can be copied.
 pub(super) fn record(object: &Value, style: TableStyle) -> String {
     let members: Vec<_> = object.as_object().into_iter().flatten().collect();

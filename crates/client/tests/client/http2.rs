@@ -41,7 +41,7 @@ impl Http2Client {
 }
 
 #[tokio::test]
-async fn reqwest_over_http_2_drives_the_admin_api_and_the_data_plane() {
+async fn reqwest_over_http_2_uses_both_planes() {
     let issued = issue_certificate().unwrap();
     let program = std::env::current_exe().unwrap();
     let program = program.parent().and_then(|deps| deps.parent()).unwrap().join("svc-server");

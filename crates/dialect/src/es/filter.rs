@@ -83,7 +83,7 @@ fn negate(query: Value) -> Value {
     json!({"bool": {"must_not": [query]}})
 }
 
-/// Matches documents where the field has a value, and the value does not match `query`.
+/// Matches documents whose field has a value, and the value does not match `query`.
 fn differs_or_absent(field: &str, query: Value) -> Value {
     json!({"bool": {"filter": [{"exists": {"field": field}}], "must_not": [query]}})
 }

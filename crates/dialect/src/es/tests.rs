@@ -107,7 +107,7 @@ fn a_search_pages_orders_and_names_as_it_was_asked() {
 }
 
 #[test]
-fn what_elasticsearch_cannot_do_is_refused() {
+fn query_unsupported_by_elasticsearch_is_refused() {
     for query in [
         json!({"source": "order", "limit": 1000, "skip": 9001}),
         json!({"source": "client", "include": {"plain": {"sort": [{"total": "asc"}]}}}),

@@ -126,7 +126,7 @@ fn a_read_projects_orders_and_names_as_it_was_asked() {
 }
 
 #[test]
-fn what_mongodb_cannot_do_is_refused() {
+fn statement_unsupported_by_mongodb_is_refused() {
     let include = json!({"source": "client", "include": {"plain": {"sort": [{"total": "asc"}]}}});
     assert!(find(&select(include).unwrap()).is_err());
     for write in [
@@ -160,7 +160,7 @@ fn writes_are_of_many_documents_and_upserts_of_one() {
 }
 
 #[test]
-fn an_upsert_sets_always_what_may_change_and_the_rest_in_a_new_document() {
+fn upsert_sets_given_fields_and_inserts_the_rest() {
     let upsert = |more: Value| {
         let mut write = json!({"op": "upsert", "target": "client", "values": {"id": 1, "name": "a", "city": "b"},
             "on_conflict": {"target": ["id"]}});

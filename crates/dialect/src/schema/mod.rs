@@ -216,7 +216,7 @@ impl<'s> SchemaScope<'s> {
         SchemaColumn { name: name.into(), physical: name.into(), kind: None }
     }
 
-    /// Returns the columns of a result that names none; `None` stands for all columns of the row.
+    /// Returns the columns of a result that names none; `None` means all columns of the row.
     pub(crate) fn all_columns(&self) -> Result<Option<Vec<SchemaColumn>>, String> {
         let declared = self.declared.map_or(&[][..], |declared| &declared.columns);
         if declared.is_empty() && self.schema.identity {

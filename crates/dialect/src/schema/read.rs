@@ -24,7 +24,7 @@ const KINDS: [(&str, RelationCardinality); 5] = [
 ];
 
 impl Schema {
-    /// Reads a schema. Without one, every name stands for itself.
+    /// Reads a schema. Without one, every name means itself.
     pub(crate) fn read(schema: Option<&Value>, at: &str, reader: &mut DocumentReader) -> Self {
         let mut read = Self { entities: BTreeMap::new(), identity: true, given: false };
         let Some(schema) = schema.filter(|schema| !schema.is_null()) else { return read };

@@ -75,7 +75,7 @@ impl Literal {
     }
 }
 
-/// Parses a text as a number; the flag tells whether a decimal holds all its digits.
+/// Parses a text as a number; the flag is true if a decimal holds all its digits.
 fn number(text: &str) -> Option<(String, bool)> {
     let text = text.trim_ascii();
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);

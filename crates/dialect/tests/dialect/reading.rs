@@ -71,7 +71,7 @@ fn every_operator_of_the_dialect_is_read() {
 }
 
 #[test]
-fn what_is_no_filter_is_refused_at_its_place() {
+fn invalid_filter_is_refused_at_its_path() {
     let (field, other) = (json!({"field": "a"}), json!({"field": "b"}));
     for (node, problem) in [
         (json!({"==": [field, other]}), "== INVALID"),

@@ -188,7 +188,7 @@ fn relations_are_asked_for_by_exists() {
 }
 
 #[test]
-fn related_rows_come_in_a_second_statement_and_go_where_they_belong() {
+fn related_rows_are_read_by_second_statement() {
     let select = bind(json!({"source": "client", "fields": ["name"], "sort": [{"name": "desc"}],
                               "filter": {"==": [{"field": "name"}, "x"]},
                               "include": {"orders": {"fields": ["total"], "sort": [{"total": "desc"}], "limit": 2}}}));
@@ -387,7 +387,7 @@ fn bytes_are_compared_and_stored_as_bytes() {
 }
 
 #[test]
-fn what_sql_has_no_value_for_is_refused() {
+fn value_without_sql_form_is_refused() {
     for value in [json!({"$oid": "5f"}), json!({"$date": "2020-01-01T00:00:00Z"})] {
         let select = bind(json!({"source": "client", "filter": {"==": [{"field": "id"}, value]}}));
         let insert = json!({"op": "insert", "target": "client", "values": {"id": value}});

@@ -155,7 +155,7 @@ fn rows_are_bounded_and_alike() {
 }
 
 #[test]
-fn the_columns_of_a_message_are_those_the_schema_lets_be_written() {
+fn message_columns_are_limited_to_writable_ones() {
     let schema = json!({"entities": {"t": {"columns": {
         "a": {}, "b": {"name": "b_1"}, "role": {"writable": false}, "c": {"queryable": false}
     }}}});

@@ -28,7 +28,7 @@ pub(crate) struct InputCompiler<'e> {
 }
 
 impl InputCompiler<'_> {
-    /// Compiles an expression; what is wrong is told with its place in it. A call that always fails is
+    /// Compiles an expression; every problem is reported with its place in it. A call that always fails is
     /// refused to an author only: what is stored goes on.
     fn expression(
         &self,

@@ -92,7 +92,7 @@ impl LogTask {
     }
 }
 
-/// A string as it is, anything else as compact JSON; a mask in a run that was told something in confidence,
+/// A string as it is, anything else as compact JSON; a mask in a run with confidential values,
 /// unless it is a constant.
 fn text<'r>(cx: &mut BuiltinCx<'_, 'r>, logic: &'r Expression) -> String {
     if !cx.work.redaction.is_empty() && !logic.is_constant() {

@@ -25,7 +25,7 @@ pub(super) static ENTRY: FunctionEntry = FunctionEntry {
     ..FunctionEntry::built_in("map", "Writes the results of expressions into the message")
 };
 
-/// Failed mappings the error tells of one by one.
+/// Failed mappings that the error lists one by one.
 const NAMED: usize = 10;
 
 #[derive(Debug)]

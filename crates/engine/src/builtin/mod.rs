@@ -1,6 +1,6 @@
 //! The functions of the engine itself: pure, synchronous, without connectors.
 //!
-//! Each is compiled from its authored input, reporting every problem at the path where it stands, so that the
+//! Each is compiled from its authored input, reporting every problem at its path, so that the
 //! same code answers an author's check and builds the task.
 
 mod context;

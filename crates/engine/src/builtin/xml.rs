@@ -1,6 +1,6 @@
 //! XML to JSON and back.
 //!
-//! An element is an object: attributes are `@name`, text is `$text`, a child stands under its name, and
+//! An element is an object: attributes are `@name`, text is `$text`, a child is under its name, and
 //! siblings of one name are an array. The name of the root element is dropped. Document types are skipped and
 //! no entity but the predefined ones is known, so that no input can make itself larger.
 //!
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn value_that_would_be_too_large_is_refused_before_it_is_built() {
+    fn oversized_xml_value_is_refused_before_building() {
         let wide = |children: usize| format!("<o>{}</o>", "<i/>".repeat(children));
         assert!(parse(&wide(10_000)).is_ok());
         assert_eq!(parse(&wide(50_000)), Err(ParseXmlError::TooLarge(LIMIT)));
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_one_well_formed_element_is_refused() {
+    fn text_beyond_one_wellformed_element_is_refused() {
         for text in [
             "",
             "text",
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_parses_back() {
+    fn written_xml_parses_back() {
         let value = json!({"a": {"@k": "\"v\""}, "b": [1, 2]});
         assert_eq!(
             parse(&write("root", &value)),

@@ -54,9 +54,9 @@ pub enum PathUse {
     None,
     /// The path is read.
     Source,
-    /// The path is written; `alone` tells whether a single segment has to be a root that exists.
+    /// The path is written; `alone` is true if a single segment has to be a root that exists.
     Target {
-        /// True where a single segment has to be a root that exists.
+        /// True if a single segment has to be a root that exists.
         alone: bool,
     },
 }
@@ -74,7 +74,7 @@ pub struct InputField {
     pub resolvable: bool,
     /// True for an expression.
     pub logic: bool,
-    /// Paths inside it where secret references and `{"secret": name}` are resolved.
+    /// Paths inside it at which secret references and `{"secret": name}` are resolved.
     pub secret_at: &'static [&'static str],
     /// Its second spelling; one that ends in `_logic` is an expression.
     pub alias: Option<&'static str>,
@@ -93,7 +93,7 @@ pub struct InputField {
     /// For a document of the portable dialect: its members that are stored as they are. Operators elsewhere
     /// in it belong to the dialect.
     pub dialect_data: Option<&'static [&'static str]>,
-    /// The shape of its value, where the kind says too little about it. Only schemas for editors read it: the code of
+    /// The shape of its value, if the kind says too little about it. Only schemas for editors read it: the code of
     /// the function checks the value.
     pub shape: Option<InputShape>,
     /// The form in which it is sent.
@@ -258,7 +258,7 @@ impl InputField {
         Self { alias: Some(alias), ..self }
     }
 
-    /// Adds a second spelling that may stand beside the first and then wins.
+    /// Adds a second spelling that may be given with the first and then wins.
     #[must_use]
     pub const fn overridden_by(self, alias: &'static str) -> Self {
         Self { alias: Some(alias), alias_wins: true, ..self }
@@ -334,7 +334,7 @@ impl InputField {
         self.alias.is_some_and(|alias| alias.ends_with("_logic"))
     }
 
-    /// Returns the rows as the function list shows them. An expression that may stand in the place of the
+    /// Returns the rows as the function list shows them. An expression that may replace the value of the
     /// field has a row of its own: of the two neither is required.
     pub fn to_json(&self) -> Vec<Value> {
         let logic = self.alias.filter(|_| self.alias_is_logic());

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn plugin_function_tells_its_application_and_a_digest_of_what_it_declares() {
+    fn plugin_function_has_application_and_declaration_digest() {
         static FIRST: FunctionEntry = FunctionEntry {
             plugin: Some(PluginIdentity { id: "shop", version: "1.2.3" }),
             ..FunctionEntry::plugin("look_up", "Looks a key up")

@@ -129,7 +129,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// Warns where a field that only folds `var` holds what reads like a call of an operator.
+    /// Warns if a field that only folds `var` holds what reads like a call of an operator.
     fn check_computed(&mut self, at: &str, value: &Value) {
         if self.looks_computed(value) {
             return self.warn_computed(at);

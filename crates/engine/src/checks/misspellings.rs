@@ -1,4 +1,4 @@
-//! Names that stand for nothing: keys that no task, group, loop or input has, operators that do not exist,
+//! Names without a meaning: keys that no task, group, loop or input has, operators that do not exist,
 //! paths that lead nowhere. An author's document is refused for them; a stored one goes on, with a warning
 //! when it is loaded.
 
@@ -181,7 +181,7 @@ impl<'e> Misspellings<'e> {
     }
 }
 
-/// Returns true where a member reads like a read of the message with `var` misspelt.
+/// Returns true if a member reads like a read of the message with `var` misspelt.
 fn is_near_var(name: &str, member: &Value) -> bool {
     let path = member.as_str().or_else(|| member.get(0)?.as_str());
     let root = path.and_then(|path| path.split('.').next());

@@ -7,7 +7,7 @@ use super::written::WrittenPaths;
 use crate::builtin;
 use crate::catalogue::{Catalogue, DefaultOutput};
 
-/// More than this help nobody.
+/// More than this are of no use.
 const MAX_WARNINGS: usize = 10;
 
 /// Adds a warning for every read of `data`, `temp_data` or a root of another name that no task prepares.

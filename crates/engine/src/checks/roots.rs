@@ -9,7 +9,7 @@ const READ: [&str; 4] = ["payload", "data", "metadata", "temp_data"];
 /// Edits within which a root was likely meant to be another.
 const NEAR: usize = 2;
 
-/// Checks where a path that is written begins. One that is `alone` below its root has to be a root itself.
+/// Checks the first segment of a written path. One that is `alone` below its root has to be a root itself.
 pub(super) fn check_target(
     path: &str,
     alone: bool,
@@ -34,7 +34,7 @@ pub(super) fn check_target(
     warnings.push(Issue::new(at, message).with_code(FieldCode::PathRoot));
 }
 
-/// Checks where a path that is read begins.
+/// Checks the first segment of a read path.
 pub(super) fn check_source(path: &str, at: &str) -> Option<FieldError> {
     let root = path.split('.').next().unwrap_or_default();
     if READ.contains(&root) {
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_root_that_is_nearly_one_is_refused_and_another_is_warned_of() {
+    fn misspelt_root_is_refused_unknown_is_warned_of() {
         for (path, meant) in [
             ("dta.x", "data.x"),
             ("metdata.a.b", "metadata.a.b"),

@@ -1,4 +1,4 @@
-//! Objects of one member that call no operator: data, and where only truth counts always true.
+//! Objects of one member that call no operator: data, and always true if only truth counts.
 
 use serde_json::Value;
 use svc_model::{FieldCode, FieldError, Issue, distance};
@@ -19,12 +19,12 @@ pub struct UnknownCall {
     pub path: String,
     /// The name that no operator has.
     pub name: String,
-    /// True where its value is an array, as that of most calls is.
+    /// True if its value is an array, as that of most calls is.
     pub has_operands: bool,
 }
 
 impl UnknownCall {
-    /// Returns the refusal where only truth counts.
+    /// Returns the refusal if only truth counts.
     pub fn refusal(&self) -> FieldError {
         let suggestion = operators::suggest_operator(&self.name);
         let hint = match suggestion {
@@ -39,7 +39,7 @@ impl UnknownCall {
         }
     }
 
-    /// Returns the warning where a value is built; `None` for what is likely meant to be data.
+    /// Returns the warning if a value is built; `None` for what is likely meant to be data.
     pub fn suspicion(&self) -> Option<Issue> {
         let is_near = operators::names().any(|operator| distance(&self.name, operator) <= NEAR);
         if !is_near && !self.has_operands {

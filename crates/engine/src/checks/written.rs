@@ -14,7 +14,7 @@ impl WrittenPaths {
     }
 
     /// Returns `true` if a written path equals the path, leads to it, or is below it. Takes a logarithmic number of
-    /// comparisons: the paths below a prefix stand together, behind the prefix itself.
+    /// comparisons: the paths below a prefix are neighbours, behind the prefix itself.
     pub(super) fn touch(&self, path: &str) -> bool {
         let at = self.0.partition_point(|written| compare(written, path) == Ordering::Less);
         let before = at.checked_sub(1).and_then(|before| self.0.get(before));
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn comparisons_of_paths_grow_with_the_tasks_and_not_with_their_square() {
+    fn path_comparisons_grow_linearly_with_tasks() {
         let engine = Engine::builder().build();
         let comparisons = |tasks: usize| {
             let content = chain_of_tasks(tasks);

@@ -11,7 +11,7 @@ const NUMERIC: [&str; 17] = [
 /// Maximum number of operands that an error names.
 const NAMED: usize = 3;
 
-/// Returns the text of an error. Where arithmetic met what is no number, it names the operator and the
+/// Returns the text of an error. If arithmetic met what is no number, it names the operator and the
 /// operands that are none.
 pub(super) fn explain(error: &Error, logic: &Logic, source: &Value, context: &DataValue<'_>) -> String {
     if !is_not_a_number(error) {
@@ -84,7 +84,7 @@ fn is_not_a_number(error: &Error) -> bool {
     }
 }
 
-/// Adds the operands of the numeric operators, of one name where it is known, that are no numbers now.
+/// Adds the operands of the numeric operators, of one name if it is known, that are no numbers now.
 fn find_operands(source: &Value, operator: Option<&str>, context: &DataValue<'_>, found: &mut Vec<String>) {
     match source {
         Value::Array(items) => {

@@ -20,7 +20,7 @@ const SIZE: usize = 1500;
 /// Evaluations below this duration pass, whatever their growth.
 const QUICK: Duration = Duration::from_millis(6);
 
-/// Four times the operands take four times as long, and a little more where something is sorted; sixteen
+/// Four times the operands take four times as long, and a little more if something is sorted; sixteen
 /// times is the square.
 const GROWTH: u32 = 9;
 
@@ -127,7 +127,7 @@ fn no_operator_takes_the_square_of_its_operands() {
 }
 
 #[test]
-fn no_operator_holds_its_thread_long_without_a_look_at_the_clock() {
+fn every_operator_checks_the_clock_often() {
     let evaluator = Evaluator::new(DeclaredSecrets::default(), &EngineLimits::default());
     let bump = Bump::new();
     let context = DataValue::from_serde_value_in(&data(WIDEST), &bump);

@@ -1,9 +1,9 @@
 //! The rewriting of an authored expression before it is compiled.
 //!
 //! A `var` whose path forces an object key with `#` is read by our own rules. The body of a `reduce` is
-//! guarded: it is the only place where a value can grow with every element. The bodies of all loops are
+//! guarded: it is the only place in which a value can grow with every element. The bodies of all loops are
 //! guarded in time, unless what they do is short. Operators that may take long are replaced, and what calls
-//! many of them is guarded in between. Names the service has for operators of its own are data where an
+//! many of them is guarded in between. Names the service has for operators of its own are data if an
 //! author writes them.
 
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ const QUICK: [&str; 19] = [
     DIFFERENT, UNEQUAL,
 ];
 
-/// Operators that reach what stands around a loop, or many places of it.
+/// Operators that reach values outside a loop, or many places of it.
 const FAR: [&str; 5] = ["val", "exists", "missing", "missing_some", "secret"];
 
 /// The roots of a message.

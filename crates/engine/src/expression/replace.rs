@@ -4,7 +4,7 @@
 //! texts as texts, unless an operand was made by an operator of dates.
 //!
 //! Those of the library compare objects, look paths up and sort without looking at the clock, some of them in
-//! the square of what they are given. Ours do the same in proportion to it. Where the operands show that
+//! the square of what they are given. Ours do the same in proportion to it. If the operands show that
 //! there is little to do, the library's stay: they are quicker.
 
 use serde_json::{Map, Value, json};
@@ -172,7 +172,7 @@ fn switch(
     json!({ "switch": operands })
 }
 
-/// A `sort` by keys of what stands in the context; what is computed is not computed twice.
+/// A `sort` by keys of a value of the context; what is computed is not computed twice.
 fn sort_by(source: &Value, items: &Value, ascending: &Value, key: &Value) -> Option<Value> {
     source.get("var")?;
     let pair = match key.get("var").and_then(Value::as_str) {

@@ -49,7 +49,7 @@ fn public() -> Vec<Case> {
         .collect()
 }
 
-/// `{description, rule, data, result | error}`; where this service means something else, its own expectation
+/// `{description, rule, data, result | error}`; if this service means something else, its own expectation
 /// replaces that of the file.
 fn datalogic() -> Vec<Case> {
     let mut deviations = BTreeMap::new();
@@ -185,7 +185,7 @@ fn every_case_gives_the_same_as_a_mapping() {
 }
 
 #[test]
-fn a_rule_that_gives_a_result_is_never_refused_to_its_author() {
+fn working_rule_is_never_refused() {
     let limits = EngineLimits { max_message_bytes: 1 << 20, ..EngineLimits::default() };
     let evaluator = Evaluator::new(DeclaredSecrets::default(), &limits);
     for Case { name, rule, expected, .. } in every_case() {

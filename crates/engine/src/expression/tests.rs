@@ -30,7 +30,7 @@ fn a_literal_path_reads_only_what_it_names() {
 }
 
 #[test]
-fn an_empty_path_reads_the_whole_context_and_the_payload_only_when_it_is_named() {
+fn empty_path_reads_context_without_unnamed_payload() {
     let whole = || Reads { payload: ReadExtent::Nothing, ..Reads::all() };
     assert_eq!(reads(json!({"var": ""})), whole());
     assert_eq!(reads(json!({"val": [""]})), whole());

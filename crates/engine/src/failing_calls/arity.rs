@@ -19,7 +19,7 @@ pub(crate) struct Impossible {
 }
 
 /// Returns the calls that cannot succeed: first one that is always evaluated, if there is any, else all that
-/// stand in branches, which may not run. What `try` tries may fail.
+/// are in branches, which may not run. What `try` tries may fail.
 pub(crate) fn impossible(source: &Value) -> Vec<Impossible> {
     let mut calls = Vec::new();
     search(source, "", true, &mut calls);

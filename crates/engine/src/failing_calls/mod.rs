@@ -11,7 +11,7 @@ pub(crate) use arity::{Impossible, impossible};
 use constant::failing_constant;
 
 /// Returns the calls of an expression that cannot succeed: one that is always evaluated, if there is any,
-/// else all that stand in branches, which may not run.
+/// else all that are in branches, which may not run.
 pub(crate) fn failing_calls(evaluator: &Evaluator, source: &Value) -> Vec<Impossible> {
     let mut calls = impossible(source);
     if !calls.iter().any(|call| call.always)

@@ -20,7 +20,7 @@ pub(super) fn text_argument<'a>(operator: &str, args: &[&'a DataValue<'a>]) -> d
 /// Appends a value as `cat` renders it: null is nothing, an array is its elements, an object is JSON.
 ///
 /// # Errors
-/// A large integer cannot be told from another one.
+/// A large integer cannot be distinguished from another one.
 pub(super) fn render(value: &DataValue<'_>, out: &mut String) -> datalogic_rs::Result<()> {
     use std::fmt::Write as _;
     // Writing to a string cannot fail.

@@ -217,7 +217,7 @@ fn members_equal(one: &Members<'_>, other: &Members<'_>) -> datalogic_rs::Result
     Ok(true)
 }
 
-/// Compares the times that two values stand for; `None` unless both are instants, or both durations.
+/// Compares the times that two values denote; `None` unless both are instants, or both durations.
 pub(super) fn times_equal(one: &DataValue<'_>, other: &DataValue<'_>) -> Option<bool> {
     if !may_be_time(one) || !may_be_time(other) {
         return None;
@@ -238,7 +238,7 @@ pub(crate) fn may_read_as_time(text: &str) -> bool {
     text.len() > 1 && text.as_bytes()[0].is_ascii_digit()
 }
 
-/// The instant and the duration a value stands for, as the library reads them.
+/// The instant and the duration that a value denotes, as the library reads them.
 pub(super) struct Times {
     pub(super) instant: Option<DateTime<Utc>>,
     pub(super) duration: Option<chrono::Duration>,

@@ -9,7 +9,7 @@ use crate::path::forced_key;
 /// The name no author writes.
 pub(crate) const FORCED: &str = "#forced";
 
-/// `[value, path]`: what stands at the path below the value, by the rules of [`crate::path`]; null where it
+/// `[value, path]`: the value at the path below the value, by the rules of [`crate::path`]; null if it
 /// leads nowhere.
 pub(super) struct Forced;
 

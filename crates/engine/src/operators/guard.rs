@@ -30,7 +30,7 @@ thread_local! {
     static UNITS: Cell<u32> = const { Cell::new(STRIDE) };
 }
 
-/// Starts the time of an evaluation, which may take `limit` where no run gives it less.
+/// Starts the time of an evaluation, which may take `limit` if no run gives it less.
 pub(crate) fn start(limit: Duration) {
     LIMIT.set(limit);
     END.set(None);

@@ -38,7 +38,7 @@ impl Drop for KnownIntegers {
     }
 }
 
-/// Appends a double, or the whole number that it stands for.
+/// Appends a double, or the whole number that it denotes.
 pub(super) fn write_double(double: f64, out: &mut impl Write) -> datalogic_rs::Result<()> {
     // Writing to a string cannot fail.
     let _ = match KNOWN.with_borrow(|known| known.find(double)) {

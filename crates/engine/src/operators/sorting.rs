@@ -84,7 +84,7 @@ fn sort_values<'a>(
     Ok(arena.alloc(DataValue::Array(arena.alloc_slice_fill_iter(items))))
 }
 
-/// Sorts stably, and counts the units of work that `compare` tells of.
+/// Sorts stably, and counts the units of work that `compare` reports.
 fn merge_sort<T: Copy>(
     items: &mut Vec<T>,
     compare: &mut impl FnMut(&T, &T) -> (Ordering, usize),

@@ -77,7 +77,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn what_was_written_is_read_back(start in any_json(), path in any_path(), new in any_json()) {
+    fn written_path_is_read_back(start in any_json(), path in any_path(), new in any_json()) {
         let path = segments(&path).unwrap();
         let mut root = start.clone();
         if write(&mut root, &path, new.clone()) {

@@ -197,7 +197,7 @@ impl Run<'_> {
     }
 }
 
-/// Returns the record of a failed task as later tasks read it: with the status and body of an upstream, where
+/// Returns the record of a failed task as later tasks read it: with the status and body of an upstream, if
 /// there are any.
 fn failure_record(id: &Arc<str>, step: &CompiledStep, error: &TaskError, status: u16) -> Map<String, Value> {
     let mut record = Map::new();

@@ -77,7 +77,7 @@ pub(super) fn object<'r>(arena: &'r Arena, part: &'r ReadExtent, map: &Map<Strin
 }
 
 /// `value` with `new` at `path`, by the rules of [`crate::path::write`]. Only containers along the path are
-/// copied, and nothing where the path leads to what is not read.
+/// copied, and nothing if the path leads to what is not read.
 pub(super) fn replace_part<'r>(
     arena: &'r Arena,
     part: &'r ReadExtent,

@@ -3,13 +3,13 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-/// The whole numbers of 2^63 and more that were copied into an arena, by the bits of the doubles that stand for them.
-/// `None` stands for several with the same double.
+/// The whole numbers of 2^63 and more that were copied into an arena, by the bits of the doubles that denote them.
+/// `None` means several with the same double.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LargeIntegers(RefCell<BTreeMap<u64, Option<u64>>>);
 
 impl LargeIntegers {
-    /// Returns the double that stands for a number, and remembers the number.
+    /// Returns the double that denotes a number, and remembers the number.
     #[expect(clippy::cast_precision_loss, reason = "that is why the number is remembered")]
     pub(super) fn remember(&self, number: u64) -> f64 {
         let double = number as f64;
@@ -24,7 +24,7 @@ impl LargeIntegers {
         self.0.borrow().is_empty()
     }
 
-    /// Returns the number that a double stands for: `None` if it stands for itself, `Some(None)` if it may be one of
+    /// Returns the number that a double denotes: `None` if it denotes itself, `Some(None)` if it may be one of
     /// several.
     pub(crate) fn find(&self, double: f64) -> Option<Option<u64>> {
         self.0.borrow().get(&double.to_bits()).copied()

@@ -1,4 +1,4 @@
-//! Answers that stand in for connectors and other channels while a workflow is tried.
+//! Answers that replace connectors and other channels while a workflow is tried.
 //!
 //! A workflow is compiled with stand-ins once ([`Engine::compile_stubbed`](crate::Engine::compile_stubbed));
 //! the answers come with each run, which records the calls that it makes.
@@ -18,7 +18,7 @@ use crate::error_code::ErrorCode;
 
 pub(crate) use task::StubFunction;
 
-/// The target that stands for every other one.
+/// The target that matches every other one.
 const ANY: &str = "*";
 
 /// The only member of an answer that is an error.
@@ -34,7 +34,7 @@ pub struct Stubs {
     answers: Arc<BTreeMap<String, BTreeMap<String, StubAnswer>>>,
 }
 
-/// The answer of a system that a stub stands in for.
+/// The answer of a system that a stub replaces.
 #[derive(Clone, Debug)]
 pub(crate) enum StubAnswer {
     Result(Value),

@@ -37,7 +37,7 @@ fn a_path_of_more_than_64_segments_is_refused() {
 }
 
 #[test]
-fn a_value_that_grows_with_every_sweep_ends_as_a_task_error() {
+fn value_growing_each_sweep_ends_as_task_error() {
     let mappings = json!([{"path": "data.x", "logic": {"k": {"var": "data.x"}, "z": 1}}]);
     let document = json!({"loop": {"max": 10_000}, "tasks": [map(&mappings)]});
     let outcome = on_a_worker_stack(document, json!({}));
@@ -139,7 +139,7 @@ fn one_write_pads_at_most_1024_nulls() {
 }
 
 #[test]
-fn a_written_key_is_read_by_the_same_path_and_a_copy_keeps_every_digit() {
+fn written_key_is_read_back_with_every_digit() {
     let mappings = json!([
         {"path": "data.#20.x", "logic": {"var": "payload.big"}},
         {"path": "data.copy", "logic": {"var": "data.#20.x"}},
@@ -227,7 +227,7 @@ fn the_deadline_holds_between_mappings_and_skipped_tasks() {
 }
 
 #[test]
-fn text_that_parses_into_more_than_a_message_holds_is_a_task_error() {
+fn oversized_parsed_text_is_a_task_error() {
     let limits = EngineLimits { max_message_bytes: 1 << 20, ..EngineLimits::default() };
     let engine = Engine::builder().limits(limits).build();
     let wide_json = format!("[{}0]", "0,".repeat(50_000));

@@ -41,7 +41,7 @@ fn an_unknown_function_is_named_with_the_nearest_one() {
 }
 
 #[test]
-fn function_whose_driver_was_left_out_of_the_build_is_named_as_such() {
+fn function_without_built_driver_is_named() {
     let engine = Engine::builder().optional_functions("'kafka'", &["publish_kafka"]).build();
     let document = json!({"tasks": [
         {"id": "t", "name": "", "function": {"name": "publish_kafka", "input": {"connector": "k"}}}]});
@@ -116,7 +116,7 @@ fn the_table_of_a_built_in_says_what_its_compiler_takes() {
 }
 
 #[test]
-fn an_unknown_key_of_a_task_group_or_loop_is_refused_with_the_one_meant() {
+fn unknown_task_key_is_refused_with_suggestion() {
     let map = json!({"name": "map", "mappings": [], "input": {"mappings": [{"pth": "data.x", "path": "data.x", "logic": 1}]}});
     let document = json!({"loop": {"max": 2, "incremnt": 1}, "tasks": [
         {"id": "a", "name": "", "conditon": true, "x-note": 1, "input": {}, "function": map},
@@ -147,7 +147,7 @@ fn an_unknown_key_of_a_task_group_or_loop_is_refused_with_the_one_meant() {
 }
 
 #[test]
-fn an_operator_that_does_not_exist_is_refused_where_truth_counts_and_else_warned_of() {
+fn unknown_operator_is_refused_only_in_conditions() {
     let deep = |name: &str| json!({"and": [true, {"if": [{"!": [{name: [1, 2]}]}, false, true]}]});
     let document = json!({"condition": deep("=="), "tasks": [
         {"id": "a", "name": "", "condition": deep("equals"), "function": {"name": "filter", "input": {"condition": deep("inn")}}},
@@ -259,7 +259,7 @@ fn every_alias_but_those_that_win_excludes_its_field() {
 }
 
 #[test]
-fn what_an_expression_wins_over_may_stand_beside_it_and_both_are_checked() {
+fn literal_and_winning_expression_are_both_checked() {
     let call = json!({"channel": "c", "output": "data.x"});
     for (function, common, field, alias) in [
         ("channel_call", call, "data", "data_logic"),

@@ -172,7 +172,7 @@ fn arithmetic_over_a_text_names_the_operand_and_not_its_value() {
 }
 
 #[test]
-fn verbose_answer_adds_the_cause_and_a_call_that_is_late_is_no_deadline_of_the_run() {
+fn verbose_answer_adds_cause_late_call_is_distinct() {
     let document = json!({"tasks": [answer("t", json!({"error": "detail"}))]});
     let failure = run(&answering(), &document, message(Value::Null)).failure.unwrap();
     let refusal = failure.to_service_error(true);
@@ -386,7 +386,7 @@ fn each_bucket_runs_one_version_under_its_own_id() {
 }
 
 #[test]
-fn a_message_is_admitted_by_no_version_when_its_share_is_missing() {
+fn message_of_missing_share_gets_no_version() {
     let engine = Engine::builder().build();
     let document = json!({"tasks": [{"id": "l", "function": {"name": "log"}}]});
     let flow = Flow { versions: vec![(Arc::new(compile(&engine, &document).unwrap()), 20)] };

@@ -49,7 +49,7 @@ fn fails_with(outcome: &RunOutcome, words: &[&str]) {
 }
 
 #[test]
-fn a_text_that_doubles_with_every_sweep_ends_as_a_task_error_naming_its_path() {
+fn doubling_text_ends_as_task_error_by_path() {
     let doubled = json!({"cat": [{"var": ["data.s", "x"]}, {"var": ["data.s", "x"]}]});
     let document =
         json!({"loop": {"max": 10_000}, "tasks": [map(json!([{"path": "data.s", "logic": doubled}]))]});
@@ -59,7 +59,7 @@ fn a_text_that_doubles_with_every_sweep_ends_as_a_task_error_naming_its_path() {
 }
 
 #[test]
-fn a_message_that_is_copied_into_itself_ends_as_a_task_error() {
+fn self_copying_message_ends_as_task_error() {
     let mappings: Value =
         (0..24).map(|n| json!({"path": format!("data.k{n}"), "logic": {"var": "data"}})).collect();
     let mut first = vec![json!({"path": "data.x", "logic": "x"})];
@@ -144,7 +144,7 @@ fn a_run_executes_so_many_tasks_and_no_more() {
 }
 
 #[test]
-fn what_a_traced_loop_records_stays_within_its_budget() {
+fn traced_loop_stays_within_its_snapshot_budget() {
     let mappings =
         json!([{"path": "data.x", "logic": {"cat": [{"var": "payload"}, {"var": "temp_data.n"}]}}]);
     let document = json!({"loop": {"counter": "n", "max": 2000}, "tasks": [map(mappings)]});
@@ -187,7 +187,7 @@ fn loops_over_large_operands_end_when_their_time_is_over() {
 }
 
 #[test]
-fn what_differs_is_told_apart_in_one_walk() {
+fn distinct_and_group_by_take_linear_time() {
     for logic in [
         json!({"length": {"distinct": {"var": "payload"}}}),
         json!({"length": {"distinct": [{"var": "payload"}, {"var": ""}]}}),
@@ -200,7 +200,7 @@ fn what_differs_is_told_apart_in_one_walk() {
 }
 
 #[test]
-fn a_last_task_that_ends_after_the_deadline_ends_the_run_in_a_timeout() {
+fn late_last_task_times_the_run_out() {
     let busy = json!({"length": {"map": [{"var": "payload"}, {"cat": [{"var": ""}, "x"]}]}});
     let options = RunOptions { deadline: Some(Duration::from_millis(5)), ..RunOptions::default() };
     let document = json!({"tasks": [map(json!([{"path": "data.x", "logic": busy}]))]});

@@ -211,7 +211,7 @@ fn loads(body: &Value) -> Option<Result<(), CompileError>> {
 }
 
 #[test]
-fn what_a_create_accepts_loads() {
+fn accepted_workflow_loads() {
     const CASES: u32 = 3000;
     let config = ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() };
     let accepted = Cell::new(0);

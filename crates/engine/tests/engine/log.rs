@@ -25,7 +25,7 @@ fn run_log(input: Value) -> (slog::Level, String) {
 }
 
 #[test]
-fn line_of_a_condition_that_fails_names_its_task_and_none_for_a_workflow() {
+fn failed_condition_log_names_its_task() {
     let mut task = json!({"id": "l", "function": {"name": "log", "input": {"message": "m"}}});
     let fails = json!({"throw": "y"});
     let (line, _) = first_line(&json!({"tasks": [task], "condition": fails}));

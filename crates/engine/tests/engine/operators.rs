@@ -110,7 +110,7 @@ fn nesting_beyond_256_does_not_compile() {
 }
 
 #[test]
-fn a_channel_expression_sees_only_the_roots_it_is_given_and_no_secret() {
+fn channel_expression_sees_only_its_given_roots() {
     let engine = engine();
     let expression =
         engine.compile_expression(&json!({"==": [{"var": "claims.sub"}, {"var": "data.owner"}]})).unwrap();
@@ -121,7 +121,7 @@ fn a_channel_expression_sees_only_the_roots_it_is_given_and_no_secret() {
 }
 
 #[test]
-fn operators_of_the_service_itself_are_data_where_an_author_names_them() {
+fn internal_operators_are_data_to_authors() {
     let engine = engine();
     for name in
         ["#bounded", "#timely", "#forced", "#echo", "#listed", "#distinct", "#distinct_by", "#group_by"]

@@ -20,7 +20,7 @@ fn segment(text: &str) -> Read<'_> {
     }
 }
 
-/// The value after a write: rebuilt along the path, unchanged where the path walks through a scalar.
+/// The value after a write: rebuilt along the path, unchanged if the path walks through a scalar.
 fn write(value: &Value, path: &[&str], new: &Value) -> Value {
     let Some((first, rest)) = path.split_first() else { return new.clone() };
     match (value, segment(first)) {
@@ -44,7 +44,7 @@ fn write(value: &Value, path: &[&str], new: &Value) -> Value {
     }
 }
 
-/// Returns the result of a read; null where the path leads nowhere.
+/// Returns the result of a read; null if the path leads nowhere.
 fn read(value: &Value, path: &[&str]) -> Value {
     let Some((first, rest)) = path.split_first() else { return value.clone() };
     match (value, segment(first)) {
@@ -129,7 +129,7 @@ fn mappings(steps: &[Step]) -> Value {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn every_write_and_every_kind_of_read_is_what_the_table_says(
+    fn writes_and_reads_match_the_path_table(
         steps in prop::collection::vec((any_path(), any_value(), any::<bool>(), any_path()), 1..6),
     ) {
         let document = json!({"tasks": [{"id": "m", "function": {"name": "map", "input": {"mappings": mappings(&steps)}}}]});

@@ -1,4 +1,4 @@
-//! Runs that were told something in confidence.
+//! Runs with confidential values.
 
 #![expect(
     clippy::disallowed_types,

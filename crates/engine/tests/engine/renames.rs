@@ -7,7 +7,7 @@ use svc_model::validate_workflow;
 
 use crate::support::{message, run};
 
-/// Members that a document names itself; nothing can be told of their spelling.
+/// Members that a document names itself; nothing is known of their spelling.
 const FREE: &str = "free_";
 
 /// An expression over what the tasks before have written. Loops read below their element, which is the
@@ -90,7 +90,7 @@ fn step() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// A workflow in which everything that is written is read, so that every name of its own stands at least
+/// A workflow in which everything that is written is read, so that every name of its own occurs at least
 /// twice.
 fn document() -> impl Strategy<Value = Value> {
     (proptest::collection::vec(step(), 1..4), condition_of(Just(json!({"var": "payload.on"}))), any::<bool>()).prop_map(
@@ -230,7 +230,7 @@ fn edit_name(name: &str, edit: u8, at: usize, letter: char) -> String {
     letters.into_iter().collect()
 }
 
-/// The document with the name edited; `None` where that makes another name that exists.
+/// The document with the name edited; `None` if that makes another name that exists.
 fn rename(document: &Value, site: &Site, edit: impl Fn(&str) -> String) -> Option<Value> {
     const NAMES: [&str; 12] = [
         "order",
@@ -283,7 +283,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1500) })]
 
     #[test]
-    fn one_name_written_another_way_is_refused_or_warned_of_or_means_the_same(
+    fn respelt_name_is_refused_warned_of_or_equal(
         document in document(),
         (pick, edit, at, letter) in (any::<prop::sample::Index>(), 0..4_u8, 0..40_usize, prop::char::range('a', 'z')),
     ) {

@@ -128,7 +128,7 @@ proptest! {
 }
 
 #[test]
-fn a_loop_over_large_values_stays_correct_when_its_arena_is_replaced() {
+fn loop_is_correct_after_arena_replacement() {
     let document = json!({"loop": {"counter": "n", "max": 150}, "tasks": [
         {"id": "m", "function": {"name": "map", "input": {"mappings": [
             {"path": "data.text", "logic": {"cat": [{"var": "payload"}, {"var": "temp_data.n"}]}},

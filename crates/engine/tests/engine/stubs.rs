@@ -118,7 +118,7 @@ fn a_missing_stub_fails_the_task_and_the_call_is_recorded() {
 }
 
 #[test]
-fn the_answer_for_a_task_wins_over_that_for_its_target_and_for_any() {
+fn task_stub_wins_over_target_and_any() {
     let read = |id: &str, connector: &str| {
         task(id, "db_read", json!({"connector": connector, "query": "q", "output": format!("data.{id}")}))
     };
@@ -180,7 +180,7 @@ fn no_record_of_a_call_shows_a_secret() {
 }
 
 #[test]
-fn an_input_of_the_wrong_type_is_refused_as_by_its_function() {
+fn stub_refuses_mistyped_input_like_its_function() {
     let tasks = json!([task(
         "t",
         "db_read",

@@ -74,7 +74,7 @@ fn nothing_of_the_message_is_scanned_again() {
 }
 
 #[test]
-fn what_the_message_gives_is_held_to_the_table_again() {
+fn claims_from_the_message_are_checked_again() {
     const DURATION: &str = "1 to 315360000 seconds, as an integer or as a text such as 90s, 15m, 12h, 30d";
     let duration = |field: &str| invalid(&format!("{field}: {DURATION}"));
     let var = || json!({"var": "data.in"});

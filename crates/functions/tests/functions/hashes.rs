@@ -206,7 +206,7 @@ fn another_signature_is_false_and_no_error() {
 }
 
 #[test]
-fn what_the_message_gives_is_held_to_the_table_again() {
+fn claims_from_the_message_are_checked_again() {
     assert_eq!(verify(json!(7)), Err(invalid("signature: expected string, got number")));
     assert_eq!(verify(json!(null)), Err(invalid("signature: expected string, got null")));
     for (op, field) in [("password_hash", "password"), ("password_verify", "password")] {

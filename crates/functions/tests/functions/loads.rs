@@ -1,5 +1,5 @@
 //! Tests that every input the checks accept can be loaded. Excluded are declared secrets, which are looked up
-//! only where the workflow is served.
+//! only if the workflow is served.
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -95,7 +95,7 @@ fn size(value: &Value) -> usize {
 }
 
 #[test]
-fn what_stands_here_is_right() {
+fn valid_inputs_have_no_problems() {
     for (function, input) in right() {
         assert_eq!(problems(function, &input), [], "{input}");
     }

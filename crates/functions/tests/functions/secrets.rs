@@ -17,7 +17,7 @@ fn tasks(source: &Value) -> [(&'static str, &'static str, Value); 4] {
 }
 
 #[test]
-fn a_literal_a_reference_and_a_declared_secret_are_the_same_key() {
+fn literal_reference_and_declared_secret_are_equal_keys() {
     let results: Vec<_> =
         [json!(SHARED), json!("env://KEY"), json!({"secret": "shared"}), json!({"secret": ["shared"]})]
             .into_iter()
@@ -77,7 +77,7 @@ fn an_undeclared_or_computed_secret_keeps_the_workflow_from_loading() {
 }
 
 #[test]
-fn a_value_that_is_no_usable_key_keeps_the_workflow_from_loading() {
+fn unusable_key_value_fails_the_workflow_load() {
     let engine = engine_with(&[("SHORT", "swordfish")], Sets(None));
     for (function, input, why) in [
         (
@@ -133,7 +133,7 @@ fn a_reference_in_the_message_is_text() {
 }
 
 #[test]
-fn no_value_of_a_secret_is_in_what_a_run_leaves_behind() {
+fn run_leaves_no_secret_value_behind() {
     for source in [json!(SHARED), json!("env://KEY"), json!({"secret": "shared"})] {
         for (function, _, mut input) in tasks(&source) {
             input["output"] = json!("data.out");

@@ -62,7 +62,7 @@ fn a_row_is_claimed_when_due_started_renewed_and_settled() {
 }
 
 #[test]
-fn a_claim_whose_lease_ended_is_taken_over_and_the_late_one_changes_nothing() {
+fn late_claim_changes_nothing_after_takeover() {
     let mut row = due();
     let late = claim(&mut row, "a", 0);
     row.start(&late, plain(0));
@@ -78,7 +78,7 @@ fn a_claim_whose_lease_ended_is_taken_over_and_the_late_one_changes_nothing() {
 }
 
 #[test]
-fn as_many_recoveries_run_as_are_allowed_and_the_next_end_of_a_lease_fails_the_row() {
+fn row_fails_after_allowed_recoveries() {
     let mut row = due();
     let mut now = 0;
     for recoveries in 0..=2 {
@@ -105,7 +105,7 @@ fn as_many_recoveries_run_as_are_allowed_and_the_next_end_of_a_lease_fails_the_r
 }
 
 #[test]
-fn a_claim_given_back_did_not_attempt_and_its_number_opens_nothing_again() {
+fn returned_claim_counts_no_attempt() {
     let mut row = due();
     let first = claim(&mut row, "a", 0);
     assert!(row.give_back(&first, true));
@@ -122,7 +122,7 @@ fn a_claim_given_back_did_not_attempt_and_its_number_opens_nothing_again() {
 }
 
 #[test]
-fn a_retry_counts_at_once_and_its_claim_does_not_even_when_given_back() {
+fn retry_counts_at_once_its_claim_does_not() {
     let mut row = due();
     let key = claim(&mut row, "a", 0);
     row.settle(&key, failure(), time_at(1));
@@ -147,7 +147,7 @@ fn a_retry_counts_at_once_and_its_claim_does_not_even_when_given_back() {
 }
 
 #[test]
-fn what_a_lease_has_cost_is_not_given_back() {
+fn returned_claim_keeps_the_recovery_count() {
     let mut row = due();
     claim(&mut row, "a", 0);
     let taken_over = claim(&mut row, "b", 61);
@@ -164,7 +164,7 @@ fn only_what_failed_or_was_skipped_is_retried() {
 }
 
 #[test]
-fn a_key_has_as_many_holders_as_slots_and_the_next_is_skipped_with_its_reason() {
+fn claim_beyond_key_slots_is_skipped() {
     let (mut first, mut second) = (due(), Occurrence::pending(Uuid::from_u128(2), time_at(0)));
     let (a, b) = (claim(&mut first, "a", 0), claim(&mut second, "b", 0));
     let one = singleton();
@@ -179,7 +179,7 @@ fn a_key_has_as_many_holders_as_slots_and_the_next_is_skipped_with_its_reason() 
 }
 
 #[test]
-fn slots_are_taken_from_the_lowest_and_an_own_one_is_taken_again() {
+fn lowest_or_own_slot_is_taken() {
     let slot = |slot, occurrence, until| ConcurrencySlot {
         slot,
         occurrence: Uuid::from_u128(occurrence),

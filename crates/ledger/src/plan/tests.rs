@@ -24,7 +24,7 @@ fn missed_counts(plan: &MisfirePlan) -> Option<(u64, i64, i64)> {
 }
 
 #[test]
-fn a_policy_says_which_of_the_late_run_and_those_in_time_always_do() {
+fn misfire_policy_selects_only_late_instants() {
     for (policy, fire, dropped) in [
         (Misfire::Skip, vec![90, 100], Some((9, 0, 80))),
         (Misfire::Latest, vec![80, 90, 100], Some((8, 0, 70))),
@@ -70,7 +70,7 @@ fn the_row_of_the_missed_tells_count_range_and_policy() {
 }
 
 #[test]
-fn a_day_of_seconds_is_one_row_and_holds_no_more_than_what_runs() {
+fn day_of_missed_seconds_is_one_row() {
     for (policy, expected) in [(Misfire::Skip, 6), (Misfire::Latest, 7), (Misfire::CatchUp(100), 106)] {
         let plan = plan(time_at(0), time_at(86_400), Duration::from_secs(5), policy, (0..).map(time_at));
         assert_eq!(plan.fire.len(), expected);
@@ -87,7 +87,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_instant_of_the_range_runs_or_is_missed_and_no_other(
+    fn instants_of_the_range_run_or_are_missed(
         gaps in proptest::collection::vec(1_i64..20, 0..60),
         from in 0_i64..400,
         span in -20_i64..600,

@@ -109,7 +109,7 @@ impl From<EntityKind> for AuditResource {
     }
 }
 
-/// The members of the details of an entry that tell of its request: its id, the address and the program of the caller, and
+/// The members of the details of an entry that describe its request: its id, the address and program of the caller, and
 /// the context that the caller gave.
 pub const AUDIT_ORIGIN: [&str; 4] = ["request_id", "client_ip", "user_agent", "change_context"];
 

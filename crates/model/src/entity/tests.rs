@@ -72,7 +72,7 @@ fn every_key_of_a_read_is_written_or_passed_over() {
 }
 
 #[test]
-fn a_workflow_reads_with_every_field_and_a_loop_only_when_it_loops() {
+fn only_looping_workflow_shows_a_loop() {
     let workflow = workflow();
     let due = json!({"workflow_id": "w", "version": 2, "name": "W", "description": null, "priority": 1,
         "status": "active", "rollout_percentage": 100, "condition": true, "tasks": [{"id": "a"}], "tags": ["t"],
@@ -85,7 +85,7 @@ fn a_workflow_reads_with_every_field_and_a_loop_only_when_it_loops() {
 }
 
 #[test]
-fn a_channel_reads_with_every_field_and_null_for_what_is_absent() {
+fn channel_shows_every_field_absent_as_null() {
     let channel = channel(json!({}));
     let due = json!({"channel_id": "c", "version": 1, "name": "C", "description": null, "channel_type": "sync",
         "protocol": "rest", "methods": null, "route_pattern": null, "topic": null, "consumer_group": null,

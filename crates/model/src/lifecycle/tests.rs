@@ -45,7 +45,7 @@ fn second_canary_is_refused_naming_both_versions() {
 }
 
 #[test]
-fn replaced_canary_is_archived_and_the_stable_version_keeps_the_rest() {
+fn replaced_canary_is_archived_stable_keeps_rest() {
     let rows = versions(&[(2, Active, 90), (3, Active, 10), (4, Draft, 100)]);
     let replace = Rollout { percentage: 25, replace_canary: true };
     let transition = activate_workflow("w", &rows, replace).unwrap();
@@ -79,7 +79,7 @@ fn rollback_takes_an_archived_version_or_the_one_before() {
 }
 
 #[test]
-fn rollback_waits_for_a_draft_and_asks_which_of_two_versions() {
+fn rollback_refuses_draft_or_ambiguous_version() {
     let draft = versions(&[(1, Archived, 100), (2, Active, 100), (3, Draft, 100)]);
     let refused = rollback(EntityKind::Channel, "c", &draft, Some(1), None).unwrap_err();
     assert_eq!(refused.status(), 409);
@@ -90,7 +90,7 @@ fn rollback_waits_for_a_draft_and_asks_which_of_two_versions() {
 }
 
 #[test]
-fn a_partial_activation_with_nobody_to_share_with_is_warned_of() {
+fn lone_partial_activation_is_warned_of() {
     let transition = activate_workflow("w", &versions(&[(1, Draft, 100)]), 40.into()).unwrap();
     assert_eq!(versions_after(&transition), [(1, Active, 40)]);
     assert_eq!(transition.warnings.len(), 1);

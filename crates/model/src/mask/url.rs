@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_of_a_url_are_struck_out_and_put_back_where_they_were() {
+    fn url_secrets_are_masked_and_restored_in_place() {
         for (url, shown) in [
             ("postgres://u:p@h/db", "postgres://u:******@h/db"),
             ("redis://:p@h:6379/0", "redis://:******@h:6379/0"),
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn mask_is_found_in_every_part_of_a_url_and_not_within_one() {
+    fn mask_is_found_only_as_whole_url_part() {
         for url in [
             MASK,
             "https://h/?a=******",
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_put_back_by_its_place_and_no_other() {
+    fn secret_is_restored_only_at_its_place() {
         let stored = "https://u:pw@h/v1?key=k0&key=k1&sig=s";
         for (sent, restored) in [
             ("https://u:******@h/v2?sig=******", "https://u:pw@h/v2?sig=s"),

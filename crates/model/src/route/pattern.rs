@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn methods_overlap_without_regard_to_case_and_an_empty_list_takes_all() {
+    fn methods_ignore_case_and_empty_means_all() {
         let list = |names: &[&str]| names.iter().map(|&n| n.to_owned()).collect::<Vec<_>>();
         assert!(methods_overlap(&list(&["GET", "POST"]), &list(&["post"])));
         assert!(!methods_overlap(&list(&["GET"]), &list(&["POST"])));

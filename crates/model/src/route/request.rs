@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_segment_is_a_channel_name_and_a_blank_one_is_refused() {
+    fn single_segment_is_channel_name_blank_is_refused() {
         let name = |rest| RequestPath::parse(rest).unwrap().channel_name().map(|n| n.map(str::to_owned));
         assert_eq!(name("orders").unwrap().as_deref(), Some("orders"));
         assert_eq!(name("%20orders%20").unwrap().as_deref(), Some("orders"));

@@ -264,10 +264,9 @@ fn check_config(content: &ChannelContent, checks: &dyn ChannelChecks, errors: &m
             checks.compiles(expression.logic)
         };
         if let Err(why) = compiled {
-            errors.push(FieldError::invalid(
-                expression.path,
-                format!("{} does not compile: {why}", expression.name),
-            ));
+            let message = format!("{} does not compile: {why}", expression.name);
+            let error = FieldError::invalid(expression.path, message);
+            errors.push(error.with_member(format!("channel.config.{}", expression.name)));
         }
     }
     errors.extend(checks.config(&config));

@@ -52,7 +52,7 @@ fn suggest_key(key: &str, known: &[&str], elsewhere: &[KeyPlace<'_>]) -> Option<
     same.or_else(near).or_else(far)
 }
 
-/// Returns the part of the message that tells what to write instead.
+/// Returns the part of the message that names what to write instead.
 fn hint(meant: &Option<String>, known: &[&str]) -> String {
     match meant {
         Some(meant) => format!("did you mean '{meant}'?"),

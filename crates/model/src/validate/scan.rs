@@ -89,7 +89,7 @@ pub(super) fn nul(kind: EntityKind, document: &Value, errors: &mut Vec<FieldErro
     }
 }
 
-/// Returns the path of a top-level field: `tasks`, `condition` and `loop` of a workflow stand alone, every
+/// Returns the path of a top-level field: `tasks`, `condition` and `loop` of a workflow have no prefix, every
 /// other field follows the kind of the entity.
 pub(super) fn place(kind: EntityKind, field: &str) -> String {
     let own = kind == EntityKind::Workflow && matches!(field, "tasks" | "condition" | "loop");

@@ -75,7 +75,7 @@ async fn misdirected_request_uses_another_connection() {
 }
 
 #[tokio::test]
-async fn credentials_go_to_the_own_origin_alone_and_do_not_come_back() {
+async fn credentials_go_to_own_origin_until_redirected_away() {
     let other = Upstream::start(|_| UpstreamReply::new(200, "there")).unwrap();
     let away = other.url("/away");
     let home = Upstream::start(move |asked| match asked.target.split('?').next() {
@@ -134,7 +134,7 @@ async fn redirect_to_another_origin_carries_neither_body_nor_credentials() {
 }
 
 #[tokio::test]
-async fn body_that_was_refused_elsewhere_is_not_sent_by_way_of_the_own_origin() {
+async fn refused_body_is_not_sent_through_own_origin() {
     let other = Upstream::start(|_| UpstreamReply::new(200, "there")).unwrap();
     let away = other.url("/away");
     let home = Upstream::start(move |asked| match asked.target.split('?').next() {
@@ -149,7 +149,7 @@ async fn body_that_was_refused_elsewhere_is_not_sent_by_way_of_the_own_origin() 
 }
 
 #[tokio::test]
-async fn what_came_back_from_elsewhere_gets_no_credentials() {
+async fn redirect_back_from_elsewhere_gets_no_credentials() {
     let home = Upstream::start(|_| UpstreamReply::new(200, "here")).unwrap();
     let back = home.url("/back");
     let other = Upstream::start(move |_| UpstreamReply::redirect(302, &back)).unwrap();
@@ -161,7 +161,7 @@ async fn what_came_back_from_elsewhere_gets_no_credentials() {
 }
 
 #[tokio::test]
-async fn an_answer_says_whether_it_comes_from_one_who_was_shown_the_credentials() {
+async fn answer_knows_if_its_sender_saw_credentials() {
     let other = Upstream::start(|_| UpstreamReply::new(401, "who are you?")).unwrap();
     let away = other.url("/");
     let home = Upstream::start(move |asked| match asked.target.split('?').next() {
@@ -178,7 +178,7 @@ async fn an_answer_says_whether_it_comes_from_one_who_was_shown_the_credentials(
 }
 
 #[tokio::test]
-async fn a_redirect_keeps_or_drops_method_and_body_as_its_code_says() {
+async fn redirect_code_decides_method_and_body() {
     let home = Upstream::start(|asked| {
         let code = asked.target.trim_start_matches('/').split('?').next().and_then(|code| code.parse().ok());
         code.map_or_else(|| UpstreamReply::new(200, ""), |code| UpstreamReply::redirect(code, "/end"))
@@ -207,7 +207,7 @@ async fn a_redirect_keeps_or_drops_method_and_body_as_its_code_says() {
 
 /// Whoever answers for a name decides what it leads to, at every question anew.
 #[tokio::test]
-async fn a_redirect_to_a_name_that_leads_inside_is_refused_where_it_is_dialled() {
+async fn redirect_to_inner_name_is_refused_when_dialled() {
     let trap = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     trap.set_nonblocking(true).unwrap();
     let rebound = format!("http://name.example:{}/", trap.local_addr().unwrap().port());

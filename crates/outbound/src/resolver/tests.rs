@@ -116,7 +116,7 @@ async fn a_name_that_mixes_its_answers_is_refused_at_every_request() {
 }
 
 #[tokio::test]
-async fn where_private_addresses_are_allowed_it_is() {
+async fn allowed_private_address_is_dialled() {
     let trap = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = trap.local_addr().unwrap().port();
     let client = client(Script::new(&[&["127.0.0.1"]]), true);

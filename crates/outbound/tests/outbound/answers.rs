@@ -21,7 +21,7 @@ fn body(length: usize) -> Behaviour {
 }
 
 #[tokio::test]
-async fn an_answer_comes_whole_with_its_headers_and_the_request_says_who_asks() {
+async fn whole_answer_arrives_and_request_has_user_agent() {
     let server = HttpsServer::start(Behaviour::json("[1]", &[("cache-control", "max-age=60")])).unwrap();
     let answer = ask(&server, 16, PATIENCE).await.unwrap();
     assert_eq!((answer.status, &answer.body[..]), (StatusCode::OK, &b"[1]"[..]));
@@ -32,7 +32,7 @@ async fn an_answer_comes_whole_with_its_headers_and_the_request_says_who_asks() 
 }
 
 #[tokio::test]
-async fn a_body_may_be_as_long_as_the_cap_and_no_longer() {
+async fn body_length_is_at_most_the_cap() {
     let server = HttpsServer::start(body(1000)).unwrap();
     assert_eq!(ask(&server, 1000, PATIENCE).await.unwrap().body.len(), 1000);
     assert!(matches!(ask(&server, 999, PATIENCE).await, Err(FetchError::TooLarge { cap: 999, .. })));

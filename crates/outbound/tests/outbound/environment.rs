@@ -71,7 +71,7 @@ fn without_them_the_authority_is_a_stranger() {
 }
 
 #[test]
-fn a_file_that_is_not_there_leaves_no_anchors_and_no_panic() {
+fn missing_file_leaves_no_trust_anchors() {
     in_child(
         "child_starts_without_anchors_and_says_so",
         &start_server(),

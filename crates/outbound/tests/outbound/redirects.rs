@@ -32,7 +32,7 @@ fn request(url: &str) -> PeerRequest {
     }
 }
 
-/// A server that sends everybody to where it is told.
+/// A server that redirects every request to a given URL.
 fn pointing() -> (Upstream, Arc<Mutex<(u16, String)>>) {
     let redirect = Arc::new(Mutex::new((302, String::new())));
     let telling = Arc::clone(&redirect);
@@ -56,7 +56,7 @@ async fn a_redirect_that_nobody_asked_to_follow_is_the_answer() {
 }
 
 #[tokio::test]
-async fn no_redirect_of_any_code_to_any_spelling_reaches_an_inner_address() {
+async fn redirect_reaches_no_spelling_of_inner_address() {
     let (home, told) = pointing();
     let (peer, trap) = (peer(&home), Trap::bind().unwrap());
     let mut refused = 0;
@@ -78,7 +78,7 @@ async fn no_redirect_of_any_code_to_any_spelling_reaches_an_inner_address() {
 }
 
 #[tokio::test]
-async fn no_redirect_to_a_url_that_hides_its_host_or_names_only_one_reaches_it() {
+async fn redirect_to_obscured_host_reaches_nothing() {
     let (home, told) = pointing();
     let (peer, trap) = (peer(&home), Trap::bind().unwrap());
     let here = format!("127.0.0.1:{}/", trap.port());
@@ -117,7 +117,7 @@ async fn a_redirect_to_another_scheme_or_with_credentials_is_refused() {
 }
 
 #[tokio::test]
-async fn a_private_address_is_allowed_for_the_host_and_port_of_the_peer_alone() {
+async fn private_address_is_allowed_only_for_the_peer() {
     let (home, trap) = (Upstream::start(|_| UpstreamReply::new(200, "")).unwrap(), Trap::bind().unwrap());
     let peer = peer(&home);
     assert!(peer.send(request(&home.url("/"))).await.is_ok());
@@ -145,7 +145,7 @@ async fn five_redirects_are_followed_and_no_sixth() {
 }
 
 #[tokio::test]
-async fn what_leads_nowhere_is_an_answer() {
+async fn redirect_without_target_is_an_answer() {
     let home = Upstream::start(|asked| match asked.target.as_str() {
         "/none" => UpstreamReply::new(302, "no location"),
         "/not-modified" => UpstreamReply::redirect(304, "/"),
@@ -158,7 +158,7 @@ async fn what_leads_nowhere_is_an_answer() {
 }
 
 #[tokio::test]
-async fn connections_are_used_again_and_a_slow_answer_ends_with_the_limit() {
+async fn connections_are_reused_and_slow_answer_times_out() {
     let home = Upstream::start(|asked| match asked.target.as_str() {
         "/slow" => UpstreamReply::Held,
         _ => UpstreamReply::new(200, "x".repeat(1024)),

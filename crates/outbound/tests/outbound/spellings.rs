@@ -116,7 +116,7 @@ async fn a_name_of_the_machine_is_refused_where_it_is_dialled() {
     assert_eq!(trap.take_connection_count(), 0);
 }
 
-/// The trap works, and the spellings lead to it: both would be reached if nobody looked.
+/// The trap works, and the spellings lead to it: both would be reached without the check.
 #[tokio::test]
 async fn the_same_spellings_reach_the_trap_where_private_addresses_are_allowed() {
     let (trap, client) =

@@ -1,8 +1,8 @@
-//! Comparison of JSON values, and the places where they differ.
+//! Comparison of JSON values, and the paths at which they differ.
 
 use serde_json::Value;
 
-/// Differences that a report shows; of more it tells the number.
+/// Differences that a report shows; of more it gives the number.
 const MAX_SHOWN: usize = 12;
 
 /// Characters of a value that a report shows.
@@ -17,7 +17,7 @@ pub(super) enum Match {
     Subset,
 }
 
-/// A place where two values differ.
+/// A place at which two values differ.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Difference {
     path: String,

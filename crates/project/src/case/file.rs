@@ -49,9 +49,9 @@ pub struct Case {
 pub enum CaseStubs {
     /// The case has none.
     None,
-    /// They stand in the case.
+    /// They are in the case.
     Inline(Value),
-    /// They stand in a file of their own, relative to that of the case.
+    /// They are in a file of their own, relative to that of the case.
     File(PathBuf),
 }
 

@@ -58,7 +58,7 @@ pub enum TraceError {
     NoInput(String),
 }
 
-/// Makes a case of a trace, as the admin API shows it. `workflow` is the document of its workflow, where it
+/// Makes a case of a trace, as the admin API shows it. `workflow` is the document of its workflow, if it
 /// is known, and `path` the path of that file from the case.
 ///
 /// # Errors
@@ -256,7 +256,7 @@ fn stub_error(error: &Value) -> Value {
     Value::Object(members.collect())
 }
 
-/// Returns the expected values: each member of the data, or the whole of it where a name cannot stand in a
+/// Returns the expected values: each member of the data, or the whole of it if a name cannot be part of a
 /// path. What was made with a secret is left out: stand-ins lead to another value.
 fn end_values(trace: &Trace<'_>, notes: &mut Vec<String>) -> Value {
     let Some(data) = trace.data() else { return json!({}) };
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_run_is_expected_to_be_corrected_or_to_fail_again() {
+    fn case_of_failed_run_expects_correction_or_failure() {
         let mut answer = trace("failed", json!([step("pay", "http_call", Some("bank"), json!(null))]));
         answer["data"]["errors"] = json!([
             {"code": "HTTP_ERROR", "message": "502", "status": 502, "task_id": "pay", "timestamp": "x"},
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_become_named_stand_ins_and_what_is_not_kept_is_noted() {
+    fn secrets_become_stand_ins_and_losses_are_noted() {
         let workflow = json!({"tasks": [{"function": {"input": {"key": "env://SIGN", "body_logic": {"cat": [
             {"secret": "token"}, {"secret": ["db.password"]}, {"var": "metadata.headers.x-tenant"}]}}}}]});
         let answer =

@@ -5,7 +5,7 @@ use serde_json::Value;
 /// The roots of a run document that a case may look at.
 pub(super) const ROOTS: [&str; 5] = ["data", "metadata", "temp_data", "calls", "audit_trail"];
 
-/// A path: its root and the segments below it. `a.b[0]` is `a.b.0`; a key with dots stands in quotes, as in `a["b.c"]`.
+/// A path: its root and the segments below it. `a.b[0]` is `a.b.0`; a key with dots is in quotes, as in `a["b.c"]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct DocumentPath {
     text: String,
@@ -42,7 +42,7 @@ impl DocumentPath {
         self.root
     }
 
-    /// Returns the value below the root; `None` where the path leads nowhere.
+    /// Returns the value below the root; `None` if the path leads nowhere.
     pub(super) fn read<'v>(&self, root: &'v Value) -> Option<&'v Value> {
         self.segments.iter().try_fold(root, |value, segment| match value {
             // As in workflows, a leading `#` marks a key.

@@ -81,7 +81,7 @@ pub struct CaseFailure {
     pub path: String,
     /// The description, a line each.
     pub lines: Vec<String>,
-    /// The place in the source, where it is known.
+    /// The place in the source, if it is known.
     pub place: Option<SourcePlace>,
 }
 
@@ -113,7 +113,7 @@ impl CaseSuite {
         self.0.is_empty()
     }
 
-    /// Runs all cases. The results stand in the order of the files, whatever thread ran them.
+    /// Runs all cases. The results are in the order of the files, whatever thread ran them.
     ///
     /// # Errors
     /// [`SuiteError::Runtime`].

@@ -43,7 +43,7 @@ fn map(id: &str, path: &str, logic: Value) -> Value {
     json!({"id": id, "name": id, "function": {"name": "map", "input": {"mappings": [{"path": path, "logic": logic}]}}})
 }
 
-/// Refuses an order that is not paid, and tells the region.
+/// Refuses an order that is not paid, and returns the region.
 fn checkout() -> Value {
     json!({"name": "Checkout", "tasks": [
         {"id": "load", "name": "Load", "function": {"name": "db_read", "input": {"connector": "shop",
@@ -166,7 +166,7 @@ fn a_directory_is_read_one_level_deep_and_sorted_by_name() {
 }
 
 #[test]
-fn what_cannot_be_read_is_named_with_its_file() {
+fn unreadable_case_is_named_with_its_file() {
     let project = Project::new();
     let lines = |key: &str, value: Value| {
         let mut case = refused_case();

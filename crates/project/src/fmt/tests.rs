@@ -14,7 +14,7 @@ fn yaml(text: &str) -> String {
 }
 
 #[test]
-fn json_gets_the_order_of_the_manual_and_one_line_for_what_fits() {
+fn json_is_ordered_and_short_values_stay_inline() {
     let text = "\u{FEFF}{\"tasks\":[{\"function\":{\"input\":{\"z\":1.0,\"a\":1e2},\"name\":\"map\"},\"name\":\"n\",\"id\":\"a\"},\r\n{\"tasks\":[],\"id\":\"g\"}],\"x-note\":\"\\u00e9\",\"name\":\"W\",\n\n\"workflow_id\":\"w\", \"tags\": [ ]}";
     assert_eq!(
         json(text),
@@ -91,7 +91,7 @@ fn a_file_that_holds_no_value_is_refused_with_its_place() {
     assert_eq!(error.to_string(), "trailing comma at line 1 column 9");
 }
 
-/// Makes workflows whose keys stand in any order, as values.
+/// Makes workflows whose keys are in any order, as values.
 fn workflows() -> impl Strategy<Value = Value> {
     let text = prop_oneof![
         Just("a"),

@@ -9,7 +9,7 @@ use super::order::Shape;
 use crate::source::{Element, SourceFile, SourceFormat};
 
 /// Returns the text of a file with its entries in order, without blanks at the ends of lines, and with one
-/// empty line where there were several.
+/// empty line in place of several.
 pub(super) fn print(source: &SourceFile) -> String {
     let mut lines = Lines::new(source);
     // An alias must stay behind its anchor.
@@ -20,7 +20,7 @@ pub(super) fn print(source: &SourceFile) -> String {
     lines.to_text()
 }
 
-/// Returns true if two files have the same comments, wherever they stand. JSON has none.
+/// Returns true if two files have the same comments, wherever they are. JSON has none.
 pub(super) fn has_same_comments(one: &SourceFile, other: &SourceFile) -> bool {
     one.format() != SourceFormat::Yaml || comments(&one.text) == comments(&other.text)
 }
@@ -123,7 +123,7 @@ impl<'t> Lines<'t> {
         }
     }
 
-    /// Returns true if nothing but indentation stands before each key; before the first one there may be the
+    /// Returns true if nothing but indentation precedes each key; before the first one there may be the
     /// dash of a list item.
     fn is_block(&self, element: &Element) -> bool {
         let columns = element.members.iter().enumerate().map(|(index, member)| {

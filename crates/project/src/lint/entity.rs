@@ -1,6 +1,5 @@
 //! Checks of one entity: those of a create and of an import, and the warnings that documents alone give rise to.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -73,8 +72,7 @@ pub(super) fn reportable_errors<'e>(
 
 /// Returns the finding for a refusal.
 pub(super) fn refusal(entity: &AuthoredEntity, error: &FieldError) -> Finding {
-    let path = member_path(error);
-    let path = document_path(entity.kind, &path);
+    let path = document_path(entity.kind, error.member.as_deref().unwrap_or(&error.path));
     let is_top_level = error.path.starts_with("body") || error.path == "loop";
     let check = match error.code {
         FieldCode::UnresolvedSecretRef => Check::EnvUnresolved,
@@ -92,22 +90,6 @@ pub(super) fn refusal(entity: &AuthoredEntity, error: &FieldError) -> Finding {
     match check {
         Check::EnvUnresolved => finding,
         _ => Finding { fix: Some(remedy(error)), ..finding },
-    }
-}
-
-/// Returns the path of a refused field. A refusal of the credentials of a channel has the path of their block, and names
-/// the member in its message: `auth.keys[0] is no header value`.
-fn member_path(error: &FieldError) -> Cow<'_, str> {
-    let is_member = |text: &str| {
-        let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '[' | ']');
-        !text.is_empty() && text.chars().all(is_part)
-    };
-    let named = error.message.split_whitespace().find_map(|word| word.strip_prefix("auth."));
-    let member =
-        named.map(|word| word.trim_end_matches([':', ',', ';', '.'])).filter(|member| is_member(member));
-    match member {
-        Some(member) if error.path == "channel.config.auth" => Cow::Owned(format!("{}.{member}", error.path)),
-        _ => Cow::Borrowed(&error.path),
     }
 }
 

@@ -52,7 +52,7 @@ impl LintedFile {
 }
 
 /// Checks a file as a create does. A document of no known shape is taken for a workflow. Calls of fragments
-/// and references to shared values are expanded where there are definitions, and refused otherwise.
+/// and references to shared values are expanded if there are definitions, and refused otherwise.
 pub fn lint_file(
     source: &Arc<SourceFile>,
     shared: Option<(SharedDefinitions, Vec<Finding>)>,
@@ -86,7 +86,7 @@ pub fn lint_file(
     LintedFile { refused, findings, summary }
 }
 
-/// Returns the path of a refused field: that of the admin API, or the authored one where an expansion has
+/// Returns the path of a refused field: that of the admin API, or the authored one if an expansion has
 /// moved it.
 fn field_path(entity: &AuthoredEntity, error: &FieldError) -> String {
     let in_document = document_path(entity.kind, &error.path);

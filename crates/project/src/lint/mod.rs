@@ -49,7 +49,7 @@ pub struct LintedProject<'p> {
 pub struct CheckedEntity<'p> {
     /// The entity.
     pub entity: &'p AuthoredEntity,
-    /// The content that an import would store; `None` where it would refuse the document.
+    /// The content that an import would store; `None` if it would refuse the document.
     pub content: Option<EntityContent>,
 }
 

@@ -32,7 +32,7 @@ pub(super) fn merge(findings: Vec<Finding>) -> Vec<Finding> {
     merged.into_iter().map(|(finding, others)| with_others(finding, others.len())).collect()
 }
 
-/// Tells in the message how many other definitions have the same fault.
+/// Adds to the message how many other definitions have the same fault.
 fn with_others(finding: Finding, others: usize) -> Finding {
     match others {
         0 => finding,

@@ -42,7 +42,7 @@ impl<'p> SetMembers<'p> {
         }
     }
 
-    /// Tells whether a Kafka connector of the set names a topic for tasks that name none; `None` for one that
+    /// Returns true if a Kafka connector of the set names a topic for tasks that name none; `None` for one that
     /// is not in the set or not in use, and for one of another type.
     pub(super) fn names_topic(&self, name: &str) -> Option<bool> {
         let document = &self.connectors.get(name)?.document;
@@ -69,7 +69,7 @@ struct RouteClaims<'p> {
 
 impl<'p> RouteClaims<'p> {
     /// Adds a channel. Returns the first one that takes one of its methods, in the order in which they were added. An
-    /// empty list stands for all methods.
+    /// empty list means all methods.
     fn add(&mut self, channel: &'p AuthoredEntity, methods: &'p [String]) -> Option<&'p AuthoredEntity> {
         let rival = if methods.is_empty() {
             self.first.values().min_by_key(|(number, _)| *number)

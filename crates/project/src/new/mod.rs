@@ -9,7 +9,7 @@ pub struct TemplateFile {
     pub text: String,
 }
 
-/// The files of a new project, by their paths. `PROJECT` stands for its name.
+/// The files of a new project, by their paths. `PROJECT` is replaced by its name.
 const TEMPLATE: [(&str, &str); 10] = [
     (".github/workflows/check.yml", include_str!("template/ci/check.yml")),
     (".gitignore", include_str!("template/gitignore")),

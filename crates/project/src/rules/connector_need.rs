@@ -7,7 +7,7 @@ use svc_model::ConnectorNeed;
 use super::topics::{NO_TOPIC, lacks_topic};
 
 /// Returns the requirements of a task on its connector. `is_mongodb` and `names_topic` are what a loaded
-/// connector tells.
+/// connector shows.
 pub fn connector_need(
     used: ConnectorUse,
     is_mongodb: Option<bool>,

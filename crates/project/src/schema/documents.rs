@@ -162,7 +162,7 @@ fn operator_call(name: &str, description: &str) -> Value {
     json!({"type": "object", "properties": properties, "required": [name], "maxProperties": 1})
 }
 
-/// Returns the schema of a document with the keys that its reads show beside them.
+/// Returns the schema of a document with the keys that its reads show in addition.
 fn document(own: &[KeyReference], only_read: &[&str], part: impl Fn(&KeyReference) -> Value) -> ObjectSchema {
     let mut object = keys(own, part);
     let is_own = |name: &str| own.iter().any(|key| key.name == name);

@@ -39,7 +39,7 @@ fn definition(entry: &FunctionEntry) -> String {
     format!("input_{}", entry.name)
 }
 
-/// Refers to the schema of an input, which may be null where nothing in it is required.
+/// Refers to the schema of an input, which may be null if nothing in it is required.
 fn input(entry: &FunctionEntry) -> Value {
     let input = reference(&definition(entry));
     let needs_input = entry.fields.iter().any(|field| field.required);

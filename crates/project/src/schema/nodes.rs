@@ -109,7 +109,7 @@ fn words(schema: &Value) -> Vec<Value> {
     own.chain(alternatives.flat_map(words)).collect()
 }
 
-/// Accepts null beside the values of a schema.
+/// Accepts null in addition to the values of a schema.
 pub(super) fn nullable(mut schema: Value) -> Value {
     if let Some(kind) = schema.get("type").filter(|kind| kind.is_string()).cloned() {
         schema["type"] = json!([kind, "null"]);

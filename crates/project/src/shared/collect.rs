@@ -122,7 +122,7 @@ impl Collector {
         Some(Fragment { tasks: fragment_tasks, params, origin: origin.clone() })
     }
 
-    /// Reads the parameters with their defaults; `None` where the block is no object.
+    /// Reads the parameters with their defaults; `None` if the block is no object.
     fn params(&mut self, params: Option<&Value>, origin: &Origin) -> Option<BTreeMap<String, Option<Value>>> {
         let declared = match params {
             None | Some(Value::Null) => return Some(BTreeMap::new()),

@@ -89,7 +89,7 @@ impl<'s> FragmentPass<'s> {
         None
     }
 
-    /// Returns the arguments of a call: those it passes, and the defaults of the others; `None` where one is missing.
+    /// Returns the arguments of a call: those it passes, and the defaults of the others; `None` if one is missing.
     fn arguments(
         &mut self,
         name: &str,

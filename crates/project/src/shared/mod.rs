@@ -3,7 +3,7 @@
 //!
 //! [`SharedDefinitions::expand`] runs two passes over an authored document, first `shared.fragments`, then
 //! `shared.values`. An expanded document holds neither calls nor references, so that a second expansion changes nothing.
-//! [`Origins`] lead from each element of it back to where it was written.
+//! [`Origins`] lead from each element of it back to its source.
 
 mod collect;
 mod fragments;
@@ -115,7 +115,7 @@ impl Expansion {
         Self { origins: Origins::new(root), ..Self::default() }
     }
 
-    /// Counts a value that is about to be added. Returns `false` where the document becomes too large; nothing of it
+    /// Counts a value that is about to be added. Returns `false` if the document becomes too large; nothing of it
     /// counts then.
     fn has_room_for(&mut self, value: &Value) -> bool {
         let had_room = self.added <= MAX_ADDED_BYTES;
@@ -127,7 +127,7 @@ impl Expansion {
         has_room
     }
 
-    /// Returns `, did you mean '…'?` for a name that nobody defines, if one is near.
+    /// Returns `, did you mean '…'?` for an undefined name, if one is near.
     fn hint<'n>(&mut self, name: &str, known: impl Iterator<Item = &'n str>) -> String {
         self.searches += 1;
         let suggestion = if self.searches <= MAX_SEARCHES { nearest(name, known) } else { None };

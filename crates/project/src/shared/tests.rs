@@ -51,7 +51,7 @@ fn refusals(document: Value) -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn a_fragment_contributes_its_tasks_under_ids_of_the_call_flat_at_every_depth() {
+fn fragment_tasks_are_flat_under_call_ids() {
     let mut document = json!({"tasks": [
         {"id": "a", "function": {"name": "log", "input": {}}},
         {"id": "_session", "use": "session", "with": {"realm": "eu"}, "ignored": 1},
@@ -95,7 +95,7 @@ fn elements_lead_back_to_where_they_were_written() {
 }
 
 #[test]
-fn siblings_of_a_reference_win_and_a_value_without_members_needs_to_stand_alone() {
+fn reference_siblings_win_over_referenced_members() {
     let splice = |node: Value| {
         let mut document = json!({"config": {"x": [node]}});
         let findings = parse_shared().expand(EntityKind::Connector, &mut document);
@@ -142,7 +142,7 @@ fn calls_that_cannot_be_expanded_are_refused_at_their_place() {
 }
 
 #[test]
-fn what_follows_from_a_refused_call_is_known() {
+fn consequences_of_refused_call_are_marked() {
     let mut document =
         json!({"tasks": [{"id": "a"}, {"use": "gone"}, {"function": {"input": {"$from": "a.b"}}}]});
     let expansion = expand(&mut document);
@@ -151,7 +151,7 @@ fn what_follows_from_a_refused_call_is_known() {
 }
 
 #[test]
-fn faults_of_shared_documents_are_reported_once_and_the_first_definition_counts() {
+fn shared_document_faults_are_reported_once() {
     let (shared, findings) = collect(&[
         json!({"constants": {"a": 1, "b": {"$from": "constants.a"}, "c": [{"$param": "p"}]}, "$schema": "s", "x-note": 1,
             "limits": [], "fragments": {"f": {"tasks": [{"id": "t"}]}, "g": {}, "h": {"tasks": [], "params": []},

@@ -122,7 +122,7 @@ impl<'s> ValuePass<'s> {
     }
 }
 
-/// Adds the members of a shared object to those beside its reference, which win. Returns the keys that were added.
+/// Adds the members of a shared object to the siblings of its reference, which win. Returns the keys that were added.
 fn merge<'t>(members: &mut Map<String, Value>, target: &'t Map<String, Value>) -> Vec<&'t str> {
     let mut added = Vec::new();
     for (key, value) in target {

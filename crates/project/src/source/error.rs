@@ -16,7 +16,7 @@ use crate::finding::{Finding, Severity, SourcePlace};
 pub struct SourceError {
     /// The reason.
     pub message: String,
-    /// The place of the first problem, where it is known.
+    /// The place of the first problem, if it is known.
     pub place: Option<SourcePlace>,
     /// The remedy.
     pub fix: String,
@@ -25,7 +25,7 @@ pub struct SourceError {
 impl std::error::Error for SourceError {}
 
 impl fmt::Display for SourceError {
-    /// Writes the reason, and line and column where they are known.
+    /// Writes the reason, and line and column if they are known.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
         match &self.place {

@@ -3,7 +3,7 @@
 use super::error::SyntaxError;
 use super::lines::LineIndex;
 
-/// The remedy where nothing more is known.
+/// The remedy if nothing more is known.
 pub(super) const NOT_JSON: &str = "write the part as JSON (RFC 8259) has it";
 
 /// Converts an error of `serde_json`: its message without the position at its end, and the remedy.

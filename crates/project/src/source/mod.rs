@@ -30,7 +30,7 @@ pub(crate) const MAX_DEPTH: usize = 128;
 /// The byte order mark of UTF-8. Editors write it, and it means nothing.
 const BYTE_ORDER_MARK: char = '\u{FEFF}';
 
-/// The notation of an authored file, told by its extension.
+/// The notation of an authored file, known by its extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourceFormat {
     /// `.json`

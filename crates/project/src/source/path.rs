@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn comparisons_of_keys_grow_with_the_members_and_not_with_their_square() {
+    fn key_comparisons_grow_linearly_with_members() {
         let steps = |members: usize| {
             let source = source(members);
             STEPS.set(0);

@@ -57,7 +57,7 @@ async fn events_are_counted_by_key_and_second_and_the_counts_end() {
 }
 
 #[tokio::test]
-async fn entries_of_a_redis_cluster_are_kept_by_the_server_that_has_their_slot() {
+async fn cluster_entries_are_kept_by_slot_owner() {
     let Some(cluster) = RedisCluster::own() else { return };
     let client = client_of(&cluster.servers()[0]);
     client.connect().await.unwrap();
@@ -116,7 +116,7 @@ async fn connection_to_demoted_server_is_given_up() {
 }
 
 #[tokio::test]
-async fn key_on_the_move_is_claimed_at_the_server_it_moves_to() {
+async fn migrating_key_is_claimed_at_its_target() {
     let Some(cluster) = RedisCluster::own() else { return };
     let (servers, key) = (cluster.servers(), "dedup:orders:moving");
     let client = client_of(&servers[0]);

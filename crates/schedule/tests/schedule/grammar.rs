@@ -186,7 +186,7 @@ fn another_number_of_fields_is_refused() {
 }
 
 #[test]
-fn what_the_library_takes_beyond_the_grammar_is_refused() {
+fn library_extensions_of_the_grammar_are_refused() {
     let more = ["0 0 0 ?/2 * *", "0 0 0 ?,5 * *", "0 0 0 * * * 2030", "0 0 0 1 - 5 * *", "0 0 0 1, 2 * *"];
     for expression in more {
         assert!(expression.parse::<cron::Schedule>().is_ok(), "{expression}: nothing more than the grammar");

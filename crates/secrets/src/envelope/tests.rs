@@ -19,7 +19,7 @@ fn seal_unbound(key: &str, named: bool, text: &str) -> String {
 }
 
 #[test]
-fn what_is_sealed_is_opened_by_its_key_alone() {
+fn sealed_text_is_opened_only_by_its_key() {
     let one = keys(Some(ONE), &[]);
     let sealed_text = one.seal("swordfish \u{1F980}", HERE, [7; NONCE]).unwrap();
     assert!(is_sealed(&sealed_text) && one.is_current(&sealed_text) && !sealed_text.contains("swordfish"));
@@ -68,7 +68,7 @@ fn older_envelope_is_read_at_any_place_and_is_not_current() {
 }
 
 #[test]
-fn plain_text_is_read_with_and_without_keys_and_stays_plain_without() {
+fn plain_text_is_read_with_and_without_keys() {
     for keys in [keys(None, &[]), keys(Some(ONE), &[TWO])] {
         assert_eq!(keys.open(r#"{"a": 1}"#, HERE).unwrap(), r#"{"a": 1}"#);
     }
@@ -98,7 +98,7 @@ fn every_changed_byte_of_an_envelope_is_noticed() {
 }
 
 #[test]
-fn what_is_no_key_is_refused_and_no_key_is_printed() {
+fn invalid_key_is_refused_and_keys_stay_hidden() {
     for text in ["", "01", &ONE[1..], &format!("{ONE}0"), &ONE.replace('0', "g")] {
         assert_eq!(EnvelopeKeys::new(Some(text), []).err(), Some(EnvelopeError::Key), "{text}");
     }

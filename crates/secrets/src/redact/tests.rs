@@ -55,7 +55,7 @@ fn a_secret_is_hidden_however_its_characters_are_spelled() {
 }
 
 #[test]
-fn a_secret_that_looks_like_an_escape_is_found_as_it_is_and_escaped() {
+fn escape_like_secret_is_found_plain_and_escaped() {
     for (secret, text) in [
         ("50%25off", "50%25off"),
         ("50%25off", "50%2525off"),
@@ -72,7 +72,7 @@ fn a_secret_that_looks_like_an_escape_is_found_as_it_is_and_escaped() {
 }
 
 #[test]
-fn what_is_no_secret_stays() {
+fn text_without_secret_is_unchanged() {
     for text in [
         "",
         "swordfis.",
@@ -106,7 +106,7 @@ fn secrets_that_contain_or_overlap_each_other_leave_no_rest() {
 }
 
 #[test]
-fn what_the_end_cuts_off_is_hidden_too() {
+fn secret_cut_at_the_end_is_hidden() {
     for text in ["swor", "swordfis", "%73word", "swordfis%", "swordfis%6", "sword\\u00", "swordfis&#10"] {
         assert_eq!(redact_text(&format!("k={text}"), &["swordfish"]), "k=******", "{text}");
     }

@@ -147,7 +147,7 @@ async fn sender_decides_about_its_trace_and_the_rate_about_new_ones() {
 }
 
 #[tokio::test]
-async fn linked_span_begins_a_trace_and_follows_the_decision_of_its_cause() {
+async fn linked_span_follows_sampling_of_its_cause() {
     for (parent, is_exported) in [(PARENT.to_owned(), true), (PARENT.replace("-01", "-00"), false)] {
         let exporter = TestExporter::new(Collector::Takes);
         let (spans, _) = exporter.start(if is_exported { 0.0 } else { 1.0 });

@@ -61,7 +61,7 @@ const fn is_shape(code: FieldCode) -> bool {
     matches!(code, UnknownField | TypeMismatch | Required | RequiredForProtocol)
 }
 
-/// Fields that are required beside some values of others, which a schema for editors does not tell.
+/// Fields that are required by some values of others, which a schema for editors does not show.
 const CONDITIONALLY_REQUIRED: [&str; 7] = [
     "input.data",
     "input.expires_in",
@@ -72,7 +72,7 @@ const CONDITIONALLY_REQUIRED: [&str; 7] = [
     "transport_config.max_catch_up",
 ];
 
-/// Returns `true` for a field that is missing beside some value of another one.
+/// Returns `true` for a field that is missing though some value of another one requires it.
 fn is_conditional(issue: &Issue) -> bool {
     issue.code == Some(FieldCode::Required)
         && CONDITIONALLY_REQUIRED.iter().any(|field| issue.field.ends_with(field))
@@ -113,7 +113,7 @@ impl Comparison {
 }
 
 #[test]
-fn mutants_validate_where_create_accepts_them_and_not_where_their_shape_is_wrong() {
+fn schema_agrees_with_create_on_mutants() {
     let judge = Judge::new();
     let mut comparison = Comparison::default();
     for document in corpus() {

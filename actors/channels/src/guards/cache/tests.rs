@@ -96,7 +96,7 @@ fn every_part_of_the_request_takes_part() {
 }
 
 #[test]
-fn what_the_service_stamps_takes_no_part() {
+fn stamped_metadata_is_no_part_of_the_key() {
     let key = |metadata: Value| {
         CacheKeyBuilder::new("a", None).key(KeyPrincipal::Everyone, metadata.as_object().unwrap(), &json!({}))
     };
@@ -106,7 +106,7 @@ fn what_the_service_stamps_takes_no_part() {
 }
 
 #[test]
-fn a_field_is_a_key_then_a_path_then_a_path_below_data() {
+fn field_is_found_as_key_then_by_path() {
     let document = json!({
         "order.id": 1, "order": {"id": 2, "lines": [{"sku": "a"}]}, "data": {"customer": 3}, "customer": 4, "nothing": null
     });
@@ -125,7 +125,7 @@ fn a_field_is_a_key_then_a_path_then_a_path_below_data() {
 }
 
 #[test]
-fn only_the_declared_fields_count_and_without_any_there_is_no_key() {
+fn cache_key_has_only_the_declared_fields() {
     let fields: &[&str] = &["a", "b.c"];
     let one = key(Some(fields), &json!({"a": 1, "b": {"c": 2, "d": 3}, "e": 4}));
     assert_eq!(one, key(Some(fields), &json!({"a": 1, "b": {"c": 2}})));

@@ -67,7 +67,7 @@ fn claims_and_releases_at_once_never_make_two_owners() {
 }
 
 #[test]
-fn the_newest_claims_stay_and_the_oldest_go_when_there_are_too_many() {
+fn oldest_claims_are_evicted_above_the_bound() {
     let keys = IdempotencyKeys::new(Duration::from_secs(300), 1_000);
     for n in 0..20_000 {
         let key = n.to_string();

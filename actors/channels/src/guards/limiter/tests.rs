@@ -68,7 +68,7 @@ proptest! {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_burst_is_what_may_come_at_once_and_the_rate_refills_it() {
+async fn burst_passes_at_once_and_refills_by_rate() {
     let limiter = Limiter::new(2, 3);
     let admitted = |key| (0..10).filter(|_| limiter.check(key)).count();
     assert_eq!((admitted("a"), admitted("b")), (3, 3), "keys do not share");
@@ -104,7 +104,7 @@ fn buckets_that_are_full_again_are_dropped_as_others_come() {
 }
 
 #[test]
-fn a_flood_of_keys_neither_grows_without_end_nor_refreshes_a_limited_key() {
+fn key_flood_is_bounded_and_refreshes_no_key() {
     let (limiter, clock) = driven(1, 2);
     let limited = u64::MAX;
     assert!(limiter.check_key(&limited).is_ok() && limiter.check_key(&limited).is_ok());

@@ -10,7 +10,7 @@ use super::{World, data, get, refusal, run};
 use crate::kit::{CALL_TIMEOUT, body, copy, task};
 
 #[test]
-fn a_circle_is_refused_and_named_whatever_the_workflow_says_of_itself() {
+fn call_circle_is_refused_and_named() {
     run(async |world| {
         let forge = |path: &str| copy("payload.nothing_at_all", path);
         let forged = json!([
@@ -101,7 +101,7 @@ fn chains_that_want_the_same_permits_end_however_many_there_are() {
 }
 
 #[test]
-fn a_call_takes_no_longer_than_the_task_or_the_called_channel_says() {
+fn call_is_bounded_by_task_and_callee_timeout() {
     let second = Duration::from_secs(1);
     for (input, target, caller, limit) in [
         (json!({"timeout_ms": 2000}), json!({"timeout_ms": 5000}), json!({}), 2 * second),

@@ -8,7 +8,7 @@ use super::{call, get, run, try_get};
 use crate::kit::{body, copy, empty_workflow, http, task};
 
 #[test]
-fn a_call_meets_the_rate_limit_the_validation_and_the_capacity_and_no_other_guard() {
+fn call_passes_only_rate_validation_and_capacity_guards() {
     let exempt = json!({
         "auth": {"mode": "api_key", "keys": ["k"]},
         "origin_allow_list": [],
@@ -83,7 +83,7 @@ fn a_calling_channel_is_one_caller() {
 }
 
 #[test]
-fn a_rate_key_reads_the_calling_channel_and_the_headers_it_may_see() {
+fn rate_key_reads_caller_and_visible_headers() {
     run(async |world| {
         let limit =
             |logic: Value| json!({"rate_limit": {"requests_per_second": 1, "burst": 1, "key_logic": logic}});

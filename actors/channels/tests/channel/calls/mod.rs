@@ -122,7 +122,7 @@ fn a_call_brings_back_the_data_of_the_other_channel() {
 }
 
 #[test]
-fn the_called_workflow_sees_the_metadata_of_the_caller_and_a_clean_sheet() {
+fn callee_sees_caller_metadata_and_empty_data() {
     run(async |world| {
         let copies = json!([copy("metadata", "data.metadata"), copy("temp_data.x", "data.left")]);
         world.peer("stock", json!({}), copies);
@@ -159,7 +159,7 @@ fn a_control_document_of_the_called_workflow_does_not_come_back() {
 }
 
 #[test]
-fn the_error_of_the_called_run_is_the_error_of_the_task() {
+fn callee_error_is_the_error_of_the_task() {
     let invalid = task("validation", json!({"rules": [{"logic": false, "message": "no quantity"}]}));
     let mut tolerated = task("fail", json!({}));
     tolerated["continue_on_error"] = json!(true);
@@ -188,7 +188,7 @@ fn the_error_of_the_called_run_is_the_error_of_the_task() {
 }
 
 #[test]
-fn an_unknown_channel_fails_the_task_and_a_name_that_is_none_too() {
+fn unknown_or_invalid_channel_name_fails_the_task() {
     run(async |world| {
         let tasks = json!([call(json!({"channel_logic": {"var": "payload"}}))]);
         let orders = world.orders(json!({}), tasks).await;
@@ -204,7 +204,7 @@ fn an_unknown_channel_fails_the_task_and_a_name_that_is_none_too() {
 }
 
 #[test]
-fn what_serves_at_the_moment_of_the_call_is_called() {
+fn call_goes_to_the_currently_serving_version() {
     run(async |world| {
         let mark =
             |mark: &str| json!([task("map", json!({"mappings": [{"path": "data.mark", "logic": mark}]}))]);

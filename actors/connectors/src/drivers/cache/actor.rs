@@ -36,7 +36,7 @@ pub(crate) struct WriteEntry {
     pub(crate) ttl_secs: Option<u64>,
 }
 
-/// Claims a key that is free, or that the owner has, for so many seconds; `false` where the key has another owner. For
+/// Claims a key that is free, or that the owner has, for so many seconds; `false` if the key has another owner. For
 /// shared caches only.
 #[derive(Clone, Message)]
 #[rtype(result = "Result<bool, CallFailure>")]
@@ -46,7 +46,7 @@ pub(crate) struct ClaimCacheKey {
     pub(crate) ttl_secs: u64,
 }
 
-/// Gives a key of an owner to its successor, for so many seconds; `false` where the owner does not have it. For shared caches
+/// Gives a key of an owner to its successor, for so many seconds; `false` if the owner does not have it. For shared caches
 /// only.
 #[derive(Clone, Message)]
 #[rtype(result = "Result<bool, CallFailure>")]

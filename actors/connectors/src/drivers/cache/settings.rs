@@ -10,7 +10,7 @@ pub(crate) struct CacheSettings {
     pub(crate) operations: OperationSwitches,
 }
 
-/// The place where entries are kept.
+/// The backend that keeps the entries.
 #[derive(Clone)]
 pub(super) enum CacheStorage {
     /// The memory of this process.
@@ -33,7 +33,7 @@ impl CacheSettings {
         Ok(Self { backend, operations: config.operations.clone() })
     }
 
-    /// Tells whether other processes reach the same entries.
+    /// Returns true if other processes reach the same entries.
     pub(crate) const fn is_shared(&self) -> bool {
         matches!(self.backend, CacheStorage::Redis(_))
     }

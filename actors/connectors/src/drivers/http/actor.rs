@@ -31,7 +31,7 @@ pub(crate) struct HttpActor {
 }
 
 impl HttpActor {
-    /// Makes the actor of the API at a URL, which alone may be at a private address; `tokens` where it wants
+    /// Makes the actor of the API at a URL, which alone may be at a private address; `tokens` if it wants
     /// any.
     pub(crate) fn to_address(
         outbound: Outbound,

@@ -1,4 +1,4 @@
-//! One request to an HTTP API, with a token where the API wants one.
+//! One request to an HTTP API, with a token if the API wants one.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ const REDIRECT: &str = "a redirect leads there";
 #[derive(Clone)]
 pub(crate) struct AuthorizedClient {
     peer: PeerClient,
-    /// The API's host, where it may not be private.
+    /// The API's host, if it may not be private.
     public: Option<String>,
     tokens: Option<TokenSource>,
 }
@@ -59,7 +59,7 @@ impl AuthorizedClient {
         Ok(Self { peer: outbound.peer(home, allow_private)?, public, tokens })
     }
 
-    /// Sends a request once, with a token where the API wants one. The time limit of the request includes
+    /// Sends a request once, with a token if the API wants one. The time limit of the request includes
     /// obtaining the token. A request with credentials of its own gets no token.
     pub(crate) async fn send(&self, mut request: PeerRequest) -> Result<AuthorizedResponse, ExchangeError> {
         let source = self.tokens.as_ref().filter(|_| !request.headers.contains_key(AUTHORIZATION));

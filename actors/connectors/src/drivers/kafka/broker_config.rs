@@ -11,7 +11,7 @@ use super::settings::KafkaSettings;
 use crate::drivers::failure::CallFailure;
 use crate::settings::{KafkaCluster, Settings};
 
-/// The failure of calls where the server has no Kafka.
+/// The failure of calls if the server has no Kafka.
 const OFF: &str = "Kafka is off on this server; set kafka.enabled";
 /// The failure of calls of a connector whose brokers cannot be confined to public addresses.
 const UNCHECKED: &str = "SSRF protection: the Kafka client resolves the names that brokers announce by itself, so their addresses \
@@ -101,14 +101,14 @@ impl BrokerConfig {
     }
 }
 
-/// Tells whether a property of the operator proves who this service is.
+/// Returns true if a property of the operator proves who this service is.
 fn is_credential(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let parts = ["sasl.", "enable.sasl.", "ssl.key", "ssl.certificate", "ssl.keystore", "ssl.engine"];
     name == "security.protocol" || parts.iter().any(|part| name.starts_with(part)) || looks_secret(&name)
 }
 
-/// Tells whether a property of the operator says whom to trust at its brokers.
+/// Returns true if a property of the operator says whom to trust at its brokers.
 fn is_trust(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name.starts_with("ssl.") || name.starts_with("enable.ssl.")

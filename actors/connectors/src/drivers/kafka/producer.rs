@@ -1,4 +1,4 @@
-//! A producer: opened when brokers answer, ended where it holds nobody up.
+//! A producer: opened when brokers answer, ended on a thread that may block.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,7 +46,7 @@ struct Open {
 }
 
 impl Drop for Open {
-    /// Waits for records and threads, so it is done on a thread of its own; here only where none can be had.
+    /// Waits for records and threads, so it is done on a thread of its own; here only if none can be had.
     fn drop(&mut self) {
         if let Some(producer) = self.producer.take() {
             let end = move || {
@@ -59,7 +59,7 @@ impl Drop for Open {
 }
 
 impl Producer {
-    /// Waits until a broker has answered. `topic`: where records will go, if that is known.
+    /// Waits until a broker has answered. `topic`: the topic of the records, if that is known.
     ///
     /// # Errors
     /// Brokers that do not answer, or properties that make no producer.
@@ -73,7 +73,7 @@ impl Producer {
         Ok(producer)
     }
 
-    /// Makes a producer that has not asked anybody yet.
+    /// Makes a producer that has not asked any broker yet.
     ///
     /// # Errors
     /// Properties that make no producer.
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_brokers_refuse_is_told_from_what_they_were_not_asked() {
+    fn broker_refusals_differ_from_unreachable_brokers() {
         let of = |code| call_failure(&KafkaError::MessageProduction(code)).to_task_error("k").code.name();
         use RDKafkaErrorCode as Code;
         assert_eq!(of(Code::MessageTimedOut), "TIMEOUT_ERROR");

@@ -2,7 +2,7 @@
 //!
 //! Owns the client, opened at the first call. Message in: [`RunOperation`], read-only, so that operations run
 //! side by side and end with their callers. A client whose server says that it is the wrong one is given up. A
-//! restart opens a new client; nothing else is lost with it. It never sends an operation twice but where the driver
+//! restart opens a new client; nothing else is lost with it. It never sends an operation twice unless the driver
 //! does: the connection string says so (`retryWrites`), and the server makes one of the two.
 
 use std::sync::Arc;

@@ -1,9 +1,9 @@
-//! Opens the driver's client, and decides where it may go.
+//! Opens the driver's client, and decides which addresses it may dial.
 //!
 //! The driver resolves names and finds the other servers of a deployment by itself. So that it goes nowhere
 //! it may not, all its connections take the local [hop](super::hop), which dials checked addresses only; and
 //! every host of the connection string, or of its SRV record, is checked before there is a client, so that a
-//! refusal is told at once. One forbidden address ends the use of the client. With `allow_private_urls` the
+//! refusal is reported at once. One forbidden address ends the use of the client. With `allow_private_urls` the
 //! driver dials by itself.
 
 use std::io::Write;
@@ -38,7 +38,7 @@ pub(crate) struct Connected {
     hop: Option<Arc<Hop>>,
 }
 
-/// Makes a client. Its servers are found at its first operation, but where addresses are checked: there at
+/// Makes a client. Its servers are found at its first operation, unless addresses are checked: then at
 /// once.
 pub(crate) async fn open(settings: &MongoSettings, outbound: &Outbound) -> Result<Connected, MongoError> {
     let limit = settings.connect_timeout;
@@ -70,7 +70,7 @@ async fn connect(settings: &MongoSettings, outbound: &Outbound) -> Result<Connec
     Ok(connected)
 }
 
-/// Makes a client whose connections take `hop`, where there is one.
+/// Makes a client whose connections take `hop`, if there is one.
 fn make(
     mut options: ClientOptions,
     settings: &MongoSettings,

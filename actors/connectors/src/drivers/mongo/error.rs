@@ -30,7 +30,7 @@ pub(crate) enum MongoError {
     /// A server at a forbidden address, or without an address.
     #[error(transparent)]
     Address(#[from] AddressError),
-    /// A socket of the machine, where addresses must be public.
+    /// A socket of the machine, if addresses must be public.
     #[error("SSRF protection: a socket of the machine is not allowed; use a host, or allow_private_urls")]
     Socket,
     /// The operation took too long.

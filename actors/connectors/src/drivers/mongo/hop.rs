@@ -6,7 +6,7 @@
 //! record or named by a server, is resolved and checked here, and the address that was checked is dialled.
 //! TLS is between driver and server, for the name of the server.
 //!
-//! Owns a listener on a loopback port and one task a connection; all of them end with the hop. Nobody but the
+//! Owns a listener on a loopback port and one task a connection; all of them end with the hop. No client but the
 //! driver is let through: the credentials of the proxy are random and never leave the process.
 
 use std::io;

@@ -64,7 +64,7 @@ pub(crate) enum InsertedItem {
 }
 
 impl CollectionOperation {
-    /// Runs the operation; `limit` is the time limit that the server is told, `max_bytes` bounds the returned
+    /// Runs the operation; `limit` is the time limit that the server gets, `max_bytes` bounds the returned
     /// documents.
     pub(crate) async fn run(
         self,

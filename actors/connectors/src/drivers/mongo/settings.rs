@@ -17,7 +17,7 @@ pub(crate) struct MongoSettings {
     /// Time limit of one operation.
     pub(crate) query_timeout: Duration,
     pub(crate) allow_private: bool,
-    /// Most bytes of a result, where the server allows as many; `None` for the server's own bound.
+    /// Most bytes of a result, if the server allows as many; `None` for the server's own bound.
     max_result_bytes: Option<u64>,
     pub(crate) operations: OperationSwitches,
     pub(crate) dialect: DialectConfig,
@@ -49,7 +49,7 @@ impl MongoSettings {
         })
     }
 
-    /// Most bytes of a result of this connector, where the server's bound is this.
+    /// Most bytes of a result of this connector, if the server's bound is this.
     pub(crate) fn max_bytes(&self, server: u64) -> usize {
         let most = self.max_result_bytes.map_or(server, |own| own.min(server));
         usize::try_from(most).unwrap_or(usize::MAX)

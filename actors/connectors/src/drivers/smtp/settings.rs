@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_named_by_its_field() {
+    fn unusable_setting_is_named_by_its_field() {
         for (config, part) in [
             (json!({"host": "10.0.0.1", "from": "a@example.com"}), "connector.config.host: SSRF protection:"),
             (json!({"host": "mail.example", "from": "a b@example.com"}), "connector.config.from"),

@@ -14,7 +14,7 @@ const LONGEST: u64 = 16 * 1024;
 const WHAT: &str = "STARTTLS";
 
 /// Agrees with the server on TLS. Nothing that is said in the clear counts afterwards, and more than is due
-/// ends the connection: whoever stands between could have put it there to be taken for answers under TLS.
+/// ends the connection: an attacker in between could have put it there to be taken for answers under TLS.
 pub(super) async fn agree(
     stream: &mut TcpStream,
     hello: &ClientId,

@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-/// Time limit of a cancellation. Where the server does not hear of it, it ends the statement when it misses
+/// Time limit of a cancellation. If the server does not receive it, it ends the statement when it misses
 /// its client.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 

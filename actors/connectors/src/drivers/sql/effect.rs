@@ -59,7 +59,7 @@ pub(crate) fn effect(sql: &str, database: DatabaseKind) -> StatementEffect {
     }
 }
 
-/// Tells whether a text holds no statement, for any database.
+/// Returns true if a text holds no statement, for any database.
 pub(crate) fn is_blank(sql: &str) -> bool {
     // MySQL knows the most kinds of comments; for PostgreSQL they end at either end of a line.
     effect(&sql.replace('\r', "\n"), DatabaseKind::MySql) == StatementEffect::Nothing
@@ -76,13 +76,13 @@ fn leaves_traces(sql: &str, database: DatabaseKind) -> bool {
     has_special_syntax || words(sql).any(|word| TRACES.iter().any(|trace| word.contains(trace)))
 }
 
-/// Tells whether a statement may make a temporary table: `INTO TEMP`, `CREATE LOCAL TEMPORARY`.
+/// Returns true if a statement may make a temporary table: `INTO TEMP`, `CREATE LOCAL TEMPORARY`.
 fn makes_temporary(sql: &str) -> bool {
     let makes = words(sql).any(|word| matches!(word, "INTO" | "CREATE"));
     makes && words(sql).any(|word| matches!(word, "TEMP" | "TEMPORARY"))
 }
 
-/// Tells whether the rows of a `COPY` come from the client or go to it, rather than from or to a file.
+/// Returns true if the rows of a `COPY` come from the client or go to it, rather than from or to a file.
 fn streams(sql: &str) -> bool {
     unquoted_parts(sql).flat_map(words).any(|word| matches!(word, "STDIN" | "STDOUT"))
 }
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_about_rows_leaves_the_session_as_it_was() {
+    fn row_statements_leave_the_session_unchanged() {
         check(
             &ALL,
             StatementEffect::Rows,

@@ -6,13 +6,13 @@ use slog::Logger;
 
 /// The encryption that a connection string asks for.
 ///
-/// A certificate is never believed unverified: where one is required, it must lead to the trust anchors and
+/// A certificate is never believed unverified: if one is required, it must lead to the trust anchors and
 /// name the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encryption {
     /// `disable`.
     Never,
-    /// `prefer`, and where nothing is said: where the server offers it, and then its certificate must be
+    /// `prefer`, and the default: if the server offers it, and then its certificate must be
     /// believed. A server that offers none is spoken to without.
     Preferred,
     /// `require`, `verify-ca`, `verify-full`.
@@ -31,7 +31,7 @@ impl Encryption {
     }
 }
 
-/// The remedies of a handshake that failed where encryption is a preference.
+/// The remedies of a failed handshake whose encryption is a preference.
 pub(super) const REMEDIES: &str = "where the server offers TLS its certificate must be trusted (SSL_CERT_FILE); to go \
                                    without encryption is asked for by the mode 'disable'";
 

@@ -33,7 +33,7 @@ pub(crate) enum SqlError {
     Violation {
         /// The kind of constraint.
         kind: Integrity,
-        /// The constraint or column, where the database names it apart from its text.
+        /// The constraint or column, if the database names it apart from its text.
         constraint: Option<String>,
         /// The code of the database.
         code: String,
@@ -65,17 +65,17 @@ impl SqlError {
         Self::Timeout(format!("not done within {} ms", limit.as_millis()))
     }
 
-    /// Tells whether dialling was refused for good.
+    /// Returns true if dialling was refused for good.
     pub(crate) fn is_refusal(&self) -> bool {
         matches!(self, Self::Address(error) if !matches!(error, AddressError::Unresolved { .. }))
     }
 
-    /// Tells whether the error leaves its connection usable.
+    /// Returns true if the error leaves its connection usable.
     pub(super) fn leaves_clean(&self) -> bool {
         matches!(self, Self::Refused(_) | Self::Input(_) | Self::Violation { .. } | Self::NotPrimary(_))
     }
 
-    /// A statement that writes where the transaction only reads; `code` is the database's.
+    /// A statement that writes in a transaction that only reads; `code` is the database's.
     pub(super) fn writes_in_read_only(code: impl fmt::Display) -> Self {
         Self::Refused(format!(
             "the statement writes, and its transaction is read-only ({code}): db_read only reads, db_write writes"
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_refused_before_it_was_done_leaves_a_connection_as_it_was() {
+    fn early_refusal_leaves_the_connection_clean() {
         assert!(SqlError::Refused(String::new()).leaves_clean());
         assert!(SqlError::NotPrimary("1290".to_owned()).leaves_clean());
         assert!(!SqlError::TooManyRows(1).leaves_clean());

@@ -18,7 +18,7 @@ use super::value::{BINARY, BinaryForm, is_malformed_binary};
 #[rtype(result = "Result<Vec<StatementResult>, SqlError>")]
 pub(crate) struct RunStatements {
     pub(crate) statements: Vec<BoundStatement>,
-    /// Bounds of the rows that are answered; `None` where no rows are wanted.
+    /// Bounds of the rows that are answered; `None` if no rows are wanted.
     pub(crate) bounds: Option<ResultBounds>,
     /// The transaction that several statements run in.
     pub(crate) transaction: TransactionMode,
@@ -49,7 +49,7 @@ pub(crate) enum TransactionMode {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct BoundStatement {
     pub(crate) sql: String,
-    /// Values of the placeholders, in order. Objects and arrays are sent as JSON text, except an array where
+    /// Values of the placeholders, in order. Objects and arrays are sent as JSON text, except an array if
     /// PostgreSQL expects one of its own.
     pub(crate) params: Vec<Value>,
     pub(crate) origin: StatementOrigin,
@@ -64,7 +64,7 @@ pub(crate) enum StatementOrigin {
     Author,
     /// The service made it of a portable document: its placeholders mean nothing to an author.
     Document {
-        /// The table that rows are inserted into, where the key of a new one is wanted.
+        /// The table that rows are inserted into, if the key of a new one is wanted.
         inserts: Option<Arc<str>>,
     },
 }
@@ -81,7 +81,7 @@ pub(crate) struct StatementResult {
     /// Objects by the names of their columns, in the order of these.
     pub(crate) rows: Vec<Value>,
     pub(crate) affected: u64,
-    /// The key of a row that was inserted, where the database tells (not PostgreSQL): of several the last on
+    /// The key of a row that was inserted, if the database returns it (not PostgreSQL): of several the last on
     /// SQLite, the first on MySQL.
     pub(crate) last_insert_id: Option<i64>,
 }
@@ -128,7 +128,7 @@ impl RunStatements {
         Ok(())
     }
 
-    /// Tells whether the statements may leave state behind in the session, which must then serve no other
+    /// Returns true if the statements may leave state behind in the session, which must then serve no other
     /// call.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! The parameters of a connection string, which stand behind its `?`.
+//! The parameters of a connection string, which follow its `?`.
 
 use percent_encoding::percent_decode_str;
 

@@ -179,7 +179,7 @@ impl From<SqlError> for PoolError {
     }
 }
 
-/// Tells those who wait for a connection what connecting failed with.
+/// Reports the failure of connecting to those who wait for a connection.
 #[derive(Clone, Debug)]
 struct Failures(watch::Sender<Option<SqlError>>);
 

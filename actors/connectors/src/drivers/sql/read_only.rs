@@ -1,4 +1,4 @@
-//! Statements that may run where nothing is written.
+//! Statements that may run in a read-only transaction.
 //!
 //! The database itself refuses writes, in a read-only transaction. Refused here is what would leave that
 //! transaction or act outside of it: files of the server, settings, procedures that commit.
@@ -74,7 +74,7 @@ pub(crate) fn refused_everywhere(sql: &str) -> Option<String> {
     Some(reason.strip_prefix("query: ").unwrap_or(&reason).to_owned())
 }
 
-/// Tells that a pragma only informs: `[schema.]name`, and no value is assigned to it.
+/// Returns true if a pragma only informs: `[schema.]name`, and no value is assigned to it.
 fn informs(rest: &str) -> bool {
     let name = rest.split(['(', '=', ';']).next().unwrap_or_default();
     let name = name.rsplit('.').next().unwrap_or_default().trim().to_ascii_uppercase();

@@ -32,13 +32,13 @@ impl ResultBudget {
         Self { bounds, used: 0 }
     }
 
-    /// Tells whether rows are wanted at all.
+    /// Returns true if rows are wanted at all.
     pub(super) const fn wants_rows(&self) -> bool {
         self.bounds.is_some()
     }
 
     /// Checks one more row before it is converted: `rows` of its statement are held already, and `raw` is its
-    /// size as the database sent it. Answers `false` where rows are not wanted.
+    /// size as the database sent it. Answers `false` if rows are not wanted.
     ///
     /// # Errors
     /// [`SqlError::TooManyRows`] and [`SqlError::TooLarge`].

@@ -27,7 +27,7 @@ pub(crate) struct SqlSettings {
     /// Time limit of all statements of one task.
     pub(crate) query_timeout: Duration,
     pub(super) allow_private: bool,
-    /// Most bytes of a result, where the server allows as many; `None` for the server's own bound.
+    /// Most bytes of a result, if the server allows as many; `None` for the server's own bound.
     max_result_bytes: Option<usize>,
     /// Operations that tasks may use.
     pub(crate) operations: OperationSwitches,
@@ -112,7 +112,7 @@ impl SqlSettings {
         })
     }
 
-    /// Bounds of a result of this connector, where the server's are these.
+    /// Bounds of a result of this connector, if the server's are these.
     pub(crate) fn bound_result(&self, server: ResultBounds) -> ResultBounds {
         ResultBounds {
             bytes: self.max_result_bytes.map_or(server.bytes, |own| own.min(server.bytes)),

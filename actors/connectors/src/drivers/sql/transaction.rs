@@ -21,7 +21,7 @@ pub(super) trait TransactionSession {
     /// Executes a command of the transaction, such as `COMMIT`.
     async fn execute_command(&mut self, command: &'static str) -> Result<(), Self::Failure>;
 
-    /// Returns `true` if the connection can still be told to roll back.
+    /// Returns `true` if the connection can still be ordered to roll back.
     fn leaves_clean(failure: &Self::Failure) -> bool;
 
     /// Runs all statements in one transaction. The first failure rolls it back.

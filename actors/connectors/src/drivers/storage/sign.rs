@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_url_is_good_for_is_signed() {
+    fn permitted_use_of_a_url_is_signed() {
         let settings = settings(json!({"session_token": "t/o+k"})).unwrap();
         let to = ObjectAccess::Get {
             content_type: Some("text/csv".into()),
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_named_by_its_field() {
+    fn unusable_setting_is_named_by_its_field() {
         for (more, part) in [
             (json!({"endpoint": "http://10.0.0.1"}), "connector.config.endpoint: SSRF protection:"),
             (

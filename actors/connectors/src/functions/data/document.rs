@@ -156,7 +156,7 @@ pub(super) fn refusal_error(refusal: &DialectRefusal, connector: &str) -> TaskEr
     }
 }
 
-/// The schema of an input that fits the table; `Err` where it does not, which the table says.
+/// The schema of an input that fits the table; `Err` if it does not, which the table says.
 pub(super) fn schema(input: &Map<String, Value>) -> Result<Option<&Value>, ()> {
     match input.get("schema") {
         None => Ok(None),

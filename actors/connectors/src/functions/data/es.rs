@@ -89,7 +89,7 @@ async fn exchange(
     Err(TaskError::new(ErrorCode::Function, message))
 }
 
-/// Tells whether a document existed already and was kept, as the write asked.
+/// Returns true if a document existed already and was kept, as the write asked.
 fn has_kept_existing(call: &EsCall, answer: &OutboundResponse) -> bool {
     answer.status == StatusCode::CONFLICT && call.expects == EsExpectation::One { keeps: true }
 }

@@ -79,7 +79,7 @@ pub(super) async fn write(
     Ok(WriteResult { output, partial })
 }
 
-/// An id as a text, where it is one or has one.
+/// An id as a text, if it is one or has one.
 fn id_to_json(id: Bson) -> Value {
     match id {
         Bson::ObjectId(id) => id.to_hex().into(),

@@ -51,7 +51,7 @@ pub(super) async fn query(
     Ok(rows)
 }
 
-/// Tells whether rows already have a column of this name.
+/// Returns true if rows already have a column of this name.
 fn holds(rows: &[Value], name: &str) -> bool {
     rows.first().is_some_and(|row| row.get(name).is_some())
 }

@@ -21,7 +21,7 @@ use crate::functions::input::{self, text};
 pub(super) const DATABASE: InputField = InputField::string("database", "Database").required();
 pub(super) const COLLECTION: InputField = InputField::string("collection", "Collection").required();
 
-/// The collection of a task, and where its result goes.
+/// The collection of a task, and the path of its result.
 pub(super) struct CollectionTarget {
     connectors: ConnectorDirectory,
     connector: Arc<str>,

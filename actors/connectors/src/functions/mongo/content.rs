@@ -85,7 +85,7 @@ pub(super) fn batch(documents: &[Value], most: u64) -> Result<(), FieldError> {
     }
 }
 
-/// Tells whether the shape of a filter shows that every document matches it.
+/// Returns true if the shape of a filter shows that every document matches it.
 pub(super) fn matches_all(filter: &Document) -> bool {
     filter.iter().all(|(key, condition)| match key.as_str() {
         "$and" => parts(condition).all(matches_all),

@@ -2,14 +2,14 @@
 //!
 //! `{"password": {"var": "data.password"}}` over a message that holds `{"$ne": null}` must not match every
 //! password. So a value from the message that would act — an object with a `$` key that is no extended JSON,
-//! a regular expression, code — stays a value where one can stand (`$eq` in a filter, `$literal` in an
+//! a regular expression, code — stays a value if one is possible (`$eq` in a filter, `$literal` in an
 //! expression, as it is in a document), and is refused everywhere else. Who hands a whole filter over with
 //! one `var` means its operators; those that run code are refused there too.
 
 use serde_json::{Map, Value, json};
 use svc_engine::{CompileCx, TaskCx, TaskError, Template};
 
-/// Wrappers of extended JSON that stand for a value and for nothing else.
+/// Wrappers of extended JSON that denote a value and nothing else.
 const TYPED: [&str; 14] = [
     "$oid",
     "$date",
@@ -77,7 +77,7 @@ impl GuardedInput {
     /// The input for one message.
     ///
     /// # Errors
-    /// `VALIDATION_ERROR` for a value of the message that would act where none may.
+    /// `VALIDATION_ERROR` for a value of the message that would act as an operator.
     pub(crate) fn resolve(&self, cx: &TaskCx<'_>) -> Result<Value, TaskError> {
         self.resolve_with(&|template| cx.resolve(template))
     }
@@ -175,7 +175,7 @@ impl InputContext {
     }
 }
 
-/// Tells whether an authored value is taken from the message.
+/// Returns true if an authored value is taken from the message.
 pub(super) fn is_var(source: &Value) -> bool {
     source.as_object().is_some_and(|map| map.len() == 1 && map.contains_key("var"))
 }
@@ -212,7 +212,7 @@ fn code(value: &Value) -> Option<&str> {
     }
 }
 
-/// Tells whether a text in a value would read a field in an expression.
+/// Returns true if a text in a value would read a field in an expression.
 fn names_field(value: &Value) -> bool {
     match value {
         Value::String(text) => text.starts_with('$'),

@@ -44,7 +44,7 @@ pub(super) fn check(pipeline: &Value, at: &str, errors: &mut Vec<FieldError>) {
     stages(pipeline, at, true, errors);
 }
 
-/// Tells whether a pipeline writes.
+/// Returns true if a pipeline writes.
 pub(super) fn writes(pipeline: &Value) -> bool {
     let last = pipeline.as_array().and_then(|stages| stages.last()).and_then(Value::as_object);
     last.is_some_and(|stage| stage.keys().any(|name| WRITES.contains(&name.as_str())))
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_stage_is_refused_at_its_place() {
+    fn invalid_stage_is_refused_at_its_path() {
         for (pipeline, at) in [
             (json!([]), "p"),
             (json!({"var": "data.p"}), "p"),

@@ -283,7 +283,7 @@ impl MongoWriteTask {
     }
 }
 
-/// An input for one message, or what stands for one that is not given.
+/// An input for one message, or the substitute of an absent one.
 fn resolve_optional(
     bound: Option<&GuardedInput>,
     cx: &TaskCx<'_>,
@@ -292,7 +292,7 @@ fn resolve_optional(
     bound.map_or(Ok(absent), |bound| bound.resolve(cx))
 }
 
-/// Checks a value of the right type; one of another type is refused where it is turned into a document.
+/// Checks a value of the right type; one of another type is refused when it is turned into a document.
 fn check_present<T>(
     value: Option<T>,
     check: impl FnOnce(T) -> Result<(), FieldError>,

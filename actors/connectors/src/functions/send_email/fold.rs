@@ -2,7 +2,7 @@
 
 /// Octets of a line at most, its end not counted.
 const LONGEST: usize = 998;
-/// Octets of a folded line, where blanks permit.
+/// Octets of a folded line, if blanks permit.
 const TARGET_LENGTH: usize = 78;
 
 /// A mail without header lines that are too long.

@@ -32,7 +32,7 @@ fn rows_come_back_as_objects_in_the_order_of_their_columns() {
 }
 
 #[test]
-fn values_of_the_message_are_bound_and_not_the_text_of_it() {
+fn message_values_are_bound_as_parameters() {
     run(async |world| {
         for mut base in Base::all() {
             base.connect(world, json!({})).await;
@@ -51,7 +51,7 @@ fn values_of_the_message_are_bound_and_not_the_text_of_it() {
 }
 
 #[test]
-fn a_result_of_too_many_rows_is_refused_and_the_connection_serves_on() {
+fn too_many_rows_are_refused_on_usable_connection() {
     run(async |world| {
         for mut base in Base::all() {
             base.connect(world, json!({"max_connections": 1})).await;
@@ -77,7 +77,7 @@ fn a_result_of_too_many_rows_is_refused_and_the_connection_serves_on() {
 }
 
 #[test]
-fn what_was_sent_wrong_is_named() {
+fn invalid_statement_or_parameters_are_named() {
     run(async |world| {
         for mut base in Base::all() {
             base.connect(world, json!({"max_connections": 1})).await;

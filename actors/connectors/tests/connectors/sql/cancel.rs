@@ -1,4 +1,4 @@
-//! Time is kept, and what nobody waits for any more is ended at the server.
+//! Time is kept, and a statement without a waiting caller is ended at the server.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -45,7 +45,7 @@ async fn become_running(world: &ConnectorWorld, kind: Kind, due: u64) {
 }
 
 #[test]
-fn a_statement_that_takes_too_long_is_ended_at_the_server_and_the_next_one_serves() {
+fn slow_statement_is_cancelled_at_the_server() {
     run(async |world| {
         for mut base in Base::all() {
             base.connect(world, json!({})).await;
@@ -86,7 +86,7 @@ fn a_caller_that_leaves_takes_its_statement_along() {
 }
 
 #[test]
-fn who_waits_too_long_for_a_connection_is_told_so() {
+fn long_wait_for_a_connection_is_named() {
     run(async |world| {
         for mut base in Base::all() {
             base.connect(world, json!({})).await;
@@ -118,7 +118,7 @@ fn who_waits_too_long_for_a_connection_is_told_so() {
 }
 
 #[test]
-fn what_is_half_done_is_undone() {
+fn interrupted_write_is_rolled_back() {
     run(async |world| {
         let mut base = Base::new(Kind::Sqlite).unwrap();
         base.connect(world, json!({"query_timeout_ms": 300, "max_connections": 1})).await;
@@ -131,7 +131,7 @@ fn what_is_half_done_is_undone() {
 }
 
 #[test]
-fn a_server_that_says_nothing_is_not_waited_for_longer_than_agreed() {
+fn silent_server_is_waited_for_until_timeout() {
     run(async |world| {
         let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         for scheme in ["postgres", "mysql"] {

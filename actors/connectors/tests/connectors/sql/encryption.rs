@@ -8,7 +8,7 @@ use svc_testkit::tls::issue_certificate;
 use super::{config, read};
 use crate::kit::{ConnectorWorld, Setup, run_in};
 
-/// Tells whether a connection with this mode is encrypted; `None` if it fails.
+/// Returns true if a connection with this mode is encrypted; `None` if it fails.
 async fn is_encrypted(world: &ConnectorWorld, url: &str, mode: &str, query: &str) -> Option<bool> {
     let url = if mode.is_empty() { url.to_owned() } else { format!("{url}?{mode}") };
     world.put("c", "db", true, config(&url, json!({}))).await;
@@ -74,7 +74,7 @@ fn refused_certificate_names_its_remedies_where_encryption_is_preferred() {
 }
 
 #[test]
-fn a_server_without_encryption_is_spoken_to_where_it_is_not_required() {
+fn plain_server_is_used_unless_encryption_is_required() {
     let due = [Some(false), Some(false), None, None];
     if let Some(server) = Postgres::shared() {
         check(server.url(), POSTGRES, ["sslmode=disable", "sslmode=require", "sslmode=verify-ca"], "", due);

@@ -61,7 +61,7 @@ fn values_come_back_as_they_went_and_meet_themselves_alone() {
 }
 
 #[test]
-fn a_value_where_a_number_is_due_is_refused_or_meets_nothing() {
+fn text_for_a_number_matches_nothing_or_fails() {
     run(async |world| {
         for mut base in Base::all() {
             base.connect(world, json!({})).await;

@@ -1,4 +1,4 @@
-//! Violations of constraints are told apart by their codes, and repeat no value.
+//! Violations of constraints are distinguished by their codes, and repeat no value.
 
 use serde_json::json;
 

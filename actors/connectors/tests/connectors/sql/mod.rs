@@ -37,7 +37,7 @@ enum Held {
     File(tempfile::TempDir),
 }
 
-/// A database of a test's own, and where it is.
+/// A database of a test's own, with its address.
 struct Base {
     kind: Kind,
     url: String,
@@ -45,7 +45,7 @@ struct Base {
 }
 
 impl Base {
-    /// A new database on a server that tests share; `None` where there is no such server.
+    /// A new database on a server that tests share; `None` if there is no such server.
     fn new(kind: Kind) -> Option<Self> {
         Some(match kind {
             Kind::Postgres => {
@@ -84,7 +84,7 @@ impl Base {
         world.put("c", "db", true, config(&self.url, more)).await;
     }
 
-    /// A query with the placeholders of this database: `?` stands for each.
+    /// A query with the placeholders of this database: `?` becomes each.
     fn sql(&self, query: &str) -> String {
         if self.kind != Kind::Postgres {
             return query.to_owned();

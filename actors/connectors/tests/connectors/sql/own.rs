@@ -8,7 +8,7 @@ use super::{config, read, write};
 use crate::kit::run;
 
 #[test]
-fn the_database_of_the_service_is_refused_by_every_name_of_it() {
+fn own_database_is_refused_by_every_name() {
     run(async |world| {
         let own = world.own_database();
         let beside = own.with_file_name("beside");

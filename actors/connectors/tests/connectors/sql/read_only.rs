@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{Base, Kind, read, write};
 use crate::kit::{ConnectorWorld, run};
 
-/// Statements that write, by whatever way. `{dir}` stands for a directory of the test's own.
+/// Statements that write, by whatever way. `{dir}` is a directory of the test's own.
 fn writes(kind: Kind) -> Vec<&'static str> {
     let mut statements = vec![
         "DELETE FROM t",
@@ -198,7 +198,7 @@ fn a_write_by_db_read_is_told_apart_from_other_errors() {
 }
 
 #[test]
-fn what_a_read_does_besides_is_undone() {
+fn side_effects_of_a_read_are_undone() {
     run(async |world| {
         let Some(mut base) = Base::new(Kind::Postgres) else { return };
         base.connect(world, json!({"max_connections": 1})).await;

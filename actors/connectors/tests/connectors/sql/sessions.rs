@@ -13,7 +13,7 @@ async fn query_value(world: &ConnectorWorld, connector: &str, query: &str) -> Va
     outcome.message.data["rows"][0]["v"].clone()
 }
 
-/// Each statement, what asks whether it left something, and the answer where it did not.
+/// Each statement, what asks whether it left something, and the answer if it did not.
 fn traces(kind: Kind) -> Vec<(&'static str, &'static str, Value)> {
     match kind {
         Kind::Postgres => {
@@ -102,7 +102,7 @@ fn locks_end_with_the_task_that_took_them() {
 }
 
 #[test]
-fn what_one_task_sets_loses_no_write_of_another() {
+fn session_setting_loses_no_write_of_next_task() {
     run(async |world| {
         let Some(mut base) = Base::new(Kind::MariaDb) else { return };
         base.connect(world, json!({"max_connections": 1})).await;
@@ -143,7 +143,7 @@ fn a_connection_is_used_again_after_statements_about_rows_alone() {
 }
 
 #[test]
-fn who_waits_for_a_connection_is_served_when_that_is_closed() {
+fn waiting_call_is_served_after_connection_closes() {
     run(async |world| {
         for mut base in Base::all() {
             base.connect(world, json!({"max_connections": 1})).await;
@@ -182,7 +182,7 @@ fn a_transaction_is_refused_however_it_is_written() {
 }
 
 #[test]
-fn what_is_no_statement_is_refused() {
+fn blank_statement_is_refused() {
     run(async |world| {
         for blank in ["", " \n", "-- x", "/* x */;", "# x"] {
             let input = json!({"connector": "c", "query": blank});
@@ -200,7 +200,7 @@ fn what_is_no_statement_is_refused() {
 }
 
 #[test]
-fn a_copy_to_the_client_is_refused_and_not_taken_for_a_broken_connection() {
+fn client_copy_is_refused_and_keeps_the_connection() {
     run(async |world| {
         let Some(mut base) = Base::new(Kind::Postgres) else { return };
         base.connect(world, json!({})).await;

@@ -104,7 +104,7 @@ fn postgres() {
 }
 
 #[test]
-fn what_postgres_cannot_tell_in_json_is_named() {
+fn postgres_type_without_json_form_is_named() {
     run(async |world| {
         let Some(mut base) = Base::new(Kind::Postgres) else { return };
         base.connect(world, json!({"max_connections": 1})).await;
@@ -127,7 +127,7 @@ fn what_postgres_cannot_tell_in_json_is_named() {
 }
 
 #[test]
-fn a_parameter_that_does_not_fit_is_named_with_the_type_that_is_due() {
+fn mismatched_parameter_is_named_with_expected_type() {
     run(async |world| {
         let Some(mut base) = Base::new(Kind::Postgres) else { return };
         base.connect(world, json!({"max_connections": 1})).await;

@@ -39,7 +39,7 @@ fn deferred_record_is_offered_again_soon_and_is_no_failure() {
 }
 
 #[test]
-fn record_is_fetched_again_before_delay_and_attempt_would_pass_the_budget() {
+fn record_is_refetched_before_its_budget_ends() {
     let (mut state, start) = (state(10, 3), Instant::now());
     let at = |secs: u64| start + Duration::from_secs(secs);
     state.begin(7, start);
@@ -63,7 +63,7 @@ fn record_is_fetched_again_before_delay_and_attempt_would_pass_the_budget() {
 }
 
 #[test]
-fn attempt_longer_than_the_budget_seeks_back_at_once_and_still_waits() {
+fn attempt_beyond_budget_seeks_back_and_waits() {
     let (mut state, now) = (state(8, 60), Instant::now());
     for secs in [1, 2, 4, 8, 16, 32, 60, 60] {
         state.begin(0, now);
@@ -168,7 +168,7 @@ fn event() -> impl Strategy<Value = Event> {
 
 proptest! {
     #[test]
-    fn nothing_is_committed_before_it_is_done_and_everything_in_the_end(
+    fn every_record_is_committed_once_done(
         events in prop::collection::vec(event(), 1..60),
     ) {
         let (mut state, mut now, mut offset, mut done) = (state(30, 1), Instant::now(), 0_i64, 0_i64);

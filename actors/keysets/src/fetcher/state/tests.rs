@@ -18,7 +18,7 @@ fn fetched_state(max_age: Option<u64>) -> (State, Arc<Jwks>, Instant) {
 }
 
 #[test]
-fn keys_are_fresh_for_the_age_they_came_with_within_a_minute_and_a_day() {
+fn key_age_is_clamped_to_minute_and_day() {
     for (max_age, fresh) in [
         (None, 300),
         (Some(0), 60),
@@ -42,7 +42,7 @@ fn a_set_never_fetched_needs_a_fetch_whatever_is_wanted() {
 }
 
 #[test]
-fn unknown_key_id_is_fetched_for_at_once_and_then_every_thirty_seconds() {
+fn unknown_key_ids_fetch_once_per_thirty_seconds() {
     let (state, keys, then) = fetched_state(None);
     let want = Want::OtherThan(keys);
     assert_eq!(state.need(then, &want), Need::ForcedFetch);
@@ -54,13 +54,13 @@ fn unknown_key_id_is_fetched_for_at_once_and_then_every_thirty_seconds() {
 }
 
 #[test]
-fn whoever_saw_an_older_set_is_answered_with_the_one_at_hand() {
+fn caller_with_older_set_gets_the_current_one() {
     let (state, _, now) = fetched_state(None);
     assert_eq!(state.begin_fetch(now, false).need(now, &Want::OtherThan(keys())), Need::Nothing);
 }
 
 #[test]
-fn a_failed_fetch_for_an_unknown_key_id_leaves_fresh_keys_fresh() {
+fn failed_fetch_leaves_fresh_keys_fresh() {
     let (state, _, then) = fetched_state(Some(600));
     let failed = state.begin_fetch(then, true).record_failure(then + seconds(5));
     assert_eq!(failed.need(then + seconds(599), &Want::Fresh), Need::Nothing);
@@ -112,7 +112,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #[test]
-    fn whatever_happens_keys_stay_and_the_issuer_is_left_in_peace(steps in proptest::collection::vec(step(), 1..200)) {
+    fn keys_stay_and_issuer_is_spared_always(steps in proptest::collection::vec(step(), 1..200)) {
         let older = keys();
         let (mut state, mut now) = (State::default(), Instant::now());
         let (mut begun, mut last_forced) = (None::<Instant>, None::<Instant>);

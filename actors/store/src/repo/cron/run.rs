@@ -105,7 +105,7 @@ pub(super) async fn start_all(
     Ok(answers)
 }
 
-/// Ends the trace of a run that nobody ended. A trace that has ended stays unchanged.
+/// Ends the trace of a run without an end. A trace that has ended stays unchanged.
 pub(super) async fn end_lost(conn: &mut Conn, id: uuid::Uuid) -> Result<(), StoreError> {
     let end = TraceEnd {
         id,

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
+use diesel::dsl::sql;
+use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
+use diesel::sql_types::Bool;
 use diesel_async::RunQueryDsl;
 
 use crate::clock::{self, FromNow};
@@ -12,12 +15,34 @@ use crate::repo::dead_letters::{ClaimedLetter, rows};
 use crate::repo::traces::{LenientTimestamp, NewTrace, TraceWrite, attempts};
 use crate::schema::trace_dlq;
 
+/// A selection of the letters to retry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DueLetters {
+    /// Every letter.
+    All,
+    /// The letters whose work is `retrying`. Where failed work is not retried by itself, those are the letters that an
+    /// operator requeued, and those that waited when retries were switched off.
+    Promised,
+}
+
+impl DueLetters {
+    fn condition(self) -> SqlLiteral<Bool> {
+        sql(match self {
+            Self::All => "1 = 1",
+            Self::Promised => {
+                "EXISTS (SELECT 1 FROM traces w WHERE w.status = 'retrying' \
+                 AND w.id = COALESCE(trace_dlq.attempt_of, trace_dlq.trace_id))"
+            }
+        })
+    }
+}
+
 type Due = (String, String, Option<String>, String, String, String, i64, i64);
 
 pub(super) async fn claim_due(
     conn: &mut Conn,
-    batch: i64,
-    lease: Duration,
+    letters: DueLetters,
+    (batch, lease): (i64, Duration),
     holder: &str,
 ) -> Result<Vec<ClaimedLetter>, StoreError> {
     // The clock is read first: an index serves a comparison with a value, but not with a clock that may
@@ -37,6 +62,7 @@ pub(super) async fn claim_due(
         .filter(trace_dlq::next_retry_at.le(now))
         .filter(trace_dlq::retry_count.lt(trace_dlq::max_retries))
         .filter(trace_dlq::claimed_until.is_null().or(trace_dlq::claimed_until.lt(now)))
+        .filter(letters.condition())
         .order((trace_dlq::next_retry_at.asc(), trace_dlq::id.asc()))
         .limit(batch);
     // SQLite has a single writer, which this is. A server may have others, whose locked letters are skipped.
@@ -69,12 +95,13 @@ pub(super) async fn claim_due(
     Ok(due.into_iter().map(claimed).collect())
 }
 
-pub(super) async fn next_due(conn: &mut Conn) -> Result<Option<Duration>, StoreError> {
+pub(super) async fn next_due(conn: &mut Conn, letters: DueLetters) -> Result<Option<Duration>, StoreError> {
     let now = clock::now(conn).await?;
     let next = trace_dlq::table
         .select(trace_dlq::next_retry_at)
         .filter(trace_dlq::retry_count.lt(trace_dlq::max_retries))
         .filter(trace_dlq::claimed_until.is_null().or(trace_dlq::claimed_until.lt(now)))
+        .filter(letters.condition())
         .order((trace_dlq::next_retry_at.asc(), trace_dlq::id.asc()));
     let next: Option<LenientTimestamp> = on!(conn, c => next.first(c).await.optional())?;
     let at = next.and_then(|instant| instant.0);

@@ -19,6 +19,7 @@ use crate::repo::traces::NewTrace;
 use crate::repo::{is_impossible, key};
 use crate::writer::UnitOutcome;
 
+pub use lease::DueLetters;
 pub use rows::{ClaimedLetter, DeadLetter, DeadLetterFilter, DeadLetterRow};
 
 const fn operation(method: &'static str) -> QueryOperation {
@@ -137,7 +138,7 @@ impl DeadLetterRepository {
         }
     }
 
-    /// Claims at most `batch` letters for `lease`: letters that are due, have a retry left and no holder; the
+    /// Claims at most `batch` letters for `lease`: of `letters` those that are due, have a retry left and no holder; the
     /// longest due first.
     ///
     /// # Errors
@@ -145,6 +146,7 @@ impl DeadLetterRepository {
     /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn claim_due(
         &self,
+        letters: DueLetters,
         batch: i64,
         lease: Duration,
         holder: &str,
@@ -152,21 +154,21 @@ impl DeadLetterRepository {
         let holder = holder.to_owned();
         self.0
             .write(operation("claim_due"), move |conn| {
-                Box::pin(
-                    async move { lease::claim_due(conn, batch, lease, &holder).await.map(UnitOutcome::Keep) },
-                )
+                Box::pin(async move {
+                    lease::claim_due(conn, letters, (batch, lease), &holder).await.map(UnitOutcome::Keep)
+                })
             })
             .await
     }
 
-    /// Returns the time until the next letter is due that has a retry left and no holder; zero if one is due
+    /// Returns the time until the next of `letters` is due that has a retry left and no holder; zero if one is due
     /// now.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
     /// query.
-    pub async fn next_due(&self) -> Result<Option<Duration>, StoreError> {
-        self.0.read(operation("next_due"), |conn| Box::pin(lease::next_due(conn))).await
+    pub async fn next_due(&self, letters: DueLetters) -> Result<Option<Duration>, StoreError> {
+        self.0.read(operation("next_due"), move |conn| Box::pin(lease::next_due(conn, letters))).await
     }
 
     /// Turns a letter claimed by `holder` into a trace, the next attempt at its work, which ends the letter. Returns

@@ -31,7 +31,8 @@ macro_rules! is_one_run {
 /// The statuses of a run that has not ended.
 const OPEN: [&str; 2] = [TraceStatus::Pending.name(), TraceStatus::Running.name()];
 
-type Columns = (String, Option<String>, String, Option<String>, LenientTimestamp, Option<String>, i64);
+type Columns =
+    ((String, Option<String>), Option<String>, String, Option<String>, LenientTimestamp, Option<String>, i64);
 
 /// Rows with an unreadable id or time were written by another program and are skipped. A row without a
 /// readable time has no place in the order, so the page ends after the last row that has one.
@@ -48,7 +49,7 @@ pub(super) async fn list_unfinished(
             .filter(nodes::lease_until.ge(now));
         let mut query = traces::table
             .select((
-                traces::id,
+                (traces::id, traces::attempt_of),
                 traces::channel_id,
                 traces::channel,
                 traces::input_json,
@@ -67,16 +68,18 @@ pub(super) async fn list_unfinished(
         }
         query.order((traces::created_at.asc(), traces::id.asc())).limit(limit).load(c).await
     })?;
-    let last = rows.iter().rev().find_map(|(id, _, _, _, created_at, _, _)| {
+    let last = rows.iter().rev().find_map(|((id, _), _, _, _, created_at, _, _)| {
         Some(RowKey { created_at: created_at.0?, id: id.clone() })
     });
-    let unfinished = |(id, channel_id, channel, input_json, created_at, owner, recoveries): Columns| {
+    let unfinished = |columns: Columns| {
+        let ((id, attempt_of), channel_id, channel, input_json, created_at, owner, recoveries) = columns;
         let key = RowKey { created_at: created_at.0?, id };
         Some(UnfinishedRun {
             id: Uuid::try_parse(&key.id).ok()?,
             key,
             channel_id,
             channel,
+            attempt_of: attempt_of.and_then(|work| Uuid::try_parse(&work).ok()),
             input_json,
             owner,
             recoveries,

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
+use svc_model::WorkflowVersion;
 use uuid::Uuid;
 
 use crate::clock::{FromNow, Now};
@@ -22,11 +23,12 @@ use crate::schema::traces;
 pub(super) async fn start(
     conn: &mut Conn,
     id: Uuid,
+    workflow: Option<WorkflowVersion>,
     ownership: Option<Ownership>,
 ) -> Result<bool, StoreError> {
     let running = TraceStatus::Running.name();
     let owner = ownership.as_ref().map(|claim| claim.owner.to_string());
-    let is_news = TraceWrite::Start(id, ownership).apply(conn).await?;
+    let is_news = TraceWrite::Start(id, workflow.clone(), ownership).apply(conn).await?;
     // An attempt that another node left was marked when it was begun again. The write locks its row, so that its
     // end is not written in between.
     let open = traces::table.find(id.to_string()).filter(traces::status.eq(running));
@@ -39,7 +41,9 @@ pub(super) async fn start(
             .filter(traces::status.eq_any([TraceStatus::Retrying.name(), TraceStatus::Running.name()]));
         // A node of the release before takes over whatever runs for a node without a lease.
         let owner = owner.map(|owner| traces::owner.eq(owner));
-        let marked = (traces::status.eq(running), traces::updated_at.eq(Now), owner);
+        let workflow_id = workflow.as_ref().map(|workflow| traces::workflow_id.eq(workflow.id.to_string()));
+        let version = workflow.as_ref().map(|workflow| traces::workflow_version.eq(workflow.version));
+        let marked = (traces::status.eq(running), traces::updated_at.eq(Now), owner, workflow_id, version);
         on!(conn, c => diesel::update(waiting).set(marked).execute(c).await)?;
     }
     Ok(is_news)
@@ -126,14 +130,16 @@ async fn work_of(conn: &mut Conn, id: Uuid) -> Result<Option<String>, StoreError
 /// Gives the work the end of its newest attempt. Its steps stay those of the first.
 async fn end_work(conn: &mut Conn, work: &str, end: &TraceEnd) -> Result<(), StoreError> {
     let workflow = end.workflow.as_ref();
+    let workflow_id = workflow.map(|workflow| traces::workflow_id.eq(workflow.id.to_string()));
+    let version = workflow.map(|workflow| traces::workflow_version.eq(workflow.version));
     let ended = (
         traces::status.eq(end.status.name()),
         traces::result_json.eq(end.result_json.as_deref()),
         traces::error_message.eq(end.error_message.as_deref()),
         traces::error_code.eq(end.error_code),
         traces::duration_ms.eq(end.duration_ms),
-        traces::workflow_id.eq(workflow.map(|workflow| &*workflow.id)),
-        traces::workflow_version.eq(workflow.map(|workflow| workflow.version)),
+        workflow_id,
+        version,
         traces::next_retry_at.eq(None::<chrono::NaiveDateTime>),
         traces::completed_at.eq(Now.nullable()),
         traces::updated_at.eq(Now),

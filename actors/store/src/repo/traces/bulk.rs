@@ -8,6 +8,7 @@ use diesel::pg::Pg;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::sql_types::{Array, BigInt, Bool, Double, Nullable, Text, Timestamp};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use svc_model::WorkflowVersion;
 
 use crate::error::StoreError;
 use crate::repo::traces::{NewTrace, Ownership, TraceEnd, TraceWrite};
@@ -21,8 +22,10 @@ pub(super) async fn apply(
     for change in changes {
         match change {
             TraceWrite::Insert(trace) => inserts.push(trace),
-            TraceWrite::Start(id, claim) => starts.push(*id, claim.as_ref(), false),
-            TraceWrite::Recover(id, claim) => starts.push(*id, Some(claim), true),
+            TraceWrite::Start(id, workflow, claim) => {
+                starts.push(*id, workflow.as_ref(), claim.as_ref(), false);
+            }
+            TraceWrite::Recover(id, claim) => starts.push(*id, None, Some(claim), true),
             TraceWrite::Finish(end) => ends.push(end),
         }
     }
@@ -40,7 +43,7 @@ pub(super) async fn apply(
     // Each row is changed once: of two requests for the same change, the first one gets the success.
     let outcomes = changes.iter().map(|change| match change {
         TraceWrite::Insert(_) => true,
-        TraceWrite::Start(id, _) | TraceWrite::Recover(id, _) => started.remove(&id.to_string()),
+        TraceWrite::Start(id, ..) | TraceWrite::Recover(id, _) => started.remove(&id.to_string()),
         TraceWrite::Finish(end) => ended.remove(&end.id.to_string()),
     });
     Ok(outcomes.collect())
@@ -152,14 +155,24 @@ struct Starts<'a> {
     owners: Vec<Option<&'a str>>,
     recoveries: Vec<Option<i64>>,
     raises: Vec<bool>,
+    workflows: Vec<Option<&'a str>>,
+    workflow_versions: Vec<Option<i64>>,
 }
 
 impl<'a> Starts<'a> {
-    fn push(&mut self, id: uuid::Uuid, claim: Option<&'a Ownership>, is_recovery: bool) {
+    fn push(
+        &mut self,
+        id: uuid::Uuid,
+        workflow: Option<&'a WorkflowVersion>,
+        claim: Option<&'a Ownership>,
+        is_recovery: bool,
+    ) {
         self.ids.push(id.to_string());
         self.owners.push(claim.map(|claim| &*claim.owner));
         self.recoveries.push(claim.map(|claim| claim.recoveries));
         self.raises.push(is_recovery);
+        self.workflows.push(workflow.map(|workflow| &*workflow.id));
+        self.workflow_versions.push(workflow.map(|workflow| workflow.version));
     }
 }
 
@@ -168,6 +181,8 @@ impl QueryFragment<Pg> for Starts<'_> {
         out.push_sql(
             "UPDATE traces SET status = 'running', \
              recoveries = CASE WHEN s.raises THEN s.recoveries ELSE traces.recoveries END, \
+             workflow_id = coalesce(s.workflow, traces.workflow_id), \
+             workflow_version = coalesce(s.workflow_version, traces.workflow_version), \
              started_at = (clock_timestamp() AT TIME ZONE 'utc'), \
              updated_at = (clock_timestamp() AT TIME ZONE 'utc') FROM unnest(",
         );
@@ -178,8 +193,13 @@ impl QueryFragment<Pg> for Starts<'_> {
         out.push_bind_param::<MaybeNumbers, _>(&self.recoveries)?;
         out.push_sql(", ");
         out.push_bind_param::<Array<Bool>, _>(&self.raises)?;
+        out.push_sql(", ");
+        out.push_bind_param::<MaybeTexts, _>(&self.workflows)?;
+        out.push_sql(", ");
+        out.push_bind_param::<MaybeNumbers, _>(&self.workflow_versions)?;
         out.push_sql(
-            ") AS s (id, owner, recoveries, raises) WHERE traces.id = s.id AND CASE WHEN s.raises \
+            ") AS s (id, owner, recoveries, raises, workflow, workflow_version) \
+             WHERE traces.id = s.id AND CASE WHEN s.raises \
              THEN traces.status IN ('pending', 'running') AND traces.owner = s.owner \
              AND traces.recoveries <= s.recoveries \
              ELSE traces.status = 'pending' AND coalesce(traces.owner, '') = coalesce(s.owner, traces.owner, '') \
@@ -239,7 +259,8 @@ impl QueryFragment<Pg> for Ends<'_> {
         out.push_sql(
             "UPDATE traces SET status = e.status, result_json = e.result, error_message = e.error, \
              error_code = e.error_code, duration_ms = e.duration, task_trace_json = e.task_trace, \
-             workflow_id = e.workflow, workflow_version = e.workflow_version, \
+             workflow_id = coalesce(e.workflow, traces.workflow_id), \
+             workflow_version = coalesce(e.workflow_version, traces.workflow_version), \
              started_at = coalesce(started_at, (clock_timestamp() AT TIME ZONE 'utc') \
              - make_interval(secs => coalesce(e.duration, 0) / 1000.0)), \
              completed_at = (clock_timestamp() AT TIME ZONE 'utc'), \

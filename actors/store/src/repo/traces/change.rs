@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use svc_model::WorkflowVersion;
 use uuid::Uuid;
 
 use crate::conn::Conn;
@@ -13,7 +14,7 @@ use crate::repo::traces::{NewTrace, Ownership, TraceEnd, bulk, statement};
 pub(crate) enum TraceWrite {
     Insert(NewTrace),
     /// Changes pending to running.
-    Start(Uuid, Option<Ownership>),
+    Start(Uuid, Option<WorkflowVersion>, Option<Ownership>),
     /// Restarts a run that another node left. The claim carries the incremented number of recoveries.
     Recover(Uuid, Ownership),
     Finish(TraceEnd),

@@ -54,7 +54,7 @@ impl Listing {
     }
 
     /// Returns whether the query scans rows in the order of time until enough match. That suits statuses of
-    /// most rows, but not those where an index finds the few matches.
+    /// most rows, but not those for which an index finds the few matches.
     fn walks(&self) -> bool {
         let query = &self.query;
         let ended = [TraceStatus::Completed, TraceStatus::Failed];

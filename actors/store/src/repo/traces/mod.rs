@@ -15,6 +15,7 @@ mod statement;
 
 use std::sync::Arc;
 
+use svc_model::WorkflowVersion;
 use uuid::Uuid;
 
 use crate::database::Database;
@@ -77,18 +78,30 @@ impl TraceRepository {
     /// # Errors
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
     /// lost, [`StoreError::Database`] if it refuses a statement.
-    pub async fn start(&self, id: Uuid, ownership: Option<Ownership>) -> Result<bool, StoreError> {
-        self.0.change(operation("start"), TraceWrite::Start(id, ownership)).await
+    pub async fn start(
+        &self,
+        id: Uuid,
+        workflow: Option<WorkflowVersion>,
+        ownership: Option<Ownership>,
+    ) -> Result<bool, StoreError> {
+        self.0.change(operation("start"), TraceWrite::Start(id, workflow, ownership)).await
     }
 
     /// Marks a later attempt at accepted work as running, and the work. Returns what [`start`](Self::start) does.
     ///
     /// # Errors
     /// As [`start`](Self::start).
-    pub async fn start_attempt(&self, id: Uuid, ownership: Option<Ownership>) -> Result<bool, StoreError> {
+    pub async fn start_attempt(
+        &self,
+        id: Uuid,
+        workflow: Option<WorkflowVersion>,
+        ownership: Option<Ownership>,
+    ) -> Result<bool, StoreError> {
         self.0
             .write(operation("start_attempt"), move |conn| {
-                Box::pin(async move { attempts::start(conn, id, ownership).await.map(UnitOutcome::Keep) })
+                Box::pin(async move {
+                    attempts::start(conn, id, workflow, ownership).await.map(UnitOutcome::Keep)
+                })
             })
             .await
     }

@@ -263,6 +263,8 @@ pub struct UnfinishedRun {
     pub channel_id: Option<String>,
     /// Name of its channel when it was accepted.
     pub channel: String,
+    /// Id of the work, if the run is a later attempt at it.
+    pub attempt_of: Option<Uuid>,
     /// The input, as JSON.
     pub input_json: Option<String>,
     /// Its node.

@@ -9,6 +9,7 @@ use diesel::RunQueryDsl;
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::sql_types::{BigInt, Double, Nullable, Text};
 use diesel::sqlite::{Sqlite, SqliteConnection};
+use svc_model::WorkflowVersion;
 use uuid::Uuid;
 
 use crate::clock;
@@ -23,7 +24,9 @@ pub(super) fn apply(changes: &[TraceWrite], c: &mut SqliteConnection) -> QueryRe
 fn apply_one(change: &TraceWrite, now: NaiveDateTime, c: &mut SqliteConnection) -> QueryResult<bool> {
     let changed = match change {
         TraceWrite::Insert(trace) => InsertStatement::new(trace, now).execute(c),
-        TraceWrite::Start(id, claim) => StartStatement::new(*id, claim.as_ref(), now).execute(c),
+        TraceWrite::Start(id, workflow, claim) => {
+            StartStatement::new(*id, workflow.as_ref(), claim.as_ref(), now).execute(c)
+        }
         TraceWrite::Recover(id, claim) => RecoverStatement::new(*id, claim, now).execute(c),
         TraceWrite::Finish(end) => FinishStatement::new(end, now).execute(c),
     };
@@ -72,13 +75,26 @@ impl<'a> InsertStatement<'a> {
 /// Changes pending to running.
 struct StartStatement<'a> {
     id: String,
+    workflow: Option<&'a str>,
+    workflow_version: Option<i64>,
     claim: OwnershipCondition<'a>,
     now: String,
 }
 
 impl<'a> StartStatement<'a> {
-    fn new(id: Uuid, claim: Option<&'a Ownership>, now: NaiveDateTime) -> Self {
-        Self { id: id.to_string(), claim: OwnershipCondition::from_claim(claim), now: stored_time(now) }
+    fn new(
+        id: Uuid,
+        workflow: Option<&'a WorkflowVersion>,
+        claim: Option<&'a Ownership>,
+        now: NaiveDateTime,
+    ) -> Self {
+        Self {
+            id: id.to_string(),
+            workflow: workflow.map(|workflow| &*workflow.id),
+            workflow_version: workflow.map(|workflow| workflow.version),
+            claim: OwnershipCondition::from_claim(claim),
+            now: stored_time(now),
+        }
     }
 }
 
@@ -224,7 +240,11 @@ impl QueryFragment<Sqlite> for RecoverStatement<'_> {
 
 impl QueryFragment<Sqlite> for StartStatement<'_> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
-        out.push_sql("UPDATE OR FAIL traces SET status = 'running'");
+        out.push_sql("UPDATE OR FAIL traces SET status = 'running', workflow_id = coalesce(");
+        out.push_bind_param::<Nullable<Text>, _>(&self.workflow)?;
+        out.push_sql(", workflow_id), workflow_version = coalesce(");
+        out.push_bind_param::<Nullable<BigInt>, _>(&self.workflow_version)?;
+        out.push_sql(", workflow_version)");
         for column in [", started_at = ", ", updated_at = "] {
             out.push_sql(column);
             out.push_bind_param::<Text, _>(&self.now)?;
@@ -249,11 +269,12 @@ impl QueryFragment<Sqlite> for FinishStatement<'_> {
         out.push_bind_param::<Nullable<Double>, _>(&self.end.duration_ms)?;
         out.push_sql(", task_trace_json = ");
         out.push_bind_param::<Nullable<Text>, _>(&self.end.task_trace_json)?;
-        out.push_sql(", workflow_id = ");
+        // A run that ended without a result keeps the workflow it was started with.
+        out.push_sql(", workflow_id = coalesce(");
         out.push_bind_param::<Nullable<Text>, _>(&self.workflow)?;
-        out.push_sql(", workflow_version = ");
+        out.push_sql(", workflow_id), workflow_version = coalesce(");
         out.push_bind_param::<Nullable<BigInt>, _>(&self.workflow_version)?;
-        out.push_sql(", started_at = coalesce(started_at, ");
+        out.push_sql(", workflow_version), started_at = coalesce(started_at, ");
         out.push_bind_param::<Text, _>(&self.began)?;
         out.push_sql(")");
         for column in [", completed_at = ", ", updated_at = "] {

@@ -13,7 +13,7 @@ use super::{
     TestDatabase, audit, claim_single, facts, read, seconds, singleton, start, statuses, write_occurrences,
 };
 
-pub(crate) async fn only_what_failed_or_was_skipped_is_retried_and_the_act_is_on_record(db: TestDatabase) {
+pub(crate) async fn only_failed_or_skipped_row_is_retried(db: TestDatabase) {
     let store = db.store().await;
     let ledger = store.ledger();
     let records = async || store.audit().list(AuditFilter::default(), Page::default()).await.unwrap().0;
@@ -55,7 +55,7 @@ pub(crate) async fn only_what_failed_or_was_skipped_is_retried_and_the_act_is_on
     }
 }
 
-pub(crate) async fn what_an_admin_triggers_is_due_now_and_on_record(db: TestDatabase) {
+pub(crate) async fn triggered_row_is_due_now_and_audited(db: TestDatabase) {
     let store = db.store().await;
     let ledger = store.ledger();
     let before = ledger.now().await.unwrap();
@@ -105,9 +105,7 @@ pub(crate) async fn occurrences_are_filtered_and_newest_first(db: TestDatabase) 
     assert_eq!(instants(OccurrenceFilter { until: at(0), ..of("c") }).await, 1);
 }
 
-pub(crate) async fn pages_show_each_row_once_and_rows_that_arrive_show_none_twice_before_them(
-    db: TestDatabase,
-) {
+pub(crate) async fn arriving_rows_repeat_no_row_on_pages(db: TestDatabase) {
     let ledger = db.store().await.ledger();
     write_occurrences(&db, &ledger, "c", 25).await;
     // One transaction writes them at the same instant, so the id determines their order.
@@ -153,7 +151,7 @@ pub(crate) async fn pages_by_cursor_stay_what_they_were_while_rows_arrive(db: Te
     assert_eq!((refused.status(), refused.message().contains("cursor")), (400, true));
 }
 
-pub(crate) async fn triggers_at_once_each_get_an_instant_and_leave_the_schedule_its_own(db: TestDatabase) {
+pub(crate) async fn concurrent_triggers_get_distinct_instants(db: TestDatabase) {
     let ledger = db.store().await.ledger();
     let triggers = (0..50).map(|_| ledger.trigger(facts("c"), audit("trigger")));
     let rows: Vec<_> = join_all(triggers).await.into_iter().map(Result::unwrap).collect();
@@ -168,7 +166,7 @@ fn ids(page: &OccurrencePage) -> Vec<String> {
     page.rows.iter().map(|row| row.id.clone()).collect()
 }
 
-pub(crate) async fn what_is_known_of_schedules_and_of_what_waits(db: TestDatabase) {
+pub(crate) async fn backlog_and_schedules_are_counted(db: TestDatabase) {
     let ledger = db.store().await.ledger();
     assert_eq!(ledger.backlog().await.unwrap(), Default::default());
     let first = write_occurrences(&db, &ledger, "c", 3).await;
@@ -192,7 +190,7 @@ pub(crate) async fn what_is_known_of_schedules_and_of_what_waits(db: TestDatabas
     assert_eq!((status[0].last_status.as_deref(), status[0].last_completed_at), (Some("pending"), None));
 }
 
-pub(crate) async fn what_has_ended_goes_with_age_and_what_waits_never(db: TestDatabase) {
+pub(crate) async fn only_ended_rows_expire_with_age(db: TestDatabase) {
     let ledger = db.store().await.ledger();
     write_occurrences(&db, &ledger, "c", 9).await;
     for status in [

@@ -54,7 +54,7 @@ pub(crate) async fn of_many_nodes_that_are_as_far_one_writes(db: TestDatabase) {
     }
 }
 
-pub(crate) async fn what_was_missed_is_one_row_and_what_is_on_record_stays(db: TestDatabase) {
+pub(crate) async fn missed_instants_are_one_row_recorded_ones_stay(db: TestDatabase) {
     let ledger = db.store().await.ledger();
     let from = ago(&ledger, 100).await;
     let utc = |instant: NaiveDateTime| Utc.from_utc_datetime(&instant);
@@ -88,7 +88,7 @@ pub(crate) async fn what_was_missed_is_one_row_and_what_is_on_record_stays(db: T
     assert_eq!(statuses(&ledger).await.len(), 3);
 }
 
-pub(crate) async fn what_could_not_begin_is_skipped_at_once(db: TestDatabase) {
+pub(crate) async fn instants_without_free_slot_are_skipped(db: TestDatabase) {
     let ledger = db.store().await.ledger();
     let from = write_occurrences(&db, &ledger, "c", 1).await + seconds(1);
     let singleton = singleton("shared");
@@ -113,9 +113,7 @@ pub(crate) async fn what_could_not_begin_is_skipped_at_once(db: TestDatabase) {
     );
 }
 
-pub(crate) async fn a_channel_that_is_archived_stands_still_and_a_deleted_one_leaves_nothing(
-    db: TestDatabase,
-) {
+pub(crate) async fn archived_channel_keeps_cursor_deleted_does_not(db: TestDatabase) {
     let store = db.store().await;
     let (channels, ledger) = (store.channels(), store.ledger());
     store.workflows().create(Some("w".into()), workflow("w"), any_mutation()).await.unwrap();

@@ -86,7 +86,7 @@ pub(crate) async fn report_of_a_failed_run_is_written_with_its_end(db: TestDatab
     assert_eq!(status(&traces, late.id).await, None, "a late end brings none");
 }
 
-pub(crate) async fn what_is_due_longest_is_claimed_first_and_nothing_before_its_time(db: TestDatabase) {
+pub(crate) async fn oldest_due_row_is_claimed_first(db: TestDatabase) {
     let ledger = db.store().await.ledger();
     let first = write_occurrences(&db, &ledger, "b", 3).await;
     let ahead = ago(&ledger, -3600).await;
@@ -175,7 +175,7 @@ pub(crate) async fn a_row_whose_leases_keep_ending_fails_and_frees_its_slot(db: 
     assert_eq!((claim.key.attempt, claim.raised), (4, false), "an admin's retry always runs");
 }
 
-pub(crate) async fn what_is_given_back_waits_as_if_it_had_not_been_claimed(db: TestDatabase) {
+pub(crate) async fn returned_row_waits_as_if_unclaimed(db: TestDatabase) {
     let store = db.store().await;
     let (ledger, traces) = (store.ledger(), store.traces());
     write_occurrences(&db, &ledger, "c", 1).await;

@@ -64,7 +64,7 @@ fn a_token_without_a_signature_algorithm_is_refused() {
 }
 
 #[test]
-fn an_algorithm_outside_the_list_is_refused_whatever_keys_there_are() {
+fn unlisted_algorithm_is_refused_for_any_keys() {
     for (issuer, _) in issuers() {
         let mut config = auth(vec![issuer.key(Some("1")), issuer.key(None)]);
         config.algorithms.retain(|algorithm| *algorithm != issuer.algorithm);
@@ -150,7 +150,7 @@ fn a_key_id_is_compared_and_nothing_else() {
 }
 
 #[test]
-fn static_keys_of_the_id_come_first_then_those_without_one() {
+fn static_keys_with_matching_id_come_first() {
     for (issuer, _) in issuers() {
         let stranger = Issuer::stranger(issuer.algorithm);
         let keys = vec![stranger.key(None), stranger.key(Some("1")), issuer.key(None), issuer.key(Some("2"))];
@@ -322,7 +322,7 @@ fn a_signature_is_exactly_over_what_it_stands_behind() {
 }
 
 #[test]
-fn an_ecdsa_signature_is_two_numbers_of_full_length_within_range() {
+fn ecdsa_signature_is_two_full_length_numbers() {
     for (issuer, verifier) in issuers().filter(|(issuer, _)| issuer.algorithm.name().starts_with("ES")) {
         let [header, payload, _] = parts(&good(&issuer));
         let raw = issuer.signature(format!("{header}.{payload}").as_bytes());

@@ -248,7 +248,7 @@ fn no_more_than_sixteen_keys_are_tried_for_one_token() {
 }
 
 #[test]
-fn a_key_without_an_algorithm_serves_all_of_its_family_and_one_with_it_only_that() {
+fn key_serves_its_algorithm_or_whole_family() {
     for declared in [None, Some(JwtAlgorithm::Ps256)] {
         let key = rsa(2048);
         let more = declared.map_or(json!({}), |algorithm| json!({"alg": algorithm.name()}));
@@ -337,7 +337,7 @@ fn a_rotated_key_is_found_by_asking_once() {
 }
 
 #[test]
-fn a_set_is_renewed_for_unknown_ids_only_and_once_for_each_token() {
+fn key_set_is_renewed_once_for_unknown_id() {
     let issuer = Issuer::new(JwtAlgorithm::Es256);
     let stranger = Issuer::stranger(JwtAlgorithm::Es256);
     let set = FakeSet::holding(Some(shared_keys(&[jwk(&issuer.private, &json!({"kid": "1"}))])));
@@ -370,7 +370,7 @@ fn a_set_is_renewed_for_unknown_ids_only_and_once_for_each_token() {
 }
 
 #[test]
-fn an_address_that_can_never_be_used_is_a_reason_not_to_serve() {
+fn unusable_key_set_address_refuses_the_channel() {
     let mut config = auth(Vec::new());
     config.jwks_url = Some("https://refused.example".into());
     let refused = JwtVerifier::build(&config, &EnvironmentResolver(|_: &str| None), &FakeSet::default());

@@ -16,7 +16,7 @@ fn read(algorithm: JwtAlgorithm, text: &str) -> Result<(), String> {
 }
 
 #[test]
-fn a_shared_secret_has_at_least_the_length_of_its_hash() {
+fn shared_secret_is_at_least_hash_length() {
     for (algorithm, least) in
         [(JwtAlgorithm::Hs256, 32), (JwtAlgorithm::Hs384, 48), (JwtAlgorithm::Hs512, 64)]
     {
@@ -68,7 +68,7 @@ fn a_public_key_never_serves_as_a_shared_secret() {
 }
 
 #[test]
-fn a_key_serves_only_the_algorithms_of_its_family_and_curve() {
+fn key_serves_only_its_family_and_curve() {
     let keys: [(PKey<Private>, &[u8]); 7] = [
         (rsa(2048), b"RP"),
         (ec(Nid::X9_62_PRIME256V1), b"2"),
@@ -120,7 +120,7 @@ fn pem_of_modulus(bits: i32) -> String {
 }
 
 #[test]
-fn a_weak_rsa_key_is_no_better_for_being_an_rsa_pss_key() {
+fn weak_rsa_pss_key_is_refused() {
     // Returns the same key with the algorithm id-RSASSA-PSS instead of rsaEncryption (RFC 4055).
     let as_pss = |bits, before: &[u8], after: &[u8]| {
         let der = rsa(bits).public_key_to_der().unwrap();
@@ -140,7 +140,7 @@ const RSA_ENCRYPTION: [u8; 15] = [0x30, 13, 6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 
 const RSASSA_PSS: [u8; 13] = [0x30, 11, 6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 10];
 
 #[test]
-fn pem_of_two_keys_is_refused_as_it_does_not_say_which() {
+fn pem_of_two_keys_is_refused() {
     let (one, other) = (pem(&rsa(2048)), pem(&rsa(2048)));
     for text in [format!("{one}{other}"), format!("{one}\n\n{one}"), format!("{one}{}", one.trim())] {
         assert_eq!(read(JwtAlgorithm::Rs256, &text).unwrap_err(), "this PEM holds more than one key");
@@ -159,7 +159,7 @@ fn both_forms_of_public_pem_are_read() {
 }
 
 #[test]
-fn what_is_no_public_key_in_pem_is_refused() {
+fn pem_without_public_key_is_refused() {
     let private = rsa(2048);
     let der = private.private_key_to_pem_pkcs8().unwrap();
     let traditional = private.rsa().unwrap().private_key_to_pem().unwrap();
@@ -185,7 +185,7 @@ fn what_is_no_public_key_in_pem_is_refused() {
 }
 
 #[test]
-fn written_out_keys_are_checked_before_they_are_stored_and_references_are_not() {
+fn inline_keys_are_checked_references_are_not() {
     let config = auth(vec![
         Issuer::new(JwtAlgorithm::Rs256).key(None),
         key(JwtAlgorithm::Rs256, &pem(&ec(Nid::SECP384R1)), None),

@@ -22,7 +22,7 @@ fn header(name: &str, scheme: Option<&str>) -> TokenLocation {
 }
 
 #[test]
-fn a_header_carries_a_scheme_in_any_case_blanks_and_the_token() {
+fn token_header_accepts_any_scheme_case_and_blanks() {
     let token = Issuer::new(JwtAlgorithm::Hs256).good();
     let bearer = header("Authorization", Some("Bearer"));
     for value in [format!("Bearer {token}"), format!("bEARER {token}"), format!("Bearer    {token}")] {
@@ -73,7 +73,7 @@ fn a_cookie_carries_the_bare_token() {
 }
 
 #[test]
-fn a_cookie_that_is_there_is_checked_whatever_it_is_and_stands_beside() {
+fn present_cookie_is_checked_among_foreign_bytes() {
     let issuer = Issuer::new(JwtAlgorithm::Hs256);
     let claims = |size| serde_json::json!({"sub": "a".repeat(size), "exp": super::NOW + 60});
     let header = serde_json::json!({"alg": "HS256"});

@@ -20,7 +20,7 @@ pub struct Operator {
     pub least: usize,
     /// Maximum number of operands that make sense; [`MANY`] for no bound.
     pub most: usize,
-    /// True where a call with fewer or more operands is refused: it fails, or gives null, whatever they are.
+    /// True if a call with fewer or more operands is refused: it fails, or gives null, whatever they are.
     pub is_strict: bool,
     /// One line.
     pub description: &'static str,
@@ -28,7 +28,7 @@ pub struct Operator {
     pub example: &'static str,
     /// The `data` of the message the example is evaluated over, as JSON; empty for `{}`.
     pub data: &'static str,
-    /// The result of the example, as JSON; empty where it is not the same every time.
+    /// The result of the example, as JSON; empty if it is not the same every time.
     pub result: &'static str,
 }
 
@@ -66,7 +66,7 @@ impl Operator {
         Self { data, ..self }
     }
 
-    /// Returns the row of the operator list: `example.result` is absent where it is not the same every time.
+    /// Returns the row of the operator list: `example.result` is absent if it is not the same every time.
     pub fn to_json(&self) -> Value {
         let mut example = json!({"logic": read(self.example), "data": self.example_data()});
         if let Some(result) = self.example_result() {
@@ -86,7 +86,7 @@ impl Operator {
         if self.data.is_empty() { json!({}) } else { read(self.data) }
     }
 
-    /// Returns the result of the example; `None` where it is not the same every time.
+    /// Returns the result of the example; `None` if it is not the same every time.
     pub fn example_result(&self) -> Option<Value> {
         (!self.result.is_empty()).then(|| read(self.result))
     }

@@ -70,7 +70,7 @@ fn a_strict_operator_gives_nothing_outside_its_arity() {
 }
 
 #[test]
-fn a_misspelt_operator_and_one_of_other_languages_are_told_apart_from_data() {
+fn misspelt_and_foreign_operators_are_not_data() {
     for (name, operator) in
         [("inn", "in"), ("conct", "cat"), ("concat", "cat"), ("=", "=="), ("not", "!"), ("flter", "filter")]
     {

@@ -3,6 +3,8 @@
 //! Rules that an author can break are checked here. Faults of resolved secrets and of the cryptography of a
 //! key are detected when the channel is loaded.
 
+use std::fmt;
+
 use super::presets::{self, Preset};
 use super::{
     ApiKeyAuth, AuthConfig, HmacAlgorithm, HmacAuth, JwtAlgorithm, JwtAuth, JwtKey, KeyEncoding,
@@ -37,24 +39,30 @@ pub(in crate::config) fn parse(block: &mut ConfigBlock<'_>) -> Result<AuthConfig
     }
 }
 
-fn invalid(message: impl Into<String>) -> FieldError {
-    FieldError::invalid(PATH, message)
+/// Refuses a member: the message begins with its name, `auth.…`. `why` goes on after it.
+fn refused(member: &str, why: impl fmt::Display) -> FieldError {
+    invalid(member, format!("auth.{member}{why}"))
+}
+
+/// Refuses the block for a member of it.
+fn invalid(member: &str, message: impl Into<String>) -> FieldError {
+    FieldError::invalid(PATH, message).with_member(format!("{PATH}.{member}"))
 }
 
 fn api_key(block: &mut ConfigBlock<'_>) -> Result<ApiKeyAuth, FieldError> {
     let keys = secrets(block, "keys")?;
     if keys.is_empty() {
-        return Err(invalid("api_key mode needs at least one entry in auth.keys"));
+        return Err(invalid("keys", "api_key mode needs at least one entry in auth.keys"));
     }
     let unusable = keys.iter().position(|key| !is_reference(key) && !is_header_value(key.expose()));
     if let Some(index) = unusable {
-        return Err(invalid(format!("auth.keys[{index}] is no header value")));
+        return Err(refused(&format!("keys[{index}]"), " is no header value"));
     }
     let header = block.string("header")?;
     let scheme = block.string("scheme")?;
-    let header = header_name(header, "auth.header")?.unwrap_or_else(|| "Authorization".into());
+    let header = header_name(header, "header")?.unwrap_or_else(|| "Authorization".into());
     let default = header.eq_ignore_ascii_case("authorization").then(|| "Bearer".to_owned());
-    Ok(ApiKeyAuth { keys, scheme: auth_scheme(scheme, "auth.scheme", default)?, header })
+    Ok(ApiKeyAuth { keys, scheme: auth_scheme(scheme, "scheme", default)?, header })
 }
 
 fn hmac(block: &mut ConfigBlock<'_>) -> Result<HmacAuth, FieldError> {
@@ -71,15 +79,16 @@ fn hmac(block: &mut ConfigBlock<'_>) -> Result<HmacAuth, FieldError> {
     let tolerance = block.signed("tolerance_secs")?;
 
     if secret.as_ref().is_some_and(SecretText::is_blank) || (secret.is_none() && more.is_empty()) {
-        return Err(invalid("hmac mode needs auth.secret or auth.secrets"));
+        return Err(invalid("secret", "hmac mode needs auth.secret or auth.secrets"));
     }
     let preset = match &named {
-        Some(name) => presets::find(name)
-            .ok_or_else(|| invalid(format!("unknown auth.preset '{name}'; known: {}", presets::names())))?,
+        Some(name) => presets::find(name).ok_or_else(|| {
+            invalid("preset", format!("unknown auth.preset '{name}'; known: {}", presets::names()))
+        })?,
         None => Preset::NONE,
     };
     let or_preset = |own: Option<String>, preset: Option<&str>| own.or_else(|| preset.map(str::to_owned));
-    let header = header_name(header, "auth.header")?;
+    let header = header_name(header, "header")?;
     let timestamp = or_preset(timestamp, preset.timestamp);
     Ok(HmacAuth {
         secret,
@@ -91,7 +100,7 @@ fn hmac(block: &mut ConfigBlock<'_>) -> Result<HmacAuth, FieldError> {
             Some("sha1") => HmacAlgorithm::Sha1,
             Some("sha512") => HmacAlgorithm::Sha512,
             Some(other) => {
-                return Err(invalid(format!("auth.algorithm '{other}': use sha1, sha256 or sha512")));
+                return Err(refused("algorithm", format_args!(" '{other}': use sha1, sha256 or sha512")));
             }
         },
         encoding: match encoding.as_deref().or(preset.encoding) {
@@ -100,13 +109,13 @@ fn hmac(block: &mut ConfigBlock<'_>) -> Result<HmacAuth, FieldError> {
             Some("base64") => Some(SignatureEncoding::Base64),
             Some("base64url") => Some(SignatureEncoding::Base64Url),
             Some(other) => {
-                return Err(invalid(format!("auth.encoding '{other}': use hex, base64 or base64url")));
+                return Err(refused("encoding", format_args!(" '{other}': use hex, base64 or base64url")));
             }
         },
         message: match message.as_deref().or(preset.message) {
             None => SigningTemplate::default(),
             Some(text) => {
-                SigningTemplate::parse(text).map_err(|why| invalid(format!("auth.message: {why}")))?
+                SigningTemplate::parse(text).map_err(|why| refused("message", format_args!(": {why}")))?
             }
         },
         window: window(timestamp, tolerance.or(preset.tolerance_secs))?,
@@ -115,11 +124,11 @@ fn hmac(block: &mut ConfigBlock<'_>) -> Result<HmacAuth, FieldError> {
 
 fn signature_form(prefix: Option<String>, packed: Option<String>) -> Result<SignatureForm, FieldError> {
     match (prefix, packed) {
-        (Some(_), Some(_)) => Err(invalid("auth.signature_prefix and auth.signature_key exclude each other")),
+        (Some(_), Some(_)) => Err(refused("signature_prefix", " and auth.signature_key exclude each other")),
         (Some(prefix), None) => Ok(SignatureForm::Prefixed(prefix)),
-        (None, Some(key)) if key.trim().is_empty() => Err(invalid("auth.signature_key is blank")),
+        (None, Some(key)) if key.trim().is_empty() => Err(refused("signature_key", " is blank")),
         (None, Some(key)) if is_packed_key(&key) => Ok(SignatureForm::Packed(key)),
-        (None, Some(_)) => Err(invalid("auth.signature_key is no key of a packed header")),
+        (None, Some(_)) => Err(refused("signature_key", " is no key of a packed header")),
         (None, None) => Ok(SignatureForm::Plain),
     }
 }
@@ -127,16 +136,16 @@ fn signature_form(prefix: Option<String>, packed: Option<String>) -> Result<Sign
 fn window(timestamp: Option<String>, tolerance: Option<i64>) -> Result<Option<ReplayWindow>, FieldError> {
     let (timestamp, tolerance) = match (timestamp, tolerance) {
         (None, None) => return Ok(None),
-        (Some(_), None) => return Err(invalid("auth.timestamp needs auth.tolerance_secs")),
-        (None, Some(_)) => return Err(invalid("auth.tolerance_secs needs auth.timestamp")),
+        (Some(_), None) => return Err(refused("timestamp", " needs auth.tolerance_secs")),
+        (None, Some(_)) => return Err(refused("tolerance_secs", " needs auth.timestamp")),
         (Some(timestamp), Some(tolerance)) => (timestamp, tolerance),
     };
     let tolerance_secs = match u64::try_from(tolerance) {
         Ok(seconds @ 1..) => seconds,
-        _ => return Err(invalid("auth.tolerance_secs must be positive")),
+        _ => return Err(refused("tolerance_secs", " must be positive")),
     };
     let timestamp = HeaderField::parse(&timestamp)
-        .ok_or_else(|| invalid("auth.timestamp must be <header> or <header>:<key>"))?;
+        .ok_or_else(|| refused("timestamp", " must be <header> or <header>:<key>"))?;
     Ok(Some(ReplayWindow { timestamp, tolerance_secs }))
 }
 
@@ -155,18 +164,18 @@ fn jwt(block: &mut ConfigBlock<'_>) -> Result<JwtAuth, FieldError> {
     let authorization_logic = block.any("authorization_logic");
 
     if algorithms.is_empty() {
-        return Err(invalid("jwt mode needs a non-empty auth.algorithms"));
+        return Err(invalid("algorithms", "jwt mode needs a non-empty auth.algorithms"));
     }
     let algorithms =
-        algorithms.iter().map(|name| jwt_algorithm(name, "auth.algorithms")).collect::<Result<_, _>>()?;
+        algorithms.iter().map(|name| jwt_algorithm(name, "algorithms")).collect::<Result<_, _>>()?;
     if keys.is_empty() && jwks_url.is_none() {
-        return Err(invalid("jwt mode needs auth.jwt_keys or auth.jwks_url"));
+        return Err(invalid("jwt_keys", "jwt mode needs auth.jwt_keys or auth.jwks_url"));
     }
     if jwks_url.as_ref().is_some_and(|url| url.len() <= 8 || !url.starts_with("https://")) {
-        return Err(invalid("auth.jwks_url must start with https://"));
+        return Err(refused("jwks_url", " must start with https://"));
     }
     if leeway_secs > MAX_LEEWAY {
-        return Err(invalid(format!("auth.leeway_secs is at most {MAX_LEEWAY}")));
+        return Err(refused("leeway_secs", format_args!(" is at most {MAX_LEEWAY}")));
     }
     Ok(JwtAuth {
         keys,
@@ -192,17 +201,17 @@ fn jwt(block: &mut ConfigBlock<'_>) -> Result<JwtAuth, FieldError> {
 fn accepted_values(block: &mut ConfigBlock<'_>, name: &'static str) -> Result<Vec<String>, FieldError> {
     let Some(values) = block.one_or_many(name)? else { return Ok(Vec::new()) };
     if values.is_empty() {
-        return Err(invalid(format!("auth.{name} is empty")));
+        return Err(refused(name, " is empty"));
     }
     if values.iter().any(|value| value.trim().is_empty()) {
-        return Err(invalid(format!("auth.{name} has a blank entry")));
+        return Err(refused(name, " has a blank entry"));
     }
     Ok(values)
 }
 
-fn jwt_algorithm(name: &str, field: &str) -> Result<JwtAlgorithm, FieldError> {
+fn jwt_algorithm(name: &str, member: &str) -> Result<JwtAlgorithm, FieldError> {
     JwtAlgorithm::parse(name)
-        .ok_or_else(|| invalid(format!("{field}: {}", JwtAlgorithm::describe_unknown(name))))
+        .ok_or_else(|| refused(member, format_args!(": {}", JwtAlgorithm::describe_unknown(name))))
 }
 
 fn jwt_key(block: &mut ConfigBlock<'_>) -> Result<JwtKey, FieldError> {
@@ -211,9 +220,10 @@ fn jwt_key(block: &mut ConfigBlock<'_>) -> Result<JwtKey, FieldError> {
     let kid = block.string("kid")?;
     let encoding = block.string("key_encoding")?;
     if key.is_blank() {
-        return Err(invalid("auth.jwt_keys has an empty key"));
+        return Err(refused("jwt_keys", " has an empty key").with_member(block.field("key")));
     }
-    let algorithm = jwt_algorithm(&algorithm, "auth.jwt_keys")?;
+    let algorithm =
+        jwt_algorithm(&algorithm, "jwt_keys").map_err(|error| error.with_member(block.field("algorithm")))?;
     let encoding = match encoding.as_deref() {
         None | Some("utf8") => KeyEncoding::Utf8,
         Some("base64") => KeyEncoding::Base64,
@@ -255,18 +265,18 @@ fn token_source(block: &mut ConfigBlock<'_>) -> Result<TokenLocation, FieldError
     let scheme = block.string("scheme")?;
     match block.string("cookie")? {
         Some(_) if header.is_some() || scheme.is_some() => {
-            Err(invalid("auth.source takes a header or a cookie, not both"))
+            Err(refused("source", " takes a header or a cookie, not both"))
         }
-        Some(cookie) if cookie.trim().is_empty() => Err(invalid("auth.source.cookie is blank")),
+        Some(cookie) if cookie.trim().is_empty() => Err(refused("source.cookie", " is blank")),
         Some(cookie) if is_cookie_name(&cookie) => Ok(TokenLocation::Cookie(cookie)),
-        Some(_) => Err(invalid("auth.source.cookie is no cookie name")),
+        Some(_) => Err(refused("source.cookie", " is no cookie name")),
         None => {
-            let explicit = header_name(header, "auth.source.header")?;
+            let explicit = header_name(header, "source.header")?;
             // An explicit header carries the bare token unless a scheme is also given.
             let default = explicit.is_none().then(|| "Bearer".to_owned());
             Ok(TokenLocation::Header {
                 header: explicit.unwrap_or_else(|| "Authorization".into()),
-                scheme: auth_scheme(scheme, "auth.source.scheme", default)?,
+                scheme: auth_scheme(scheme, "source.scheme", default)?,
             })
         }
     }
@@ -275,30 +285,30 @@ fn token_source(block: &mut ConfigBlock<'_>) -> Result<TokenLocation, FieldError
 fn secrets(block: &mut ConfigBlock<'_>, name: &'static str) -> Result<Vec<SecretText>, FieldError> {
     let entries: Vec<_> = block.strings(name)?.unwrap_or_default().into_iter().map(SecretText::new).collect();
     if entries.iter().any(SecretText::is_blank) {
-        return Err(invalid(format!("auth.{name} has a blank entry")));
+        return Err(refused(name, " has a blank entry"));
     }
     Ok(entries)
 }
 
-fn header_name(header: Option<String>, field: &str) -> Result<Option<String>, FieldError> {
+fn header_name(header: Option<String>, member: &str) -> Result<Option<String>, FieldError> {
     match header.as_deref().map(str::trim) {
         None => Ok(None),
-        Some("") => Err(invalid(format!("{field} is blank"))),
+        Some("") => Err(refused(member, " is blank")),
         Some(name) if is_token(name) => Ok(Some(name.to_owned())),
-        Some(_) => Err(invalid(format!("{field} is no header name"))),
+        Some(_) => Err(refused(member, " is no header name")),
     }
 }
 
 /// Trims a scheme; an empty one means that there is no scheme.
 fn auth_scheme(
     scheme: Option<String>,
-    field: &str,
+    member: &str,
     default: Option<String>,
 ) -> Result<Option<String>, FieldError> {
     match scheme.as_deref().map(str::trim) {
         None => Ok(default),
         Some("") => Ok(None),
         Some(name) if is_token(name) => Ok(Some(name.to_owned())),
-        Some(_) => Err(invalid(format!("{field} is no authentication scheme"))),
+        Some(_) => Err(refused(member, " is no authentication scheme")),
     }
 }

@@ -99,10 +99,10 @@ pub(super) fn find(name: &str) -> Option<&'static Preset> {
     PRESETS.iter().find(|(known, alias, _)| *known == name || *alias == name).map(|(.., preset)| preset)
 }
 
-/// Names and aliases of the presets whose senders put `data` beside other members of the body.
+/// Names and aliases of the presets whose senders put `data` among other members of the body.
 const DATA_BESIDE_OTHERS: [&str; 4] = ["stripe", "P3", "webex", "P6"];
 
-/// Returns true for a preset whose sender puts `data` beside other members of the body.
+/// Returns true for a preset whose sender puts `data` among other members of the body.
 pub(crate) fn sends_data_beside_others(name: &str) -> bool {
     DATA_BESIDE_OTHERS.contains(&name)
 }

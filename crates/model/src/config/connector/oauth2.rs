@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_still_open_is_not_judged() {
+    fn unresolved_references_are_not_checked() {
         for more in [
             json!({"grant": "${GRANT}", "account_id": "a", "client_auth": "env://HOW", "token_url": "env://URL"}),
             json!({"grant": "refresh_token", "refresh_token": "env://SEED", "client_secret": "vault://kv#s"}),

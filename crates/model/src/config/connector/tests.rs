@@ -24,7 +24,7 @@ fn a_url_is_enough_and_the_rest_has_defaults() {
 }
 
 #[test]
-fn what_is_wrong_is_named_by_its_field() {
+fn invalid_config_is_named_by_its_field() {
     let url = "http://a.example";
     for (config, path) in [
         (json!({}), "connector.config.url"),
@@ -99,7 +99,7 @@ fn problems(kind: ConnectorType, config: &Value) -> Vec<String> {
 }
 
 #[test]
-fn every_type_has_its_least_config_and_each_problem_its_place() {
+fn least_config_parses_and_problems_have_places() {
     use ConnectorType::{Cache, Db, Es, Kafka, Smtp, Storage};
     let storage = json!({"endpoint": "https://s3.example", "region": "r", "bucket": "b", "access_key": "a", "secret_key": "s"});
     for (kind, least, broken) in [
@@ -174,7 +174,7 @@ fn any_text_may_still_be_open() {
 }
 
 #[test]
-fn where_a_config_leads_is_known_by_field() {
+fn connection_targets_are_listed_by_field() {
     use ConnectorType::{Cache, Db, Kafka, Smtp};
     let hosts = |kind, config: Value| {
         let config = ConnectorConfig::parse(kind, &config).unwrap();

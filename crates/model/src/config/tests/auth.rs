@@ -24,7 +24,7 @@ fn merge(mut base: Value, extra: Value) -> Value {
 }
 
 #[test]
-fn every_structural_fault_is_refused_with_a_text_that_names_it() {
+fn structural_faults_are_refused_by_name() {
     let key = |extra: Value| jwt(json!({"jwt_keys": [merge(json!({"algorithm": "HS256"}), extra)]}));
     for (auth, text) in [
         (json!({"mode": "api_key"}), "api_key mode needs at least one entry in auth.keys"),
@@ -170,6 +170,25 @@ fn every_structural_fault_is_refused_with_a_text_that_names_it() {
 }
 
 #[test]
+fn refusal_of_the_block_knows_its_member() {
+    for (auth, member) in [
+        (json!({"mode": "api_key", "keys": ["k", "clé"]}), "keys[1]"),
+        (json!({"mode": "api_key"}), "keys"),
+        (hmac(json!({"message": "{body"})), "message"),
+        (hmac(json!({"timestamp": "x-ts"})), "timestamp"),
+        (jwt(json!({"issuer": []})), "issuer"),
+        (jwt(json!({"source": {"cookie": "a b"}})), "source.cookie"),
+        (jwt(json!({"jwt_keys": [{"algorithm": "HS256", "key": " "}]})), "jwt_keys[0].key"),
+        (jwt(json!({"jwt_keys": [{"algorithm": "HS25", "key": "k"}]})), "jwt_keys[0].algorithm"),
+    ] {
+        let error = refusal(&json!({"auth": auth}));
+        let expected = format!("channel.config.auth.{member}");
+        assert_eq!((&*error.path, error.member.as_deref()), ("channel.config.auth", Some(&*expected)));
+        assert_eq!(error.to_json().get("member"), None);
+    }
+}
+
+#[test]
 fn a_wrong_type_or_mode_is_refused_at_its_field() {
     use crate::FieldCode::{Invalid, Required, TypeMismatch};
     for (auth, field, code) in [
@@ -216,7 +235,7 @@ fn a_field_of_another_mode_is_unknown() {
 }
 
 #[test]
-fn key_material_that_can_be_told_to_be_wrong_is_refused_at_its_path() {
+fn wrong_key_material_is_refused_at_its_path() {
     let key = |entry: Value| jwt(json!({"jwt_keys": [entry]}));
     for (entry, field) in [
         (json!({"algorithm": "HS256", "key": "k".repeat(31)}), "key"),
@@ -242,7 +261,7 @@ fn key_material_that_can_be_told_to_be_wrong_is_refused_at_its_path() {
 }
 
 #[test]
-fn an_api_key_is_a_bearer_unless_its_header_is_another() {
+fn api_key_is_bearer_unless_header_differs() {
     let key = |extra: Value| match parse(merge(json!({"mode": "api_key", "keys": ["k"]}), extra)) {
         AuthConfig::ApiKey(auth) => (auth.header, auth.scheme),
         other => panic!("{other:?}"),

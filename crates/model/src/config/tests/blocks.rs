@@ -32,7 +32,7 @@ fn an_unknown_key_is_named_with_the_nearest_known_one() {
 }
 
 #[test]
-fn a_wrong_type_is_named_by_field_and_never_by_value() {
+fn wrong_type_is_named_by_field_without_value() {
     for (config, path, expected, got) in [
         (json!("s3cret"), "", "object", "string"),
         (json!({"auth": "s3cret"}), ".auth", "object", "string"),
@@ -79,7 +79,7 @@ fn a_missing_member_is_required_where_it_belongs() {
 }
 
 #[test]
-fn a_name_out_of_a_set_is_invalid_at_its_member() {
+fn name_outside_a_set_is_invalid_in_place() {
     for (config, path, known) in [
         (json!({"tracing": {"mode": "s3cret"}}), "tracing.mode", json!(["sync", "async", "batch", "off"])),
         (json!({"request": {"body_mode": "s3cret"}}), "request.body_mode", json!(["auto", "payload"])),

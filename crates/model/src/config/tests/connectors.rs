@@ -38,7 +38,7 @@ fn each_block(mut visit: impl FnMut(&ConnectorReference, &BlockReference)) {
 }
 
 #[test]
-fn each_key_of_a_connector_takes_its_example_and_its_default() {
+fn connector_keys_take_their_example_and_default() {
     each_block(|reference, block| {
         for key in block.keys {
             for text in [key.example, key.default].into_iter().filter(|text| !text.is_empty()) {
@@ -67,7 +67,7 @@ fn connector_without_a_required_key_is_refused() {
 }
 
 #[test]
-fn readers_of_connectors_look_for_exactly_the_keys_of_the_reference() {
+fn connector_readers_know_exactly_the_reference_keys() {
     each_block(|reference, block| {
         looked_up("");
         let sasl = json!({"security_protocol": "sasl_ssl", "sasl_mechanism": "PLAIN", "sasl_username": "u", "sasl_password": "p"});

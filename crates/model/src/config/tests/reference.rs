@@ -112,7 +112,7 @@ fn block_without_a_required_key_is_refused() {
 }
 
 #[test]
-fn default_of_the_reference_is_the_same_as_an_absent_key() {
+fn reference_default_equals_an_absent_key() {
     for block in &BLOCKS {
         for key in block.keys.iter().filter(|key| !key.default.is_empty()) {
             let given = parse(block, with(block, key, json_of(key.default)));

@@ -71,7 +71,7 @@ fn a_template_that_cannot_be_used_is_refused() {
 }
 
 #[test]
-fn every_template_key_and_header_name_that_cannot_be_used_is_reported() {
+fn unusable_template_keys_and_header_names_are_reported() {
     let config = json!({"response": {
         "mode": "raw",
         "allowed_headers": ["x-a", "x b", "x-c", ""],

@@ -43,7 +43,7 @@ fn absent_and_null_fields_take_their_defaults() {
 }
 
 #[test]
-fn names_of_types_protocols_and_methods_are_read_whatever_their_case() {
+fn type_protocol_and_method_names_ignore_case() {
     let content =
         content(&rest(json!({"channel_type": "ASync", "protocol": "HTTP", "methods": ["get", "Post"]})));
     assert_eq!((content.channel_type, content.protocol), (ChannelType::Async, Protocol::Http));
@@ -107,7 +107,7 @@ fn an_unknown_name_says_which_are_known() {
 }
 
 #[test]
-fn a_body_of_the_wrong_shape_is_named_field_by_field() {
+fn misshapen_body_is_named_field_by_field() {
     let wrong =
         rest(json!({"name": 1, "channel_type": 2, "protocol": 3, "methods": "GET", "route_pattern": 4,
         "topic": 5, "transport_config": [], "workflow_id": 6, "config": "x", "priority": "1", "tags": {}}));
@@ -202,7 +202,7 @@ fn an_update_keeps_what_is_absent_and_empties_on_request() {
 }
 
 #[test]
-fn a_masked_secret_is_restored_on_update_and_refused_without_a_stored_one() {
+fn masked_secret_needs_a_stored_one() {
     let auth = json!({"auth": {"mode": "api_key", "keys": ["literal", "env://K"]}});
     let current = content(&rest(json!({"config": auth})));
     let masked = mask_channel_config(&current.config);

@@ -57,7 +57,7 @@ fn mask_that_no_masking_made_is_refused_at_every_depth() {
 }
 
 #[test]
-fn what_was_read_is_taken_back_and_masks_in_other_places_are_not() {
+fn shown_config_is_accepted_moved_masks_are_not() {
     let stored = stored_content();
     let shown = mask_connector_config(&stored.config);
     let updated = parse_connector_update(&json!({"config": shown}), &stored, &Lenient).unwrap();

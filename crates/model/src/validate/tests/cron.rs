@@ -41,7 +41,7 @@ fn a_schedule_is_required_and_not_blank() {
 }
 
 #[test]
-fn a_schedule_has_five_or_six_fields_or_a_known_short_name() {
+fn schedule_has_five_or_six_fields_or_alias() {
     for good in ["* * * * *", "0 */5 * * * *", " 0  30 3 * * Mon-Fri ", "@hourly", "@Daily", "@yearly"] {
         assert!(parse_new_channel(&cron(json!({"schedule": good})), &Marked).is_ok(), "{good}");
     }
@@ -139,7 +139,7 @@ fn a_payload_names_no_secret() {
 }
 
 #[test]
-fn what_needs_a_caller_is_refused() {
+fn settings_that_need_a_caller_are_refused() {
     let mut body = cron(json!({"schedule": "@daily"}));
     body["channel_type"] = json!("sync");
     body["methods"] = json!(["GET"]);
@@ -175,7 +175,7 @@ fn what_needs_a_caller_is_refused() {
 }
 
 #[test]
-fn what_is_left_of_the_config_is_still_checked() {
+fn rest_of_refused_config_is_still_checked() {
     let mut body = cron(json!({"schedule": "@daily"}));
     body["config"] = json!({"auth": {}, "timeout_ms": 0});
     let paths: Vec<_> = refusals(&body).into_iter().map(|(path, _)| path).collect();

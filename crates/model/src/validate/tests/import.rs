@@ -29,7 +29,7 @@ fn every_mask_of_an_item_is_named() {
 }
 
 #[test]
-fn what_only_resembles_the_mask_passes() {
+fn value_resembling_the_mask_passes() {
     for item in [json!({"name": "*******", "x": [null, 1, "*****"]}), json!([MASK]), json!(null)] {
         assert!(check_import_item(EntityKind::Connector, &item).is_empty(), "{item}");
     }

@@ -46,7 +46,7 @@ fn only_the_head_of_a_string_makes_a_reference() {
 }
 
 #[test]
-fn references_are_accepted_only_where_the_checks_say_that_they_are_resolved() {
+fn references_are_accepted_only_if_resolved() {
     assert!(of_tasks(call("sign", json!({"key": "env://K"}))).is_empty());
     for (function, input, path) in [
         ("map", json!({"key": "env://K"}), ".key"),
@@ -94,7 +94,7 @@ fn markers_of_uncompiled_source_are_named_with_their_target() {
 }
 
 #[test]
-fn a_fragment_call_is_reported_once_and_not_as_a_broken_task() {
+fn fragment_call_is_reported_once() {
     let errors = of_tasks(json!([{"use": "session"}]));
     assert_eq!(codes(&errors), [("tasks[0]", UncompiledSource)]);
 }

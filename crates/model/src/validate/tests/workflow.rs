@@ -34,7 +34,7 @@ fn absent_and_null_fields_take_their_defaults() {
 }
 
 #[test]
-fn an_unknown_key_is_refused_and_what_a_read_shows_is_not() {
+fn unknown_key_is_refused_shown_key_is_not() {
     let body = |key: &str| {
         let mut body = json!({"name": "n", "tasks": [task("a")]});
         body[key] = json!(1);
@@ -56,7 +56,7 @@ fn the_callers_id_is_returned_and_checked() {
 }
 
 #[test]
-fn a_body_of_the_wrong_shape_is_named_field_by_field() {
+fn misshapen_body_is_named_field_by_field() {
     for body in [json!([]), json!("x"), json!(null)] {
         assert_eq!(refusals(&body), single_error("body", TypeMismatch));
     }
@@ -76,7 +76,7 @@ fn a_body_of_the_wrong_shape_is_named_field_by_field() {
 }
 
 #[test]
-fn type_mismatches_say_what_was_wanted_and_found_but_not_the_value() {
+fn type_mismatch_names_both_types_without_value() {
     let errors = parse_new_workflow(&json!({"name": 5, "tasks": [task("a")]}), &Marked).unwrap_err();
     let due = json!({"path": "body.name", "code": "TYPE_MISMATCH", "message": "expected string, got number",
         "expected": "string", "got": "number"});
@@ -173,7 +173,7 @@ fn the_engine_is_asked_whatever_the_model_found() {
 }
 
 #[test]
-fn an_update_keeps_what_is_absent_and_clears_only_description_and_loop() {
+fn null_clears_only_description_and_loop() {
     let current = content(&json!({"name": "n", "description": "d", "priority": 4, "condition": false,
         "tasks": [task("a")], "tags": ["t"], "loop": {"max": 3}, "continue_on_error": true}));
     let update = |body: Value| parse_workflow_update(&body, &current, &Marked).unwrap();

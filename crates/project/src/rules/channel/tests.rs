@@ -115,7 +115,7 @@ fn impossible_origins_are_refused_at_their_place() {
 }
 
 #[test]
-fn one_name_of_a_channel_written_another_way_is_refused_or_warned_of() {
+fn respelt_channel_name_is_refused_or_warned_of() {
     let rules = rules();
     let mut seen = 0;
     for document in documents() {

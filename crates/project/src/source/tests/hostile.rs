@@ -185,7 +185,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_gives_a_value_with_places_or_an_error_with_its_place(text in texts()) {
+    fn any_text_gives_located_value_or_error(text in texts()) {
         for format in FORMATS {
             match parse(format, &text) {
                 Ok(file) => assert_mirrors(&file.value, &file.root, &file.text),

@@ -91,7 +91,7 @@ fn json_is_yaml() {
 }
 
 #[test]
-fn what_json_does_not_have_is_refused_with_its_place() {
+fn yaml_beyond_json_is_refused_at_its_position() {
     for (text, expected) in [
         ("a: 1\n---\nb: 2\n", "a second document begins at line 2 column 1"),
         ("a: &x {b: 1}\nc:\n  <<: *x\n", "merge keys are not supported at line 3 column 3"),

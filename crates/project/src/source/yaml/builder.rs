@@ -13,7 +13,7 @@ use super::super::lines::LineIndex;
 use super::scalar;
 
 /// Maximum size of what the aliases of a file repeat, in values and bytes of text: an alias may hold aliases,
-/// so that a few lines can stand for gigabytes.
+/// so that a few lines can expand to gigabytes.
 const MAX_REPEATED: usize = 1 << 20;
 
 /// The remedy for a tag.

@@ -1,6 +1,6 @@
 //! YAML 1.2: one document of the JSON data model, by the events of `granit-parser`.
 //!
-//! A plain scalar is typed only where JSON would read it as `true`, `false`, `null` or a number, or where the
+//! A plain scalar is typed only if JSON would read it as `true`, `false`, `null` or a number, or if the
 //! core schema spells one of the first three otherwise (`True`, `~`, an empty value); all else is text. What
 //! has no counterpart in JSON is refused: other tags, directives, several documents, merge keys, keys that
 //! are lists or objects. A scalar as a key is its text.

@@ -75,7 +75,7 @@ fn credentials_of_a_connector_take_the_place_of_the_operators() {
 }
 
 #[test]
-fn brokers_of_a_connector_need_leave_because_their_addresses_cannot_be_checked() {
+fn connector_brokers_need_permission_for_unchecked_addresses() {
     for broker in ["8.8.8.8:9092", "broker.example", "127.0.0.1:9092", "[::1]:9092"] {
         let refused = client_config(json!({"brokers": [broker]})).unwrap_err();
         assert!(refused.to_string().starts_with("SSRF protection: "), "{refused}");

@@ -31,7 +31,7 @@ async fn ping(connected: &Connected) -> Result<(), mongodb::error::Error> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn encrypted_server_is_reached_through_the_hop_by_its_own_name_by_wire_contract() {
+async fn hop_keeps_tls_server_name_by_wire_contract() {
     let Some(server) = Mongo::encrypted() else { return };
     let outbound = Outbound::new(&Trust::Only(server.authority().to_owned())).unwrap();
     ping(&through_hop(server.url(), true, &outbound).await).await.unwrap();

@@ -29,7 +29,7 @@ pub(crate) struct MySqlSession {
     used: Instant,
     /// Statements run, or were abandoned: the connection must not be used again.
     busy: bool,
-    /// A read-only transaction is still to be rolled back: nobody may use it before.
+    /// A read-only transaction is still to be rolled back: no statement may use it before.
     in_transaction: bool,
     /// State may be left in the session: no other call may use it.
     pub(crate) spent: bool,
@@ -45,7 +45,7 @@ impl MySqlSession {
         self.busy || self.in_transaction || self.spent || self.conn.is_disconnected()
     }
 
-    /// Tells whether a read-only transaction is open that [`roll_back`](Self::roll_back) has to end.
+    /// Returns true if a read-only transaction is open that [`roll_back`](Self::roll_back) has to end.
     pub(crate) const fn is_in_transaction(&self) -> bool {
         self.in_transaction && !self.busy
     }
@@ -62,7 +62,7 @@ impl MySqlSession {
         self.used = Instant::now();
     }
 
-    /// Tells whether the server still holds the connection: the loss of an unused connection is not noticed
+    /// Returns true if the server still holds the connection: the loss of an unused connection is not noticed
     /// otherwise.
     pub(super) async fn is_alive(&mut self) -> bool {
         if self.is_broken() || self.used.elapsed() < TRUSTED {

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_named_without_its_value() {
+    fn unusable_part_is_named_without_its_value() {
         for wrong in [
             "mysql:swordfish",
             "mysql://u:swordfish@db:port/app",

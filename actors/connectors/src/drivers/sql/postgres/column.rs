@@ -1,4 +1,4 @@
-//! The column that a placeholder of a statement stands for. Statements that are made of documents have one
+//! The column of a placeholder of a statement. Statements that are made of documents have one
 //! form.
 
 /// The column that the placeholder of that number, counted from 1, is inserted into, set to or compared with.
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn column_of_a_placeholder_is_the_one_it_is_written_to_or_compared_with() {
+    fn placeholder_column_is_its_written_or_compared_one() {
         let insert = r#"INSERT INTO "t" ("id", "größe", "x$3") VALUES ($1, $2, $3), ($4, $5, $6)"#;
         let update = r#"UPDATE "t" SET "a" = $1, "b" = $2 WHERE "id" = $3"#;
         let select = r#"SELECT t0."n" FROM "t" AS t0 WHERE t0."a" IN ($1, $2) AND t0."b" = $11::bigint"#;

@@ -19,7 +19,7 @@ use crate::drivers::sql::messages::BoundStatement;
 /// service's own gets them too.
 const NOT_PRIMARY: [&str; 1] = ["25006"];
 
-/// Converts an error of opening a connection. `remedies` are named where it was not the database that
+/// Converts an error of opening a connection. `remedies` are named if it was not the database that
 /// refused.
 pub(super) fn connecting(error: &Error, remedies: &str) -> SqlError {
     let Some(told) = error.as_db_error() else {
@@ -99,7 +99,7 @@ const fn kind_of(value: &Value) -> &'static str {
 }
 
 /// The column that cannot be compared with a value, as the types of the two have no such operator. In a
-/// statement made of a document the value is to blame; where two columns meet, its author.
+/// statement made of a document the value is to blame; if two columns meet, its author.
 fn mismatched_column<'s>(told: &DbError, sql: &'s str) -> Option<&'s str> {
     if !matches!(told.code().code(), "42883" | "42804") {
         return None;
@@ -109,7 +109,7 @@ fn mismatched_column<'s>(told: &DbError, sql: &'s str) -> Option<&'s str> {
     compared_column(sql, usize::try_from(*position).ok()?.checked_sub(1)?)
 }
 
-/// The column before an operator behind which a value stands.
+/// The column before an operator that a value follows.
 fn compared_column(sql: &str, operator: usize) -> Option<&str> {
     let (at, _) = sql.char_indices().nth(operator)?;
     let (before, behind) = sql.split_at_checked(at)?;
@@ -119,7 +119,7 @@ fn compared_column(sql: &str, operator: usize) -> Option<&str> {
     before.trim_end().trim_end_matches(" NOT").strip_suffix('"')?.rsplit('"').next()
 }
 
-/// Tells whether a prepared statement is outdated and may succeed when prepared anew: it is gone, or a table
+/// Returns true if a prepared statement is outdated and may succeed when prepared anew: it is gone, or a table
 /// has changed since. None of it was carried out.
 pub(super) fn is_outdated(error: &Error, params: &[Type]) -> bool {
     error.as_db_error().is_some_and(|told| match told.code().code() {
@@ -155,7 +155,7 @@ fn misfit(told: &DbError, params: &[Type]) -> Option<usize> {
     parameter(context).or_else(|| json_parameter(context, params))
 }
 
-/// The number of a parameter of a JSON type: there the place within the document stands before it, on a line
+/// The number of a parameter of a JSON type: there the place within the document precedes it, on a line
 /// of its own.
 fn json_parameter(context: &str, params: &[Type]) -> Option<usize> {
     let number = context.lines().skip(1).find_map(parameter)?;
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn the_column_that_a_value_is_compared_with_is_the_one_before_the_operator() {
+    fn compared_column_is_before_the_operator() {
         let due = |sql: &str, operator: &str| {
             let at = sql.find(operator).map(|at| sql[..at].chars().count()).unwrap();
             compared_column(sql, at).map(str::to_owned)

@@ -12,7 +12,7 @@ use crate::drivers::sql::parameters::{split_parameters, unknown};
 const PORT: u16 = 5432;
 
 /// Parameters the driver reads by itself. Not among them: `host` and `hostaddr`, which would lead past the
-/// host that stands before the path.
+/// host before the path.
 const KNOWN: [&str; 16] = [
     "application_name",
     "channel_binding",

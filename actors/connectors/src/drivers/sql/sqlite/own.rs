@@ -12,9 +12,9 @@ use svc_model::config::connector::{ConnectorConfig, DatabaseKind};
 use super::target::SqliteTarget;
 use crate::drivers::own_database::OwnDatabase;
 
-/// Endings of the files that SQLite keeps beside a database, and of the database itself.
+/// Endings of the files that SQLite keeps next to a database, and of the database itself.
 const ENDINGS: [&str; 4] = ["", "-wal", "-shm", "-journal"];
-/// Symbolic links followed by hand where the file at their end does not exist.
+/// Symbolic links followed by hand if the file at their end does not exist.
 const MOST_LINKS: usize = 16;
 
 /// Refuses a `db` connector whose connection string leads to a file of the service itself by any name.
@@ -84,7 +84,7 @@ fn is_uri(text: &str) -> bool {
 /// The identity of a file.
 struct Identity {
     place: PathBuf,
-    /// Device and inode; none where there is no file.
+    /// Device and inode; none if there is no file.
     inode: Option<(u64, u64)>,
 }
 

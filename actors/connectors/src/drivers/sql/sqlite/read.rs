@@ -1,5 +1,5 @@
 //! Values of SQLite as JSON. A value has a type of its own, whatever its column says; the column decides
-//! where that leaves room: `BOOLEAN` for 0 and 1, `JSON` for a text.
+//! if that leaves room: `BOOLEAN` for 0 and 1, `JSON` for a text.
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Row, Statement};

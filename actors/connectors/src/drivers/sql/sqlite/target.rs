@@ -19,7 +19,7 @@ pub(super) enum FileMode {
     Read,
     /// `rw`
     Write,
-    /// `rwc`, and where nothing is said.
+    /// `rwc`, and the default.
     Create,
 }
 
@@ -60,7 +60,7 @@ impl SqliteTarget {
     }
 }
 
-/// Tells whether SQLite would read a path as a URI, with parameters of its own.
+/// Returns true if SQLite would read a path as a URI, with parameters of its own.
 pub(super) fn is_uri(place: &str) -> bool {
     place.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"))
 }
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_done_is_said_by_mode() {
+    fn file_access_follows_the_mode_parameter() {
         let access = |text| SqliteTarget::parse(text).unwrap().access;
         assert_eq!(access("sqlite:a"), FileMode::Create);
         assert_eq!(access("sqlite:a?mode=ro"), FileMode::Read);

@@ -109,7 +109,7 @@ fn a_field_that_is_set_takes_any_value() {
 }
 
 #[test]
-fn who_hands_a_whole_input_over_means_its_operators_but_no_code() {
+fn whole_input_may_hold_operators_but_no_code() {
     let whole = json!({"var": "data.x"});
     let filter = json!({"age": {"$gte": 18}});
     assert_eq!(resolve(whole.clone(), InputContext::Query, &json!({"x": filter})), Ok(filter));
@@ -121,7 +121,7 @@ fn who_hands_a_whole_input_over_means_its_operators_but_no_code() {
 }
 
 #[test]
-fn what_the_author_writes_is_left_alone() {
+fn authored_operators_are_kept() {
     let written = json!({"$where": "this.a", "name": {"$regex": "^x"}, "var": 1, "b": {"var": "data.x"}});
     let resolution = resolve(written, InputContext::Query, &json!({"x": 1}));
     assert_eq!(resolution, Ok(json!({"$where": "this.a", "name": {"$regex": "^x"}, "var": 1, "b": 1})));

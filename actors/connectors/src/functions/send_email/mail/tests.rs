@@ -61,7 +61,7 @@ fn text_and_html_are_alternatives_of_one_mail() {
 }
 
 #[test]
-fn who_is_in_blind_copy_stands_on_the_envelope_alone() {
+fn bcc_is_only_on_the_envelope() {
     let mut draft = draft(Body::Text("x".into()));
     draft.cc = boxes(json!("c@example.com"));
     draft.bcc = boxes(json!(["secret@example.com"]));

@@ -1,5 +1,5 @@
 //! Every database answers a filter alike, and as the dialect says: random filters over rows that databases
-//! like to disagree about, beside the walk over the same rows in memory.
+//! like to disagree about, next to the walk over the same rows in memory.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -101,7 +101,7 @@ fn a_text_is_stored_as_one_in_a_column_of_json() {
 }
 
 #[test]
-fn the_key_that_is_told_is_of_a_row_this_write_inserted() {
+fn returned_key_is_of_a_row_just_inserted() {
     kit::run(async |world| {
         let mut base = Base::new(Kind::Sqlite).unwrap();
         base.connect(world, json!({"max_connections": 1})).await;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{Base, Kind, change, query, run, write};
 use crate::kit::{self, ConnectorWorld};
 
-/// The ids of the rows that a filter finds, or nothing where the database refuses it.
+/// The ids of the rows that a filter finds, or nothing if the database refuses it.
 async fn matching_rows(world: &ConnectorWorld, source: &str, filter: &Value) -> Option<Vec<i64>> {
     let read = json!({"source": source, "fields": ["id"], "sort": [{"id": "asc"}], "filter": filter});
     let rows = run(world, "data_query", json!({"query": read}), Value::Null).await.ok()?;

@@ -98,7 +98,7 @@ fn compare(comparison: &str, left: &Value, right: &Value, constant_null: bool) -
     })
 }
 
-/// A null in a list stands for rows without a value.
+/// A null in a list means rows without a value.
 fn is_listed(value: &Value, list: &[Value]) -> Truth {
     if list.is_empty() {
         return Some(false);

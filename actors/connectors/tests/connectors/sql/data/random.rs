@@ -45,7 +45,7 @@ pub(super) fn rows() -> Vec<Row> {
         .collect()
 }
 
-/// A constant that fits a column, and now and then null, or a text, where texts may stand beside numbers.
+/// A constant that fits a column, and now and then null, or a text, if texts and numbers may mix.
 fn constant(column: &'static str, texts: bool) -> BoxedStrategy<Value> {
     let fitting = select(if column == "n" { numbers() } else { values(column) });
     let text = select(TEXTS.map(Value::from).to_vec());
@@ -100,7 +100,7 @@ fn connective(leaf: BoxedStrategy<Value>) -> BoxedStrategy<Value> {
     .boxed()
 }
 
-/// Any filter over the rows; with texts beside numbers, where they may stand there.
+/// Any filter over the rows; with texts and numbers mixed, if they may mix.
 pub(super) fn filter(texts: bool) -> BoxedStrategy<Value> {
     let related = (select(vec!["some", "all", "none"]), connective(leaf(texts)))
         .prop_map(|(quantifier, filter)| json!({ quantifier: [{"field": "parts"}, filter] }));

@@ -241,7 +241,7 @@ fn texts_are_compared_with_case_whatever_the_column_says() {
 }
 
 #[test]
-fn what_was_not_understood_is_said() {
+fn unknown_source_or_field_is_named() {
     kit::run(async |world| {
         for mut base in Base::all() {
             open_shop(&mut base, world).await;

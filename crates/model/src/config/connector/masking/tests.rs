@@ -22,14 +22,14 @@ fn no_value_but_under_the_known_keys_is_shown() {
 }
 
 #[test]
-fn a_reference_is_shown_under_every_key_and_what_only_begins_like_one_is_not() {
+fn only_valid_references_are_shown() {
     let config = json!({"password": "vault://kv/a#b", "connection_string": "env://DB", "headers": {"k": "aws-sm://x"}});
     assert_eq!(mask_connector_config(&config), config);
     assert_eq!(mask_connector_config(&json!({"password": "env://my-p4ss"})), json!({"password": MASK}));
 }
 
 #[test]
-fn what_is_sent_as_it_was_shown_comes_back_from_its_own_place_alone() {
+fn mask_is_restored_only_at_its_path() {
     let stored = json!({"url": "https://u:pw@h", "headers": {"a": "one", "b": "two"}, "list": ["x", 5], "ref": "env://R"});
     let restored = |mut sent: Value| {
         restore_connector_config(&mut sent, &stored);
@@ -88,7 +88,7 @@ fn has_mask(value: &Value) -> bool {
 
 proptest! {
     #[test]
-    fn what_was_read_and_sent_back_changes_nothing(config in config()) {
+    fn shown_config_sent_back_changes_nothing(config in config()) {
         prop_assume!(!has_mask(&config));
         let mut update = mask_connector_config(&config);
         restore_connector_config(&mut update, &config);
