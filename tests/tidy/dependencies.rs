@@ -30,7 +30,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("crates/single-flight", &[]),
     ("crates/pooler", &[]),
     ("crates/vault", &["svc-outbound", "svc-secrets"]),
-    ("crates/ledger", &[]),
+    ("crates/ledger", &["svc-model"]),
     ("crates/dialect", &["svc-model"]),
     ("crates/project", &["svc-auth", "svc-engine", "svc-model", "svc-outbound", "svc-secrets"]),
     ("crates/api", &["svc-model"]),

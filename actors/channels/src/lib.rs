@@ -7,7 +7,7 @@
 //! and the queue are `svc_traces`' handle; nothing else is called. A workflow reaches other channels through [`call`], which
 //! sends no message.
 //!
-//! Guards run in one fixed order, see `guards`. A definition that cannot enforce a guard it was given is not built: its
+//! Guards run in one fixed order, see `guards::line`. A definition that cannot enforce a guard it was given is not built: its
 //! channel is quarantined, never served without the guard. What guards remember (rates, idempotency keys, answers,
 //! permits) survives a restart of an actor and a reload that leaves their settings alone, not the process; in a cluster all but
 //! the permits is in the [`ClusterStore`] that its nodes share. This crate
@@ -20,23 +20,18 @@ mod compute_gate;
 mod cron;
 mod digest;
 mod error_body;
-mod failure;
 mod guards;
-mod job;
 mod log_rate_limit;
 mod metadata;
 mod metrics;
 mod profile;
 mod reachability;
 mod record;
-mod record_batch;
-mod record_run;
 pub mod refusal;
 mod request;
 mod response;
 mod response_shape;
 mod run;
-mod scheduled_run;
 mod series;
 mod serve;
 mod services;
@@ -48,19 +43,19 @@ pub use actor::{ChannelActor, PanicFlag, ProbeVersion, RunJob, RunRecords, RunSc
 pub use compiled_channel::CompiledChannel;
 pub use compute_gate::ComputeGate;
 pub use cron::CronConfig;
-pub use failure::CRASHED;
 pub use guards::limiter::Limiter;
 pub use guards::{LocalCaches, RateGroups};
 pub use log_rate_limit::LogRateLimit;
 pub use metrics::{ChannelMetrics, ErrorLabels};
 pub use reachability::AskedConnectors;
 pub use record::TopicRecord;
-pub use record_batch::{BatchProgress, RecordBatch};
-pub use record_run::{RecordOutcome, RecordResult, RecordRun, RecordSettlement};
 pub use request::{BodyKind, CrashTrace, DataRequest, Delivery, Ingress, Reservation};
 pub use response::{ChannelResponse, TRACE_ID_HEADER, TraceIdField};
 pub use response_shape::remove_response_control;
-pub use scheduled_run::{ScheduledRun, ScheduledRunOutcome, ScheduledRunResult};
+pub use run::{
+    BatchProgress, CRASHED, RecordBatch, RecordOutcome, RecordResult, RecordRun, RecordSettlement,
+    ScheduledRun, ScheduledRunOutcome, ScheduledRunResult,
+};
 pub use services::ChannelServices;
 pub use settings::Settings;
 pub use shape_limits::ShapeLimits;

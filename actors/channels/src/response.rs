@@ -217,12 +217,7 @@ impl ResponseRenderer<'_> {
     }
 
     fn check(&self, bytes: usize) -> Result<(), ServiceError> {
-        match self.settings.max_result_bytes {
-            Some(limit) if bytes > limit => Err(ServiceError::new(
-                Code::ResponseTooLarge,
-                format!("The result has {bytes} bytes, trace_queue.max_result_size_bytes allows {limit}"),
-            )),
-            _ => Ok(()),
-        }
+        let checked = self.settings.check_result(bytes);
+        checked.map_err(|message| ServiceError::new(Code::ResponseTooLarge, message))
     }
 }

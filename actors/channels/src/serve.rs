@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use crate::compiled_channel::CompiledChannel;
 use crate::error_body;
-use crate::guards::ShortCircuit;
+use crate::guards::{AdmittedRequest, GuardRefusal, RefusalKind};
 use crate::metrics::{ChannelMeters, MessageOutcome};
 use crate::request::{DataRequest, Delivery, Ingress};
 use crate::response::{ChannelResponse, TraceIdField};
@@ -32,28 +32,27 @@ impl CompiledChannel {
         async move {
             let _held = held_until_answered;
             let mut recorder = OutcomeRecorder::start(&self.meters);
-            let mut admitted = match self.admit(request).await {
-                Ok(admitted) => admitted,
-                Err(ShortCircuit::Answered(answer)) => {
+            let mut admitted = match self.admit_request(request).await {
+                Ok(AdmittedRequest { answer: Some(answer), .. }) => {
                     recorder.outcome = Some(MessageOutcome::Ok);
                     return Ok(answer);
                 }
-                Err(ShortCircuit::Repeated) => {
-                    recorder.outcome = Some(MessageOutcome::Duplicate);
-                    return Ok(ChannelResponse::duplicate());
-                }
-                Err(ShortCircuit::Refused(refusal)) => {
-                    recorder.outcome = Some(match refusal.code() {
+                Ok(AdmittedRequest { message, .. }) => message,
+                Err(GuardRefusal { kind, error }) => {
+                    recorder.outcome = Some(match error.code() {
+                        _ if kind == RefusalKind::Duplicate => MessageOutcome::Duplicate,
                         Code::Unauthorized => MessageOutcome::Unauthorized,
-                        Code::Conflict => MessageOutcome::Duplicate,
                         _ => MessageOutcome::Error,
                     });
-                    return self.error_response(refusal, &request_id);
+                    if kind == RefusalKind::Duplicate && self.guards.accept_repeats() {
+                        return Ok(ChannelResponse::duplicate());
+                    }
+                    return self.error_response(error, &request_id);
                 }
             };
             let answer = match delivery {
                 Delivery::Sync => {
-                    let claim = admitted.claim.take().filter(|_| admitted.releases_on_error);
+                    let claim = admitted.claim.take().filter(|_| self.guards.accept_repeats());
                     let origin = RunOrigin { request_id: &request_id, trace_context, crash_trace };
                     let ran = self.run(admitted, origin, recorder.started).await;
                     recorder.outcome = Some(ran.as_ref().map_or_else(error_outcome, |(_, outcome)| *outcome));

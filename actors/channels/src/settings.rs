@@ -25,3 +25,18 @@ pub struct Settings {
     /// The networks that count as one caller.
     pub client_networks: ClientNetworks,
 }
+
+impl Settings {
+    /// Checks the length of a result.
+    ///
+    /// # Errors
+    /// The message for operators: it is larger than what may be answered and stored.
+    pub(crate) fn check_result(&self, bytes: usize) -> Result<(), String> {
+        match self.max_result_bytes {
+            Some(limit) if bytes > limit => {
+                Err(format!("The result has {bytes} bytes, trace_queue.max_result_size_bytes allows {limit}"))
+            }
+            _ => Ok(()),
+        }
+    }
+}

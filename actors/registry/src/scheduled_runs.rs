@@ -37,5 +37,5 @@ fn unavailable(reason: &str) -> ScheduledRunResult {
 }
 
 fn failed_run(message: String) -> ScheduledRunResult {
-    ScheduledRunOutcome::Failed { message }.without_run()
+    ScheduledRunOutcome::failed(message).without_run()
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use datalogic_rs::DataValue;
-use svc_model::WorkflowVersion;
+use svc_model::{RunEnd, WorkflowVersion};
 use svc_spans::{ActiveSpan, SpanDraft, TraceContext};
 use tokio::time::Instant;
 
@@ -21,7 +21,7 @@ use crate::budget::Meter;
 use crate::builtin;
 use crate::engine::Engine;
 use crate::error::{RunFailure, TaskError};
-use crate::error_code::ErrorCode;
+use crate::error_code::{ErrorCode, FailureKind};
 use crate::evaluation_budget::{self, EvaluationBudget, timed_out};
 use crate::expression::Condition;
 use crate::function::{TaskCx, TaskOutcome};
@@ -95,7 +95,17 @@ impl RunOutcome {
     /// Returns `true` if the run counts as failed accepted work: something ended it, or a task has an error that its
     /// workflow does not tolerate.
     pub fn has_failed(&self) -> bool {
-        self.failure.is_some() || self.errors.iter().any(|error| !error.is_tolerated)
+        self.end() != RunEnd::Completed
+    }
+
+    /// Returns the end of the run.
+    pub fn end(&self) -> RunEnd {
+        match &self.failure {
+            Some(failure) if failure.kind == FailureKind::Timeout => RunEnd::TimedOut,
+            Some(_) => RunEnd::Failed,
+            None if self.errors.iter().any(|error| !error.is_tolerated) => RunEnd::Failed,
+            None => RunEnd::Completed,
+        }
     }
 }
 

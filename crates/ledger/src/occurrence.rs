@@ -10,6 +10,7 @@
 use std::time::Duration;
 
 use chrono::NaiveDateTime;
+use svc_model::RunEnd;
 use uuid::Uuid;
 
 use crate::lease_end;
@@ -110,14 +111,23 @@ pub enum StartOutcome {
 
 /// The outcome of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Settlement {
-    /// The run succeeded.
-    Completed,
-    /// The run failed.
-    Failed {
-        /// Reason of the failure.
-        message: String,
-    },
+pub struct Settlement {
+    /// The end of the run.
+    pub end: RunEnd,
+    /// Reason of a failure.
+    pub message: Option<String>,
+}
+
+impl Settlement {
+    /// Returns the outcome of a run that succeeded.
+    pub const fn completed() -> Self {
+        Self { end: RunEnd::Completed, message: None }
+    }
+
+    /// Returns the outcome of a run that failed, or could not be started.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self { end: RunEnd::Failed, message: Some(message.into()) }
+    }
 }
 
 /// The status does not allow another attempt.
@@ -256,12 +266,9 @@ impl Occurrence {
     /// Ends the run of a claim. Returns whether the claim was still valid; the caller then frees its slot.
     pub fn settle(&mut self, key: &ClaimKey, settlement: Settlement, now: NaiveDateTime) -> bool {
         let settles = self.is_held(key)
-            && (self.status == OccurrenceStatus::Running || matches!(settlement, Settlement::Failed { .. }));
+            && (self.status == OccurrenceStatus::Running || settlement.end != RunEnd::Completed);
         if settles {
-            match settlement {
-                Settlement::Completed => self.end(OccurrenceStatus::Completed, None, now),
-                Settlement::Failed { message } => self.end(OccurrenceStatus::Failed, Some(message), now),
-            }
+            self.end(settlement.end.into(), settlement.message, now);
         }
         settles
     }

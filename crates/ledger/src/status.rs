@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use svc_model::RunEnd;
+
 /// The status of an occurrence. Rows written by another version may hold other values; no rule applies to
 /// those.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -63,6 +65,15 @@ impl OccurrenceStatus {
     }
 }
 
+impl From<RunEnd> for OccurrenceStatus {
+    fn from(end: RunEnd) -> Self {
+        match end {
+            RunEnd::Completed => Self::Completed,
+            RunEnd::Failed | RunEnd::TimedOut => Self::Failed,
+        }
+    }
+}
+
 impl fmt::Display for OccurrenceStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
@@ -105,5 +116,11 @@ mod tests {
         }
         assert_eq!(OccurrenceStatus::parse("paused"), None);
         assert_eq!(Trigger::parse("manual"), Some(Trigger::Manual));
+    }
+
+    #[test]
+    fn timed_out_run_is_a_failed_occurrence() {
+        assert_eq!(OccurrenceStatus::from(RunEnd::TimedOut), OccurrenceStatus::Failed);
+        assert_eq!(OccurrenceStatus::from(RunEnd::Completed), OccurrenceStatus::Completed);
     }
 }

@@ -109,8 +109,8 @@ impl State {
         let (before, counts) = (self.ledger.clone(), self.holds(claim));
         let done = match write {
             Write::Renew => self.ledger.renew(claim),
-            Write::Complete => self.ledger.settle(claim, Settlement::Completed),
-            Write::Fail => self.ledger.settle(claim, Settlement::Failed { message: "no".into() }),
+            Write::Complete => self.ledger.settle(claim, Settlement::completed()),
+            Write::Fail => self.ledger.settle(claim, Settlement::failed("no")),
             Write::GiveBack => self.ledger.give_back(claim),
         };
         self.stale_write |= !counts && (done || self.ledger != before);
@@ -187,7 +187,7 @@ impl State {
         for _ in 0..=ledger.rows.len() {
             let Some(claim) = ledger.claim("last", MAX_RECOVERIES) else { continue };
             if let Ok(slot) = ledger.start(&claim.key, SLOTS) {
-                ledger.settle(&RememberedClaim { slot, ..claim }, Settlement::Completed);
+                ledger.settle(&RememberedClaim { slot, ..claim }, Settlement::completed());
             }
         }
         ledger.rows.iter().all(|row| row.status.is_terminal())

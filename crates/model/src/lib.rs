@@ -32,6 +32,7 @@ mod page;
 mod precondition;
 pub mod rollout;
 pub mod route;
+mod run_end;
 mod suggest;
 mod time;
 mod unreadable;
@@ -62,6 +63,7 @@ pub use package::{
 pub use page::Page;
 pub use precondition::{EntityTag, Precondition};
 pub use route::{RequestPath, RoutePattern};
+pub use run_end::RunEnd;
 pub use suggest::{distance, nearest};
 pub use time::Timestamp;
 pub use unreadable::{is_unreadable, unreadable};

@@ -31,7 +31,7 @@ const UNPROVOKED: &[UnprovokedCode] = &[
     (
         "channel_forbidden",
         "no guard that applies to calls between channels answers 403",
-        "actors/channels/src/failure.rs",
+        "actors/channels/src/run/failure.rs",
         "later_run_may_succeed_where_one_error_may_heal",
     ),
     (

@@ -10,10 +10,10 @@ use futures_util::FutureExt;
 use svc_model::ServiceError;
 use svc_traces::{Job, JobResult};
 
-use crate::record_batch::RecordBatch;
 use crate::request::DataRequest;
 use crate::response::ChannelResponse;
-use crate::scheduled_run::{ScheduledRun, ScheduledRunResult};
+use crate::run::RecordBatch;
+use crate::run::{ScheduledRun, ScheduledRunResult};
 
 /// Serves one message. Read-only: a payload that makes the run panic costs its own response and nothing else.
 ///

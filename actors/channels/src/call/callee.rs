@@ -4,15 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use svc_engine::{ErrorCode, Message, Redaction, RunOptions, RunOutcome, TaskError};
+use svc_engine::{ErrorCode, Redaction, RunOutcome, TaskError};
 use svc_model::{Code, ServiceError};
 use svc_spans::TraceContext;
 use tokio::time::Instant;
+use uuid::Uuid;
 
 use crate::compiled_channel::CompiledChannel;
-use crate::failure::describe;
+use crate::guards::{AdmittedMessage, MessageSource};
 use crate::metrics::MessageOutcome;
-use crate::response_shape::ResponseControl;
+use crate::run::failure::describe;
+use crate::run::{CallingRun, Recording, Run};
 use crate::serve::OutcomeRecorder;
 
 /// A call as the called channel receives it.
@@ -48,30 +50,30 @@ impl CompiledChannel {
     pub(super) async fn run_call(&self, call: IncomingCall) -> Result<Value, TaskError> {
         let mut recorder = OutcomeRecorder::start(&self.meters);
         let IncomingCall { payload, metadata, caller, chain, redaction, limit, until, trace_context } = call;
-        let admitted = self.admit_call(&caller, payload, metadata).await;
-        let admitted = admitted.map_err(|refusal| refusal_error(&self.name, &refusal))?;
-        let options = RunOptions {
-            deadline: Some(limit),
-            until,
-            chain,
-            redaction: redaction.clone(),
+        let admitted = self.admit(MessageSource::Call(&caller), payload, metadata).await;
+        let AdmittedMessage { payload, metadata, permit: _permit, .. } =
+            admitted.map_err(|refusal| refusal_error(&self.name, &refusal.error))?;
+        let run = Run {
+            id: Uuid::now_v7(),
+            payload,
+            metadata,
+            bucket: None,
+            limit: Some(limit),
             trace_context,
-            ignores_metadata: true,
-            ..RunOptions::default()
+            recording: Recording::default(),
+            caller: Some(CallingRun { chain, redaction: redaction.clone(), until }),
         };
-        let message = Message::new(admitted.payload, admitted.metadata);
         // Apart from the future of the call, which a chain nests on the stack of the thread as often as it
         // has links.
-        let mut outcome = Box::pin(self.execute(message, options)).await;
-        if let Some(error) = failure(&self.name, &outcome) {
+        let mut report = Box::pin(self.execute(run)).await;
+        if let Some(error) = failure(&self.name, &report.outcome) {
             if error.is_deadline {
                 recorder.outcome = Some(MessageOutcome::Timeout);
             }
             return Err(error);
         }
         recorder.outcome = Some(MessageOutcome::Ok);
-        let mut data = std::mem::take(&mut outcome.message.data);
-        ResponseControl::take(&mut data);
+        let mut data = std::mem::take(report.data());
         redaction.mask(&mut data);
         Ok(data)
     }

@@ -15,6 +15,7 @@ use svc_model::{ClientNetworks, ErrorReason, ServiceError, canonical_json, key_p
 use super::expression;
 use super::groups::{GroupKey, RateGroupKind};
 use super::limiter::Limiter;
+use super::passage::{GuardRefusal, RefusalKind};
 use super::shared_keys::limit_key_length;
 use crate::log_rate_limit::LogRateLimit;
 use crate::metadata;
@@ -89,12 +90,14 @@ pub(super) enum RateRefusal {
     Unchecked,
 }
 
-impl From<RateRefusal> for ServiceError {
+impl From<RateRefusal> for GuardRefusal {
     fn from(refusal: RateRefusal) -> Self {
         match refusal {
-            RateRefusal::OverLimit | RateRefusal::NoKey => Self::rate_limited(),
+            RateRefusal::OverLimit => RefusalKind::Deferred.with(ServiceError::rate_limited()),
+            RateRefusal::NoKey => RefusalKind::Final.with(ServiceError::rate_limited()),
             RateRefusal::Unchecked => {
-                Self::unavailable("Rate limits cannot be checked at the moment").with_retry_after(RETRY_AFTER)
+                let error = ServiceError::unavailable("Rate limits cannot be checked at the moment");
+                RefusalKind::Deferred.with(error.with_retry_after(RETRY_AFTER))
             }
         }
     }

@@ -153,16 +153,13 @@ impl CronAttempt {
 
     async fn record_outcome(&self, run: ScheduledRunResult, slot: Option<&HeldSlot>) {
         let ScheduledRunResult { outcome: ended, result, task_trace, error_code, workflow, took } = run;
-        let (settlement, status, error_message) = match ended {
+        let settlement = match ended {
             ScheduledRunOutcome::Busy => return self.pass_over(slot).await,
             // Only this attempt cancels the run.
             ScheduledRunOutcome::Aborted => return self.give_back(slot).await,
-            ScheduledRunOutcome::Completed => (Settlement::Completed, TraceStatus::Completed, None),
-            ScheduledRunOutcome::Failed { message } => {
-                (Settlement::Failed { message: message.clone() }, TraceStatus::Failed, Some(message))
-            }
+            ScheduledRunOutcome::Ended(settlement) => settlement,
         };
-        let report = match &error_message {
+        let report = match &settlement.message {
             Some(error) => self.prepare_report(Some(self.trace_id), error).await,
             None => None,
         };
@@ -171,9 +168,9 @@ impl CronAttempt {
         }
         let end = TraceEnd {
             id: self.trace_id,
-            status,
+            status: settlement.end.into(),
             result_json: result,
-            error_message,
+            error_message: settlement.message.clone(),
             error_code,
             duration_ms: Some(took.unwrap_or_default().as_secs_f64() * 1000.0),
             task_trace_json: task_trace,
@@ -186,7 +183,7 @@ impl CronAttempt {
     /// Fails the occurrence of a channel that cannot run.
     async fn fail_without_run(&self, message: String) {
         let report = self.prepare_report(None, &message).await;
-        self.settle(None, Settlement::Failed { message }, None, report).await;
+        self.settle(None, Settlement::failed(message), None, report).await;
     }
 
     async fn prepare_report(&self, trace_id: Option<Uuid>, error: &str) -> Option<PreparedReport> {
@@ -211,11 +208,7 @@ impl CronAttempt {
             let written = ledger.settle_with(key, slot, settlement.clone(), end.clone(), row);
             match self.shared.call_ledger(written).await {
                 Ok(true) => {
-                    let status = match settlement {
-                        Settlement::Completed => OccurrenceStatus::Completed,
-                        Settlement::Failed { .. } => OccurrenceStatus::Failed,
-                    };
-                    self.shared.metrics.record_occurrences(status, 1);
+                    self.shared.metrics.record_occurrences(settlement.end.into(), 1);
                     if let Some(report) = report {
                         report.begin();
                     }
@@ -291,13 +284,16 @@ impl CronAttempt {
 }
 
 fn simplify(settlement: &mut Settlement, end: &mut Option<TraceEnd>) {
-    if let Settlement::Failed { message } = settlement {
-        *message = "the reason could not be stored".to_owned();
-    }
+    let simplify_reason = |reason: &mut Option<String>| {
+        if let Some(reason) = reason {
+            *reason = "the reason could not be stored".to_owned();
+        }
+    };
+    simplify_reason(&mut settlement.message);
     if let Some(end) = end {
         end.result_json = None;
         end.task_trace_json = None;
-        end.error_message = end.error_message.take().map(|_| "the reason could not be stored".to_owned());
+        simplify_reason(&mut end.error_message);
     }
 }
 

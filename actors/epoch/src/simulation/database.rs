@@ -257,7 +257,7 @@ impl SimulatedDatabase {
             Request::Settle { key } => {
                 let now = self.time(now);
                 let settled = self.occurrence(key.id).and_then(|row| {
-                    row.settle(key, Settlement::Completed, now).then_some((row.scheduled_for, row.id))
+                    row.settle(key, Settlement::completed(), now).then_some((row.scheduled_for, row.id))
                 });
                 match settled {
                     Some(row) => drop(self.occurrences.remove(&row)),

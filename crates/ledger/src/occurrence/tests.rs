@@ -29,7 +29,7 @@ fn singleton() -> Singleton {
 }
 
 fn failure() -> Settlement {
-    Settlement::Failed { message: "no luck".into() }
+    Settlement::failed("no luck")
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn a_row_is_claimed_when_due_started_renewed_and_settled() {
     assert_eq!(row.claimed_until, Some(time_at(70)));
     assert!(row.renew(&key, None, LEASE, time_at(50)));
     assert_eq!(row.claimed_until, Some(time_at(110)));
-    assert!(row.settle(&key, Settlement::Completed, time_at(90)));
+    assert!(row.settle(&key, Settlement::completed(), time_at(90)));
     assert_eq!(
         (row.status, row.completed_at, row.claimed_until),
         (OccurrenceStatus::Completed, Some(time_at(90)), None)
@@ -70,7 +70,7 @@ fn late_claim_changes_nothing_after_takeover() {
     assert_eq!((row.status, row.attempt, row.recoveries), (OccurrenceStatus::Claimed, 2, 1));
     let before = row.clone();
     assert!(!row.renew(&late, None, LEASE, time_at(62)));
-    assert!(!row.settle(&late, Settlement::Completed, time_at(62)));
+    assert!(!row.settle(&late, Settlement::completed(), time_at(62)));
     assert!(!row.settle(&late, failure(), time_at(62)));
     assert!(!row.give_back(&late, true));
     assert_eq!(row.start(&late, plain(62)), StartOutcome::Lost);

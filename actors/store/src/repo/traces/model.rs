@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chrono::NaiveDateTime;
 use serde::{Deserialize, Serialize};
-use svc_model::{Page, Timestamp, WorkflowVersion};
+use svc_model::{Page, RunEnd, Timestamp, WorkflowVersion};
 use uuid::Uuid;
 
 use crate::repo::RowKey;
@@ -53,6 +53,15 @@ pub enum TraceStatus {
     Completed,
     /// Ended with a failure.
     Failed,
+}
+
+impl From<RunEnd> for TraceStatus {
+    fn from(end: RunEnd) -> Self {
+        match end {
+            RunEnd::Completed => Self::Completed,
+            RunEnd::Failed | RunEnd::TimedOut => Self::Failed,
+        }
+    }
 }
 
 impl TraceStatus {

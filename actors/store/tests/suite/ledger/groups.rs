@@ -102,8 +102,8 @@ pub(crate) async fn each_call_of_a_group_gets_its_own_answer(db: TestDatabase) {
             _ => None,
         };
         let settlement = match number % 3 {
-            0 => Settlement::Failed { message: format!("no luck {number}") },
-            _ => Settlement::Completed,
+            0 => Settlement::failed(format!("no luck {number}")),
+            _ => Settlement::completed(),
         };
         let report = (number == 3).then(trace_of_report);
         (0..2).map(move |_| (claim, *trace, slot.clone(), settlement.clone(), report.clone()))
@@ -261,7 +261,7 @@ async fn run_some(db: &TestDatabase, ledger: &Ledger, channel: &str) -> u64 {
         write_occurrences(db, ledger, &format!("{channel}{number}"), 1).await;
         let claim = claim_single(ledger, "node").await;
         assert!(matches!(start(ledger, &claim, None).await, StartResult::Running { .. }));
-        assert!(ledger.settle(&claim.key, None, Settlement::Completed, None).await.unwrap());
+        assert!(ledger.settle(&claim.key, None, Settlement::completed(), None).await.unwrap());
     }
     runs
 }

@@ -136,7 +136,7 @@ async fn act(
         }
         Act::Settle(number, well) => {
             let Some(held) = latest(number).map(|index| &claims[index]) else { return };
-            let how = if well { Settlement::Completed } else { Settlement::Failed { message: "no".into() } };
+            let how = if well { Settlement::completed() } else { Settlement::failed("no") };
             let slot = held.memory.slot.as_ref();
             let stored = ledger.settle(&held.stored.key, slot, how.clone(), None).await.unwrap();
             assert_eq!(stored, memory.settle(&held.memory, how));

@@ -13,7 +13,7 @@ use super::{
 };
 
 fn failure() -> Settlement {
-    Settlement::Failed { message: "no luck".into() }
+    Settlement::failed("no luck")
 }
 
 fn trace() -> NewTrace {
@@ -60,7 +60,9 @@ pub(crate) async fn a_run_is_claimed_started_renewed_and_settled(db: TestDatabas
     assert!(renewed.claimed_until.unwrap().naive() - claims.now > seconds(590));
     assert!(renewed.updated_at > row.updated_at);
     let trace_end = end(trace_id, TraceStatus::Completed);
-    assert!(ledger.settle(&claim.key, slot.as_ref(), Settlement::Completed, Some(trace_end)).await.unwrap());
+    assert!(
+        ledger.settle(&claim.key, slot.as_ref(), Settlement::completed(), Some(trace_end)).await.unwrap()
+    );
     let row = read(&ledger, claim).await;
     assert_eq!((row.row.status.as_str(), row.row.attempt, row.claimed_until), ("completed", 1, None));
     assert!(row.row.completed_at.is_some() && row.claimed_by.is_some() && row.singleton_key.is_some());
@@ -127,7 +129,7 @@ pub(crate) async fn a_late_write_changes_no_row(db: TestDatabase) {
         let trace_end = Some(end(first_trace, TraceStatus::Completed));
         assert!(!ledger.renew(&late.key, late_slot.as_ref(), LEASE).await.unwrap());
         assert!(
-            !ledger.settle(&late.key, late_slot.as_ref(), Settlement::Completed, trace_end).await.unwrap()
+            !ledger.settle(&late.key, late_slot.as_ref(), Settlement::completed(), trace_end).await.unwrap()
         );
         assert!(!ledger.settle(&late.key, None, failure(), None).await.unwrap());
         assert!(!ledger.give_back(&late, late_slot.as_ref()).await.unwrap());

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use serde::Serialize;
 use svc_engine::{AuditTrailEntry, ExecutionTrace, RunOutcome, StepResult, TaskError, TraceStep};
-use svc_spans::ActiveSpan;
 
 use crate::compiled_channel::CompiledChannel;
 
@@ -35,31 +34,18 @@ impl CompiledChannel {
             return None;
         }
         let text = serde_json::to_string(&Errors { errors }).ok()?;
-        let limit = self.services.settings.max_result_bytes.unwrap_or(usize::MAX);
-        (text.len() <= limit).then_some(text)
+        self.services.settings.check_result(text.len()).is_ok().then_some(text)
     }
 
     /// The steps of a failed run, JSON: those its channel recorded, else the names of what ran.
     pub(crate) fn serialize_steps(&self, outcome: &mut RunOutcome) -> Option<String> {
         let steps = outcome.trace.take().unwrap_or_else(|| steps(outcome));
-        self.task_trace(Some(steps))
-    }
-}
-
-/// Returns the code of the error by which a run failed, or of the first one that it went on after.
-pub(crate) fn error_code(outcome: &RunOutcome) -> Option<&'static str> {
-    fatal_error(outcome).or_else(|| outcome.errors.first()).map(|error| error.code.name())
-}
-
-/// Marks the span of a run that failed, or that has an error which its workflow does not tolerate, with the code.
-pub(crate) fn mark_failed(span: &mut ActiveSpan, outcome: &RunOutcome) {
-    if let Some(error) = fatal_error(outcome) {
-        span.fail(error.code.name());
+        self.serialize_task_trace(Some(steps))
     }
 }
 
 /// Returns the error that ended a run, or the first one that its workflow does not tolerate.
-fn fatal_error(outcome: &RunOutcome) -> Option<&TaskError> {
+pub(crate) fn fatal_error(outcome: &RunOutcome) -> Option<&TaskError> {
     let failure = outcome.failure.as_ref().map(|failure| &failure.error);
     failure.or_else(|| outcome.errors.iter().find(|error| !error.is_tolerated))
 }

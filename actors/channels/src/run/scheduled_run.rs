@@ -4,18 +4,15 @@ use std::time::Duration;
 
 use futures_util::future::{AbortRegistration, Abortable};
 use serde_json::{Map, Value};
-use svc_engine::{FailureKind, Message, RunOptions, RunOutcome};
-use svc_model::ErrorReason;
+use svc_ledger::Settlement;
 use svc_model::WorkflowVersion;
 use svc_spans::SpanDraft;
 use uuid::Uuid;
 
+use super::{Recording, Run};
 use crate::compiled_channel::CompiledChannel;
-use crate::failure::{describe_failure, error_code, mark_failed};
-use crate::guards::ScheduledRunRefusal;
+use crate::guards::{AdmittedMessage, GuardRefusal, MessageSource, RefusalKind};
 use crate::metadata;
-use crate::metrics::MessageOutcome;
-use crate::response_shape::ResponseControl;
 use crate::serve::OutcomeRecorder;
 
 /// The request for a scheduled run.
@@ -57,13 +54,8 @@ pub struct ScheduledRunResult {
 /// The outcome of a scheduled run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScheduledRunOutcome {
-    /// No task failed.
-    Completed,
-    /// A task failed, a guard refused the run, or its deadline passed.
-    Failed {
-        /// The message for operators.
-        message: String,
-    },
+    /// The run ended, or a guard refused it.
+    Ended(Settlement),
     /// The channel has no capacity for it now; nothing was run.
     Busy,
     /// The run was aborted; no part of it goes on.
@@ -71,6 +63,11 @@ pub enum ScheduledRunOutcome {
 }
 
 impl ScheduledRunOutcome {
+    /// Returns the outcome of a run that failed, or could not begin. The message is for operators.
+    pub fn failed(message: String) -> Self {
+        Self::Ended(Settlement::failed(message))
+    }
+
     /// Builds the result of an attempt in which nothing ran.
     pub fn without_run(self) -> ScheduledRunResult {
         ScheduledRunResult {
@@ -92,82 +89,53 @@ impl CompiledChannel {
         let mut metadata =
             metadata::for_scheduled_run(&self.name, self.services.settings.vars.as_ref(), trigger);
         metadata::set_run_key(&mut metadata, occurrence.clone());
-        let (metadata, _permit) = match self.admit_scheduled_run(&payload, metadata) {
+        let admitted = self.admit(MessageSource::Occurrence, payload, metadata).await;
+        let AdmittedMessage { payload, metadata, permit: _permit, .. } = match admitted {
             Ok(admitted) => admitted,
-            Err(ScheduledRunRefusal::Busy) => {
+            Err(GuardRefusal { kind: RefusalKind::Deferred, .. }) => {
                 recorder.outcome = None;
                 return ScheduledRunOutcome::Busy.without_run();
             }
-            Err(ScheduledRunRefusal::Refused(refusal)) => {
-                return ScheduledRunOutcome::Failed {
-                    message: format!("guard_refused: {}", refusal.message()),
-                }
-                .without_run();
+            Err(GuardRefusal { error, .. }) => {
+                let message = format!("guard_refused: {}", error.message());
+                return ScheduledRunOutcome::failed(message).without_run();
             }
         };
         let place = self.services.spans.new_trace();
         let mut span = place.begin(|| SpanDraft::occurrence(&self.name, &occurrence, trace_id));
         let limit = self.timeout.unwrap_or(default_limit);
         let policy = self.tracing.as_ref();
-        let options = RunOptions {
+        let run = Run {
+            id: trace_id,
+            payload,
+            metadata,
             bucket: Some(bucket),
-            deadline: Some(limit),
-            trace: self.trace_options(policy.is_some_and(|policy| policy.task_details)),
-            capture_changes: policy.is_some(),
-            chain: self.chain.clone(),
+            limit: Some(limit),
             trace_context: span.context().clone(),
-            ..RunOptions::default()
+            recording: Recording { steps: self.records_steps(), changes: policy.is_some(), metadata: true },
+            caller: None,
         };
-        let message = Message::with_id(trace_id, payload, metadata);
-        let Ok(mut outcome) = Abortable::new(self.execute(message, options), abort).await else {
+        let Ok(mut report) = Abortable::new(self.execute(run), abort).await else {
             recorder.outcome = None;
             span.fail("aborted");
             return ScheduledRunOutcome::Aborted.without_run();
         };
-        mark_failed(&mut span, &outcome);
-        let (ending, ended) = conclude(&outcome, limit, recorder.started.elapsed());
-        recorder.outcome = Some(ending);
-        let clean = ended == ScheduledRunOutcome::Completed;
-        let is_kept = policy.is_some_and(|policy| !(policy.errors_only && outcome.errors.is_empty()));
-        let task_trace = outcome.trace.take().filter(|_| is_kept);
+        report.mark_failed(&mut span);
+        recorder.outcome = Some(report.end().into());
+        let failure = report.failure_within(limit, recorder.started.elapsed());
+        let is_kept = policy.is_some_and(|policy| !(policy.errors_only && report.is_clean()));
+        let task_trace = report.outcome.trace.take().filter(|_| is_kept);
         ScheduledRunResult {
-            result: match (is_kept, clean) {
+            result: match (is_kept, &failure) {
                 (false, _) => None,
-                (true, true) => self.serialize_result(&mut outcome),
-                (true, false) => self.serialize_errors(&outcome),
+                (true, None) => self.serialize_result_if_small(report.data()),
+                (true, Some(_)) => self.serialize_errors(&report.outcome),
             },
-            task_trace: self.task_trace(task_trace),
-            error_code: error_code(&outcome),
-            workflow: outcome.workflow.take(),
-            outcome: ended,
+            task_trace: self.serialize_task_trace(task_trace),
+            error_code: report.error_code(),
+            workflow: report.outcome.workflow.take(),
+            outcome: ScheduledRunOutcome::Ended(Settlement { end: report.end(), message: failure }),
             took: Some(recorder.started.elapsed()),
         }
-    }
-
-    /// Serializes the data of a run without failures for its trace. A result that is too large is left out of
-    /// the trace and does not affect the run.
-    fn serialize_result(&self, outcome: &mut RunOutcome) -> Option<String> {
-        ResponseControl::take(&mut outcome.message.data);
-        let result = serde_json::to_string(&outcome.message.data).ok()?;
-        if self.services.settings.max_result_bytes.is_some_and(|limit| result.len() > limit) {
-            self.services.metrics.count_error(ErrorReason::ResultSizeExceeded);
-            return None;
-        }
-        Some(result)
-    }
-}
-
-fn conclude(outcome: &RunOutcome, limit: Duration, took: Duration) -> (MessageOutcome, ScheduledRunOutcome) {
-    match &outcome.failure {
-        None if !outcome.has_failed() => (MessageOutcome::Ok, ScheduledRunOutcome::Completed),
-        Some(failure) if failure.kind == FailureKind::Timeout => {
-            // A run that used up its processor time ended before its limit.
-            let message = match took < limit {
-                true => describe_failure(outcome),
-                false => format!("timed out after {}ms", limit.as_millis()),
-            };
-            (MessageOutcome::Timeout, ScheduledRunOutcome::Failed { message })
-        }
-        _ => (MessageOutcome::Error, ScheduledRunOutcome::Failed { message: describe_failure(outcome) }),
     }
 }

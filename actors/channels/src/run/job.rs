@@ -4,20 +4,20 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::{Map, Value};
-use svc_engine::{AuditTrailEntry, FailureKind, Message, RunOptions, RunOutcome, TaskError};
-use svc_model::{Code, ServiceError};
+use serde_json::Value;
+use svc_model::{Code, RunEnd, ServiceError};
 use svc_spans::{SpanDraft, TraceContext};
 use svc_traces::{FAILURE_OF, Job, JobFailure, JobHold, JobOutcome, JobResult, SubmitError};
 use uuid::Uuid;
 
+use super::failure;
+use super::report::{ResultError, RunReport};
+use super::{Recording, Run};
 use crate::compiled_channel::CompiledChannel;
-use crate::failure::{self, mark_failed};
-use crate::guards::{AdmittedMessage, NoPermit};
+use crate::guards::{AdmittedMessage, GuardRefusal, NoPermit};
 use crate::metadata;
 use crate::metrics::MessageOutcome;
 use crate::response::ChannelResponse;
-use crate::response_shape::ResponseControl;
 use crate::serve::OutcomeRecorder;
 
 impl CompiledChannel {
@@ -29,9 +29,7 @@ impl CompiledChannel {
         admitted: AdmittedMessage,
         (request_id, trace_context): (&str, &TraceContext),
     ) -> Result<ChannelResponse, ServiceError> {
-        let AdmittedMessage {
-            payload, mut metadata, bucket, run_key, claim, releases_on_error, permit, ..
-        } = admitted;
+        let AdmittedMessage { payload, mut metadata, bucket, run_key, claim, permit, .. } = admitted;
         let trace_id = Uuid::now_v7();
         // It stays with the job: a retry of its dead letter leaves another trace and has the same key.
         metadata::set_run_key(&mut metadata, run_key.unwrap_or_else(|| trace_id.to_string()));
@@ -56,7 +54,7 @@ impl CompiledChannel {
         let is_given_back = match &accepted {
             Ok(_) => false,
             Err(SubmitError::Shed(_)) => true,
-            Err(SubmitError::Failed(_)) => releases_on_error,
+            Err(SubmitError::Failed(_)) => self.guards.accept_repeats(),
         };
         if let Some(claim) = claim.filter(|_| is_given_back) {
             claim.release(&self.services).await;
@@ -94,33 +92,36 @@ impl CompiledChannel {
         let mut span = spans
             .new_trace()
             .begin_linked(&spans.extract(submission), || SpanDraft::job(&self.name, job.trace_id));
-        let policy = self.tracing.as_ref();
-        let options = RunOptions {
-            bucket: job.bucket,
-            deadline: Some(self.deadline(limit)),
-            trace: self.trace_options(policy.is_some_and(|policy| policy.task_details)),
-            capture_changes: true,
-            chain: self.chain.clone(),
-            trace_context: span.context().clone(),
-            ..RunOptions::default()
-        };
         if !metadata::has_run_key(&job.metadata) {
             // It was accepted before runs had keys.
             metadata::set_run_key(&mut job.metadata, job.trace_id.to_string());
         }
-        let message = Message::with_id(job.trace_id, job.payload, job.metadata);
-        let mut outcome = self.execute(message, options).await;
+        let run = Run {
+            id: job.trace_id,
+            payload: job.payload,
+            metadata: job.metadata,
+            bucket: job.bucket,
+            limit: Some(self.deadline(limit)),
+            trace_context: span.context().clone(),
+            recording: Recording { steps: self.records_steps(), changes: true, metadata: true },
+            caller: None,
+        };
+        let mut report = self.execute(run).await;
         drop(job.hold);
-        mark_failed(&mut span, &outcome);
-        let errors_only = policy.is_some_and(|policy| policy.errors_only);
-        let (ending, ended) = self.conclude(&mut outcome, errors_only);
-        recorder.outcome = Some(ending);
-        let is_kept = !(errors_only && outcome.errors.is_empty());
-        let task_trace = outcome.trace.take().filter(|_| is_kept);
+        report.mark_failed(&mut span);
+        let errors_only = self.tracing.as_ref().is_some_and(|policy| policy.errors_only);
+        let ended = self.conclude(&mut report, errors_only);
+        recorder.outcome = Some(match ended {
+            JobOutcome::Completed { .. } => MessageOutcome::Ok,
+            _ if report.end() == RunEnd::TimedOut => MessageOutcome::Timeout,
+            _ => MessageOutcome::Error,
+        });
+        let is_kept = !(errors_only && report.is_clean());
+        let task_trace = report.outcome.trace.take().filter(|_| is_kept);
         JobResult {
             ended,
-            task_trace: self.task_trace(task_trace),
-            workflow: outcome.workflow.take(),
+            task_trace: self.serialize_task_trace(task_trace),
+            workflow: report.outcome.workflow.take(),
             took: recorder.started.elapsed(),
         }
     }
@@ -130,51 +131,41 @@ impl CompiledChannel {
         if !job.metadata.contains_key(FAILURE_OF) {
             return Ok(());
         }
-        let caller = job.payload.get("channel").and_then(Value::as_str).unwrap_or_default();
-        let checked = self.check_call(caller, &job.payload, std::mem::take(&mut job.metadata)).await;
-        let metadata = checked.map_err(|refusal| {
-            let message = format!("channel '{}' refused the report: {}", self.name, refusal.message());
-            match refusal.code() {
+        let (payload, metadata) = (std::mem::take(&mut job.payload), std::mem::take(&mut job.metadata));
+        let caller = payload.get("channel").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let admitted = self.admit_accepted(&caller, payload, metadata).await;
+        let admitted = admitted.map_err(|GuardRefusal { error, .. }| {
+            let message = format!("channel '{}' refused the report: {}", self.name, error.message());
+            match error.code() {
                 Code::RateLimited | Code::ServiceUnavailable => JobFailure::transient(message),
                 _ => JobFailure::permanent(message),
             }
         })?;
-        job.metadata = metadata;
+        (job.payload, job.metadata) = (admitted.payload, admitted.metadata);
         Ok(())
     }
 
-    fn conclude(&self, outcome: &mut RunOutcome, errors_only: bool) -> (MessageOutcome, JobOutcome) {
-        if outcome.has_failed() {
-            let expired =
-                outcome.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Timeout);
-            let ending = if expired { MessageOutcome::Timeout } else { MessageOutcome::Error };
-            let failure = JobFailure {
-                message: failure::describe_failure(outcome),
-                code: failure::error_code(outcome),
-                errors: self.serialize_errors(outcome),
-                is_transient: failure::is_transient(&outcome.errors),
-                retry_after: failure::retry_after(&outcome.errors),
-            };
-            return (ending, JobOutcome::Failed(failure));
+    /// Translates the report of a run to the outcome of its job.
+    fn conclude(&self, report: &mut RunReport, errors_only: bool) -> JobOutcome {
+        if let Some(message) = report.failure() {
+            return JobOutcome::Failed(JobFailure {
+                message,
+                code: report.error_code(),
+                errors: self.serialize_errors(&report.outcome),
+                is_transient: failure::is_transient(&report.outcome.errors),
+                retry_after: failure::retry_after(&report.outcome.errors),
+            });
         }
-        if errors_only && outcome.errors.is_empty() {
-            return (MessageOutcome::Ok, JobOutcome::Completed { result: None });
+        if errors_only && report.is_clean() {
+            return JobOutcome::Completed { result: None };
         }
-        ResponseControl::take(&mut outcome.message.data);
-        let result = match serialize_run(outcome) {
-            Ok(result) => result,
-            Err(error) => {
-                return (MessageOutcome::Error, JobOutcome::Failed(JobFailure::permanent(error.to_string())));
+        match self.serialize_result(&report.whole_message()) {
+            Ok(result) => JobOutcome::Completed { result: Some(result) },
+            Err(ResultError::TooLarge { message }) => JobOutcome::TooLarge { message },
+            Err(ResultError::Unserializable(error)) => {
+                JobOutcome::Failed(JobFailure::permanent(error.to_string()))
             }
-        };
-        if let Some(limit) = self.services.settings.max_result_bytes.filter(|limit| result.len() > *limit) {
-            let message = format!(
-                "The result has {} bytes, trace_queue.max_result_size_bytes allows {limit}",
-                result.len()
-            );
-            return (MessageOutcome::Error, JobOutcome::TooLarge { message });
         }
-        (MessageOutcome::Ok, JobOutcome::Completed { result: Some(result) })
     }
 }
 
@@ -188,43 +179,4 @@ struct Accepted<'a> {
 /// Returns the headers of a trace context, as a job keeps them until it runs.
 fn owned_headers(trace_context: &TraceContext) -> BTreeMap<String, String> {
     trace_context.headers().into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
-}
-
-/// The message of a run as its trace keeps it.
-#[derive(Serialize)]
-struct StoredRun<'o> {
-    id: String,
-    payload: &'o Value,
-    context: Context<'o>,
-    audit_trail: &'o [AuditTrailEntry],
-    errors: &'o [TaskError],
-}
-
-#[derive(Serialize)]
-struct Context<'o> {
-    data: &'o Value,
-    metadata: &'o Map<String, Value>,
-    temp_data: &'o Value,
-}
-
-impl<'o> StoredRun<'o> {
-    fn from_outcome(outcome: &'o RunOutcome) -> Self {
-        let message = &outcome.message;
-        Self {
-            id: message.id.to_string(),
-            payload: &message.payload,
-            context: Context {
-                data: &message.data,
-                metadata: &message.metadata,
-                temp_data: &message.temp_data,
-            },
-            audit_trail: &outcome.audit_trail,
-            errors: &outcome.errors,
-        }
-    }
-}
-
-/// The message of a run as its trace keeps it, JSON.
-pub(crate) fn serialize_run(outcome: &RunOutcome) -> serde_json::Result<String> {
-    serde_json::to_string(&StoredRun::from_outcome(outcome))
 }

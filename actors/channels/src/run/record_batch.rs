@@ -21,10 +21,10 @@ use tokio::sync::Notify;
 use tokio::task::yield_now;
 use tokio::time::Instant;
 
+use super::failure::CRASHED;
+use super::record_run::{RecordResult, RecordRun};
 use crate::compiled_channel::CompiledChannel;
 use crate::compute_gate::ComputeGate;
-use crate::failure::CRASHED;
-use crate::record_run::{RecordResult, RecordRun};
 
 /// Time after which a batch begins no further record. The caller learns of a change of the channel, and others
 /// get the turn of the partition, at most this much and one record later.

@@ -6,15 +6,16 @@ use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::time::Duration;
 
 use futures_util::{FutureExt, TryFutureExt};
-use svc_engine::{ExecutionTrace, FailureKind, Message, RunOptions, RunOutcome, TraceOptions};
-use svc_model::{Code, ErrorReason, ServiceError, Timestamp, WorkflowVersion};
+use svc_model::{ServiceError, Timestamp};
 use svc_spans::TraceContext;
 use svc_traces::{Record, TraceMode, TracePolicy, Traces};
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use super::failure;
+use super::report::RunReport;
+use super::{Recording, Run};
 use crate::compiled_channel::CompiledChannel;
-use crate::failure;
 use crate::guards::AdmittedMessage;
 use crate::metadata;
 use crate::metrics::MessageOutcome;
@@ -50,33 +51,33 @@ impl CompiledChannel {
         let AdmittedMessage { payload, mut metadata, bucket, profile, run_key, cache_key, permit, .. } =
             admitted;
         let traced = self.sampled_trace();
-        let details = traced.is_some_and(|(_, policy)| policy.task_details);
-        let options = RunOptions {
-            bucket,
-            deadline: self.timeout,
-            trace: self.trace_options(details),
-            chain: self.chain.clone(),
-            trace_context,
-            ignores_metadata: true,
-            ..RunOptions::default()
-        };
         let id = Uuid::now_v7();
         if self.reads_metadata {
             metadata::set_run_key(&mut metadata, run_key.unwrap_or_else(|| id.to_string()));
         }
-        let message = Message::with_id(id, payload, metadata);
+        let recording = Recording { steps: traced.is_some() && self.records_steps(), ..Recording::default() };
+        let run = Run {
+            id,
+            payload,
+            metadata,
+            bucket,
+            limit: self.timeout,
+            trace_context,
+            recording,
+            caller: None,
+        };
         let (started_at, started) = (traced.map(|_| Timestamp::now()), Instant::now());
         let finish = || FinishedRun { request_id, traced, started_at, took: started.elapsed() };
         // What follows a run that failed is rare and large, so that it has futures of its own.
-        let executed = AssertUnwindSafe(self.execute(message, options))
+        let executed = AssertUnwindSafe(self.execute(run))
             .catch_unwind()
             .or_else(|panic| Box::pin(self.record_crash(finish(), id, crash_trace, panic)));
-        let Ok(mut outcome) = executed.await;
+        let Ok(mut report) = executed.await;
         let finished = finish();
-        if let Some(failure) = &outcome.failure {
+        if let Some(failure) = &report.outcome.failure {
             let error = failure.to_service_error(self.services.settings.verbose_errors);
-            let text = failure::describe_failure(&outcome);
-            return Err(Box::pin(self.record_failure(&finished, outcome, (error, text))).await);
+            let text = failure::describe_failure(&report.outcome);
+            return Err(Box::pin(self.record_failure(&finished, report, (error, text))).await);
         }
         let rendering = ResponseRenderer {
             request_id,
@@ -84,70 +85,53 @@ impl CompiledChannel {
             shaper: self.shaper.as_ref(),
             traced: traced.is_some(),
         };
-        let mut rendered = match rendering.render(&mut outcome) {
+        let mut rendered = match rendering.render(&mut report.outcome) {
             Ok(rendered) => rendered,
             Err(error) => {
                 self.count_error(error.code());
                 let text = error.message().to_owned();
-                return Err(Box::pin(self.record_failure(&finished, outcome, (error, text))).await);
+                return Err(Box::pin(self.record_failure(&finished, report, (error, text))).await);
             }
         };
         for dropped in &rendered.dropped {
             slog::warn!(self.services.log, "part of a shaped answer left out";
                 "channel" => &*self.name, "part" => ?dropped);
         }
-        let clean = outcome.errors.is_empty();
         let (mut trace_store, mut is_stored) = (None, false);
-        let workflow = outcome.workflow.take();
-        if let Some((traces, policy, mut record)) = self.build_record(&finished, id, workflow) {
-            record.result = Some(rendered.result.take().unwrap_or_default());
-            record.clean = clean;
-            record.error_code = failure::error_code(&outcome);
-            record.task_trace = self.task_trace(outcome.trace.take());
+        if let Some((traces, policy, mut record)) = self.build_record(&finished, id) {
+            let result = rendered.result.take().unwrap_or_default();
+            self.record_end(&mut record, &mut report, None, |_| Some(result));
             let storing = Instant::now();
             is_stored = traces.record(policy, record).await?;
             trace_store = Some(storing.elapsed());
         }
         if profile {
-            let workflow = outcome.timings.workflow_id.as_ref().and_then(|id| self.flow.version(id));
-            let profile = Profile::new(workflow, &outcome.timings, arrived.elapsed(), trace_store);
-            rendering.add_profile(&mut rendered, &outcome, &profile)?;
+            let timings = &report.outcome.timings;
+            let workflow = timings.workflow_id.as_ref().and_then(|id| self.flow.version(id));
+            let profile = Profile::new(workflow, timings, arrived.elapsed(), trace_store);
+            rendering.add_profile(&mut rendered, &report.outcome, &profile)?;
         }
         // The cache may be slow, and the run is over.
         drop(permit);
-        if let Some(key) = cache_key.filter(|_| clean && !profile) {
+        if let Some(key) = cache_key.filter(|_| report.is_clean() && !profile) {
             self.guards.store_response(&self.name, key, &rendered.answer, &self.services).await;
         }
         // The header is of this run: what a cache hands out later is another answer.
         if is_stored {
             rendered.answer.set_trace_id(id);
         }
-        Ok((rendered.answer, if outcome.has_failed() { MessageOutcome::Error } else { MessageOutcome::Ok }))
+        Ok((rendered.answer, report.end().into()))
     }
 
-    /// Builds the trace of a traced run, without its result.
+    /// Builds the trace of a traced run, without its end.
     fn build_record<'t>(
         &self,
         finished: &FinishedRun<'t>,
-        trace_id: Uuid,
-        workflow: Option<WorkflowVersion>,
+        id: Uuid,
     ) -> Option<(&'t Traces, &'t TracePolicy, Record)> {
         let (traces, policy) = finished.traced?;
-        let record = Record {
-            trace_id,
-            channel: self.name.clone(),
-            channel_id: self.id.clone(),
-            mode: TraceMode::Sync,
-            request_id: Some(finished.request_id).filter(|id| !id.is_empty()).map(str::to_owned),
-            result: None,
-            error: None,
-            error_code: None,
-            workflow,
-            clean: false,
-            task_trace: None,
-            started_at: finished.started_at?.naive(),
-            took: finished.took,
-        };
+        let mut record = self.new_record(TraceMode::Sync, id, finished.started_at?, finished.took);
+        record.request_id = Some(finished.request_id).filter(|id| !id.is_empty()).map(str::to_owned);
         Some((traces, policy, record))
     }
 
@@ -156,17 +140,14 @@ impl CompiledChannel {
     async fn record_failure(
         &self,
         finished: &FinishedRun<'_>,
-        mut outcome: RunOutcome,
+        mut report: RunReport,
         (error, text): (ServiceError, String),
     ) -> ServiceError {
-        let (id, workflow) = (outcome.message.id, outcome.workflow.take());
-        let Some((traces, policy, mut record)) = self.build_record(finished, id, workflow) else {
+        let id = report.outcome.message.id;
+        let Some((traces, policy, mut record)) = self.build_record(finished, id) else {
             return error;
         };
-        record.error = Some(text);
-        record.error_code = failure::error_code(&outcome);
-        record.result = self.serialize_errors(&outcome);
-        record.task_trace = self.serialize_steps(&mut outcome);
+        self.record_end(&mut record, &mut report, Some(text), |_| None);
         match self.store_failure(traces, policy, record).await {
             true => error.with_trace_id(id),
             false => error,
@@ -182,8 +163,8 @@ impl CompiledChannel {
         id: Uuid,
         crash_trace: Option<CrashTrace>,
         panic: Box<dyn Any + Send>,
-    ) -> Result<RunOutcome, Infallible> {
-        if let Some((traces, policy, mut record)) = self.build_record(&finished, id, None) {
+    ) -> Result<RunReport, Infallible> {
+        if let Some((traces, policy, mut record)) = self.build_record(&finished, id) {
             record.error = Some(failure::CRASHED.to_owned());
             if self.store_failure(traces, policy, record).await {
                 if let Some(crash_trace) = crash_trace {
@@ -205,55 +186,9 @@ impl CompiledChannel {
         })
     }
 
-    /// Runs a message and counts its duration and its failure.
-    pub(crate) fn execute(
-        &self,
-        message: Message,
-        options: RunOptions,
-    ) -> impl Future<Output = RunOutcome> + '_ {
-        self.services.engine.run(&self.flow, message, options).inspect(|outcome| {
-            self.flow_meters.count(&self.flow, outcome);
-            match outcome.failure.as_ref().map(|failure| failure.kind) {
-                Some(FailureKind::Timeout) => self.count_error(Code::Timeout),
-                Some(FailureKind::Engine) => self.count_error(Code::EngineError),
-                _ => {}
-            }
-        })
-    }
-
     /// Returns the recorder and the policy if this run is sampled.
-    pub(crate) fn sampled_trace(&self) -> Option<(&Traces, &TracePolicy)> {
+    fn sampled_trace(&self) -> Option<(&Traces, &TracePolicy)> {
         let (traces, policy) = (self.services.traces.as_ref()?, self.tracing.as_ref()?);
         traces.draw(policy).then_some((traces, policy))
-    }
-
-    /// Returns the options for recording the steps of a run; `None` if they are not wanted.
-    pub(crate) fn trace_options(&self, wanted: bool) -> Option<TraceOptions> {
-        let snapshot_bytes = self.services.settings.max_result_bytes.unwrap_or(usize::MAX);
-        wanted.then_some(TraceOptions { snapshot_bytes, input: true })
-    }
-
-    /// Serializes the execution trace; `None` for one that is too large.
-    pub(crate) fn task_trace(&self, trace: Option<ExecutionTrace>) -> Option<String> {
-        let text = serde_json::to_string(&trace?).ok()?;
-        if self.services.settings.max_result_bytes.is_some_and(|limit| text.len() > limit) {
-            self.services.metrics.count_error(ErrorReason::TaskTraceSizeExceeded);
-            return None;
-        }
-        Some(text)
-    }
-
-    pub(crate) fn count_error(&self, code: Code) {
-        match code {
-            Code::Timeout => self.services.metrics.count_error(ErrorReason::Timeout),
-            Code::ResponseTooLarge => self.services.metrics.count_error(ErrorReason::ResultSizeExceeded),
-            Code::EngineError => self.services.metrics.count_error(ErrorReason::Engine),
-            _ => {}
-        }
-    }
-
-    /// Returns the shorter of the channel's own deadline and `limit`.
-    pub(crate) fn deadline(&self, limit: Duration) -> Duration {
-        self.timeout.map_or(limit, |own| own.min(limit))
     }
 }

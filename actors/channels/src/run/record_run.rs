@@ -6,22 +6,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use svc_engine::{FailureKind, Message, RunOptions, RunOutcome};
 use svc_model::config::TombstonePolicy;
-use svc_model::{ErrorReason, ServiceError, Timestamp, rollout};
+use svc_model::{ServiceError, Timestamp, rollout};
 use svc_spans::{ActiveSpan, TraceContext};
 use svc_traces::{FailureReport, Record, TraceMode, Untraced};
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use super::{Recording, Run};
 use crate::compiled_channel::CompiledChannel;
-use crate::failure::{describe_failure, error_code};
-use crate::guards::{IdempotencyClaim, RecordRefusal};
-use crate::job::serialize_run;
+use crate::guards::{AdmittedMessage, GuardRefusal, IdempotencyClaim, MessageSource, RefusalKind};
 use crate::metadata;
 use crate::metrics::MessageOutcome;
 use crate::record::{RecordPayload, TopicRecord};
-use crate::response_shape::ResponseControl;
 
 /// The request to run a record.
 #[derive(Debug)]
@@ -275,64 +272,58 @@ impl CompiledChannel {
             metadata = record.metadata(&self.name, encoding, self.services.settings.vars.as_ref());
             metadata::set_run_key(&mut metadata, record.run_key());
         }
-        let admitted = match self.admit_record(&record, &payload, metadata).await {
+        let admitted = self.admit(MessageSource::Record(&record), payload, metadata).await;
+        let AdmittedMessage { payload, metadata, claim, permit, .. } = match admitted {
             Ok(admitted) => admitted,
-            Err(RecordRefusal::Duplicate) => return self.drop_duplicate(&attempt),
-            Err(RecordRefusal::Deferred(refusal)) => return RecordResult::deferred(refusal.message()),
-            Err(RecordRefusal::Refused(refusal)) => {
-                let message = format!("guard_refused: {}", refusal.message());
-                return self.refuse_record(&attempt, message, is_failure_traced);
+            Err(GuardRefusal { kind, error }) => {
+                return match kind {
+                    RefusalKind::Duplicate => self.drop_duplicate(&attempt),
+                    RefusalKind::Deferred => RecordResult::deferred(error.message()),
+                    RefusalKind::Final => {
+                        let message = format!("guard_refused: {}", error.message());
+                        self.refuse_record(&attempt, message, is_failure_traced)
+                    }
+                };
             }
         };
         let limit = self.deadline(limit);
-        let message = Message::with_id(attempt.trace_id, payload, admitted.metadata);
-        let mut outcome = self.execute_record(&attempt, &record, message, (limit, trace_context)).await;
-        drop(admitted.permit);
-        let (counted, ended) = conclude(&outcome, limit, attempt.started.elapsed());
-        let is_failed = ended != RecordOutcome::Completed;
-        let is_kept = attempt.is_traced && !(is_failed && is_failure_traced);
-        let trace = is_kept.then(|| {
-            let mut trace = self.record_trace(&attempt);
-            trace.workflow = outcome.workflow.take();
-            trace.clean = outcome.errors.is_empty();
-            trace.error_code = error_code(&outcome);
-            if let RecordOutcome::Failed { message } = &ended {
-                trace.error = Some(message.clone());
-                trace.result = self.serialize_errors(&outcome);
-                trace.task_trace = self.serialize_steps(&mut outcome);
-            } else {
-                trace.task_trace = self.task_trace(outcome.trace.take());
-                trace.result = self.serialize_run(&mut outcome);
-            }
-            trace
-        });
-        let mut settlement = self.settlement(&attempt, counted, trace, admitted.claim);
-        settlement.failed_payload = is_failed.then(|| std::mem::take(&mut outcome.message.payload));
-        RecordResult::new(ended, Some(settlement))
-    }
-
-    async fn execute_record(
-        &self,
-        attempt: &RecordAttempt,
-        record: &TopicRecord,
-        message: Message,
-        (limit, trace_context): (Duration, TraceContext),
-    ) -> RunOutcome {
-        let details = self.tracing.as_ref().is_some_and(|policy| policy.task_details);
-        let options = RunOptions {
+        let is_traced = attempt.is_traced;
+        let run = Run {
+            id: attempt.trace_id,
+            payload,
+            metadata,
             bucket: match self.flow.versions.as_slice() {
                 [(_, 100)] => None,
                 _ => Some(rollout::bucket(&record.run_key())),
             },
-            deadline: Some(limit),
-            trace: self.trace_options(attempt.is_traced && details),
-            capture_changes: attempt.is_traced,
-            chain: self.chain.clone(),
+            limit: Some(limit),
             trace_context,
-            ignores_metadata: !attempt.is_traced,
-            ..RunOptions::default()
+            recording: Recording {
+                steps: is_traced && self.records_steps(),
+                changes: is_traced,
+                metadata: is_traced,
+            },
+            caller: None,
         };
-        self.execute(message, options).await
+        let mut report = self.execute(run).await;
+        drop(permit);
+        let failure = report.failure_within(limit, attempt.started.elapsed());
+        let is_kept = is_traced && !(failure.is_some() && is_failure_traced);
+        let trace = is_kept.then(|| {
+            let mut trace = self.record_trace(&attempt);
+            self.record_end(&mut trace, &mut report, failure.clone(), |report| {
+                self.serialize_result_if_small(&report.whole_message())
+            });
+            trace
+        });
+        let mut settlement = self.settlement(&attempt, report.end().into(), trace, claim);
+        match failure {
+            None => RecordResult::new(RecordOutcome::Completed, Some(settlement)),
+            Some(message) => {
+                settlement.failed_payload = Some(report.outcome.message.payload);
+                RecordResult::new(RecordOutcome::Failed { message }, Some(settlement))
+            }
+        }
     }
 
     /// Ends an attempt at a record that never runs.
@@ -380,47 +371,6 @@ impl CompiledChannel {
 
     /// Returns the trace of an attempt without its outcome.
     fn record_trace(&self, attempt: &RecordAttempt) -> Record {
-        Record {
-            trace_id: attempt.trace_id,
-            channel: self.name.clone(),
-            channel_id: self.id.clone(),
-            mode: TraceMode::Kafka,
-            request_id: None,
-            result: None,
-            error: None,
-            error_code: None,
-            clean: false,
-            workflow: None,
-            task_trace: None,
-            started_at: attempt.started_at.naive(),
-            took: attempt.started.elapsed(),
-        }
-    }
-
-    /// Serializes the message of a run without failures for its trace. One that is too large is left out and
-    /// does not affect the record.
-    fn serialize_run(&self, outcome: &mut RunOutcome) -> Option<String> {
-        ResponseControl::take(&mut outcome.message.data);
-        let result = serialize_run(outcome).ok()?;
-        if self.services.settings.max_result_bytes.is_some_and(|limit| result.len() > limit) {
-            self.services.metrics.count_error(ErrorReason::ResultSizeExceeded);
-            return None;
-        }
-        Some(result)
-    }
-}
-
-fn conclude(outcome: &RunOutcome, limit: Duration, took: Duration) -> (MessageOutcome, RecordOutcome) {
-    match &outcome.failure {
-        None if !outcome.has_failed() => (MessageOutcome::Ok, RecordOutcome::Completed),
-        Some(failure) if failure.kind == FailureKind::Timeout => {
-            // A run that used up its processor time ended before its limit.
-            let message = match took < limit {
-                true => describe_failure(outcome),
-                false => format!("timed out after {}ms", limit.as_millis()),
-            };
-            (MessageOutcome::Timeout, RecordOutcome::Failed { message })
-        }
-        _ => (MessageOutcome::Error, RecordOutcome::Failed { message: describe_failure(outcome) }),
+        self.new_record(TraceMode::Kafka, attempt.trace_id, attempt.started_at, attempt.started.elapsed())
     }
 }

@@ -1,0 +1,187 @@
+//! The guard line of a channel: one table of the guards in their order, and the loop that every message goes along it.
+//!
+//! The first refusal ends the way. It does not give back what an earlier guard took: a token of a rate stays spent, an
+//! idempotency key stays claimed. Only a message that finds no capacity gives its key back, because its sender is
+//! asked to come again. What else becomes of a refused message is up to its ingress, by the kind of the refusal.
+
+use serde_json::{Map, Value};
+
+use super::passage::{AdmittedMessage, AdmittedRequest, GuardRefusal, MessageSource, Passage};
+use crate::compiled_channel::CompiledChannel;
+use crate::request::{DataRequest, Ingress};
+
+/// A step on the way of a message to its run: a guard, unless it says otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// The rate for all callers.
+    RateLimit,
+    /// The limits on the width of objects and arrays.
+    Shape,
+    /// The credential of the caller and the claims that it must have.
+    Credentials,
+    /// The rate for one principal.
+    Quota,
+    /// The pages that may call.
+    Origin,
+    /// No guard: the message is read out of its request. Guards before it look at the request, those after it at payload
+    /// and metadata.
+    Message,
+    /// The expression that the message must satisfy.
+    Validation,
+    /// The idempotency key is found; it is claimed with the look into the cache.
+    IdempotencyKey,
+    /// The key of the cached response is made.
+    CacheKey,
+    /// The idempotency key is claimed and the cached response looked up, in one round trip to a shared store. A cached
+    /// response ends the way.
+    Repeats,
+    /// The limit on concurrent messages.
+    Backpressure,
+}
+
+/// The consequence of a refusal for an idempotency key that the message has claimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Claim {
+    Kept,
+    GivenBack,
+}
+
+/// A line of the table.
+struct Rule {
+    step: Step,
+    /// The ingresses whose messages meet the guard.
+    ingresses: &'static [Ingress],
+    on_refusal: Claim,
+}
+
+const fn rule(step: Step, ingresses: &'static [Ingress], on_refusal: Claim) -> Rule {
+    Rule { step, ingresses, on_refusal }
+}
+
+/// The guards in the one order in which every message meets them.
+const LINE: [Rule; 11] = {
+    use Ingress::{Call, Cron, Embedded, Http, Kafka};
+    [
+        rule(Step::RateLimit, &[Http, Call, Kafka], Claim::Kept),
+        rule(Step::Shape, &[Http, Embedded, Kafka], Claim::Kept),
+        rule(Step::Credentials, &[Http], Claim::Kept),
+        rule(Step::Quota, &[Http], Claim::Kept),
+        rule(Step::Origin, &[Http], Claim::Kept),
+        rule(Step::Message, &[Http, Embedded], Claim::Kept),
+        rule(Step::Validation, &[Http, Embedded, Call, Cron, Kafka], Claim::Kept),
+        rule(Step::IdempotencyKey, &[Http, Kafka], Claim::Kept),
+        rule(Step::CacheKey, &[Http], Claim::Kept),
+        rule(Step::Repeats, &[Http, Kafka], Claim::Kept),
+        rule(Step::Backpressure, &[Http, Embedded, Call, Cron, Kafka], Claim::GivenBack),
+    ]
+};
+
+impl CompiledChannel {
+    /// Passes a request along the guards.
+    ///
+    /// An `async fn` would hold the message twice, and the future is moved for every request.
+    ///
+    /// # Errors
+    /// The first refusal.
+    pub(crate) fn admit_request(
+        &self,
+        mut request: Box<DataRequest>,
+    ) -> impl Future<Output = Result<AdmittedRequest, GuardRefusal>> {
+        // Headers arrive in any order; keys and stored rows must not depend on it.
+        request.headers.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let mut passage = Passage::new(MessageSource::Request(request), Value::Null, Map::new());
+        async move {
+            self.walk_line(&mut passage).await?;
+            Ok(AdmittedRequest { message: passage.message, answer: passage.answer })
+        }
+    }
+
+    /// Passes a message along the guards.
+    ///
+    /// # Errors
+    /// The first refusal.
+    pub(crate) fn admit<'m>(
+        &'m self,
+        source: MessageSource<'m>,
+        payload: Value,
+        metadata: Map<String, Value>,
+    ) -> impl Future<Output = Result<AdmittedMessage, GuardRefusal>> + 'm {
+        let mut passage = Passage::new(source, payload, metadata);
+        async move {
+            self.walk_line(&mut passage).await?;
+            Ok(passage.message)
+        }
+    }
+
+    /// Passes accepted work along the guards of a call. It has its permit already.
+    ///
+    /// # Errors
+    /// The first refusal.
+    pub(crate) async fn admit_accepted(
+        &self,
+        caller: &str,
+        payload: Value,
+        metadata: Map<String, Value>,
+    ) -> Result<AdmittedMessage, GuardRefusal> {
+        let mut passage = Passage::new(MessageSource::Call(caller), payload, metadata);
+        passage.skips_permit = true;
+        self.walk_line(&mut passage).await?;
+        Ok(passage.message)
+    }
+
+    /// Meets the guards of the message's ingress, one after the other.
+    async fn walk_line(&self, passage: &mut Passage<'_>) -> Result<(), GuardRefusal> {
+        let ingress = passage.source.ingress();
+        for rule in LINE.iter().filter(|rule| rule.ingresses.contains(&ingress)) {
+            let met = match rule.step {
+                Step::RateLimit => self.check_rate(passage).await,
+                Step::Shape => self.check_shape(passage),
+                Step::Credentials => self.authenticate(passage).await,
+                Step::Quota => self.check_quota(passage).await,
+                Step::Origin => self.check_origin(passage),
+                Step::Message => self.read_message(passage),
+                Step::Validation => self.validate(passage),
+                Step::IdempotencyKey => self.find_idempotency_key(passage),
+                Step::CacheKey => self.find_cache_key(passage),
+                Step::Repeats => self.check_repeats(passage).await,
+                Step::Backpressure => self.acquire_permit(passage),
+            };
+            if let Err(refusal) = met {
+                if rule.on_refusal == Claim::GivenBack
+                    && let Some(claim) = passage.message.claim.take()
+                {
+                    claim.release(&self.services).await;
+                }
+                return Err(refusal);
+            }
+            if passage.answer.is_some() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steps(ingress: Ingress) -> Vec<Step> {
+        LINE.iter().filter(|rule| rule.ingresses.contains(&ingress)).map(|rule| rule.step).collect()
+    }
+
+    #[test]
+    fn each_ingress_meets_its_guards_in_order() {
+        use Step::*;
+        let expected: [(Ingress, &[Step]); 5] = [
+            (Ingress::Http, &LINE.map(|rule| rule.step)),
+            (Ingress::Embedded, &[Shape, Message, Validation, Backpressure]),
+            (Ingress::Call, &[RateLimit, Validation, Backpressure]),
+            (Ingress::Cron, &[Validation, Backpressure]),
+            (Ingress::Kafka, &[RateLimit, Shape, Validation, IdempotencyKey, Repeats, Backpressure]),
+        ];
+        for (ingress, expected) in expected {
+            assert_eq!(steps(ingress), expected, "{ingress:?}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! The way of one message along the guards: what it brings, what the guards find, and how it ends.
+
+use serde_json::{Map, Value};
+use svc_auth::Identity;
+use svc_model::ServiceError;
+
+use super::backpressure::Permit;
+use super::cache::CacheKey;
+use super::deduplication::IdempotencyClaim;
+use super::idempotency_key::IdempotencyKey;
+use crate::digest::Digest;
+use crate::record::TopicRecord;
+use crate::request::{DataRequest, Ingress};
+use crate::response::ChannelResponse;
+
+/// The ingress of a message, with the facts about it that guards look at.
+pub(crate) enum MessageSource<'m> {
+    /// A request, of which the message is still to be read.
+    Request(Box<DataRequest>),
+    Record(&'m TopicRecord),
+    /// A call of another channel; empty for a trial run, which no channel makes.
+    Call(&'m str),
+    /// An occurrence of a schedule.
+    Occurrence,
+}
+
+impl MessageSource<'_> {
+    pub(super) fn ingress(&self) -> Ingress {
+        match self {
+            Self::Request(request) => request.ingress,
+            Self::Record(_) => Ingress::Kafka,
+            Self::Call(_) => Ingress::Call,
+            Self::Occurrence => Ingress::Cron,
+        }
+    }
+}
+
+/// A message that all guards admitted, with the resources it acquired.
+pub(crate) struct AdmittedMessage {
+    pub(crate) payload: Value,
+    pub(crate) metadata: Map<String, Value>,
+    /// The rollout bucket of the caller.
+    pub(crate) bucket: Option<u8>,
+    /// The caller asked for a profile of the run and may have one.
+    pub(crate) profile: bool,
+    /// The key of its run, if repeats of the request are recognised.
+    pub(crate) run_key: Option<String>,
+    pub(crate) claim: Option<IdempotencyClaim>,
+    /// The key under which its response may be cached.
+    pub(crate) cache_key: Option<CacheKey>,
+    pub(crate) permit: Option<Permit>,
+}
+
+/// A request that no guard refused.
+pub(crate) struct AdmittedRequest {
+    pub(crate) message: AdmittedMessage,
+    /// The cached response to an equal request: nothing is to be run.
+    pub(crate) answer: Option<ChannelResponse>,
+}
+
+/// A message on its way along the guards.
+pub(super) struct Passage<'m> {
+    pub(super) source: MessageSource<'m>,
+    pub(super) message: AdmittedMessage,
+    /// Set for a message that acquired its permit before.
+    pub(super) skips_permit: bool,
+    /// The caller, once it is authenticated.
+    pub(super) identity: Option<Identity>,
+    /// The principal of the caller, if a guard or the message names it.
+    pub(super) principal: Option<Digest>,
+    /// The idempotency key in a header of the request.
+    pub(super) sent_key: Option<String>,
+    pub(super) idempotency_key: Option<IdempotencyKey>,
+    /// The cached response to an equal request. The guards behind the cache are not met.
+    pub(super) answer: Option<ChannelResponse>,
+}
+
+impl<'m> Passage<'m> {
+    pub(super) fn new(source: MessageSource<'m>, payload: Value, metadata: Map<String, Value>) -> Self {
+        Self {
+            source,
+            message: AdmittedMessage {
+                payload,
+                metadata,
+                bucket: None,
+                profile: false,
+                run_key: None,
+                claim: None,
+                cache_key: None,
+                permit: None,
+            },
+            skips_permit: false,
+            identity: None,
+            principal: None,
+            sent_key: None,
+            idempotency_key: None,
+            answer: None,
+        }
+    }
+}
+
+/// The refusal of a message by a guard.
+pub(crate) struct GuardRefusal {
+    pub(crate) kind: RefusalKind,
+    /// The error for the caller, if there is one.
+    pub(crate) error: ServiceError,
+}
+
+/// The meaning of a refusal for the same message when it comes again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RefusalKind {
+    /// The message is refused again.
+    Final,
+    /// The channel cannot take the message now; a later attempt may pass.
+    Deferred,
+    /// The idempotency key of the message was seen.
+    Duplicate,
+}
+
+impl RefusalKind {
+    /// Makes the refusal with the error for the caller.
+    pub(super) fn with(self, error: ServiceError) -> GuardRefusal {
+        GuardRefusal { kind: self, error }
+    }
+}

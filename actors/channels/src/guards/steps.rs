@@ -1,0 +1,222 @@
+//! The steps of the guard line. Each leaves its findings in the passage. A step whose guard the channel does not have does
+//! nothing.
+
+use serde_json::json;
+use svc_model::{Code, ErrorReason, rollout};
+use tokio::join;
+
+use super::backpressure::NoPermit;
+use super::credentials::CredentialGuard;
+use super::passage::{GuardRefusal, MessageSource, Passage, RefusalKind};
+use super::rate::RateSubject;
+use crate::compiled_channel::CompiledChannel;
+use crate::digest;
+use crate::metadata;
+use crate::refusal;
+use crate::request::{BodyKind, DataRequest, Delivery, Ingress};
+
+type Met = Result<(), GuardRefusal>;
+
+impl CompiledChannel {
+    pub(super) async fn check_rate(&self, passage: &Passage<'_>) -> Met {
+        let Some(limit) = &self.guards.rate_limit else { return Ok(()) };
+        let inherited;
+        let subject = match &passage.source {
+            MessageSource::Request(request) => {
+                RateSubject::from_request(request, self.services.settings.client_networks)
+            }
+            // The caller of a record is its topic.
+            MessageSource::Record(record) => RateSubject::named(&record.topic, &record.headers),
+            MessageSource::Call(caller) => {
+                inherited = metadata::unmasked_headers(&passage.message.metadata);
+                RateSubject::named(caller, &inherited)
+            }
+            MessageSource::Occurrence => return Ok(()),
+        };
+        Ok(limit.check(&self.name, subject, None, &self.services).await?)
+    }
+
+    pub(super) fn check_shape(&self, passage: &Passage<'_>) -> Met {
+        let value = match &passage.source {
+            MessageSource::Request(request) => request.body.as_ref(),
+            _ => Some(&passage.message.payload),
+        };
+        let checked = value.map_or(Ok(()), |value| self.services.settings.shape_limits.check(value));
+        checked.map_err(|error| RefusalKind::Final.with(error))
+    }
+
+    pub(super) async fn authenticate(&self, passage: &mut Passage<'_>) -> Met {
+        let (Some(credentials), MessageSource::Request(request)) =
+            (&self.guards.credentials, &passage.source)
+        else {
+            return Ok(());
+        };
+        let verified = credentials.verify(&self.name, request, &self.services).await;
+        let identity = verified.map_err(|error| RefusalKind::Final.with(error))?;
+        if self.keeps_metadata(request) || self.guards.quota.is_some() {
+            passage.principal = CredentialGuard::principal(&identity);
+        }
+        passage.identity = Some(identity);
+        Ok(())
+    }
+
+    pub(super) async fn check_quota(&self, passage: &Passage<'_>) -> Met {
+        let (Some(quota), Some(identity), MessageSource::Request(request)) =
+            (&self.guards.quota, &passage.identity, &passage.source)
+        else {
+            return Ok(());
+        };
+        let auth = metadata::auth_facts(identity.claims.clone(), passage.principal.map(digest::hex));
+        let auth = auth.unwrap_or_else(|| json!({}));
+        let subject = RateSubject::from_request(request, self.services.settings.client_networks);
+        Ok(quota.check(&self.name, subject, Some(&auth), &self.services).await?)
+    }
+
+    pub(super) fn check_origin(&self, passage: &Passage<'_>) -> Met {
+        let (Some(origins), MessageSource::Request(request)) = (&self.guards.origins, &passage.source) else {
+            return Ok(());
+        };
+        let checked = origins.check(&self.name, request, &self.services);
+        checked.map_err(|error| RefusalKind::Final.with(error))
+    }
+
+    /// Reads the message out of a request. Headers, parameters and the body move; what is read of them is read before.
+    pub(super) fn read_message(&self, passage: &mut Passage<'_>) -> Met {
+        let MessageSource::Request(request) = &mut passage.source else { return Ok(()) };
+        let (guards, settings, message) = (&self.guards, &self.services.settings, &mut passage.message);
+        message.bucket = self.bucket(request);
+        message.profile = request.profile && settings.profiles;
+        passage.sent_key = guards.deduplication.as_ref().and_then(|guard| guard.sent_key(request));
+        let envelope =
+            self.envelope && request.ingress == Ingress::Http && request.body_kind == BodyKind::Json;
+        if envelope && let Some(body) = &request.body {
+            self.note_dropped_members(body);
+        }
+        let (payload, caller) = metadata::split_body(request.body.take(), envelope);
+        message.payload = payload;
+        if self.keeps_metadata(request) {
+            let credentials = guards.credentials.as_ref();
+            let claims = passage.identity.as_ref().and_then(|identity| identity.claims.as_ref());
+            let stamps = metadata::MetadataStamps {
+                channel: &self.name,
+                vars: settings.vars.as_ref(),
+                cookies: &self.cookies,
+                credential: credentials.and_then(|credentials| credentials.header()),
+                claims: credentials
+                    .zip(claims)
+                    .map(|(credentials, claims)| credentials.exposed_claims(claims)),
+                principal: passage.principal.map(digest::hex),
+            };
+            message.metadata = metadata::stamp(caller, request, stamps);
+        }
+        Ok(())
+    }
+
+    pub(super) fn validate(&self, passage: &mut Passage<'_>) -> Met {
+        let Some(validation) = &self.guards.validation else { return Ok(()) };
+        let message = &mut passage.message;
+        let checked =
+            validation.check(&message.payload, std::mem::take(&mut message.metadata), &self.services);
+        message.metadata = checked.map_err(|error| RefusalKind::Final.with(error))?;
+        Ok(())
+    }
+
+    pub(super) fn find_idempotency_key(&self, passage: &mut Passage<'_>) -> Met {
+        let Some(guard) = &self.guards.deduplication else { return Ok(()) };
+        let (message, services) = (&mut passage.message, &self.services);
+        let (payload, metadata) = (&message.payload, std::mem::take(&mut message.metadata));
+        let found = match &passage.source {
+            MessageSource::Record(record) => {
+                guard.computed_key(guard.record_key(record), None, payload, metadata, services)
+            }
+            _ => {
+                let sent = passage.sent_key.as_deref();
+                guard.request_key(sent, passage.principal, payload, metadata, services)
+            }
+        };
+        (passage.idempotency_key, message.metadata) =
+            found.map_err(|error| RefusalKind::Final.with(error))?;
+        Ok(())
+    }
+
+    pub(super) fn find_cache_key(&self, passage: &mut Passage<'_>) -> Met {
+        let (Some(cache), MessageSource::Request(request)) = (&self.guards.response_cache, &passage.source)
+        else {
+            return Ok(());
+        };
+        if request.delivery == Delivery::Sync {
+            let caller = self.guards.credentials.as_ref().zip(passage.identity.as_ref());
+            let principal = caller.map(|(credentials, identity)| credentials.cache_principal(identity));
+            let message = &mut passage.message;
+            message.cache_key = cache.key(principal, &message.metadata, &message.payload);
+        }
+        Ok(())
+    }
+
+    pub(super) async fn check_repeats(&self, passage: &mut Passage<'_>) -> Met {
+        let (guards, services) = (&self.guards, &self.services);
+        let (idempotency_key, cache_key) = (&passage.idempotency_key, &passage.message.cache_key);
+        if idempotency_key.is_none() && cache_key.is_none() {
+            return Ok(());
+        }
+        // A record comes again with the same owner, whom its own claim does not refuse.
+        let (owner, is_request) = match &passage.source {
+            MessageSource::Record(record) => (Some(record.claim_owner()), false),
+            _ => (None, true),
+        };
+        let claiming = async {
+            let (Some(guard), Some(key)) = (&guards.deduplication, idempotency_key) else { return Ok(None) };
+            let claimed = guard.claim(&self.name, key, owner.as_deref(), services).await;
+            claimed.map_err(|refusal| match refusal.code() {
+                Code::Conflict => RefusalKind::Duplicate.with(refusal),
+                _ => RefusalKind::Deferred.with(refusal),
+            })
+        };
+        let looking_up = async {
+            let (cache, key) = (guards.response_cache.as_ref()?, cache_key.as_ref()?);
+            cache.look_up(&self.name, key, services).await
+        };
+        // Both are on their way to a shared store in one round trip.
+        let (claim, cached) = join!(claiming, looking_up);
+        let claim = claim?;
+        if cache_key.is_some() {
+            services.metrics.cache_looked_up(&self.name, cached.is_some());
+        }
+        passage.message.claim = claim;
+        passage.answer = cached;
+        if is_request && passage.answer.is_none() {
+            passage.message.run_key = passage.idempotency_key.as_ref().map(|key| key.run_key(&self.name));
+        }
+        Ok(())
+    }
+
+    pub(super) fn acquire_permit(&self, passage: &mut Passage<'_>) -> Met {
+        if passage.skips_permit {
+            return Ok(());
+        }
+        match self.guards.permit() {
+            Ok(permit) => passage.message.permit = permit,
+            Err(NoPermit) => {
+                self.services.metrics.count_error(ErrorReason::Backpressure);
+                return Err(RefusalKind::Deferred.with(refusal::at_capacity(&self.name)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns `true` if the metadata of a request are kept: its run may look at them, now or later.
+    fn keeps_metadata(&self, request: &DataRequest) -> bool {
+        self.reads_metadata || request.delivery == Delivery::Async
+    }
+
+    /// Returns the rollout bucket of the caller; `None` if one version gets all the traffic.
+    fn bucket(&self, request: &DataRequest) -> Option<u8> {
+        let sticky = self.services.settings.rollout_sticky_header.as_deref();
+        match self.flow.versions.as_slice() {
+            [] | [_] => None,
+            [(workflow, _), ..] => {
+                request.identity(sticky).map(|caller| rollout::caller_bucket(workflow.id(), &caller))
+            }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! One run of a channel. Every ingress asks for it, and gets its report, in the same terms; what is particular to an
+//! ingress is translated where a message comes in and where its answer goes out.
+
+pub(crate) mod failure;
+mod job;
+mod record_batch;
+mod record_run;
+mod report;
+mod scheduled_run;
+mod synchronous_run;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use serde_json::{Map, Value};
+use svc_engine::{FailureKind, Message, Redaction, RunOptions, RunOutcome, Stubs, TraceOptions};
+use svc_model::{Code, ErrorReason};
+use svc_spans::TraceContext;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use crate::compiled_channel::CompiledChannel;
+
+pub use failure::CRASHED;
+pub use record_batch::{BatchProgress, RecordBatch};
+pub use record_run::{RecordOutcome, RecordResult, RecordRun, RecordSettlement};
+use report::RunReport;
+pub use scheduled_run::{ScheduledRun, ScheduledRunOutcome, ScheduledRunResult};
+pub(crate) use synchronous_run::RunOrigin;
+
+/// A run, as an ingress asks for it. Its message has passed the guards.
+pub(crate) struct Run {
+    /// The id of the run, of its message, and of the trace that it leaves.
+    pub(crate) id: Uuid,
+    pub(crate) payload: Value,
+    pub(crate) metadata: Map<String, Value>,
+    /// The rollout bucket, 0 to 99; drawn from the id without one.
+    pub(crate) bucket: Option<u8>,
+    /// The time that the run may take.
+    pub(crate) limit: Option<Duration>,
+    /// The place in a distributed trace at which the spans of the tasks begin.
+    pub(crate) trace_context: TraceContext,
+    pub(crate) recording: Recording,
+    /// The run whose task calls this channel; `None` at every other ingress.
+    pub(crate) caller: Option<CallingRun>,
+}
+
+/// The parts of a run that are recorded while it goes on, for its trace.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Recording {
+    /// Every step of the workflow.
+    pub(crate) steps: bool,
+    /// The writes of every task.
+    pub(crate) changes: bool,
+    /// The metadata of the message, although the workflow does not look at it.
+    pub(crate) metadata: bool,
+}
+
+/// The part of a run that a run which it calls inherits.
+pub(crate) struct CallingRun {
+    /// The channels that led here, the called one the last.
+    pub(crate) chain: Arc<[Arc<str>]>,
+    /// The redaction of the secrets in the payload.
+    pub(crate) redaction: Redaction,
+    /// Deadline of the caller, which the called run must not pass.
+    pub(crate) until: Option<Instant>,
+}
+
+impl CompiledChannel {
+    /// Runs the workflow, and counts its duration and its failure.
+    ///
+    /// An `async fn` would hold the message twice, and the future is moved for every message.
+    pub(crate) fn execute(&self, run: Run) -> impl Future<Output = RunReport> + '_ {
+        let Run { id, payload, metadata, bucket, limit, trace_context, recording, caller } = run;
+        let (chain, redaction, until) = match caller {
+            Some(CallingRun { chain, redaction, until }) => (chain, redaction, until),
+            None => (Arc::clone(&self.chain), Redaction::default(), None),
+        };
+        // Every field by name: a default would be allocated only to be dropped.
+        let options = RunOptions {
+            bucket,
+            deadline: limit,
+            until,
+            trace: self.trace_options(recording.steps),
+            capture_changes: recording.changes,
+            chain,
+            redaction,
+            stubs: Stubs::default(),
+            trace_context,
+            ignores_metadata: !recording.metadata,
+        };
+        let message = Message::with_id(id, payload, metadata);
+        self.services.engine.run(&self.flow, message, options).map(|outcome| {
+            self.count_run(&outcome);
+            RunReport { outcome }
+        })
+    }
+
+    fn count_run(&self, outcome: &RunOutcome) {
+        self.flow_meters.count(&self.flow, outcome);
+        match outcome.failure.as_ref().map(|failure| failure.kind) {
+            Some(FailureKind::Timeout) => self.count_error(Code::Timeout),
+            Some(FailureKind::Engine) => self.count_error(Code::EngineError),
+            _ => {}
+        }
+    }
+
+    /// Counts an error by its code, if it is one that is counted by a reason.
+    pub(crate) fn count_error(&self, code: Code) {
+        match code {
+            Code::Timeout => self.services.metrics.count_error(ErrorReason::Timeout),
+            Code::ResponseTooLarge => self.services.metrics.count_error(ErrorReason::ResultSizeExceeded),
+            Code::EngineError => self.services.metrics.count_error(ErrorReason::Engine),
+            _ => {}
+        }
+    }
+
+    /// Returns the options for recording the steps of a run; `None` if they are not wanted.
+    fn trace_options(&self, wanted: bool) -> Option<TraceOptions> {
+        let snapshot_bytes = self.services.settings.max_result_bytes.unwrap_or(usize::MAX);
+        wanted.then_some(TraceOptions { snapshot_bytes, input: true })
+    }
+
+    /// Returns `true` if the policy of the channel asks for the steps of the runs that it traces.
+    pub(crate) fn records_steps(&self) -> bool {
+        self.tracing.as_ref().is_some_and(|policy| policy.task_details)
+    }
+
+    /// Returns the shorter of the channel's own deadline and `limit`.
+    pub(crate) fn deadline(&self, limit: Duration) -> Duration {
+        self.timeout.map_or(limit, |own| own.min(limit))
+    }
+}
