@@ -1,7 +1,8 @@
 //! The reference of the authored documents outside their `config`, for the schemas. Tests compare each row with the
 //! reader of its document.
 
-use crate::config::reference::{KeyReference, LOGIC, NUMBER, SWITCH, TEXT, TEXTS, key};
+use crate::config::cron::{ConcurrencyKeys, CronTransport};
+use crate::config::key_reference::{KeyReference, LOGIC, NUMBER, SWITCH, TEXT, TEXTS, key};
 
 const TAGS: KeyReference = key("tags", TEXTS, r#"["orders"]"#, "labels, for lists and exports");
 const DESCRIPTION: KeyReference =
@@ -47,28 +48,10 @@ pub static CHANNEL: [KeyReference; 14] = [
 ];
 
 /// The keys of the `transport_config` of a cron channel.
-pub static CRON: [KeyReference; 6] = [
-    key(
-        "schedule",
-        TEXT,
-        r#""0 30 3 * * Mon-Fri""#,
-        "the cron expression, with or without a field of seconds",
-    )
-    .required(),
-    key("timezone", TEXT, r#""Europe/Berlin""#, "IANA name of the time zone").default(r#""UTC""#),
-    key("payload", "object", r#"{"span": "day"}"#, "the payload of each run").default("{}"),
-    key("misfire_policy", "`skip`, `latest`, `catch_up`", r#""skip""#, "what becomes of missed occurrences")
-        .default(r#""latest""#),
-    key("max_catch_up", NUMBER, "5", "missed occurrences that run at most, 1 to 1000; needed by `catch_up`"),
-    key("concurrency", "block", r#"{"policy": "forbid"}"#, "the bound on runs at once"),
-];
+pub static CRON: &[KeyReference] = CronTransport::KEYS;
 
 /// The keys of `concurrency` in the `transport_config` of a cron channel.
-pub static CONCURRENCY: [KeyReference; 3] = [
-    key("policy", "`allow`, `forbid`", r#""forbid""#, "whether runs may overlap").default(r#""allow""#),
-    key("key", TEXT, r#""reports""#, "channels that name one key share it; the channel's id by default"),
-    key("slots", NUMBER, "2", "runs at once, 1 to 64; with `forbid`").default("1"),
-];
+pub static CONCURRENCY: &[KeyReference] = ConcurrencyKeys::KEYS;
 
 /// Config blocks that need a caller, which a scheduled run does not have.
 pub const REFUSED_CRON_BLOCKS: [&str; 8] = [

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::body::BodyReader;
 use super::{ChannelChecks, cron, distinct, scan};
 use crate::config::auth::sends_data_beside_others;
+use crate::config::key_reference::names;
 use crate::config::{
     AuthConfig, BodyMode, ChannelConfig, CronTransport, RequestMode, ResponseMode, TemplatePart,
 };
@@ -97,7 +98,7 @@ fn read(
     let content = merge(&mut body, current, kind);
     body.refuse_unknown(
         &Channel::ONLY_READ,
-        &[("config", &ChannelConfig::KEYS), ("transport_config", &CronTransport::KEYS)],
+        &[("config", &names(ChannelConfig::KEYS)), ("transport_config", &names(CronTransport::KEYS))],
     );
     let mut errors = body.errors;
     check_route(&content, &mut errors);

@@ -192,7 +192,7 @@ fn host_targets<'c>(field: &str, url: &'c str) -> Vec<(String, ConnectionTarget<
 }
 
 fn root(config: &Value) -> Result<ConfigBlock<'_>, FieldError> {
-    ConfigBlock::open("connector", ROOT.to_owned(), config)
+    ConfigBlock::open(Some("connector"), ROOT.to_owned(), config)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The reference of the `config` of connectors, for the schemas. Tests compare each row with the reader of its block.
 
-use crate::config::reference::{BlockReference, KeyReference, NUMBER, SWITCH, TEXT, TEXTS, key};
+use crate::config::key_reference::{BlockReference, KeyReference, NUMBER, SWITCH, TEXT, TEXTS, key};
 use crate::entity::ConnectorType;
 
 /// The reference of one connector type.
