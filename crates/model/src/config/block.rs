@@ -347,14 +347,3 @@ fn unlike_schema(schema: Option<&str>, why: String) -> String {
         None => why,
     }
 }
-
-/// Returns the value; adds the error to `errors` instead, if there is one.
-pub(in crate::config) fn keep_or_report<T>(
-    read: Result<Option<T>, FieldError>,
-    errors: &mut Vec<FieldError>,
-) -> Option<T> {
-    read.unwrap_or_else(|error| {
-        errors.push(error);
-        None
-    })
-}

@@ -71,6 +71,17 @@ pub(in crate::config) trait Literal {
     fn from_literal(written: Self::Written) -> Self;
 }
 
+/// A value that stands for one of a set of words.
+pub(in crate::config) trait Choice: Copy + PartialEq + 'static {
+    /// The words with their values.
+    const WORDS: &'static [(&'static str, Self)];
+
+    /// Returns the word.
+    fn word(self) -> &'static str {
+        Self::WORDS.iter().find(|(_, value)| *value == self).map_or("", |(word, _)| *word)
+    }
+}
+
 /// The declaration of one key.
 pub(in crate::config) struct Key<T: 'static> {
     /// The description of the key.
@@ -165,6 +176,9 @@ impl<T: KeyValue> Key<T> {
 /// block. `form "mode" = "jwt", "text";` in front declares the keys of one form of a block, whose key `mode` the caller
 /// has read. `struct Name: Default` has the value of an absent block.
 macro_rules! block {
+    (reports all; form $key:literal = $word:literal, $text:literal; $($declaration:tt)+) => {
+        $crate::config::declare::block!(@declare all [$key $word $text] $($declaration)+);
+    };
     (reports all; $($declaration:tt)+) => { $crate::config::declare::block!(@declare all [] $($declaration)+); };
     (form $key:literal = $word:literal, $text:literal; $($declaration:tt)+) => {
         $crate::config::declare::block!(@declare first [$key $word $text] $($declaration)+);
@@ -305,9 +319,8 @@ macro_rules! choice {
             $( $(#[doc = $text])+ $variant, )*
         }
 
-        impl $name {
-            /// The words with their values.
-            pub(in $crate::config) const WORDS: &'static [(&'static str, Self)] =
+        impl $crate::config::declare::Choice for $name {
+            const WORDS: &'static [(&'static str, Self)] =
                 &[($first_word, Self::$first), $( ($word, Self::$variant), )*];
         }
 
@@ -318,7 +331,7 @@ macro_rules! choice {
                 block: &mut $crate::config::block::ConfigBlock<'_>,
                 name: &'static str,
             ) -> Result<Option<Self>, $crate::field::FieldError> {
-                block.choice(name, Self::WORDS)
+                block.choice(name, <Self as $crate::config::declare::Choice>::WORDS)
             }
         }
 
@@ -326,7 +339,8 @@ macro_rules! choice {
             type Written = &'static str;
 
             fn from_literal(written: &'static str) -> Self {
-                let found = Self::WORDS.iter().find(|(word, _)| *word == written);
+                let words = <Self as $crate::config::declare::Choice>::WORDS;
+                let found = words.iter().find(|(word, _)| *word == written);
                 found.map_or(Self::$first, |(_, value)| *value)
             }
         }
@@ -378,7 +392,7 @@ macro_rules! literals {
     )+ };
 }
 
-literals!(bool, u64);
+literals!(bool, u16, u32, u64);
 
 impl Literal for String {
     type Written = &'static str;

@@ -9,7 +9,7 @@ use super::{
     ReplayWindow, SignatureEncoding, SignatureForm, TokenLocation, is_header_value,
 };
 use crate::config::block::ConfigBlock;
-use crate::config::declare::{KeyValue, block};
+use crate::config::declare::{Choice, KeyValue, block};
 use crate::config::guards::is_token;
 use crate::config::request::is_cookie_name;
 use crate::config::template::is_packed_key;

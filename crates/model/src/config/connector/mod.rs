@@ -32,7 +32,7 @@ pub use db::{DatabaseKind, DbConfig};
 pub use es::EsConfig;
 pub use fields::{DialectConfig, OperationSwitches};
 pub use headers::check_header;
-pub use http::HttpConfig;
+pub use http::{HttpConfig, HttpOperations, RetryConfig};
 pub use kafka::{KafkaConfig, KafkaProtocol, KafkaSasl, KafkaSecurity};
 pub use masking::{mask_connector_config, restore_connector_config};
 pub use oauth2::{OAuth2, OAuth2ClientAuth, OAuth2Grant};
@@ -100,15 +100,19 @@ impl ConnectorConfig {
     fn read(kind: ConnectorType, block: &mut ConfigBlock<'_>) -> Result<Self, Vec<FieldError>> {
         // The service itself adds this key, from the type of the connector.
         block.any("type");
-        Ok(match kind {
-            ConnectorType::Http => Self::Http(Box::new(http::parse(block)?)),
-            ConnectorType::Es => Self::Es(Box::new(es::parse(block)?)),
-            ConnectorType::Db => Self::Db(Box::new(db::parse(block)?)),
-            ConnectorType::Cache => Self::Cache(Box::new(cache::parse(block)?)),
-            ConnectorType::Kafka => Self::Kafka(Box::new(kafka::parse(block)?)),
-            ConnectorType::Smtp => Self::Smtp(Box::new(smtp::parse(block)?)),
-            ConnectorType::Storage => Self::Storage(Box::new(storage::parse(block)?)),
-        })
+        let config = match kind {
+            ConnectorType::Http => HttpConfig::read(block).map(|config| Self::Http(Box::new(config))),
+            ConnectorType::Es => EsConfig::read(block).map(|config| Self::Es(Box::new(config))),
+            ConnectorType::Db => DbConfig::read(block).map(|config| Self::Db(Box::new(config))),
+            ConnectorType::Cache => cache::parse(block).map(|config| Self::Cache(Box::new(config))),
+            ConnectorType::Kafka => KafkaConfig::read(block).map(|config| Self::Kafka(Box::new(config))),
+            ConnectorType::Smtp => SmtpConfig::read(block).map(|config| Self::Smtp(Box::new(config))),
+            ConnectorType::Storage => {
+                StorageConfig::read(block).map(|config| Self::Storage(Box::new(config)))
+            }
+        };
+        let problems = block.take_problems();
+        config.filter(|_| problems.is_empty()).ok_or(problems)
     }
 
     /// Returns the connector type of these settings.
