@@ -75,3 +75,12 @@ pub(crate) fn names(keys: &[KeyReference]) -> Vec<&'static str> {
 pub(crate) const fn block(path: &'static str, keys: &'static [KeyReference]) -> BlockReference {
     BlockReference { path, form: "", keys }
 }
+
+/// Describes one form of a block.
+pub(crate) const fn form(
+    path: &'static str,
+    form: &'static str,
+    keys: &'static [KeyReference],
+) -> BlockReference {
+    BlockReference { path, form, keys }
+}

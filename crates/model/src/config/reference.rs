@@ -1,7 +1,7 @@
 //! The reference of a channel's `config`, for the manual and the schemas: the declarations of its blocks.
 
 use super::auth::{ApiKeyAuth, HmacKeys, JwtAuth, JwtKey, TokenSourceKeys};
-use super::key_reference::block;
+use super::key_reference::{block, form};
 use super::response::ErrorBodyKeys;
 use super::{
     BackpressureConfig, ChannelConfig, DeduplicationConfig, PrincipalRateLimitConfig, RateLimitConfig,
@@ -13,9 +13,9 @@ pub use super::key_reference::{BlockReference, KeyReference};
 /// All blocks in the order of the manual.
 pub static BLOCKS: [BlockReference; 16] = [
     block("", ChannelConfig::KEYS),
-    BlockReference { path: "auth", form: ApiKeyAuth::FORM, keys: ApiKeyAuth::KEYS },
-    BlockReference { path: "auth", form: HmacKeys::FORM, keys: HmacKeys::KEYS },
-    BlockReference { path: "auth", form: JwtAuth::FORM, keys: JwtAuth::KEYS },
+    form("auth", ApiKeyAuth::FORM, ApiKeyAuth::KEYS),
+    form("auth", HmacKeys::FORM, HmacKeys::KEYS),
+    form("auth", JwtAuth::FORM, JwtAuth::KEYS),
     block("auth.jwt_keys[]", JwtKey::KEYS),
     block("auth.source", TokenSourceKeys::KEYS),
     block("request", RequestConfig::KEYS),

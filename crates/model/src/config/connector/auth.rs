@@ -1,11 +1,12 @@
 //! The `auth` block of an http connector.
 
 use super::headers::check_header;
-use super::oauth2::{self, OAuth2};
+use super::oauth2::{self, OAuth2, OAuth2Keys};
 use super::unresolved;
 use crate::config::SecretText;
 use crate::config::block::ConfigBlock;
 use crate::config::declare::{KeyValue, block};
+use crate::config::key_reference::{BlockReference, form};
 use crate::field::FieldError;
 
 /// The credentials that a connector sends.
@@ -53,7 +54,7 @@ block! {
     reports all;
     form "type" = "bearer", "`Authorization: Bearer`";
     /// The keys of type `bearer`.
-    pub(super) struct BearerKeys {
+    struct BearerKeys {
         /// the token, literal or a reference
         token: SecretText => "env://API_TOKEN", by(credential), secret();
     }
@@ -75,13 +76,22 @@ block! {
     reports all;
     form "type" = "apikey", "a key in a header";
     /// The keys of type `apikey`.
-    pub(super) struct HeaderKeys {
+    struct HeaderKeys {
         /// the header
         header: String => "x-api-key", by(header);
         /// the key, literal or a reference
         key: SecretText => "env://API_KEY", by(credential), secret();
     }
 }
+
+/// The form of type `bearer`.
+pub(super) const BEARER: BlockReference = form("auth", BearerKeys::FORM, BearerKeys::KEYS);
+/// The form of type `basic`.
+pub(super) const BASIC: BlockReference = form("auth", BasicKeys::FORM, BasicKeys::KEYS);
+/// The form of type `apikey`.
+pub(super) const API_KEY: BlockReference = form("auth", HeaderKeys::FORM, HeaderKeys::KEYS);
+/// The form of type `oauth2`.
+pub(super) const OAUTH2: BlockReference = form("auth", OAuth2Keys::FORM, OAuth2Keys::KEYS);
 
 /// Reports the problem of an unknown key before those of the known ones. A `type` that is still a placeholder or
 /// reference counts as absent.

@@ -4,7 +4,7 @@ use super::fields::{OperationSwitches, open_choice, operation, url};
 use crate::config::SecretText;
 use crate::config::block::ConfigBlock;
 use crate::config::declare::{block, choice};
-use crate::config::key_reference::KeyReference;
+use crate::config::key_reference::{BlockReference, KeyReference, block};
 use crate::field::FieldError;
 
 /// The storage of cache entries.
@@ -32,7 +32,7 @@ pub struct CacheConfig {
 
 choice! {
     /// The word for a storage.
-    pub(super) enum BackendName {
+    enum BackendName {
         /// The memory of this process.
         Memory = "memory",
         /// A Redis server.
@@ -43,7 +43,7 @@ choice! {
 block! {
     reports all;
     /// Settings of a cache connector, as they are written.
-    pub(super) struct CacheKeys {
+    struct CacheKeys {
         /// the place of the entries
         backend: BackendName => "memory", by(open_choice);
         /// the server, for `redis`
@@ -55,16 +55,23 @@ block! {
     }
 }
 
-pub(super) const OPERATIONS: &[KeyReference] =
+const OPERATIONS: &[KeyReference] =
     &[operation("read", "tasks may read"), operation("write", "tasks may write")];
 
-pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Option<CacheConfig> {
-    let CacheKeys { backend, url, allow_private_urls, operations } = CacheKeys::read(block)?;
-    let backend = match backend {
-        BackendName::Memory => CacheBackend::Memory,
-        BackendName::Redis => CacheBackend::Redis { url: SecretText::new(url?) },
-    };
-    Some(CacheConfig { backend, allow_private_urls, operations })
+impl CacheConfig {
+    /// The blocks of the config; the first is the config itself.
+    pub(super) const BLOCKS: &'static [BlockReference] =
+        &[block("", CacheKeys::KEYS), block("operations", OPERATIONS)];
+
+    /// Reads the config and adds each problem to those of the block.
+    pub(super) fn read(block: &mut ConfigBlock<'_>) -> Option<Self> {
+        let CacheKeys { backend, url, allow_private_urls, operations } = CacheKeys::read(block)?;
+        let backend = match backend {
+            BackendName::Memory => CacheBackend::Memory,
+            BackendName::Redis => CacheBackend::Redis { url: SecretText::new(url?) },
+        };
+        Some(Self { backend, allow_private_urls, operations })
+    }
 }
 
 /// Reads the URL of the server, which `redis` needs.

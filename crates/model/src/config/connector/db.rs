@@ -1,10 +1,11 @@
 //! The `config` of a database connector.
 
-use super::fields::{DialectConfig, OperationSwitches};
+use super::fields::{DIALECT, DialectConfig, OPERATIONS, OperationSwitches};
 use super::unresolved::is_unresolved;
 use crate::config::SecretText;
 use crate::config::block::ConfigBlock;
 use crate::config::declare::{block, positive};
+use crate::config::key_reference::{BlockReference, block};
 use crate::field::FieldError;
 
 /// The supported database systems.
@@ -64,6 +65,11 @@ block! {
         /// a pipeline of MongoDB may write
         pub aggregate_write_stages: bool = false => true;
     }
+}
+
+impl DbConfig {
+    /// The blocks of the config; the first is the config itself.
+    pub(super) const BLOCKS: &'static [BlockReference] = &[block("", Self::KEYS), OPERATIONS, DIALECT];
 }
 
 fn connection_string(

@@ -1,9 +1,10 @@
 //! The `config` of an Elasticsearch connector.
 
-use super::auth::HttpAuth;
-use super::fields::{DialectConfig, OperationSwitches, http_url};
+use super::auth::{API_KEY, BASIC, BEARER, HttpAuth};
+use super::fields::{DIALECT, DialectConfig, OPERATIONS, OperationSwitches, http_url};
 use crate::config::block::ConfigBlock;
 use crate::config::declare::{KeyValue, block, positive};
+use crate::config::key_reference::{BlockReference, block};
 use crate::field::FieldError;
 
 block! {
@@ -26,6 +27,12 @@ block! {
         /// restrictions of the portable dialect on this system
         pub dialect: DialectConfig = _ => {};
     }
+}
+
+impl EsConfig {
+    /// The blocks of the config; the first is the config itself.
+    pub(super) const BLOCKS: &'static [BlockReference] =
+        &[block("", Self::KEYS), BEARER, BASIC, API_KEY, OPERATIONS, DIALECT];
 }
 
 /// Reads the credentials; `oauth2` is refused.

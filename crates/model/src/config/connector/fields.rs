@@ -6,7 +6,7 @@ use super::unresolved::is_unresolved;
 use crate::config::SecretText;
 use crate::config::block::ConfigBlock;
 use crate::config::declare::{Choice, KeyValue, block};
-use crate::config::key_reference::{KeyReference, key};
+use crate::config::key_reference::{BlockReference, KeyReference, block, key};
 use crate::field::FieldError;
 
 /// Largest port number.
@@ -26,7 +26,7 @@ pub(super) const fn operation(name: &'static str, description: &'static str) -> 
 }
 
 /// The switches of a system that the portable dialect addresses.
-pub(super) const DATA_OPERATIONS: &[KeyReference] = &[
+const DATA_OPERATIONS: &[KeyReference] = &[
     operation("read", "tasks may read"),
     operation("insert", "tasks may insert"),
     operation("update", "tasks may update"),
@@ -34,6 +34,11 @@ pub(super) const DATA_OPERATIONS: &[KeyReference] = &[
     operation("upsert", "tasks may upsert"),
     operation("raw_write", "tasks may write with statements of their own"),
 ];
+
+/// The block with these switches.
+pub(super) const OPERATIONS: BlockReference = block("operations", DATA_OPERATIONS);
+/// The block with the restrictions of the portable dialect.
+pub(super) const DIALECT: BlockReference = block("dialect", DialectConfig::KEYS);
 
 impl OperationSwitches {
     /// Returns true if tasks may use the operation.

@@ -2,13 +2,14 @@
 
 use serde_json::Value;
 
-use super::auth::HttpAuth;
+use super::auth::{API_KEY, BASIC, BEARER, HttpAuth, OAUTH2};
 use super::fields;
 use super::headers::check_header;
 use super::unresolved::is_unresolved;
 use crate::config::SecretText;
 use crate::config::block::ConfigBlock;
 use crate::config::declare::{block, positive};
+use crate::config::key_reference::{BlockReference, block};
 use crate::field::FieldError;
 use crate::mask::decode_query_name;
 
@@ -65,6 +66,19 @@ block! {
         pub methods: Vec<String> = _ =>
             ["GET"], kind("list of `GET`, `POST`, `PUT`, `PATCH`, `DELETE`"), by(methods);
     }
+}
+
+impl HttpConfig {
+    /// The blocks of the config; the first is the config itself.
+    pub(super) const BLOCKS: &'static [BlockReference] = &[
+        block("", Self::KEYS),
+        BEARER,
+        BASIC,
+        API_KEY,
+        OAUTH2,
+        block("retry", RetryConfig::KEYS),
+        block("operations", HttpOperations::KEYS),
+    ];
 }
 
 type Read<T> = Result<Option<T>, FieldError>;

@@ -8,7 +8,7 @@ use super::unresolved::is_unresolved;
 use crate::config::SecretText;
 use crate::config::block::ConfigBlock;
 use crate::config::declare::{Choice, KeyValue, block, choice};
-use crate::config::key_reference::KeyReference;
+use crate::config::key_reference::{BlockReference, KeyReference, block};
 use crate::field::FieldError;
 
 /// Default port of a broker.
@@ -33,11 +33,11 @@ block! {
     }
 }
 
-pub(super) const OPERATIONS: &[KeyReference] = &[operation("publish", "tasks may publish")];
+const OPERATIONS: &[KeyReference] = &[operation("publish", "tasks may publish")];
 
 block! {
     /// The keys of `auth`.
-    pub(super) struct KafkaAuthKeys {
+    struct KafkaAuthKeys {
         /// the security protocol
         security_protocol: KafkaProtocol => "ssl";
         /// with `sasl_…`
@@ -90,7 +90,7 @@ impl KafkaProtocol {
 
 choice! {
     /// The SASL mechanisms, by their names in the property of the client.
-    pub(super) enum SaslMechanism {
+    enum SaslMechanism {
         /// The password as it is.
         Plain = "PLAIN",
         /// RFC 7677.
@@ -109,6 +109,12 @@ pub struct KafkaSasl {
     pub username: String,
     /// Password.
     pub password: SecretText,
+}
+
+impl KafkaConfig {
+    /// The blocks of the config; the first is the config itself.
+    pub(super) const BLOCKS: &'static [BlockReference] =
+        &[block("", Self::KEYS), block("auth", KafkaAuthKeys::KEYS), block("operations", OPERATIONS)];
 }
 
 type Read<T> = Result<Option<T>, FieldError>;

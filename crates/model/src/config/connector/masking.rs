@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use super::reference::CONNECTORS;
+use super::CONNECTORS;
 use crate::mask::{MASK, is_reserved_reference, is_resolvable_reference, mask_url, restore_url};
 
 /// Keys without effect that configs of other services have, and whose values are shown.

@@ -78,7 +78,7 @@ choice! {
 
 choice! {
     /// The word for a grant type.
-    pub(super) enum GrantName {
+    enum GrantName {
         /// Client credentials.
         ClientCredentials = "client_credentials",
         /// A refresh token.

@@ -1,12 +1,12 @@
 //! The `config` of a mail connector.
 
-use super::auth::{BasicKeys, is_unresolved as is_open};
+use super::auth::{BASIC, BasicKeys, is_unresolved as is_open};
 use super::fields::{check_host, open_choice, required_text, split_port};
 use super::unresolved::is_unresolved;
 use crate::config::SecretText;
 use crate::config::block::ConfigBlock;
 use crate::config::declare::{KeyValue, block, choice, positive};
-use crate::config::key_reference::{KeyReference, key};
+use crate::config::key_reference::{BlockReference, KeyReference, block, form, key};
 use crate::field::FieldError;
 
 choice! {
@@ -46,8 +46,13 @@ block! {
 }
 
 /// The key of `auth` without credentials.
-pub(super) const NO_AUTH: &[KeyReference] =
-    &[key("type", "`none`", "\"none\"", "no credentials").default("\"none\"")];
+const NO_AUTH: &[KeyReference] = &[key("type", "`none`", "\"none\"", "no credentials").default("\"none\"")];
+
+impl SmtpConfig {
+    /// The blocks of the config; the first is the config itself.
+    pub(super) const BLOCKS: &'static [BlockReference] =
+        &[block("", Self::KEYS), form("auth", r#"{"type": "none"}"#, NO_AUTH), BASIC];
+}
 
 type Read<T> = Result<Option<T>, FieldError>;
 

@@ -4,7 +4,7 @@ use super::fields::{OperationSwitches, http_url, open_choice, operation, secret_
 use crate::config::SecretText;
 use crate::config::block::ConfigBlock;
 use crate::config::declare::{block, choice, positive};
-use crate::config::key_reference::KeyReference;
+use crate::config::key_reference::{BlockReference, KeyReference, block};
 use crate::field::FieldError;
 
 choice! {
@@ -45,11 +45,17 @@ block! {
     }
 }
 
-pub(super) const OPERATIONS: &[KeyReference] = &[
+const OPERATIONS: &[KeyReference] = &[
     operation("presign_get", "tasks may sign URLs for reads"),
     operation("presign_put", "tasks may sign URLs for writes"),
     operation("head", "tasks may ask about objects"),
 ];
+
+impl StorageConfig {
+    /// The blocks of the config; the first is the config itself.
+    pub(super) const BLOCKS: &'static [BlockReference] =
+        &[block("", Self::KEYS), block("operations", OPERATIONS)];
+}
 
 fn operations(
     block: &mut ConfigBlock<'_>,
