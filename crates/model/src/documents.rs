@@ -1,8 +1,9 @@
-//! The reference of the authored documents outside their `config`, for the schemas. Tests compare each row with the
-//! reader of its document.
+//! The reference of the authored documents outside their `config`, in the order of `fmt`, for it and the schemas. Tests
+//! compare each row with the reader of its document.
 
 use crate::config::cron::{ConcurrencyKeys, CronTransport};
 use crate::config::key_reference::{KeyReference, LOGIC, NUMBER, SWITCH, TEXT, TEXTS, key};
+use crate::entity::{ChannelType, ConnectorType, Protocol};
 
 const TAGS: KeyReference = key("tags", TEXTS, r#"["orders"]"#, "labels, for lists and exports");
 const DESCRIPTION: KeyReference =
@@ -21,11 +22,11 @@ pub static CHANNEL: [KeyReference; 14] = [
     DESCRIPTION,
     key(
         "channel_type",
-        "`sync`, `async`, in any case",
+        ChannelType::KIND,
         r#""sync""#,
         "informative; `sync` by default, `async` for `kafka` and `cron`, which needs it",
     ),
-    key("protocol", "`rest`, `http`, `kafka`, `cron`, in any case", r#""rest""#, "the transport").required(),
+    key("protocol", Protocol::KIND, r#""rest""#, "the transport").required(),
     key(
         "methods",
         "list of `GET`, `POST`, `PUT`, `PATCH`, `DELETE`, `HEAD`, `OPTIONS`, in any case",
@@ -40,8 +41,8 @@ pub static CHANNEL: [KeyReference; 14] = [
         r#""svc""#,
         "the consumer group that reads the topic; without it `kafka.group_id`",
     ),
-    key("transport_config", "object", "{}", "the schedule of a `cron` channel; free otherwise"),
     key("workflow_id", TEXT, r#""orders""#, "id of the workflow that runs"),
+    key("transport_config", "object", "{}", "the schedule of a `cron` channel; free otherwise"),
     key("config", "block", "{}", "guards and shaping"),
     key("priority", NUMBER, "10", "the highest matches first").default("0"),
     TAGS,
@@ -70,12 +71,12 @@ pub static WORKFLOW: [KeyReference; 9] = [
     key("workflow_id", TEXT, r#""orders""#, "the id, which never changes; generated where it is absent"),
     key("name", TEXT, r#""Orders""#, "the name").required(),
     DESCRIPTION,
+    TAGS,
     key("priority", NUMBER, "10", "orders lists; the highest comes first").default("0"),
     CONDITION,
-    key("tasks", "steps", "[]", "tasks and groups, in order").required(),
-    TAGS,
     key("loop", "block", r#"{"max": 3}"#, "repeats the tasks"),
     key("continue_on_error", SWITCH, "true", "a failed task does not end the workflow").default("false"),
+    key("tasks", "steps", "[]", "tasks and groups, in order").required(),
 ];
 
 /// The keys of a task.
@@ -117,13 +118,7 @@ pub static LOOP: [KeyReference; 4] = [
 pub static CONNECTOR: [KeyReference; 6] = [
     key("id", TEXT, r#""orders-db""#, "the id, which never changes; generated where it is absent"),
     key("name", TEXT, r#""orders-db""#, "the name that tasks use; unique among connectors").required(),
-    key(
-        "connector_type",
-        "`http`, `es`, `db`, `cache`, `kafka`, `smtp`, `storage`, in any case",
-        r#""db""#,
-        "the system",
-    )
-    .required(),
+    key("connector_type", ConnectorType::KIND, r#""db""#, "the system").required(),
     key("config", "block", "{}", "address, credentials and limits"),
     key("enabled", SWITCH, "false", "a disabled connector is not loaded").default("true"),
     TAGS,

@@ -11,6 +11,7 @@ pub(crate) mod cron;
 mod declare;
 mod guards;
 pub(crate) mod key_reference;
+pub(crate) mod masking;
 pub mod reference;
 mod request;
 mod response;
