@@ -1,13 +1,32 @@
-//! The reference of the authored documents outside their `config`, in the order of `fmt`, for it and the schemas. Tests
-//! compare each row with the reader of its document.
+//! The reference of the authored documents outside their `config`, in the order of `fmt`: for it, for the schemas
+//! and for the bodies of requests. Tests compare each row with the reader of its document.
 
 use crate::config::cron::{ConcurrencyKeys, CronTransport};
 use crate::config::key_reference::{KeyReference, LOGIC, NUMBER, SWITCH, TEXT, TEXTS, key};
 use crate::entity::{ChannelType, ConnectorType, Protocol};
+use crate::id::{MAX_ID, PATTERN};
+
+/// Maximum length of a name, in bytes.
+pub(crate) const MAX_NAME: usize = 255;
+/// Maximum length of a description, in bytes.
+pub(crate) const MAX_DESCRIPTION: usize = 2048;
+/// Maximum length of a route pattern, a topic and a consumer group, in characters.
+pub(crate) const MAX_COLUMN: usize = 255;
+
+/// Declares the id of a document.
+const fn id(name: &'static str, example: &'static str) -> KeyReference {
+    let text = "the id, which never changes; generated where it is absent";
+    key(name, TEXT, example, text).at_most(MAX_ID).matching(PATTERN)
+}
+
+/// Declares the name of a document.
+const fn name(example: &'static str, text: &'static str) -> KeyReference {
+    key("name", TEXT, example, text).required().not_empty().at_most(MAX_NAME)
+}
 
 const TAGS: KeyReference = key("tags", TEXTS, r#"["orders"]"#, "labels, for lists and exports");
 const DESCRIPTION: KeyReference =
-    key("description", TEXT, r#""Takes orders""#, "free text, at most 2048 bytes");
+    key("description", TEXT, r#""Takes orders""#, "free text, at most 2048 bytes").at_most(MAX_DESCRIPTION);
 const CONDITION: KeyReference =
     key("condition", LOGIC, r#"{"var": "data.paid"}"#, "runs only where this is true").default("true");
 const ID: KeyReference =
@@ -17,8 +36,8 @@ const TERMINAL: KeyReference =
 
 /// The keys of a channel.
 pub static CHANNEL: [KeyReference; 14] = [
-    key("channel_id", TEXT, r#""orders""#, "the id, which never changes; generated where it is absent"),
-    key("name", TEXT, r#""orders""#, "the name that callers use; unique among channels").required(),
+    id("channel_id", r#""orders""#),
+    name(r#""orders""#, "the name that callers use; unique among channels"),
     DESCRIPTION,
     key(
         "channel_type",
@@ -33,14 +52,16 @@ pub static CHANNEL: [KeyReference; 14] = [
         r#"["POST"]"#,
         "methods of the route; for `rest` and `http`",
     ),
-    key("route_pattern", TEXT, r#""/orders/{id}""#, "path below the data prefix; for `rest` and `http`"),
-    key("topic", TEXT, r#""orders""#, "the topic; for `kafka`"),
+    key("route_pattern", TEXT, r#""/orders/{id}""#, "path below the data prefix; for `rest` and `http`")
+        .at_most(MAX_COLUMN),
+    key("topic", TEXT, r#""orders""#, "the topic; for `kafka`").at_most(MAX_COLUMN),
     key(
         "consumer_group",
         TEXT,
         r#""svc""#,
         "the consumer group that reads the topic; without it `kafka.group_id`",
-    ),
+    )
+    .at_most(MAX_COLUMN),
     key("workflow_id", TEXT, r#""orders""#, "id of the workflow that runs"),
     key("transport_config", "object", "{}", "the schedule of a `cron` channel; free otherwise"),
     key("config", "block", "{}", "guards and shaping"),
@@ -68,8 +89,8 @@ pub const REFUSED_CRON_BLOCKS: [&str; 8] = [
 
 /// The keys of a workflow.
 pub static WORKFLOW: [KeyReference; 9] = [
-    key("workflow_id", TEXT, r#""orders""#, "the id, which never changes; generated where it is absent"),
-    key("name", TEXT, r#""Orders""#, "the name").required(),
+    id("workflow_id", r#""orders""#),
+    name(r#""Orders""#, "the name"),
     DESCRIPTION,
     TAGS,
     key("priority", NUMBER, "10", "orders lists; the highest comes first").default("0"),
@@ -116,8 +137,8 @@ pub static LOOP: [KeyReference; 4] = [
 
 /// The keys of a connector.
 pub static CONNECTOR: [KeyReference; 6] = [
-    key("id", TEXT, r#""orders-db""#, "the id, which never changes; generated where it is absent"),
-    key("name", TEXT, r#""orders-db""#, "the name that tasks use; unique among connectors").required(),
+    id("id", r#""orders-db""#),
+    name(r#""orders-db""#, "the name that tasks use; unique among connectors"),
     key("connector_type", ConnectorType::KIND, r#""db""#, "the system").required(),
     key("config", "block", "{}", "address, credentials and limits"),
     key("enabled", SWITCH, "false", "a disabled connector is not loaded").default("true"),

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 
 use super::block::ConfigBlock;
-use super::key_reference::KeyReference;
+use super::key_reference::{KeyReference, key};
 use super::secret::SecretText;
 use crate::field::FieldError;
 
@@ -96,16 +96,8 @@ impl<T: KeyValue> Key<T> {
         text: &'static str,
         example: &'static str,
     ) -> Self {
-        let reference = KeyReference {
-            name,
-            kind: T::KIND,
-            default: "",
-            required: F::REQUIRED,
-            alternative: "",
-            example,
-            description: text.split_at(1).1,
-            is_secret: false,
-        };
+        let mut reference = key(name, T::KIND, example, text.split_at(1).1);
+        reference.required = F::REQUIRED;
         Self { reference, reader: T::read }
     }
 

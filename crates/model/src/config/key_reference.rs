@@ -30,6 +30,12 @@ pub struct KeyReference {
     pub description: &'static str,
     /// True if reads hide the value.
     pub is_secret: bool,
+    /// Minimum length of a text.
+    pub min_length: Option<usize>,
+    /// Maximum length of a text.
+    pub max_length: Option<usize>,
+    /// The regular expression that a text matches.
+    pub pattern: Option<&'static str>,
 }
 
 pub(crate) const fn key(
@@ -47,6 +53,9 @@ pub(crate) const fn key(
         example,
         description,
         is_secret: false,
+        min_length: None,
+        max_length: None,
+        pattern: None,
     }
 }
 
@@ -57,6 +66,18 @@ impl KeyReference {
 
     pub(crate) const fn default(self, default: &'static str) -> Self {
         Self { default, ..self }
+    }
+
+    pub(crate) const fn at_most(self, max_length: usize) -> Self {
+        Self { max_length: Some(max_length), ..self }
+    }
+
+    pub(crate) const fn not_empty(self) -> Self {
+        Self { min_length: Some(1), ..self }
+    }
+
+    pub(crate) const fn matching(self, pattern: &'static str) -> Self {
+        Self { pattern: Some(pattern), ..self }
     }
 }
 

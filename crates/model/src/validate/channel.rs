@@ -11,13 +11,11 @@ use crate::config::key_reference::names;
 use crate::config::{
     AuthConfig, BodyMode, ChannelConfig, CronTransport, RequestMode, ResponseMode, TemplatePart,
 };
+use crate::documents::MAX_COLUMN;
 use crate::entity::{Channel, ChannelContent, ChannelType, EntityKind, Protocol};
 use crate::field::{FieldCode, FieldError, Issue, ValidationReport};
 use crate::mask::{MASK, restore_channel_config};
 use crate::route::{METHODS, RoutePattern};
-
-/// Maximum length of a route pattern, a topic and a consumer group, in characters.
-const MAX_COLUMN: usize = 255;
 
 /// Reads the body of a create request. Returns the id if the caller chose one, and the content. `null` counts
 /// as absent: an optional field takes its default, a required one is missing.
