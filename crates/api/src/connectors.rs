@@ -8,8 +8,6 @@ use svc_model::config::connector::mask_connector_config;
 use svc_model::{Connector, Timestamp, is_unreadable};
 use utoipa::ToSchema;
 
-use crate::names::connector_type;
-
 /// A connector. Secrets of its configuration are masked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = Connector)]
@@ -101,55 +99,6 @@ impl From<Connector> for ExportedConnector {
             ConnectorResource::from(connector);
         Self { id, name, connector_type, content_hash, config, enabled, tags }
     }
-}
-
-/// The body of the creation of a connector. `null` counts as absent; read-only members of a response are ignored.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[schema(as = NewConnector)]
-pub struct ConnectorDefinition {
-    /// Id; generated if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(max_length = 128, pattern = "^[A-Za-z0-9][A-Za-z0-9._-]*$")]
-    pub id: Option<String>,
-    /// Unique name, not blank.
-    #[schema(min_length = 1, max_length = 255)]
-    pub name: String,
-    /// The type of the external system.
-    #[schema(schema_with = connector_type)]
-    pub connector_type: String,
-    /// The configuration of the type.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
-    pub config: Option<Value>,
-    /// `true` to load the connector; the default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub enabled: Option<bool>,
-    /// Labels.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tags: Option<Vec<String>>,
-}
-
-/// The body of an update. An absent member keeps its value; `config` replaces the stored one, `******` in it stands for
-/// the stored secret at the same place. Read-only members are ignored.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct ConnectorUpdate {
-    /// Unique name, not blank.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(min_length = 1, max_length = 255)]
-    pub name: Option<String>,
-    /// The type of the external system.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub connector_type: Option<String>,
-    /// The configuration of the type.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
-    pub config: Option<Value>,
-    /// `true` to load the connector.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub enabled: Option<bool>,
-    /// Labels.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tags: Option<Vec<String>>,
 }
 
 /// The result of a trial of the system behind a connector.

@@ -16,6 +16,7 @@ mod connectors;
 mod cron;
 mod data;
 mod dead_letters;
+mod definitions;
 pub mod docs;
 mod endpoint;
 pub mod endpoints;
@@ -41,14 +42,17 @@ mod workflows;
 pub use actors::{ActorEvent, ActorNode, ActorTree};
 pub use audit::{AuditLogEntry, CallerIdentity};
 pub use backups::{BackupFile, CreatedBackup};
-pub use channels::{ChannelDefinition, ChannelResource, ChannelUpdate, ChannelValidationResult};
+pub use channels::{ChannelResource, ChannelValidationResult};
 pub use connectors::{
-    CircuitBreakerMap, CircuitBreakerReset, ConnectorDefinition, ConnectorProbeResult, ConnectorResource,
-    ConnectorUpdate, ExportedConnector,
+    CircuitBreakerMap, CircuitBreakerReset, ConnectorProbeResult, ConnectorResource, ExportedConnector,
 };
 pub use cron::{OccurrenceDetail, OccurrenceListEnvelope, OccurrenceSummary, ScheduleSummary};
 pub use data::{RunError, RunResponse, SubmissionError, SubmissionReceipt, SubmissionState};
 pub use dead_letters::{DeadLetterDetail, DeadLetterSummary, PurgeRequest, PurgeResult};
+pub use definitions::{
+    ChannelDefinition, ChannelUpdate, ConnectorDefinition, ConnectorUpdate, WorkflowDefinition,
+    WorkflowUpdate,
+};
 pub use endpoint::{Access, Answer, BodySchema, Endpoint, Method, SchemaSource, Tag};
 pub use engine::{EngineReloaded, EngineStatus, QuarantinedChannel, QuestionableChannel, ReloadedSettings};
 pub use envelope::{DataEnvelope, ListEnvelope, PageEnvelope, WarnedEnvelope};
@@ -70,6 +74,6 @@ pub use parameter::{ParameterKind, PathParameter, QueryParameter};
 pub use traces::{AttemptSummary, TraceDetail, TraceListEnvelope, TraceSummary};
 pub use validation::{ValidationIssue, ValidationResult};
 pub use workflows::{
-    ConnectorDependency, TrialStep, TrialTrace, WorkflowDefinition, WorkflowDependencies, WorkflowResource,
-    WorkflowTrial, WorkflowTrialResult, WorkflowUpdate,
+    ConnectorDependency, TrialStep, TrialTrace, WorkflowDependencies, WorkflowResource, WorkflowTrial,
+    WorkflowTrialResult,
 };

@@ -1,6 +1,6 @@
 //! Schemas of members that hold one of a closed set of names, and of lists of instants.
 
-use svc_model::{ChannelType, ConnectorType, LifecycleStatus, Protocol};
+use svc_model::{ChannelType, LifecycleStatus, Protocol};
 use utoipa::openapi::schema::{ArrayBuilder, KnownFormat, ObjectBuilder, SchemaFormat};
 use utoipa::openapi::{RefOr, Schema, Type};
 
@@ -45,11 +45,6 @@ pub(crate) fn channel_type() -> RefOr<Schema> {
 /// The transport of a channel.
 pub(crate) fn protocol() -> RefOr<Schema> {
     one_of(Protocol::NAMES.iter().copied(), "The transport that brings messages.")
-}
-
-/// The type of the system behind a connector.
-pub(crate) fn connector_type() -> RefOr<Schema> {
-    one_of(ConnectorType::ALL.map(ConnectorType::name), "The type of the external system.")
 }
 
 /// The result of a step of an execution trace.

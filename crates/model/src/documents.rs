@@ -1,11 +1,32 @@
-//! The reference of the authored documents outside their `config`, for the schemas. Tests compare each row with the
-//! reader of its document.
+//! The reference of the authored documents outside their `config`, in the order of `fmt`: for it, for the schemas
+//! and for the bodies of requests. Tests compare each row with the reader of its document.
 
-use crate::config::reference::{KeyReference, LOGIC, NUMBER, SWITCH, TEXT, TEXTS, key};
+use crate::config::cron::{ConcurrencyKeys, CronTransport};
+use crate::config::key_reference::{KeyReference, LOGIC, NUMBER, SWITCH, TEXT, TEXTS, key};
+use crate::entity::{ChannelType, ConnectorType, Protocol};
+use crate::id::{MAX_ID, PATTERN};
+
+/// Maximum length of a name, in bytes.
+pub(crate) const MAX_NAME: usize = 255;
+/// Maximum length of a description, in bytes.
+pub(crate) const MAX_DESCRIPTION: usize = 2048;
+/// Maximum length of a route pattern, a topic and a consumer group, in characters.
+pub(crate) const MAX_COLUMN: usize = 255;
+
+/// Declares the id of a document.
+const fn id(name: &'static str, example: &'static str) -> KeyReference {
+    let text = "the id, which never changes; generated where it is absent";
+    key(name, TEXT, example, text).at_most(MAX_ID).matching(PATTERN)
+}
+
+/// Declares the name of a document.
+const fn name(example: &'static str, text: &'static str) -> KeyReference {
+    key("name", TEXT, example, text).required().not_empty().at_most(MAX_NAME)
+}
 
 const TAGS: KeyReference = key("tags", TEXTS, r#"["orders"]"#, "labels, for lists and exports");
 const DESCRIPTION: KeyReference =
-    key("description", TEXT, r#""Takes orders""#, "free text, at most 2048 bytes");
+    key("description", TEXT, r#""Takes orders""#, "free text, at most 2048 bytes").at_most(MAX_DESCRIPTION);
 const CONDITION: KeyReference =
     key("condition", LOGIC, r#"{"var": "data.paid"}"#, "runs only where this is true").default("true");
 const ID: KeyReference =
@@ -15,60 +36,44 @@ const TERMINAL: KeyReference =
 
 /// The keys of a channel.
 pub static CHANNEL: [KeyReference; 14] = [
-    key("channel_id", TEXT, r#""orders""#, "the id, which never changes; generated where it is absent"),
-    key("name", TEXT, r#""orders""#, "the name that callers use; unique among channels").required(),
+    id("channel_id", r#""orders""#),
+    name(r#""orders""#, "the name that callers use; unique among channels"),
     DESCRIPTION,
     key(
         "channel_type",
-        "`sync`, `async`, in any case",
+        ChannelType::KIND,
         r#""sync""#,
         "informative; `sync` by default, `async` for `kafka` and `cron`, which needs it",
     ),
-    key("protocol", "`rest`, `http`, `kafka`, `cron`, in any case", r#""rest""#, "the transport").required(),
+    key("protocol", Protocol::KIND, r#""rest""#, "the transport").required(),
     key(
         "methods",
         "list of `GET`, `POST`, `PUT`, `PATCH`, `DELETE`, `HEAD`, `OPTIONS`, in any case",
         r#"["POST"]"#,
         "methods of the route; for `rest` and `http`",
     ),
-    key("route_pattern", TEXT, r#""/orders/{id}""#, "path below the data prefix; for `rest` and `http`"),
-    key("topic", TEXT, r#""orders""#, "the topic; for `kafka`"),
+    key("route_pattern", TEXT, r#""/orders/{id}""#, "path below the data prefix; for `rest` and `http`")
+        .at_most(MAX_COLUMN),
+    key("topic", TEXT, r#""orders""#, "the topic; for `kafka`").at_most(MAX_COLUMN),
     key(
         "consumer_group",
         TEXT,
         r#""svc""#,
         "the consumer group that reads the topic; without it `kafka.group_id`",
-    ),
-    key("transport_config", "object", "{}", "the schedule of a `cron` channel; free otherwise"),
+    )
+    .at_most(MAX_COLUMN),
     key("workflow_id", TEXT, r#""orders""#, "id of the workflow that runs"),
+    key("transport_config", "object", "{}", "the schedule of a `cron` channel; free otherwise"),
     key("config", "block", "{}", "guards and shaping"),
     key("priority", NUMBER, "10", "the highest matches first").default("0"),
     TAGS,
 ];
 
 /// The keys of the `transport_config` of a cron channel.
-pub static CRON: [KeyReference; 6] = [
-    key(
-        "schedule",
-        TEXT,
-        r#""0 30 3 * * Mon-Fri""#,
-        "the cron expression, with or without a field of seconds",
-    )
-    .required(),
-    key("timezone", TEXT, r#""Europe/Berlin""#, "IANA name of the time zone").default(r#""UTC""#),
-    key("payload", "object", r#"{"span": "day"}"#, "the payload of each run").default("{}"),
-    key("misfire_policy", "`skip`, `latest`, `catch_up`", r#""skip""#, "what becomes of missed occurrences")
-        .default(r#""latest""#),
-    key("max_catch_up", NUMBER, "5", "missed occurrences that run at most, 1 to 1000; needed by `catch_up`"),
-    key("concurrency", "block", r#"{"policy": "forbid"}"#, "the bound on runs at once"),
-];
+pub static CRON: &[KeyReference] = CronTransport::KEYS;
 
 /// The keys of `concurrency` in the `transport_config` of a cron channel.
-pub static CONCURRENCY: [KeyReference; 3] = [
-    key("policy", "`allow`, `forbid`", r#""forbid""#, "whether runs may overlap").default(r#""allow""#),
-    key("key", TEXT, r#""reports""#, "channels that name one key share it; the channel's id by default"),
-    key("slots", NUMBER, "2", "runs at once, 1 to 64; with `forbid`").default("1"),
-];
+pub static CONCURRENCY: &[KeyReference] = ConcurrencyKeys::KEYS;
 
 /// Config blocks that need a caller, which a scheduled run does not have.
 pub const REFUSED_CRON_BLOCKS: [&str; 8] = [
@@ -84,15 +89,15 @@ pub const REFUSED_CRON_BLOCKS: [&str; 8] = [
 
 /// The keys of a workflow.
 pub static WORKFLOW: [KeyReference; 9] = [
-    key("workflow_id", TEXT, r#""orders""#, "the id, which never changes; generated where it is absent"),
-    key("name", TEXT, r#""Orders""#, "the name").required(),
+    id("workflow_id", r#""orders""#),
+    name(r#""Orders""#, "the name"),
     DESCRIPTION,
+    TAGS,
     key("priority", NUMBER, "10", "orders lists; the highest comes first").default("0"),
     CONDITION,
-    key("tasks", "steps", "[]", "tasks and groups, in order").required(),
-    TAGS,
     key("loop", "block", r#"{"max": 3}"#, "repeats the tasks"),
     key("continue_on_error", SWITCH, "true", "a failed task does not end the workflow").default("false"),
+    key("tasks", "steps", "[]", "tasks and groups, in order").required(),
 ];
 
 /// The keys of a task.
@@ -132,15 +137,9 @@ pub static LOOP: [KeyReference; 4] = [
 
 /// The keys of a connector.
 pub static CONNECTOR: [KeyReference; 6] = [
-    key("id", TEXT, r#""orders-db""#, "the id, which never changes; generated where it is absent"),
-    key("name", TEXT, r#""orders-db""#, "the name that tasks use; unique among connectors").required(),
-    key(
-        "connector_type",
-        "`http`, `es`, `db`, `cache`, `kafka`, `smtp`, `storage`, in any case",
-        r#""db""#,
-        "the system",
-    )
-    .required(),
+    id("id", r#""orders-db""#),
+    name(r#""orders-db""#, "the name that tasks use; unique among connectors"),
+    key("connector_type", ConnectorType::KIND, r#""db""#, "the system").required(),
     key("config", "block", "{}", "address, credentials and limits"),
     key("enabled", SWITCH, "false", "a disabled connector is not loaded").default("true"),
     TAGS,

@@ -7,6 +7,9 @@ use crate::field::FieldError;
 /// Maximum length of an id, in characters.
 pub const MAX_ID: usize = 128;
 
+/// The form of an id.
+pub(crate) const PATTERN: &str = "^[A-Za-z0-9][A-Za-z0-9._-]*$";
+
 /// Words that cannot be ids in any case, because they are path segments of the admin API.
 pub const RESERVED: [&str; 12] = [
     "import",

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 use svc_engine::Engine;
-use svc_model::config::connector::reference::CONNECTORS;
+use svc_model::config::connector::CONNECTORS;
 use svc_model::config::reference::{BLOCKS, KeyReference};
 use svc_model::{ValidationReport, validate_channel, validate_connector, validate_workflow};
 use svc_project::rules::{ChannelRules, ConnectorRules};

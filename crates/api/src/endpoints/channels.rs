@@ -1,7 +1,8 @@
 //! Endpoints of channels.
 
-use crate::channels::{ChannelDefinition, ChannelResource, ChannelUpdate, ChannelValidationResult};
+use crate::channels::{ChannelResource, ChannelValidationResult};
 use crate::cron::OccurrenceDetail;
+use crate::definitions::{ChannelDefinition, ChannelUpdate};
 use crate::endpoint::{
     Answer, CHANNEL_TYPE, DOCUMENT_DRY_RUN, DRY_RUN, DRY_RUN_PARAMETER, DRY_RUN_REPORT, Endpoint, FORCE,
     LIMIT, Method, NO_DRY_RUN, NO_LIMIT, NO_OFFSET, OFFSET, ON_CONFLICT, PROTOCOL, RELOAD, SORT_ORDER,

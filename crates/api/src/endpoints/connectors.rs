@@ -1,9 +1,9 @@
 //! Endpoints of connectors and their circuit breakers.
 
 use crate::connectors::{
-    CircuitBreakerMap, CircuitBreakerReset, ConnectorDefinition, ConnectorProbeResult, ConnectorResource,
-    ConnectorUpdate, ExportedConnector,
+    CircuitBreakerMap, CircuitBreakerReset, ConnectorProbeResult, ConnectorResource, ExportedConnector,
 };
+use crate::definitions::{ConnectorDefinition, ConnectorUpdate};
 use crate::endpoint::{
     Answer, DOCUMENT_DRY_RUN, DRY_RUN, DRY_RUN_PARAMETER, DRY_RUN_REPORT, Endpoint, FORCE, LIMIT, Method,
     NO_DRY_RUN, NO_LIMIT, NO_OFFSET, OFFSET, ON_CONFLICT, RELOAD, SORT_ORDER, SchemaSource, TAG, Tag,

@@ -1,5 +1,6 @@
 //! Endpoints of workflows.
 
+use crate::definitions::{WorkflowDefinition, WorkflowUpdate};
 use crate::endpoint::{
     Answer, CHANNEL_TYPE, DOCUMENT_DRY_RUN, DRY_RUN, DRY_RUN_PARAMETER, DRY_RUN_REPORT, Endpoint, FORCE,
     LIMIT, Method, NO_DRY_RUN, NO_LIMIT, NO_OFFSET, OFFSET, ON_CONFLICT, PROTOCOL, RELOAD, SORT_ORDER,
@@ -12,10 +13,7 @@ use crate::names::LIFECYCLE_STATUSES;
 use crate::parameter::ParameterKind::OneOf;
 use crate::parameter::{PathParameter, QueryParameter};
 use crate::validation::ValidationResult;
-use crate::workflows::{
-    WorkflowDefinition, WorkflowDependencies, WorkflowResource, WorkflowTrial, WorkflowTrialResult,
-    WorkflowUpdate,
-};
+use crate::workflows::{WorkflowDependencies, WorkflowResource, WorkflowTrial, WorkflowTrialResult};
 
 const ID: &[PathParameter] = &[PathParameter::new("id", "Id of the workflow", "greeting")];
 

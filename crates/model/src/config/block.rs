@@ -1,7 +1,5 @@
 //! Strict reader of a config block: every key must be known and every value must have its type.
 
-use std::collections::HashSet;
-
 use serde_json::{Map, Value};
 
 use crate::field::FieldError;
@@ -14,28 +12,33 @@ const ROOT: &str = "channel.config";
 /// A JSON object that is being read. Keys that were not read by the time of [`finish`](Self::finish) are
 /// unknown.
 pub(in crate::config) struct ConfigBlock<'a> {
-    /// Kind of entity that the config belongs to, for messages.
-    schema: &'static str,
+    /// Kind of entity whose schema the messages name; none for other objects than a config.
+    schema: Option<&'static str>,
     /// Path of the block in the document.
     path: String,
     object: &'a Map<String, Value>,
-    asked: HashSet<&'static str>,
+    /// The keys that were read so far; few, so that a list is faster than a set.
+    asked: Vec<&'static str>,
+    /// Problems that did not end the reading.
+    problems: Vec<FieldError>,
 }
 
 type Read<T> = Result<Option<T>, FieldError>;
 
 impl<'a> ConfigBlock<'a> {
     pub(in crate::config) fn root(config: &'a Value) -> Result<Self, FieldError> {
-        Self::open("channel", ROOT.to_owned(), config)
+        Self::open(Some("channel"), ROOT.to_owned(), config)
     }
 
     pub(in crate::config) fn open(
-        schema: &'static str,
+        schema: Option<&'static str>,
         path: String,
         value: &'a Value,
     ) -> Result<Self, FieldError> {
         match value {
-            Value::Object(object) => Ok(Self { schema, path, object, asked: HashSet::new() }),
+            Value::Object(object) => {
+                Ok(Self { schema, path, object, asked: Vec::new(), problems: Vec::new() })
+            }
             other => Err(mismatch(schema, path, "object", other)),
         }
     }
@@ -52,7 +55,9 @@ impl<'a> ConfigBlock<'a> {
 
     /// Returns the value of a key and marks the key as known. `null` counts as absent.
     fn get(&mut self, name: &'static str) -> Option<&'a Value> {
-        self.asked.insert(name);
+        if !self.asked.contains(&name) {
+            self.asked.push(name);
+        }
         #[cfg(test)]
         super::tests::reference::note(&self.path, name);
         self.object.get(name).filter(|value| !value.is_null())
@@ -65,10 +70,57 @@ impl<'a> ConfigBlock<'a> {
         read: impl FnOnce(&mut ConfigBlock<'a>) -> Result<T, FieldError>,
     ) -> Read<T> {
         let Some(value) = self.get(name) else { return Ok(None) };
+        self.nested(self.field(name), value, read).map(Some)
+    }
+
+    /// Reads a nested block whose problems, those of unknown keys too, are all reported.
+    pub(in crate::config) fn whole_block<T>(
+        &mut self,
+        name: &'static str,
+        read: impl FnOnce(&mut ConfigBlock<'a>) -> T,
+    ) -> Read<T> {
+        let Some(value) = self.get(name) else { return Ok(None) };
         let mut block = Self::open(self.schema, self.field(name), value)?;
-        let parsed = read(&mut block).map_err(|error| block.explain(error))?;
-        block.finish()?;
+        let parsed = read(&mut block);
+        self.problems.extend(block.take_all());
         Ok(Some(parsed))
+    }
+
+    /// Takes an error for each unknown key, and the problems that did not end the reading.
+    pub(in crate::config) fn take_all(&mut self) -> Vec<FieldError> {
+        let mut problems: Vec<_> = self.unknown().collect();
+        problems.append(&mut self.problems);
+        problems
+    }
+
+    /// Reads the block at a path below this one.
+    fn nested<T>(
+        &mut self,
+        path: String,
+        value: &'a Value,
+        read: impl FnOnce(&mut ConfigBlock<'a>) -> Result<T, FieldError>,
+    ) -> Result<T, FieldError> {
+        let mut block = Self::open(self.schema, path, value)?;
+        let parsed = read(&mut block).map_err(|error| block.explain(error));
+        self.problems.append(&mut block.problems);
+        let parsed = parsed?;
+        block.finish()?;
+        Ok(parsed)
+    }
+
+    /// Adds a problem that does not end the reading.
+    pub(in crate::config) fn report(&mut self, problem: FieldError) {
+        self.problems.push(problem);
+    }
+
+    /// Returns what was read, or adds its problem to those of the block.
+    pub(in crate::config) fn keep<T>(&mut self, read: Result<T, FieldError>) -> Option<T> {
+        read.map_err(|problem| self.report(problem)).ok()
+    }
+
+    /// Takes the problems that did not end the reading.
+    pub(in crate::config) fn take_problems(&mut self) -> Vec<FieldError> {
+        std::mem::take(&mut self.problems)
     }
 
     /// Reads an array of nested blocks.
@@ -80,9 +132,7 @@ impl<'a> ConfigBlock<'a> {
         let Some(items) = self.array(name)? else { return Ok(None) };
         let mut parsed = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
-            let mut block = ConfigBlock::open(self.schema, format!("{}[{index}]", self.field(name)), item)?;
-            parsed.push(read(&mut block).map_err(|error| block.explain(error))?);
-            block.finish()?;
+            parsed.push(self.nested(format!("{}[{index}]", self.field(name)), item, &mut read)?);
         }
         Ok(Some(parsed))
     }
@@ -98,16 +148,13 @@ impl<'a> ConfigBlock<'a> {
 
     /// Opens a member of [`map`](Self::map) as a block.
     pub(in crate::config) fn member<T>(
-        &self,
+        &mut self,
         name: &str,
         key: &str,
         value: &'a Value,
         read: impl FnOnce(&mut ConfigBlock<'a>) -> Result<T, FieldError>,
     ) -> Result<T, FieldError> {
-        let mut block = Self::open(self.schema, format!("{}.{key}", self.field(name)), value)?;
-        let parsed = read(&mut block).map_err(|error| block.explain(error))?;
-        block.finish()?;
-        Ok(parsed)
+        self.nested(format!("{}.{key}", self.field(name)), value, read)
     }
 
     /// Reads a value of any type.
@@ -154,6 +201,22 @@ impl<'a> ConfigBlock<'a> {
         match self.unsigned(name)? {
             Some(0) => Err(self.invalid(name, "must be at least 1")),
             other => Ok(other),
+        }
+    }
+
+    /// Reads an integer from 1 to `max`.
+    pub(in crate::config) fn integer_up_to(&mut self, name: &'static str, max: u32) -> Read<u32> {
+        let Some(value) = self.get(name) else { return Ok(None) };
+        if !value.is_i64() && !value.is_u64() {
+            return Err(self.mismatch(self.field(name), "integer", value));
+        }
+        let number = value.as_u64().and_then(|number| u32::try_from(number).ok());
+        match number.filter(|number| (1..=max).contains(number)) {
+            None => {
+                let why = format!("must be between 1 and {max}");
+                Err(self.invalid(name, why).with_got(value.clone()))
+            }
+            number => Ok(number),
         }
     }
 
@@ -210,10 +273,18 @@ impl<'a> ConfigBlock<'a> {
             Some((_, value)) => Ok(Some(*value)),
             None => {
                 let known: Vec<_> = choices.iter().map(|(known, _)| *known).collect();
-                let why = self.unlike_schema(format!("use one of {}", known.join(", ")));
-                Err(self.invalid(name, why).with_expected(known))
+                let words = known.join(", ");
+                Err(match self.schema {
+                    Some(_) => self.invalid(name, self.unlike_schema(format!("use one of {words}"))),
+                    None => self.invalid(name, format!("use {words}")).with_got(text),
+                }
+                .with_expected(known))
             }
         }
+    }
+
+    fn has_asked(&self, key: &str) -> bool {
+        self.asked.contains(&key)
     }
 
     /// Creates the error for a missing required key.
@@ -230,8 +301,7 @@ impl<'a> ConfigBlock<'a> {
     fn explain(&self, problem: FieldError) -> FieldError {
         let missing: Vec<_> =
             self.asked.iter().copied().filter(|key| !self.object.contains_key(*key)).collect();
-        let unknown =
-            self.object.keys().filter(|key| !self.asked.contains(key.as_str()) && !is_annotation(key));
+        let unknown = self.object.keys().filter(|key| !self.has_asked(key) && !is_annotation(key));
         let mut misspelt = unknown.filter(|key| nearest(key, missing.iter().copied()).is_some());
         misspelt.next().map_or(problem, |key| self.refusal(key, &missing))
     }
@@ -243,10 +313,10 @@ impl<'a> ConfigBlock<'a> {
 
     /// Returns an error for each unknown key.
     pub(in crate::config) fn unknown(&self) -> impl Iterator<Item = FieldError> {
-        let mut known: Vec<_> = self.asked.iter().copied().collect();
+        let mut known = self.asked.clone();
         known.sort_unstable();
         let unknown = self.object.keys();
-        let unknown = unknown.filter(|key| !self.asked.contains(key.as_str()) && !is_annotation(key));
+        let unknown = unknown.filter(|key| !self.has_asked(key) && !is_annotation(key));
         unknown.map(move |key| self.refusal(key, &known))
     }
 
@@ -265,23 +335,15 @@ impl<'a> ConfigBlock<'a> {
 }
 
 /// Creates the error for a value of the wrong type.
-fn mismatch(schema: &str, path: impl Into<String>, expected: &str, got: &Value) -> FieldError {
+fn mismatch(schema: Option<&str>, path: impl Into<String>, expected: &str, got: &Value) -> FieldError {
     let error = FieldError::type_mismatch(path, expected, got);
     FieldError { message: unlike_schema(schema, error.message), ..error }
 }
 
 /// Prefixes a message that applies to a document without the shape of a config.
-fn unlike_schema(schema: &str, why: String) -> String {
-    format!("config does not match the {schema} schema: {why}")
-}
-
-/// Returns the value; adds the error to `errors` instead, if there is one.
-pub(in crate::config) fn keep_or_report<T>(
-    read: Result<Option<T>, FieldError>,
-    errors: &mut Vec<FieldError>,
-) -> Option<T> {
-    read.unwrap_or_else(|error| {
-        errors.push(error);
-        None
-    })
+fn unlike_schema(schema: Option<&str>, why: String) -> String {
+    match schema {
+        Some(schema) => format!("config does not match the {schema} schema: {why}"),
+        None => why,
+    }
 }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::block::ConfigBlock;
+use super::declare::{KeyValue, block, choice, positive};
 use crate::field::{FieldCode, FieldError};
 
 /// Request headers that a rate limit key expression can always read.
@@ -20,74 +21,81 @@ pub const KEY_HEADERS: [&str; 8] = [
 /// Maximum length of the name of a rate limit group, in characters.
 const MAX_GROUP: usize = 128;
 
-/// The behaviour while a shared store is unavailable.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum BackendError {
-    /// The request passes unchecked.
-    #[default]
-    Allow,
-    /// The request is refused with 503.
-    Deny,
+choice! {
+    /// The behaviour while a shared store is unavailable.
+    pub enum BackendError {
+        /// The request passes unchecked.
+        Allow = "allow",
+        /// The request is refused with 503.
+        Deny = "deny",
+    }
 }
 
-/// The `rate_limit` block.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RateLimitConfig {
-    /// Sustained rate in requests per second, at least 1.
-    pub requests_per_second: u64,
-    /// Maximum burst in requests.
-    pub burst: u64,
-    /// Expression that names the bucket; `None` uses the address of the caller, or the name of the calling
-    /// channel.
-    pub key_logic: Option<Value>,
-    /// Headers that the expression can read in addition to [`KEY_HEADERS`], in lower case.
-    pub key_headers: Vec<String>,
-    /// Group of channels that share buckets; `None` gives the channel its own.
-    pub group: Option<String>,
-    /// The behaviour while the shared store is unavailable.
-    pub on_backend_error: BackendError,
+/// Declares a rate limit with its key expression.
+macro_rules! rate_limit {
+    ($(#[$about:meta])* pub struct $name:ident { $($key_logic:tt)+ }) => {
+        block! {
+            $(#[$about])*
+            #[derive(Clone, Debug, PartialEq)]
+            pub struct $name {
+                /// requests a second for each bucket, at least 1
+                pub requests_per_second: u64 => 10, by(positive);
+                /// requests at once; half of a second's and one more by default
+                pub burst: u64 = _ => 20, by(burst);
+                $($key_logic)+
+                /// headers that `key_logic` reads beyond the known ones
+                pub key_headers: Vec<String> = _ => ["x-device"], by(key_headers);
+                /// channels that name the same group, with the same rate, share their buckets
+                pub group: Option<String> => "partners", by(group);
+                /// what happens while the shared store is away
+                pub on_backend_error: BackendError = "allow" => "deny";
+            }
+        }
+    };
 }
 
-/// The `principal_rate_limit` block.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PrincipalRateLimitConfig {
-    /// Sustained rate in requests per second, at least 1.
-    pub requests_per_second: u64,
-    /// Maximum burst in requests.
-    pub burst: u64,
-    /// Expression that names the bucket.
-    pub key_logic: Value,
-    /// Headers that the expression can read in addition to [`KEY_HEADERS`], in lower case.
-    pub key_headers: Vec<String>,
-    /// Group of channels that share buckets; `None` gives the channel its own.
-    pub group: Option<String>,
-    /// The behaviour while the shared store is unavailable.
-    pub on_backend_error: BackendError,
+rate_limit! {
+    /// The `rate_limit` block. Without `key_logic`, a call from another channel has the bucket of that channel.
+    pub struct RateLimitConfig {
+        /// the bucket, over `{client_ip, channel, headers}`; the address of the caller by default
+        pub key_logic: Option<Value> => {"var": "headers.x-tenant-id"};
+    }
 }
 
-/// The `backpressure` block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BackpressureConfig {
-    /// Maximum number of concurrent runs of the channel on one node.
-    pub max_concurrent_per_node: u64,
+rate_limit! {
+    /// The `principal_rate_limit` block.
+    pub struct PrincipalRateLimitConfig {
+        /// the bucket, over `{client_ip, channel, headers, auth}`
+        pub key_logic: Value => {"var": "auth.claims.sub"}, by(principal);
+    }
 }
 
-/// The `cache` block.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ResponseCacheConfig {
-    /// True to reuse responses.
-    pub enabled: bool,
-    /// Time to live of an entry, in seconds.
-    pub ttl_secs: u64,
-    /// Paths of the payload that form the key; `None` uses the whole payload.
-    pub cache_key_fields: Option<Vec<String>>,
-    /// Connector that stores the entries.
-    pub connector: Option<String>,
-    /// True to make the principal of the caller a part of the key. Required when a channel with `auth` is
-    /// written.
-    pub per_principal: Option<bool>,
-    /// Statuses whose responses are cached; `None` caches those below 400.
-    pub statuses: Option<Vec<u16>>,
+block! {
+    /// The `backpressure` block.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct BackpressureConfig {
+        /// runs at once in one process; no request waits
+        pub max_concurrent_per_node: u64 => 5, by(positive);
+    }
+}
+
+block! {
+    /// The `cache` block.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct ResponseCacheConfig {
+        /// answers are reused
+        pub enabled: bool => true;
+        /// how long an answer is kept
+        pub ttl_secs: u64 = 300 => 60, by(positive);
+        /// paths of the payload that make the key; the whole payload by default
+        pub cache_key_fields: Option<Vec<String>> => ["id"], by(cache_key_fields);
+        /// each caller has answers of its own; a channel with `auth` has to say it
+        pub per_principal: Option<bool> => true;
+        /// statuses of answers that are kept; those below 400 by default
+        pub statuses: Option<Vec<u16>> => [200, 404];
+        /// a `cache` connector of Redis that keeps it for all processes
+        pub connector: Option<String> => "redis";
+    }
 }
 
 impl ResponseCacheConfig {
@@ -97,221 +105,172 @@ impl ResponseCacheConfig {
     }
 }
 
-/// The `deduplication` block.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DeduplicationConfig {
-    /// Header that carries the key; present if `key_logic` is absent.
-    pub header: Option<String>,
-    /// Expression over payload and metadata that computes the key; takes precedence over `header`.
-    pub key_logic: Option<Value>,
-    /// Lifetime of a claim, in seconds.
-    pub window_secs: u64,
-    /// Connector that stores the claims.
-    pub connector: Option<String>,
-    /// The behaviour while the store is unavailable.
-    pub on_backend_error: BackendError,
-    /// True if a key belongs to the principal of its caller; the default on a channel with `auth`.
-    pub per_principal: Option<bool>,
-    /// The answer to a repeat.
-    pub on_duplicate: DuplicatePolicy,
+block! {
+    /// The `deduplication` block.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct DeduplicationConfig {
+        /// the header that carries the key; **required** without `key_logic`
+        pub header: Option<String> => "idempotency-key", or("key_logic"), by(key_header);
+        /// the key, over `{data, metadata}`; it wins over `header`, and null is not checked
+        pub key_logic: Option<Value> => {"var": "data.event_id"};
+        /// how long a key is remembered
+        pub window_secs: u64 = 300 => 60, by(positive);
+        /// each caller has keys of its own, by default where `auth` names callers; `false` shares them, as a
+        /// channel without `auth` does
+        pub per_principal: Option<bool> => false;
+        /// the answer to a repeat: 409, or 200 with `{"status": "duplicate"}`
+        pub on_duplicate: DuplicatePolicy = "refuse" => "accept";
+        /// a `cache` connector of Redis that keeps it for all processes
+        pub connector: Option<String> => "redis";
+        /// what happens while the shared store is away
+        pub on_backend_error: BackendError = "allow" => "deny";
+    }
 }
 
-/// The answer to a message whose idempotency key was seen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum DuplicatePolicy {
-    /// 409.
-    #[default]
-    Refuse,
-    /// 200: the sender learns that the message arrived.
-    Accept,
+choice! {
+    /// The answer to a message whose idempotency key was seen.
+    pub enum DuplicatePolicy {
+        /// 409.
+        Refuse = "refuse",
+        /// 200: the sender learns that the message arrived.
+        Accept = "accept",
+    }
 }
 
-/// The time at which a trace is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TracingMode {
-    /// Before the response.
-    Sync,
-    /// After the response.
-    Async,
-    /// After the response, in batches.
-    Batch,
-    /// Never.
-    Off,
-}
-
-/// The `tracing` block; an absent field takes the setting of the server.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct TracingConfig {
+choice! {
     /// The time at which a trace is written.
-    pub mode: Option<TracingMode>,
-    /// Fraction of the runs that are traced, from 0 to 1.
-    pub sample_rate: Option<f64>,
-    /// True to discard traces without errors.
-    pub errors_only: Option<bool>,
-    /// True to keep a snapshot of every task.
-    pub task_details: bool,
+    pub enum TracingMode {
+        /// Before the response.
+        Sync = "sync",
+        /// After the response.
+        Async = "async",
+        /// After the response, in batches.
+        Batch = "batch",
+        /// Never.
+        Off = "off",
+    }
 }
 
-pub(super) fn rate_limit(block: &mut ConfigBlock<'_>) -> Result<RateLimitConfig, FieldError> {
-    let requests_per_second =
-        block.positive("requests_per_second")?.ok_or_else(|| block.missing("requests_per_second"))?;
-    Ok(RateLimitConfig {
-        requests_per_second,
-        burst: block.unsigned("burst")?.unwrap_or_else(|| (requests_per_second / 2).saturating_add(1)).max(1),
-        key_logic: block.any("key_logic"),
-        key_headers: key_headers(block)?,
-        group: group(block)?,
-        on_backend_error: on_backend_error(block)?,
-    })
+block! {
+    /// The `tracing` block; an absent field takes the setting of the server.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct TracingConfig: Default {
+        /// when a trace is stored; `trace_storage.mode` by default
+        pub mode: Option<TracingMode> => "batch";
+        /// share of the runs, 0 to 1; that of `trace_storage` by default
+        pub sample_rate: Option<f64> => 0.5, by(sample_rate);
+        /// only runs with errors; as `trace_storage` says by default
+        pub errors_only: Option<bool> => true;
+        /// every task's view of the message
+        pub task_details: bool = false => true;
+    }
 }
 
-fn group(block: &mut ConfigBlock<'_>) -> Result<Option<String>, FieldError> {
-    let group = block.string("group")?;
+type Read<T> = Result<Option<T>, FieldError>;
+
+/// Reads the maximum burst, at least 1; its default depends on the rate.
+fn burst(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<u64> {
+    let burst = match block.unsigned(name)? {
+        Some(burst) => burst,
+        None => (block.positive("requests_per_second")?.unwrap_or_default() / 2).saturating_add(1),
+    };
+    Ok(Some(burst.max(1)))
+}
+
+fn group(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<String> {
+    let group = block.string(name)?;
     match group.as_deref() {
-        Some(name) if name.trim().is_empty() => Err(block.invalid("group", "a group needs a name")),
-        Some(name) if name.chars().count() > MAX_GROUP => {
-            Err(FieldError::too_long(block.field("group"), MAX_GROUP, name.chars().count(), "characters"))
+        Some(text) if text.trim().is_empty() => Err(block.invalid(name, "a group needs a name")),
+        Some(text) if text.chars().count() > MAX_GROUP => {
+            Err(FieldError::too_long(block.field(name), MAX_GROUP, text.chars().count(), "characters"))
         }
         _ => Ok(group),
     }
 }
 
-pub(super) fn principal_rate_limit(
-    block: &mut ConfigBlock<'_>,
-) -> Result<PrincipalRateLimitConfig, FieldError> {
-    let limit = rate_limit(block)?;
-    let Some(key_logic) = limit.key_logic else {
-        return Err(FieldError::new(
-            block.field("key_logic"),
-            FieldCode::Required,
-            "the quota needs an expression that names the principal",
-        ));
-    };
-    Ok(PrincipalRateLimitConfig {
-        requests_per_second: limit.requests_per_second,
-        burst: limit.burst,
-        key_logic,
-        key_headers: limit.key_headers,
-        group: limit.group,
-        on_backend_error: limit.on_backend_error,
-    })
+fn principal(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<Value> {
+    let logic = block.any(name);
+    if logic.is_none() {
+        let why = "the quota needs an expression that names the principal";
+        return Err(FieldError::new(block.field(name), FieldCode::Required, why));
+    }
+    Ok(logic)
 }
 
-fn key_headers(block: &mut ConfigBlock<'_>) -> Result<Vec<String>, FieldError> {
-    let Some(names) = block.strings("key_headers")? else { return Ok(Vec::new()) };
-    if names.is_empty() {
-        return Err(block.invalid("key_headers", "an empty list adds nothing, omit the field"));
+/// Reads names of headers, in lower case.
+fn key_headers(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<Vec<String>> {
+    let Some(headers) = block.strings(name)? else { return Ok(None) };
+    if headers.is_empty() {
+        return Err(block.invalid(name, "an empty list adds nothing, omit the field"));
     }
-    let mut lower: Vec<String> = Vec::with_capacity(names.len());
-    for (index, name) in names.iter().enumerate() {
-        let name = name.to_ascii_lowercase();
-        let field = format!("key_headers[{index}]");
-        if !is_token(&name) {
+    let mut lower: Vec<String> = Vec::with_capacity(headers.len());
+    for (index, header) in headers.iter().enumerate() {
+        let header = header.to_ascii_lowercase();
+        let field = format!("{name}[{index}]");
+        if !is_token(&header) {
             return Err(block.invalid(&field, "this is no header name"));
         }
-        if lower.contains(&name) {
+        if lower.contains(&header) {
             return Err(block.invalid(&field, "this header is named twice"));
         }
-        lower.push(name);
+        lower.push(header);
     }
-    Ok(lower)
+    Ok(Some(lower))
 }
 
-fn on_backend_error(block: &mut ConfigBlock<'_>) -> Result<BackendError, FieldError> {
-    let choices = [("allow", BackendError::Allow), ("deny", BackendError::Deny)];
-    Ok(block.choice("on_backend_error", &choices)?.unwrap_or_default())
-}
-
-pub(super) fn backpressure(block: &mut ConfigBlock<'_>) -> Result<BackpressureConfig, FieldError> {
-    let permits = block.positive("max_concurrent_per_node")?;
-    let max_concurrent_per_node = permits.ok_or_else(|| block.missing("max_concurrent_per_node"))?;
-    Ok(BackpressureConfig { max_concurrent_per_node })
-}
-
-pub(super) fn cache(block: &mut ConfigBlock<'_>) -> Result<ResponseCacheConfig, FieldError> {
-    let enabled = block.boolean("enabled")?.ok_or_else(|| block.missing("enabled"))?;
-    let fields = block.strings("cache_key_fields")?;
-    if let Some(fields) = &fields {
-        if fields.is_empty() {
-            return Err(block.invalid("cache_key_fields", "an empty list makes no key, omit the field"));
+fn cache_key_fields(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<Vec<String>> {
+    let Some(fields) = block.strings(name)? else { return Ok(None) };
+    if fields.is_empty() {
+        return Err(block.invalid(name, "an empty list makes no key, omit the field"));
+    }
+    for (index, field) in fields.iter().enumerate() {
+        if field.split('.').any(|segment| segment.trim().is_empty()) {
+            return Err(block.invalid(&format!("{name}[{index}]"), "the path has an empty segment"));
         }
-        for (index, field) in fields.iter().enumerate() {
-            if field.split('.').any(|segment| segment.trim().is_empty()) {
-                return Err(
-                    block.invalid(&format!("cache_key_fields[{index}]"), "the path has an empty segment")
-                );
+    }
+    Ok(Some(fields))
+}
+
+/// The statuses of answers.
+impl KeyValue for Vec<u16> {
+    const KIND: &'static str = "list of integers";
+
+    fn read(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<Self> {
+        let Some(numbers) = block.integers(name)? else { return Ok(None) };
+        if numbers.is_empty() {
+            return Err(block.invalid(name, "an empty list keeps no answer, set enabled to false instead"));
+        }
+        let mut statuses = Self::with_capacity(numbers.len());
+        for (index, number) in numbers.into_iter().enumerate() {
+            match u16::try_from(number) {
+                Ok(status @ 200..=999) => statuses.push(status),
+                _ => {
+                    let why = "this is no status of an answer, use 200 to 999";
+                    return Err(block.invalid(&format!("{name}[{index}]"), why));
+                }
             }
         }
+        Ok(Some(statuses))
     }
-    Ok(ResponseCacheConfig {
-        enabled,
-        ttl_secs: block.positive("ttl_secs")?.unwrap_or(300),
-        cache_key_fields: fields,
-        connector: block.string("connector")?,
-        per_principal: block.boolean("per_principal")?,
-        statuses: cache_statuses(block)?,
-    })
 }
 
-fn cache_statuses(block: &mut ConfigBlock<'_>) -> Result<Option<Vec<u16>>, FieldError> {
-    let Some(numbers) = block.integers("statuses")? else { return Ok(None) };
-    if numbers.is_empty() {
-        return Err(block.invalid("statuses", "an empty list keeps no answer, set enabled to false instead"));
-    }
-    let mut statuses = Vec::with_capacity(numbers.len());
-    for (index, number) in numbers.into_iter().enumerate() {
-        match u16::try_from(number) {
-            Ok(status @ 200..=999) => statuses.push(status),
-            _ => {
-                let why = "this is no status of an answer, use 200 to 999";
-                return Err(block.invalid(&format!("statuses[{index}]"), why));
-            }
-        }
-    }
-    Ok(Some(statuses))
-}
-
-const ON_DUPLICATE: [(&str, DuplicatePolicy); 2] =
-    [("refuse", DuplicatePolicy::Refuse), ("accept", DuplicatePolicy::Accept)];
-
-pub(super) fn deduplication(block: &mut ConfigBlock<'_>) -> Result<DeduplicationConfig, FieldError> {
-    let (header, key_logic) = (block.string("header")?, block.any("key_logic"));
+fn key_header(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<String> {
+    let header = block.string(name)?;
     match &header {
-        Some(header) if !is_token(header) => return Err(block.invalid("header", "this is no header name")),
-        None if key_logic.is_none() => {
+        Some(header) if !is_token(header) => Err(block.invalid(name, "this is no header name")),
+        None if block.any("key_logic").is_none() => {
             let why = "name the header that carries the key, or give key_logic";
-            return Err(FieldError::new(block.field("header"), FieldCode::Required, why));
+            Err(FieldError::new(block.field(name), FieldCode::Required, why))
         }
-        _ => {}
+        _ => Ok(header),
     }
-    Ok(DeduplicationConfig {
-        header,
-        key_logic,
-        window_secs: block.positive("window_secs")?.unwrap_or(300),
-        connector: block.string("connector")?,
-        on_backend_error: on_backend_error(block)?,
-        per_principal: block.boolean("per_principal")?,
-        on_duplicate: block.choice("on_duplicate", &ON_DUPLICATE)?.unwrap_or_default(),
-    })
 }
 
-pub(super) fn tracing(block: &mut ConfigBlock<'_>) -> Result<TracingConfig, FieldError> {
-    let modes = [
-        ("sync", TracingMode::Sync),
-        ("async", TracingMode::Async),
-        ("batch", TracingMode::Batch),
-        ("off", TracingMode::Off),
-    ];
-    let sample_rate = block.number("sample_rate")?;
-    if sample_rate.is_some_and(|rate| !(0.0..=1.0).contains(&rate)) {
-        return Err(block.invalid("sample_rate", "must be between 0 and 1"));
+fn sample_rate(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<f64> {
+    match block.number(name)? {
+        Some(rate) if !(0.0..=1.0).contains(&rate) => Err(block.invalid(name, "must be between 0 and 1")),
+        rate => Ok(rate),
     }
-    Ok(TracingConfig {
-        mode: block.choice("mode", &modes)?,
-        sample_rate,
-        errors_only: block.boolean("errors_only")?,
-        task_details: block.boolean("task_details")?.unwrap_or(false),
-    })
 }
 
 /// Returns true for a token of RFC 9110, such as a header name or an authentication scheme.

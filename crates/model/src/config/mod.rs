@@ -8,7 +8,10 @@ pub mod auth;
 mod block;
 pub mod connector;
 pub(crate) mod cron;
+mod declare;
 mod guards;
+pub(crate) mod key_reference;
+pub(crate) mod masking;
 pub mod reference;
 mod request;
 mod response;
@@ -19,7 +22,8 @@ mod topic;
 use serde_json::Value;
 
 use crate::field::FieldError;
-use block::{ConfigBlock, keep_or_report};
+use block::ConfigBlock;
+use declare::{block, positive};
 
 pub use auth::AuthConfig;
 pub use cron::{CronTransport, MisfirePolicy, RunExclusion};
@@ -33,58 +37,53 @@ pub use secret::SecretText;
 pub use template::{HeaderField, SigningTemplate, TemplatePart};
 pub use topic::{TombstonePolicy, TopicConfig};
 
-/// The `config` of a channel.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ChannelConfig {
-    /// Authentication of the callers.
-    pub auth: Option<AuthConfig>,
-    /// Conversion of a request to a message.
-    pub request: RequestConfig,
-    /// Conversion of a result to a response.
-    pub response: ResponseConfig,
-    /// Rate limit before authentication.
-    pub rate_limit: Option<RateLimitConfig>,
-    /// Rate limit of each authenticated caller.
-    pub principal_rate_limit: Option<PrincipalRateLimitConfig>,
-    /// Deadline of a run, in milliseconds.
-    pub timeout_ms: Option<u64>,
-    /// Caching of responses.
-    pub cache: Option<ResponseCacheConfig>,
-    /// Accepted values of `Origin`; a request without the header passes. `None` accepts all.
-    pub origin_allow_list: Option<Vec<String>>,
-    /// Limit of concurrent runs.
-    pub backpressure: Option<BackpressureConfig>,
-    /// Detection of repeated deliveries.
-    pub deduplication: Option<DeduplicationConfig>,
-    /// Expression that a message must satisfy.
-    pub validation_logic: Option<Value>,
-    /// Name of the channel that is notified of runs that failed permanently.
-    pub on_failure: Option<String>,
-    /// Recording of traces.
-    pub tracing: TracingConfig,
-    /// Records of a topic.
-    pub kafka: TopicConfig,
+block! {
+    reports all;
+    /// The `config` of a channel.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct ChannelConfig: Default {
+        /// who may call
+        pub auth: Option<AuthConfig> => {"mode": "api_key", "keys": ["k"]};
+        /// how a request becomes a message
+        pub request: RequestConfig = _ => {};
+        /// how a result becomes an answer
+        pub response: ResponseConfig = _ => {};
+        /// how often anybody may call
+        pub rate_limit: Option<RateLimitConfig> => {"requests_per_second": 1};
+        /// how often each verified caller may call; needs `auth.mode` `jwt`
+        pub principal_rate_limit: Option<PrincipalRateLimitConfig> =>
+            {"requests_per_second": 1, "key_logic": {"var": "auth.claims.sub"}};
+        /// values of `Origin` that are let in; a request without one passes
+        pub origin_allow_list: Option<Vec<String>> => ["https://shop.example"];
+        /// what a message must fulfil, over `{data, metadata}`; `data` is the payload
+        pub validation_logic: Option<Value> => true;
+        /// refusal of repeated deliveries
+        pub deduplication: Option<DeduplicationConfig> => {"header": "idempotency-key"};
+        /// reuse of answers
+        pub cache: Option<ResponseCacheConfig> => {"enabled": true};
+        /// how many runs at once
+        pub backpressure: Option<BackpressureConfig> => {"max_concurrent_per_node": 5};
+        /// the time a run may take
+        pub timeout_ms: Option<u64> => 5000, by(positive);
+        /// name of the channel that is told of runs which failed for good
+        pub on_failure: Option<String> => "alerts", by(failure_channel);
+        /// what is recorded of a run
+        pub tracing: TracingConfig = _ => {};
+        /// what becomes of the records of a topic
+        pub kafka: TopicConfig = _ => {};
+    }
+}
+
+fn failure_channel(block: &mut ConfigBlock<'_>, name: &'static str) -> Result<Option<String>, FieldError> {
+    match block.string(name)? {
+        Some(channel) if channel.trim().is_empty() => {
+            Err(block.invalid(name, "name the channel that is told of failures"))
+        }
+        channel => Ok(channel),
+    }
 }
 
 impl ChannelConfig {
-    /// All keys of a config.
-    pub const KEYS: [&'static str; 14] = [
-        "auth",
-        "request",
-        "response",
-        "rate_limit",
-        "principal_rate_limit",
-        "timeout_ms",
-        "cache",
-        "origin_allow_list",
-        "backpressure",
-        "deduplication",
-        "validation_logic",
-        "on_failure",
-        "tracing",
-        "kafka",
-    ];
-
     /// Reads a stored or received config.
     ///
     /// # Errors
@@ -92,46 +91,20 @@ impl ChannelConfig {
     /// each block, and of `response` that of each field, header name and error body.
     pub fn parse(config: &Value) -> Result<Self, Vec<FieldError>> {
         let mut root = ConfigBlock::root(config).map_err(|error| vec![error])?;
-        let mut errors = Vec::new();
-        let has_preset = config.pointer("/auth/preset").is_some_and(|preset| !preset.is_null());
-        let body_format = if has_preset { RequestBodyFormat::Auto } else { RequestBodyFormat::default() };
-        let parsed = Self {
-            auth: keep_or_report(root.block("auth", auth::parse), &mut errors),
-            request: keep_or_report(
-                root.block("request", |block| request::parse(block, body_format)),
-                &mut errors,
-            )
-            .unwrap_or_else(|| RequestConfig { body_format, ..RequestConfig::default() }),
-            response: keep_or_report(
-                root.block("response", |block| Ok(response::parse(block, &mut errors))),
-                &mut errors,
-            )
-            .unwrap_or_default(),
-            rate_limit: keep_or_report(root.block("rate_limit", guards::rate_limit), &mut errors),
-            principal_rate_limit: keep_or_report(
-                root.block("principal_rate_limit", guards::principal_rate_limit),
-                &mut errors,
-            ),
-            timeout_ms: keep_or_report(root.positive("timeout_ms"), &mut errors),
-            cache: keep_or_report(root.block("cache", guards::cache), &mut errors),
-            origin_allow_list: keep_or_report(root.strings("origin_allow_list"), &mut errors),
-            backpressure: keep_or_report(root.block("backpressure", guards::backpressure), &mut errors),
-            deduplication: keep_or_report(root.block("deduplication", guards::deduplication), &mut errors),
-            validation_logic: root.any("validation_logic"),
-            on_failure: keep_or_report(root.string("on_failure"), &mut errors),
-            tracing: keep_or_report(root.block("tracing", guards::tracing), &mut errors).unwrap_or_default(),
-            kafka: keep_or_report(root.block("kafka", topic::parse), &mut errors).unwrap_or_default(),
-        };
-        if parsed.on_failure.as_deref().is_some_and(|name| name.trim().is_empty()) {
-            errors.push(root.invalid("on_failure", "name the channel that is told of failures"));
-        }
+        let parsed = Self::read(&mut root);
+        let mut errors = root.take_problems();
         errors.extend(root.unknown());
-        let needs_jwt =
-            parsed.principal_rate_limit.is_some() && !matches!(parsed.auth, Some(AuthConfig::Jwt(_)));
-        if errors.is_empty() && needs_jwt {
-            errors.push(root.invalid("principal_rate_limit", "principal_rate_limit needs auth.mode jwt"));
+        let Some(mut parsed) = parsed.filter(|_| errors.is_empty()) else { return Err(errors) };
+        if parsed.principal_rate_limit.is_some() && !matches!(parsed.auth, Some(AuthConfig::Jwt(_))) {
+            let why = "principal_rate_limit needs auth.mode jwt";
+            return Err(vec![root.invalid("principal_rate_limit", why)]);
         }
-        if errors.is_empty() { Ok(parsed) } else { Err(errors) }
+        let is_given = |pointer| config.pointer(pointer).is_some_and(|value| !value.is_null());
+        // Providers send forms, and JSON as text.
+        if is_given("/auth/preset") && !is_given("/request/body") {
+            parsed.request.body_format = RequestBodyFormat::Auto;
+        }
+        Ok(parsed)
     }
 
     /// Returns all expressions of the config.

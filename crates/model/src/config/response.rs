@@ -4,32 +4,37 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::block::{ConfigBlock, keep_or_report};
+use super::block::ConfigBlock;
+use super::declare::{KeyValue, block, choice};
 use super::guards::is_token;
 use crate::field::FieldError;
 
 /// Maximum length of an error template, in bytes.
 const MAX_ERROR_BODY: usize = 4096;
 
-/// The form of a successful response.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ResponseMode {
-    /// The standard envelope.
-    #[default]
-    Envelope,
-    /// The form that the workflow produced.
-    Shaped,
+choice! {
+    /// The form of a successful response.
+    pub enum ResponseMode {
+        /// The standard envelope.
+        Envelope = "envelope",
+        /// The form that the workflow produced.
+        Shaped = "shaped",
+    }
 }
 
-/// The `response` block.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ResponseConfig {
-    /// The form of a successful response.
-    pub mode: ResponseMode,
-    /// Headers that a workflow may set, in lower case; `None` uses the default list.
-    pub allowed_headers: Option<Vec<String>>,
-    /// Body templates of error responses.
-    pub error_bodies: BTreeMap<ErrorBodyKey, ErrorBody>,
+block! {
+    reports all;
+    /// The `response` block. The problem of each header name and of each error body is reported: they do not depend on
+    /// each other. The names of headers are in lower case.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct ResponseConfig: Default {
+        /// `shaped` answers as the workflow says at `data._svc.response`
+        pub mode: ResponseMode = "envelope" => "shaped";
+        /// headers that the workflow may set
+        pub allowed_headers: Option<Vec<String>> => ["location"], by(allowed_headers);
+        /// bodies of refusals and errors by status, `400` to `599`, or `default`
+        pub error_bodies: BTreeMap<ErrorBodyKey, ErrorBody> = _ => {"default": {"body": "{}"}};
+    }
 }
 
 impl ResponseConfig {
@@ -56,6 +61,16 @@ pub struct ErrorBody {
     parts: Vec<Piece>,
     /// The value of `Content-Type`.
     pub content_type: String,
+}
+
+block! {
+    /// The body template of an error response, as it is written.
+    pub(super) struct ErrorBodyKeys {
+        /// the body; `{status} {code} {message} {request_id} {channel} {timestamp}` are filled in
+        body: String => "{\"code\": \"{code}\"}", by(error_text);
+        /// its `Content-Type`
+        content_type: String = "application/json" => "text/plain", by(content_type);
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,29 +130,34 @@ fn escape(text: &str) -> String {
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-/// Reads the block. The problems of its fields, of each header name and of each error body are added to `errors`: the
-/// templates do not depend on each other.
-pub(super) fn parse(block: &mut ConfigBlock<'_>, errors: &mut Vec<FieldError>) -> ResponseConfig {
-    let modes = [("envelope", ResponseMode::Envelope), ("shaped", ResponseMode::Shaped)];
-    let mode = keep_or_report(block.choice("mode", &modes), errors).unwrap_or_default();
-    let allowed_headers = keep_or_report(block.strings("allowed_headers"), errors);
-    for (index, name) in allowed_headers.iter().flatten().enumerate() {
-        if !is_token(name) {
-            errors.push(block.invalid(&format!("allowed_headers[{index}]"), "this is no header name"));
+fn allowed_headers(
+    block: &mut ConfigBlock<'_>,
+    name: &'static str,
+) -> Result<Option<Vec<String>>, FieldError> {
+    let Some(headers) = block.strings(name)? else { return Ok(None) };
+    for (index, header) in headers.iter().enumerate() {
+        if !is_token(header) {
+            block.report(block.invalid(&format!("{name}[{index}]"), "this is no header name"));
         }
     }
-    let mut error_bodies = BTreeMap::new();
-    let templates = keep_or_report(block.map("error_bodies"), errors);
-    for (key, value) in templates.into_iter().flatten() {
-        let status = error_key(block, key).map_err(|error| errors.push(error));
-        let template =
-            block.member("error_bodies", key, value, error_body).map_err(|error| errors.push(error));
-        if let (Ok(status), Ok(template)) = (status, template) {
-            error_bodies.insert(status, template);
+    Ok(Some(headers.iter().map(|header| header.to_ascii_lowercase()).collect()))
+}
+
+impl KeyValue for BTreeMap<ErrorBodyKey, ErrorBody> {
+    const KIND: &'static str = "object of blocks";
+
+    fn read(block: &mut ConfigBlock<'_>, name: &'static str) -> Result<Option<Self>, FieldError> {
+        let Some(templates) = block.map(name)? else { return Ok(None) };
+        let mut error_bodies = Self::new();
+        for (key, value) in templates {
+            let status = error_key(block, key);
+            let status = block.keep(status);
+            let template = block.member(name, key, value, error_body);
+            let template = block.keep(template);
+            error_bodies.extend(status.zip(template));
         }
+        Ok(Some(error_bodies))
     }
-    let allowed_headers = allowed_headers.map(|names| names.iter().map(|n| n.to_ascii_lowercase()).collect());
-    ResponseConfig { mode, allowed_headers, error_bodies }
 }
 
 fn error_key(block: &ConfigBlock<'_>, key: &str) -> Result<ErrorBodyKey, FieldError> {
@@ -153,17 +173,28 @@ fn error_key(block: &ConfigBlock<'_>, key: &str) -> Result<ErrorBodyKey, FieldEr
     }
 }
 
+fn error_text(block: &mut ConfigBlock<'_>, name: &'static str) -> Result<Option<String>, FieldError> {
+    match block.string(name)? {
+        Some(text) if text.len() > MAX_ERROR_BODY => {
+            Err(FieldError::too_long(block.field(name), MAX_ERROR_BODY, text.len(), "bytes"))
+        }
+        text => Ok(text),
+    }
+}
+
+fn content_type(block: &mut ConfigBlock<'_>, name: &'static str) -> Result<Option<String>, FieldError> {
+    let is_legal = |b: u8| b == b'\t' || (b' '..0x7f).contains(&b);
+    match block.string(name)? {
+        Some(text) if text.trim().is_empty() || !text.bytes().all(is_legal) => {
+            Err(block.invalid(name, "this is no header value"))
+        }
+        text => Ok(text),
+    }
+}
+
 fn error_body(block: &mut ConfigBlock<'_>) -> Result<ErrorBody, FieldError> {
-    let text = block.required_string("body")?;
-    if text.len() > MAX_ERROR_BODY {
-        return Err(FieldError::too_long(block.field("body"), MAX_ERROR_BODY, text.len(), "bytes"));
-    }
-    let content_type = block.string("content_type")?.unwrap_or_else(|| "application/json".into());
-    let legal = |b: u8| b == b'\t' || (b' '..0x7f).contains(&b);
-    if content_type.trim().is_empty() || !content_type.bytes().all(legal) {
-        return Err(block.invalid("content_type", "this is no header value"));
-    }
-    let parts = pieces(&text).map_err(|why| block.invalid("body", why))?;
+    let ErrorBodyKeys { body, content_type } = ErrorBodyKeys::read(block)?;
+    let parts = pieces(&body).map_err(|why| block.invalid("body", why))?;
     let parsed = ErrorBody { parts, content_type };
     if parsed.is_json() && serde_json::from_str::<Value>(&parsed.render(probe)).is_err() {
         return Err(block.invalid("body", "the filled template is not JSON"));

@@ -21,6 +21,8 @@ macro_rules! names {
         impl $type {
             /// All names, as stored.
             pub const NAMES: &'static [&'static str] = &[$($name,)*];
+            /// All names, in words.
+            pub(crate) const KIND: &'static str = concat!($("`", $name, "`, ",)* "in any case");
 
             /// Returns the name in bodies and rows.
             pub const fn name(self) -> &'static str {

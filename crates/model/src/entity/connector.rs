@@ -20,6 +20,8 @@ macro_rules! connector_types {
         impl ConnectorType {
             /// All types.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
+            /// All names, in words.
+            pub(crate) const KIND: &'static str = concat!($("`", $name, "`, ",)+ "in any case");
 
             /// Returns the name in bodies and rows.
             pub const fn name(self) -> &'static str {

@@ -3,14 +3,10 @@
 use serde_json::{Map, Value};
 
 use super::keys::{KeyPlace, unknown_keys};
+use crate::documents::{MAX_DESCRIPTION, MAX_NAME};
 use crate::entity::EntityKind;
 use crate::field::FieldError;
 use crate::id;
-
-/// Maximum length of a name, in bytes.
-const MAX_NAME: usize = 255;
-/// Maximum length of a description, in bytes.
-const MAX_DESCRIPTION: usize = 2048;
 
 /// The JSON object that a caller sent. A field reader returns `None` if the field is absent, `null` or
 /// invalid, and adds the problem to `errors`.

@@ -7,16 +7,15 @@ use serde_json::{Value, json};
 use super::body::BodyReader;
 use super::{ChannelChecks, cron, distinct, scan};
 use crate::config::auth::sends_data_beside_others;
+use crate::config::key_reference::names;
 use crate::config::{
     AuthConfig, BodyMode, ChannelConfig, CronTransport, RequestMode, ResponseMode, TemplatePart,
 };
+use crate::documents::MAX_COLUMN;
 use crate::entity::{Channel, ChannelContent, ChannelType, EntityKind, Protocol};
 use crate::field::{FieldCode, FieldError, Issue, ValidationReport};
 use crate::mask::{MASK, restore_channel_config};
 use crate::route::{METHODS, RoutePattern};
-
-/// Maximum length of a route pattern, a topic and a consumer group, in characters.
-const MAX_COLUMN: usize = 255;
 
 /// Reads the body of a create request. Returns the id if the caller chose one, and the content. `null` counts
 /// as absent: an optional field takes its default, a required one is missing.
@@ -97,7 +96,7 @@ fn read(
     let content = merge(&mut body, current, kind);
     body.refuse_unknown(
         &Channel::ONLY_READ,
-        &[("config", &ChannelConfig::KEYS), ("transport_config", &CronTransport::KEYS)],
+        &[("config", &names(ChannelConfig::KEYS)), ("transport_config", &names(CronTransport::KEYS))],
     );
     let mut errors = body.errors;
     check_route(&content, &mut errors);

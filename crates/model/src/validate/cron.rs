@@ -36,7 +36,7 @@ pub(super) fn check(content: &ChannelContent, errors: &mut Vec<FieldError>) {
     for (field, _) in set.into_iter().filter(|(_, is_set)| *is_set) {
         errors.push(FieldError::invalid(format!("channel.{field}"), "a cron channel cannot set this field"));
     }
-    let transport = CronTransport::read(&content.transport_config, errors);
+    let transport = CronTransport::read_valid(&content.transport_config, errors);
     check_schedule(&transport, errors);
     check_payload(&transport.payload, errors);
 }

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 use svc_model::EntityKind;
+use svc_model::config::reference::KeyReference;
+use svc_model::documents::{CHANNEL, CONNECTOR, WORKFLOW};
 
 use crate::recognize::DocumentShape;
 
@@ -39,38 +41,12 @@ impl Shape {
     }
 
     /// Returns the keys in their order. Others follow, in the order of the author.
-    fn keys(self) -> &'static [&'static str] {
-        match self {
-            Self::Workflow => &[
-                "$schema",
-                "workflow_id",
-                "name",
-                "description",
-                "tags",
-                "priority",
-                "condition",
-                "loop",
-                "continue_on_error",
-                "tasks",
-            ],
-            Self::Channel => &[
-                "$schema",
-                "channel_id",
-                "name",
-                "description",
-                "channel_type",
-                "protocol",
-                "methods",
-                "route_pattern",
-                "topic",
-                "consumer_group",
-                "workflow_id",
-                "transport_config",
-                "config",
-                "priority",
-                "tags",
-            ],
-            Self::Connector => &["$schema", "name", "connector_type", "config", "enabled", "tags"],
+    fn keys(self) -> Vec<&'static str> {
+        let own: &[&str] = match self {
+            Self::Workflow => return document(&WORKFLOW),
+            Self::Channel => return document(&CHANNEL),
+            // The id of a connector stays where its author put it.
+            Self::Connector => return document(CONNECTOR.iter().filter(|key| key.name != "id")),
             Self::Case => &[
                 "$schema",
                 "name",
@@ -101,7 +77,8 @@ impl Shape {
             ],
             Self::Function => &["name", "input"],
             Self::Documents | Self::Fragments | Self::Tasks | Self::Data => &[],
-        }
+        };
+        own.to_vec()
     }
 
     /// Returns the shape of a member.
@@ -128,4 +105,10 @@ impl Shape {
         ranked.sort_unstable();
         ranked.into_iter().map(|(_, index)| index).collect()
     }
+}
+
+/// Returns the keys of a document that is declared.
+fn document(declared: impl IntoIterator<Item = &'static KeyReference>) -> Vec<&'static str> {
+    let names = declared.into_iter().map(|key| key.name);
+    ["$schema"].into_iter().chain(names).collect()
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use svc_engine::catalogue::Catalogue;
-use svc_model::config::connector::reference::{CONNECTORS, ConnectorReference};
+use svc_model::config::connector::{CONNECTORS, ConnectorReference};
 use svc_model::config::reference::{BLOCKS, KeyReference};
 use svc_model::documents::{
     CHANNEL, CONCURRENCY, CONNECTOR, CRON, GROUP, LOOP, REFUSED_CRON_BLOCKS, TASK, WORKFLOW,

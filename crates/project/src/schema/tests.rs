@@ -3,7 +3,7 @@
 use jsonschema::Validator;
 use serde_json::{Value, json};
 use svc_engine::Engine;
-use svc_model::config::connector::reference::CONNECTORS;
+use svc_model::config::connector::CONNECTORS;
 use svc_model::config::reference::BLOCKS;
 
 use super::DocumentKind;

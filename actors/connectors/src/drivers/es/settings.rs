@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use svc_model::config::connector::{DialectConfig, EsConfig, HttpConfig, OperationSwitches};
+use svc_model::config::connector::{
+    DialectConfig, EsConfig, HttpConfig, HttpOperations, OperationSwitches, RetryConfig,
+};
 
 use crate::drivers::http::HttpSettings;
 
@@ -27,12 +29,12 @@ impl EsSettings {
             headers: Vec::new(),
             query_params: Vec::new(),
             auth: config.auth.clone(),
-            max_retries: 0,
-            retry_delay_ms: 0,
+            retry: RetryConfig { max_retries: 0, retry_delay_ms: 0 },
             retry_non_idempotent: false,
             max_response_size: config.max_response_size,
             allow_private_urls: config.allow_private_urls,
-            methods: Vec::new(),
+            operations: HttpOperations::default(),
+            method: None,
         };
         Ok(Self {
             http: HttpSettings::new(&http)?,

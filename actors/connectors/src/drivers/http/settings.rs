@@ -53,12 +53,12 @@ impl HttpSettings {
                 .iter()
                 .map(|(name, value)| (name.clone(), value.expose().to_owned()))
                 .collect(),
-            max_retries: config.max_retries,
-            retry_delay_ms: config.retry_delay_ms,
+            max_retries: config.retry.max_retries,
+            retry_delay_ms: config.retry.retry_delay_ms,
             retry_non_idempotent: config.retry_non_idempotent,
             max_response_size: usize::try_from(config.max_response_size).unwrap_or(usize::MAX),
             allow_private: config.allow_private_urls,
-            methods: config.methods.clone(),
+            methods: config.operations.methods.clone(),
             secrets: Vec::new(),
         };
         for (name, value) in &config.headers {

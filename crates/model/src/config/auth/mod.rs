@@ -7,11 +7,12 @@ mod presets;
 
 use serde_json::Value;
 
+use super::declare::{block, choice, positive};
 use super::secret::SecretText;
 use super::template::{HeaderField, SigningTemplate};
 use crate::suggest::nearest;
 
-pub(super) use parse::parse;
+pub(super) use parse::{HmacKeys, TokenSourceKeys};
 pub(crate) use presets::sends_data_beside_others;
 
 /// The authentication mode of a channel.
@@ -25,15 +26,18 @@ pub enum AuthConfig {
     Jwt(Box<JwtAuth>),
 }
 
-/// Settings of mode `api_key`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ApiKeyAuth {
-    /// Accepted keys, or references to them.
-    pub keys: Vec<SecretText>,
-    /// Name of the header that carries the key.
-    pub header: String,
-    /// Scheme in front of the key; `None` if the key is the whole header value.
-    pub scheme: Option<String>,
+block! {
+    form "mode" = "api_key", "this form of the block";
+    /// Settings of mode `api_key`.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct ApiKeyAuth {
+        /// accepted keys, literal or references
+        pub keys: Vec<SecretText> => ["k"], by(parse::api_keys), secret();
+        /// the header that carries the key
+        pub header: String = "Authorization" => "x-api-key", by(parse::header);
+        /// stands in front of the key; `Bearer` by default in `Authorization`, else none
+        pub scheme: Option<String> => "Token", by(parse::api_key_scheme);
+    }
 }
 
 /// Returns true if the text can be sent as a header value, or after a scheme in one (RFC 9110, section 5.5):
@@ -77,26 +81,28 @@ pub enum SignatureForm {
     Packed(String),
 }
 
-/// The hash function of an HMAC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HmacAlgorithm {
-    /// SHA-1.
-    Sha1,
-    /// SHA-256.
-    Sha256,
-    /// SHA-512.
-    Sha512,
+choice! {
+    /// The hash function of an HMAC.
+    pub enum HmacAlgorithm {
+        /// SHA-1.
+        Sha1 = "sha1",
+        /// SHA-256.
+        Sha256 = "sha256",
+        /// SHA-512.
+        Sha512 = "sha512",
+    }
 }
 
-/// The encoding of a signature.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SignatureEncoding {
-    /// Hexadecimal digits of either case.
-    Hex,
-    /// Standard base64, padding optional.
-    Base64,
-    /// URL-safe base64, padding optional.
-    Base64Url,
+choice! {
+    /// The encoding of a signature.
+    pub enum SignatureEncoding {
+        /// Hexadecimal digits of either case.
+        Hex = "hex",
+        /// Standard base64, padding optional.
+        Base64 = "base64",
+        /// URL-safe base64, padding optional.
+        Base64Url = "base64url",
+    }
 }
 
 /// The period in which a signed request is accepted.
@@ -108,58 +114,69 @@ pub struct ReplayWindow {
     pub tolerance_secs: u64,
 }
 
-/// Settings of mode `jwt`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct JwtAuth {
-    /// Static verification keys.
-    pub keys: Vec<JwtKey>,
-    /// URL of a JSON Web Key Set.
-    pub jwks_url: Option<String>,
-    /// Accepted algorithms; never empty.
-    pub algorithms: Vec<JwtAlgorithm>,
-    /// Accepted issuers; empty if the field is absent, which accepts any issuer.
-    pub issuers: Vec<String>,
-    /// Accepted audiences; empty if the field is absent, which accepts any audience.
-    pub audiences: Vec<String>,
-    /// Tolerated clock skew, in seconds.
-    pub leeway_secs: u64,
-    /// True if a token without `exp` is refused.
-    pub require_exp: bool,
-    /// True if a request without a token is refused.
-    pub required: bool,
-    /// The place of the token in the request.
-    pub source: TokenLocation,
-    /// Maximum length of a token, in bytes.
-    pub max_token_bytes: u64,
-    /// Claims that are copied to the metadata; `None` copies all.
-    pub claims_to_metadata: Option<Vec<String>>,
-    /// Expression over the claims that must be true for the request to be accepted.
-    pub authorization_logic: Option<Value>,
+block! {
+    form "mode" = "jwt", "this form of the block";
+    /// Settings of mode `jwt`. The lists of issuers and audiences are empty if the claim is not checked.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct JwtAuth {
+        /// accepted algorithms: HS, RS, PS with 256, 384, 512; ES256, ES384; EdDSA
+        pub algorithms: Vec<JwtAlgorithm> => ["RS256"];
+        /// the key set of an issuer, https only; this or `jwt_keys`
+        pub jwks_url: Option<String> =>
+            "https://id.example/keys", required(), or("jwt_keys"), by(parse::jwks_url);
+        /// static keys
+        pub keys as "jwt_keys": Vec<JwtKey> = _ =>
+            [{"algorithm": "HS256", "key": "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"}];
+        /// accepted `iss`; absent, it is not checked
+        pub issuers as "issuer": Vec<String> = _ =>
+            "https://id.example", kind("text or list"), by(parse::accepted_values);
+        /// accepted `aud`; absent, it is not checked
+        pub audiences as "audience": Vec<String> = _ =>
+            ["orders"], kind("text or list"), by(parse::accepted_values);
+        /// how far clocks may differ, at most 300
+        pub leeway_secs: u64 = 30 => 10, by(parse::leeway);
+        /// a token must expire
+        pub require_exp: bool = true => false;
+        /// a request must have a token; a wrong one is refused in any case
+        pub required: bool = true => false;
+        /// where the token is
+        pub source: TokenLocation = _ =>
+            {"cookie": "session"}, default(r#"{"header": "Authorization", "scheme": "Bearer"}"#);
+        /// the longest token
+        pub max_token_bytes: u64 = 8192 => 4096, by(positive);
+        /// claims that reach `metadata.auth.claims`; all by default
+        pub claims_to_metadata: Option<Vec<String>> => ["sub"];
+        /// what the claims must fulfil, over `{claims}`; else 403
+        pub authorization_logic: Option<Value> => {"in": ["orders", {"var": "claims.scope"}]};
+    }
 }
 
-/// A static verification key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JwtKey {
-    /// The algorithm that the key verifies.
-    pub algorithm: JwtAlgorithm,
-    /// The key material, or a reference to it.
-    pub key: SecretText,
-    /// The key id (`kid`).
-    pub kid: Option<String>,
-    /// Encoding of the material of an HMAC key.
-    pub encoding: KeyEncoding,
+block! {
+    /// A static verification key.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct JwtKey {
+        /// the one algorithm of the key
+        pub algorithm: JwtAlgorithm => "HS256";
+        /// a public key as PEM, or a secret of 32, 48 or 64 bytes at least; literal or a reference
+        pub key: SecretText =>
+            "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", by(parse::key_text), secret();
+        /// the id that tokens name the key by
+        pub kid: Option<String> => "2026-11";
+        /// how a secret is written
+        pub encoding as "key_encoding": KeyEncoding = "utf8" => "hex", by(parse::key_encoding);
+    }
 }
 
-/// The encoding of a symmetric key.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum KeyEncoding {
-    /// The UTF-8 bytes of the text.
-    #[default]
-    Utf8,
-    /// Base64.
-    Base64,
-    /// Hexadecimal digits.
-    Hex,
+choice! {
+    /// The encoding of a symmetric key.
+    pub enum KeyEncoding {
+        /// The UTF-8 bytes of the text.
+        Utf8 = "utf8",
+        /// Base64.
+        Base64 = "base64",
+        /// Hexadecimal digits.
+        Hex = "hex",
+    }
 }
 
 /// The place of a token in a request.
@@ -174,6 +191,12 @@ pub enum TokenLocation {
     },
     /// The cookie of this name.
     Cookie(String),
+}
+
+impl Default for TokenLocation {
+    fn default() -> Self {
+        Self::Header { header: "Authorization".into(), scheme: Some("Bearer".into()) }
+    }
 }
 
 macro_rules! jwt_algorithms {

@@ -11,6 +11,7 @@ use super::{
     ReplayWindow, SignatureEncoding, SignatureForm, TokenLocation, is_header_value,
 };
 use crate::config::block::ConfigBlock;
+use crate::config::declare::{Choice, KeyValue, block};
 use crate::config::guards::is_token;
 use crate::config::request::is_cookie_name;
 use crate::config::template::is_packed_key;
@@ -23,6 +24,8 @@ const PATH: &str = "channel.config.auth";
 /// Maximum clock skew that may be tolerated, in seconds.
 const MAX_LEEWAY: u64 = 300;
 
+type Read<T> = Result<Option<T>, FieldError>;
+
 #[derive(Clone, Copy)]
 enum Mode {
     ApiKey,
@@ -30,10 +33,18 @@ enum Mode {
     Jwt,
 }
 
-pub(in crate::config) fn parse(block: &mut ConfigBlock<'_>) -> Result<AuthConfig, FieldError> {
+impl KeyValue for AuthConfig {
+    const KIND: &'static str = "block";
+
+    fn read(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<Self> {
+        block.block(name, parse)
+    }
+}
+
+fn parse(block: &mut ConfigBlock<'_>) -> Result<AuthConfig, FieldError> {
     let modes = [("api_key", Mode::ApiKey), ("hmac", Mode::Hmac), ("jwt", Mode::Jwt)];
     match block.choice("mode", &modes)?.ok_or_else(|| block.missing("mode"))? {
-        Mode::ApiKey => api_key(block).map(AuthConfig::ApiKey),
+        Mode::ApiKey => ApiKeyAuth::read(block).map(AuthConfig::ApiKey),
         Mode::Hmac => hmac(block).map(|auth| AuthConfig::Hmac(Box::new(auth))),
         Mode::Jwt => jwt(block).map(|auth| AuthConfig::Jwt(Box::new(auth))),
     }
@@ -49,8 +60,9 @@ fn invalid(member: &str, message: impl Into<String>) -> FieldError {
     FieldError::invalid(PATH, message).with_member(format!("{PATH}.{member}"))
 }
 
-fn api_key(block: &mut ConfigBlock<'_>) -> Result<ApiKeyAuth, FieldError> {
-    let keys = secrets(block, "keys")?;
+/// Reads the accepted keys, of which there is at least one.
+pub(super) fn api_keys(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<Vec<SecretText>> {
+    let keys = secrets(block, name)?.unwrap_or_default();
     if keys.is_empty() {
         return Err(invalid("keys", "api_key mode needs at least one entry in auth.keys"));
     }
@@ -58,68 +70,110 @@ fn api_key(block: &mut ConfigBlock<'_>) -> Result<ApiKeyAuth, FieldError> {
     if let Some(index) = unusable {
         return Err(refused(&format!("keys[{index}]"), " is no header value"));
     }
+    Ok(Some(keys))
+}
+
+/// Reads the scheme in front of a key; its default depends on the header.
+pub(super) fn api_key_scheme(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<String> {
     let header = block.string("header")?;
-    let scheme = block.string("scheme")?;
-    let header = header_name(header, "header")?.unwrap_or_else(|| "Authorization".into());
-    let default = header.eq_ignore_ascii_case("authorization").then(|| "Bearer".to_owned());
-    Ok(ApiKeyAuth { keys, scheme: auth_scheme(scheme, "scheme", default)?, header })
+    let is_usual = header.is_none_or(|header| header.trim().eq_ignore_ascii_case("authorization"));
+    auth_scheme(block.string(name)?, "scheme", is_usual.then(|| "Bearer".to_owned()))
+}
+
+block! {
+    form "mode" = "hmac", "this form of the block";
+    /// The keys of mode `hmac`, as they are written.
+    pub(in crate::config) struct HmacKeys {
+        /// the secret, literal or a reference; this or `secrets`
+        secret: Option<SecretText> => "s", required(), or("secrets"), secret();
+        /// further secrets; any of them is accepted
+        secrets: Vec<SecretText> = _ => ["s"], by(secrets), secret();
+        /// a provider, see [Signatures](#signatures); keys beside it go first
+        preset: Option<String> => "github";
+        /// the header that carries the signature
+        header: Option<String> => "x-hub-signature", default("\"X-Signature\""), by(header);
+        /// stands in front of the signature
+        signature_prefix: Option<String> => "v1=";
+        /// the key of the signature where the header is packed, `k=v,k=v`; not with `signature_prefix`
+        signature_key: Option<String> => "v1";
+        /// the hash
+        algorithm: Option<HmacAlgorithm> => "sha512", default("\"sha256\""), by(hmac_algorithm);
+        /// what is signed: `{body}`, `{header:<name>}`, `{header:<name>:<key>}` and literal text
+        message: Option<String> => "{header:x-time}.{body}", default("\"{body}\"");
+        /// the encoding of the signature; hex, then base64 is tried by default
+        encoding: Option<SignatureEncoding> => "hex", by(signature_encoding);
+        /// where the signed time stands, `<header>` or `<header>:<key>`; with `tolerance_secs`
+        timestamp: Option<String> => "x-time";
+        /// how far the signed time may be from now; with `timestamp`
+        tolerance_secs: Option<i64> => 300;
+    }
 }
 
 fn hmac(block: &mut ConfigBlock<'_>) -> Result<HmacAuth, FieldError> {
-    let secret = block.string("secret")?.map(SecretText::new);
-    let more = secrets(block, "secrets")?;
-    let named = block.string("preset")?;
-    let header = block.string("header")?;
-    let prefix = block.string("signature_prefix")?;
-    let packed = block.string("signature_key")?;
-    let algorithm = block.string("algorithm")?;
-    let encoding = block.string("encoding")?;
-    let message = block.string("message")?;
-    let timestamp = block.string("timestamp")?;
-    let tolerance = block.signed("tolerance_secs")?;
-
-    if secret.as_ref().is_some_and(SecretText::is_blank) || (secret.is_none() && more.is_empty()) {
+    let keys = HmacKeys::read(block)?;
+    if keys.secret.as_ref().is_some_and(SecretText::is_blank)
+        || (keys.secret.is_none() && keys.secrets.is_empty())
+    {
         return Err(invalid("secret", "hmac mode needs auth.secret or auth.secrets"));
     }
-    let preset = match &named {
+    let preset = match &keys.preset {
         Some(name) => presets::find(name).ok_or_else(|| {
             invalid("preset", format!("unknown auth.preset '{name}'; known: {}", presets::names()))
         })?,
         None => Preset::NONE,
     };
     let or_preset = |own: Option<String>, preset: Option<&str>| own.or_else(|| preset.map(str::to_owned));
-    let header = header_name(header, "header")?;
-    let timestamp = or_preset(timestamp, preset.timestamp);
+    let timestamp = or_preset(keys.timestamp, preset.timestamp);
     Ok(HmacAuth {
-        secret,
-        secrets: more,
-        header: or_preset(header, preset.header).unwrap_or_else(|| "X-Signature".into()),
-        form: signature_form(or_preset(prefix, preset.prefix), or_preset(packed, preset.packed))?,
-        algorithm: match algorithm.as_deref().or(preset.algorithm) {
-            None | Some("sha256") => HmacAlgorithm::Sha256,
-            Some("sha1") => HmacAlgorithm::Sha1,
-            Some("sha512") => HmacAlgorithm::Sha512,
-            Some(other) => {
-                return Err(refused("algorithm", format_args!(" '{other}': use sha1, sha256 or sha512")));
-            }
-        },
-        encoding: match encoding.as_deref().or(preset.encoding) {
-            None => None,
-            Some("hex") => Some(SignatureEncoding::Hex),
-            Some("base64") => Some(SignatureEncoding::Base64),
-            Some("base64url") => Some(SignatureEncoding::Base64Url),
-            Some(other) => {
-                return Err(refused("encoding", format_args!(" '{other}': use hex, base64 or base64url")));
-            }
-        },
-        message: match message.as_deref().or(preset.message) {
+        secret: keys.secret,
+        secrets: keys.secrets,
+        header: or_preset(keys.header, preset.header).unwrap_or_else(|| "X-Signature".into()),
+        form: signature_form(
+            or_preset(keys.signature_prefix, preset.prefix),
+            or_preset(keys.signature_key, preset.packed),
+        )?,
+        algorithm: keys.algorithm.or(preset.algorithm).unwrap_or(HmacAlgorithm::Sha256),
+        encoding: keys.encoding.or(preset.encoding),
+        message: match keys.message.as_deref().or(preset.message) {
             None => SigningTemplate::default(),
             Some(text) => {
                 SigningTemplate::parse(text).map_err(|why| refused("message", format_args!(": {why}")))?
             }
         },
-        window: window(timestamp, tolerance.or(preset.tolerance_secs))?,
+        window: window(timestamp, keys.tolerance_secs.or(preset.tolerance_secs))?,
     })
+}
+
+fn hmac_algorithm(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<HmacAlgorithm> {
+    word(block, name, HmacAlgorithm::WORDS, |other| {
+        refused("algorithm", format_args!(" '{other}': use sha1, sha256 or sha512"))
+    })
+}
+
+fn signature_encoding(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<SignatureEncoding> {
+    word(block, name, SignatureEncoding::WORDS, |other| {
+        refused("encoding", format_args!(" '{other}': use hex, base64 or base64url"))
+    })
+}
+
+/// Reads how a symmetric key is written.
+pub(super) fn key_encoding(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<KeyEncoding> {
+    let problem = block.invalid(name, "use utf8, base64 or hex");
+    word(block, name, KeyEncoding::WORDS, |_| problem)
+}
+
+/// Reads one of some words, with a refusal of its own for any other.
+fn word<T: Copy>(
+    block: &mut ConfigBlock<'_>,
+    name: &'static str,
+    words: &[(&str, T)],
+    refuse: impl FnOnce(&str) -> FieldError,
+) -> Read<T> {
+    let Some(text) = block.string(name)? else { return Ok(None) };
+    match words.iter().find(|(word, _)| *word == text) {
+        Some((_, value)) => Ok(Some(*value)),
+        None => Err(refuse(&text)),
+    }
 }
 
 fn signature_form(prefix: Option<String>, packed: Option<String>) -> Result<SignatureForm, FieldError> {
@@ -150,63 +204,76 @@ fn window(timestamp: Option<String>, tolerance: Option<i64>) -> Result<Option<Re
 }
 
 fn jwt(block: &mut ConfigBlock<'_>) -> Result<JwtAuth, FieldError> {
-    let keys = block.blocks("jwt_keys", jwt_key)?.unwrap_or_default();
-    let jwks_url = block.string("jwks_url")?;
-    let algorithms = block.strings("algorithms")?.unwrap_or_default();
-    let issuers = accepted_values(block, "issuer")?;
-    let audiences = accepted_values(block, "audience")?;
-    let leeway_secs = block.unsigned("leeway_secs")?.unwrap_or(30);
-    let require_exp = block.boolean("require_exp")?.unwrap_or(true);
-    let required = block.boolean("required")?.unwrap_or(true);
-    let source = block.block("source", token_source)?;
-    let max_token_bytes = block.positive("max_token_bytes")?.unwrap_or(8192);
-    let claims_to_metadata = block.strings("claims_to_metadata")?;
-    let authorization_logic = block.any("authorization_logic");
-
-    if algorithms.is_empty() {
-        return Err(invalid("algorithms", "jwt mode needs a non-empty auth.algorithms"));
-    }
-    let algorithms =
-        algorithms.iter().map(|name| jwt_algorithm(name, "algorithms")).collect::<Result<_, _>>()?;
-    if keys.is_empty() && jwks_url.is_none() {
+    let auth = JwtAuth::read(block)?;
+    if auth.keys.is_empty() && auth.jwks_url.is_none() {
         return Err(invalid("jwt_keys", "jwt mode needs auth.jwt_keys or auth.jwks_url"));
     }
-    if jwks_url.as_ref().is_some_and(|url| url.len() <= 8 || !url.starts_with("https://")) {
-        return Err(refused("jwks_url", " must start with https://"));
+    Ok(auth)
+}
+
+/// Reads the URL of a key set.
+pub(super) fn jwks_url(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<String> {
+    match block.string(name)? {
+        Some(url) if url.len() <= 8 || !url.starts_with("https://") => {
+            Err(refused("jwks_url", " must start with https://"))
+        }
+        url => Ok(url),
     }
-    if leeway_secs > MAX_LEEWAY {
-        return Err(refused("leeway_secs", format_args!(" is at most {MAX_LEEWAY}")));
+}
+
+/// Reads the tolerated clock skew.
+pub(super) fn leeway(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<u64> {
+    match block.unsigned(name)? {
+        Some(seconds) if seconds > MAX_LEEWAY => {
+            Err(refused("leeway_secs", format_args!(" is at most {MAX_LEEWAY}")))
+        }
+        seconds => Ok(seconds),
     }
-    Ok(JwtAuth {
-        keys,
-        jwks_url,
-        algorithms,
-        issuers,
-        audiences,
-        leeway_secs,
-        require_exp,
-        required,
-        source: source.unwrap_or_else(|| TokenLocation::Header {
-            header: "Authorization".into(),
-            scheme: Some("Bearer".into()),
-        }),
-        max_token_bytes,
-        claims_to_metadata,
-        authorization_logic,
-    })
 }
 
 /// Reads the accepted values of a claim. An author who writes the field wants the claim checked, so an empty
 /// list is refused instead of disabling the check.
-fn accepted_values(block: &mut ConfigBlock<'_>, name: &'static str) -> Result<Vec<String>, FieldError> {
-    let Some(values) = block.one_or_many(name)? else { return Ok(Vec::new()) };
+pub(super) fn accepted_values(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<Vec<String>> {
+    let Some(values) = block.one_or_many(name)? else { return Ok(None) };
     if values.is_empty() {
         return Err(refused(name, " is empty"));
     }
     if values.iter().any(|value| value.trim().is_empty()) {
         return Err(refused(name, " has a blank entry"));
     }
-    Ok(values)
+    Ok(Some(values))
+}
+
+impl KeyValue for JwtAlgorithm {
+    const KIND: &'static str = "text";
+
+    fn read(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<Self> {
+        let text = block.string(name)?;
+        text.map(|text| {
+            jwt_algorithm(&text, "jwt_keys").map_err(|error| error.with_member(block.field(name)))
+        })
+        .transpose()
+    }
+}
+
+impl KeyValue for Vec<JwtAlgorithm> {
+    const KIND: &'static str = "list of texts";
+
+    fn read(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<Self> {
+        let texts = block.strings(name)?.unwrap_or_default();
+        if texts.is_empty() {
+            return Err(invalid("algorithms", "jwt mode needs a non-empty auth.algorithms"));
+        }
+        texts.iter().map(|text| jwt_algorithm(text, "algorithms")).collect::<Result<_, _>>().map(Some)
+    }
+}
+
+impl KeyValue for Vec<JwtKey> {
+    const KIND: &'static str = "list of blocks";
+
+    fn read(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<Self> {
+        block.blocks(name, jwt_key)
+    }
 }
 
 fn jwt_algorithm(name: &str, member: &str) -> Result<JwtAlgorithm, FieldError> {
@@ -215,23 +282,19 @@ fn jwt_algorithm(name: &str, member: &str) -> Result<JwtAlgorithm, FieldError> {
 }
 
 fn jwt_key(block: &mut ConfigBlock<'_>) -> Result<JwtKey, FieldError> {
-    let algorithm = block.required_string("algorithm")?;
-    let key = SecretText::new(block.string("key")?.unwrap_or_default());
-    let kid = block.string("kid")?;
-    let encoding = block.string("key_encoding")?;
+    let key = JwtKey::read(block)?;
+    literal_key(key.algorithm, key.encoding, &key.key).map_err(|why| block.invalid("key", why))?;
+    Ok(key)
+}
+
+/// Reads the text of a static key.
+pub(super) fn key_text(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<SecretText> {
+    let key = SecretText::new(block.string(name)?.unwrap_or_default());
     if key.is_blank() {
-        return Err(refused("jwt_keys", " has an empty key").with_member(block.field("key")));
+        Err(refused("jwt_keys", " has an empty key").with_member(block.field(name)))
+    } else {
+        Ok(Some(key))
     }
-    let algorithm =
-        jwt_algorithm(&algorithm, "jwt_keys").map_err(|error| error.with_member(block.field("algorithm")))?;
-    let encoding = match encoding.as_deref() {
-        None | Some("utf8") => KeyEncoding::Utf8,
-        Some("base64") => KeyEncoding::Base64,
-        Some("hex") => KeyEncoding::Hex,
-        Some(_) => return Err(block.invalid("key_encoding", "use utf8, base64 or hex")),
-    };
-    literal_key(algorithm, encoding, &key).map_err(|why| block.invalid("key", why))?;
-    Ok(JwtKey { algorithm, key, kid, encoding })
 }
 
 /// Returns true if the value is a reference, whose target is unknown here.
@@ -260,10 +323,29 @@ fn literal_key(algorithm: JwtAlgorithm, encoding: KeyEncoding, key: &SecretText)
     Ok(())
 }
 
+block! {
+    /// The place of a token, as it is written.
+    pub(in crate::config) struct TokenSourceKeys {
+        /// a header; named alone it carries the bare token
+        header: Option<String> => "x-token";
+        /// stands in front of the token
+        scheme: Option<String> => "Token";
+        /// a cookie, instead of a header
+        cookie: Option<String> => "session";
+    }
+}
+
+impl KeyValue for TokenLocation {
+    const KIND: &'static str = "block";
+
+    fn read(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<Self> {
+        block.block(name, token_source)
+    }
+}
+
 fn token_source(block: &mut ConfigBlock<'_>) -> Result<TokenLocation, FieldError> {
-    let header = block.string("header")?;
-    let scheme = block.string("scheme")?;
-    match block.string("cookie")? {
+    let TokenSourceKeys { header, scheme, cookie } = TokenSourceKeys::read(block)?;
+    match cookie {
         Some(_) if header.is_some() || scheme.is_some() => {
             Err(refused("source", " takes a header or a cookie, not both"))
         }
@@ -282,12 +364,17 @@ fn token_source(block: &mut ConfigBlock<'_>) -> Result<TokenLocation, FieldError
     }
 }
 
-fn secrets(block: &mut ConfigBlock<'_>, name: &'static str) -> Result<Vec<SecretText>, FieldError> {
-    let entries: Vec<_> = block.strings(name)?.unwrap_or_default().into_iter().map(SecretText::new).collect();
-    if entries.iter().any(SecretText::is_blank) {
+fn secrets(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<Vec<SecretText>> {
+    let entries: Option<Vec<_>> = KeyValue::read(block, name)?;
+    if entries.iter().flatten().any(SecretText::is_blank) {
         return Err(refused(name, " has a blank entry"));
     }
     Ok(entries)
+}
+
+/// Reads the name of the header that carries a key or a signature.
+pub(super) fn header(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<String> {
+    header_name(block.string(name)?, "header")
 }
 
 fn header_name(header: Option<String>, member: &str) -> Result<Option<String>, FieldError> {

@@ -1,15 +1,17 @@
 //! Named presets for the signatures of well-known providers.
 
+use super::{HmacAlgorithm, SignatureEncoding};
+
 /// The fields of a preset; an explicit field takes precedence.
 pub(super) struct Preset {
     pub(super) header: Option<&'static str>,
     pub(super) prefix: Option<&'static str>,
     pub(super) packed: Option<&'static str>,
-    pub(super) encoding: Option<&'static str>,
+    pub(super) encoding: Option<SignatureEncoding>,
     pub(super) message: Option<&'static str>,
     pub(super) timestamp: Option<&'static str>,
     pub(super) tolerance_secs: Option<i64>,
-    pub(super) algorithm: Option<&'static str>,
+    pub(super) algorithm: Option<HmacAlgorithm>,
 }
 
 impl Preset {
@@ -34,7 +36,7 @@ static PRESETS: [(&str, &str, Preset); 6] = [
         Preset {
             header: Some("x-zm-signature"),
             prefix: Some("v0="),
-            encoding: Some("hex"),
+            encoding: Some(SignatureEncoding::Hex),
             message: Some("v0:{header:x-zm-request-timestamp}:{body}"),
             timestamp: Some("x-zm-request-timestamp"),
             tolerance_secs: Some(300),
@@ -47,7 +49,7 @@ static PRESETS: [(&str, &str, Preset); 6] = [
         Preset {
             header: Some("x-slack-signature"),
             prefix: Some("v0="),
-            encoding: Some("hex"),
+            encoding: Some(SignatureEncoding::Hex),
             message: Some("v0:{header:x-slack-request-timestamp}:{body}"),
             timestamp: Some("x-slack-request-timestamp"),
             tolerance_secs: Some(300),
@@ -60,7 +62,7 @@ static PRESETS: [(&str, &str, Preset); 6] = [
         Preset {
             header: Some("stripe-signature"),
             packed: Some("v1"),
-            encoding: Some("hex"),
+            encoding: Some(SignatureEncoding::Hex),
             message: Some("{header:stripe-signature:t}.{body}"),
             timestamp: Some("stripe-signature:t"),
             tolerance_secs: Some(300),
@@ -73,22 +75,26 @@ static PRESETS: [(&str, &str, Preset); 6] = [
         Preset {
             header: Some("x-hub-signature-256"),
             prefix: Some("sha256="),
-            encoding: Some("hex"),
+            encoding: Some(SignatureEncoding::Hex),
             ..*Preset::NONE
         },
     ),
     (
         "shopify",
         "P5",
-        Preset { header: Some("x-shopify-hmac-sha256"), encoding: Some("base64"), ..*Preset::NONE },
+        Preset {
+            header: Some("x-shopify-hmac-sha256"),
+            encoding: Some(SignatureEncoding::Base64),
+            ..*Preset::NONE
+        },
     ),
     (
         "webex",
         "P6",
         Preset {
             header: Some("x-spark-signature"),
-            encoding: Some("hex"),
-            algorithm: Some("sha1"),
+            encoding: Some(SignatureEncoding::Hex),
+            algorithm: Some(HmacAlgorithm::Sha1),
             ..*Preset::NONE
         },
     ),

@@ -1,10 +1,12 @@
 //! The `auth` block of an http connector.
 
 use super::headers::check_header;
-use super::oauth2::{self, OAuth2};
+use super::oauth2::{self, OAuth2, OAuth2Keys};
 use super::unresolved;
 use crate::config::SecretText;
-use crate::config::block::{ConfigBlock, keep_or_report};
+use crate::config::block::ConfigBlock;
+use crate::config::declare::{KeyValue, block};
+use crate::config::key_reference::{BlockReference, form};
 use crate::field::FieldError;
 
 /// The credentials that a connector sends.
@@ -48,16 +50,75 @@ const SCHEMES: [(&str, Scheme); 4] = [
     ("oauth2", Scheme::OAuth2),
 ];
 
-/// Reads the block `auth` and adds its problems to `errors`. Returns `None` if the `type` is still a
-/// placeholder or reference.
-pub(super) fn read(block: &mut ConfigBlock<'_>, errors: &mut Vec<FieldError>) -> Option<HttpAuth> {
-    if is_unresolved(block) {
-        return None;
+block! {
+    reports all;
+    form "type" = "bearer", "`Authorization: Bearer`";
+    /// The keys of type `bearer`.
+    struct BearerKeys {
+        /// the token, literal or a reference
+        token: SecretText => "env://API_TOKEN", by(credential), secret();
     }
-    let mut problems = Vec::new();
-    let auth = keep_or_report(block.block("auth", |block| parse(block, &mut problems)), errors).flatten();
-    errors.append(&mut problems);
-    auth
+}
+
+block! {
+    reports all;
+    form "type" = "basic", "`Authorization: Basic`";
+    /// The keys of type `basic`.
+    pub(super) struct BasicKeys {
+        /// the user name
+        pub(super) username: SecretText => "svc";
+        /// the password, literal or a reference
+        pub(super) password: SecretText => "env://API_PASSWORD", secret();
+    }
+}
+
+block! {
+    reports all;
+    form "type" = "apikey", "a key in a header";
+    /// The keys of type `apikey`.
+    struct HeaderKeys {
+        /// the header
+        header: String => "x-api-key", by(header);
+        /// the key, literal or a reference
+        key: SecretText => "env://API_KEY", by(credential), secret();
+    }
+}
+
+/// The form of type `bearer`.
+pub(super) const BEARER: BlockReference = form("auth", BearerKeys::FORM, BearerKeys::KEYS);
+/// The form of type `basic`.
+pub(super) const BASIC: BlockReference = form("auth", BasicKeys::FORM, BasicKeys::KEYS);
+/// The form of type `apikey`.
+pub(super) const API_KEY: BlockReference = form("auth", HeaderKeys::FORM, HeaderKeys::KEYS);
+/// The form of type `oauth2`.
+pub(super) const OAUTH2: BlockReference = form("auth", OAuth2Keys::FORM, OAuth2Keys::KEYS);
+
+/// Reports the problem of an unknown key before those of the known ones. A `type` that is still a placeholder or
+/// reference counts as absent.
+impl KeyValue for HttpAuth {
+    const KIND: &'static str = "block";
+
+    fn read(block: &mut ConfigBlock<'_>, name: &'static str) -> Result<Option<Self>, FieldError> {
+        if is_unresolved(block) {
+            return Ok(None);
+        }
+        let mut problems = Vec::new();
+        let auth = block.block(name, |block| {
+            let auth = parse(block);
+            problems = block.take_problems();
+            auth
+        });
+        let auth = match auth {
+            Ok(auth) => auth.flatten(),
+            Err(error) if problems.is_empty() => return Err(error),
+            Err(error) => {
+                block.report(error);
+                None
+            }
+        };
+        problems.into_iter().for_each(|problem| block.report(problem));
+        Ok(auth)
+    }
 }
 
 /// Returns true if the `type` of the block `auth` is still a placeholder or reference.
@@ -66,44 +127,31 @@ pub(super) fn is_unresolved(block: &mut ConfigBlock<'_>) -> bool {
     auth.and_then(|auth| auth.get("type")?.as_str()).is_some_and(unresolved::is_unresolved)
 }
 
-fn parse(
-    block: &mut ConfigBlock<'_>,
-    problems: &mut Vec<FieldError>,
-) -> Result<Option<HttpAuth>, FieldError> {
+fn parse(block: &mut ConfigBlock<'_>) -> Result<Option<HttpAuth>, FieldError> {
     let scheme = block.choice("type", &SCHEMES)?.ok_or_else(|| block.missing("type"))?;
-    let mut text = |read: Result<String, FieldError>| keep_or_report(read.map(Some), problems);
     Ok(match scheme {
-        Scheme::Bearer => {
-            text(credential(block, "token")).map(|token| HttpAuth::Bearer { token: SecretText::new(token) })
-        }
-        Scheme::Basic => {
-            let (username, password) =
-                (text(block.required_string("username")), text(block.required_string("password")));
-            username.zip(password).map(|(username, password)| HttpAuth::Basic {
-                username: SecretText::new(username),
-                password: SecretText::new(password),
-            })
-        }
+        Scheme::Bearer => BearerKeys::read(block).map(|keys| HttpAuth::Bearer { token: keys.token }),
+        Scheme::Basic => BasicKeys::read(block)
+            .map(|BasicKeys { username, password }| HttpAuth::Basic { username, password }),
         Scheme::ApiKey => {
-            let (header, key) = (text(header(block)), text(credential(block, "key")));
-            header.zip(key).map(|(header, key)| HttpAuth::ApiKey { header, key: SecretText::new(key) })
+            HeaderKeys::read(block).map(|HeaderKeys { header, key }| HttpAuth::ApiKey { header, key })
         }
         Scheme::OAuth2 => Some(HttpAuth::OAuth2(Box::new(oauth2::parse(block)?))),
     })
 }
 
-fn header(block: &mut ConfigBlock<'_>) -> Result<String, FieldError> {
-    let header = block.required_string("header")?;
+fn header(block: &mut ConfigBlock<'_>, name: &'static str) -> Result<Option<String>, FieldError> {
+    let header = block.required_string(name)?;
     if !unresolved::is_unresolved(&header)
         && let Err(why) = check_header(&header, "")
     {
-        return Err(block.invalid("header", why));
+        return Err(block.invalid(name, why));
     }
-    Ok(header)
+    Ok(Some(header))
 }
 
 /// Reads a credential that can be sent in a header.
-fn credential(block: &mut ConfigBlock<'_>, name: &'static str) -> Result<String, FieldError> {
+fn credential(block: &mut ConfigBlock<'_>, name: &'static str) -> Result<Option<SecretText>, FieldError> {
     let text = block.required_string(name)?;
     if text.is_empty() {
         return Err(block.invalid(name, "must not be empty"));
@@ -111,5 +159,5 @@ fn credential(block: &mut ConfigBlock<'_>, name: &'static str) -> Result<String,
     if text.bytes().any(|byte| byte < b' ' && byte != b'\t' || byte == 0x7f) {
         return Err(block.invalid(name, "a header cannot hold control characters"));
     }
-    Ok(text)
+    Ok(Some(SecretText::new(text)))
 }

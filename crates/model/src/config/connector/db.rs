@@ -1,14 +1,12 @@
 //! The `config` of a database connector.
 
-use super::fields::{ConnectorFields, DialectConfig, OperationSwitches};
+use super::fields::{DIALECT, DialectConfig, OPERATIONS, OperationSwitches};
 use super::unresolved::is_unresolved;
 use crate::config::SecretText;
 use crate::config::block::ConfigBlock;
+use crate::config::declare::{block, positive};
+use crate::config::key_reference::{BlockReference, block};
 use crate::field::FieldError;
-
-const OPERATIONS: [&str; 6] = ["read", "insert", "update", "delete", "upsert", "raw_write"];
-const CONNECT_TIMEOUT_MS: u64 = 5000;
-const QUERY_TIMEOUT_MS: u64 = 30_000;
 
 /// The supported database systems.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,51 +39,47 @@ impl DatabaseKind {
     }
 }
 
-/// Settings of a database connector.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DbConfig {
-    /// Connection string with address and credentials; its scheme selects the database, see
-    /// [`DatabaseKind::from_connection_string`].
-    pub connection_string: SecretText,
-    /// Maximum number of connections; `None` uses the default of the driver.
-    pub max_connections: Option<u64>,
-    /// Timeout for connecting, in milliseconds.
-    pub connect_timeout_ms: u64,
-    /// Timeout for one statement, in milliseconds.
-    pub query_timeout_ms: u64,
-    /// Maximum size of a result, in bytes; `None` leaves only the limit of the server, which always applies.
-    pub max_result_bytes: Option<u64>,
-    /// True if the hosts may have private addresses.
-    pub allow_private_urls: bool,
-    /// Operations that tasks may use.
-    pub operations: OperationSwitches,
-    /// Restrictions of the portable dialect.
-    pub dialect: DialectConfig,
-    /// True if an aggregation may contain stages that write (MongoDB).
-    pub aggregate_write_stages: bool,
+block! {
+    reports all;
+    /// Settings of a database connector. Without `max_connections`, the default of the driver applies; the limit of
+    /// the server on the size of a result always does.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct DbConfig {
+        /// address and credentials; the scheme selects PostgreSQL, MySQL, SQLite or MongoDB
+        pub connection_string: SecretText =>
+            "postgres://svc:${DB_PASSWORD}@db/orders", by(connection_string), secret();
+        /// connections at most
+        pub max_connections: Option<u64> => 5, by(positive);
+        /// milliseconds to connect
+        pub connect_timeout_ms: u64 = 5000 => 1000, by(positive);
+        /// milliseconds for one statement
+        pub query_timeout_ms: u64 = 30000 => 5000, by(positive);
+        /// bytes of a result at most
+        pub max_result_bytes: Option<u64> => 1048576, by(positive);
+        /// the host may have a private address
+        pub allow_private_urls: bool = false => true;
+        /// operations that tasks may use
+        pub operations: OperationSwitches = _ => {};
+        /// restrictions of the portable dialect on this system
+        pub dialect: DialectConfig = _ => {};
+        /// a pipeline of MongoDB may write
+        pub aggregate_write_stages: bool = false => true;
+    }
 }
 
-pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<DbConfig, Vec<FieldError>> {
-    let mut fields = ConnectorFields::new(block);
-    let config = DbConfig {
-        connection_string: SecretText::new(fields.require(connection_string)),
-        max_connections: fields.read(|block| block.positive("max_connections")),
-        connect_timeout_ms: fields.positive("connect_timeout_ms", CONNECT_TIMEOUT_MS),
-        query_timeout_ms: fields.positive("query_timeout_ms", QUERY_TIMEOUT_MS),
-        max_result_bytes: fields.read(|block| block.positive("max_result_bytes")),
-        allow_private_urls: fields.flag("allow_private_urls"),
-        operations: OperationSwitches::read(&mut fields, &OPERATIONS),
-        dialect: DialectConfig::read(&mut fields),
-        aggregate_write_stages: fields.flag("aggregate_write_stages"),
-    };
-    fields.finish(config)
+impl DbConfig {
+    /// The blocks of the config; the first is the config itself.
+    pub(super) const BLOCKS: &'static [BlockReference] = &[block("", Self::KEYS), OPERATIONS, DIALECT];
 }
 
-fn connection_string(block: &mut ConfigBlock<'_>) -> Result<String, FieldError> {
-    let text = block.required_string("connection_string")?;
+fn connection_string(
+    block: &mut ConfigBlock<'_>,
+    name: &'static str,
+) -> Result<Option<SecretText>, FieldError> {
+    let text = block.required_string(name)?;
     if is_unresolved(&text) || DatabaseKind::from_connection_string(&text).is_some() {
-        return Ok(text);
+        return Ok(Some(SecretText::new(text)));
     }
     let schemes: Vec<_> = SCHEMES.iter().map(|(scheme, _)| *scheme).collect();
-    Err(block.invalid("connection_string", format!("the scheme must be one of {}", schemes.join(", "))))
+    Err(block.invalid(name, format!("the scheme must be one of {}", schemes.join(", "))))
 }

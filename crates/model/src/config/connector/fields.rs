@@ -1,70 +1,18 @@
 //! Readers of settings that several connector types share.
 
-use super::unresolved::is_unresolved;
-use crate::config::block::{ConfigBlock, keep_or_report};
-use crate::field::FieldError;
+use serde_json::Value;
 
-/// Default maximum size of a response, in bytes.
-pub(super) const MAX_RESPONSE_SIZE: u64 = 10 * 1024 * 1024;
+use super::unresolved::is_unresolved;
+use crate::config::SecretText;
+use crate::config::block::ConfigBlock;
+use crate::config::declare::{Choice, KeyValue, block};
+use crate::config::key_reference::{BlockReference, KeyReference, block, key};
+use crate::field::FieldError;
 
 /// Largest port number.
 const MAX_PORT: u64 = 65_535;
 
-/// A block that is being read, with the problems found so far.
-pub(super) struct ConnectorFields<'b, 'a> {
-    pub(super) block: &'b mut ConfigBlock<'a>,
-    pub(super) errors: Vec<FieldError>,
-}
-
-impl<'b, 'a> ConnectorFields<'b, 'a> {
-    pub(super) fn new(block: &'b mut ConfigBlock<'a>) -> Self {
-        Self { block, errors: Vec::new() }
-    }
-
-    /// Reads an optional field.
-    pub(super) fn read<T>(
-        &mut self,
-        read: impl FnOnce(&mut ConfigBlock<'a>) -> Result<Option<T>, FieldError>,
-    ) -> Option<T> {
-        keep_or_report(read(self.block), &mut self.errors)
-    }
-
-    /// Reads a required field; returns the default value after a problem.
-    pub(super) fn require<T: Default>(
-        &mut self,
-        read: impl FnOnce(&mut ConfigBlock<'a>) -> Result<T, FieldError>,
-    ) -> T {
-        self.read(|block| read(block).map(Some)).unwrap_or_default()
-    }
-
-    pub(super) fn flag(&mut self, name: &'static str) -> bool {
-        self.read(|block| block.boolean(name)).unwrap_or(false)
-    }
-
-    /// Reads an integer that is at least 1.
-    pub(super) fn positive(&mut self, name: &'static str, default: u64) -> u64 {
-        self.read(|block| block.positive(name)).unwrap_or(default)
-    }
-
-    /// Reads one of a set of names. For a placeholder or reference, returns the first of them.
-    pub(super) fn choice<T: Copy>(&mut self, name: &'static str, choices: &[(&str, T)]) -> Option<T> {
-        let open =
-            |block: &mut ConfigBlock<'a>| Ok(block.string(name)?.is_some_and(|text| is_unresolved(&text)));
-        match keep_or_report(open(self.block).map(Some), &mut self.errors) {
-            Some(true) => choices.first().map(|(_, value)| *value),
-            Some(false) => self.read(|block| block.choice(name, choices)),
-            None => None,
-        }
-    }
-
-    pub(super) fn refuse(&mut self, error: FieldError) {
-        self.errors.push(error);
-    }
-
-    pub(super) fn finish<T>(self, made: T) -> Result<T, Vec<FieldError>> {
-        if self.errors.is_empty() { Ok(made) } else { Err(self.errors) }
-    }
-}
+type Read<T> = Result<Option<T>, FieldError>;
 
 /// The operations of a connector that tasks may use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -72,48 +20,76 @@ pub struct OperationSwitches {
     denied: Vec<&'static str>,
 }
 
+/// Declares the switch of an operation.
+pub(super) const fn operation(name: &'static str, description: &'static str) -> KeyReference {
+    key(name, bool::KIND, "false", description).default("true")
+}
+
+/// The switches of a system that the portable dialect addresses.
+const DATA_OPERATIONS: &[KeyReference] = &[
+    operation("read", "tasks may read"),
+    operation("insert", "tasks may insert"),
+    operation("update", "tasks may update"),
+    operation("delete", "tasks may delete"),
+    operation("upsert", "tasks may upsert"),
+    operation("raw_write", "tasks may write with statements of their own"),
+];
+
+/// The block with these switches.
+pub(super) const OPERATIONS: BlockReference = block("operations", DATA_OPERATIONS);
+/// The block with the restrictions of the portable dialect.
+pub(super) const DIALECT: BlockReference = block("dialect", DialectConfig::KEYS);
+
 impl OperationSwitches {
     /// Returns true if tasks may use the operation.
     pub fn allow(&self, operation: &str) -> bool {
         !self.denied.contains(&operation)
     }
 
-    pub(super) fn read(fields: &mut ConnectorFields<'_, '_>, operations: &[&'static str]) -> Self {
-        let switches = fields.read(|block| {
-            block.block("operations", |block| {
-                let mut denied = Vec::new();
-                for &operation in operations {
-                    if block.boolean(operation)? == Some(false) {
-                        denied.push(operation);
-                    }
+    /// Reads the switches of these operations.
+    pub(super) fn read_declared(
+        block: &mut ConfigBlock<'_>,
+        name: &'static str,
+        operations: &'static [KeyReference],
+    ) -> Read<Self> {
+        block.block(name, |block| {
+            let mut denied = Vec::new();
+            for operation in operations {
+                if block.boolean(operation.name)? == Some(false) {
+                    denied.push(operation.name);
                 }
-                Ok(Self { denied })
-            })
-        });
-        switches.unwrap_or_default()
+            }
+            Ok(Self { denied })
+        })
     }
 }
 
-/// Restrictions of the portable dialect on a connector.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DialectConfig {
-    /// True if a document must declare its entities in a schema.
-    pub require_schema: bool,
-    /// Entities that documents may access; empty allows all.
-    pub allowed_entities: Vec<String>,
+/// Reads those of the portable dialect.
+impl KeyValue for OperationSwitches {
+    const KIND: &'static str = "block";
+
+    fn read(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<Self> {
+        Self::read_declared(block, name, DATA_OPERATIONS)
+    }
 }
 
-impl DialectConfig {
-    pub(super) fn read(fields: &mut ConnectorFields<'_, '_>) -> Self {
-        let dialect = fields.read(|block| {
-            block.block("dialect", |block| {
-                Ok(Self {
-                    require_schema: block.boolean("require_schema")?.unwrap_or(false),
-                    allowed_entities: block.strings("allowed_entities")?.unwrap_or_default(),
-                })
-            })
-        });
-        dialect.unwrap_or_default()
+block! {
+    /// Restrictions of the portable dialect on a connector. Without entities, all are allowed.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct DialectConfig: Default {
+        /// a task must declare its entities in `schema`
+        pub require_schema: bool = false => true;
+        /// entities that tasks may access; absent, all
+        pub allowed_entities: Vec<String> = _ => ["orders"];
+    }
+}
+
+/// An object of texts or other scalars, by name.
+impl KeyValue for Vec<(String, SecretText)> {
+    const KIND: &'static str = "object of scalars";
+
+    fn read(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<Self> {
+        scalars(block, name, |_| Ok(()))
     }
 }
 
@@ -129,6 +105,49 @@ pub(super) fn url(
         return Ok(url);
     }
     Err(block.invalid(name, format!("use a URL of the scheme {}", schemes.join(" or "))))
+}
+
+/// Reads a URL of the scheme http or https.
+pub(super) fn http_url(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<String> {
+    url(block, name, &["http", "https"]).map(Some)
+}
+
+/// Reads a text that is not blank, for a declaration.
+pub(super) fn text(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<String> {
+    required_text(block, name).map(Some)
+}
+
+/// Reads a secret that is not blank, for a declaration.
+pub(super) fn secret_text(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<SecretText> {
+    Ok(text(block, name)?.map(SecretText::new))
+}
+
+/// Reads one of a set of words. A placeholder or reference counts as the first of them.
+pub(super) fn open_choice<T: Choice>(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<T> {
+    if block.string(name)?.is_some_and(|text| is_unresolved(&text)) {
+        return Ok(T::WORDS.first().map(|(_, value)| *value));
+    }
+    block.choice(name, T::WORDS)
+}
+
+/// Reads an object of texts, numbers and booleans as texts, after a check of each name.
+pub(super) fn scalars(
+    block: &mut ConfigBlock<'_>,
+    name: &'static str,
+    check: impl Fn(&str) -> Result<(), &'static str>,
+) -> Read<Vec<(String, SecretText)>> {
+    let mut scalars = Vec::new();
+    for (key, value) in block.map(name)?.into_iter().flatten() {
+        let field = format!("{name}.{key}");
+        check(key).map_err(|why| block.invalid(&field, why))?;
+        let text = match value {
+            Value::String(text) => text.clone(),
+            Value::Number(_) | Value::Bool(_) => value.to_string(),
+            other => return Err(FieldError::type_mismatch(block.field(&field), "scalar", other)),
+        };
+        scalars.push((key.clone(), SecretText::new(text)));
+    }
+    Ok(Some(scalars))
 }
 
 /// Reads a string that is not blank.
@@ -182,14 +201,17 @@ pub(super) fn hosts(url: &str) -> impl Iterator<Item = &str> {
     hosts.split(',').map(|host| split_port(host).0).filter(|host| !host.is_empty())
 }
 
-/// Reads a port number.
-pub(super) fn port(fields: &mut ConnectorFields<'_, '_>, default: u16) -> u16 {
-    let read = fields.read(|block| match block.positive("port")? {
-        Some(port) => match u16::try_from(port) {
-            Ok(port) => Ok(Some(port)),
-            Err(_) => Err(block.invalid("port", format!("must be {MAX_PORT} or less"))),
-        },
-        None => Ok(None),
-    });
-    read.unwrap_or(default)
+/// A port.
+impl KeyValue for u16 {
+    const KIND: &'static str = "integer";
+
+    fn read(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<Self> {
+        match block.positive(name)? {
+            Some(port) => match Self::try_from(port) {
+                Ok(port) => Ok(Some(port)),
+                Err(_) => Err(block.invalid(name, format!("must be {MAX_PORT} or less"))),
+            },
+            None => Ok(None),
+        }
+    }
 }

@@ -2,106 +2,114 @@
 
 use serde_json::Value;
 
-use super::auth::{self, HttpAuth};
-use super::fields::{self, MAX_RESPONSE_SIZE};
+use super::auth::{API_KEY, BASIC, BEARER, HttpAuth, OAUTH2};
+use super::fields;
 use super::headers::check_header;
 use super::unresolved::is_unresolved;
 use crate::config::SecretText;
-use crate::config::block::{ConfigBlock, keep_or_report};
+use crate::config::block::ConfigBlock;
+use crate::config::declare::{block, positive};
+use crate::config::key_reference::{BlockReference, block};
 use crate::field::FieldError;
 use crate::mask::decode_query_name;
 
 /// Maximum number of retries.
-const MAX_RETRIES: u64 = 16;
+const MAX_RETRIES: u32 = 16;
 /// The methods that a task may use.
 const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
-/// Settings of an http connector.
-#[derive(Clone, Debug, PartialEq)]
-pub struct HttpConfig {
-    /// Base URL, http or https.
-    pub url: String,
-    /// Headers that are sent with every call.
-    pub headers: Vec<(String, SecretText)>,
-    /// Query parameters that are appended to every URL, sorted by name.
-    pub query_params: Vec<(String, SecretText)>,
-    /// Credentials.
-    pub auth: Option<HttpAuth>,
-    /// Maximum number of retries after the first attempt.
-    pub max_retries: u32,
-    /// Delay before the first retry, in milliseconds; doubles with each retry.
-    pub retry_delay_ms: u64,
-    /// True if POST and PATCH are retried too.
-    pub retry_non_idempotent: bool,
-    /// Maximum size of a response, in bytes.
-    pub max_response_size: u64,
-    /// True if the host and port of `url` may be private.
-    pub allow_private_urls: bool,
-    /// Methods that tasks may use; empty allows all.
-    pub methods: Vec<String>,
+
+block! {
+    reports all;
+    /// Settings of an http connector. The query parameters are sorted by name.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct HttpConfig {
+        /// base URL, http or https
+        pub url: String => "https://api.example", by(fields::http_url);
+        /// sent with every call
+        pub headers: Vec<(String, SecretText)> = _ =>
+            {"accept": "application/json"}, kind("object of texts"), by(headers), secret();
+        /// appended to every URL
+        pub query_params: Vec<(String, SecretText)> = _ => {"v": 2}, by(query_params), secret();
+        /// credentials that are sent
+        pub auth: Option<HttpAuth> => {"type": "bearer", "token": "env://API_TOKEN"};
+        /// attempts after a failure that may pass
+        pub retry: RetryConfig = _ => {};
+        /// POST and PATCH are retried too
+        pub retry_non_idempotent: bool = false => true;
+        /// without effect: the task names the method
+        pub method: Option<String> => "GET";
+        /// bytes of a response at most
+        pub max_response_size: u64 = 10485760 => 1048576, by(positive);
+        /// the host may have a private address
+        pub allow_private_urls: bool = false => true;
+        /// operations that tasks may use
+        pub operations: HttpOperations = _ => {};
+    }
 }
 
-struct Retry {
-    max_retries: u64,
-    delay_ms: u64,
+block! {
+    /// The retries of an http connector.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct RetryConfig: Default {
+        /// retries after the first attempt, at most 16
+        pub max_retries: u32 = 3 => 5, by(max_retries);
+        /// milliseconds before the first retry; doubles
+        pub retry_delay_ms: u64 = 1000 => 200;
+    }
 }
 
-pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<HttpConfig, Vec<FieldError>> {
-    let mut errors = Vec::new();
-    let retry = keep_or_report(block.block("retry", retry), &mut errors);
-    let Retry { max_retries, delay_ms } = retry.unwrap_or(Retry { max_retries: 3, delay_ms: 1000 });
-    let url = keep_or_report(fields::url(block, "url", &["http", "https"]).map(Some), &mut errors)
-        .unwrap_or_default();
-    let query_params = keep_or_report(query_params(block, &url).map(Some), &mut errors).unwrap_or_default();
-    // Accepted without effect: the task names the method.
-    keep_or_report(block.string("method"), &mut errors);
-    let parsed = HttpConfig {
-        headers: keep_or_report(headers(block).map(Some), &mut errors).unwrap_or_default(),
-        auth: auth::read(block, &mut errors),
-        max_retries: u32::try_from(max_retries).unwrap_or_default(),
-        retry_delay_ms: delay_ms,
-        retry_non_idempotent: keep_or_report(block.boolean("retry_non_idempotent"), &mut errors)
-            .unwrap_or(false),
-        max_response_size: keep_or_report(block.positive("max_response_size"), &mut errors)
-            .unwrap_or(MAX_RESPONSE_SIZE),
-        allow_private_urls: keep_or_report(block.boolean("allow_private_urls"), &mut errors).unwrap_or(false),
-        methods: keep_or_report(block.block("operations", methods), &mut errors).unwrap_or_default(),
-        url,
-        query_params,
-    };
-    if errors.is_empty() { Ok(parsed) } else { Err(errors) }
+block! {
+    /// The operations that tasks may use. Without methods, all are allowed.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct HttpOperations: Default {
+        /// methods that tasks may use; absent, all
+        pub methods: Vec<String> = _ =>
+            ["GET"], kind("list of `GET`, `POST`, `PUT`, `PATCH`, `DELETE`"), by(methods);
+    }
 }
 
-fn headers(block: &mut ConfigBlock<'_>) -> Result<Vec<(String, SecretText)>, FieldError> {
+impl HttpConfig {
+    /// The blocks of the config; the first is the config itself.
+    pub(super) const BLOCKS: &'static [BlockReference] = &[
+        block("", Self::KEYS),
+        BEARER,
+        BASIC,
+        API_KEY,
+        OAUTH2,
+        block("retry", RetryConfig::KEYS),
+        block("operations", HttpOperations::KEYS),
+    ];
+}
+
+type Read<T> = Result<Option<T>, FieldError>;
+
+fn headers(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<Vec<(String, SecretText)>> {
     let mut headers = Vec::new();
-    for (name, value) in block.map("headers")?.into_iter().flatten() {
-        let field = format!("headers.{name}");
+    for (header, value) in block.map(name)?.into_iter().flatten() {
+        let field = format!("{name}.{header}");
         let Value::String(text) = value else {
             return Err(FieldError::type_mismatch(block.field(&field), "string", value));
         };
-        if let Err(why) = check_header(name, text) {
+        if let Err(why) = check_header(header, text) {
             return Err(block.invalid(&field, why));
         }
-        headers.push((name.to_ascii_lowercase(), SecretText::new(text)));
+        headers.push((header.to_ascii_lowercase(), SecretText::new(text)));
     }
-    Ok(headers)
+    Ok(Some(headers))
 }
 
-fn query_params(block: &mut ConfigBlock<'_>, url: &str) -> Result<Vec<(String, SecretText)>, FieldError> {
-    let mut params = Vec::new();
-    for (name, value) in block.map("query_params")?.into_iter().flatten() {
-        let field = format!("query_params.{name}");
-        let text = match value {
-            Value::String(text) => text.clone(),
-            Value::Number(_) | Value::Bool(_) => value.to_string(),
-            other => return Err(FieldError::type_mismatch(block.field(&field), "scalar", other)),
-        };
-        if names_in_query(url).any(|known| known == *name) {
-            return Err(block.invalid(&field, "the query of url has this name already"));
+fn query_params(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<Vec<(String, SecretText)>> {
+    let url = fields::http_url(block, "url").ok().flatten().unwrap_or_default();
+    let params = fields::scalars(block, name, |param| {
+        if names_in_query(&url).any(|known| known == param) {
+            return Err("the query of url has this name already");
         }
-        params.push((name.clone(), SecretText::new(text)));
-    }
-    params.sort_by(|(one, _), (other, _)| one.cmp(other));
-    Ok(params)
+        Ok(())
+    })?;
+    Ok(params.map(|mut params| {
+        params.sort_by(|(one, _), (other, _)| one.cmp(other));
+        params
+    }))
 }
 
 fn names_in_query(url: &str) -> impl Iterator<Item = String> {
@@ -111,21 +119,21 @@ fn names_in_query(url: &str) -> impl Iterator<Item = String> {
     names.filter(|name| !name.is_empty()).map(decode_query_name)
 }
 
-fn retry(block: &mut ConfigBlock<'_>) -> Result<Retry, FieldError> {
-    let max_retries = block.unsigned("max_retries")?.unwrap_or(3);
-    if max_retries > MAX_RETRIES {
-        return Err(block.invalid("max_retries", format!("must be {MAX_RETRIES} or less")));
+fn max_retries(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<u32> {
+    let Some(retries) = block.unsigned(name)? else { return Ok(None) };
+    match u32::try_from(retries) {
+        Ok(retries @ ..=MAX_RETRIES) => Ok(Some(retries)),
+        _ => Err(block.invalid(name, format!("must be {MAX_RETRIES} or less"))),
     }
-    Ok(Retry { max_retries, delay_ms: block.unsigned("retry_delay_ms")?.unwrap_or(1000) })
 }
 
-fn methods(block: &mut ConfigBlock<'_>) -> Result<Vec<String>, FieldError> {
-    let methods = block.strings("methods")?.unwrap_or_default();
+fn methods(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<Vec<String>> {
+    let methods = block.strings(name)?.unwrap_or_default();
     let is_known = |method: &String| METHODS.contains(&method.as_str()) || is_unresolved(method);
     match methods.iter().position(|method| !is_known(method)) {
         Some(index) => {
-            Err(block.invalid(&format!("methods[{index}]"), format!("use one of {}", METHODS.join(", "))))
+            Err(block.invalid(&format!("{name}[{index}]"), format!("use one of {}", METHODS.join(", "))))
         }
-        None => Ok(methods),
+        None => Ok(Some(methods)),
     }
 }

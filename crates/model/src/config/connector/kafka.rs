@@ -3,29 +3,50 @@
 //! The credentials in the settings of the server are used only for the brokers in those settings. A connector
 //! with other brokers needs its own credentials.
 
-use super::fields::{ConnectorFields, OperationSwitches, check_host, required_text, split_port};
+use super::fields::{OperationSwitches, check_host, operation, required_text, split_port};
 use super::unresolved::is_unresolved;
 use crate::config::SecretText;
 use crate::config::block::ConfigBlock;
+use crate::config::declare::{Choice, KeyValue, block, choice};
+use crate::config::key_reference::{BlockReference, KeyReference, block};
 use crate::field::FieldError;
 
 /// Default port of a broker.
 const PORT: &str = "9092";
 
-/// Settings of a Kafka connector.
-#[derive(Clone, Debug, PartialEq)]
-pub struct KafkaConfig {
-    /// Brokers as `host:port`; empty uses the brokers of the server settings.
-    pub brokers: Vec<String>,
-    /// Default topic for tasks that name none.
-    pub topic: Option<String>,
-    /// Credentials; `None` uses those of the server settings if the brokers are also from there, otherwise
-    /// none.
-    pub auth: Option<KafkaSecurity>,
-    /// True if brokers may have private addresses.
-    pub allow_private_urls: bool,
-    /// Operations that tasks may use.
-    pub operations: OperationSwitches,
+block! {
+    reports all;
+    /// Settings of a Kafka connector. Without brokers, those of the server settings are used; without credentials,
+    /// those of the server settings if the brokers are also from there, otherwise none.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct KafkaConfig {
+        /// `host:port`; empty, those of the server's settings
+        pub brokers: Vec<String> => ["broker:9092"], by(brokers);
+        /// for tasks that name none
+        pub topic: Option<String> => "orders", by(topic);
+        /// transport security and credentials
+        pub auth: Option<KafkaSecurity> => {"security_protocol": "ssl"};
+        /// the host may have a private address
+        pub allow_private_urls: bool = false => true;
+        /// operations that tasks may use
+        pub operations: OperationSwitches = _ => {}, by(operations);
+    }
+}
+
+const OPERATIONS: &[KeyReference] = &[operation("publish", "tasks may publish")];
+
+block! {
+    /// The keys of `auth`.
+    struct KafkaAuthKeys {
+        /// the security protocol
+        security_protocol: KafkaProtocol => "ssl";
+        /// with `sasl_…`
+        sasl_mechanism: Option<SaslMechanism> => _, by(sasl_mechanism);
+        /// the user name, with `sasl_…`
+        sasl_username: Option<String> => _, by(sasl_text);
+        /// the password, literal or a reference, with `sasl_…`
+        sasl_password: Option<String> => _, by(sasl_text), secret();
+    }
 }
 
 /// Transport security and credentials of the connection to the brokers.
@@ -37,28 +58,24 @@ pub struct KafkaSecurity {
     pub sasl: Option<KafkaSasl>,
 }
 
-/// The security protocol of the connection to a broker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KafkaProtocol {
-    /// No encryption and no authentication.
-    Plaintext,
-    /// TLS.
-    Ssl,
-    /// SASL without TLS.
-    SaslPlaintext,
-    /// SASL over TLS.
-    SaslSsl,
+choice! {
+    /// The security protocol of the connection to a broker.
+    pub enum KafkaProtocol {
+        /// No encryption and no authentication.
+        Plaintext = "plaintext",
+        /// TLS.
+        Ssl = "ssl",
+        /// SASL without TLS.
+        SaslPlaintext = "sasl_plaintext",
+        /// SASL over TLS.
+        SaslSsl = "sasl_ssl",
+    }
 }
 
 impl KafkaProtocol {
     /// Returns the name in configs and in the properties of the client.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Plaintext => "plaintext",
-            Self::Ssl => "ssl",
-            Self::SaslPlaintext => "sasl_plaintext",
-            Self::SaslSsl => "sasl_ssl",
-        }
+    pub fn name(self) -> &'static str {
+        self.word()
     }
 
     /// Returns true if the connection is encrypted.
@@ -71,16 +88,17 @@ impl KafkaProtocol {
     }
 }
 
-const PROTOCOLS: [(&str, KafkaProtocol); 4] = [
-    (KafkaProtocol::Plaintext.name(), KafkaProtocol::Plaintext),
-    (KafkaProtocol::Ssl.name(), KafkaProtocol::Ssl),
-    (KafkaProtocol::SaslPlaintext.name(), KafkaProtocol::SaslPlaintext),
-    (KafkaProtocol::SaslSsl.name(), KafkaProtocol::SaslSsl),
-];
-
-/// The SASL mechanisms, by their names in the property of the client.
-const MECHANISMS: [(&str, &str); 3] =
-    [("PLAIN", "PLAIN"), ("SCRAM-SHA-256", "SCRAM-SHA-256"), ("SCRAM-SHA-512", "SCRAM-SHA-512")];
+choice! {
+    /// The SASL mechanisms, by their names in the property of the client.
+    enum SaslMechanism {
+        /// The password as it is.
+        Plain = "PLAIN",
+        /// RFC 7677.
+        ScramSha256 = "SCRAM-SHA-256",
+        /// The same with a longer hash.
+        ScramSha512 = "SCRAM-SHA-512",
+    }
+}
 
 /// SASL credentials.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,56 +111,79 @@ pub struct KafkaSasl {
     pub password: SecretText,
 }
 
-pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<KafkaConfig, Vec<FieldError>> {
-    let mut fields = ConnectorFields::new(block);
-    let config = KafkaConfig {
-        brokers: fields.require(brokers),
-        topic: fields.read(topic),
-        auth: fields.read(auth).flatten(),
-        allow_private_urls: fields.flag("allow_private_urls"),
-        operations: OperationSwitches::read(&mut fields, &["publish"]),
-    };
-    fields.finish(config)
+impl KafkaConfig {
+    /// The blocks of the config; the first is the config itself.
+    pub(super) const BLOCKS: &'static [BlockReference] =
+        &[block("", Self::KEYS), block("auth", KafkaAuthKeys::KEYS), block("operations", OPERATIONS)];
 }
 
-fn topic(block: &mut ConfigBlock<'_>) -> Result<Option<String>, FieldError> {
-    match block.string("topic")? {
-        Some(topic) if topic.trim().is_empty() => Err(block.invalid("topic", "must not be empty")),
+type Read<T> = Result<Option<T>, FieldError>;
+
+fn operations(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<OperationSwitches> {
+    OperationSwitches::read_declared(block, name, OPERATIONS)
+}
+
+fn topic(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<String> {
+    match block.string(name)? {
+        Some(topic) if topic.trim().is_empty() => Err(block.invalid(name, "must not be empty")),
         topic => Ok(topic),
     }
 }
 
-/// Reads the block `auth`; returns `None` if a choice in it is still a placeholder or reference.
-fn auth(block: &mut ConfigBlock<'_>) -> Result<Option<Option<KafkaSecurity>>, FieldError> {
-    let open = block.map("auth").ok().flatten().is_some_and(|auth| {
-        let choices = ["security_protocol", "sasl_mechanism"].map(|name| auth.get(name)?.as_str());
-        choices.into_iter().flatten().any(is_unresolved)
-    });
-    if open { Ok(None) } else { block.block("auth", |block| credentials(block).map(Some)) }
+/// A choice in the block that is still a placeholder or reference makes it count as absent.
+impl KeyValue for KafkaSecurity {
+    const KIND: &'static str = "block";
+
+    fn read(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<Self> {
+        let open = block.map(name).ok().flatten().is_some_and(|auth| {
+            let choices = ["security_protocol", "sasl_mechanism"].map(|name| auth.get(name)?.as_str());
+            choices.into_iter().flatten().any(is_unresolved)
+        });
+        if open { Ok(None) } else { block.block(name, credentials) }
+    }
+}
+
+fn authenticates(block: &mut ConfigBlock<'_>) -> Result<bool, FieldError> {
+    let protocol: Option<KafkaProtocol> = KeyValue::read(block, "security_protocol")?;
+    Ok(protocol.is_some_and(KafkaProtocol::authenticates))
+}
+
+/// Refuses a key that only the protocols with SASL have.
+fn refuse_sasl<T>(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<T> {
+    match block.any(name) {
+        Some(_) => Err(block.invalid(name, "needs the security_protocol sasl_plaintext or sasl_ssl")),
+        None => Ok(None),
+    }
+}
+
+fn sasl_mechanism(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<SaslMechanism> {
+    let mechanism = KeyValue::read(block, name)?;
+    match (authenticates(block)?, mechanism) {
+        (true, None) => Err(block.missing(name)),
+        (true, mechanism) => Ok(mechanism),
+        (false, _) => refuse_sasl(block, name),
+    }
+}
+
+fn sasl_text(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<String> {
+    if authenticates(block)? { required_text(block, name).map(Some) } else { refuse_sasl(block, name) }
 }
 
 fn credentials(block: &mut ConfigBlock<'_>) -> Result<KafkaSecurity, FieldError> {
-    let protocol = block.choice("security_protocol", &PROTOCOLS)?;
-    let protocol = protocol.ok_or_else(|| block.missing("security_protocol"))?;
-    let mechanism = block.choice("sasl_mechanism", &MECHANISMS)?;
-    if protocol.authenticates() {
-        let mechanism = mechanism.ok_or_else(|| block.missing("sasl_mechanism"))?;
-        let username = required_text(block, "sasl_username")?;
-        let password = SecretText::new(required_text(block, "sasl_password")?);
-        return Ok(KafkaSecurity { protocol, sasl: Some(KafkaSasl { mechanism, username, password }) });
-    }
-    for name in ["sasl_mechanism", "sasl_username", "sasl_password"] {
-        if block.any(name).is_some() {
-            return Err(block.invalid(name, "needs the security_protocol sasl_plaintext or sasl_ssl"));
-        }
-    }
-    Ok(KafkaSecurity { protocol, sasl: None })
+    let KafkaAuthKeys { security_protocol: protocol, sasl_mechanism, sasl_username, sasl_password } =
+        KafkaAuthKeys::read(block)?;
+    let sasl = sasl_mechanism.map(|mechanism| KafkaSasl {
+        mechanism: mechanism.word(),
+        username: sasl_username.unwrap_or_default(),
+        password: SecretText::new(sasl_password.unwrap_or_default()),
+    });
+    Ok(KafkaSecurity { protocol, sasl })
 }
 
-fn brokers(block: &mut ConfigBlock<'_>) -> Result<Vec<String>, FieldError> {
-    let brokers = block.strings("brokers")?.ok_or_else(|| block.missing("brokers"))?;
+fn brokers(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<Vec<String>> {
+    let brokers = block.strings(name)?.ok_or_else(|| block.missing(name))?;
     for (index, broker) in brokers.iter().enumerate() {
-        check_host(broker).map_err(|why| block.invalid(&format!("brokers[{index}]"), why))?;
+        check_host(broker).map_err(|why| block.invalid(&format!("{name}[{index}]"), why))?;
     }
     let with_port = |broker: String| match split_port(&broker).1 {
         Some(_) => broker,
@@ -150,5 +191,5 @@ fn brokers(block: &mut ConfigBlock<'_>) -> Result<Vec<String>, FieldError> {
         None if broker.contains(':') && !broker.starts_with('[') => format!("[{broker}]:{PORT}"),
         None => format!("{broker}:{PORT}"),
     };
-    Ok(brokers.into_iter().map(with_port).collect())
+    Ok(Some(brokers.into_iter().map(with_port).collect()))
 }

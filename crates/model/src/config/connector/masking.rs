@@ -1,83 +1,43 @@
 //! Masking of secrets in the settings of a connector, and restoring of masked values on update.
 //!
-//! Masking uses an allowlist: a value is hidden unless its key is known to hold no secret. References stay
+//! Masking uses an allowlist: a value is hidden unless its key is declared and holds no secret. References stay
 //! readable under every key, because they name the location of a secret and not the secret. Null and empty
 //! containers are shown.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use serde_json::Value;
 
+use super::CONNECTORS;
 use crate::mask::{MASK, is_reserved_reference, is_resolvable_reference, mask_url, restore_url};
 
-/// Keys whose values are shown, except for secrets inside a URL.
-const READABLE: [&str; 57] = [
-    "type",
-    "driver",
-    "backend",
-    "method",
-    "username",
-    "header",
-    "security_protocol",
-    "sasl_mechanism",
-    "sasl_username",
-    "url",
-    "brokers",
-    "topic",
-    "host",
-    "port",
-    "tls",
-    "from",
-    "allow_from_override",
-    "timeout_ms",
-    "provider",
-    "endpoint",
-    "region",
-    "bucket",
-    "force_path_style",
-    "presign_get",
-    "presign_put",
-    "head",
-    "grant",
-    "token_url",
-    "client_id",
-    "client_auth",
-    "scopes",
-    "audience",
-    "resource",
-    "account_id",
-    "refresh_margin_secs",
-    "max_connections",
-    "connect_timeout_ms",
-    "query_timeout_ms",
-    "request_timeout_ms",
-    "max_response_size",
-    "default_ttl_secs",
-    "max_retries",
-    "retry_delay_ms",
-    "retry_non_idempotent",
-    "allow_private_urls",
-    "read",
-    "insert",
-    "update",
-    "delete",
-    "upsert",
-    "raw_write",
-    "write",
-    "publish",
-    "methods",
-    "aggregate_write_stages",
-    "require_schema",
-    "allowed_entities",
-];
+/// Keys without effect that configs of other services have, and whose values are shown.
+const READABLE: [&str; 2] = ["driver", "default_ttl_secs"];
 
-/// Containers whose values are always hidden; only their keys are shown.
-const HIDDEN: [&str; 3] = ["headers", "query_params", "extra_params"];
+/// The views of the keys of all connector types; of any other key, the value is hidden.
+static VIEWS: LazyLock<HashMap<&'static str, View>> = LazyLock::new(|| {
+    let blocks = CONNECTORS.iter().flat_map(|connector| connector.blocks);
+    let mut views: HashMap<_, _> = READABLE.into_iter().map(|name| (name, View::Shown)).collect();
+    for key in blocks.flat_map(|block| block.keys).filter(|key| key.kind != "block") {
+        let view = match key.is_secret {
+            true if key.kind.starts_with("object of ") => View::Sealed,
+            true => View::Hidden,
+            false => View::Shown,
+        };
+        // A name that is secret anywhere is secret everywhere.
+        views.entry(key.name).and_modify(|known| *known = view.max(*known)).or_insert(view);
+    }
+    views
+});
 
-/// The masking of the values under a key.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// The masking of the values under a key, from the least to the most.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum View {
+    /// Shown, except for secrets inside a URL.
     Shown,
     Hidden,
-    /// Hidden, including everything below it.
+    /// Hidden, including everything below it: only the keys of the container are shown.
     Sealed,
 }
 
@@ -85,9 +45,7 @@ impl View {
     fn member_view(self, key: &str) -> Self {
         match self {
             Self::Sealed => Self::Sealed,
-            _ if HIDDEN.contains(&key) => Self::Sealed,
-            _ if READABLE.contains(&key) => Self::Shown,
-            _ => Self::Hidden,
+            _ => VIEWS.get(key).copied().unwrap_or(Self::Hidden),
         }
     }
 

@@ -15,7 +15,6 @@ mod http;
 mod kafka;
 mod masking;
 mod oauth2;
-pub mod reference;
 mod smtp;
 mod storage;
 mod unresolved;
@@ -23,6 +22,7 @@ mod unresolved;
 use serde_json::Value;
 
 use crate::config::block::ConfigBlock;
+use crate::config::key_reference::BlockReference;
 use crate::entity::ConnectorType;
 use crate::field::{FieldCode, FieldError, Issue};
 
@@ -32,7 +32,7 @@ pub use db::{DatabaseKind, DbConfig};
 pub use es::EsConfig;
 pub use fields::{DialectConfig, OperationSwitches};
 pub use headers::check_header;
-pub use http::HttpConfig;
+pub use http::{HttpConfig, HttpOperations, RetryConfig};
 pub use kafka::{KafkaConfig, KafkaProtocol, KafkaSasl, KafkaSecurity};
 pub use masking::{mask_connector_config, restore_connector_config};
 pub use oauth2::{OAuth2, OAuth2ClientAuth, OAuth2Grant};
@@ -43,23 +43,63 @@ pub use unresolved::is_unresolved;
 /// Path of the config in a connector document.
 pub(crate) const ROOT: &str = "connector.config";
 
-/// The settings of a connector.
-#[derive(Clone, Debug)]
-pub enum ConnectorConfig {
+/// The reference of one connector type.
+#[derive(Clone, Copy, Debug)]
+pub struct ConnectorReference {
+    /// The connector type.
+    pub kind: ConnectorType,
+    /// The blocks; the first is the config itself, which takes unknown keys with a warning. The others refuse them.
+    pub blocks: &'static [BlockReference],
+}
+
+/// Declares the settings of each connector type.
+macro_rules! connector_configs {
+    ($($(#[doc = $about:literal])+ $variant:ident($config:ident),)+) => {
+        /// The settings of a connector.
+        #[derive(Clone, Debug)]
+        pub enum ConnectorConfig { $( $(#[doc = $about])+ $variant(Box<$config>), )+ }
+
+        impl ConnectorConfig {
+            fn read_kind(kind: ConnectorType, block: &mut ConfigBlock<'_>) -> Option<Self> {
+                match kind { $(
+                    ConnectorType::$variant => {
+                        $config::read(block).map(|config| Self::$variant(Box::new(config)))
+                    }
+                )+ }
+            }
+
+            /// Returns the connector type of these settings.
+            pub const fn kind(&self) -> ConnectorType {
+                match self { $( Self::$variant(_) => ConnectorType::$variant, )+ }
+            }
+
+            /// Returns true if private addresses are allowed.
+            pub fn allows_private(&self) -> bool {
+                match self { $( Self::$variant(config) => config.allow_private_urls, )+ }
+            }
+        }
+
+        /// All connector types, for the schemas and the masks.
+        pub static CONNECTORS: [ConnectorReference; ConnectorType::ALL.len()] =
+            [ $( ConnectorReference { kind: ConnectorType::$variant, blocks: $config::BLOCKS }, )+ ];
+    };
+}
+
+connector_configs! {
     /// An HTTP API.
-    Http(Box<HttpConfig>),
+    Http(HttpConfig),
     /// Elasticsearch.
-    Es(Box<EsConfig>),
+    Es(EsConfig),
     /// A database.
-    Db(Box<DbConfig>),
+    Db(DbConfig),
     /// A cache.
-    Cache(Box<CacheConfig>),
+    Cache(CacheConfig),
     /// Kafka brokers.
-    Kafka(Box<KafkaConfig>),
+    Kafka(KafkaConfig),
     /// A mail server.
-    Smtp(Box<SmtpConfig>),
+    Smtp(SmtpConfig),
     /// An object store.
-    Storage(Box<StorageConfig>),
+    Storage(StorageConfig),
 }
 
 /// A network destination in the settings of a connector.
@@ -100,41 +140,9 @@ impl ConnectorConfig {
     fn read(kind: ConnectorType, block: &mut ConfigBlock<'_>) -> Result<Self, Vec<FieldError>> {
         // The service itself adds this key, from the type of the connector.
         block.any("type");
-        Ok(match kind {
-            ConnectorType::Http => Self::Http(Box::new(http::parse(block)?)),
-            ConnectorType::Es => Self::Es(Box::new(es::parse(block)?)),
-            ConnectorType::Db => Self::Db(Box::new(db::parse(block)?)),
-            ConnectorType::Cache => Self::Cache(Box::new(cache::parse(block)?)),
-            ConnectorType::Kafka => Self::Kafka(Box::new(kafka::parse(block)?)),
-            ConnectorType::Smtp => Self::Smtp(Box::new(smtp::parse(block)?)),
-            ConnectorType::Storage => Self::Storage(Box::new(storage::parse(block)?)),
-        })
-    }
-
-    /// Returns the connector type of these settings.
-    pub const fn kind(&self) -> ConnectorType {
-        match self {
-            Self::Http(_) => ConnectorType::Http,
-            Self::Es(_) => ConnectorType::Es,
-            Self::Db(_) => ConnectorType::Db,
-            Self::Cache(_) => ConnectorType::Cache,
-            Self::Kafka(_) => ConnectorType::Kafka,
-            Self::Smtp(_) => ConnectorType::Smtp,
-            Self::Storage(_) => ConnectorType::Storage,
-        }
-    }
-
-    /// Returns true if private addresses are allowed.
-    pub fn allows_private(&self) -> bool {
-        match self {
-            Self::Http(config) => config.allow_private_urls,
-            Self::Es(config) => config.allow_private_urls,
-            Self::Db(config) => config.allow_private_urls,
-            Self::Cache(config) => config.allow_private_urls,
-            Self::Kafka(config) => config.allow_private_urls,
-            Self::Smtp(config) => config.allow_private_urls,
-            Self::Storage(config) => config.allow_private_urls,
-        }
+        let config = Self::read_kind(kind, block);
+        let problems = block.take_problems();
+        config.filter(|_| problems.is_empty()).ok_or(problems)
     }
 
     /// Returns the destinations of connections with the paths of their fields, except for placeholders and
@@ -192,7 +200,7 @@ fn host_targets<'c>(field: &str, url: &'c str) -> Vec<(String, ConnectionTarget<
 }
 
 fn root(config: &Value) -> Result<ConfigBlock<'_>, FieldError> {
-    ConfigBlock::open("connector", ROOT.to_owned(), config)
+    ConfigBlock::open(Some("connector"), ROOT.to_owned(), config)
 }
 
 #[cfg(test)]

@@ -1,18 +1,15 @@
 //! The `auth` block of type `oauth2`: access tokens that the service obtains itself.
 
-use serde_json::Value;
-
 use super::fields;
 use super::unresolved::is_unresolved;
 use crate::config::SecretText;
 use crate::config::block::ConfigBlock;
+use crate::config::declare::{Choice, block, choice};
 use crate::content_hash;
 use crate::field::FieldError;
 
 /// Maximum refresh margin, in seconds.
 const MAX_MARGIN: u64 = 3600;
-/// Default refresh margin, in seconds.
-const MARGIN: u64 = 60;
 /// Form parameters that only the service sets.
 const RESERVED: [&str; 8] = [
     "grant_type",
@@ -69,147 +66,160 @@ pub enum OAuth2Grant {
     },
 }
 
-/// The client authentication method (RFC 6749, section 2.3.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OAuth2ClientAuth {
-    /// HTTP Basic authentication.
-    Basic,
-    /// Parameters in the form body.
-    Body,
+choice! {
+    /// The client authentication method (RFC 6749, section 2.3.1).
+    pub enum OAuth2ClientAuth {
+        /// HTTP Basic authentication.
+        Basic = "basic",
+        /// Parameters in the form body.
+        Body = "body",
+    }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    ClientCredentials,
-    RefreshToken,
-    AccountCredentials,
+choice! {
+    /// The word for a grant type.
+    enum GrantName {
+        /// Client credentials.
+        ClientCredentials = "client_credentials",
+        /// A refresh token.
+        RefreshToken = "refresh_token",
+        /// Account credentials.
+        AccountCredentials = "account_credentials",
+    }
 }
 
-const GRANTS: [(&str, Kind); 3] = [
-    ("client_credentials", Kind::ClientCredentials),
-    ("refresh_token", Kind::RefreshToken),
-    ("account_credentials", Kind::AccountCredentials),
-];
+block! {
+    form "type" = "oauth2", "access tokens that the service obtains itself";
+    /// The keys of type `oauth2`, as they are written. A choice that is still a placeholder or reference is `None`.
+    pub(super) struct OAuth2Keys {
+        /// the grant type
+        grant: Option<GrantName> => "client_credentials", required(), by(grant);
+        /// the token endpoint, http or https
+        token_url: String => "https://id.example/token", by(token_url);
+        /// the client id
+        client_id: String => "svc", by(fields::text);
+        /// the client secret
+        client_secret: SecretText => "env://CLIENT_SECRET", secret();
+        /// the way the client proves its identity
+        client_auth: Option<OAuth2ClientAuth> => "body", default("\"basic\""), by(settled_choice);
+        /// the first refresh token, for that grant
+        refresh_token: Option<String> => "env://REFRESH_TOKEN", secret();
+        /// the account, for `account_credentials`
+        account_id: Option<String> => "a1";
+        /// the scopes that are asked for
+        scopes: Vec<String> = _ => ["orders.read"], by(scopes);
+        /// the form parameter `audience`
+        audience: Option<String> => "https://api.example";
+        /// the form parameter `resource`
+        resource: Option<String> => "https://api.example";
+        /// further form parameters
+        extra_params: Vec<(String, SecretText)> = _ => {"tenant": "t1"}, by(extra_params), secret();
+        /// seconds before its expiry at which a token is renewed
+        refresh_margin_secs: u64 = 60 => 30, by(margin);
+    }
+}
 
-const CLIENT_AUTHS: [(&str, OAuth2ClientAuth); 2] =
-    [("basic", OAuth2ClientAuth::Basic), ("body", OAuth2ClientAuth::Body)];
+type Read<T> = Result<Option<T>, FieldError>;
 
 /// Reads the rest of a block after its type.
 pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<OAuth2, FieldError> {
-    let kind = read_choice(block, "grant", &GRANTS)?;
-    let grant = block.string("grant")?.ok_or_else(|| block.missing("grant"))?;
-    let token_url = fields::url(block, "token_url", &["http", "https"])?;
-    if fields::has_credentials(&token_url) {
-        return Err(block.invalid("token_url", "credentials belong in client_id and client_secret"));
-    }
-    let client_id = fields::required_text(block, "client_id")?;
-    let client_secret = SecretText::new(block.required_string("client_secret")?);
-    let given_auth = read_choice(block, "client_auth", &CLIENT_AUTHS)?;
-    let oauth = OAuth2 {
-        grant: read_grant(block, &grant, kind, given_auth)?,
-        token_url,
-        client_id,
-        client_secret,
-        client_auth: given_auth.unwrap_or(OAuth2ClientAuth::Basic),
-        scopes: scopes(block)?,
-        audience: block.string("audience")?,
-        resource: block.string("resource")?,
-        extra_params: extra_params(block)?,
-        refresh_margin_secs: margin(block)?,
-        fingerprint: content_hash(&block.value()),
-    };
-    if kind == Some(Kind::AccountCredentials) {
-        for (name, given) in [("audience", &oauth.audience), ("resource", &oauth.resource)] {
+    let keys = OAuth2Keys::read(block)?;
+    let grant = read_grant(block, &keys)?;
+    if keys.grant == Some(GrantName::AccountCredentials) {
+        for (name, given) in [("audience", &keys.audience), ("resource", &keys.resource)] {
             if given.is_some() {
                 return Err(block.invalid(name, "the grant account_credentials has no such parameter"));
             }
         }
     }
-    Ok(oauth)
+    Ok(OAuth2 {
+        grant,
+        token_url: keys.token_url,
+        client_id: keys.client_id,
+        client_secret: keys.client_secret,
+        client_auth: keys.client_auth.unwrap_or(OAuth2ClientAuth::Basic),
+        scopes: keys.scopes,
+        audience: keys.audience,
+        resource: keys.resource,
+        extra_params: keys.extra_params,
+        refresh_margin_secs: keys.refresh_margin_secs,
+        fingerprint: content_hash(&block.value()),
+    })
+}
+
+fn grant(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<GrantName> {
+    block.required_string(name)?;
+    settled_choice(block, name)
 }
 
 /// Reads one of a set of names; returns `None` if it is absent, or a placeholder or reference.
-fn read_choice<T: Copy>(
-    block: &mut ConfigBlock<'_>,
-    name: &'static str,
-    choices: &[(&str, T)],
-) -> Result<Option<T>, FieldError> {
+fn settled_choice<T: Choice>(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<T> {
     if block.string(name)?.is_some_and(|text| is_unresolved(&text)) {
         Ok(None)
     } else {
-        block.choice(name, choices)
+        block.choice(name, T::WORDS)
     }
 }
 
-/// Reads the grant and its own fields, and refuses the fields of other grants. A placeholder accepts the
-/// fields of all.
-fn read_grant(
-    block: &mut ConfigBlock<'_>,
-    name: &str,
-    kind: Option<Kind>,
-    auth: Option<OAuth2ClientAuth>,
-) -> Result<OAuth2Grant, FieldError> {
-    let seed = block.string("refresh_token")?;
-    let account_id = block.string("account_id")?;
-    let Some(kind) = kind else { return Ok(OAuth2Grant::ClientCredentials) };
-    let foreign = |field: &str| block.invalid(field, format!("the grant {name} takes no {field}"));
-    if seed.is_some() && kind != Kind::RefreshToken {
+fn token_url(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<String> {
+    let url = fields::http_url(block, name)?;
+    if url.as_deref().is_some_and(fields::has_credentials) {
+        return Err(block.invalid(name, "credentials belong in client_id and client_secret"));
+    }
+    Ok(url)
+}
+
+/// Takes the keys of the grant, and refuses those of other grants. A placeholder accepts the keys of all.
+fn read_grant(block: &mut ConfigBlock<'_>, keys: &OAuth2Keys) -> Result<OAuth2Grant, FieldError> {
+    let Some(grant) = keys.grant else { return Ok(OAuth2Grant::ClientCredentials) };
+    let foreign = |field: &str| block.invalid(field, format!("the grant {} takes no {field}", grant.word()));
+    if keys.refresh_token.is_some() && grant != GrantName::RefreshToken {
         return Err(foreign("refresh_token"));
     }
-    if account_id.is_some() && kind != Kind::AccountCredentials {
+    if keys.account_id.is_some() && grant != GrantName::AccountCredentials {
         return Err(foreign("account_id"));
     }
-    match kind {
-        Kind::ClientCredentials => Ok(OAuth2Grant::ClientCredentials),
-        Kind::RefreshToken => {
+    match grant {
+        GrantName::ClientCredentials => Ok(OAuth2Grant::ClientCredentials),
+        GrantName::RefreshToken => {
             let seed = SecretText::new(fields::required_text(block, "refresh_token")?);
             Ok(OAuth2Grant::RefreshToken { seed })
         }
-        Kind::AccountCredentials if auth == Some(OAuth2ClientAuth::Body) => {
+        GrantName::AccountCredentials if keys.client_auth == Some(OAuth2ClientAuth::Body) => {
             Err(block.invalid("client_auth", "the grant account_credentials takes basic alone"))
         }
-        Kind::AccountCredentials => {
+        GrantName::AccountCredentials => {
             Ok(OAuth2Grant::AccountCredentials { account_id: fields::required_text(block, "account_id")? })
         }
     }
 }
 
-fn scopes(block: &mut ConfigBlock<'_>) -> Result<Vec<String>, FieldError> {
-    let scopes = block.strings("scopes")?.unwrap_or_default();
+fn scopes(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<Vec<String>> {
+    let scopes = block.strings(name)?.unwrap_or_default();
     match scopes.iter().position(|scope| scope.trim().is_empty()) {
-        Some(index) => Err(block.invalid(&format!("scopes[{index}]"), "must not be empty")),
-        None => Ok(scopes),
+        Some(index) => Err(block.invalid(&format!("{name}[{index}]"), "must not be empty")),
+        None => Ok(Some(scopes)),
     }
 }
 
-fn extra_params(block: &mut ConfigBlock<'_>) -> Result<Vec<(String, SecretText)>, FieldError> {
-    let mut params = Vec::new();
-    for (name, value) in block.map("extra_params")?.into_iter().flatten() {
-        let field = format!("extra_params.{name}");
-        if RESERVED.contains(&name.as_str()) {
-            return Err(block.invalid(&field, "the service writes this parameter"));
+fn extra_params(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<Vec<(String, SecretText)>> {
+    fields::scalars(block, name, |param| {
+        if RESERVED.contains(&param) { Err("the service writes this parameter") } else { Ok(()) }
+    })
+}
+
+fn margin(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<u64> {
+    match block.unsigned(name)? {
+        Some(margin) if margin > MAX_MARGIN => {
+            Err(block.invalid(name, format!("must be {MAX_MARGIN} or less")))
         }
-        let text = match value {
-            Value::String(text) => text.clone(),
-            Value::Number(_) | Value::Bool(_) => value.to_string(),
-            other => return Err(FieldError::type_mismatch(block.field(&field), "scalar", other)),
-        };
-        params.push((name.clone(), SecretText::new(text)));
+        margin => Ok(margin),
     }
-    Ok(params)
-}
-
-fn margin(block: &mut ConfigBlock<'_>) -> Result<u64, FieldError> {
-    let margin = block.unsigned("refresh_margin_secs")?.unwrap_or(MARGIN);
-    if margin > MAX_MARGIN {
-        return Err(block.invalid("refresh_margin_secs", format!("must be {MAX_MARGIN} or less")));
-    }
-    Ok(margin)
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::ConnectorType;

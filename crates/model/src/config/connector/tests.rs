@@ -18,9 +18,11 @@ fn refusal(config: Value) -> (String, FieldCode) {
 #[test]
 fn a_url_is_enough_and_the_rest_has_defaults() {
     let config = http(json!({"url": "https://api.example.com", "unknown": 1})).unwrap();
-    assert_eq!((config.max_retries, config.retry_delay_ms), (3, 1000));
+    assert_eq!((config.retry.max_retries, config.retry.retry_delay_ms), (3, 1000));
     assert_eq!(config.max_response_size, 10_485_760);
-    assert!(!config.allow_private_urls && !config.retry_non_idempotent && config.methods.is_empty());
+    assert!(
+        !config.allow_private_urls && !config.retry_non_idempotent && config.operations.methods.is_empty()
+    );
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::field::FieldCode;
 fn an_empty_config_is_all_defaults() {
     let config = ChannelConfig::parse(&json!({})).unwrap();
     assert_eq!(config, ChannelConfig::default());
-    let nulls: Value = ChannelConfig::KEYS.iter().map(|key| ((*key).to_owned(), Value::Null)).collect();
+    let nulls: Value = ChannelConfig::KEYS.iter().map(|key| (key.name.to_owned(), Value::Null)).collect();
     assert_eq!(ChannelConfig::parse(&nulls).unwrap(), config);
     assert_eq!((config.request.body_mode, config.response.mode), (BodyMode::Auto, ResponseMode::Envelope));
 }

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::reference::{json_of, looked_up, minimal};
-use crate::config::connector::ConnectorConfig;
-use crate::config::connector::reference::{CONNECTORS, ConnectorReference};
+use crate::config::connector::{CONNECTORS, ConnectorConfig, ConnectorReference};
 use crate::config::reference::{BlockReference, KeyReference};
 
 /// Returns a config that holds the block.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::Marked;
 use super::connector::Lenient;
 use crate::config::CronTransport;
-use crate::config::connector::reference::CONNECTORS;
+use crate::config::connector::CONNECTORS;
 use crate::config::reference::KeyReference;
 use crate::documents::{CHANNEL, CONCURRENCY, CONNECTOR, CRON, FUNCTION, GROUP, LOOP, TASK, WORKFLOW};
 use crate::{

@@ -22,6 +22,42 @@ fn no_value_but_under_the_known_keys_is_shown() {
 }
 
 #[test]
+fn values_of_declared_keys_without_secrets_are_shown() {
+    let config =
+        json!({"max_result_bytes": 1048576, "max_connections": 5, "provider": "s3", "default_ttl_secs": 5});
+    assert_eq!(mask_connector_config(&config), config);
+}
+
+#[test]
+fn secrets_are_hidden_in_every_block() {
+    let hidden = CONNECTORS.iter().flat_map(|connector| connector.blocks).flat_map(|block| block.keys);
+    let mut hidden: Vec<_> = hidden.filter(|key| key.is_secret).map(|key| key.name).collect();
+    hidden.sort_unstable();
+    hidden.dedup();
+    assert_eq!(
+        hidden,
+        [
+            "access_key",
+            "client_secret",
+            "connection_string",
+            "extra_params",
+            "headers",
+            "key",
+            "password",
+            "query_params",
+            "refresh_token",
+            "sasl_password",
+            "secret_key",
+            "session_token",
+            "token",
+        ]
+    );
+    for name in hidden {
+        assert_eq!(mask_connector_config(&json!({name: "swordfish"})), json!({name: MASK}));
+    }
+}
+
+#[test]
 fn only_valid_references_are_shown() {
     let config = json!({"password": "vault://kv/a#b", "connection_string": "env://DB", "headers": {"k": "aws-sm://x"}});
     assert_eq!(mask_connector_config(&config), config);

@@ -1,0 +1,223 @@
+//! Masking of the secrets in a channel config on reads, and restoring them on updates.
+//!
+//! The secrets are those that the `auth` block declares. Reads show a literal value as [`MASK`]. A resolvable reference
+//! stays readable, so that an export can be imported.
+
+use std::sync::LazyLock;
+
+use serde_json::Value;
+
+use super::key_reference::KeyReference;
+use super::reference::BLOCKS;
+use crate::field::FieldError;
+use crate::mask::{MASK, dotted_path, is_resolvable_reference};
+
+/// The keys of the `auth` block that hold secrets, with the key of each entry if they list blocks.
+static SECRETS: LazyLock<Vec<(&'static str, Option<&'static str>)>> = LazyLock::new(|| {
+    let keys = BLOCKS.iter().flat_map(|block| block.keys.iter().map(move |key| (block.path, key)));
+    let secrets = keys.filter(|(_, key)| key.is_secret);
+    let place = |(path, key): (&'static str, &KeyReference)| match path.strip_prefix("auth.") {
+        Some(list) => (list.trim_end_matches("[]"), Some(key.name)),
+        None => (key.name, None),
+    };
+    secrets.map(place).collect()
+});
+
+/// Returns the config of a channel with its secrets masked.
+pub fn mask_channel_config(config: &Value) -> Value {
+    let mut masked = config.clone();
+    each_channel_secret(&mut masked, &mut |_, value| hide(value));
+    masked
+}
+
+/// Restores the secrets that a caller sent as [`MASK`] from the same fields of the stored config. A stored
+/// reference is never shown masked, so it is not restored: the mask was copied from another value.
+///
+/// # Errors
+/// One `INVALID` for each mask without a masked stored value in the same field.
+pub fn restore_channel_config(config: &mut Value, stored: Option<&Value>) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    each_channel_secret(config, &mut |pointer, value| {
+        if value.as_str() != Some(MASK) {
+            return;
+        }
+        match stored.and_then(|stored| stored.pointer(pointer)) {
+            Some(Value::String(secret)) if !is_resolvable_reference(secret) => {
+                *value = Value::String(secret.clone())
+            }
+            _ => errors.push(FieldError::invalid(
+                format!("channel.config{}", dotted_path(pointer)),
+                "this is the read mask, send the real value or omit the field",
+            )),
+        }
+    });
+    errors
+}
+
+/// Visits every value of a secret field of a channel config with its JSON pointer. A malformed part is visited as a whole,
+/// because a stored row may hold a secret in the wrong shape.
+pub fn each_channel_secret(config: &mut Value, visit: &mut dyn FnMut(&str, &mut Value)) {
+    let Some(auth) = config.get_mut("auth") else { return };
+    if !auth.is_object() {
+        return visit("/auth", auth);
+    }
+    for (field, inner) in SECRETS.iter().copied() {
+        match auth.get_mut(field) {
+            Some(Value::Array(items)) => {
+                for (index, item) in items.iter_mut().enumerate() {
+                    match (item, inner) {
+                        (Value::Object(entry), Some(name)) => {
+                            if let Some(secret) = entry.get_mut(name) {
+                                visit(&format!("/auth/{field}/{index}/{name}"), secret);
+                            }
+                        }
+                        (item, _) => visit(&format!("/auth/{field}/{index}"), item),
+                    }
+                }
+            }
+            Some(value) => visit(&format!("/auth/{field}"), value),
+            None => {}
+        }
+    }
+}
+
+/// Masks everything except null and references. A value of the wrong type may also contain the secret.
+fn hide(value: &mut Value) {
+    match value {
+        Value::Null => {}
+        Value::String(text) if is_resolvable_reference(text) => {}
+        other => *other = Value::from(MASK),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn declared_secrets_lie_in_the_auth_block() {
+        let is_secret = |path: &str| path == "auth" || path == "auth.jwt_keys[]";
+        let declared = BLOCKS.iter().filter(|block| block.keys.iter().any(|key| key.is_secret));
+        assert!(declared.into_iter().all(|block| is_secret(block.path)));
+        assert_eq!(
+            *SECRETS,
+            [("keys", None), ("secret", None), ("secrets", None), ("jwt_keys", Some("key"))]
+        );
+    }
+
+    #[test]
+    fn literals_are_hidden_and_references_stay_readable() {
+        let config = json!({
+            "timeout_ms": 5,
+            "auth": {
+                "mode": "hmac", "header": "X-Sig", "secret": "s1", "secrets": ["s2", "env://S3"],
+                "keys": ["k1", "vault://kv/x#y"],
+                "jwt_keys": [{"kid": "a", "key": "k2"}, {"kid": "b", "key": "env://K"}]
+            }
+        });
+        let masked = mask_channel_config(&config);
+        assert_eq!(
+            masked,
+            json!({
+                "timeout_ms": 5,
+                "auth": {
+                    "mode": "hmac", "header": "X-Sig", "secret": MASK, "secrets": [MASK, "env://S3"],
+                    "keys": [MASK, "vault://kv/x#y"],
+                    "jwt_keys": [{"kid": "a", "key": MASK}, {"kid": "b", "key": "env://K"}]
+                }
+            })
+        );
+    }
+
+    #[test]
+    fn what_only_begins_like_a_reference_is_hidden_and_restored() {
+        let hidden =
+            ["env://", "env://my-p4ss", "env://A B", "vault://p4ss", "vault://#p4ss", "vault://p4ss#"];
+        let reserved =
+            ["aws-sm://name", "gcp-sm://name", "azure-kv://name", " env://A", "ENV://A", "https://a"];
+        for text in hidden.into_iter().chain(reserved) {
+            let stored = json!({"auth": {"secret": text, "jwt_keys": [{"key": text}]}});
+            let masked = mask_channel_config(&stored);
+            assert_eq!(masked, json!({"auth": {"secret": MASK, "jwt_keys": [{"key": MASK}]}}), "{text}");
+            let mut update = masked;
+            assert!(restore_channel_config(&mut update, Some(&stored)).is_empty(), "{text}");
+            assert_eq!(update, stored);
+        }
+        for text in ["env://A_1", "vault://kv/data/x#y", "vault://a#b#c"] {
+            let stored = json!({"auth": {"secret": text}});
+            assert_eq!(mask_channel_config(&stored), stored, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_mask_is_restored_from_its_own_field_only() {
+        let stored = json!({"auth": {"mode": "api_key", "keys": ["k"]}});
+        for auth in [
+            json!({"mode": "hmac", "secret": MASK}),
+            json!({"mode": "hmac", "secrets": [MASK]}),
+            json!({"mode": "jwt", "jwt_keys": [{"algorithm": "HS256", "key": MASK}]}),
+            json!({"mode": "api_key", "keys": ["new", MASK]}),
+        ] {
+            let mut update = json!({"auth": auth});
+            let errors = restore_channel_config(&mut update, Some(&stored));
+            assert_eq!(errors.len(), 1, "{auth}");
+            assert_eq!(errors[0].message, "this is the read mask, send the real value or omit the field");
+            assert_eq!(update, json!({"auth": auth}), "nothing is put in its place");
+        }
+        let mut edited_config =
+            json!({"auth": {"mode": "api_key", "keys": ["prefix ******", "*******", ""]}});
+        let literal = edited_config.clone();
+        assert!(
+            restore_channel_config(&mut edited_config, None).is_empty(),
+            "only the mask itself is the mask"
+        );
+        assert_eq!(edited_config, literal);
+    }
+
+    #[test]
+    fn a_secret_of_a_wrong_type_is_hidden_too() {
+        let masked =
+            mask_channel_config(&json!({"auth": {"keys": "k1", "secret": 12, "secrets": [{"a": "s"}]}}));
+        assert_eq!(masked, json!({"auth": {"keys": MASK, "secret": MASK, "secrets": [MASK]}}));
+        let masked = mask_channel_config(&json!({"auth": {"jwt_keys": ["s", {"kid": "a"}, {"key": ["s"]}]}}));
+        assert_eq!(masked, json!({"auth": {"jwt_keys": [MASK, {"kid": "a"}, {"key": MASK}]}}));
+        assert_eq!(mask_channel_config(&json!({"auth": ["s"]})), json!({"auth": MASK}));
+        assert_eq!(mask_channel_config(&json!("x")), json!("x"));
+        assert_eq!(
+            mask_channel_config(&json!({"auth": {"secret": null}})),
+            json!({"auth": {"secret": null}})
+        );
+    }
+
+    #[test]
+    fn a_masked_config_sent_back_is_restored_whole() {
+        let stored = json!({"auth": {"mode": "jwt", "keys": ["a", "env://B"], "secret": "s", "jwt_keys": [{"key": "k"}]}});
+        let mut update = mask_channel_config(&stored);
+        assert!(restore_channel_config(&mut update, Some(&stored)).is_empty());
+        assert_eq!(update, stored);
+    }
+
+    #[test]
+    fn a_mask_in_the_place_of_a_readable_reference_is_refused() {
+        let stored = json!({"auth": {"mode": "api_key", "keys": ["secretkey1", "env://NOPE_X", "k3"]}});
+        let mut update = json!({"auth": {"mode": "api_key", "keys": ["a", MASK]}});
+        let errors = restore_channel_config(&mut update, Some(&stored));
+        assert_eq!(errors.len(), 1, "{errors:?}");
+        assert_eq!(
+            (errors[0].path.as_str(), errors[0].code),
+            ("channel.config.auth.keys[1]", crate::FieldCode::Invalid)
+        );
+    }
+
+    #[test]
+    fn a_mask_with_nothing_to_restore_is_refused_at_its_leaf() {
+        let mut update = json!({"auth": {"keys": [MASK, "new", MASK], "jwt_keys": [{"key": MASK}]}});
+        let errors = restore_channel_config(&mut update, Some(&json!({"auth": {"keys": ["old"]}})));
+        let paths: Vec<_> = errors.iter().map(|e| e.path.as_str()).collect();
+        assert_eq!(paths, ["channel.config.auth.keys[2]", "channel.config.auth.jwt_keys[0].key"]);
+        assert_eq!(update["auth"]["keys"], json!(["old", "new", MASK]));
+        assert_eq!(restore_channel_config(&mut json!({"auth": {"secret": MASK}}), None).len(), 1);
+    }
+}
