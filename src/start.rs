@@ -24,11 +24,11 @@ use svc_spans::SpanMetrics;
 use svc_store::{EpochNumbers, FileLock, OpenedStore, Store, StoreConfig};
 use svc_tokens::TokenMetrics;
 use svc_traces::TraceMetrics;
+use svc_transport::ConnectionMetrics;
 use tokio::time::Instant;
 
 use crate::assembly::{Assembly, CoreServices};
 use crate::backups::BackupDirectory;
-use crate::certificates::Certificates;
 use crate::cluster;
 use crate::cluster_store::RedisClusterStore;
 use crate::config::Config;
@@ -43,13 +43,13 @@ use crate::jobs;
 #[cfg(feature = "kafka")]
 use crate::kafka::{IngressParts, KafkaIngress};
 use crate::lifecycle::Lifecycle;
+use crate::listeners::certificates::Certificates;
 use crate::live_settings::LiveSettings;
 use crate::options::Options;
 use crate::propagation::{self, Propagation};
 use crate::settings;
 use crate::span_export;
 use crate::state::AppState;
-use crate::transport::ConnectionMetrics;
 use crate::tree;
 use crate::worker_threads::WorkerThreads;
 

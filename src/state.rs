@@ -20,10 +20,10 @@ use svc_secrets::Keyring;
 use svc_spans::Spans;
 use svc_store::{AuditEntry, FileLock, Mutation, Store};
 use svc_traces::Traces;
+use svc_transport::ConnectionMetrics;
 use tokio::time::Instant;
 
 use crate::backups::BackupDirectory;
-use crate::certificates::Certificates;
 use crate::config::{Config, SettingsChange};
 use crate::descriptors::DescriptorWatch;
 use crate::http::{
@@ -33,9 +33,9 @@ use crate::http::{
 use crate::io_runtime::IoRuntime;
 use crate::kafka::KafkaIngress;
 use crate::lifecycle::Lifecycle;
+use crate::listeners::certificates::Certificates;
 use crate::live_settings::LiveSettings;
 use crate::propagation::{DefinitionLoader, Propagation};
-use crate::transport::ConnectionMetrics;
 use crate::worker_threads::WorkerThreads;
 
 /// The state of a service, shared by all worker threads.

@@ -17,13 +17,10 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 use serde_json::Value;
 use svc_model::ServiceError;
+use svc_transport::FIELD_BYTES;
 
 /// Bytes counted for a message in addition to its head and its body: its facts and the state of its run.
 const MESSAGE_BYTES: usize = 4096;
-
-/// Bytes that a field of a head takes in memory in addition to its text: its place in the map of the request, some 400
-/// bytes as measured, and in the copy that the message has.
-pub(crate) const FIELD_BYTES: usize = 512;
 
 /// The process-wide byte semaphore. Cheap to clone.
 #[derive(Clone, Debug)]

@@ -46,7 +46,7 @@ pub(crate) use data::LocalWorker;
 pub(crate) use edge::Edge;
 pub use error::Error;
 pub(crate) use guess_pacer::GuessPacer;
-pub(crate) use in_flight::{BytesPermit, FIELD_BYTES, InFlightBytes};
+pub(crate) use in_flight::{BytesPermit, InFlightBytes};
 pub use metrics::Metrics;
 pub(crate) use mount::MountPoint;
 pub(crate) use plane::{ADMIN, DATA_PREFIX, Planes};

@@ -1,12 +1,12 @@
 //! The connection limits of the configuration.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use slog::{Logger, warn};
 use svc_model::ClientNetworks;
+use svc_transport::{ConnectionLimits, ConnectionTimeouts};
 
-use super::admission::ConnectionLimits;
-use super::transfer_window::ConnectionTimeouts;
 use crate::config::Config;
 use crate::descriptors;
 use crate::http::TrustedProxies;
@@ -57,9 +57,16 @@ pub(crate) fn main_listener_limits(
     ConnectionLimits {
         total,
         per_address: server.max_connections_per_address.min((total / 2).max(1)),
-        networks: config.rate_limit.client_networks(),
-        exempt: proxies.clone(),
+        client_of: client_of(config.rate_limit.client_networks(), proxies.clone()),
     }
+}
+
+/// Finds the client of a peer. A network counts as one client; a proxy is none, as its connections carry those of others.
+fn client_of(
+    networks: ClientNetworks,
+    proxies: TrustedProxies,
+) -> Box<dyn Fn(IpAddr) -> Option<IpAddr> + Send + Sync> {
+    Box::new(move |peer| (!proxies.is_trusted(peer)).then(|| networks.network_of(peer)))
 }
 
 /// The connections that a limit of open files leaves room for.
@@ -78,12 +85,7 @@ pub(crate) fn refusal_limits() -> ConnectionLimits {
 }
 
 fn total_only(total: usize) -> ConnectionLimits {
-    ConnectionLimits {
-        total,
-        per_address: total,
-        networks: ClientNetworks::default(),
-        exempt: TrustedProxies::default(),
-    }
+    ConnectionLimits { total, per_address: total, client_of: Box::new(|_| None) }
 }
 
 #[cfg(test)]
@@ -104,5 +106,24 @@ mod tests {
         let log = Logger::root(slog::Discard, slog::o!());
         let limits = main_listener_limits(&config, &TrustedProxies::default(), usize::MAX, &log);
         assert_eq!((limits.total, limits.per_address), (10, 5));
+    }
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn proxies_are_no_clients() {
+        let proxies = TrustedProxies::new(&["10.0.0.0/8".parse().unwrap()]);
+        let client_of = client_of(ClientNetworks::default(), proxies);
+        assert_eq!(client_of(address("10.1.1.1")), None);
+        assert_eq!(client_of(address("192.0.2.1")), Some(address("192.0.2.1")));
+    }
+
+    #[test]
+    fn ipv6_network_of_64_bits_is_one_client() {
+        let client_of = client_of(ClientNetworks::default(), TrustedProxies::default());
+        assert_eq!(client_of(address("2001:db8:1:2::1")), client_of(address("2001:db8:1:2:9::7")));
+        assert_ne!(client_of(address("2001:db8:1:2::1")), client_of(address("2001:db8:1:3::1")));
     }
 }

@@ -6,17 +6,17 @@ use tokio::time::Instant;
 
 /// Time limits of the connections of one listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ConnectionTimeouts {
+pub struct ConnectionTimeouts {
     /// Time from a new connection, or the first byte of a request, to the end of that request's head.
-    pub(crate) head: Duration,
+    pub head: Duration,
     /// Time from a response to the first byte of the next request.
-    pub(crate) keep_alive: Duration,
+    pub keep_alive: Duration,
     /// Time for a whole body.
-    pub(crate) body: Duration,
+    pub body: Duration,
     /// Period over which the transfer rate is measured.
-    pub(crate) window: Duration,
+    pub window: Duration,
     /// Bytes that must move within one window; 0 asks for none.
-    pub(crate) window_bytes: u64,
+    pub window_bytes: u64,
 }
 
 impl ConnectionTimeouts {

@@ -9,7 +9,7 @@ use std::task::Poll;
 use actix_http::body::{BodySize, BoxBody, MessageBody};
 use actix_http::{ConnectionType, Request, Response};
 use actix_service::Service;
-use actix_web::web::Bytes;
+use bytes::Bytes;
 use h2::server::SendResponse;
 use h2::{Reason, RecvStream, SendStream};
 use http::request::Parts;
@@ -19,9 +19,9 @@ use super::body::{self, SharedBody};
 use super::budget::{ExchangeEnd, HeadBudget, HeldHead};
 use super::limits::{FIELDS, HEAD, Http2Client, Http2Limits, SEND_BUFFER};
 use super::message;
-use crate::transport::refusal::ConnectionRefusal;
-use crate::transport::timer::timeout;
-use crate::transport::transfer_window::{ConnectionTimeouts, TransferWindow};
+use crate::refusal::ConnectionRefusal;
+use crate::timer::timeout;
+use crate::transfer_window::{ConnectionTimeouts, TransferWindow};
 
 /// Serves one request. Its handler is dropped when the client resets it.
 pub(super) async fn exchange<S, B>(

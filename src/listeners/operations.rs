@@ -17,13 +17,13 @@ use actix_rt::System;
 use actix_rt::net::TcpStream;
 use actix_service::{Service, ServiceFactory};
 use actix_web::{App, web};
+use svc_transport::{Transport, bind};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::descriptors::{DescriptorReserve, Exhaustion};
 use crate::routes;
 use crate::state::AppState;
-use crate::transport::{Transport, bind};
 
 /// Connections waiting to be accepted.
 const BACKLOG: i32 = 128;

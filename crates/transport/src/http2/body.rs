@@ -8,13 +8,13 @@ use std::task::{Context, Waker};
 
 use actix_http::Payload;
 use actix_http::error::PayloadError;
-use actix_web::web::Bytes;
+use bytes::Bytes;
 use futures_util::stream;
 use h2::RecvStream;
 use tokio::time::Instant;
 
-use crate::transport::timer::{LINGER, timeout};
-use crate::transport::transfer_window::{ConnectionTimeouts, TransferWindow};
+use crate::timer::{LINGER, timeout};
+use crate::transfer_window::{ConnectionTimeouts, TransferWindow};
 
 /// A body that its handler reads, and the exchange after it.
 pub(super) type SharedBody = Rc<RefCell<RecvStream>>;

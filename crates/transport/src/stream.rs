@@ -9,7 +9,7 @@ use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::server::TlsStream;
 
-use crate::certificates::HTTP_2;
+use super::tls::HTTP_2;
 
 /// The first byte of every TLS connection: the content type of a handshake record (RFC 8446, 5.1).
 const HANDSHAKE: u8 = 0x16;

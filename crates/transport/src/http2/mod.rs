@@ -17,7 +17,7 @@ use std::task::Poll;
 use actix_http::body::{BoxBody, MessageBody};
 use actix_http::{Request, Response};
 use actix_service::Service;
-use actix_web::web::Bytes;
+use bytes::Bytes;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use h2::server::{Connection, SendResponse};
@@ -25,6 +25,7 @@ use h2::{Reason, RecvStream};
 
 use self::budget::{ExchangeEnd, HeadBudget, ResetBudget};
 use self::exchange::exchange;
+pub use self::limits::FIELD_BYTES;
 pub(super) use self::limits::{Http2Client, Http2Limits};
 use super::refusal::ConnectionRefusal;
 use super::stream::ClientStream;
@@ -67,7 +68,7 @@ pub(super) async fn serve<S, B>(
     let mut is_ending = false;
     // A client that has just connected gets its first request served, even from a service that drains already.
     let mut has_request = false;
-    let mut drain = pin!(limits.lifecycle.wait_until_draining().fuse());
+    let mut drain = pin!(limits.delegate.wait_until_draining().fuse());
     loop {
         let is_idle = exchanges.is_empty();
         let next = poll_fn(|context| {

@@ -6,7 +6,10 @@ use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use socket2::{Domain, Protocol, Socket, Type};
 
 /// Listens on the first available address, with a backlog of `backlog` connections.
-pub(crate) fn bind(addresses: impl ToSocketAddrs, backlog: i32) -> io::Result<TcpListener> {
+///
+/// # Errors
+/// No address can be listened on.
+pub fn bind(addresses: impl ToSocketAddrs, backlog: i32) -> io::Result<TcpListener> {
     let mut refused = io::Error::new(io::ErrorKind::InvalidInput, "the name has no address");
     for address in addresses.to_socket_addrs()? {
         match bind_one(address, backlog) {

@@ -4,7 +4,6 @@
 //! verified anew whenever it is asked for. Files that cannot be
 //! used change nothing: the previous certificate stays in use, and the log and `/health` report it.
 
-use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -20,6 +19,7 @@ use rustls::{RootCertStore, ServerConfig};
 use sha2::{Digest, Sha256};
 use slog::{Logger, error, info};
 use svc_outbound::describe_cause;
+use svc_transport::{HTTP_2, TlsProvider};
 use tokio::runtime::Handle;
 use tokio_rustls::TlsAcceptor;
 
@@ -27,8 +27,6 @@ use crate::config::{TlsSection, TlsVersion};
 
 /// Time between two looks at the files.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// The name of HTTP/2 among the protocols within TLS.
-pub(crate) const HTTP_2: &[u8] = b"h2";
 /// The protocols within TLS, in the order of preference.
 const PROTOCOLS: [&[u8]; 2] = [HTTP_2, b"http/1.1"];
 
@@ -45,34 +43,6 @@ struct TlsSettings {
     server: Arc<ServerConfig>,
     /// The verifier of the certificates of clients; `None` if no authority is named.
     clients: Option<Arc<dyn ClientCertVerifier>>,
-}
-
-/// The certificate that a client has proved in the handshake of its connection.
-pub(crate) struct ClientCertificate {
-    chain: Vec<CertificateDer<'static>>,
-    certificates: Arc<Certificates>,
-}
-
-impl ClientCertificate {
-    /// Takes the certificate of a client, which comes first, and those after it.
-    pub(crate) fn new(chain: &[CertificateDer<'_>], certificates: Arc<Certificates>) -> Self {
-        let chain = chain.iter().map(|certificate| certificate.clone().into_owned()).collect();
-        Self { chain, certificates }
-    }
-
-    /// Returns true while the certificate counts: it has not expired, and its authority is still named.
-    pub(crate) fn is_accepted(&self) -> bool {
-        let Some((own, intermediates)) = self.chain.split_first() else { return false };
-        let settings = self.certificates.current.load();
-        let Some(clients) = &settings.clients else { return false };
-        clients.verify_client_cert(own, intermediates, UnixTime::now()).is_ok()
-    }
-}
-
-impl fmt::Debug for ClientCertificate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClientCertificate").finish_non_exhaustive()
-    }
 }
 
 /// The files that were tried last, and the reason for which they are not in use.
@@ -200,11 +170,6 @@ impl Certificates {
         runtime.spawn(follow_changes(Arc::downgrade(self)));
     }
 
-    /// Returns the acceptor of the next connection.
-    pub(crate) fn acceptor(&self) -> TlsAcceptor {
-        Arc::clone(&self.current.load().server).into()
-    }
-
     /// Returns the reason for which the newest files are not in use.
     pub(crate) fn problem(&self) -> Option<String> {
         self.last.lock().problem.clone()
@@ -245,6 +210,19 @@ impl Certificates {
                 last.problem = Some(problem);
             }
         }
+    }
+}
+
+impl TlsProvider for Certificates {
+    fn acceptor(&self) -> TlsAcceptor {
+        Arc::clone(&self.current.load().server).into()
+    }
+
+    fn accepts_client(&self, chain: &[CertificateDer<'static>]) -> bool {
+        let Some((own, intermediates)) = chain.split_first() else { return false };
+        let settings = self.current.load();
+        let Some(clients) = &settings.clients else { return false };
+        clients.verify_client_cert(own, intermediates, UnixTime::now()).is_ok()
     }
 }
 

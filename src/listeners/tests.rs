@@ -8,9 +8,10 @@ use std::time::Duration;
 use actix_rt::System;
 use actix_server::Server;
 use actix_web::{App, HttpResponse, web};
+use svc_transport::bind;
 use tokio::time::Instant;
 
-use super::{bind, settings};
+use super::limits;
 use crate::{Config, Options, Service};
 
 const BLOCK: &[u8] = b"GET /block HTTP/1.1\r\nhost: x\r\n\r\n";
@@ -52,7 +53,7 @@ fn requests_to_a_blocked_thread_are_answered_when_it_goes_on() {
         config.storage.url = format!("sqlite:{}", directory.path().join("svc.db").display());
         (config.server.head_timeout_secs, config.server.keep_alive_secs) = (1, 1);
         let service = Service::start(config, Options::default()).await.unwrap();
-        let transport = service.transport(settings::operations_listener_limits());
+        let transport = service.transport(limits::operations_listener_limits());
         let listener = bind("127.0.0.1:0", 16).unwrap();
         let address = listener.local_addr().unwrap();
         let (blocked, is_blocked) = mpsc::channel();

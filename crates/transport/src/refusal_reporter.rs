@@ -21,13 +21,14 @@ struct RefusalLabels {
 
 /// The metrics of connections.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ConnectionMetrics {
+pub struct ConnectionMetrics {
     open: Gauge,
     refused: Family<RefusalLabels, Counter>,
 }
 
 impl ConnectionMetrics {
-    pub(crate) fn register(&self, registry: &mut Registry) {
+    /// Registers the families, each reason with its counter.
+    pub fn register(&self, registry: &mut Registry) {
         registry.register(
             "http_connections",
             "Connections open on the listeners of this process",
@@ -62,7 +63,7 @@ impl Drop for OpenConnection {
 
 /// Counts and logs refusals of one listener.
 #[derive(Debug)]
-pub(crate) struct RefusalReporter {
+pub struct RefusalReporter {
     metrics: ConnectionMetrics,
     log: Logger,
     started: Instant,
@@ -92,7 +93,8 @@ impl LogThrottle {
 }
 
 impl RefusalReporter {
-    pub(crate) fn new(metrics: ConnectionMetrics, log: Logger) -> Arc<Self> {
+    /// Makes the reporter of a listener.
+    pub fn new(metrics: ConnectionMetrics, log: Logger) -> Arc<Self> {
         Arc::new(Self { metrics, log, started: Instant::now(), lines: Default::default() })
     }
 

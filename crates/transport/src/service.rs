@@ -15,55 +15,56 @@ use actix_http::error::DispatchError;
 use actix_http::{HttpService, KeepAlive, Request, Response};
 use actix_rt::net::TcpStream;
 use actix_service::{IntoServiceFactory, Service, ServiceFactory, fn_factory, fn_service, map_config};
-use actix_web::dev::AppConfig;
-
-use svc_model::ServiceError;
 
 use super::admission::{ConnectionAdmission, ConnectionPermit};
 use super::connection::HttpConnection;
+use super::delegate::TransportDelegate;
 use super::http2::{self, Http2Client, Http2Limits};
 use super::refusal::{self, ConnectionRefusal};
 use super::refusal_reporter::RefusalReporter;
 use super::state::{ConnectionState, TlsPeer};
 use super::stream::{ClientStream, Socket};
 use super::timer::timeout;
+use super::tls::{ClientCertificate, TlsProvider};
 use super::transfer_window::ConnectionTimeouts;
-use crate::certificates::{Certificates, ClientCertificate};
-use crate::http::Metrics;
-use crate::state::AppState;
 
 /// The transport of one listener, shared by its threads.
 #[derive(Clone)]
-pub(crate) struct Transport {
-    pub(crate) timeouts: ConnectionTimeouts,
-    pub(crate) admission: Arc<ConnectionAdmission>,
+pub struct Transport {
+    /// The time limits of its connections.
+    pub timeouts: ConnectionTimeouts,
+    /// The bounds on its connections.
+    pub admission: Arc<ConnectionAdmission>,
     /// Bounds the refused connections that still get an answer.
-    pub(crate) refusals: Arc<ConnectionAdmission>,
-    pub(crate) reports: Arc<RefusalReporter>,
+    pub refusals: Arc<ConnectionAdmission>,
+    /// Counts and logs the connections that are refused.
+    pub reports: Arc<RefusalReporter>,
     /// The certificate of a listener within TLS; `None` for plain text.
-    pub(crate) certificates: Option<Arc<Certificates>>,
-    pub(crate) state: actix_web::web::Data<AppState>,
+    pub certificates: Option<Arc<dyn TlsProvider>>,
+    /// The service that answers.
+    pub delegate: Arc<dyn TransportDelegate>,
 }
 
 impl Transport {
     /// Makes the service of one thread: it serves the application on every socket it is given.
-    pub(crate) fn factory<I, S, B>(
+    pub fn factory<I, S, B, C>(
         self,
         application: impl Fn() -> I + Clone + 'static,
     ) -> impl ServiceFactory<TcpStream, Config = (), Response = (), Error = (), InitError = ()>
     where
         I: IntoServiceFactory<S, Request>,
-        S: ServiceFactory<Request, Config = AppConfig> + 'static,
+        S: ServiceFactory<Request, Config = C> + 'static,
         S::Error: Into<Response<BoxBody>> + 'static,
         S::InitError: fmt::Debug,
         S::Response: Into<Response<B>> + 'static,
         <S::Service as Service<Request>>::Future: 'static,
         B: MessageBody + 'static,
+        C: Default + 'static,
     {
         fn_factory(move || {
             let (transport, application) = (self.clone(), application.clone());
             async move {
-                let factory = map_config(application().into_factory(), |()| AppConfig::default());
+                let factory = map_config(application().into_factory(), |()| C::default());
                 // Its own log tells why an application cannot be built.
                 let application =
                     Rc::new(ServiceFactory::<Request>::new_service(&factory, ()).await.map_err(drop)?);
@@ -136,14 +137,13 @@ impl Transport {
                 |refusal: ConnectionRefusal| self.reports.record(refusal, peer.map(|peer| peer.ip()));
             let refuse = |refusal: ConnectionRefusal| {
                 report(refusal);
-                let error = self.count_refusal(refusal)?;
-                Some(refusal::response(&error))
+                self.delegate.refuse(refusal, true).map(refusal::response)
             };
             let limits = Http2Limits {
                 timeouts: self.timeouts,
                 report: &report,
                 refuse: &refuse,
-                lifecycle: &self.state.lifecycle,
+                delegate: &*self.delegate,
             };
             let client = Http2Client { address: peer, tls: tls.clone() };
             Box::pin(http2::serve::<S, B>(stream, application, &client, &limits)).await;
@@ -163,7 +163,7 @@ impl Transport {
     /// Completes the handshake; `None` if it failed, which is reported.
     async fn secure(
         &self,
-        certificates: &Arc<Certificates>,
+        certificates: &Arc<dyn TlsProvider>,
         stream: TcpStream,
         peer: Option<IpAddr>,
     ) -> Option<(ClientStream, TlsPeer)> {
@@ -203,17 +203,8 @@ impl Transport {
     }
 
     async fn refuse(&self, refusal: ConnectionRefusal, stream: ClientStream) {
-        let Some(error) = self.count_refusal(refusal) else { return };
         let is_tls = matches!(stream, ClientStream::Tls(_));
-        let response = refusal::encode(&error, is_tls);
-        Box::pin(refusal::deliver(stream, &response)).await;
-    }
-
-    /// Counts the response to a refusal, and returns its error; `None` if the client gets no response.
-    fn count_refusal(&self, refusal: ConnectionRefusal) -> Option<ServiceError> {
-        let error = refusal.error()?;
-        let metrics: &Metrics = &self.state.metrics;
-        metrics.record_http("OTHER", "unmatched".into(), error.status(), Duration::ZERO);
-        Some(error)
+        let Some(response) = self.delegate.refuse(refusal, is_tls) else { return };
+        Box::pin(refusal::deliver(stream, &response.encode())).await;
     }
 }

@@ -9,8 +9,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::stream::ClientStream;
+use super::tls::ClientCertificate;
 use super::transfer_window::{ConnectionTimeouts, TransferWindow};
-use crate::certificates::ClientCertificate;
 
 /// Bytes taken from a socket while no reader asks for them: the start of a body, or requests sent ahead.
 const READ_AHEAD: usize = 16 * 1024;
@@ -36,7 +36,7 @@ enum ConnectionPhase {
 
 /// A limit that a client has exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Expiry {
+pub enum Expiry {
     /// No request began in time. Nothing is wrong: the connection is closed.
     Idle,
     /// A head did not end in time.
@@ -48,7 +48,7 @@ pub(crate) enum Expiry {
 }
 
 /// The state of one connection.
-pub(crate) struct ConnectionState {
+pub struct ConnectionState {
     timeouts: ConnectionTimeouts,
     phase: Cell<ConnectionPhase>,
     since: Cell<Instant>,
@@ -62,7 +62,7 @@ pub(crate) struct ConnectionState {
 
 /// The client at the other end of a TLS connection.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct TlsPeer {
+pub struct TlsPeer {
     /// The certificate that it has proved; `None` for a client without one.
     certificate: Option<Rc<ClientCertificate>>,
 }
@@ -73,12 +73,12 @@ impl TlsPeer {
     }
 
     /// Returns true if the client has proved a certificate in the handshake.
-    pub(crate) fn has_certificate(&self) -> bool {
+    pub fn has_certificate(&self) -> bool {
         self.certificate.is_some()
     }
 
-    /// Returns true while its certificate is one of `server.tls.client_ca_path`.
-    pub(crate) fn is_certified(&self) -> bool {
+    /// Returns true while it has a certificate that the service accepts.
+    pub fn is_certified(&self) -> bool {
         self.certificate.as_ref().is_some_and(|certificate| certificate.is_accepted())
     }
 }
@@ -105,7 +105,7 @@ impl ConnectionState {
     }
 
     /// Returns the client of a TLS connection; `None` in plain text.
-    pub(crate) fn tls(&self) -> Option<TlsPeer> {
+    pub fn tls(&self) -> Option<TlsPeer> {
         self.tls.clone()
     }
 
@@ -123,12 +123,12 @@ impl ConnectionState {
     }
 
     /// Records that a handler has the head of a request.
-    pub(crate) fn begin_request(&self) {
+    pub fn begin_request(&self) {
         self.enter(ConnectionPhase::Handling);
     }
 
     /// Asks for the body until the guard is dropped.
-    pub(crate) fn read_body(self: &Rc<Self>) -> BodyReading {
+    pub fn read_body(self: &Rc<Self>) -> BodyReading {
         let now = Instant::now();
         self.since.set(now);
         self.body.set(TransferWindow::starting_at(now));
@@ -137,7 +137,7 @@ impl ConnectionState {
     }
 
     /// Records that a request has its response; `is_stream`: the response is produced in parts.
-    pub(crate) fn end_request(&self, is_stream: bool) {
+    pub fn end_request(&self, is_stream: bool) {
         if is_stream {
             self.since.set(Instant::now());
         }
@@ -247,7 +247,7 @@ impl ConnectionState {
     }
 
     /// Returns the limit that ended this connection.
-    pub(crate) fn expiry(&self) -> Option<Expiry> {
+    pub fn expiry(&self) -> Option<Expiry> {
         self.expired.get()
     }
 
@@ -269,7 +269,7 @@ pub(super) struct ReturnedStream {
 }
 
 /// The guard of a handler that reads its body. Dropping it returns the connection to handling.
-pub(crate) struct BodyReading(Rc<ConnectionState>);
+pub struct BodyReading(Rc<ConnectionState>);
 
 impl Drop for BodyReading {
     fn drop(&mut self) {

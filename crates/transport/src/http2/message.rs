@@ -9,8 +9,8 @@ use actix_http::header::{
 };
 use actix_http::{HttpMessage, Method, Payload, Request, Response, StatusCode, Uri, Version};
 
-use crate::http::FIELD_BYTES;
-use crate::transport::state::TlsPeer;
+use super::limits::FIELD_BYTES;
+use crate::state::TlsPeer;
 
 /// Headers of HTTP/1.1 that mean its connection (RFC 9113, 8.2.2).
 const OF_THE_CONNECTION: [HeaderName; 5] = [

@@ -4,26 +4,23 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 
-use actix_http::Response;
 use actix_http::body::BoxBody;
 use actix_http::error::{DispatchError, ParseError};
-use actix_web::http::StatusCode;
-use actix_web::http::header::{CONTENT_TYPE, HeaderName, HeaderValue, HttpDate, RETRY_AFTER};
-use svc_model::{Code, ServiceError};
+use actix_http::header::{HeaderName, HeaderValue, HttpDate};
+use actix_http::{Response, StatusCode};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::timeout;
 
 use super::state::Expiry;
 use super::stream::ClientStream;
 use super::timer::LINGER;
-use crate::http::{RequestId, SECURITY_HEADERS, STRICT_TRANSPORT_SECURITY};
 
 /// Longest answer the dispatcher gives by itself: a status line, a length, a date.
 const BARE: usize = 200;
 
 /// Reasons for which the service ends a connection by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ConnectionRefusal {
+pub enum ConnectionRefusal {
     /// The head of a request is not HTTP.
     MalformedHead,
     /// The head of a request is larger than the dispatcher's buffer.
@@ -104,32 +101,6 @@ impl ConnectionRefusal {
             _ => None,
         }
     }
-
-    /// Returns the error for the client; `None` if a handler has responded or the client reads nothing.
-    pub(super) fn error(self) -> Option<ServiceError> {
-        let error = match self {
-            Self::MalformedHead => ServiceError::validation("The head of the request is not valid HTTP"),
-            Self::HeadTooLarge => {
-                ServiceError::new(Code::HeadTooLarge, "The head of the request is too large")
-            }
-            Self::SlowHead => {
-                ServiceError::new(Code::RequestTimeout, "The head of the request did not arrive in time")
-            }
-            Self::TooManyConnections => {
-                ServiceError::new(Code::ServiceUnavailable, "The service has as many connections as it may")
-                    .with_retry_after(1)
-            }
-            Self::TooManyOfAddress => ServiceError::rate_limited(),
-            Self::PlainText => ServiceError::validation("This port speaks TLS: use https:// in the URL"),
-            Self::SlowBody
-            | Self::SlowReader
-            | Self::FailedHandshake
-            | Self::SlowHandshake
-            | Self::Http2Flood
-            | Self::TooManyHeads => return None,
-        };
-        Some(error)
-    }
 }
 
 /// Returns the start of a response that the dispatcher wrote by itself at the end of a buffer; every response
@@ -149,54 +120,42 @@ fn last_position(text: &[u8], part: &[u8]) -> Option<usize> {
     text.windows(part.len()).rposition(|window| window == part)
 }
 
-/// A response with the envelope and a generated id: that of the request is not known.
-struct RefusalParts {
-    status: StatusCode,
-    headers: Vec<(HeaderName, HeaderValue)>,
-    body: Vec<u8>,
+/// A response without a handler.
+pub struct RefusalResponse {
+    /// The status.
+    pub status: StatusCode,
+    /// Its headers but for those of the connection and the date.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// The body.
+    pub body: Vec<u8>,
 }
 
-impl RefusalParts {
-    fn new(error: &ServiceError, is_tls: bool) -> Self {
-        let id = RequestId::generate();
-        let mut headers = vec![(CONTENT_TYPE, HeaderValue::from_static("application/json"))];
-        let id_value = HeaderValue::from_str(id.as_str()).ok();
-        headers.extend(id_value.map(|value| (HeaderName::from_static("x-request-id"), value)));
-        headers.extend(error.retry_after().map(|seconds| (RETRY_AFTER, HeaderValue::from(seconds))));
-        headers.extend(SECURITY_HEADERS);
-        headers.extend(is_tls.then_some(STRICT_TRANSPORT_SECURITY));
-        Self {
-            status: StatusCode::from_u16(error.status()).unwrap_or(StatusCode::BAD_REQUEST),
-            headers,
-            body: serde_json::to_vec(&error.body(Some(id.as_str()))).unwrap_or_default(),
+impl RefusalResponse {
+    /// Encodes the response for HTTP/1.1.
+    #[expect(clippy::disallowed_methods, reason = "the date of an answer is that of the machine")]
+    pub fn encode(self) -> Vec<u8> {
+        let Self { status, headers, body } = self;
+        let date = HttpDate::from(std::time::SystemTime::now());
+        let mut head = format!(
+            "HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\ndate: {date}\r\n",
+            body.len(),
+        );
+        for (name, value) in headers {
+            head.push_str(&format!("{name}: {}\r\n", value.to_str().unwrap_or_default()));
         }
+        head.push_str("\r\n");
+        [head.into_bytes(), body].concat()
     }
 }
 
 /// Makes a response without a handler, within TLS.
-pub(super) fn response(error: &ServiceError) -> Response<BoxBody> {
-    let RefusalParts { status, headers, body } = RefusalParts::new(error, true);
+pub(super) fn response(refusal: RefusalResponse) -> Response<BoxBody> {
+    let RefusalResponse { status, headers, body } = refusal;
     let mut response = Response::build(status);
     for header in headers {
         response.insert_header(header);
     }
     response.body(body).map_into_boxed_body()
-}
-
-/// Encodes a response without a handler for HTTP/1.1.
-#[expect(clippy::disallowed_methods, reason = "the date of an answer is that of the machine")]
-pub(super) fn encode(error: &ServiceError, is_tls: bool) -> Vec<u8> {
-    let RefusalParts { status, headers, body } = RefusalParts::new(error, is_tls);
-    let date = HttpDate::from(std::time::SystemTime::now());
-    let mut head = format!(
-        "HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\ndate: {date}\r\n",
-        body.len(),
-    );
-    for (name, value) in headers {
-        head.push_str(&format!("{name}: {}\r\n", value.to_str().unwrap_or_default()));
-    }
-    head.push_str("\r\n");
-    [head.into_bytes(), body].concat()
 }
 
 /// Sends a last response and closes in order, so that a client that still sends gets to read it.
@@ -247,22 +206,5 @@ mod tests {
         ] {
             assert_eq!(bare_refusal(output), None, "{}", String::from_utf8_lossy(output));
         }
-    }
-
-    #[test]
-    fn encoded_answer_has_the_envelope_and_the_id() {
-        let error = ConnectionRefusal::TooManyConnections.error().unwrap();
-        let text = String::from_utf8(encode(&error, false)).unwrap();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap();
-        assert!(head.starts_with("HTTP/1.1 503 Service Unavailable\r\n"), "{head}");
-        assert!(head.contains("\r\nretry-after: 1") && head.contains("x-content-type-options: nosniff"));
-        assert!(!head.contains("strict-transport-security"), "{head}");
-        let within_tls = String::from_utf8(encode(&error, true)).unwrap();
-        assert!(
-            within_tls.contains("\r\nstrict-transport-security: max-age=63072000; includeSubDomains\r\n")
-        );
-        let body: serde_json::Value = serde_json::from_str(body).unwrap();
-        let id = body["error"]["request_id"].as_str().unwrap();
-        assert!(head.contains(&format!("x-request-id: {id}\r\n")), "{head}");
     }
 }

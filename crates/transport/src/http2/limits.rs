@@ -6,10 +6,10 @@ use actix_http::Response;
 use actix_http::body::BoxBody;
 use h2::server::Builder;
 
-use crate::lifecycle::Lifecycle;
-use crate::transport::refusal::ConnectionRefusal;
-use crate::transport::state::TlsPeer;
-use crate::transport::transfer_window::ConnectionTimeouts;
+use crate::delegate::TransportDelegate;
+use crate::refusal::ConnectionRefusal;
+use crate::state::TlsPeer;
+use crate::transfer_window::ConnectionTimeouts;
 
 /// Requests of one connection that are served at once; a client waits with more (RFC 9113, 6.5.2, advises no
 /// fewer).
@@ -21,6 +21,9 @@ pub(super) const FIELDS: usize = 100;
 /// Maximum bytes of memory of the heads of all requests in progress on one connection: a hundred heads of twenty
 /// fields.
 pub(super) const HEADS: usize = 1024 * 1024;
+/// Bytes that a field of a head takes in memory in addition to its text: its place in the map of the request, some 400
+/// bytes as measured, and in the copy that the message has.
+pub const FIELD_BYTES: usize = 512;
 /// Largest head that is decoded, so that its refusal can say why. The protocol refuses a larger one without a body.
 const DECODED_HEAD: u32 = 64 * 1024;
 /// Bytes of a body that are taken before its handler asks for them.
@@ -31,19 +34,19 @@ const CONNECTION_WINDOW: u32 = 512 * 1024;
 pub(super) const SEND_BUFFER: usize = 32 * 1024;
 
 /// The client of an HTTP/2 connection.
-pub(in crate::transport) struct Http2Client {
-    pub(in crate::transport) address: Option<SocketAddr>,
-    pub(in crate::transport) tls: TlsPeer,
+pub(crate) struct Http2Client {
+    pub(crate) address: Option<SocketAddr>,
+    pub(crate) tls: TlsPeer,
 }
 
 /// The limits of a connection, and the reporter of those that a client exceeds.
-pub(in crate::transport) struct Http2Limits<'a> {
-    pub(in crate::transport) timeouts: ConnectionTimeouts,
-    pub(in crate::transport) report: &'a dyn Fn(ConnectionRefusal),
+pub(crate) struct Http2Limits<'a> {
+    pub(crate) timeouts: ConnectionTimeouts,
+    pub(crate) report: &'a dyn Fn(ConnectionRefusal),
     /// Reports a refused request and makes its response, if the client gets one.
-    pub(in crate::transport) refuse: &'a dyn Fn(ConnectionRefusal) -> Option<Response<BoxBody>>,
+    pub(crate) refuse: &'a dyn Fn(ConnectionRefusal) -> Option<Response<BoxBody>>,
     /// Announces that the connection ends after the requests in progress.
-    pub(in crate::transport) lifecycle: &'a Lifecycle,
+    pub(crate) delegate: &'a dyn TransportDelegate,
 }
 
 /// Returns the settings that the client gets.
