@@ -22,16 +22,16 @@ use svc_store::AuditEntry;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::config::Config;
-use crate::descriptors;
 use crate::error::ServiceStartError;
 use crate::listeners::limits;
 use crate::listeners::listener_shutdown::ListenerShutdown;
 use crate::options::Options;
+use crate::process::descriptors;
+use crate::process::watchdog::Watchdog;
 use crate::service::Service;
 use crate::shutdown::UNBOUNDED;
 use crate::signals::{Signal, Signals};
 use crate::state::AppState;
-use crate::watchdog::Watchdog;
 
 /// Time after the shutdown deadline at which the process is ended by force. The rest of two seconds is for
 /// the log.

@@ -19,15 +19,16 @@ use svc_registry::{ReloadError, ReloadReport, ReloadScope};
 use svc_spans::SpanDraft;
 use svc_transport::{ConnectionAdmission, ConnectionLimits, RefusalReporter, TlsProvider, Transport};
 
+use crate::assembly::start;
+use crate::assembly::tree::{HOST, HOST_ACTOR};
 use crate::config::Config;
 use crate::error::ServiceStartError;
 use crate::listeners::limits;
 use crate::listeners::operations::Operations;
 use crate::options::Options;
 use crate::routes::{self, Part};
+use crate::shutdown;
 use crate::state::AppState;
-use crate::tree::{HOST, HOST_ACTOR};
-use crate::{shutdown, start};
 
 /// A running service. Cheap to clone; ends with [`shutdown`](Self::shutdown). Dropping it leaves what is
 /// mounted serving; the actor threads end with the last holder.

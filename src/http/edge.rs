@@ -29,7 +29,7 @@ use tokio::time::Instant;
 
 use super::auth::AuthFailureReason;
 use super::error::X_TRACE_ID;
-use super::metrics::method_label;
+use super::monitoring::metrics::method_label;
 use super::mount::{MountPoint, prefix_length};
 use super::plane::{ADMIN, DOCS_FILE, Plane, channel_path_start, reads_trace};
 use super::request_id::X_REQUEST_ID;

@@ -8,8 +8,8 @@ use svc_model::ClientNetworks;
 use svc_transport::{ConnectionLimits, ConnectionTimeouts};
 
 use crate::config::Config;
-use crate::descriptors;
 use crate::http::TrustedProxies;
+use crate::process::descriptors;
 
 /// Descriptors kept for everything that is no client: databases, outbound calls, files.
 const KEPT: usize = 64;

@@ -21,7 +21,7 @@ use svc_transport::{Transport, bind};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use crate::descriptors::{DescriptorReserve, Exhaustion};
+use crate::process::descriptors::{DescriptorReserve, Exhaustion};
 use crate::routes;
 use crate::state::AppState;
 
