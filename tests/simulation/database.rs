@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, NaiveDateTime};
+use svc_epoch::ChangedEntities;
 use svc_ledger::{
     AlignRequest, ClaimKey, ClaimOutcome, Cursor, Occurrence, Settlement, StartOutcome, StartRequest,
 };
@@ -14,7 +15,6 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::cost::Operation;
-use crate::state::ChangedEntities;
 
 /// Recorded changes that are kept: few, so that a node that was away finds a gap.
 const KEPT: usize = 20;

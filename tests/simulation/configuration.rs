@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use svc_epoch::testing::{plan_load, poll_pause, scope_of};
+use svc_epoch::{LocalChange, LocalChanges};
 use svc_store::{ChangedEntity, ConfigChange};
 use uuid::Uuid;
 
 use super::action::{NodeAction, NodeTimer};
 use super::database::{LoadPurpose, Request};
 use super::random::SplitMix64;
-use crate::local::{LocalChange, LocalChanges};
-use crate::state::{ChangedEntities, LoadPlan, poll_pause};
 
 /// Longest time between two polls.
 pub(super) const POLL: Duration = Duration::from_secs(2);
@@ -82,15 +82,12 @@ impl NodeConfiguration {
         node: &Arc<str>,
         random: &mut SplitMix64,
     ) -> Vec<NodeAction> {
-        let plan = LoadPlan::new(self.watermark, self.current, changes, |id| self.local.state(id));
-        if plan.changed.is_empty() {
-            self.watermark = plan.target;
+        let (target, changed) = plan_load(self.watermark, self.current, changes, &self.local);
+        if changed.is_empty() {
+            self.watermark = target;
             return self.tell(node, random);
         }
-        vec![NodeAction::Call(Request::Load {
-            changed: plan.changed,
-            purpose: LoadPurpose::Watermark(plan.target),
-        })]
+        vec![NodeAction::Call(Request::Load { changed, purpose: LoadPurpose::Watermark(target) })]
     }
 
     /// Serves what was loaded; nothing if the load failed.
@@ -160,8 +157,7 @@ impl NodeConfiguration {
             self.authored.remove(&id);
             return self.begin_pass().into_iter().collect();
         }
-        let mut changed = ChangedEntities::default();
-        changed.add(&ChangedEntity::Channel(channel.to_owned()));
+        let changed = scope_of(&ChangedEntity::Channel(channel.to_owned()));
         vec![NodeAction::Call(Request::Load { changed, purpose: LoadPurpose::Author(id) })]
     }
 }
