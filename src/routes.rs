@@ -9,7 +9,8 @@ use svc_api::docs::{DOCS, OPENAPI};
 use svc_model::ServiceError;
 
 use crate::admin;
-use crate::http::{ADMIN, DATA_PREFIX, Edge, Error, LocalWorker, MountPoint, actors, data, docs, health};
+use crate::http::monitoring::{actors, health};
+use crate::http::{ADMIN, DATA_PREFIX, Edge, Error, LocalWorker, MountPoint, data, docs};
 use crate::router::Router;
 use crate::state::AppState;
 

@@ -23,14 +23,15 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::config::Config;
 use crate::error::ServiceStartError;
-use crate::listener_shutdown::ListenerShutdown;
+use crate::listeners::limits;
+use crate::listeners::listener_shutdown::ListenerShutdown;
 use crate::options::Options;
+use crate::process::descriptors;
+use crate::process::watchdog::Watchdog;
 use crate::service::Service;
 use crate::shutdown::UNBOUNDED;
 use crate::signals::{Signal, Signals};
 use crate::state::AppState;
-use crate::watchdog::Watchdog;
-use crate::{descriptors, transport};
 
 /// Time after the shutdown deadline at which the process is ended by force. The rest of two seconds is for
 /// the log.
@@ -73,12 +74,12 @@ pub async fn serve(
         None => None,
     };
     let address = (config.listen_host(), config.server.port);
-    let listener = transport::bind(address, transport::settings::backlog(&config))
+    let listener = svc_transport::bind(address, limits::backlog(&config))
         .map_err(ServiceStartError::system(format!("cannot listen on {}:{}", address.0, address.1)))?;
     let listener_shutdown =
         ListenerShutdown::new(&listener).map_err(ServiceStartError::system("cannot share the listener"))?;
     let routes = service.mount();
-    let transport = service.main_transport(transport::settings::main_listener_limits(
+    let transport = service.main_transport(limits::main_listener_limits(
         &config,
         &service.state().proxies,
         descriptors,

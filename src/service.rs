@@ -4,6 +4,7 @@
 //! can live in one process, each with its tree, its database and its threads.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_supervision::{
@@ -16,16 +17,18 @@ use svc_channels::{ChannelResponse, DataRequest, Delivery, Reservation};
 use svc_model::ServiceError;
 use svc_registry::{ReloadError, ReloadReport, ReloadScope};
 use svc_spans::SpanDraft;
+use svc_transport::{ConnectionAdmission, ConnectionLimits, RefusalReporter, TlsProvider, Transport};
 
+use crate::assembly::start;
+use crate::assembly::tree::{HOST, HOST_ACTOR};
 use crate::config::Config;
 use crate::error::ServiceStartError;
-use crate::operations::Operations;
+use crate::listeners::limits;
+use crate::listeners::operations::Operations;
 use crate::options::Options;
 use crate::routes::{self, Part};
+use crate::shutdown;
 use crate::state::AppState;
-use crate::transport::{self, ConnectionAdmission, ConnectionLimits, RefusalReporter, Transport};
-use crate::tree::{HOST, HOST_ACTOR};
-use crate::{shutdown, start};
 
 /// A running service. Cheap to clone; ends with [`shutdown`](Self::shutdown). Dropping it leaves what is
 /// mounted serving; the actor threads end with the last holder.
@@ -99,28 +102,33 @@ impl Service {
     /// The address cannot be listened on.
     pub fn listen_for_operations(&self, address: &str) -> Result<Operations, ServiceStartError> {
         let what = format!("cannot listen on {address} (metrics.bind_addr)");
-        let mut transport = self.transport(transport::settings::operations_listener_limits());
+        let mut transport = self.transport(limits::operations_listener_limits());
         if self.state.config.metrics.tls_enabled {
-            transport.certificates = self.state.certificates.clone();
+            transport.certificates = self.certificates();
         }
         Operations::listen(self.state.clone(), transport, address).map_err(ServiceStartError::system(what))
     }
 
+    fn certificates(&self) -> Option<Arc<dyn TlsProvider>> {
+        let certificates = self.state.certificates.clone()?;
+        Some(certificates)
+    }
+
     /// Returns the transport of the main listener: over TLS if `server.tls.enabled` is true.
     pub(crate) fn main_transport(&self, limits: ConnectionLimits) -> Transport {
-        Transport { certificates: self.state.certificates.clone(), ..self.transport(limits) }
+        Transport { certificates: self.certificates(), ..self.transport(limits) }
     }
 
     /// Returns the transport of a plain listener with these bounds.
     pub(crate) fn transport(&self, limits: ConnectionLimits) -> Transport {
         let state = self.state.clone();
         Transport {
-            timeouts: transport::settings::timeouts(&state.config),
+            timeouts: limits::timeouts(&state.config),
             admission: ConnectionAdmission::new(limits),
-            refusals: ConnectionAdmission::new(transport::settings::refusal_limits()),
+            refusals: ConnectionAdmission::new(limits::refusal_limits()),
             reports: RefusalReporter::new(state.connections.clone(), state.log.clone()),
             certificates: None,
-            state,
+            delegate: state.into_inner(),
         }
     }
 
@@ -252,8 +260,6 @@ impl Service {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use actix_rt::System;
     use actix_web::App;
     use actix_web::test::{TestRequest, call_service, init_service};

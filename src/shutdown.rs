@@ -10,9 +10,9 @@ use actix_supervision::{RetireError, TreeExit};
 use slog::{Logger, info, warn};
 use tokio::time::{Instant, timeout, timeout_at};
 
+use crate::assembly::tree;
 use crate::lifecycle::Lifecycle;
 use crate::state::AppState;
-use crate::tree;
 
 /// Maximum deadline, a year. A longer one is shortened to it, so that instants can be computed.
 pub(crate) const UNBOUNDED: Duration = Duration::from_secs(60 * 60 * 24 * 365);

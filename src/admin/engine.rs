@@ -7,11 +7,11 @@ use svc_engine::catalogue;
 use svc_model::{AuditAction, AuditResource};
 use svc_registry::Snapshot;
 
-use super::channels::find_report_issue;
+use super::definitions::channels::find_report_issue;
+use super::definitions::rate_groups::RateGroupMembers;
 use super::query::QueryParameters;
-use super::rate_groups::RateGroupMembers;
 use super::response::data_response;
-use crate::http::health::failed_connectors;
+use crate::http::monitoring::health::failed_connectors;
 use crate::http::{AdminCaller, Error};
 use crate::state::AppState;
 

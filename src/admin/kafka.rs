@@ -6,8 +6,8 @@ use svc_model::{AuditAction, AuditResource, ServiceError};
 
 use super::query::QueryParameters;
 use super::response::data_response;
+use crate::assembly::kafka::KafkaIngress;
 use crate::http::{AdminCaller, Error};
-use crate::kafka::KafkaIngress;
 use crate::state::AppState;
 
 /// The resource type of partitions in audit rows.

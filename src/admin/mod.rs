@@ -4,36 +4,28 @@
 //! are checked in the model and inside the store's transaction, so that a dry run, an import and the real request
 //! cannot disagree. The edge authenticates the caller before a handler runs. Nothing here keeps state.
 
-mod admin_entity;
 mod audit;
 mod backups;
-mod channels;
-mod connectors;
 mod cron;
 mod dead_letters;
+mod definitions;
 mod engine;
-mod entities;
-mod import;
 mod kafka;
-mod loadability;
 mod mutation_request;
 mod nodes;
 mod packages;
 mod parameters;
 mod query;
-mod rate_groups;
-mod references;
 mod request_body;
 mod response;
-mod status;
 mod traces;
-mod workflows;
 
 use actix_web::http::Method;
 use svc_model::{Channel, Workflow};
 
 use crate::router::Router;
-use admin_entity::AdminEntity;
+use definitions::admin_entity::AdminEntity;
+use definitions::{connectors, entities, import, status, workflows};
 pub(crate) use parameters::refuse_unknown_parameters as check_parameters;
 pub(crate) use query::QueryParameters;
 

@@ -3,47 +3,38 @@
 //! Machine output goes to `out`; findings, notes and warnings go to `err`. Each command returns its exit
 //! code.
 
+mod authoring;
 mod backup;
-mod case;
-mod compile;
 mod completions;
-mod definitions;
-mod dry_run;
 mod dump_openapi;
-mod fmt;
 mod key_id;
-mod lint;
 mod man;
 mod migrate;
-mod new;
-mod offline_files;
 mod output;
 mod package;
 mod preflight;
-mod project_files;
 mod reencrypt;
 pub mod report;
 mod restore;
 mod schema;
-mod test;
 mod test_connectivity;
 mod validate_config;
 mod wait;
 
+pub use authoring::case::CaseArgs;
+pub use authoring::compile::{CompileArgs, CompileFormat};
+pub use authoring::dry_run::DryRunArgs;
+pub use authoring::fmt::FmtArgs;
+pub use authoring::lint::LintArgs;
+pub use authoring::new::NewArgs;
+pub use authoring::project_files::Boundaries;
+pub use authoring::test::TestArgs;
 pub use backup::BackupArgs;
-pub use case::CaseArgs;
-pub use compile::{CompileArgs, CompileFormat};
-pub use dry_run::DryRunArgs;
-pub use fmt::FmtArgs;
 pub use key_id::KeyIdArgs;
-pub use lint::LintArgs;
 pub use migrate::MigrateArgs;
-pub use new::NewArgs;
 pub use package::{PackageArgs, PackageCommand};
-pub use project_files::Boundaries;
 pub use restore::RestoreArgs;
 pub use schema::SchemaArgs;
-pub use test::TestArgs;
 pub use wait::DatabaseWaitArgs;
 
 use std::io::{self, IsTerminal as _, Write};
@@ -53,6 +44,7 @@ use svc_outbound::PrintableWriter;
 
 use crate::cli::{CliCommand, EXIT_CONFIG, write_error};
 use crate::config;
+use authoring::{case, compile, dry_run, fmt, lint, new, test};
 use report::{ReportFormat, TestFormat, TextStyle};
 
 /// Runs a command and returns its exit code. `file` is the configuration file that was named.

@@ -12,7 +12,7 @@ use subtle::ConstantTimeEq;
 use svc_model::{ClientNetworks, Code, ServiceError};
 use tokio::time::Instant;
 
-use super::lockout::Lockout;
+use super::limits::lockout::Lockout;
 use super::open_admin::OpenAdminHosts;
 use crate::config::{self, AdminKey, KeyDigest, key_id};
 

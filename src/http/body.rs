@@ -13,11 +13,11 @@ use futures_util::StreamExt;
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
 use svc_model::{Code, ServiceError};
+use svc_transport::ConnectionState;
 use tokio::time::timeout;
 
 use super::{BytesPermit, Error};
 use crate::state::AppState;
-use crate::transport::ConnectionState;
 
 /// Longest silence within a body if the surrounding server sets no limit.
 const SILENCE: Duration = Duration::from_secs(30);

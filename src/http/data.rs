@@ -20,7 +20,7 @@ use svc_registry::{Resolution, Snapshot, WorkerId};
 use svc_spans::{ActiveSpan, SpanDraft, TraceContext};
 
 use super::body_format::{DecodedBody, Decoding};
-use super::refusal_pacer::is_refusal;
+use super::limits::refusal_pacer::is_refusal;
 use super::submissions::{self, SubmissionRequest};
 use super::{BytesPermit, Error, RequestContext, body, query};
 use crate::state::AppState;

@@ -24,11 +24,12 @@ use slog::{debug, error, info, warn};
 use svc_api::docs::DOCS;
 use svc_channels::TraceIdField;
 use svc_model::{Code, ServiceError};
+use svc_transport::{ConnectionState, TlsPeer};
 use tokio::time::Instant;
 
 use super::auth::AuthFailureReason;
 use super::error::X_TRACE_ID;
-use super::metrics::method_label;
+use super::monitoring::metrics::method_label;
 use super::mount::{MountPoint, prefix_length};
 use super::plane::{ADMIN, DOCS_FILE, Plane, channel_path_start, reads_trace};
 use super::request_id::X_REQUEST_ID;
@@ -36,7 +37,6 @@ use super::security_headers::{DOCS_POLICY, SECURITY_HEADERS, STRICT_TRANSPORT_SE
 use super::{Error, RequestContext, RequestId};
 use crate::router::described_path;
 use crate::state::AppState;
-use crate::transport::{ConnectionState, TlsPeer};
 
 /// The path of all requests to channels in the metrics: callers choose the real one.
 const DATA_PATH: &str = "/api/v1/data/{path}";

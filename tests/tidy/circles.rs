@@ -14,7 +14,7 @@ use crate::modules::{Import, Module, ModulePath, crates, definition, imports, mo
 const LARGEST: usize = 6;
 
 /// Crates without any circle.
-const WITHOUT: &[&str] = &["actors/connectors", "."];
+const WITHOUT: &[&str] = &["actors/connectors", "crates/transport", "."];
 
 /// Re-exports of re-exports that are followed.
 const DEPTH: usize = 8;

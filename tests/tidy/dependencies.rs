@@ -34,6 +34,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("crates/dialect", &["svc-model"]),
     ("crates/project", &["svc-auth", "svc-engine", "svc-model", "svc-outbound", "svc-secrets"]),
     ("crates/api", &["svc-model"]),
+    ("crates/transport", &[]),
     ("actors/supervision", &[]),
     (
         "actors/store",
@@ -134,6 +135,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "svc-store",
             "svc-tokens",
             "svc-traces",
+            "svc-transport",
             "svc-vault",
         ],
     ),
@@ -153,6 +155,7 @@ const OWNED: &[(&str, &[&str])] = &[
     ("opentelemetry", &["crates/spans"]),
     ("opentelemetry_sdk", &["crates/spans"]),
     ("opentelemetry-otlp", &[PROGRAM]),
+    ("h2", &["crates/transport"]),
     ("josekit", &["crates/auth", "bench"]),
     ("redis", &["crates/redis", "bench"]),
     ("cron", &["crates/schedule"]),

@@ -1,5 +1,7 @@
 //! The habits of files: size, opening words, what must not be in them.
 
+use std::collections::BTreeMap;
+
 use crate::files_with;
 
 /// A source file longer than this has more than one reason to be.
@@ -13,6 +15,43 @@ fn no_source_file_is_longer_than_500_lines() {
         .filter(|(_, lines)| *lines > LONGEST)
         .collect();
     assert!(long.is_empty(), "split these: {long:#?}");
+}
+
+/// Source files of a folder: with more of them nobody sees its design at a glance.
+const FULLEST: usize = 20;
+
+/// Folders with more source files. A number is only lowered, and a folder that is split leaves the list.
+const FULLER: &[(&str, usize)] = &[
+    ("actors/channels/src", 27),
+    ("actors/registry/src", 22),
+    ("actors/store/src", 26),
+    ("actors/store/src/repo", 26),
+    ("actors/supervision/src", 30),
+    ("crates/api/src", 29),
+    ("crates/cli/src/commands", 33),
+    ("crates/engine/src", 30),
+    ("crates/model/src", 22),
+];
+
+/// Returns the folder of a source file of the program, an actor or a library.
+fn source_folder(path: &str) -> Option<&str> {
+    let (folder, _) = path.rsplit_once('/')?;
+    let is_in_floor = ["crates/", "actors/"].iter().any(|floor| path.starts_with(floor));
+    (path.starts_with("src/") || is_in_floor && path.contains("/src/")).then_some(folder)
+}
+
+#[test]
+fn no_folder_has_more_than_20_source_files() {
+    let mut counts = BTreeMap::<String, usize>::new();
+    for (path, _) in files_with(&[".rs"]) {
+        if let Some(folder) = source_folder(&path) {
+            *counts.entry(folder.to_owned()).or_default() += 1;
+        }
+    }
+    counts.retain(|_, count| *count > FULLEST);
+    let listed: BTreeMap<_, _> =
+        FULLER.iter().map(|(folder, count)| ((*folder).to_owned(), *count)).collect();
+    assert_eq!(counts, listed, "the source, then the list: split a folder, or lower its number");
 }
 
 #[test]

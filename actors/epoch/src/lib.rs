@@ -19,9 +19,8 @@ mod metrics;
 mod settings;
 mod shared;
 mod state;
-
-#[cfg(test)]
-mod simulation;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 pub use handle::{EpochHandle, EpochStatus};
 pub use local::{LocalChange, LocalChanges};

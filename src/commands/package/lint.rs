@@ -4,8 +4,8 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::super::lint::{exit_code, refuse_input, write_report};
-use super::super::project_files::read_source;
+use super::super::authoring::lint::{exit_code, refuse_input, write_report};
+use super::super::authoring::project_files::read_source;
 use super::super::report::{self, ReportFormat};
 use super::{PackageLintArgs, Streams};
 use crate::offline;

@@ -28,7 +28,7 @@ use svc_project::PackageArtifact;
 use self::error::{PackageError, write_package_error};
 use self::progress::StepProgress;
 use self::remote::PackageServer;
-use super::project_files::read_source;
+use super::authoring::project_files::read_source;
 use super::report::{ReportFormat, TextStyle};
 use crate::exit;
 use crate::offline;

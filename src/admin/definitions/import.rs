@@ -1,0 +1,197 @@
+//! Import: a batch of create bodies, each on its own.
+//!
+//! Each kind stores its own items; [`import_batch`] does the rest for all kinds.
+
+use std::collections::HashSet;
+
+use actix_web::HttpResponse;
+use actix_web::web::Data;
+use futures_util::future::join_all;
+use serde_json::Value;
+use svc_api::{ImportFailure, ImportSummary, ImportedItem};
+use svc_model::{AuditAction, Code, EntityKind, FieldError, ServiceError};
+use svc_project::rules::import_body;
+use svc_store::{ImportAction, ImportOutcome, OnConflict};
+use tokio::task::yield_now;
+
+use super::admin_entity::AdminEntity;
+use crate::admin::mutation_request::MutationRequest;
+use crate::admin::response::data_response;
+use crate::http::{Error, JsonBody};
+use crate::state::AppState;
+
+/// Maximum number of items in one request.
+const MAX_ITEMS: usize = 1000;
+/// Items that are stored together, which costs them one commit instead of one each. Other requests of the thread wait
+/// while so many are read, and other writers while they are written.
+const ITEMS_AT_ONCE: usize = 32;
+
+/// The outcomes of items that were to be stored, in their order.
+pub(crate) type ItemOutcomes = Vec<Result<ImportOutcome, ServiceError>>;
+
+/// `POST /{kind}/import`, of a versioned kind.
+pub(crate) async fn import<V: AdminEntity>(
+    state: Data<AppState>,
+    change: MutationRequest,
+    body: JsonBody,
+) -> Result<HttpResponse, Error> {
+    let mut keys = HashSet::new();
+    let parse = |item: &Value, unique: bool| {
+        let (id, content) = V::parse_new(&state, item)?;
+        if let Some(id) = id.as_ref().filter(|_| unique) {
+            refuse_duplicate_key(&mut keys, V::KIND, id)?;
+        }
+        Ok::<_, ServiceError>((id, content))
+    };
+    let stored = V::repository(&state);
+    let store = async |items: Vec<(Option<String>, V::Content)>, on_conflict| {
+        let writes = items.into_iter().map(|(id, content)| {
+            let mutation = change.mutation(AuditAction::Import, V::KIND, "");
+            stored.import_item(id, content, on_conflict, mutation)
+        });
+        let outcomes = join_all(writes).await.into_iter();
+        let outcomes = outcomes.map(|outcome| outcome.map_err(ServiceError::from));
+        Ok::<ItemOutcomes, ServiceError>(outcomes.collect())
+    };
+    let report = import_batch(&state, &change, &body.0, V::KIND, parse, store).await?;
+    Ok(data_response(report))
+}
+
+/// Refuses a key that occurs twice in a batch.
+pub(crate) fn refuse_duplicate_key(
+    keys: &mut HashSet<String>,
+    kind: EntityKind,
+    key: &str,
+) -> Result<(), ServiceError> {
+    if keys.insert(key.to_owned()) {
+        return Ok(());
+    }
+    Err(ServiceError::conflict(format!("{kind} '{key}' stands twice in this batch")))
+}
+
+/// Imports every item and reports the result of each. `parse` checks an item, whose key may occur only once in the batch
+/// if its second argument is `true`; `store` stores those that pass: versions as drafts, some at once, and connectors,
+/// whose import is a single change, all at once.
+///
+/// # Errors
+/// The request is malformed, or the database failed before anything was written.
+pub(crate) async fn import_batch<I>(
+    state: &AppState,
+    change: &MutationRequest,
+    body: &Value,
+    kind: EntityKind,
+    mut parse: impl FnMut(&Value, bool) -> Result<I, ServiceError>,
+    mut store: impl AsyncFnMut(Vec<I>, OnConflict) -> Result<ItemOutcomes, ServiceError>,
+) -> Result<ImportSummary, ServiceError> {
+    let dry_run = change.is_dry_run();
+    let choices =
+        [("fail", OnConflict::Fail), ("skip", OnConflict::Skip), ("new_version", OnConflict::NewVersion)];
+    let on_conflict = change.query.one_of("on_conflict", &choices)?;
+    // The response of an export is accepted as it is.
+    let items = match body {
+        Value::Object(answer) if answer.len() == 1 => answer.get("data").unwrap_or(body),
+        _ => body,
+    };
+    let Value::Array(items) = items else {
+        return Err(FieldError::type_mismatch("body", "array", body).into());
+    };
+    if items.len() > MAX_ITEMS {
+        let message = format!("an import takes at most {MAX_ITEMS} items, got {}", items.len());
+        return Err(ServiceError::validation(message));
+    }
+    let mut report = ImportSummary { dry_run, ..ImportSummary::default() };
+    let unique = dry_run || on_conflict != OnConflict::Fail;
+    let mut parse_item = |item: &Value| {
+        let body = import_body(kind, item).map_err(ServiceError::invalid)?;
+        parse(&body, unique)
+    };
+    let at_once = if kind == EntityKind::Connector { MAX_ITEMS } else { ITEMS_AT_ONCE };
+    let mut index = 0;
+    for chunk in items.chunks(at_once) {
+        let (mut accepted, mut refusals) = (Vec::new(), Vec::with_capacity(chunk.len()));
+        for few in chunk.chunks(ITEMS_AT_ONCE) {
+            for item in few {
+                match parse_item(item) {
+                    Ok(item) => {
+                        accepted.push(item);
+                        refusals.push(None);
+                    }
+                    Err(refusal) => refusals.push(Some(refusal)),
+                }
+            }
+            yield_now().await;
+        }
+        let stored = if accepted.is_empty() { Vec::new() } else { store(accepted, on_conflict).await? };
+        let (mut stored, mut outage) = (stored.into_iter(), None);
+        for refusal in refusals {
+            let unanswered = || ServiceError::internal_error("an item of an import has no outcome");
+            let outcome = match refusal {
+                Some(refusal) => Err(refusal),
+                None => stored.next().unwrap_or_else(|| Err(unanswered())),
+            };
+            match outcome {
+                Ok(imported) => {
+                    // Each item that is written has a row of its own.
+                    if !dry_run && imported.action.writes() {
+                        state.metrics.record_audit_event(AuditAction::Import, kind);
+                    }
+                    record_success(&mut report, index, imported);
+                }
+                Err(error) => {
+                    record_failure(&mut report, index, &error);
+                    if error.code() == Code::ServiceUnavailable {
+                        outage = Some(error);
+                    } else if let Some(internal) = error.internal() {
+                        slog::error!(state.log, "an item of an import failed"; "index" => index, "error" => internal);
+                    }
+                }
+            }
+            index += 1;
+        }
+        // An outage fails the request, unless items were committed: these must be reported.
+        if let Some(error) = outage {
+            if dry_run || report.imported == 0 {
+                return Err(error);
+            }
+            (index..items.len()).for_each(|rest| record_failure(&mut report, rest, &error));
+            break;
+        }
+    }
+    if has_written(&report) {
+        let summary = format!("{} imported", report.imported);
+        match state.store.audit().record(change.caller.audit(AuditAction::Import, kind, &summary)).await {
+            Ok(()) => state.metrics.record_audit_event(AuditAction::Import, kind),
+            Err(error) => {
+                slog::error!(state.log, "the summary of an import was not recorded"; "error" => %error);
+            }
+        }
+    }
+    if dry_run {
+        report.valid = Some(report.failed == 0);
+        report.warnings = Some(Vec::new());
+    }
+    Ok(report)
+}
+
+/// Returns `true` if an import stored anything.
+pub(crate) fn has_written(report: &ImportSummary) -> bool {
+    !report.dry_run && report.imported > 0
+}
+
+fn record_success(report: &mut ImportSummary, index: usize, imported: ImportOutcome) {
+    match imported.action {
+        ImportAction::Unchanged => report.unchanged += 1,
+        ImportAction::Skipped => report.skipped += 1,
+        _ => report.imported += 1,
+    }
+    let action = imported.action.name().to_owned();
+    report.results.push(ImportedItem { index, id: Some(imported.id), action });
+}
+
+fn record_failure(report: &mut ImportSummary, index: usize, error: &ServiceError) {
+    report.failed += 1;
+    let details: Vec<_> =
+        error.details().iter().map(|detail| format!("{}: {}", detail.path, detail.message)).collect();
+    let text = if details.is_empty() { error.message().to_owned() } else { details.join("; ") };
+    report.errors.push(ImportFailure { index, error: text });
+}

@@ -1,0 +1,45 @@
+//! The reasons why this process could not load a definition that it accepts.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use svc_engine::CompileSecrets;
+use svc_model::{FieldCode, Issue, LifecycleStatus, Timestamp, Workflow, WorkflowContent};
+use svc_secrets::{Resolver as _, collect};
+
+use crate::state::AppState;
+
+/// Returns a warning for each secret reference below a value, which is at `at`, that has no value in this process.
+pub(crate) async fn list_unresolved_references(state: &AppState, at: &str, value: &Value) -> Vec<Issue> {
+    let mut references = BTreeSet::new();
+    collect(value, &mut references);
+    let readings = state.secrets.read(references.clone()).await;
+    let unresolved = references.iter().filter_map(|reference| readings.resolve(reference).err());
+    unresolved.map(|error| not_loadable(at, error.to_string())).collect()
+}
+
+/// Returns the warning about a workflow that this process accepts and could not compile for serving.
+pub(crate) async fn find_compile_problem(
+    state: &AppState,
+    id: Option<String>,
+    content: WorkflowContent,
+) -> Option<Issue> {
+    let references = state.secrets.read(svc_engine::secret_uses(&content).references).await;
+    let now = Timestamp::now();
+    let row = Workflow {
+        workflow_id: id.unwrap_or_else(|| "new".to_owned()),
+        version: 1,
+        content,
+        status: LifecycleStatus::Draft,
+        rollout_percentage: 100,
+        created_at: now,
+        updated_at: now,
+    };
+    let material = CompileSecrets { references: &references, declared: &state.engine.declared_secrets() };
+    let error = state.engine.compile(&row, material).err()?;
+    Some(not_loadable("(root)", format!("it would not load: {error}")))
+}
+
+fn not_loadable(field: &str, message: String) -> Issue {
+    Issue { field: field.to_owned(), message, code: Some(FieldCode::NotLoadable) }
+}

@@ -1,0 +1,12 @@
+//! The endpoints of definitions: workflows, channels and connectors, their versions, status and import.
+
+pub(crate) mod admin_entity;
+pub(crate) mod channels;
+pub(crate) mod connectors;
+pub(crate) mod entities;
+pub(crate) mod import;
+pub(crate) mod loadability;
+pub(crate) mod rate_groups;
+pub(crate) mod references;
+pub(crate) mod status;
+pub(crate) mod workflows;

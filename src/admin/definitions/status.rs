@@ -1,0 +1,216 @@
+//! Changes of status and rollout, which select the serving versions.
+
+use actix_web::HttpResponse;
+use actix_web::web::{Data, Path};
+use serde_json::Value;
+use svc_api::{ValidationResult, WorkflowResource};
+use svc_model::lifecycle::Rollout;
+use svc_model::{AuditAction, EntityKind, FieldError, LifecycleStatus, ServiceError, Workflow};
+use svc_store::{Mutation, StoreError};
+
+use super::admin_entity::AdminEntity;
+use super::entities::{list_users, list_warnings};
+use crate::admin::mutation_request::{
+    MutationRequest, dry_run_response, dry_run_response_with, parse_version, refusal_to_validation,
+};
+use crate::admin::query::QueryParameters;
+use crate::admin::request_body::require_known_keys;
+use crate::admin::response::{data_response, with_warnings};
+use crate::http::{Error, JsonBody, OptionalJsonBody};
+use crate::state::AppState;
+
+/// The time at which a committed change is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReloadTiming {
+    /// Before the response.
+    Now,
+    /// After the next reload of the engine.
+    Defer,
+}
+
+pub(crate) fn parse_reload_timing(query: &QueryParameters) -> Result<ReloadTiming, ServiceError> {
+    query.one_of("reload", &[("now", ReloadTiming::Now), ("defer", ReloadTiming::Defer)])
+}
+
+/// `PATCH /{kind}/{id}/status`.
+pub(crate) async fn change_status<V: AdminEntity>(
+    state: Data<AppState>,
+    change: MutationRequest,
+    id: Path<String>,
+    body: JsonBody,
+) -> Result<HttpResponse, Error> {
+    let reload = parse_reload_timing(&change.query)?;
+    let (target, rollout) = parse_target(&body.0)?;
+    let needs_latest =
+        target == LifecycleStatus::Active && (V::REQUIREMENTS_DEPEND_ON_CONTENT || change.is_dry_run());
+    let latest = if needs_latest { V::repository(&state).latest(&id).await? } else { None };
+    let requirements = V::activation_requirements(&state, latest.as_ref().map(V::content));
+    if change.is_dry_run() {
+        let advisories = match target {
+            LifecycleStatus::Active => V::activation_warnings(&state, &requirements),
+            _ => list_users::<V>(&state, &id).await,
+        };
+        let precondition = change.precondition().clone();
+        let report =
+            V::repository(&state).check_status(&id, target, rollout, requirements, precondition).await;
+        let mut report = match report {
+            Ok(report) => report,
+            Err(error) => refusal_to_validation::<()>(Err(error.into()))?,
+        };
+        report.warnings.extend(advisories);
+        // An error says already what is missing.
+        if let Some(latest) = latest.filter(|_| report.errors.is_empty()) {
+            report.warnings.extend(list_warnings::<V>(&state, &latest).await);
+        }
+        return Ok(data_response(ValidationResult::from(report)));
+    }
+    let mut warnings = match target {
+        LifecycleStatus::Active => V::activation_warnings(&state, &requirements),
+        _ => list_users::<V>(&state, &id).await,
+    };
+    let action = match target {
+        LifecycleStatus::Active => AuditAction::StatusActive,
+        _ => AuditAction::StatusArchived,
+    };
+    let mutation = serving_mutation::<V>(&change, reload, action, &id);
+    let local = state.begin_change(&mutation);
+    let entity = V::repository(&state).set_status(&id, target, rollout, requirements, mutation).await?;
+    state.metrics.record_audit_event(action, V::KIND);
+    if reload == ReloadTiming::Now {
+        state.reload_after_change(V::reload_scope(&id), local).await;
+    }
+    if target == LifecycleStatus::Active {
+        // The check of the requirements has found what it needs.
+        warnings.extend(V::content_warnings(&state, entity.content()));
+        let loaded = V::load_warnings(&state, &id).into_iter();
+        let news: Vec<_> = loaded.filter(|warning| !warnings.contains(warning)).collect();
+        warnings.extend(news);
+    }
+    Ok(HttpResponse::Ok().json(with_warnings(V::Resource::from(entity), warnings)))
+}
+
+/// `POST /{kind}/{id}/rollback`: copies an archived version, by default the one active before, to a new
+/// version and activates it.
+pub(crate) async fn rollback<V: AdminEntity>(
+    state: Data<AppState>,
+    change: MutationRequest,
+    id: Path<String>,
+    body: OptionalJsonBody,
+) -> Result<HttpResponse, Error> {
+    let reload = parse_reload_timing(&change.query)?;
+    let to_version = parse_version(&body.0, "to_version")?;
+    let mutation = serving_mutation::<V>(&change, reload, AuditAction::Rollback, &id);
+    let local = state.begin_change(&mutation);
+    let stored = V::repository(&state);
+    let outcome: Result<V, StoreError> = async {
+        let source = stored.rollback_source(&id, to_version).await?;
+        let requirements = V::activation_requirements(&state, Some(source.entity.content()));
+        stored.rollback(&id, source, requirements, mutation).await
+    }
+    .await;
+    let warnings = match &outcome {
+        // The check of the requirements has found what it needs.
+        Ok(entity) => V::content_warnings(&state, entity.content()),
+        Err(_) => Vec::new(),
+    };
+    if change.is_dry_run() {
+        return dry_run_response_with(outcome.map_err(Into::into), warnings);
+    }
+    let entity = outcome?;
+    state.metrics.record_audit_event(AuditAction::Rollback, V::KIND);
+    if reload == ReloadTiming::Now {
+        state.reload_after_change(V::reload_scope(&id), local).await;
+    }
+    Ok(HttpResponse::Ok().json(with_warnings(V::Resource::from(entity), warnings)))
+}
+
+/// `PATCH /workflows/{id}/rollout`.
+pub(crate) async fn rollout(
+    state: Data<AppState>,
+    change: MutationRequest,
+    id: Path<String>,
+    body: JsonBody,
+) -> Result<HttpResponse, Error> {
+    let reload = parse_reload_timing(&change.query)?;
+    require_known_keys(&body.0, &["rollout_percentage"])?;
+    let percentage =
+        parse_percentage(&body.0)?.ok_or_else(|| FieldError::required("body.rollout_percentage"))?;
+    let mutation = serving_mutation::<Workflow>(&change, reload, AuditAction::UpdateRollout, &id);
+    let local = state.begin_change(&mutation);
+    let outcome = state.store.workflows().set_rollout(&id, percentage, mutation).await;
+    if change.is_dry_run() {
+        return dry_run_response(outcome.map_err(Into::into));
+    }
+    let workflow = outcome?;
+    state.metrics.record_audit_event(AuditAction::UpdateRollout, EntityKind::Workflow);
+    if reload == ReloadTiming::Now {
+        state.reload_after_change(Workflow::reload_scope(&id), local).await;
+    }
+    Ok(data_response(WorkflowResource::from(workflow)))
+}
+
+/// Returns the mutation for a change of the serving versions.
+fn serving_mutation<V: AdminEntity>(
+    change: &MutationRequest,
+    reload: ReloadTiming,
+    action: AuditAction,
+    id: &str,
+) -> Mutation {
+    Mutation { epoch: reload == ReloadTiming::Now, ..change.mutation(action, V::KIND, id) }
+}
+
+/// Reads `{"status": "active" | "archived", "rollout_percentage"?: integer, "replace_canary"?: boolean}`.
+pub(crate) fn parse_target(body: &Value) -> Result<(LifecycleStatus, Option<Rollout>), ServiceError> {
+    require_known_keys(body, &["status", "rollout_percentage", "replace_canary"])?;
+    let status = match body.get("status") {
+        None => return Err(FieldError::required("body.status").into()),
+        Some(Value::String(name)) => {
+            LifecycleStatus::parse(name).filter(|status| *status != LifecycleStatus::Draft)
+        }
+        Some(other) => return Err(FieldError::type_mismatch("body.status", "string", other).into()),
+    };
+    let status = status.ok_or_else(|| FieldError::invalid("body.status", "use active or archived"))?;
+    let replace_canary = match body.get("replace_canary") {
+        None | Some(Value::Null) => false,
+        Some(Value::Bool(replace)) => *replace,
+        Some(other) => return Err(FieldError::type_mismatch("body.replace_canary", "boolean", other).into()),
+    };
+    Ok((status, parse_percentage(body)?.map(|percentage| Rollout { percentage, replace_canary })))
+}
+
+fn parse_percentage(body: &Value) -> Result<Option<i64>, ServiceError> {
+    match body.get("rollout_percentage") {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => value
+            .as_i64()
+            .map(Some)
+            .ok_or_else(|| FieldError::type_mismatch("body.rollout_percentage", "integer", value).into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_target_is_active_or_archived_with_an_integer_share() {
+        assert_eq!(parse_target(&json!({"status": "active"})).unwrap(), (LifecycleStatus::Active, None));
+        let partial = json!({"status": "active", "rollout_percentage": 5});
+        assert_eq!(parse_target(&partial).unwrap(), (LifecycleStatus::Active, Some(5.into())));
+        let replacing = json!({"status": "active", "rollout_percentage": 5, "replace_canary": true});
+        assert!(parse_target(&replacing).unwrap().1.is_some_and(|rollout| rollout.replace_canary));
+        for bad in [
+            json!([]),
+            json!({}),
+            json!({"status": "draft"}),
+            json!({"status": 1}),
+            json!({"status": "active", "rollout_percentage": "5"}),
+            json!({"status": "active", "rollout_percentage": 5, "replace_canary": "yes"}),
+            json!({"status": "active", "rollout": 5}),
+        ] {
+            assert_eq!(parse_target(&bad).unwrap_err().status(), 400, "{bad}");
+        }
+    }
+}

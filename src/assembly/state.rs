@@ -1,0 +1,233 @@
+//! The shared state of all handlers.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use actix_supervision::Tree;
+use parking_lot::Mutex;
+use slog::{Logger, error, info, warn};
+use svc_channels::{ComputeGate, LogRateLimit};
+use svc_connectors::{BrokerHealth, Connectors};
+use svc_cron::{CronHandle, CronMetrics};
+use svc_engine::Engine;
+use svc_epoch::LocalChange;
+use svc_model::{AuditAction, AuditResource, FieldError, ServiceError, id};
+use svc_nodes::NodeHandle;
+use svc_redis::RedisClient;
+use svc_registry::{Registry, ReloadError, ReloadReport, ReloadScope};
+use svc_secrets::Keyring;
+use svc_spans::Spans;
+use svc_store::{AuditEntry, FileLock, Mutation, Store};
+use svc_traces::Traces;
+use svc_transport::ConnectionMetrics;
+use tokio::time::Instant;
+
+use crate::assembly::kafka::KafkaIngress;
+use crate::assembly::live_settings::LiveSettings;
+use crate::assembly::propagation::{DefinitionLoader, Propagation};
+use crate::backups::BackupDirectory;
+use crate::config::{Config, SettingsChange};
+use crate::http::{
+    AdminAuthenticator, AuthFailureReason, CorsPolicy, GuessPacer, InFlightBytes, Metrics, Planes,
+    RateLimits, RefusalPacer, RequestId, TrustedProxies,
+};
+use crate::lifecycle::Lifecycle;
+use crate::listeners::certificates::Certificates;
+use crate::process::descriptors::DescriptorWatch;
+use crate::process::io_runtime::IoRuntime;
+use crate::process::worker_threads::WorkerThreads;
+
+/// The state of a service, shared by all worker threads.
+pub struct AppState {
+    /// The effective configuration.
+    pub config: Arc<Config>,
+    /// The database.
+    pub store: Store,
+    /// The lease of this process.
+    pub nodes: NodeHandle,
+    /// The Redis server that the nodes of a cluster share; `None` outside cluster mode.
+    pub cluster_redis: Option<RedisClient>,
+    /// The connectors to outbound systems.
+    pub connectors: Connectors,
+    /// Health of the Kafka brokers of the settings; `None` if Kafka is off.
+    pub brokers: Option<BrokerHealth>,
+    /// The consumers of Kafka topics; `None` if Kafka is off.
+    pub(crate) kafka: Option<KafkaIngress>,
+    /// The registry of serving definitions.
+    pub registry: Registry,
+    /// The configuration epoch: what other processes change is loaded here.
+    pub propagation: Propagation,
+    /// Traces and accepted work.
+    pub traces: Traces,
+    /// The schedules; `None` on a node that runs none.
+    pub cron: Option<CronHandle>,
+    /// The metrics of schedules, on every node: an operator's order is counted by the node that gets it.
+    pub(crate) cron_metrics: CronMetrics,
+    /// The engine, which compiles and runs workflows.
+    pub engine: Arc<Engine>,
+    /// The reader of secret references.
+    pub secrets: Keyring,
+    /// The supervision tree.
+    pub tree: Tree,
+    /// The metrics.
+    pub metrics: Metrics,
+    /// The spans of requests, which begin here.
+    pub spans: Spans,
+    /// The authenticator of admin requests.
+    pub auth: AdminAuthenticator,
+    /// The proxies whose forwarded headers are trusted.
+    pub proxies: TrustedProxies,
+    /// The phase of the service between start and end.
+    pub lifecycle: Lifecycle,
+    /// The name of this process, configured or generated at the start.
+    pub instance_id: String,
+    /// The time of the start.
+    pub started_at: Instant,
+    /// The root logger.
+    pub log: Logger,
+    /// The directory of backups.
+    pub(crate) backups: BackupDirectory,
+    pub(crate) workers: WorkerThreads,
+    pub(crate) in_flight: InFlightBytes,
+    pub(crate) compute_gate: ComputeGate,
+    pub(crate) pacer: RefusalPacer,
+    pub(crate) guesses: GuessPacer,
+    pub(crate) cors: CorsPolicy,
+    /// The bound on log lines about failed requests.
+    pub(crate) failure_lines: LogRateLimit,
+    pub(crate) connections: ConnectionMetrics,
+    pub(crate) descriptors: Arc<DescriptorWatch>,
+    /// The certificate of the listeners; `None` if TLS is off.
+    pub(crate) certificates: Option<Arc<Certificates>>,
+    pub(crate) rate_limits: RateLimits,
+    pub(crate) settings: LiveSettings,
+    pub(crate) planes: Planes,
+    /// Owned here, so that the actor threads live as long as anything is mounted.
+    pub(crate) io: IoRuntime,
+    /// The exclusive use of a SQLite file, released once nothing writes to it any more.
+    pub(crate) file_lock: Mutex<Option<FileLock>>,
+}
+
+impl AppState {
+    /// Reloads the stored definitions; a reload of everything includes the connectors.
+    ///
+    /// # Errors
+    /// The reason; the previous snapshot goes on serving.
+    pub async fn reload(&self, scope: ReloadScope) -> Result<ReloadReport, ReloadError> {
+        let loader =
+            DefinitionLoader { connectors: self.connectors.clone(), registry: self.registry.clone() };
+        loader.load(scope).await
+    }
+
+    /// Registers a change that is about to be committed. It ends with the load of what was changed.
+    pub(crate) fn begin_change(&self, mutation: &Mutation) -> LocalChange {
+        self.propagation.local.begin(mutation.change_id)
+    }
+
+    /// Reads the settings again, loads the stored configuration on an operator's order, notifies the other processes,
+    /// and records the order with its outcome.
+    ///
+    /// # Errors
+    /// The settings are wrong, and nothing has changed; or the configuration could not be loaded, and the previous one
+    /// serves on; or the other processes could not be notified.
+    pub(crate) async fn reload_by_order(
+        &self,
+        mut order: AuditEntry,
+    ) -> Result<(ReloadReport, SettingsChange), ServiceError> {
+        let change = match self.reload_settings().await {
+            Ok(change) => change,
+            Err(error) => {
+                self.record_failed_order(order, error.to_string()).await;
+                let problems = error.problems.into_iter();
+                let problems = problems.map(|problem| FieldError::invalid(problem.subject, problem.text));
+                return Err(ServiceError::invalid(problems.collect()));
+            }
+        };
+        if change != SettingsChange::default() {
+            let details = order.details.get_or_insert_with(|| serde_json::json!({}));
+            details["settings_taken"] = change.taken.clone().into();
+            details["settings_need_restart"] = change.needs_restart.clone().into();
+        }
+        match self.reload(ReloadScope::All).await {
+            Ok(report) => {
+                let change_id = id::new_ordered_id();
+                let local = self.propagation.local.begin(change_id);
+                self.store.epoch().bump(order.clone(), change_id).await?;
+                self.metrics.record_audit_event(AuditAction::Reload, AuditResource::Engine);
+                local.record_applied();
+                Ok((report, change))
+            }
+            Err(failure) => {
+                self.record_failed_order(order, failure.to_string()).await;
+                Err(failure.into())
+            }
+        }
+    }
+
+    /// Records an order to reload that failed.
+    async fn record_failed_order(&self, mut order: AuditEntry, reason: String) {
+        let details = order.details.get_or_insert_with(|| serde_json::json!({}));
+        details["outcome"] = "failed".into();
+        details["reason"] = reason.into();
+        match self.store.audit().record(order.clone()).await {
+            Ok(()) => self.metrics.record_audit_event(AuditAction::Reload, AuditResource::Engine),
+            Err(error) => error!(self.log, "a failed reload was not recorded"; "error" => %error),
+        }
+    }
+
+    /// Reloads after a committed change. The change stays whether or not the reload succeeds: a failed reload keeps the
+    /// previous snapshot in service, and `/health` reports it.
+    pub(crate) async fn reload_after_change(&self, scope: ReloadScope, change: LocalChange) {
+        match self.reload(scope).await {
+            Ok(_) => change.record_applied(),
+            Err(error) => warn!(self.log, "reload after a committed change failed"; "error" => %error),
+        }
+    }
+
+    /// Returns the troubles of Kafka, the brokers' first; `None` if Kafka is off. Updates the gauge that shows them.
+    pub(crate) fn kafka_troubles(&self) -> Option<Vec<String>> {
+        let brokers = self.brokers.as_ref()?.problem();
+        let mut troubles: Vec<String> = brokers.into_iter().collect();
+        if let Some(kafka) = &self.kafka {
+            troubles.extend(kafka.troubles());
+            kafka.show_degraded(!troubles.is_empty());
+        }
+        Some(troubles)
+    }
+
+    /// Returns all metrics in the Prometheus text format.
+    pub(crate) fn render_metrics(&self) -> Result<String, fmt::Error> {
+        // Sets the gauge of Kafka ingress.
+        self.kafka_troubles();
+        self.metrics.render()
+    }
+
+    /// Releases the SQLite file for other processes.
+    pub(crate) fn unlock_file(&self) {
+        drop(self.file_lock.lock().take());
+    }
+
+    /// Counts and logs a refused credential.
+    pub(crate) fn record_auth_refusal(&self, reason: AuthFailureReason, client_ip: IpAddr, id: &RequestId) {
+        self.metrics.record_auth_failure(reason.name());
+        info!(self.log, "admin credential refused";
+            "reason" => reason.name(), "client_ip" => %client_ip, "request_id" => id.as_str());
+    }
+
+    /// Returns `true` once the start has ended and a thread serves, until shutdown starts.
+    pub(crate) fn is_initialized(&self) -> bool {
+        self.lifecycle.is_ready() && self.workers.has_any(&self.registry)
+    }
+
+    /// Returns `true` if `/metrics` is part of the mounted routes; otherwise it has a listener of its own.
+    pub(crate) fn mounts_metrics(&self) -> bool {
+        self.config.metrics.enabled && self.config.metrics.bind_addr.is_none()
+    }
+}
+
+impl fmt::Debug for AppState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AppState").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,8 @@
+//! The endpoints of operation: health, metrics, the tree of actors.
+
+pub(crate) mod actors;
+mod exposition;
+pub(crate) mod health;
+pub(crate) mod metrics;
+mod process;
+pub(crate) mod tree_metrics;

@@ -1,0 +1,11 @@
+//! The listeners of the daemon: bounds, certificates, the probes of operators, and what the transport asks the service.
+//!
+//! An embedded service has none but that for operators: the server of the host keeps its own limits.
+
+pub(crate) mod certificates;
+pub(crate) mod limits;
+pub(crate) mod listener_shutdown;
+pub(crate) mod operations;
+mod refusals;
+#[cfg(test)]
+mod tests;
