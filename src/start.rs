@@ -31,7 +31,7 @@ use crate::backups::BackupDirectory;
 use crate::certificates::Certificates;
 use crate::cluster;
 use crate::cluster_store::RedisClusterStore;
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::descriptors::DescriptorWatch;
 use crate::error::ServiceStartError;
 use crate::http::{
@@ -68,6 +68,7 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
         faults,
         seed,
     } = options;
+    config::check_features(&config).map_err(ServiceStartError::Config)?;
     let certificates = load_certificates(&config, &log)?;
     let resources = Resources::open(&config, &environment, &log).await?;
     let instance_id = settings::instance_id(&config);
