@@ -1,7 +1,7 @@
 # The single entry point: `make help`. CI calls only these targets.
 CARGO ?= cargo
-# The heavy drivers, each a feature of the service.
-DRIVERS = es kafka mongo smtp sql storage
+# The heavy drivers, each a feature of the service and of its connectors. The program names only `kafka` itself.
+DRIVERS = es mongo smtp sql storage
 
 # What is not installed links the OpenSSL of the system where its headers are: to build one takes minutes. A release carries
 # its own. Give cargo the same value by hand, or it builds anew what depends on it.
@@ -14,7 +14,7 @@ install drill-rolling attack bench: export OPENSSL_NO_VENDOR = 0
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do printf '  %-17s %s\n' "$$name" "$$text"; done
 
-demo: ## build the service without the heavy drivers, load examples/quickstart, post an order, keep serving (DEMO_EXIT=1: end after the answer)
+demo: ## build the service without the heavy drivers, the page at /docs and the export of spans, load examples/quickstart, post an order, keep serving (DEMO_EXIT=1: end after the answer)
 	$(CARGO) build --profile demo --no-default-features -p svc --bin svc-server -p svc-testkit --bin demo
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
 	"$$target/demo/demo" "$$target/demo/svc-server" examples/quickstart
@@ -83,15 +83,16 @@ attack: ## the attacks that once broke a promise, a verdict a line, on an optimi
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
 	"$$target/debug/attack" "$$target/release/svc-server" full $(NAMES)
 
+# rustdoc with the examples: dependencies then have the features with which clippy has checked them.
 lint: ## rustfmt, clippy, rustdoc: all without a warning
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy -q --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc -q --workspace --no-deps
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc -q --workspace --no-deps --lib --bins --examples
 
-features: ## check the service without drivers, with each heavy driver alone, with all
+features: ## check the service without its features, with those that its own code names, and the connectors with each driver alone
 	$(CARGO) check -q -p svc --no-default-features
-	@for feature in $(DRIVERS); do echo "$(CARGO) check --features $$feature"; $(CARGO) check -q -p svc --no-default-features --features $$feature || exit 1; done
-	$(CARGO) check -q -p svc
+	$(CARGO) check -q -p svc --no-default-features --features docs,kafka
+	@for feature in $(DRIVERS); do echo "$(CARGO) check -p svc-connectors --features $$feature"; $(CARGO) check -q -p svc-connectors --no-default-features --features $$feature || exit 1; done
 
 fmt: ## format the sources
 	$(CARGO) fmt --all
@@ -106,5 +107,5 @@ doc: ## the API documentation of every crate
 	$(CARGO) doc --workspace --no-deps
 
 deny: ## licences, banned crates, sources; installs cargo-deny where it is missing
-	@$(CARGO) deny --version >/dev/null 2>&1 || $(CARGO) install --quiet --locked --debug cargo-deny
+	@$(CARGO) deny --version >/dev/null 2>&1 || CARGO_PROFILE_DEV_DEBUG=false $(CARGO) install --quiet --locked --debug cargo-deny
 	$(CARGO) deny --log-level error check licenses bans sources

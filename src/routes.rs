@@ -1,5 +1,7 @@
 //! The routes of the service: paths, handlers, and the middleware around them.
 
+use std::iter;
+
 use actix_service::ServiceFactory;
 use actix_web::body::{BoxBody, EitherBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
@@ -166,12 +168,15 @@ fn operational_routes(with_metrics: bool) -> Router {
     router
 }
 
-/// Returns the routes of the documentation.
+/// Returns the routes of the documentation: the document, and the page if this build has it.
 fn docs_routes() -> Router {
     let mut router = Router::default();
     router.get(OPENAPI, docs::openapi);
-    router.get(DOCS, docs::page);
-    router.get("/docs/{file}", docs::file);
+    #[cfg(feature = "docs")]
+    {
+        router.get(DOCS, docs::page);
+        router.get("/docs/{file}", docs::file);
+    }
     router
 }
 
@@ -190,10 +195,15 @@ fn operational_resources(with_metrics: bool) -> Vec<(String, Resource)> {
 
 /// Returns the documentation, if it is on.
 fn docs_resources(enabled: bool) -> Vec<(String, Resource)> {
-    if enabled {
-        return docs_routes().into_resources();
+    let page = [DOCS, "/docs/{file:.*}"].map(unserved);
+    if !enabled {
+        return iter::once(unserved(OPENAPI)).chain(page).collect();
     }
-    [OPENAPI, DOCS, "/docs/{file:.*}"].map(unserved).into()
+    let mut resources = docs_routes().into_resources();
+    if cfg!(not(feature = "docs")) {
+        resources.extend(page);
+    }
+    resources
 }
 
 /// Returns a resource that is not found, whatever else is mounted at the root.

@@ -1,23 +1,33 @@
-//! Export of spans over OTLP.
+//! Export of spans over OTLP. A build without the feature `otlp` has none, and [`config::check_features`] refuses settings
+//! that ask for it.
+//!
+//! [`config::check_features`]: crate::config::check_features
 
-use std::time::Duration;
-
-use opentelemetry_otlp::tonic_types::transport::ClientTlsConfig;
-use opentelemetry_otlp::{SpanExporter, WithExportConfig, WithTonicConfig};
-use slog::{Logger, info};
-use svc_spans::{SpanMetrics, SpanSettings, Spans};
+use slog::Logger;
+use svc_spans::{SpanMetrics, Spans};
 
 use crate::config::Config;
 use crate::error::ServiceStartError;
 use crate::process::io_runtime::IoRuntime;
 
+#[cfg(feature = "otlp")]
+use {
+    opentelemetry_otlp::tonic_types::transport::ClientTlsConfig,
+    opentelemetry_otlp::{SpanExporter, WithExportConfig, WithTonicConfig},
+    slog::info,
+    std::time::Duration,
+    svc_spans::SpanSettings,
+};
+
 /// Time limit of one export, in which the exporter repeats what may be repeated.
+#[cfg(feature = "otlp")]
 const EXPORT: Duration = Duration::from_secs(8);
 
 /// Starts the export of spans over gRPC; off if the settings leave it off. No connection is made yet.
 ///
 /// # Errors
 /// [`ServiceStartError::Config`] for an endpoint that cannot be dialled.
+#[cfg(feature = "otlp")]
 pub(crate) fn start(
     config: &Config,
     instance_id: &str,
@@ -49,4 +59,19 @@ pub(crate) fn start(
     };
     info!(log, "spans are exported"; "endpoint" => &section.otlp_endpoint, "sample_rate" => section.sample_rate);
     Ok(Spans::start(exporter, settings, metrics, io.handle(), log.clone()))
+}
+
+/// Exports nothing.
+///
+/// # Errors
+/// None.
+#[cfg(not(feature = "otlp"))]
+pub(crate) fn start(
+    _config: &Config,
+    _instance_id: &str,
+    _io: &IoRuntime,
+    _metrics: SpanMetrics,
+    _log: &Logger,
+) -> Result<Spans, ServiceStartError> {
+    Ok(Spans::default())
 }

@@ -38,7 +38,7 @@ use crate::assembly::propagation::{self, Propagation};
 use crate::assembly::span_export;
 use crate::assembly::tree;
 use crate::backups::BackupDirectory;
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::error::ServiceStartError;
 use crate::http::{
     AdminAuthenticator, CorsPolicy, GuessPacer, InFlightBytes, Metrics, Planes, RateLimits, RefusalPacer,
@@ -68,6 +68,7 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
         faults,
         seed,
     } = options;
+    config::check_features(&config).map_err(ServiceStartError::Config)?;
     let certificates = load_certificates(&config, &log)?;
     let resources = Resources::open(&config, &environment, &log).await?;
     let instance_id = settings::instance_id(&config);

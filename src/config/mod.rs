@@ -48,6 +48,7 @@ pub use storage::{
 };
 pub use telemetry::{LogFormat, LogLevel, LoggingSection, MetricsSection, TracingSection};
 pub use tls::{TlsSection, TlsVersion};
+pub(crate) use unavailable::check_features;
 
 use setting::section;
 

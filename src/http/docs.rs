@@ -2,10 +2,14 @@
 
 use std::sync::LazyLock;
 
-use actix_web::web::{Bytes, Path};
+use actix_web::web::Bytes;
+#[cfg(feature = "docs")]
+use actix_web::web::Path;
 use actix_web::{HttpRequest, HttpResponse, http::header::ContentType};
 use serde_json::json;
-use svc_api::{docs, openapi};
+#[cfg(feature = "docs")]
+use svc_api::docs;
+use svc_api::openapi;
 use svc_model::ServiceError;
 
 use super::{Error, RequestContext};
@@ -30,11 +34,13 @@ fn document_below(prefix: &str) -> Option<Bytes> {
 }
 
 /// `GET /docs`.
+#[cfg(feature = "docs")]
 pub(crate) async fn page() -> HttpResponse {
     HttpResponse::Ok().content_type(ContentType::html()).body(docs::PAGE)
 }
 
 /// `GET /docs/{file}`.
+#[cfg(feature = "docs")]
 pub(crate) async fn file(name: Path<String>) -> Result<HttpResponse, Error> {
     let file = docs::find_file(&name).ok_or_else(|| ServiceError::not_found("No such path"))?;
     Ok(HttpResponse::Ok().content_type(file.media_type).body(Bytes::from_static(file.content)))

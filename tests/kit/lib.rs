@@ -10,35 +10,65 @@
 //! ([`witness`]), child processes that end with the test ([`process`]), and the loading
 //! of an example directory through the admin API ([`example`]). It never links the service: everything goes over a
 //! socket, like the client of a user.
+//!
+//! Without the feature `peers` it has what the demo needs: [`http`], [`server`] and [`example`].
 
+#[cfg(feature = "peers")]
 pub mod canary;
+#[cfg(feature = "peers")]
 pub mod collector;
+#[cfg(feature = "peers")]
 pub mod commit_proxy;
+#[cfg(feature = "peers")]
 pub mod cron;
+#[cfg(feature = "peers")]
 pub mod daemon;
+#[cfg(feature = "peers")]
 pub mod dns;
 pub mod example;
+#[cfg(feature = "peers")]
 pub mod findings;
+#[cfg(feature = "peers")]
 pub mod gateway;
 pub mod http;
+#[cfg(feature = "peers")]
 pub mod http2;
+#[cfg(feature = "peers")]
 pub mod kafka;
+#[cfg(feature = "peers")]
 pub mod mariadb;
+#[cfg(feature = "peers")]
 pub mod mongo;
+#[cfg(feature = "peers")]
 pub mod oidc;
+#[cfg(feature = "peers")]
 pub mod peer;
+#[cfg(feature = "peers")]
 pub mod pgbouncer;
+#[cfg(feature = "peers")]
 pub mod postgres;
+#[cfg(feature = "peers")]
 pub mod process;
+#[cfg(feature = "peers")]
 pub mod project;
+#[cfg(feature = "peers")]
 pub mod redis;
+#[cfg(feature = "peers")]
 pub mod rollout;
+#[cfg(feature = "peers")]
 pub mod s3;
 pub mod server;
+#[cfg(feature = "peers")]
 pub mod smtp;
+#[cfg(feature = "peers")]
 pub mod spellings;
+#[cfg(feature = "peers")]
 pub mod tls;
+#[cfg(feature = "peers")]
 pub mod trap;
+#[cfg(feature = "peers")]
 pub mod upstream;
+#[cfg(feature = "peers")]
 pub mod vault;
+#[cfg(feature = "peers")]
 pub mod witness;

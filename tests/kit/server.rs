@@ -12,6 +12,7 @@ use std::time::Duration;
 use rustls::ClientConfig;
 
 use crate::http::HttpClient;
+#[cfg(feature = "peers")]
 use crate::tls::IssuedCertificate;
 
 /// Longest time of a start.
@@ -75,6 +76,7 @@ impl ServerCommand {
     ///
     /// # Errors
     /// The files cannot be written, or the certificate is refused.
+    #[cfg(feature = "peers")]
     pub fn over_tls(mut self, certificate: &IssuedCertificate) -> io::Result<Self> {
         let [cert, key] = certificate.write(self.directory.path())?.map(|path| path.display().to_string());
         self.set("SVC_SERVER__TLS__ENABLED", "true");

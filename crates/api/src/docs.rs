@@ -1,5 +1,5 @@
 //! The page that shows the OpenAPI document, with every file it loads: none comes from outside. Its links are relative,
-//! so that it works below the prefix of a larger application.
+//! so that it works below the prefix of a larger application. A build without the feature `docs` has no page.
 
 /// Path of the page.
 pub const DOCS: &str = "/docs";
@@ -8,6 +8,7 @@ pub const DOCS: &str = "/docs";
 pub const OPENAPI: &str = "/api/v1/openapi.json";
 
 /// A file of the page.
+#[cfg(feature = "docs")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DocsFile {
     /// Its name below [`DOCS`].
@@ -19,8 +20,10 @@ pub struct DocsFile {
 }
 
 /// The page itself.
+#[cfg(feature = "docs")]
 pub const PAGE: &str = include_str!("docs/index.html");
 
+#[cfg(feature = "docs")]
 const FILES: [DocsFile; 4] = [
     DocsFile {
         name: "page.js",
@@ -45,11 +48,12 @@ const FILES: [DocsFile; 4] = [
 ];
 
 /// Returns the file of this name.
+#[cfg(feature = "docs")]
 pub fn find_file(name: &str) -> Option<&'static DocsFile> {
     FILES.iter().find(|file| file.name == name)
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "docs"))]
 mod tests {
     use super::*;
 
