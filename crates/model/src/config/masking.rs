@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_begins_like_a_reference_is_hidden_and_restored() {
+    fn malformed_reference_is_masked_and_restored() {
         let hidden =
             ["env://", "env://my-p4ss", "env://A B", "vault://p4ss", "vault://#p4ss", "vault://p4ss#"];
         let reserved =
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mask_in_the_place_of_a_readable_reference_is_refused() {
+    fn mask_replacing_a_readable_reference_is_refused() {
         let stored = json!({"auth": {"mode": "api_key", "keys": ["secretkey1", "env://NOPE_X", "k3"]}});
         let mut update = json!({"auth": {"mode": "api_key", "keys": ["a", MASK]}});
         let errors = restore_channel_config(&mut update, Some(&stored));
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mask_with_nothing_to_restore_is_refused_at_its_leaf() {
+    fn mask_without_stored_value_is_refused() {
         let mut update = json!({"auth": {"keys": [MASK, "new", MASK], "jwt_keys": [{"key": MASK}]}});
         let errors = restore_channel_config(&mut update, Some(&json!({"auth": {"keys": ["old"]}})));
         let paths: Vec<_> = errors.iter().map(|e| e.path.as_str()).collect();
