@@ -58,8 +58,6 @@ impl<'a> ConfigBlock<'a> {
         if !self.asked.contains(&name) {
             self.asked.push(name);
         }
-        #[cfg(test)]
-        super::tests::reference::note(&self.path, name);
         self.object.get(name).filter(|value| !value.is_null())
     }
 

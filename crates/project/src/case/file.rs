@@ -10,15 +10,15 @@ use super::expect::Expectations;
 use crate::metadata::offline_metadata;
 use crate::stand_ins::StandIns;
 
-/// The keys of a case.
-const KEYS: [&str; 11] = [
+/// The keys of a case in the order of `fmt`.
+pub(crate) const KEYS: [&str; 11] = [
     "name",
     "workflow",
     "input",
     "metadata",
+    "secrets",
     "stubs",
     "stubs_file",
-    "secrets",
     "expect",
     "expect_errors",
     "expect_calls",

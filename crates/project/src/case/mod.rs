@@ -11,6 +11,7 @@ mod suite;
 mod tests;
 
 pub use expect::{Expectations, FailedExpectation};
+pub(crate) use file::KEYS;
 pub use file::{Case, CaseStubs};
 pub use from_trace::{ExpectedEnd, TraceError, TracedCase, case_from_trace};
 pub use suite::{CaseFailure, CaseResult, CaseSuite, SuiteError, SuiteSettings};

@@ -3,8 +3,9 @@
 use serde_json::Value;
 use svc_model::EntityKind;
 use svc_model::config::reference::KeyReference;
-use svc_model::documents::{CHANNEL, CONNECTOR, WORKFLOW};
+use svc_model::documents::{CHANNEL, CONNECTOR, FUNCTION, WORKFLOW};
 
+use crate::case;
 use crate::recognize::DocumentShape;
 
 /// A part of a document whose keys have an order.
@@ -42,28 +43,15 @@ impl Shape {
 
     /// Returns the keys in their order. Others follow, in the order of the author.
     fn keys(self) -> Vec<&'static str> {
-        let own: &[&str] = match self {
-            Self::Workflow => return document(&WORKFLOW),
-            Self::Channel => return document(&CHANNEL),
+        match self {
+            Self::Workflow => document(names(&WORKFLOW)),
+            Self::Channel => document(names(&CHANNEL)),
             // The id of a connector stays where its author put it.
-            Self::Connector => return document(CONNECTOR.iter().filter(|key| key.name != "id")),
-            Self::Case => &[
-                "$schema",
-                "name",
-                "workflow",
-                "input",
-                "metadata",
-                "secrets",
-                "stubs",
-                "stubs_file",
-                "expect",
-                "expect_errors",
-                "expect_calls",
-                "expect_tasks",
-            ],
-            Self::Shared => &["$schema", "constants", "errors", "fragments"],
-            Self::Fragment => &["params", "tasks"],
-            Self::Task => &[
+            Self::Connector => document(names(&CONNECTOR).filter(|name| *name != "id")),
+            Self::Case => document(case::KEYS),
+            Self::Shared => document(["constants", "errors", "fragments"]),
+            Self::Fragment => vec!["params", "tasks"],
+            Self::Task => vec![
                 "id",
                 "name",
                 "description",
@@ -75,10 +63,9 @@ impl Shape {
                 "function",
                 "tasks",
             ],
-            Self::Function => &["name", "input"],
-            Self::Documents | Self::Fragments | Self::Tasks | Self::Data => &[],
-        };
-        own.to_vec()
+            Self::Function => names(&FUNCTION).collect(),
+            Self::Documents | Self::Fragments | Self::Tasks | Self::Data => Vec::new(),
+        }
     }
 
     /// Returns the shape of a member.
@@ -107,8 +94,11 @@ impl Shape {
     }
 }
 
-/// Returns the keys of a document that is declared.
-fn document(declared: impl IntoIterator<Item = &'static KeyReference>) -> Vec<&'static str> {
-    let names = declared.into_iter().map(|key| key.name);
-    ["$schema"].into_iter().chain(names).collect()
+fn names(keys: &'static [KeyReference]) -> impl Iterator<Item = &'static str> {
+    keys.iter().map(|key| key.name)
+}
+
+/// Returns the keys of a document whose own ones are declared.
+fn document(own: impl IntoIterator<Item = &'static str>) -> Vec<&'static str> {
+    ["$schema"].into_iter().chain(own).collect()
 }

@@ -1,10 +1,8 @@
 //! Tests that the reference of connectors agrees with their readers.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Map, Value, json};
 
-use super::reference::{json_of, looked_up, minimal};
+use super::reference::{json_of, minimal};
 use crate::config::connector::{CONNECTORS, ConnectorConfig, ConnectorReference};
 use crate::config::reference::{BlockReference, KeyReference};
 
@@ -62,26 +60,5 @@ fn connector_without_a_required_key_is_refused() {
             let parsed = ConnectorConfig::parse(reference.kind, &config);
             assert!(parsed.is_err(), "{} {}: {config}", reference.kind, key.name);
         }
-    });
-}
-
-#[test]
-fn connector_readers_know_exactly_the_reference_keys() {
-    each_block(|reference, block| {
-        looked_up("");
-        let sasl = json!({"security_protocol": "sasl_ssl", "sasl_mechanism": "PLAIN", "sasl_username": "u", "sasl_password": "p"});
-        let object = match (reference.kind.name(), block.path) {
-            ("kafka", "auth") => sasl.as_object().unwrap().clone(),
-            _ => minimal(block),
-        };
-        let config = place_block(reference, block, object);
-        ConnectorConfig::parse(reference.kind, &config)
-            .unwrap_or_else(|errors| panic!("{config}: {errors:?}"));
-        let path = format!("connector.config.{}", block.path);
-        let read = looked_up(path.trim_end_matches('.'));
-        let listed: BTreeSet<_> = block.keys.iter().map(|key| key.name).collect();
-        // The service writes the type into the config itself.
-        let extra: BTreeSet<_> = [("type")].into_iter().filter(|_| block.path.is_empty()).collect();
-        assert_eq!(read, &listed | &extra, "{} {} {}", reference.kind, block.path, block.form);
     });
 }

@@ -3,7 +3,7 @@
 mod auth;
 mod blocks;
 mod connectors;
-pub(super) mod reference;
+mod reference;
 mod response;
 
 use serde_json::Value;

@@ -1,27 +1,9 @@
 //! Tests that the config reference agrees with the reader.
 
-use std::cell::RefCell;
-use std::collections::BTreeSet;
-
 use serde_json::{Map, Value, json};
 
 use super::super::ChannelConfig;
 use super::super::reference::{BLOCKS, BlockReference, KeyReference};
-
-thread_local! {
-    /// Path and key of every lookup.
-    static LOOKED_FOR: RefCell<BTreeSet<(String, &'static str)>> = const { RefCell::new(BTreeSet::new()) };
-}
-
-/// Records that a reader looks up a key of a block.
-pub(in crate::config) fn note(path: &str, name: &'static str) {
-    LOOKED_FOR.with_borrow_mut(|looked_for| looked_for.insert((path.to_owned(), name)));
-}
-
-/// Returns the keys that readers looked up in the block at a path since the last call.
-pub(super) fn looked_up(path: &str) -> BTreeSet<&'static str> {
-    LOOKED_FOR.take().into_iter().filter(|(at, _)| *at == path).map(|(_, name)| name).collect()
-}
 
 pub(super) fn json_of(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{text}: {error}"))
@@ -121,20 +103,5 @@ fn reference_default_equals_an_absent_key() {
             assert_eq!(given, parse(block, absent), "{}.{}", block.path, key.name);
             assert_ne!(key.default, key.example, "{}.{}", block.path, key.name);
         }
-    }
-}
-
-#[test]
-fn reader_looks_for_exactly_the_keys_of_the_reference() {
-    for block in &BLOCKS {
-        looked_up("");
-        parse(block, minimal(block));
-        let path = match block.path {
-            "" => "channel.config".to_owned(),
-            path => format!("channel.config.{}", path.replace("[]", "[0]").replace('*', "default")),
-        };
-        let read = looked_up(&path);
-        let listed: BTreeSet<_> = block.keys.iter().map(|key| key.name).collect();
-        assert_eq!(read, listed, "{} {}", block.path, block.form);
     }
 }
