@@ -15,7 +15,7 @@ pub struct ConnectionLimits {
     pub total: usize,
     /// Connections of one client served at once.
     pub per_address: usize,
-    /// Returns the address that stands for the client of a peer; `None` for a peer for which only the total counts.
+    /// Returns the address by which the client of a peer is counted; `None` for a peer that only the total counts.
     pub client_of: Box<dyn Fn(IpAddr) -> Option<IpAddr> + Send + Sync>,
 }
 
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn peers_of_no_client_are_bounded_by_the_total() {
+    fn peers_without_client_count_in_the_total_alone() {
         let admission = admission(3, 1);
         let _held: Vec<_> = (0..3).map(|_| admission.admit(address("10.1.1.1")).unwrap()).collect();
         assert_eq!(admission.admit(address("10.1.1.1")).unwrap_err(), ConnectionRefusal::TooManyConnections);

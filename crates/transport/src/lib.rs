@@ -3,8 +3,8 @@
 //!
 //! [`Transport`] serves any application that it is given, over HTTP/1.1, and within TLS over HTTP/2 as
 //! well. A request finds the state of its
-//! connection in the connection data, so that its handler can say when it waits for a body. What it has to know of
-//! the service behind it are two traits: [`TransportDelegate`] and, within TLS, [`TlsProvider`].
+//! connection in the connection data, so that its handler can say when it waits for a body. It knows the service
+//! behind it by two traits: [`TransportDelegate`] and, within TLS, [`TlsProvider`].
 
 mod admission;
 mod connection;

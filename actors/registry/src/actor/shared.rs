@@ -15,8 +15,8 @@ use tokio::time::Instant;
 
 use crate::commit::{SnapshotDelta, loaded_channel};
 use crate::deployer::ChannelDeployer;
-use crate::failure_target::find_lost_targets;
 use crate::filter::ChannelFilter;
+use crate::ingress::failure_target::find_lost_targets;
 use crate::metrics::RegistryMetrics;
 use crate::prepare::Loader;
 use crate::scope::{ReloadError, ReloadReport, ReloadScope};

@@ -7,8 +7,8 @@ use actix_supervision::CallErrorKind;
 use svc_channels::{RecordBatch, RecordResult, RunRecords, refusal};
 
 use crate::dispatch::{DispatchError, FirstWorker};
-use crate::failure_target;
 use crate::handle::Registry;
+use crate::ingress::failure_target;
 use crate::snapshot::LoadedChannel;
 
 impl Registry {

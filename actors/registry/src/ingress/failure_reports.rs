@@ -12,8 +12,8 @@ use svc_traces::{FAILURE_OF, FailureReport, Job, PreparedReport};
 use tokio::time::sleep;
 use uuid::Uuid;
 
-use crate::failure_target::target;
 use crate::handle::Registry;
+use crate::ingress::failure_target::target;
 
 /// Delays between reads of a row while the database is away.
 const READ_BACKOFF: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(5));

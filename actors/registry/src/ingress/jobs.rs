@@ -12,8 +12,8 @@ use svc_model::WorkflowVersion;
 use svc_traces::{Job, JobFailure, JobKey, JobOutcome, JobResult, JobThread, Runner};
 
 use crate::dispatch::{DispatchError, FirstWorker};
-use crate::failure_target;
 use crate::handle::Registry;
+use crate::ingress::failure_target;
 use crate::resolve;
 use crate::snapshot::{LoadedChannel, Snapshot};
 use crate::worker::{WorkerId, WorkerThread};

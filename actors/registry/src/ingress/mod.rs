@@ -1,0 +1,7 @@
+//! The registry as its callers see it: the queue of accepted jobs, Kafka and cron, and the channels of failures.
+
+pub(crate) mod failure_reports;
+pub(crate) mod failure_target;
+mod jobs;
+mod records;
+mod scheduled_runs;
