@@ -6,7 +6,8 @@ use std::path::Path;
 use crate::{files_with, root};
 
 /// The pages about the code, and the folder of the decisions.
-const PAGES: [&str; 4] = ["ARCHITECTURE.md", "CODE_STYLE.md", "CONTRIBUTING.md", "docs/adr/"];
+const PAGES: [&str; 5] =
+    ["ARCHITECTURE.md", "CODE_STYLE.md", "CONTRIBUTING.md", "docs/runtime-semantics.md", "docs/adr/"];
 
 /// Endings by which a name is that of a file.
 const ENDINGS: [&str; 8] = [".rs", ".md", ".toml", ".sql", ".txt", ".sh", ".lock", ".json"];
