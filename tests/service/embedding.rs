@@ -160,6 +160,7 @@ fn location_of_accepted_work_is_below_the_prefix_by_every_mount() {
             let path = format!("{base}/orders/7/async");
             let submit = TestRequest::post().uri(&path).set_json(json!({"n": 3})).to_request();
             let accepted = call_service(&app, submit).await;
+            assert_eq!(accepted.status(), 202, "{path}");
             let location = accepted.headers().get("location").unwrap().to_str().unwrap().to_owned();
             let body: Value = serde_json::from_slice(&read_body(accepted).await).unwrap();
             let prefix = &base[..base[1..].find('/').unwrap() + 1];

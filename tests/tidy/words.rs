@@ -99,7 +99,7 @@ fn doc_comments_use_plain_words() {
         }
     }
     for RareWord { forms, clearer, bound } in RARE_WORDS {
-        let is_rare = |word: &String| forms.iter().any(|form| *form == word.as_str());
+        let is_rare = |word: &String| forms.contains(&word.as_str());
         let rare = lines.iter().filter(|(_, words)| words.iter().any(is_rare));
         let places: Vec<_> = rare.map(|(place, _)| place).collect();
         assert!(

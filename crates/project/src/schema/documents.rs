@@ -39,8 +39,8 @@ pub(super) fn channel() -> (Value, Map<String, Value>) {
     ));
     object.rule(where_protocol(&["cron"], cron_rule()));
     let config = Blocks { references: &BLOCKS, choices: Choices::Strict, is_open: false }.schema();
-    let cron = keys(&CRON, |key| match key.name {
-        "concurrency" => keys(&CONCURRENCY, |_| Value::Null).finish(),
+    let cron = keys(CRON, |key| match key.name {
+        "concurrency" => keys(CONCURRENCY, |_| Value::Null).finish(),
         _ => json!({"type": "object"}),
     });
     let definitions = [("config", config), ("cron", cron.finish())];

@@ -35,9 +35,9 @@ fn readers_of_documents_know_exactly_the_keys_of_the_reference() {
     assert_eq!(known_keys(parse_new_channel(&body, &Marked).unwrap_err()), listed_keys(&CHANNEL));
     assert_eq!(known_keys(parse_new_workflow(&body, &Marked).unwrap_err()), listed_keys(&WORKFLOW));
     assert_eq!(known_keys(parse_new_connector(&body, &Lenient).unwrap_err()), listed_keys(&CONNECTOR));
-    assert_eq!(known_keys(CronTransport::parse(&body).unwrap_err()), listed_keys(&CRON));
+    assert_eq!(known_keys(CronTransport::parse(&body).unwrap_err()), listed_keys(CRON));
     let body = json!({"schedule": "0 0 0 * * ?", "concurrency": {UNKNOWN: 1}});
-    assert_eq!(known_keys(CronTransport::parse(&body).unwrap_err()), listed_keys(&CONCURRENCY));
+    assert_eq!(known_keys(CronTransport::parse(&body).unwrap_err()), listed_keys(CONCURRENCY));
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn words_of_the_reference_are_those_of_the_readers() {
 #[test]
 fn defaults_and_examples_are_json() {
     let tables: [&[KeyReference]; 9] =
-        [&CHANNEL, &CRON, &CONCURRENCY, &WORKFLOW, &TASK, &GROUP, &FUNCTION, &LOOP, &CONNECTOR];
+        [&CHANNEL, CRON, CONCURRENCY, &WORKFLOW, &TASK, &GROUP, &FUNCTION, &LOOP, &CONNECTOR];
     for key in tables.into_iter().flatten() {
         for text in [key.default, key.example].into_iter().filter(|text| !text.is_empty()) {
             assert!(serde_json::from_str::<Value>(text).is_ok(), "{}: {text}", key.name);
