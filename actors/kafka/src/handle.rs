@@ -107,7 +107,7 @@ impl KafkaHandle {
         let limit = limit.min(self.shared.settings.shutdown_timeout);
         let groups: Vec<_> = self.shared.groups().values().cloned().collect();
         let ended = groups.iter().map(|group| async move {
-            group.stop(limit);
+            group.close(limit);
             group.wait_until_ended().await;
         });
         // A consumer whose actor is gone does not answer.

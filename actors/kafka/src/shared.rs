@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -202,15 +203,26 @@ fn find_channel<'s>(snapshot: &'s Snapshot, route: &TopicRoute) -> Option<&'s Ar
     snapshot.channel_by_name(&route.channel).filter(|channel| !channel.is_cron())
 }
 
-/// The order to end a consumer.
+/// The stage of a consumer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum GroupStage {
+enum GroupStage {
     /// It consumes.
     Running,
     /// It is to end; records in progress have this long.
     Stopping(Duration),
-    /// It has ended.
+    /// It has ended. The next instance of its actor consumes again, unless the group is closed.
     Ended,
+}
+
+impl GroupStage {
+    /// Begins the end of a consumer that runs; returns `false` if it is to end already.
+    fn stop(&mut self, limit: Duration) -> bool {
+        let begins = *self == Self::Running;
+        if begins {
+            *self = Self::Stopping(limit);
+        }
+        begins
+    }
 }
 
 /// The partitions of a consumer, by topic and number.
@@ -222,6 +234,8 @@ pub(crate) struct GroupHandle {
     /// The topics to subscribe to.
     pub(crate) topics: watch::Sender<BTreeSet<Arc<str>>>,
     stage: watch::Sender<GroupStage>,
+    /// Set once no instance of the consumer may consume any more. Changes with the stage locked.
+    is_closed: AtomicBool,
     partitions: Mutex<PartitionTable>,
     /// The reason why the consumer receives nothing.
     trouble: Mutex<Option<String>>,
@@ -235,6 +249,7 @@ impl GroupHandle {
             name,
             topics: watch::Sender::new(topics),
             stage: watch::Sender::new(GroupStage::Running),
+            is_closed: AtomicBool::new(false),
             partitions: Mutex::default(),
             trouble: Mutex::default(),
             unreadable: Mutex::default(),
@@ -245,14 +260,27 @@ impl GroupHandle {
         self.partitions.lock()
     }
 
-    /// Orders the consumer to end. An earlier order is kept.
-    pub(crate) fn stop(&self, limit: Duration) {
+    /// Lets an instance of the consumer run; returns `false` if the group is closed.
+    pub(crate) fn open(&self) -> bool {
         self.stage.send_if_modified(|stage| {
-            let begins = *stage == GroupStage::Running;
-            if begins {
-                *stage = GroupStage::Stopping(limit);
+            let opens = !self.is_closed.load(Ordering::Acquire);
+            if opens {
+                *stage = GroupStage::Running;
             }
-            begins
+            opens
+        })
+    }
+
+    /// Orders this instance of the consumer to end. An earlier order is kept.
+    pub(crate) fn stop(&self, limit: Duration) {
+        self.stage.send_if_modified(|stage| stage.stop(limit));
+    }
+
+    /// Orders the consumer to end for good. An earlier time limit is kept.
+    pub(crate) fn close(&self, limit: Duration) {
+        self.stage.send_if_modified(|stage| {
+            self.is_closed.store(true, Ordering::Release);
+            stage.stop(limit)
         });
     }
 
@@ -300,5 +328,42 @@ impl GroupHandle {
         let trouble = trouble.map(|reason| format!("consumer group '{}': {reason}", self.name));
         let unreadable = unreadable.into_iter().map(|(topic, reason)| format!("topic '{topic}': {reason}"));
         trouble.into_iter().chain(unreadable).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(10);
+
+    fn group() -> GroupHandle {
+        GroupHandle::new("svc".into(), BTreeSet::new())
+    }
+
+    #[test]
+    fn stopped_group_opens_for_the_next_instance() {
+        let group = group();
+        assert!(group.open());
+        group.stop(LIMIT);
+        assert_eq!(group.wait_until_stopping().now_or_never(), Some(LIMIT));
+        group.end();
+        assert!(group.wait_until_ended().now_or_never().is_some());
+        assert!(group.open());
+        assert!(group.wait_until_stopping().now_or_never().is_none());
+        assert!(group.wait_until_ended().now_or_never().is_none());
+    }
+
+    #[test]
+    fn closed_group_never_opens_again() {
+        let group = group();
+        group.stop(LIMIT);
+        group.close(Duration::ZERO);
+        assert_eq!(group.wait_until_stopping().now_or_never(), Some(LIMIT), "the earlier order is kept");
+        group.end();
+        assert!(!group.open());
+        assert!(group.wait_until_ended().now_or_never().is_some());
     }
 }

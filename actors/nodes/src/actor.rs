@@ -1,10 +1,12 @@
 //! The actor that renews the lease of a node.
 //!
 //! It controls the interval of the renewals; it handles no messages. The lease itself outlives each instance.
-//! `drain` releases the lease, so that other nodes need not wait for it to expire; everything that runs under
-//! the node is drained before. The actor never announces that a lease is lost: dependants compare the proof
+//! At the shutdown of the tree `drain` releases the lease, so that other nodes need not wait for it to
+//! expire; everything that runs under the node is drained before. A restart keeps the lease, which the next
+//! instance renews at once. The actor never announces that a lease is lost: dependants compare the proof
 //! with their own clock.
 
+use std::future::ready;
 use std::sync::Arc;
 
 use actix::{Actor, AsyncContext, SpawnHandle, WrapFuture};
@@ -45,6 +47,10 @@ impl Supervised for LeaseRenewer {
     fn drain(&mut self, ctx: &mut Context<Self>) -> LocalBoxFuture<'static, ()> {
         if let Some(renewals) = self.renewals.take() {
             ctx.cancel_future(renewals);
+        }
+        if !ctx.is_node_ending() {
+            // A release is final, and the work under the lease goes on.
+            return Box::pin(ready(()));
         }
         let shared = Arc::clone(&self.shared);
         Box::pin(async move { shared.release().await })

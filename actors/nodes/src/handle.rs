@@ -112,8 +112,8 @@ impl NodeHandle {
         scan_interval(self.shared.settings.lease)
     }
 
-    /// Releases the lease: other nodes may take over the unfinished work of this node at once. The drain of
-    /// the actor does the same; this is for a shutdown without time for drains.
+    /// Releases the lease for good: other nodes may take over the unfinished work of this node at once. The
+    /// actor does the same when the tree shuts down; this is for a shutdown without time for drains.
     pub async fn release(&self) {
         self.shared.release().await;
     }

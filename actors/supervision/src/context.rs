@@ -24,7 +24,8 @@ use crate::vitals::NodeVitals;
 /// cannot wait: clean-up belongs in [`drain`](Self::drain).
 pub trait Supervised: Actor<Context = Context<Self>> {
     /// Cleans up. Awaited once, after the last message of an instance that ends in order: retired, replaced,
-    /// shut down, restarted by a command, or stopped by itself. Not called after a panic or a failure.
+    /// shut down, restarted by a command, or stopped by itself. Not called after a panic or a failure. It may
+    /// leave a state that a next instance could not undo only if [`Context::is_node_ending`].
     fn drain(&mut self, ctx: &mut Context<Self>) -> LocalBoxFuture<'static, ()> {
         let _ = ctx;
         Box::pin(std::future::ready(()))
@@ -99,6 +100,8 @@ pub struct Context<A: Supervised> {
     side: Rc<SideMailbox<A>>,
     generation: u64,
     pub(crate) ending: Option<Ending>,
+    /// Set once the node was ordered to end: no instance follows.
+    pub(crate) is_node_ending: bool,
     /// Futures that the instance has not yet added to its task set.
     pub(crate) spawned: Vec<(SpawnHandle, ActorTask<A>)>,
     /// Futures that block the mailbox and all other futures until they end; the last one runs first.
@@ -120,6 +123,7 @@ impl<A: Supervised> Context<A> {
             side,
             generation,
             ending: None,
+            is_node_ending: false,
             spawned: Vec::new(),
             waits: Vec::new(),
             cancelled: Vec::new(),
@@ -143,6 +147,12 @@ impl<A: Supervised> Context<A> {
     /// The generation of this instance: greater than that of every instance before it.
     pub fn generation(&self) -> u64 {
         self.generation
+    }
+
+    /// Returns `true` once the node itself ends, because it is retired or the tree shuts down. While it is
+    /// `false`, an instance may follow: after a restart, a replacement, or a quarantine.
+    pub fn is_node_ending(&self) -> bool {
+        self.is_node_ending
     }
 
     /// Returns a counter for work that reaches the actor without a message, so that the node shows it as

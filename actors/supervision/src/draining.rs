@@ -39,6 +39,12 @@ impl<A: Supervised> DrainingInstance<A> {
         self.instance.recent.iter().copied().collect()
     }
 
+    /// Notes that the node ends with this instance, and brings the deadline forward.
+    pub(crate) fn end_node(&mut self, deadline: Sleep) {
+        self.instance.ctx.is_node_ending = true;
+        self.hurry(deadline);
+    }
+
     /// Brings the deadline forward.
     pub(crate) fn hurry(&mut self, deadline: Sleep) {
         if deadline.deadline() < self.deadline.deadline() {

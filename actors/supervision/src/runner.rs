@@ -211,7 +211,10 @@ impl<A: Supervised> Runner<A> {
 
     fn drain(&mut self, deadline: Duration) {
         self.starting = None;
-        self.draining.iter_mut().for_each(|draining| draining.hurry(clock::sleep(deadline)));
+        self.draining.iter_mut().for_each(|draining| draining.end_node(clock::sleep(deadline)));
+        if let Some(instance) = &mut self.instance {
+            instance.ctx.is_node_ending = true;
+        }
         let deadline = clock::sleep(deadline);
         if self.drain_deadline.as_ref().is_none_or(|earlier| deadline.deadline() < earlier.deadline()) {
             self.drain_deadline = Some(Box::pin(deadline));

@@ -130,6 +130,24 @@ fn topic_that_does_not_exist_is_trouble_until_it_is_created() {
 }
 
 #[test]
+fn consumer_restarted_by_order_joins_its_group_again() {
+    let cluster = Cluster::start(&[("orders", 1)]);
+    let server = launch_at(&cluster).start().unwrap();
+    let mut client = server.client();
+    serve_topic(&mut client, "orders", "orders", json!({}), multiply());
+    cluster.send("orders", r#"{"n": 1}"#);
+    cluster.wait_committed("orders", 0, 1);
+    let restart = format!("{ADMIN}/actors/kafka/groups/svc/consumer/restart");
+    let ordered = client.json("POST", &restart, &json!({})).unwrap();
+    assert!(matches!(ordered.status, 200 | 202), "{}", ordered.text());
+    eventually(|| lines_with(&server, "kafka topics subscribed") == 2);
+    cluster.send("orders", r#"{"n": 2}"#);
+    cluster.wait_committed("orders", 0, 2);
+    assert_eq!(partitions(&mut client).len(), 1);
+    end(server);
+}
+
+#[test]
 fn consuming_goes_on_when_brokers_come_back() {
     let cluster = Cluster::start(&[("orders", 1)]);
     let server = launch_at(&cluster).env("SVC_ENGINE__HEALTH_CHECK_TIMEOUT_SECS", "1").start().unwrap();

@@ -4,7 +4,8 @@
 //! pauses, seeks and commits. Records go to the workers of their partitions, which bound what waits; a full
 //! one pauses its partition, so that a blocked partition blocks no other. A revoked partition is given up
 //! after its record in progress has ended and what is done is committed. A client that fails for good is made
-//! anew.
+//! anew. A restart leaves the group and joins it again. Partitions that a crashed instance left are given up
+//! before that.
 
 mod broker_questions;
 mod commits;
@@ -17,6 +18,7 @@ mod pending_commit;
 mod probe;
 mod session;
 mod topic_name;
+mod workers;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +32,7 @@ use tokio::time::timeout;
 
 use crate::shared::{GroupHandle, KafkaShared};
 use session::{Session, SessionEnd};
+use workers::end_left_workers;
 
 pub(crate) use config::check;
 pub(crate) use probe::find_readable;
@@ -67,9 +70,14 @@ impl Actor for GroupConsumer {
 
     fn started(&mut self, ctx: &mut Self::Context) {
         let (shared, group, place) = (Arc::clone(&self.shared), Arc::clone(&self.group), self.place.clone());
+        // Before anything waits: a drain of this instance comes after it.
+        let is_open = group.open();
         ctx.spawn(
             async move {
-                consume_until_stopped(&shared, &group, &place).await;
+                end_left_workers(&group, &place, &shared.metrics, &shared.log).await;
+                if is_open {
+                    consume_until_stopped(&shared, &group, &place).await;
+                }
                 group.end();
             }
             .into_actor(self),

@@ -8,7 +8,6 @@ use std::thread;
 use std::time::Duration;
 
 use actix_supervision::ChildSpec;
-use futures_util::future::join_all;
 use futures_util::{FutureExt, StreamExt};
 use rdkafka::consumer::{Consumer, StreamConsumer};
 use rdkafka::error::{KafkaError, KafkaResult};
@@ -27,15 +26,14 @@ use super::convert::{list_of, to_record};
 use super::error_scope::{ErrorScope, scope_of};
 use super::pending_commit::{PendingCommit, commit_answer};
 use super::topic_name::is_topic_name;
+use super::workers::{end_workers, forget_partitions, retire_workers};
 use super::{AGAIN, ConsumerPlace, LEAVING};
-use crate::partition::handle::{ConsumerOrder, PartitionHandle, WorkerStage};
+use crate::partition::handle::{ConsumerOrder, PartitionHandle};
 use crate::partition::{FlowControl, PartitionWorker, RetryBudget};
 use crate::shared::{GroupHandle, KafkaShared};
 
 /// Time that the record in progress of a revoked partition gets to end.
 const REVOKING: Duration = Duration::from_secs(10);
-/// Time in which a worker drops its record.
-const DROPPING: Duration = Duration::from_secs(1);
 /// Time between two looks at the topics if the lag is not measured.
 const TOPIC_CHECK: Duration = Duration::from_secs(30);
 /// First and longest pause after an error of the client that is no loss of connection.
@@ -343,37 +341,18 @@ impl Session {
             if let Some(partitions) = self.assigned.get_mut(&handle.topic) {
                 partitions.remove(&handle.partition);
             }
-            self.group.partitions().remove(&(Arc::clone(&handle.topic), handle.partition));
-            self.shared.metrics.forget_partition(&handle.topic, handle.partition);
-            self.shared.metrics.assigned.dec();
         }
+        forget_partitions(&self.group, handles, &self.shared.metrics);
     }
 
     /// Ends the workers of partitions, with at most `limit` for the records in progress, and commits what is
     /// done.
     async fn give_up_partitions(&self, handles: &[Arc<PartitionHandle>], limit: Duration, commits: bool) {
-        let advance = |stage| handles.iter().for_each(|handle| handle.advance(stage));
-        let ended = || join_all(handles.iter().map(|handle| handle.wait_for(WorkerStage::Ended)));
-        advance(WorkerStage::Closing);
-        if !handles.is_empty() {
-            info!(self.shared.log, "kafka partitions are given up"; "group" => &*self.group.name,
-                "partitions" => handles.len());
-        }
-        if timeout(limit, ended()).await.is_err() {
-            advance(WorkerStage::Ending);
-            if timeout(DROPPING, ended()).await.is_err() {
-                warn!(self.shared.log, "a worker does not end"; "group" => &*self.group.name);
-            }
-        }
+        end_workers(&self.group, handles, limit, &self.shared.log).await;
         if commits {
             self.commit_last(handles).await;
         }
-        let retired = handles.iter().map(|handle| {
-            let path = format!("{}/{}", self.place.path, handle.node_name());
-            async move { self.place.tree.retire(&path, DROPPING).await }
-        });
-        // A worker that has ended already is as good as retired.
-        join_all(retired).await;
+        retire_workers(&self.place, handles).await;
     }
 
     fn handle_order(&mut self, order: ConsumerOrder) {

@@ -10,7 +10,7 @@ use super::RetryBudget;
 use super::handle::{ConsumerOrder, PartitionHandle};
 
 /// A partition of `orders`, and the orders to its consumer.
-pub(super) fn partition() -> (Arc<PartitionHandle>, mpsc::UnboundedReceiver<ConsumerOrder>) {
+pub(crate) fn partition() -> (Arc<PartitionHandle>, mpsc::UnboundedReceiver<ConsumerOrder>) {
     let budget = RetryBudget::new(Duration::from_secs(300), Duration::from_secs(60));
     let (sender, orders) = mpsc::unbounded_channel();
     let handle = PartitionHandle::new(("orders".into(), 0), "svc".into(), budget, 1024, sender);

@@ -6,7 +6,7 @@
 //! outlives an instance of the actor: a new instance fetches again what the last one had begun.
 
 #[cfg(test)]
-mod fixtures;
+pub(crate) mod fixtures;
 pub(crate) mod handle;
 mod queue;
 mod settling;

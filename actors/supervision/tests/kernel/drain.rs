@@ -1,14 +1,62 @@
 //! Retire and shutdown: what was admitted is finished, what was not is refused, and then nothing is left.
 
+use std::future::ready;
 use std::time::Duration;
 
+use actix::Actor;
 use actix_supervision::{
-    CallErrorKind, ChildSpec, GroupSpec, NodeState, NotRunningError, RetireError, TreeExit, Universe,
+    CallErrorKind, ChildSpec, Context, GroupSpec, NodeState, NotRunningError, Placement, RetireError,
+    Supervised, TreeExit, Universe,
 };
+use futures_util::future::LocalBoxFuture;
 
-use crate::support::{Count, HoldMessage, Lab, SlowRead, kind, settle, spec};
+use crate::support::{Count, HoldMessage, Journal, Lab, SlowRead, eventually, kind, settle, spec};
 
 const SECOND: Duration = Duration::from_secs(1);
+
+/// Notes at its drain if its node ends.
+struct EndObserver(Journal);
+
+impl Actor for EndObserver {
+    type Context = Context<Self>;
+}
+
+impl Supervised for EndObserver {
+    fn drain(&mut self, ctx: &mut Context<Self>) -> LocalBoxFuture<'static, ()> {
+        self.0.note(format!("{} {}", ctx.path(), ctx.is_node_ending()));
+        Box::pin(ready(()))
+    }
+}
+
+#[test]
+fn node_ends_at_retirement_and_shutdown_alone() {
+    Universe::new(1).run(async |tree| {
+        let journal = Journal::default();
+        for path in ["retired", "shut_down"] {
+            let journal = journal.clone();
+            let factory = move |_| ready(Ok(EndObserver(journal.clone())));
+            tree.spawn(path, ChildSpec::new(), Placement::Here, factory).await.unwrap();
+            tree.wait_until_running(path).await.unwrap();
+        }
+        tree.restart("retired").await.unwrap();
+        tree.wait_until_running("retired").await.unwrap();
+        assert_eq!(journal.take(), ["retired false"]);
+        tree.quarantine("retired", "planned").await.unwrap();
+        let mut steps = Vec::new();
+        eventually(|| {
+            steps.append(&mut journal.take());
+            !steps.is_empty()
+        })
+        .await;
+        assert_eq!(steps, ["retired false"]);
+        tree.restart("retired").await.unwrap();
+        tree.wait_until_running("retired").await.unwrap();
+        tree.retire("retired", SECOND).await.unwrap();
+        assert_eq!(journal.take(), ["retired true"]);
+        tree.shutdown(SECOND).await;
+        assert_eq!(journal.take(), ["shut_down true"]);
+    });
+}
 
 #[test]
 fn a_retired_node_finishes_what_it_admitted_and_is_gone() {

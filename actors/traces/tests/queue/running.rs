@@ -128,6 +128,23 @@ fn worker_restart_loses_no_job_or_end() {
 }
 
 #[test]
+fn restart_of_the_lease_actor_keeps_the_lease() {
+    run(async |world| {
+        let process = world.start(|_| {}).await;
+        let id = process.submit(json!({ "do": "wait" })).await.unwrap();
+        process.ends(id, "running").await;
+        process.tree.restart("nodes").await.unwrap();
+        process.tree.wait_until_running("nodes").await.unwrap();
+        assert_eq!(process.tree.node("nodes").unwrap().generation, 2);
+        let other = process.submit(json!({})).await.unwrap();
+        process.ends(other, "completed").await;
+        process.runner.open();
+        process.ends(id, "completed").await;
+        assert_eq!(process.runner.runs_of(id), 1);
+    });
+}
+
+#[test]
 fn refused_end_is_retried_until_written() {
     run(async |world| {
         let process = world.start(|_| {}).await;
