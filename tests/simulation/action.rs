@@ -10,7 +10,7 @@ use super::database::Request;
 
 /// Work that must run on one node at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Run {
+pub(super) enum SimulatedRun {
     /// A job.
     Job(u64),
     /// An occurrence.
@@ -25,9 +25,9 @@ pub(super) enum NodeAction {
     /// Notify the node after a time.
     Timer(Duration, NodeTimer),
     /// The node runs something from now on.
-    Began(Run),
+    Began(SimulatedRun),
     /// The node runs it no longer.
-    Ended(Run),
+    Ended(SimulatedRun),
 }
 
 /// A timer of a node.

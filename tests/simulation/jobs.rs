@@ -7,7 +7,7 @@ use std::time::Duration;
 use svc_nodes::{NodeLease, TAKEOVER_PAGE, WHOLE_SCAN_INTERVAL, scan_interval};
 use tokio::time::Instant;
 
-use super::action::{NodeAction, NodeTimer, Run};
+use super::action::{NodeAction, NodeTimer, SimulatedRun};
 use super::database::Request;
 use super::random::SplitMix64;
 
@@ -92,7 +92,7 @@ impl NodeJobs {
         if is_own && lease.holds(&owner, now) {
             let length = length(job);
             self.running.insert(job, Arc::clone(&owner));
-            actions.push(NodeAction::Began(Run::Job(job)));
+            actions.push(NodeAction::Began(SimulatedRun::Job(job)));
             actions.push(NodeAction::Timer(length, NodeTimer::JobEnds(job, owner)));
         }
         actions.extend(self.begin_waiting(lease, now));
@@ -112,7 +112,7 @@ impl NodeJobs {
         }
         self.running.remove(&job);
         let write = NodeAction::Call(Request::EndJob { job, owner: Arc::clone(owner) });
-        let mut actions = vec![NodeAction::Ended(Run::Job(job)), write];
+        let mut actions = vec![NodeAction::Ended(SimulatedRun::Job(job)), write];
         actions.extend(self.begin_waiting(lease, now));
         actions
     }
@@ -123,7 +123,7 @@ impl NodeJobs {
         self.running.retain(|job, owner| {
             let is_held = lease.holds(owner, now);
             if !is_held {
-                ended_runs.push(NodeAction::Ended(Run::Job(*job)));
+                ended_runs.push(NodeAction::Ended(SimulatedRun::Job(*job)));
             }
             is_held
         });
@@ -131,8 +131,8 @@ impl NodeJobs {
     }
 
     /// Returns the jobs that run.
-    pub(super) fn runs(&self) -> impl Iterator<Item = Run> + '_ {
-        self.running.keys().map(|job| Run::Job(*job))
+    pub(super) fn runs(&self) -> impl Iterator<Item = SimulatedRun> + '_ {
+        self.running.keys().map(|job| SimulatedRun::Job(*job))
     }
 
     /// Looks for nodes without a lease.

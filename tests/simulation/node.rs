@@ -8,7 +8,7 @@ use svc_nodes::{LeaseProof, LeaseStep, NodeLease, SETTLING, Settings, scan_inter
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::action::{NodeAction, NodeTimer, Run};
+use super::action::{NodeAction, NodeTimer, SimulatedRun};
 use super::configuration::NodeConfiguration;
 use super::database::{Reply, Request, SimulatedDatabase};
 use super::jobs::NodeJobs;
@@ -67,7 +67,7 @@ impl SimulatedNode {
     }
 
     /// Returns what the node runs.
-    pub(super) fn runs(&self) -> Vec<Run> {
+    pub(super) fn runs(&self) -> Vec<SimulatedRun> {
         self.jobs.runs().chain(self.schedules.runs()).collect()
     }
 

@@ -8,7 +8,7 @@ use svc_ledger::{ClaimKey, Cursor, Misfire, lease_fence, plan};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::action::{NodeAction, NodeTimer, Run};
+use super::action::{NodeAction, NodeTimer, SimulatedRun};
 use super::database::{CLAIM_LEASE, Request, time};
 use super::random::SplitMix64;
 
@@ -121,7 +121,7 @@ impl NodeSchedules {
         }
         let (from, to) = if random.is_one_in(100) { LONG } else { USUAL };
         let actions = vec![
-            NodeAction::Began(Run::Occurrence(key.id)),
+            NodeAction::Began(SimulatedRun::Occurrence(key.id)),
             NodeAction::Timer(random.between(from, to), NodeTimer::AttemptEnds(key.clone())),
             NodeAction::Timer(
                 (sent + HEARTBEAT).saturating_duration_since(now),
@@ -151,7 +151,7 @@ impl NodeSchedules {
         }
         if !is_held {
             self.running.remove(&key.id);
-            return vec![NodeAction::Ended(Run::Occurrence(key.id))];
+            return vec![NodeAction::Ended(SimulatedRun::Occurrence(key.id))];
         }
         let end = sent + self.fence;
         self.running.get_mut(&key.id).into_iter().for_each(|attempt| attempt.renewed = sent);
@@ -167,7 +167,7 @@ impl NodeSchedules {
             return Vec::new();
         }
         self.running.remove(&key.id);
-        vec![NodeAction::Ended(Run::Occurrence(key.id)), NodeAction::Call(Request::Settle { key })]
+        vec![NodeAction::Ended(SimulatedRun::Occurrence(key.id)), NodeAction::Call(Request::Settle { key })]
     }
 
     /// Drops the runs whose claims may belong to others by now.
@@ -176,7 +176,7 @@ impl NodeSchedules {
         self.running.retain(|id, attempt| {
             let is_held = now < attempt.renewed + fence;
             if !is_held {
-                lost.push(NodeAction::Ended(Run::Occurrence(*id)));
+                lost.push(NodeAction::Ended(SimulatedRun::Occurrence(*id)));
             }
             is_held
         });
@@ -184,8 +184,8 @@ impl NodeSchedules {
     }
 
     /// Returns the occurrences that run.
-    pub(super) fn runs(&self) -> impl Iterator<Item = Run> + '_ {
-        self.running.keys().map(|id| Run::Occurrence(*id))
+    pub(super) fn runs(&self) -> impl Iterator<Item = SimulatedRun> + '_ {
+        self.running.keys().map(|id| SimulatedRun::Occurrence(*id))
     }
 
     fn runs_under(&self, key: &ClaimKey) -> bool {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::action::{NodeAction, NodeTimer, Run};
+use super::action::{NodeAction, NodeTimer, SimulatedRun};
 use super::conditions::{Conditions, Figures};
 use super::configuration::POLL;
 use super::database::{Reply, Request, SimulatedDatabase};
@@ -76,7 +76,7 @@ pub(super) struct World {
     random: SplitMix64,
     places: Vec<Place>,
     pub(super) database: SimulatedDatabase,
-    executing: BTreeMap<Run, BTreeSet<usize>>,
+    executing: BTreeMap<SimulatedRun, BTreeSet<usize>>,
     /// Instants at which nodes stopped to work under an id.
     lost: BTreeMap<Arc<str>, Duration>,
     quiet_from: Option<Duration>,
@@ -347,12 +347,12 @@ impl World {
             .for_each(|number| self.violate(format!("node {number} does not serve epoch {epoch}")));
     }
 
-    fn begin_run(&mut self, number: usize, run: Run) {
+    fn begin_run(&mut self, number: usize, run: SimulatedRun) {
         self.executing.entry(run).or_default().insert(number);
         self.check_run(run);
     }
 
-    fn end_run(&mut self, number: usize, run: Run) {
+    fn end_run(&mut self, number: usize, run: SimulatedRun) {
         if let Some(nodes) = self.executing.get_mut(&run) {
             nodes.remove(&number);
             if nodes.is_empty() {
@@ -362,7 +362,7 @@ impl World {
     }
 
     /// Checks that no two nodes that are not stopped run the same.
-    fn check_run(&mut self, run: Run) {
+    fn check_run(&mut self, run: SimulatedRun) {
         let nodes = self.executing.get(&run).into_iter().flatten();
         let live: Vec<_> =
             nodes.filter(|number| self.places[**number].condition == Condition::Running).copied().collect();

@@ -31,7 +31,7 @@ struct RareWord {
 const RARE_WORDS: [RareWord; 5] = [
     RareWord { forms: &["beside"], clearer: "next to, in addition to, other than", bound: 6 },
     RareWord { forms: &["tell", "tells", "told"], clearer: "return, report, notify", bound: 5 },
-    RareWord { forms: &["stand", "stands"], clearer: "is, occurs, means", bound: 6 },
+    RareWord { forms: &["stand", "stands"], clearer: "is, occurs, means", bound: 7 },
     RareWord { forms: &["nobody", "everybody"], clearer: "no caller, all readers", bound: 1 },
     RareWord { forms: &["where"], clearer: "if, when, in which", bound: 19 },
 ];

@@ -4,6 +4,7 @@
 //! mapping, and inside long computations. It cancels the running task when the deadline passes, and yields
 //! the thread after holding it for a while.
 
+mod outcome;
 mod settle;
 
 use std::future::poll_fn;
@@ -13,7 +14,6 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use datalogic_rs::DataValue;
-use svc_model::{RunEnd, WorkflowVersion};
 use svc_spans::{ActiveSpan, SpanDraft, TraceContext};
 use tokio::time::Instant;
 
@@ -21,7 +21,7 @@ use crate::budget::Meter;
 use crate::builtin;
 use crate::engine::Engine;
 use crate::error::{RunFailure, TaskError};
-use crate::error_code::{ErrorCode, FailureKind};
+use crate::error_code::ErrorCode;
 use crate::evaluation_budget::{self, EvaluationBudget, timed_out};
 use crate::expression::Condition;
 use crate::function::{TaskCx, TaskOutcome};
@@ -31,8 +31,10 @@ use crate::reads::Reads;
 use crate::redaction::Redaction;
 use crate::run_state::RunState;
 use crate::scope::{Arena, EvaluationScope, WrittenRoots};
-use crate::stubs::{StubCall, Stubs};
-use crate::trace::{AuditTrailEntry, ExecutionTrace, StepResult, TaskTiming, Timings, TraceOptions, Tracer};
+use crate::stubs::Stubs;
+use crate::trace::{StepResult, TaskTiming, Timings, TraceOptions, Tracer};
+
+pub use self::outcome::RunOutcome;
 
 /// Maximum number of tasks that one run executes. Each leaves its records in memory.
 const MAX_TASKS: usize = 1_000_000;
@@ -66,47 +68,6 @@ pub struct RunOptions {
     pub trace_context: TraceContext,
     /// The caller does not look at the metadata of the outcome: they are not stamped for a workflow that does not either.
     pub ignores_metadata: bool,
-}
-
-/// The result of a run.
-#[derive(Debug)]
-pub struct RunOutcome {
-    /// The message as the tasks left it.
-    pub message: Message,
-    /// True if a workflow admitted the message.
-    pub matched: bool,
-    /// One entry per task that recorded something.
-    pub audit_trail: Vec<AuditTrailEntry>,
-    /// Errors in the order they happened.
-    pub errors: Vec<TaskError>,
-    /// The error that ended the run, if it did not end normally.
-    pub failure: Option<RunFailure>,
-    /// The execution trace, if it was asked for.
-    pub trace: Option<ExecutionTrace>,
-    /// The calls that stubs answered, in order.
-    pub calls: Vec<StubCall>,
-    /// The durations of the run and of its tasks.
-    pub timings: Timings,
-    /// The version of the workflow that the message was given to.
-    pub workflow: Option<WorkflowVersion>,
-}
-
-impl RunOutcome {
-    /// Returns `true` if the run counts as failed accepted work: something ended it, or a task has an error that its
-    /// workflow does not tolerate.
-    pub fn has_failed(&self) -> bool {
-        self.end() != RunEnd::Completed
-    }
-
-    /// Returns the end of the run.
-    pub fn end(&self) -> RunEnd {
-        match &self.failure {
-            Some(failure) if failure.kind == FailureKind::Timeout => RunEnd::TimedOut,
-            Some(_) => RunEnd::Failed,
-            None if self.errors.iter().any(|error| !error.is_tolerated) => RunEnd::Failed,
-            None => RunEnd::Completed,
-        }
-    }
 }
 
 impl Engine {

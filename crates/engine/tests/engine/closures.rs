@@ -28,7 +28,7 @@ fn show(inputs: &Map<String, Value>) -> Result<Value, TaskError> {
 }
 
 /// Runs a task of one of the functions and returns what its closure was given.
-fn given(function: &str, mut input: Value) -> Value {
+fn run_closure(function: &str, mut input: Value) -> Value {
     input["output"] = json!("data.given");
     let engine = Engine::builder()
         .function(Arc::new(ClosureFunction::new(&SHOW, show)))
@@ -46,8 +46,8 @@ fn given(function: &str, mut input: Value) -> Value {
 fn closure_gets_folded_and_literal_inputs_of_its_entry() {
     let var = json!({"var": "payload.text"});
     let input = json!({"text": var, "case": "upper", "options": var});
-    assert_eq!(given("show", input), json!({"text": "a", "case": "upper", "options": var}));
-    assert_eq!(given("show", json!({"text": "b"})), json!({"text": "b"}));
-    assert_eq!(given("show", json!({"text": {"var": "payload.none"}})), "VALIDATION_ERROR");
-    assert_eq!(given("show_any", json!({"x": [var]})), json!({"x": ["a"]}));
+    assert_eq!(run_closure("show", input), json!({"text": "a", "case": "upper", "options": var}));
+    assert_eq!(run_closure("show", json!({"text": "b"})), json!({"text": "b"}));
+    assert_eq!(run_closure("show", json!({"text": {"var": "payload.none"}})), "VALIDATION_ERROR");
+    assert_eq!(run_closure("show_any", json!({"x": [var]})), json!({"x": ["a"]}));
 }

@@ -40,7 +40,7 @@ fn wrong_type_is_named_by_field_without_value() {
         (json!({"auth": {"mode": "api_key", "keys": [["s3cret"]]}}), ".auth.keys[0]", "string", "array"),
         (json!({"auth": {"mode": "hmac", "secret": {"s3cret": 1}}}), ".auth.secret", "string", "object"),
         (
-            json!({"auth": {"mode": "jwt", "jwt_keys": [{"algorithm": "HS256", "key": ["s3cret"]}]}}),
+            json!({"auth": {"mode": "jwt", "algorithms": ["HS256"], "jwt_keys": [{"algorithm": "HS256", "key": ["s3cret"]}]}}),
             ".auth.jwt_keys[0].key",
             "string",
             "array",
