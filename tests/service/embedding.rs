@@ -151,19 +151,19 @@ fn service_below_prefix_answers_as_at_root() {
 
 #[test]
 fn location_of_accepted_work_is_below_the_prefix_by_every_mount() {
-    let set_up = |config: &mut Config| config.server.data_mounts = vec!["/hooks".to_owned()];
+    let set_up = |config: &mut Config| config.server.data_mounts = vec!["/orders".to_owned()];
     with_host_of(Options::default(), set_up, async |service| {
         let scope = web::scope("/automation").configure(service.routes());
         let app = init_service(App::new().service(scope)).await;
         create_orders(&app, "/automation", "async").await;
-        for base in ["/automation/api/v1/data", "/automation/hooks", "/%61utomation/hooks"] {
+        for base in ["/automation/api/v1/data", "/automation", "/%61utomation"] {
             let path = format!("{base}/orders/7/async");
             let submit = TestRequest::post().uri(&path).set_json(json!({"n": 3})).to_request();
             let accepted = call_service(&app, submit).await;
             assert_eq!(accepted.status(), 202, "{path}");
             let location = accepted.headers().get("location").unwrap().to_str().unwrap().to_owned();
             let body: Value = serde_json::from_slice(&read_body(accepted).await).unwrap();
-            let prefix = &base[..base[1..].find('/').unwrap() + 1];
+            let prefix = base.trim_end_matches("/api/v1/data");
             assert!(location.starts_with(&format!("{prefix}/api/v1/data/orders/async/")), "{location}");
             let token = body["trace_token"].as_str().unwrap();
             let (status, text) = send(&app, get(&location).insert_header(("x-trace-token", token))).await;
