@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, TcpListener};
 
 use serde_json::Value;
 
-use crate::support::{launch, start};
+use crate::support::{eventually, launch, start};
 
 /// Runs to the end; checks the exit code and that one line of stderr holds every word.
 fn fails(launch: svc_testkit::server::ServerCommand, code: i32, words: &[&str]) {
@@ -102,17 +102,19 @@ fn dry_run_of_the_migrations_lists_them_and_makes_no_file() {
 #[test]
 fn open_admin_without_host_listens_on_loopback() {
     let server = launch().unset("SVC_SERVER__HOST").start().unwrap();
+    // The log is written by a thread of its own.
+    eventually(|| server.log_text().contains("\"host\":\"127.0.0.1\""));
     let log = server.log_text();
     assert!(log.contains("server.host: listening on 127.0.0.1 only"), "{log}");
-    assert!(log.contains("\"host\":\"127.0.0.1\""), "{log}");
     let server = launch()
         .unset("SVC_SERVER__HOST")
         .env("SVC_ADMIN_AUTH__ENABLED", "true")
         .env("SVC_ADMIN_AUTH__API_KEYS", "a-key-of-more-than-32-characters-in-all")
         .start()
         .unwrap();
+    eventually(|| server.log_text().contains("\"host\":\"0.0.0.0\""));
     let log = server.log_text();
-    assert!(log.contains("\"host\":\"0.0.0.0\"") && !log.contains("server.host:"), "{log}");
+    assert!(!log.contains("server.host:"), "{log}");
 }
 
 #[test]
@@ -132,6 +134,7 @@ fn every_json_log_line_is_an_object() {
         text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()
     };
     let server = json().start().unwrap();
+    eventually(|| server.log_text().contains("\"msg\":\"listening\""));
     let logged = lines(&server.log_text());
     let note = logged.iter().find(|line| line["msg"].as_str().unwrap().starts_with("admin_auth.enabled: "));
     assert_eq!(note.unwrap()["level"], "warn", "{logged:?}");

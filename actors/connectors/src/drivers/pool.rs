@@ -9,6 +9,10 @@ use tokio::time::Instant;
 
 /// Age below which a pool is kept although its server says that it is the wrong one: while no other server has taken
 /// its place, calls open few connections.
+#[cfg_attr(
+    not(any(test, feature = "mongo", feature = "sql")),
+    expect(dead_code, reason = "only databases report that another server serves")
+)]
 const SETTLED: Duration = Duration::from_millis(250);
 
 /// The pools that are open, the least recently used first. Beyond its capacity the first of them is closed;
@@ -39,6 +43,10 @@ struct Held<P> {
 
 struct Opened<P> {
     pool: P,
+    #[cfg_attr(
+        not(any(test, feature = "mongo", feature = "sql")),
+        expect(dead_code, reason = "only databases report that another server serves")
+    )]
     since: Instant,
 }
 
