@@ -144,12 +144,15 @@ fn handshake_has_head_timeout_and_bounded_connections() {
     for stream in silent.into_iter().chain(begun) {
         assert_eq!(rest(stream), b"");
     }
-    let metrics = server.client().get("/metrics").unwrap().text();
     let refusals = |reason: &str| -> u32 {
+        let metrics = server.client().get("/metrics").unwrap().text();
         let name = format!("svc_http_connections_refused_total{{reason=\"{reason}\"}} ");
         metrics.lines().find_map(|line| line.strip_prefix(&name)).unwrap().parse().unwrap()
     };
-    let (slow, refused) = (refusals("slow_tls_handshake"), refusals("too_many_connections_of_address"));
+    let count = || (refusals("slow_tls_handshake"), refusals("too_many_connections_of_address"));
+    // A connection is counted after it is closed.
+    eventually(|| count().0 + count().1 == 6);
+    let (slow, refused) = count();
     // The connection that saw the server start may have been open still, in the place of one of these.
     assert!(matches!((slow, refused), (5, 1) | (4, 2)), "{slow} slow, {refused} refused");
 }
