@@ -150,7 +150,7 @@ fn service_below_prefix_answers_as_at_root() {
 }
 
 #[test]
-fn location_of_accepted_work_is_below_the_prefix_by_every_mount() {
+fn location_of_accepted_work_keeps_mount_prefix() {
     let set_up = |config: &mut Config| config.server.data_mounts = vec!["/orders".to_owned()];
     with_host_of(Options::default(), set_up, async |service| {
         let scope = web::scope("/automation").configure(service.routes());

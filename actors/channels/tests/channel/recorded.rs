@@ -204,7 +204,7 @@ fn answered_run_and_failed_run_each_leave_a_trace() {
 }
 
 #[test]
-fn errors_only_keeps_the_failed_run_and_drops_the_clean_one() {
+fn errors_only_records_failed_runs_only() {
     run(Settings::default(), 10, async |world| {
         let mut fail = task("fail", json!({}));
         fail["condition"] = json!({"var": "payload.fail"});
@@ -223,7 +223,7 @@ fn errors_only_keeps_the_failed_run_and_drops_the_clean_one() {
 }
 
 #[test]
-fn answer_that_is_too_large_leaves_the_trace_of_its_run() {
+fn answer_that_is_too_large_leaves_trace() {
     let small = Settings { max_result_bytes: Some(40), ..Settings::default() };
     run(small, 10, async |world| {
         let orders = world.kit.serve(&world.tree, json!({}), &json!([copy("payload", "data.n")])).await;

@@ -78,7 +78,7 @@ fn an_entry_is_gone_when_its_time_is_over() {
 }
 
 #[test]
-fn an_operation_that_the_connector_does_not_allow_is_not_done() {
+fn operation_that_connector_disallows_is_refused() {
     run(async |world| {
         let config = json!({"backend": "memory", "operations": {"write": false}});
         world.put("m", "cache", true, config).await;

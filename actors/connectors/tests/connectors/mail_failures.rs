@@ -225,7 +225,7 @@ fn at_most_four_connections_wait() {
 }
 
 #[test]
-fn a_server_that_restarts_under_load_loses_and_doubles_nothing_unsaid() {
+fn mail_server_restart_hides_no_loss_or_duplicate() {
     let Some(mut server) = MailServer::start(Protection::StartTls, None) else { return };
     let authority = server.authority().to_owned();
     run_trusting(&authority, async |world| {

@@ -147,7 +147,7 @@ fn runs_that_share_a_key_never_overlap() {
 }
 
 #[test]
-fn every_run_leaves_a_trace_whatever_the_mode_and_the_sampling() {
+fn every_run_is_traced_despite_mode_and_sampling() {
     run(async |world| {
         let node = world.start_with(|plan| plan.tracing = TracingMode::Off).await;
         for (channel, tracing) in [
@@ -167,7 +167,7 @@ fn every_run_leaves_a_trace_whatever_the_mode_and_the_sampling() {
 }
 
 #[test]
-fn a_lease_is_renewed_for_as_long_as_its_run_takes() {
+fn lease_is_renewed_while_its_run_lasts() {
     run(async |world| {
         let node = world
             .start_with(|plan| {
@@ -219,7 +219,7 @@ fn only_missing_or_broken_channel_fails_its_row() {
 }
 
 #[test]
-fn a_node_leaves_what_it_is_not_to_serve_to_others() {
+fn excluded_channel_is_left_to_other_nodes() {
     run(async |world| {
         let filtering = world.start_with(|plan| plan.filter.exclude = vec!["tick".to_owned()]).await;
         filtering.channel("tick", every_second(""), json!({})).await;

@@ -187,7 +187,7 @@ fn every_worker_has_an_actor_per_channel() {
 }
 
 #[test]
-fn a_request_of_a_thread_that_ended_is_served_by_another() {
+fn request_of_ended_thread_is_served_elsewhere() {
     run(vec![], async |world| {
         world.workflow("w", "w").await;
         world.channel(channel("a", &["POST"], "/a")).await;

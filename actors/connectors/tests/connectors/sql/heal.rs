@@ -91,7 +91,7 @@ fn mariadb_is_served_again_after_it_was_away() {
 }
 
 #[test]
-fn an_idle_connection_that_the_server_has_ended_is_replaced_unseen() {
+fn idle_connection_that_server_ended_is_replaced() {
     crate::kit::run(async |world| {
         for mut base in super::Base::all().filter(|base| base.kind != super::Kind::Sqlite) {
             base.connect(world, json!({"max_connections": 1})).await;
