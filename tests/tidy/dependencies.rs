@@ -139,7 +139,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "svc-vault",
         ],
     ),
-    ("tests", &[]),
+    ("tests/kit", &[]),
+    ("tests", &["svc-testkit"]),
     ("bench", &["svc-testkit"]),
 ];
 
