@@ -61,6 +61,7 @@ pub(crate) fn wait<T>(answer: impl Future<Output = T>) -> T {
 }
 
 /// Waits for a state, which must be reached in time.
+#[track_caller]
 pub(crate) fn expect_soon(mut reached: impl FnMut() -> bool) {
     assert!(wait_until(Duration::from_secs(30), || Ok(reached())).unwrap(), "the state is reached");
 }

@@ -140,6 +140,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("tests/kit", &[]),
+    ("tests/world", &["actix-supervision", "svc-model", "svc-nodes", "svc-store", "svc-traces"]),
     ("tests", &["svc-testkit"]),
     ("bench", &["svc-testkit"]),
 ];
