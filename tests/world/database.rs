@@ -115,9 +115,9 @@ impl TestWorld {
         self.connect().execute_batch(sql).unwrap();
     }
 
-    /// Returns the one text that a query reads around the service.
-    pub fn read(&self, query: &str) -> String {
-        self.connect().query_row(query, [], |row| row.get(0)).unwrap()
+    /// Returns the text of an expression of SQL, read around the service.
+    pub fn read(&self, expression: &str) -> String {
+        self.connect().query_row(&format!("SELECT {expression}"), [], |row| row.get(0)).unwrap()
     }
 
     /// Locks the file against writers until the returned value is dropped.

@@ -3,8 +3,10 @@
 use serde_json::{Value, json};
 use svc_model::config::TracingMode;
 use svc_store::{ChannelFacts, OccurrenceRecord};
+use svc_testkit::state::wait_until;
+use svc_testworld::definitions::audit;
 
-use crate::kit::{Node, audit, every_second, run, wait_until, yearly_schedule};
+use crate::kit::{Node, every_second, run, yearly_schedule};
 
 /// Starts a channel once, as an operator does.
 pub(crate) async fn trigger(node: &Node, channel: &str) -> OccurrenceRecord {

@@ -3,8 +3,9 @@
 use serde_json::json;
 use svc_model::LifecycleStatus;
 use svc_registry::ReloadScope;
+use svc_testkit::state::wait_until;
 
-use crate::kit::{every_second, run, seconds, wait_until, yearly_schedule};
+use crate::kit::{every_second, run, seconds, yearly_schedule};
 
 #[test]
 fn every_instant_runs_once_soon_after_it_and_never_before() {
