@@ -1,36 +1,33 @@
 //! Nodes over one SQLite file, and a provider that ends everything when a refresh token comes twice.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use actix_rt::Arbiter;
-use actix_supervision::{Placement, Tree};
+use actix_supervision::Tree;
 use parking_lot::{Mutex, MutexGuard};
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
-use slog::{Discard, Logger, o};
 use svc_model::config::connector::{ConnectorConfig, HttpAuth, OAuth2};
 use svc_model::{ConnectorContent, ConnectorType};
 use svc_outbound::{Outbound, Trust, Url};
-use svc_store::{AuditEntry, Mutation, Store, StoreConfig};
+use svc_store::Store;
 use svc_testkit::upstream::{ReceivedRequest, Upstream, UpstreamReply};
+use svc_testworld::TestWorld;
+use svc_testworld::actors::{build_tree, log};
+use svc_testworld::definitions::{connector_content, mutation};
+use svc_testworld::metrics::metric_sum;
 use svc_tokens::{Settings, TokenMetrics, TokenSource, Tokens};
-use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// The time for which a test waits for a state before it fails.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Time limit of a test.
+const LIMIT: Duration = Duration::from_secs(60);
 
-/// A store, a token endpoint and a supervision tree.
-pub(crate) struct TokenFixture {
-    io: Arc<Runtime>,
-    arbiter: Arbiter,
-    directory: tempfile::TempDir,
-}
+/// A database over which nodes start, with the connector `c`.
+pub(crate) struct TokenFixture(TestWorld);
 
 /// One process, as far as tokens are concerned.
 pub(crate) struct TokenNode {
@@ -42,54 +39,33 @@ pub(crate) struct TokenNode {
     metrics: Registry,
 }
 
-/// Runs a test over an empty database with the connector `c`.
+/// Runs a test over a database with the connector `c`.
 pub(crate) fn run(test: impl AsyncFnOnce(&TokenFixture)) {
-    let io = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let io = Arc::new(io);
-    actix_rt::System::new().block_on(async {
-        let shared = Arc::clone(&io);
-        let arbiter = Arbiter::try_with_tokio_rt(move || Ok(shared)).unwrap();
-        let world = TokenFixture { io, arbiter, directory: tempfile::tempdir().unwrap() };
+    TestWorld::over_file().run(LIMIT, async |world| {
+        let world = TokenFixture(world);
         let store = world.node().await.store;
         store.connectors().create(Some("c".into()), content("c"), mutation()).await.unwrap();
-        tokio::time::timeout(PATIENCE, test(&world)).await.unwrap();
-        world.arbiter.stop();
-        if let Some(io) = Arc::into_inner(world.io) {
-            io.shutdown_background();
-        }
+        test(&world).await;
     });
 }
 
-pub(crate) fn content(name: &str) -> ConnectorContent {
-    ConnectorContent {
-        name: name.into(),
-        connector_type: "http".into(),
-        config: json!({"url": "http://a"}),
-        enabled: true,
-        tags: Vec::new(),
+impl Deref for TokenFixture {
+    type Target = TestWorld;
+
+    fn deref(&self) -> &TestWorld {
+        &self.0
     }
 }
 
-pub(crate) fn mutation() -> Mutation {
-    let audit = AuditEntry {
-        principal: "anonymous".into(),
-        action: "change".into(),
-        resource_type: "connector".into(),
-        resource_id: String::new(),
-        details: None,
-    };
-    Mutation::new(audit)
+pub(crate) fn content(name: &str) -> ConnectorContent {
+    connector_content(name, "http", json!({"url": "http://a"}))
 }
 
 impl TokenFixture {
     /// A further process on the database.
     pub(crate) async fn node(&self) -> TokenNode {
-        let log = Logger::root(Discard, o!());
-        let url = format!("sqlite:{}", self.database().display());
-        let config = StoreConfig { url, max_connections: 4, min_connections: 1, ..StoreConfig::default() };
-        let tree = Tree::builder("test").seed(1).build();
-        let opened = Store::open(&config, self.io.handle().clone(), log.clone()).await.unwrap();
-        let store = Store::supervise(opened, &tree, "store", Placement::Here).await.unwrap();
+        let tree = build_tree(Vec::new());
+        let store = self.store(&tree).await;
         let errors = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&errors);
         let settings = Settings {
@@ -104,13 +80,16 @@ impl TokenFixture {
         };
         let (obtained, mut metrics) = (TokenMetrics::default(), Registry::default());
         obtained.register(&mut metrics);
-        let at = Placement::On(self.arbiter.handle());
-        let tokens = Tokens::supervise(&tree, "tokens", at, settings, obtained, log).await.unwrap();
+        let at = self.thread();
+        let tokens = Tokens::supervise(&tree, "tokens", at, settings, obtained, log()).await.unwrap();
         TokenNode { _tree: tree, tokens, store, errors, metrics }
     }
 
-    pub(crate) fn database(&self) -> PathBuf {
-        self.directory.path().join("svc.db")
+    /// Returns the row of `c`.
+    pub(crate) fn row(&self) -> Option<Value> {
+        let sql = "SELECT state_json FROM connector_oauth_state WHERE connector_name = 'c'";
+        let text: Option<String> = self.connect().query_row(sql, [], |row| row.get(0)).ok();
+        text.map(|text| serde_json::from_str(&text).unwrap())
     }
 }
 
@@ -123,11 +102,7 @@ impl TokenNode {
 
     /// Requests with this outcome.
     pub(crate) fn count(&self, outcome: &str) -> f64 {
-        let mut text = String::new();
-        prometheus_client::encoding::text::encode(&mut text, &self.metrics).unwrap();
-        let label = format!("outcome=\"{outcome}\"");
-        let lines = text.lines().filter(|line| line.contains("connector=\"c\"") && line.contains(&label));
-        lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
+        metric_sum(&self.metrics, &["connector=\"c\"", &format!("outcome=\"{outcome}\"")])
     }
 }
 
@@ -152,15 +127,6 @@ pub(crate) fn granting(token: &str, seconds: u64) -> UpstreamReply {
         200,
         json!({"access_token": token, "expires_in": seconds, "token_type": "bearer"}).to_string(),
     )
-}
-
-/// The row of `c`.
-pub(crate) fn row(database: &Path) -> Option<Value> {
-    let conn = rusqlite::Connection::open(database).unwrap();
-    conn.busy_timeout(Duration::from_secs(30)).unwrap();
-    let sql = "SELECT state_json FROM connector_oauth_state WHERE connector_name = 'c'";
-    let text: Option<String> = conn.query_row(sql, [], |row| row.get(0)).ok();
-    text.map(|text| serde_json::from_str(&text).unwrap())
 }
 
 /// A provider of refresh tokens that are good once: one that comes twice ends the whole family.

@@ -6,9 +6,10 @@ use futures_util::future::join_all;
 use serde_json::json;
 use svc_model::ConnectorContent;
 use svc_testkit::upstream::Upstream;
+use svc_testworld::definitions::mutation;
 use svc_tokens::TokenSource;
 
-use crate::kit::{Provider, TokenNode, content, granting, mutation, oauth, rotating, row, run};
+use crate::kit::{Provider, TokenNode, content, granting, oauth, rotating, run};
 
 /// Callers of one node.
 const CALLERS: usize = 100;
@@ -22,7 +23,7 @@ fn tokens_are_stored_before_use_and_survive_restart() {
         let block = rotating(&upstream, 60);
         let first = world.node().await;
         assert_eq!(first.source(&block).token().await.unwrap().expose(), "access-1");
-        let row = row(&world.database()).unwrap();
+        let row = world.row().unwrap();
         assert_eq!((&row["access_token"], &row["refresh_token"]), (&json!("access-1"), &json!("refresh-1")));
         assert!(row["expires_at_epoch_ms"].as_i64().unwrap() > 1_700_000_000_000);
         let second = world.node().await;
@@ -64,7 +65,7 @@ fn an_answer_without_a_refresh_token_leaves_the_former_one() {
         let texts: Vec<_> =
             upstream.requests().iter().map(svc_testkit::upstream::ReceivedRequest::text).collect();
         assert!(texts.iter().all(|form| form.contains("refresh_token=seed")), "{texts:?}");
-        assert_eq!(row(&world.database()).unwrap()["refresh_token"], "seed");
+        assert_eq!(world.row().unwrap()["refresh_token"], "seed");
     });
 }
 
@@ -76,7 +77,7 @@ fn other_grants_leave_nothing_behind() {
         let account = json!({"grant": "account_credentials", "account_id": "a1"});
         for more in [json!({}), account] {
             assert!(node.source(&oauth(&upstream, more)).token().await.is_ok());
-            assert_eq!(row(&world.database()), None);
+            assert_eq!(world.row(), None);
         }
         let request = upstream.requests().remove(1);
         assert_eq!(request.text(), "grant_type=account_credentials&account_id=a1");
@@ -158,7 +159,7 @@ fn many_callers_of_two_nodes_use_no_refresh_token_twice() {
         let family = provider.family();
         assert_eq!((family.reused, had), (0, 2 * CALLERS * EACH));
         assert!(family.grants > 1, "{}", family.grants);
-        let row = row(&world.database()).unwrap();
+        let row = world.row().unwrap();
         assert_eq!(row["refresh_token"], format!("refresh-{}", family.grants));
     });
 }
