@@ -3,8 +3,9 @@
 use serde_json::json;
 use svc_model::ChannelContent;
 use svc_registry::{ChannelFilter, ReloadError, ReloadScope};
+use svc_testworld::definitions::mutation;
 
-use crate::kit::{answer, channel, mutation, run};
+use crate::kit::{answer, channel, run};
 
 /// The channel `name` at `/name/x` over another workflow.
 fn channel_with(name: &str, workflow: &str) -> ChannelContent {
