@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use svc_testkit::redis::Redis;
+use svc_testkit::state::eventually;
 
 use crate::kit::{ConnectorWorld, Setup, run, run_in};
 
@@ -68,9 +69,7 @@ fn an_entry_is_gone_when_its_time_is_over() {
     for_each_cache(async |world, cache| {
         write(world, cache, json!({"key": "long", "value": 1, "ttl_secs": 3600})).await;
         write(world, cache, json!({"key": "short", "value": 1, "ttl_secs": 1})).await;
-        world
-            .wait_until("the entry expires", async || read(world, cache, json!("short")).await.is_null())
-            .await;
+        eventually("the entry expires", async || read(world, cache, json!("short")).await.is_null()).await;
         assert_eq!(read(world, cache, json!("long")).await, 1);
         write(world, cache, json!({"key": "long", "value": 2, "ttl_secs": 0})).await;
         assert_eq!(read(world, cache, json!("long")).await, Value::Null, "no time to live is no entry");
@@ -127,6 +126,6 @@ fn memory_cache_returns_to_bound_after_burst() {
             assert!(held > 0);
             held <= 10
         };
-        world.wait_until("the cache is within its bound", within_bound).await;
+        eventually("the cache is within its bound", within_bound).await;
     });
 }
