@@ -7,6 +7,7 @@ use actix_supervision::{Tree, Universe};
 use serde_json::{Value, json};
 use svc_channels::{ChannelActor, ChannelResponse, CompiledChannel, DataRequest, Settings};
 use svc_model::{Code, ServiceError};
+use svc_testkit::state::eventually;
 
 use crate::kit::{Kit, Orders, body, copy, empty_workflow, http, row, task, token, token_auth};
 
@@ -192,9 +193,7 @@ fn local_caches_are_listed_while_channels_use_them() {
         assert!(orders.post(json!({"another": "answer"})).await.is_ok());
         assert_eq!(listed(), 2, "a channel with the same settings goes on with the same caches");
         replace(&tree, &orders, other).await;
-        while listed() > 0 {
-            tokio::task::yield_now().await;
-        }
+        eventually("no cache is listed", async || listed() == 0).await;
     });
 }
 
