@@ -107,7 +107,9 @@ impl TestWorld {
 
     /// Opens the file of the database around the service.
     pub fn connect(&self) -> Connection {
-        connect(&self.file())
+        let connection = Connection::open(self.file()).unwrap();
+        connection.busy_timeout(BUSY).unwrap();
+        connection
     }
 
     /// Runs SQL around the service.
@@ -136,13 +138,6 @@ impl Drop for TestWorld {
 
 fn file_in(directory: &Path) -> PathBuf {
     directory.join("svc.db")
-}
-
-/// Opens a database file around the service.
-pub fn connect(file: &Path) -> Connection {
-    let connection = Connection::open(file).unwrap();
-    connection.busy_timeout(BUSY).unwrap();
-    connection
 }
 
 /// A transaction that keeps all other writers out of a file.

@@ -43,7 +43,7 @@ fn settings(buffer_size: usize) -> svc_traces::Settings {
 }
 
 fn run<T>(channels: Settings, buffer_size: usize, test: impl AsyncFnOnce(&mut World) -> T) -> T {
-    TestWorld::over_file().run(30 * SECOND, async |database| {
+    TestWorld::over_file().run(60 * SECOND, async |database| {
         let tree = build_tree(Vec::new());
         let (store, metrics) = (database.store(&tree).await, TraceMetrics::default());
         let traces = supervise_traces(&tree, &store, true, settings(buffer_size), metrics.clone()).await;

@@ -117,7 +117,7 @@ fn memory_cache_returns_to_bound_after_burst() {
         for key in 0..60 {
             write(world, "memory", json!({"key": key.to_string(), "value": key})).await;
         }
-        // The sweep of expired entries is a minute away, longer than this test may take.
+        // The sweep of expired entries is a minute away, longer than the wait may take.
         let within_bound = async || {
             let mut held = 0;
             for key in 0..60 {

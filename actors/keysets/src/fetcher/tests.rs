@@ -10,6 +10,7 @@ use futures_util::future::{BoxFuture, join_all};
 use slog::{Drain, Never, OwnedKVList, Record, o};
 use svc_auth::{Jwks, JwksError, KeySets};
 use svc_outbound::Url;
+use svc_testkit::state::eventually;
 use tokio::time::advance;
 
 use super::*;
@@ -248,9 +249,7 @@ fn crash_during_fetch_fails_waiting_callers() {
         let (silent, other, start) =
             (cache.key_set(SILENT).unwrap(), cache.key_set(URL).unwrap(), Instant::now());
         let crash = async {
-            while issuer.hits() == 0 {
-                tokio::task::yield_now().await;
-            }
+            eventually("the issuer is asked", async || issuer.hits() > 0).await;
             other.obtain().await
         };
         let (waiting, crashed) = tokio::join!(silent.obtain(), crash);

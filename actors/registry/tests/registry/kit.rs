@@ -28,7 +28,7 @@ use svc_testworld::definitions::{
 };
 
 /// Time limit of a test.
-const TEST_TIMEOUT: Duration = Duration::from_secs(30);
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The fixture of a test: a tree, a store and metrics.
 pub(crate) struct RegistryWorld {
