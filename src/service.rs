@@ -19,8 +19,8 @@ use svc_registry::{ReloadError, ReloadReport, ReloadScope};
 use svc_spans::SpanDraft;
 use svc_transport::{ConnectionAdmission, ConnectionLimits, RefusalReporter, TlsProvider, Transport};
 
+use crate::assembly::parts::host::{HOST, HOST_ACTOR};
 use crate::assembly::start;
-use crate::assembly::tree::{HOST, HOST_ACTOR};
 use crate::config::Config;
 use crate::error::ServiceStartError;
 use crate::listeners::limits;

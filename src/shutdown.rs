@@ -10,7 +10,7 @@ use actix_supervision::{RetireError, TreeExit};
 use slog::{Logger, info, warn};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::assembly::tree;
+use crate::assembly::parts::channels::CHANNELS;
 use crate::lifecycle::Lifecycle;
 use crate::state::AppState;
 
@@ -46,7 +46,7 @@ pub(crate) async fn shutdown(state: &AppState, limit: Duration) -> TreeExit {
         }
     );
     // Runs whose caller has disconnected are not counted as requests.
-    if let Err(RetireError::Forced) = state.tree.retire(tree::CHANNELS.path, remaining()).await {
+    if let Err(RetireError::Forced) = state.tree.retire(CHANNELS.path, remaining()).await {
         info!(state.log, "runs cut by the shutdown deadline");
     }
     let _late = timeout(ANSWER_GRACE, state.lifecycle.wait_until_idle()).await;

@@ -6,7 +6,7 @@ use svc_model::{AuditAction, AuditResource, ServiceError};
 
 use super::query::QueryParameters;
 use super::response::data_response;
-use crate::assembly::kafka::KafkaIngress;
+use crate::assembly::parts::kafka::KafkaIngress;
 use crate::http::{AdminCaller, Error};
 use crate::state::AppState;
 

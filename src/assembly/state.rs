@@ -23,8 +23,8 @@ use svc_traces::Traces;
 use svc_transport::ConnectionMetrics;
 use tokio::time::Instant;
 
-use crate::assembly::kafka::KafkaIngress;
 use crate::assembly::live_settings::LiveSettings;
+use crate::assembly::parts::kafka::KafkaIngress;
 use crate::assembly::propagation::{DefinitionLoader, Propagation};
 use crate::backups::BackupDirectory;
 use crate::config::{Config, SettingsChange};

@@ -10,7 +10,7 @@ use svc_api::{ActorEvent, ActorNode, ActorTree, DataEnvelope};
 use svc_model::{AuditAction, AuditResource, ServiceError};
 
 use crate::admin::QueryParameters;
-use crate::assembly::tree::CONNECTORS;
+use crate::assembly::parts::connectors::CONNECTORS;
 use crate::http::{AdminCaller, Error};
 use crate::router::Router;
 use crate::state::AppState;

@@ -21,7 +21,7 @@ use svc_store::DatabaseStatus;
 use tokio::time::timeout;
 
 use super::exposition;
-use crate::assembly::tree::REGISTRY;
+use crate::assembly::parts::registry::REGISTRY;
 use crate::http::{Error, RequestContext};
 use crate::settings;
 use crate::state::AppState;

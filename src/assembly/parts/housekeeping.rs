@@ -6,12 +6,27 @@ use std::time::Duration;
 
 use slog::{Logger, warn};
 use svc_channels::{ChannelMetrics, LocalCaches};
-use svc_housekeeping::{JobPass, JobSpec};
+use svc_housekeeping::{Housekeeping, JobPass, JobSpec};
 use svc_model::ErrorReason;
 use svc_nodes::NodeHandle;
 use svc_store::{JobLeases, Store, StoreError};
 
+use crate::assembly::context::Assembly;
+use crate::assembly::row::{RunsOn, ServicePart, TreeRow};
 use crate::config::Config;
+use crate::error::ServiceStartError;
+
+/// The group of the recurring jobs of the service.
+pub(crate) static HOUSEKEEPING: TreeRow = TreeRow::group("housekeeping");
+/// The timer of the jobs.
+static JOB_SCHEDULER: TreeRow =
+    TreeRow::actor("housekeeping/scheduler", RunsOn::SharedThread).needs(&["housekeeping/{job}"]);
+/// One job.
+static JOB: TreeRow = TreeRow::actor("housekeeping/{job}", RunsOn::SharedThread);
+
+/// The rows of this part.
+pub(crate) static PART: ServicePart =
+    ServicePart { nodes: &[&HOUSEKEEPING, &JOB_SCHEDULER, &JOB], tasks: &[] };
 
 /// Rows deleted in one step; others write between two steps.
 const CHUNK: i64 = 500;
@@ -22,9 +37,27 @@ const LOCAL_CACHE_CLEANUP: Duration = Duration::from_secs(1);
 /// Time by which the lease of a job outlasts its interval.
 const LEASE_MARGIN: Duration = Duration::from_secs(60);
 
+/// Starts the recurring jobs.
+///
+/// # Errors
+/// [`ServiceStartError::Tree`] for an actor that cannot be placed.
+pub(crate) async fn start(
+    assembly: &Assembly,
+    store: &Store,
+    nodes: &NodeHandle,
+    local_caches: LocalCaches,
+) -> Result<(), ServiceStartError> {
+    let (tree, thread) = (&assembly.tree, assembly.thread_of(&JOB)?);
+    let (metrics, log) = (assembly.metrics.jobs.clone(), assembly.log.clone());
+    let lease = JobLease::new(store, nodes, assembly.metrics.channels.clone(), &log);
+    let jobs = housekeeping_jobs(&assembly.config, store, &lease, local_caches);
+    let started = Housekeeping::supervise(tree, HOUSEKEEPING.path, thread, jobs, metrics, log).await;
+    started.map_err(ServiceStartError::tree)
+}
+
 /// The leases under which one process runs a job for all that share the database. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct JobLease {
+struct JobLease {
     leases: JobLeases,
     nodes: NodeHandle,
     errors: ChannelMetrics,
@@ -32,7 +65,7 @@ pub(crate) struct JobLease {
 }
 
 impl JobLease {
-    pub(crate) fn new(store: &Store, nodes: &NodeHandle, errors: ChannelMetrics, log: &Logger) -> Self {
+    fn new(store: &Store, nodes: &NodeHandle, errors: ChannelMetrics, log: &Logger) -> Self {
         Self { leases: store.job_leases(), nodes: nodes.clone(), errors, log: log.clone() }
     }
 
@@ -50,7 +83,7 @@ impl JobLease {
 }
 
 /// Returns the configured jobs; rows that are kept for ever need none.
-pub(crate) fn housekeeping_jobs(
+fn housekeeping_jobs(
     config: &Config,
     store: &Store,
     lease: &JobLease,
