@@ -81,7 +81,7 @@ pub async fn serve(
     let routes = service.mount();
     let transport = service.main_transport(limits::main_listener_limits(
         &config,
-        &service.state().proxies,
+        &service.state().edge.proxies,
         descriptors,
         &log,
     ));
@@ -171,7 +171,7 @@ fn log_failure(exit: &TreeExit, log: &Logger) -> ServeOutcome {
 /// `POST /engine/reload`, with an audit row.
 fn reload_on_signal(state: web::Data<AppState>) {
     actix_rt::spawn(async move {
-        if let Some(certificates) = &state.certificates {
+        if let Some(certificates) = &state.process.certificates {
             certificates.reload();
         }
         let entry = AuditEntry {

@@ -30,17 +30,17 @@ const LAST_WRITES: Duration = Duration::from_millis(500);
 pub(crate) async fn shutdown(state: &AppState, limit: Duration) -> TreeExit {
     let (started, limit) = (Instant::now(), limit.min(UNBOUNDED));
     let remaining = || limit.saturating_sub(started.elapsed());
-    state.lifecycle.drain();
+    state.process.lifecycle.drain();
     tokio::join!(
-        wait_for_requests(&state.lifecycle, started + limit, &state.log),
-        state.traces.stop(limit),
+        wait_for_requests(&state.process.lifecycle, started + limit, &state.log),
+        state.work.traces.stop(limit),
         async {
-            if let Some(cron) = &state.cron {
+            if let Some(cron) = &state.work.cron {
                 cron.stop(limit).await;
             }
         },
         async {
-            if let Some(kafka) = &state.kafka {
+            if let Some(kafka) = &state.work.kafka {
                 kafka.stop(limit).await;
             }
         }
@@ -49,10 +49,11 @@ pub(crate) async fn shutdown(state: &AppState, limit: Duration) -> TreeExit {
     if let Err(RetireError::Forced) = state.tree.retire(CHANNELS.path, remaining()).await {
         info!(state.log, "runs cut by the shutdown deadline");
     }
-    let _late = timeout(ANSWER_GRACE, state.lifecycle.wait_until_idle()).await;
+    let _late = timeout(ANSWER_GRACE, state.process.lifecycle.wait_until_idle()).await;
     let last = remaining() + LAST_WRITES;
-    let (exit, ()) = tokio::join!(state.tree.shutdown(last), state.spans.shutdown(last.min(SPAN_EXPORT)));
-    state.io.stop();
+    let (exit, ()) =
+        tokio::join!(state.tree.shutdown(last), state.edge.spans.shutdown(last.min(SPAN_EXPORT)));
+    state.process.io.stop();
     exit
 }
 

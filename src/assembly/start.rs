@@ -39,7 +39,7 @@ use crate::options::Options;
 use crate::process::descriptors::DescriptorWatch;
 use crate::process::io_runtime::IoRuntime;
 use crate::process::worker_threads::WorkerThreads;
-use crate::state::AppState;
+use crate::state::{AppState, EdgeState, NodeWork, ProcessState, ServingDefinitions};
 
 /// Opens the database, loads the stored definitions, and starts the supervision tree.
 ///
@@ -87,10 +87,10 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
         certificates.watch(assembly.io.handle());
     }
     let state = make_state(assembly, parts, instance_id, live_settings, certificates, file_lock);
-    state.lifecycle.mark_initialized();
+    state.process.lifecycle.mark_initialized();
     info!(state.log, "service started"; "version" => crate::VERSION,
-        "channels" => state.registry.snapshot().channels_count(),
-        "quarantined" => state.registry.snapshot().quarantined_count());
+        "channels" => state.serving.registry.snapshot().channels_count(),
+        "quarantined" => state.serving.registry.snapshot().quarantined_count());
     Ok(state)
 }
 
@@ -192,49 +192,54 @@ fn make_state(
     file_lock: Option<FileLock>,
 ) -> AppState {
     let Assembly { config, io, secrets, cluster_redis, tree, metrics, spans, log, .. } = assembly;
+    let networks = config.rate_limit.client_networks();
     AppState {
-        certificates,
-        auth: AdminAuthenticator::new(
-            &config.admin_auth,
-            config.server.host.as_deref(),
-            config.rate_limit.client_networks(),
-        ),
-        proxies: TrustedProxies::new(&config.rate_limit.trusted_proxies),
-        cors: CorsPolicy::new(&config.cors),
-        failure_lines: LogRateLimit::default(),
-        connections: metrics.connections,
-        descriptors: DescriptorWatch::start(io.handle(), log.clone()),
-        rate_limits: RateLimits::new(&config.rate_limit, metrics.channels),
-        guesses: GuessPacer::new(config.rate_limit.client_networks()),
-        settings,
-        planes: Planes::new(&config.server.data_mounts),
-        instance_id,
-        backups: BackupDirectory::new(&config.storage),
+        serving: ServingDefinitions {
+            registry: parts.registry,
+            engine: parts.engine,
+            connectors: parts.connectors,
+            secrets,
+            propagation: parts.propagation,
+            compute_gate: parts.compute_gate,
+        },
+        work: NodeWork {
+            nodes: parts.nodes,
+            traces: parts.traces,
+            cron: parts.cron,
+            cron_metrics: metrics.cron,
+            brokers: parts.brokers,
+            kafka: parts.kafka,
+            cluster_redis,
+        },
+        edge: EdgeState {
+            auth: AdminAuthenticator::new(&config.admin_auth, config.server.host.as_deref(), networks),
+            proxies: TrustedProxies::new(&config.rate_limit.trusted_proxies),
+            spans,
+            cors: CorsPolicy::new(&config.cors),
+            rate_limits: RateLimits::new(&config.rate_limit, metrics.channels),
+            guesses: GuessPacer::new(networks),
+            pacer: metrics.pacer,
+            in_flight: metrics.in_flight,
+            planes: Planes::new(&config.server.data_mounts),
+            failure_lines: LogRateLimit::default(),
+        },
+        process: ProcessState {
+            instance_id,
+            started_at: Instant::now(),
+            lifecycle: Lifecycle::default(),
+            settings,
+            workers: WorkerThreads::default(),
+            connections: metrics.connections,
+            descriptors: DescriptorWatch::start(io.handle(), log.clone()),
+            certificates,
+            backups: BackupDirectory::new(&config.storage),
+            io,
+            file_lock: Mutex::new(file_lock),
+        },
         config: Arc::new(config),
         store: parts.store,
-        nodes: parts.nodes,
-        cluster_redis,
-        connectors: parts.connectors,
-        brokers: parts.brokers,
-        kafka: parts.kafka,
-        registry: parts.registry,
-        propagation: parts.propagation,
-        traces: parts.traces,
-        cron: parts.cron,
-        cron_metrics: metrics.cron,
-        engine: parts.engine,
-        secrets,
         tree,
         metrics: metrics.registry,
-        spans,
-        lifecycle: Lifecycle::default(),
-        workers: WorkerThreads::default(),
-        in_flight: metrics.in_flight,
-        compute_gate: parts.compute_gate,
-        pacer: metrics.pacer,
-        started_at: Instant::now(),
         log,
-        io,
-        file_lock: Mutex::new(file_lock),
     }
 }
