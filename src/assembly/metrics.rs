@@ -5,7 +5,6 @@ use svc_channels::ChannelMetrics;
 use svc_connectors::ConnectorMetrics;
 use svc_cron::CronMetrics;
 use svc_epoch::EpochMetrics;
-use svc_housekeeping::JobMetrics;
 use svc_nodes::NodeMetrics;
 use svc_registry::RegistryMetrics;
 use svc_spans::SpanMetrics;
@@ -14,6 +13,7 @@ use svc_traces::TraceMetrics;
 use svc_transport::ConnectionMetrics;
 
 use crate::config::Config;
+use crate::housekeeping::JobMetrics;
 use crate::http::{InFlightBytes, Metrics, RefusalPacer};
 
 /// The metrics of every part, registered.

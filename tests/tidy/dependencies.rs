@@ -65,7 +65,6 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("actors/nodes", &["actix-supervision", "svc-ledger", "svc-model", "svc-store"]),
     ("actors/epoch", &["actix-supervision", "svc-model", "svc-nodes", "svc-store"]),
     ("actors/traces", &["actix-supervision", "svc-model", "svc-nodes", "svc-store"]),
-    ("actors/housekeeping", &["actix-supervision"]),
     (
         "actors/channels",
         &[
@@ -121,7 +120,6 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "svc-engine",
             "svc-epoch",
             "svc-functions",
-            "svc-housekeeping",
             "svc-kafka",
             "svc-keysets",
             "svc-model",
@@ -160,7 +158,7 @@ const OWNED: &[(&str, &[&str])] = &[
     ("redis", &["crates/redis", "bench"]),
     ("cron", &["crates/schedule"]),
     ("chrono-tz", &["crates/schedule"]),
-    ("tokio-cron-scheduler", &["actors/housekeeping"]),
+    ("tokio-cron-scheduler", &[PROGRAM]),
     ("clap", &[PROGRAM, "crates/cli"]),
     ("utoipa", &["crates/api"]),
     ("toml", &[PROGRAM, "tests"]),

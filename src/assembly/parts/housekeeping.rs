@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use slog::{Logger, warn};
 use svc_channels::{ChannelMetrics, LocalCaches};
-use svc_housekeeping::{Housekeeping, JobPass, JobSpec};
 use svc_model::ErrorReason;
 use svc_nodes::NodeHandle;
 use svc_store::{JobLeases, Store, StoreError};
@@ -15,6 +14,7 @@ use crate::assembly::context::Assembly;
 use crate::assembly::row::{RunsOn, ServicePart, TreeRow};
 use crate::config::Config;
 use crate::error::ServiceStartError;
+use crate::housekeeping::{self, JobPass, JobSpec};
 
 /// The group of the recurring jobs of the service.
 pub(crate) static HOUSEKEEPING: TreeRow = TreeRow::group("housekeeping");
@@ -51,7 +51,7 @@ pub(crate) async fn start(
     let (metrics, log) = (assembly.metrics.jobs.clone(), assembly.log.clone());
     let lease = JobLease::new(store, nodes, assembly.metrics.channels.clone(), &log);
     let jobs = housekeeping_jobs(&assembly.config, store, &lease, local_caches);
-    let started = Housekeeping::supervise(tree, HOUSEKEEPING.path, thread, jobs, metrics, log).await;
+    let started = housekeeping::supervise(tree, HOUSEKEEPING.path, thread, jobs, metrics, log).await;
     started.map_err(ServiceStartError::tree)
 }
 

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use svc_channels::ChannelMetrics;
-use svc_housekeeping::JobMetrics;
 use svc_model::config::TracingMode;
 use svc_nodes::NodeHandle;
 use svc_registry::Registry;
@@ -20,6 +19,7 @@ use crate::assembly::parts::registry::REGISTRY;
 use crate::assembly::row::{DrainBudget, EndedBy, RunsOn, ServicePart, TreeRow, task};
 use crate::config::{self, Config};
 use crate::error::ServiceStartError;
+use crate::housekeeping::JobMetrics;
 
 /// The group of traces, accepted work and dead letters.
 pub(crate) static TRACES: TreeRow = TreeRow::group("traces");

@@ -16,8 +16,8 @@ use actix_supervision::{Context, Supervised};
 use futures_util::FutureExt;
 use slog::{Logger, debug, warn};
 
-use crate::metrics::JobMetrics;
-use crate::{JobError, JobPass, JobSpec};
+use crate::housekeeping::metrics::JobMetrics;
+use crate::housekeeping::spec::{JobError, JobPass, JobSpec};
 
 pub(crate) use messages::Due;
 use state::JobRunState;

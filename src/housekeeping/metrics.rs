@@ -15,7 +15,7 @@ struct JobLabels {
 
 /// The last success of each job and the number of its failures. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub struct JobMetrics {
+pub(crate) struct JobMetrics {
     successes: Family<JobLabels, Gauge>,
     failures: Family<JobLabels, Counter>,
 }
@@ -23,7 +23,7 @@ pub struct JobMetrics {
 impl JobMetrics {
     /// Registers `job_last_success_timestamp_seconds` and `job_failures`. The registry adds its prefix to the
     /// names.
-    pub fn register(&self, registry: &mut Registry) {
+    pub(crate) fn register(&self, registry: &mut Registry) {
         registry.register(
             "job_last_success_timestamp_seconds",
             "When a recurring job last succeeded",
@@ -33,7 +33,7 @@ impl JobMetrics {
     }
 
     /// Records that a job succeeded now. Also used for jobs that run elsewhere.
-    pub fn record_success(&self, job: &'static str) {
+    pub(crate) fn record_success(&self, job: &'static str) {
         self.successes.get_or_create(&JobLabels { job }).set(seconds());
     }
 

@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 use tokio_cron_scheduler::{Job as Entry, JobScheduler, JobSchedulerError};
 
-use crate::job::{Due, RecurringJob};
+use crate::housekeeping::job::{Due, RecurringJob};
 
 /// Time between two heartbeats.
 const BEAT: Duration = Duration::from_secs(1);

@@ -1,17 +1,20 @@
 //! Tests of the jobs in virtual time, except the test of the schedule itself, which reads the wall clock.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use actix_rt::System;
 use actix_supervision::universe::Universe;
 use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use slog::{Discard, o};
 use tokio::sync::Semaphore;
 use tokio::time::{interval, timeout};
 
+use super::job::Due;
+use super::spec::JobError;
 use super::*;
-use crate::job::Due;
 
 fn log() -> Logger {
     Logger::root(Discard, o!())
@@ -118,9 +121,7 @@ fn a_schedule_that_falls_silent_is_started_again() {
     // In virtual time the wall clock stands still, and with it the library.
     Universe::new(3).run(async |tree| {
         let jobs = vec![spec(1, || async { Ok(JobPass::Done) }.boxed())];
-        Housekeeping::supervise(&tree, "housekeeping", Placement::Here, jobs, JobMetrics::default(), log())
-            .await
-            .unwrap();
+        supervise(&tree, "housekeeping", Placement::Here, jobs, JobMetrics::default(), log()).await.unwrap();
         let restarts = || {
             let nodes = tree.snapshot().nodes;
             nodes.into_iter().find(|node| node.path == "housekeeping/scheduler").map(|node| node.restarts)
@@ -139,16 +140,9 @@ fn the_schedule_tells_a_job_at_its_interval() {
             counted.fetch_add(1, Ordering::SeqCst);
             async { Ok(JobPass::Done) }.boxed()
         };
-        Housekeeping::supervise(
-            &tree,
-            "housekeeping",
-            Placement::Here,
-            vec![spec(1, work)],
-            JobMetrics::default(),
-            log(),
-        )
-        .await
-        .unwrap();
+        supervise(&tree, "housekeeping", Placement::Here, vec![spec(1, work)], JobMetrics::default(), log())
+            .await
+            .unwrap();
         wait_until(|| runs.load(Ordering::SeqCst) >= 3).await;
         tree.shutdown(Duration::from_secs(10)).await;
     });
