@@ -155,9 +155,10 @@ fn absolute(path: &str) -> String {
 pub(crate) struct TaskRow {
     /// The work.
     pub(crate) name: &'static str,
-    /// The directory of the crate that starts it (`src` is the program), and the number of places in its
-    /// code that do.
-    pub(crate) started_in: (&'static str, usize),
+    /// The directory of the crate that starts it; `src` is the program.
+    pub(crate) directory: &'static str,
+    /// Number of places in the code of that crate that start it.
+    pub(crate) places: usize,
     pub(crate) runs_on: RunsOn,
     pub(crate) ended_by: EndedBy,
 }
@@ -165,11 +166,12 @@ pub(crate) struct TaskRow {
 /// Makes the row of a task.
 pub(super) const fn task(
     name: &'static str,
-    started_in: (&'static str, usize),
+    directory: &'static str,
+    places: usize,
     runs_on: RunsOn,
     ended_by: EndedBy,
 ) -> TaskRow {
-    TaskRow { name, started_in, runs_on, ended_by }
+    TaskRow { name, directory, places, runs_on, ended_by }
 }
 
 /// The rows of one actor crate, or of the host application.

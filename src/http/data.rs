@@ -63,7 +63,7 @@ pub(crate) async fn submit(
 ) -> Result<HttpResponse, Error> {
     let mut body_bytes = 0;
     let mut span = begin_span(&request, &state, &context);
-    let answer = answer_request(&request, payload, &state, context, (&mut body_bytes, &mut span)).await;
+    let answer = answer_request(&request, payload, &state, context, &mut body_bytes, &mut span).await;
     if span.is_recording() {
         let status = answer.as_ref().map_or_else(|error| error.status_code(), HttpResponse::status);
         span.set_response(status.as_u16(), FIRST_FAILURE);
@@ -102,7 +102,8 @@ async fn answer_request(
     payload: web::Payload,
     state: &AppState,
     context: RequestContext,
-    (body_bytes, span): (&mut usize, &mut ActiveSpan),
+    body_bytes: &mut usize,
+    span: &mut ActiveSpan,
 ) -> Result<HttpResponse, Error> {
     if !METHODS.contains(request.method()) {
         let refused = format!("{} is not a method of the data plane", request.method());
@@ -144,7 +145,7 @@ async fn answer_request(
     let has_params = !resolution.params.is_empty();
     let prepared = match received {
         Ok((raw, permit)) => match decode_body(request, state, &resolution, &raw).await {
-            Ok(body) => build_message(request, &context, query, (raw, permit), body, &mut resolution),
+            Ok(body) => build_message(request, &context, query, raw, permit, body, &mut resolution),
             Err(error) => Err(error),
         },
         Err(error) => Err(error),
@@ -163,7 +164,7 @@ async fn answer_request(
     let is_guess = answer.as_ref().map_or_else(ServiceError::is_guess, |answer| answer.is_guess);
     if let Some(channel) = resolution.channel().filter(|_| is_guess) {
         let head = || hold_head(request, state);
-        state.edge.guesses.pace((channel.id(), context.client_ip), head, &state.process.lifecycle).await;
+        state.edge.guesses.pace(channel.id(), context.client_ip, head, &state.process.lifecycle).await;
     }
     let mut answer = answer.or_else(|error| resolution.error_response(error, context.id.as_str()))?;
     if answer.status == ACCEPTED && is_async {
@@ -223,7 +224,8 @@ fn build_message(
     request: &HttpRequest,
     context: &RequestContext,
     query: Map<String, Value>,
-    (raw, mut permit): (Bytes, BytesPermit),
+    raw: Bytes,
+    mut permit: BytesPermit,
     decoded: Option<DecodedBody>,
     resolution: &mut Resolution,
 ) -> Result<Box<DataRequest>, ServiceError> {

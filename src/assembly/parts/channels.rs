@@ -30,16 +30,18 @@ pub(crate) static CHANNEL_ACTOR: TreeRow = TreeRow::actor("channels/{id}/{worker
 pub(crate) static PART: ServicePart = ServicePart {
     nodes: &[&CHANNELS, &CHANNEL, &CHANNEL_ACTOR],
     tasks: &[
-        task("parse of a large body", ("actors/channels", 1), RunsOn::BlockingPool, EndedBy::Caller),
+        task("parse of a large body", "actors/channels", 1, RunsOn::BlockingPool, EndedBy::Caller),
         task(
             "removal of expired idempotency keys and cached responses",
-            ("actors/channels", 1),
+            "actors/channels",
+            1,
             RunsOn::BlockingPool,
             EndedBy::Caller,
         ),
         task(
             "release of an unanswered claim",
-            ("actors/channels", 1),
+            "actors/channels",
+            1,
             RunsOn::HttpWorkers,
             EndedBy::ProcessExit,
         ),

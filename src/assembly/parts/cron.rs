@@ -34,7 +34,8 @@ pub(crate) static PART: ServicePart = ServicePart {
     nodes: &[&CRON, &SCHEDULES, &SCHEDULE, &CLAIMER, &REAPER, &SCHEDULE_RECONCILER],
     tasks: &[task(
         "attempt at an occurrence, with its lease",
-        ("actors/cron", 1),
+        "actors/cron",
+        1,
         RunsOn::IoRuntime,
         EndedBy::CronStop,
     )],

@@ -22,13 +22,14 @@ static STORE_PROBE: TreeRow = TreeRow::actor("store/probe", RunsOn::SharedThread
 pub(crate) static PART: ServicePart = ServicePart {
     nodes: &[&STORE, &STORE_WRITER, &STORE_PROBE],
     tasks: &[
-        task("statements and migrations", ("actors/store", 10), RunsOn::IoRuntime, EndedBy::Caller),
-        task("copy of a SQLite file", ("actors/store", 1), RunsOn::BlockingPool, EndedBy::Caller),
-        task("batches of writes", ("actors/store", 2), RunsOn::IoRuntime, EndedBy::Caller),
-        task("groups of calls of the ledger", ("actors/store", 2), RunsOn::IoRuntime, EndedBy::Caller),
+        task("statements and migrations", "actors/store", 10, RunsOn::IoRuntime, EndedBy::Caller),
+        task("copy of a SQLite file", "actors/store", 1, RunsOn::BlockingPool, EndedBy::Caller),
+        task("batches of writes", "actors/store", 2, RunsOn::IoRuntime, EndedBy::Caller),
+        task("groups of calls of the ledger", "actors/store", 2, RunsOn::IoRuntime, EndedBy::Caller),
         task(
             "driver of a connection to the database",
-            ("actors/store", 1),
+            "actors/store",
+            1,
             RunsOn::IoRuntime,
             EndedBy::OwnerDrop,
         ),

@@ -49,30 +49,28 @@ pub(crate) static PART: ServicePart = ServicePart {
     tasks: &[
         task(
             "job loop of a worker of the queue",
-            ("actors/traces", 1),
+            "actors/traces",
+            1,
             RunsOn::HttpWorkers,
             EndedBy::TracesStop,
         ),
-        task("run of a job", ("actors/traces", 1), RunsOn::HttpWorkers, EndedBy::TracesStop),
+        task("run of a job", "actors/traces", 1, RunsOn::HttpWorkers, EndedBy::TracesStop),
         task(
             "outcomes of jobs whose thread has ended",
-            ("actors/traces", 2),
+            "actors/traces",
+            2,
             RunsOn::SharedThread,
             EndedBy::TracesStop,
         ),
         task(
             "takeover of work that dead nodes left",
-            ("actors/traces", 1),
+            "actors/traces",
+            1,
             RunsOn::IoRuntime,
             EndedBy::TracesStop,
         ),
-        task(
-            "move of a dead letter into the queue",
-            ("actors/traces", 1),
-            RunsOn::IoRuntime,
-            EndedBy::Caller,
-        ),
-        task("check of an unanswered commit", ("actors/traces", 1), RunsOn::IoRuntime, EndedBy::ProcessExit),
+        task("move of a dead letter into the queue", "actors/traces", 1, RunsOn::IoRuntime, EndedBy::Caller),
+        task("check of an unanswered commit", "actors/traces", 1, RunsOn::IoRuntime, EndedBy::ProcessExit),
     ],
 };
 

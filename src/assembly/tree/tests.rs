@@ -224,7 +224,7 @@ fn every_thread_or_task_start_is_listed() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut listed = BTreeMap::<String, usize>::new();
     for row in tasks() {
-        *listed.entry(row.started_in.0.to_owned()).or_default() += row.started_in.1;
+        *listed.entry(row.directory.to_owned()).or_default() += row.places;
     }
     let mut found = BTreeMap::from([("src".to_owned(), count_spawns_below(&root.join("src")))]);
     for group in ["crates", "actors"] {
