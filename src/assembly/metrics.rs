@@ -2,10 +2,10 @@
 
 use prometheus_client::registry::Registry;
 use svc_channels::ChannelMetrics;
+use svc_cluster::epoch::EpochMetrics;
+use svc_cluster::nodes::NodeMetrics;
 use svc_connectors::ConnectorMetrics;
 use svc_cron::CronMetrics;
-use svc_epoch::EpochMetrics;
-use svc_nodes::NodeMetrics;
 use svc_registry::RegistryMetrics;
 use svc_spans::SpanMetrics;
 use svc_tokens::TokenMetrics;

@@ -11,8 +11,8 @@ use svc_store::{FileLock, OpenedStore, Store, StoreConfig};
 use svc_vault::SecretProvider;
 use tokio::runtime::Handle;
 
+use crate::assembly::parts::cluster::node_id;
 use crate::assembly::parts::connectors::variable_lookup;
-use crate::assembly::parts::nodes;
 use crate::assembly::parts::store::{connector_keys, store_config};
 use crate::assembly::{cluster, engine};
 use crate::config::Config;
@@ -49,7 +49,7 @@ impl Resources {
         let secrets = build_keyring(config, environment, &outbound, io.handle().clone())?;
         let store_config =
             StoreConfig { connector_keys: connector_keys(config, &secrets).await?, ..store_config(config) };
-        let node_id = nodes::node_id(config);
+        let node_id = node_id(config);
         let file_lock = FileLock::acquire(&store_config, &node_id)?;
         let opened = Store::open(&store_config, io.handle().clone(), log.clone()).await?;
         let cluster_redis = cluster::connect_redis(config, &outbound, io.handle(), log).await?;

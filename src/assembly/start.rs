@@ -7,10 +7,10 @@ use parking_lot::Mutex;
 use slog::{Logger, info};
 use svc_channels::call::DirectoryHandle;
 use svc_channels::{ComputeGate, LogRateLimit};
+use svc_cluster::nodes::NodeHandle;
 use svc_connectors::{BrokerHealth, Connectors};
 use svc_cron::CronHandle;
 use svc_engine::{Engine, EngineBuilder, Function};
-use svc_nodes::NodeHandle;
 use svc_registry::Registry;
 use svc_store::{FileLock, OpenedStore, Store};
 use svc_traces::Traces;
@@ -22,7 +22,7 @@ use crate::assembly::live_settings::LiveSettings;
 use crate::assembly::metrics::ServiceMetrics;
 use crate::assembly::parts::kafka::KafkaIngress;
 use crate::assembly::parts::{
-    channels, connectors, cron, epoch, housekeeping, kafka, keysets, nodes, registry, store, tokens, traces,
+    channels, cluster, connectors, cron, housekeeping, kafka, keysets, registry, store, tokens, traces,
 };
 use crate::assembly::propagation::{self, Propagation};
 use crate::assembly::resources::Resources;
@@ -137,7 +137,7 @@ async fn start_parts(
 ) -> Result<StartedParts, ServiceStartError> {
     let store = store::start(assembly, opened).await?;
     let key_sets = keysets::start(assembly).await?;
-    let nodes = nodes::start(assembly, &store, is_alone).await?;
+    let nodes = cluster::start_lease(assembly, &store, is_alone).await?;
     let traces = traces::start(assembly, &store, &nodes).await?;
     // Read before anything is loaded: what changes meanwhile is loaded by the watcher.
     let seed = store.epoch().numbers().await.map_err(ServiceStartError::tree)?;
@@ -162,7 +162,7 @@ async fn start_parts(
     housekeeping::start(assembly, &store, &nodes, local_caches).await?;
     let cron = cron::start(assembly, &store, &registry).await?;
     let loader = propagation::applier(&connectors, &registry);
-    let propagation = epoch::start(assembly, &store, &nodes, loader, seed).await?;
+    let propagation = cluster::start_watcher(assembly, &store, &nodes, loader, seed).await?;
     #[cfg(feature = "kafka")]
     let kafka = KafkaIngress::start(assembly, &registry).await?;
     #[cfg(not(feature = "kafka"))]

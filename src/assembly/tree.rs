@@ -18,8 +18,7 @@
 //! (`shutdown.rs`).
 
 use crate::assembly::parts::{
-    channels, connectors, cron, epoch, host, housekeeping, kafka, keysets, nodes, registry, store, tokens,
-    traces,
+    channels, cluster, connectors, cron, host, housekeeping, kafka, keysets, registry, store, tokens, traces,
 };
 use crate::assembly::row::{EndedBy, RunsOn, ServicePart, task};
 
@@ -28,17 +27,16 @@ mod tests;
 
 /// Every part of the service.
 #[cfg_attr(not(test), expect(dead_code, reason = "compared with a running service and with the source"))]
-pub(crate) static PARTS: [&ServicePart; 14] = [
+pub(crate) static PARTS: [&ServicePart; 13] = [
     &store::PART,
     &keysets::PART,
     &tokens::PART,
-    &nodes::PART,
+    &cluster::PART,
     &traces::PART,
     &connectors::PART,
     &kafka::PART,
     &registry::PART,
     &channels::PART,
-    &epoch::PART,
     &cron::PART,
     &housekeeping::PART,
     &host::PART,

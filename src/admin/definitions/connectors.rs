@@ -11,8 +11,8 @@ use svc_api::{
     CircuitBreakerMap, CircuitBreakerReset, ConnectorProbeResult, ConnectorResource, ExportedConnector,
     PageEnvelope, ValidationResult,
 };
+use svc_cluster::epoch::LocalChange;
 use svc_connectors::{ConnectorScope, LoadState, OwnDatabase};
-use svc_epoch::LocalChange;
 use svc_model::config::connector::ConnectorConfig;
 use svc_model::{
     AuditAction, AuditResource, Connector, ConnectorChecks, ConnectorContent, EntityKind, FieldCode,

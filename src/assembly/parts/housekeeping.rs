@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use slog::{Logger, warn};
 use svc_channels::{ChannelMetrics, LocalCaches};
+use svc_cluster::nodes::NodeHandle;
 use svc_model::ErrorReason;
-use svc_nodes::NodeHandle;
 use svc_store::{JobLeases, Store, StoreError};
 
 use crate::assembly::context::Assembly;

@@ -2,14 +2,13 @@
 //! and its start. The actors of an embedding application are a part too.
 
 pub(crate) mod channels;
+pub(crate) mod cluster;
 pub(crate) mod connectors;
 pub(crate) mod cron;
-pub(crate) mod epoch;
 pub(crate) mod host;
 pub(crate) mod housekeeping;
 pub(crate) mod kafka;
 pub(crate) mod keysets;
-pub(crate) mod nodes;
 pub(crate) mod registry;
 pub(crate) mod store;
 pub(crate) mod tokens;

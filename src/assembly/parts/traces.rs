@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use svc_channels::ChannelMetrics;
+use svc_cluster::nodes::NodeHandle;
 use svc_model::config::TracingMode;
-use svc_nodes::NodeHandle;
 use svc_registry::Registry;
 use svc_store::Store;
 use svc_traces::{

@@ -11,9 +11,9 @@ use svc_api::{
     DescriptorsHealth, EpochHealth, FailedConnector, HealthComponents, HealthReport, KafkaHealth,
     LivenessReport, QuarantinedName, ReadinessComponents, ReadinessReport, SchedulesHealth, TlsHealth,
 };
+use svc_cluster::epoch::EpochStatus;
 use svc_connectors::{BrokerHealth, LoadState};
 use svc_cron::CronHealth;
-use svc_epoch::EpochStatus;
 use svc_model::ServiceError;
 use svc_redis::RedisClient;
 use svc_registry::LoadedChannel;

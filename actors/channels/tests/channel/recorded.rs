@@ -12,8 +12,8 @@ use svc_channels::{
     BatchProgress, CrashTrace, DataRequest, Delivery, PanicFlag, RecordBatch, RecordRun, RecordSettlement,
     RunJob, RunRecords, Settings, TRACE_ID_HEADER, TopicRecord,
 };
+use svc_cluster::nodes::{NodeHandle, NodeMetrics};
 use svc_model::config::TracingMode;
-use svc_nodes::{NodeHandle, NodeMetrics};
 use svc_store::{Store, StoreConfig, TraceQuery, TraceRecord};
 use svc_traces::{
     Callback, DeadLetterSettings, Job, JobOutcome, JobResult, OverflowPolicy, QueueSettings,
@@ -75,8 +75,8 @@ fn run<T>(channels: Settings, buffer_size: usize, test: impl AsyncFnOnce(&mut Wo
         let tree = Tree::builder("test").seed(1).build();
         let opened = Store::open(&config, io.handle().clone(), log.clone()).await.unwrap();
         let store = Store::supervise(opened, &tree, "store", Placement::Here).await.unwrap();
-        let lease = svc_nodes::Settings {
-            id: svc_nodes::Settings::new_id("test"),
+        let lease = svc_cluster::nodes::Settings {
+            id: svc_cluster::nodes::Settings::new_id("test"),
             version: "test",
             lease: 15 * SECOND,
             is_alone: true,

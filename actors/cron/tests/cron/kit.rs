@@ -19,11 +19,11 @@ use serde_json::{Value, json};
 use slog::{Discard, Logger, o};
 use svc_auth::{KeySet, KeySets};
 use svc_channels::{ChannelMetrics, ChannelServices, ComputeGate, LocalCaches, RateGroups};
+use svc_cluster::nodes::{NodeHandle, NodeMetrics};
 use svc_cron::{CronHandle, CronMetrics, CronServices, EventCallback, Settings};
 use svc_engine::Engine;
 use svc_model::config::TracingMode;
 use svc_model::{ChannelContent, ChannelType, LifecycleStatus, Page, Protocol, WorkflowContent};
-use svc_nodes::{NodeHandle, NodeMetrics};
 use svc_registry::{ChannelFilter, ChannelPolicy, Registry, RegistryMetrics, ReloadScope};
 use svc_secrets::{EnvironmentResolver, Keyring};
 use svc_store::{
@@ -161,8 +161,8 @@ impl CronFixture {
         let store = Store::supervise(opened, &tree, "store", Placement::Here).await.unwrap();
         tree.add_group("channels", GroupSpec::new()).await.unwrap();
         let recording = recording(plan.tracing);
-        let lease = svc_nodes::Settings {
-            id: svc_nodes::Settings::new_id("test"),
+        let lease = svc_cluster::nodes::Settings {
+            id: svc_cluster::nodes::Settings::new_id("test"),
             version: "test",
             lease: seconds(15),
             is_alone: false,

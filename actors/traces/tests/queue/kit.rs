@@ -17,9 +17,9 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use serde_json::{Map, Value, json};
 use slog::{Discard, Logger, o};
+use svc_cluster::nodes::{NodeHandle, NodeMetrics};
 use svc_model::config::TracingMode;
 use svc_model::{Page, WorkflowVersion, id::new_ordered_id};
-use svc_nodes::{NodeHandle, NodeMetrics};
 use svc_store::{DeadLetterFilter, DeadLetterRow, Store, StoreConfig, TraceQuery, TraceRecord};
 use svc_traces::{
     Callback, DeadLetterSettings, Job, JobFailure, JobHold, JobKey, JobOutcome, JobResult, JobThread,
@@ -100,8 +100,8 @@ impl TracesFixture {
         let (metrics, mut registry) = (TraceMetrics::default(), Registry::default());
         metrics.register(&mut registry);
         // Each has a node id of its own, so to the database they are separate processes.
-        let lease = svc_nodes::Settings {
-            id: svc_nodes::Settings::new_id("test"),
+        let lease = svc_cluster::nodes::Settings {
+            id: svc_cluster::nodes::Settings::new_id("test"),
             version: "test",
             lease: Duration::from_secs(15),
             is_alone: true,

@@ -9,7 +9,7 @@ use actix::{Actor, AsyncContext, SpawnHandle, WrapFuture};
 use actix_supervision::{Context, Supervised};
 use futures_util::future::LocalBoxFuture;
 
-use crate::shared::EpochShared;
+use crate::epoch::shared::EpochShared;
 
 /// The actor that watches the epoch.
 pub(crate) struct EpochWatcher {

@@ -9,12 +9,12 @@ use slog::Logger;
 use svc_store::{NodeLeases, Store, StoreError};
 use tokio::time::{Instant, sleep_until};
 
-use crate::actor::LeaseRenewer;
-use crate::metrics::NodeMetrics;
-use crate::settings::Settings;
-use crate::shared::NodeShared;
-use crate::state::LeaseProof;
-use crate::takeover::scan_interval;
+use crate::nodes::actor::LeaseRenewer;
+use crate::nodes::metrics::NodeMetrics;
+use crate::nodes::settings::Settings;
+use crate::nodes::shared::NodeShared;
+use crate::nodes::state::LeaseProof;
+use crate::nodes::takeover::scan_interval;
 
 /// The node of this process, readable from any thread. Cheap to clone.
 #[derive(Clone)]

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use actix_supervision::{ChildSpec, Placement, SpawnError, Tree};
 
-use crate::actor::EpochWatcher;
-use crate::settings::EpochServices;
-use crate::shared::EpochShared;
+use crate::epoch::actor::EpochWatcher;
+use crate::epoch::settings::EpochServices;
+use crate::epoch::shared::EpochShared;
 
 /// The progress of the watcher.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,10 +9,10 @@ use svc_store::{NewNode, NodeLeases, StoreError};
 use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::metrics::NodeMetrics;
-use crate::settings::Settings;
-use crate::state::{LeaseProof, LeaseStep, NodeLease};
-use crate::takeover::SETTLING;
+use crate::nodes::metrics::NodeMetrics;
+use crate::nodes::settings::Settings;
+use crate::nodes::state::{LeaseProof, LeaseStep, NodeLease};
+use crate::nodes::takeover::SETTLING;
 
 /// Time limit of the last write of a lease.
 const FAREWELL: Duration = Duration::from_secs(1);

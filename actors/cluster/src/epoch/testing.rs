@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use svc_store::{ChangedEntity, ConfigChange};
 
-use crate::local::LocalChanges;
-use crate::state::{self, ChangedEntities, LoadPlan};
+use crate::epoch::local::LocalChanges;
+use crate::epoch::state::{self, ChangedEntities, LoadPlan};
 
 /// Plans the load from the watermark to the current epoch, with the changes in progress of one process. Returns the
 /// watermark after the load, and the scope of the load.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use actix_supervision::Backoff;
 use svc_store::{ChangedEntity, ConfigChange};
 
-use crate::local::LocalState;
+use crate::epoch::local::LocalState;
 
 /// Part of the poll interval by which polls of several processes spread.
 const JITTER: f64 = 0.2;

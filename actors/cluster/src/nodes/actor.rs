@@ -14,7 +14,7 @@ use actix_supervision::{Context, Supervised};
 use futures_util::future::LocalBoxFuture;
 use tokio::time::sleep_until;
 
-use crate::shared::NodeShared;
+use crate::nodes::shared::NodeShared;
 
 /// The actor that renews the lease.
 pub(crate) struct LeaseRenewer {

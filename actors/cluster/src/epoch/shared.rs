@@ -12,9 +12,9 @@ use svc_store::{EpochNumbers, StoreError};
 use tokio::sync::{Mutex, Notify};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::handle::EpochStatus;
-use crate::settings::EpochServices;
-use crate::state::{LoadPlan, poll_pause};
+use crate::epoch::handle::EpochStatus;
+use crate::epoch::settings::EpochServices;
+use crate::epoch::state::{LoadPlan, poll_pause};
 
 /// Name of the watcher among recurring jobs.
 const JOB: &str = "epoch_watcher";

@@ -6,12 +6,12 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use slog::Logger;
 use svc_model::ErrorReason;
-use svc_nodes::NodeHandle;
 use svc_store::{ConfigEpoch, EpochNumbers};
 
-use crate::local::LocalChanges;
-use crate::metrics::EpochMetrics;
-use crate::state::ChangedEntities;
+use crate::epoch::local::LocalChanges;
+use crate::epoch::metrics::EpochMetrics;
+use crate::epoch::state::ChangedEntities;
+use crate::nodes::NodeHandle;
 
 /// Counts a failure by its reason.
 pub type ErrorCallback = Arc<dyn Fn(ErrorReason) + Send + Sync>;
