@@ -5,10 +5,10 @@ use svc_channels::ChannelMetrics;
 use svc_cluster::epoch::EpochMetrics;
 use svc_cluster::nodes::NodeMetrics;
 use svc_connectors::ConnectorMetrics;
+use svc_credentials::tokens::TokenMetrics;
 use svc_cron::CronMetrics;
 use svc_registry::RegistryMetrics;
 use svc_spans::SpanMetrics;
-use svc_tokens::TokenMetrics;
 use svc_traces::TraceMetrics;
 use svc_transport::ConnectionMetrics;
 

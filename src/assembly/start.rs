@@ -22,7 +22,7 @@ use crate::assembly::live_settings::LiveSettings;
 use crate::assembly::metrics::ServiceMetrics;
 use crate::assembly::parts::kafka::KafkaIngress;
 use crate::assembly::parts::{
-    channels, cluster, connectors, cron, housekeeping, kafka, keysets, registry, store, tokens, traces,
+    channels, cluster, connectors, credentials, cron, housekeeping, kafka, registry, store, traces,
 };
 use crate::assembly::propagation::{self, Propagation};
 use crate::assembly::resources::Resources;
@@ -136,13 +136,13 @@ async fn start_parts(
     functions: Vec<Arc<dyn Function>>,
 ) -> Result<StartedParts, ServiceStartError> {
     let store = store::start(assembly, opened).await?;
-    let key_sets = keysets::start(assembly).await?;
+    let key_sets = credentials::start_key_sets(assembly).await?;
     let nodes = cluster::start_lease(assembly, &store, is_alone).await?;
     let traces = traces::start(assembly, &store, &nodes).await?;
     // Read before anything is loaded: what changes meanwhile is loaded by the watcher.
     let seed = store.epoch().numbers().await.map_err(ServiceStartError::tree)?;
 
-    let tokens = tokens::start(assembly, &store).await?;
+    let tokens = credentials::start_tokens(assembly, &store).await?;
     let brokers = kafka::start_broker_check(assembly).await?;
     let connectors = connectors::start(assembly, &store, tokens).await?;
 

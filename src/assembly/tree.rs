@@ -18,7 +18,7 @@
 //! (`shutdown.rs`).
 
 use crate::assembly::parts::{
-    channels, cluster, connectors, cron, host, housekeeping, kafka, keysets, registry, store, tokens, traces,
+    channels, cluster, connectors, credentials, cron, host, housekeeping, kafka, registry, store, traces,
 };
 use crate::assembly::row::{EndedBy, RunsOn, ServicePart, task};
 
@@ -27,10 +27,9 @@ mod tests;
 
 /// Every part of the service.
 #[cfg_attr(not(test), expect(dead_code, reason = "compared with a running service and with the source"))]
-pub(crate) static PARTS: [&ServicePart; 13] = [
+pub(crate) static PARTS: [&ServicePart; 12] = [
     &store::PART,
-    &keysets::PART,
-    &tokens::PART,
+    &credentials::PART,
     &cluster::PART,
     &traces::PART,
     &connectors::PART,

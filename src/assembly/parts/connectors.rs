@@ -8,8 +8,8 @@ use svc_connectors::{
     BreakerSettings, CallSettings, ConnectorScope, Connectors, LoadState, MemoryCacheSettings, QuerySettings,
     Settings, VariableLookup, WriteSettings,
 };
+use svc_credentials::tokens::Tokens;
 use svc_store::Store;
-use svc_tokens::Tokens;
 
 use crate::assembly::context::Assembly;
 use crate::assembly::parts::kafka;

@@ -4,12 +4,11 @@
 pub(crate) mod channels;
 pub(crate) mod cluster;
 pub(crate) mod connectors;
+pub(crate) mod credentials;
 pub(crate) mod cron;
 pub(crate) mod host;
 pub(crate) mod housekeeping;
 pub(crate) mod kafka;
-pub(crate) mod keysets;
 pub(crate) mod registry;
 pub(crate) mod store;
-pub(crate) mod tokens;
 pub(crate) mod traces;

@@ -13,6 +13,7 @@ use svc_connectors::{
     BreakerSettings, CallSettings, ConnectorMetrics, ConnectorProbe, ConnectorScope, Connectors,
     KafkaCluster, MemoryCacheSettings, QuerySettings, Settings, WriteSettings,
 };
+use svc_credentials::tokens::{TokenMetrics, Tokens};
 use svc_engine::{CompileSecrets, Engine, Flow, Message, RunOptions, RunOutcome, TaskError};
 use svc_model::WorkflowChecks as _;
 use svc_model::{ConnectorContent, LifecycleStatus, Timestamp, Workflow, WorkflowContent};
@@ -20,7 +21,6 @@ use svc_outbound::{Outbound, Trust};
 use svc_secrets::{EnvironmentResolver, Keyring, PendingReadings, Readings, Reference, SecretSource};
 use svc_store::{AuditEntry, Mutation, Store, StoreConfig};
 use svc_testkit::upstream::Upstream;
-use svc_tokens::{TokenMetrics, Tokens};
 use tokio::sync::oneshot;
 
 /// Time limit of a test's wait for a state.
@@ -111,7 +111,7 @@ pub(crate) fn run_in(setup: Setup, test: impl AsyncFnOnce(&ConnectorWorld)) {
         let shared = Arc::clone(&io);
         let arbiter = Arbiter::try_with_tokio_rt(move || Ok(shared)).unwrap();
         let at = Placement::On(arbiter.handle());
-        let obtaining = svc_tokens::Settings {
+        let obtaining = svc_credentials::tokens::Settings {
             store: store.clone(),
             needs: "store".to_owned(),
             outbound: outbound.clone(),
