@@ -110,7 +110,7 @@ impl RunningService {
 
     /// The actor of a channel on one of the workers.
     pub(crate) fn actor(&self, channel: &str) -> Option<Address<ChannelActor>> {
-        self.service.state().registry.snapshot().channel_by_name(channel)?.actor(None).ok().cloned()
+        self.service.state().serving.registry.snapshot().channel_by_name(channel)?.actor(None).ok().cloned()
     }
 
     async fn stop(self) {

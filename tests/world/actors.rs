@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use actix_supervision::{Placement, PlannedFault, Tree};
 use slog::{Discard, Logger, o};
+use svc_cluster::nodes::{NodeHandle, NodeMetrics};
 use svc_model::config::TracingMode;
-use svc_nodes::{NodeHandle, NodeMetrics};
 use svc_store::Store;
 use svc_traces::{
     Callback, DeadLetterSettings, OverflowPolicy, QueueSettings, RecorderSettings, Settings, TraceMetrics,
@@ -64,8 +64,8 @@ pub async fn supervise_traces(
     settings: Settings,
     metrics: TraceMetrics,
 ) -> Traces {
-    let lease = svc_nodes::Settings {
-        id: svc_nodes::Settings::new_id("test"),
+    let lease = svc_cluster::nodes::Settings {
+        id: svc_cluster::nodes::Settings::new_id("test"),
         version: "test",
         lease: Duration::from_secs(15),
         is_alone,

@@ -12,6 +12,7 @@ use svc_connectors::{
     BreakerSettings, CallSettings, ConnectorMetrics, ConnectorProbe, ConnectorScope, Connectors,
     KafkaCluster, MemoryCacheSettings, QuerySettings, Settings, WriteSettings,
 };
+use svc_credentials::tokens::{TokenMetrics, Tokens};
 use svc_engine::{CompileSecrets, Engine, Flow, Message, RunOptions, RunOutcome, TaskError};
 use svc_model::WorkflowChecks as _;
 use svc_model::{ConnectorContent, Workflow};
@@ -24,7 +25,6 @@ use svc_testworld::TestWorld;
 use svc_testworld::actors::{build_tree, log};
 use svc_testworld::definitions::{self, active_workflow, connector_content};
 use svc_testworld::metrics::metric_sum;
-use svc_tokens::{TokenMetrics, Tokens};
 use tokio::sync::oneshot;
 
 /// Time limit of a test.
@@ -106,7 +106,7 @@ pub(crate) fn run_in(setup: Setup, test: impl AsyncFnOnce(&ConnectorWorld)) {
         let lookup = move |name: &str| looked_up.lock().get(name).cloned();
         let outbound = Outbound::new(&Trust::Only(setup.authority)).unwrap();
         let at = world.thread();
-        let obtaining = svc_tokens::Settings {
+        let obtaining = svc_credentials::tokens::Settings {
             store: store.clone(),
             needs: "store".to_owned(),
             outbound: outbound.clone(),
