@@ -61,6 +61,7 @@ pub mod config;
 mod error;
 pub mod error_codes;
 pub mod exit;
+mod housekeeping;
 pub mod http;
 mod lifecycle;
 mod listeners;

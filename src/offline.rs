@@ -10,8 +10,8 @@ use futures_util::future::{BoxFuture, ready};
 use svc_auth::{Jwks, KeySet, KeySets};
 use svc_channels::call::{self, DirectoryHandle};
 use svc_connectors::ConnectorDirectory;
+use svc_credentials::keysets::key_set_url;
 use svc_engine::{Engine, EngineBuilder};
-use svc_keysets::key_set_url;
 
 use crate::config::Config;
 use crate::settings;
