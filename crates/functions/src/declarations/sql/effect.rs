@@ -6,7 +6,7 @@ use svc_model::config::connector::DatabaseKind;
 
 /// The effect of a statement on the session it runs in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StatementEffect {
+pub enum StatementEffect {
     /// Reads or writes rows; the session is unchanged.
     Rows,
     /// May leave state in the session: a setting, a lock, a temporary table, a variable.
@@ -41,7 +41,8 @@ const TRACES: [&str; 10] = [
 ];
 
 /// Reads a statement as its database does.
-pub(crate) fn effect(sql: &str, database: DatabaseKind) -> StatementEffect {
+#[must_use]
+pub fn effect(sql: &str, database: DatabaseKind) -> StatementEffect {
     let Beginning { rest, conditional } = beginning(sql, database);
     let sql = sql.to_ascii_uppercase();
     let has = |wanted: &str| words(&sql).any(|word| word == wanted);
@@ -60,7 +61,7 @@ pub(crate) fn effect(sql: &str, database: DatabaseKind) -> StatementEffect {
 }
 
 /// Returns true if a text holds no statement, for any database.
-pub(crate) fn is_blank(sql: &str) -> bool {
+pub(super) fn is_blank(sql: &str) -> bool {
     // MySQL knows the most kinds of comments; for PostgreSQL they end at either end of a line.
     effect(&sql.replace('\r', "\n"), DatabaseKind::MySql) == StatementEffect::Nothing
 }

@@ -6,12 +6,11 @@
 use svc_model::config::connector::DatabaseKind;
 
 use super::effect::{beginning, in_word, words};
-use super::error::SqlError;
 
 /// First words of statements that read.
 const READS: [&str; 8] = ["SELECT", "WITH", "VALUES", "TABLE", "SHOW", "EXPLAIN", "DESCRIBE", "DESC"];
 /// Settings of SQLite that only inform. Those that a number in parentheses would change are held back by
-/// `query_only`.
+/// The declaration of `query_only`.
 const PRAGMAS: [&str; 21] = [
     "APPLICATION_ID",
     "COLLATION_LIST",
@@ -39,8 +38,8 @@ const PRAGMAS: [&str; 21] = [
 /// Refuses a statement that is not one of those that read.
 ///
 /// # Errors
-/// [`SqlError::Refused`], which names what to use instead.
-pub(super) fn check(sql: &str, database: DatabaseKind) -> Result<(), SqlError> {
+/// The refusal, which names what to use instead.
+pub fn check_read_only(sql: &str, database: DatabaseKind) -> Result<(), String> {
     let rest = beginning(sql, database).rest;
     let first = rest.split(|c| !in_word(c)).next().unwrap_or_default();
     let word = first.to_ascii_uppercase();
@@ -53,24 +52,22 @@ pub(super) fn check(sql: &str, database: DatabaseKind) -> Result<(), SqlError> {
     };
     if !reads {
         let shown = if word.is_empty() { "this" } else { &word };
-        return Err(SqlError::Refused(format!(
+        return Err(format!(
             "query: db_read takes statements that read, such as SELECT; {shown} is for db_write"
-        )));
+        ));
     }
     if database == DatabaseKind::MySql && writes_a_file(sql) {
-        return Err(SqlError::Refused(
-            "query: db_read writes no file: OUTFILE and DUMPFILE are not taken".to_owned(),
-        ));
+        return Err("query: db_read writes no file: OUTFILE and DUMPFILE are not taken".to_owned());
     }
     Ok(())
 }
 
 /// Returns the reason why no database takes a statement as one that reads; `None` if one of them does, as the author's
 /// process does not know which one is behind the connector.
-pub(crate) fn refused_everywhere(sql: &str) -> Option<String> {
+pub(super) fn refused_everywhere(sql: &str) -> Option<String> {
     let kinds = [DatabaseKind::Postgres, DatabaseKind::MySql, DatabaseKind::Sqlite];
-    let mut reasons = kinds.map(|database| check(sql, database).err()).into_iter();
-    let reason = reasons.next().flatten().filter(|_| reasons.all(|reason| reason.is_some()))?.to_string();
+    let mut reasons = kinds.map(|database| check_read_only(sql, database).err()).into_iter();
+    let reason = reasons.next().flatten().filter(|_| reasons.all(|reason| reason.is_some()))?;
     Some(reason.strip_prefix("query: ").unwrap_or(&reason).to_owned())
 }
 
@@ -102,13 +99,13 @@ mod tests {
                 "explain select 1",
                 "table t",
             ] {
-                assert_eq!(check(sql, database), Ok(()), "{database:?} {sql}");
+                assert_eq!(check_read_only(sql, database), Ok(()), "{database:?} {sql}");
             }
         }
         for sql in ["PRAGMA table_info(t)", "pragma main.table_info('t')", "PRAGMA user_version"] {
-            assert_eq!(check(sql, DatabaseKind::Sqlite), Ok(()), "{sql}");
+            assert_eq!(check_read_only(sql, DatabaseKind::Sqlite), Ok(()), "{sql}");
         }
-        assert_eq!(check("call p()", DatabaseKind::Postgres), Ok(()));
+        assert_eq!(check_read_only("call p()", DatabaseKind::Postgres), Ok(()));
     }
 
     #[test]
@@ -139,7 +136,7 @@ mod tests {
                 "start replica",
                 "é",
             ] {
-                assert!(matches!(check(sql, database), Err(SqlError::Refused(_))), "{database:?} {sql}");
+                assert!(check_read_only(sql, database).is_err(), "{database:?} {sql}");
             }
         }
         for sql in [
@@ -150,12 +147,12 @@ mod tests {
             "PRAGMA wal_checkpoint",
             "PRAGMA journal_mode",
         ] {
-            assert!(check(sql, DatabaseKind::Sqlite).is_err(), "{sql}");
+            assert!(check_read_only(sql, DatabaseKind::Sqlite).is_err(), "{sql}");
         }
         for sql in ["call p()", "select '\"' into outfile '/tmp/x'", "select 1 /*!50000 INTO DUMPFILE */ 'x'"]
         {
-            assert!(check(sql, DatabaseKind::MySql).is_err(), "{sql}");
+            assert!(check_read_only(sql, DatabaseKind::MySql).is_err(), "{sql}");
         }
-        assert!(check("pragma table_info(t)", DatabaseKind::Postgres).is_err());
+        assert!(check_read_only("pragma table_info(t)", DatabaseKind::Postgres).is_err());
     }
 }

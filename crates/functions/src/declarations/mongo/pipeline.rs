@@ -45,7 +45,8 @@ pub(super) fn check(pipeline: &Value, at: &str, errors: &mut Vec<FieldError>) {
 }
 
 /// Returns true if a pipeline writes.
-pub(super) fn writes(pipeline: &Value) -> bool {
+#[must_use]
+pub fn writes(pipeline: &Value) -> bool {
     let last = pipeline.as_array().and_then(|stages| stages.last()).and_then(Value::as_object);
     last.is_some_and(|stage| stage.keys().any(|name| WRITES.contains(&name.as_str())))
 }
