@@ -1,4 +1,4 @@
-//! `svc-server case`: makes a test case of the trace of a run.
+//! `case`: makes a test case of the trace of a run.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -11,8 +11,8 @@ use svc_project::{SourceFile, walk};
 
 use super::definitions::Definitions;
 use super::offline_files::{read_source, read_value, relative_path};
-use crate::commands::output::{named_file, write_file};
 use crate::exit::{EXIT_FAILURE, EXIT_OK, write_error};
+use crate::output::{named_file, write_file};
 
 /// The arguments of `case`.
 #[derive(Args, Clone, Debug, PartialEq, Eq)]

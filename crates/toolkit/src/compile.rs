@@ -1,4 +1,4 @@
-//! `svc-server compile`: makes of a project directory what the admin API imports.
+//! `compile`: makes of a project directory what the admin API imports.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use svc_project::{
 };
 
 use super::project_files::{Boundaries, read_project};
-use crate::commands::output::{self, OutputError};
-use crate::commands::report::{self, TextStyle};
 use crate::exit::{self, EXIT_FAILURE, EXIT_OK, EXIT_USAGE};
 use crate::offline;
+use crate::output::{self, OutputError};
+use crate::report::{self, TextStyle};
 
 /// The arguments of `compile`.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]

@@ -1,4 +1,4 @@
-//! `svc-server dry-run`: runs a workflow once, offline, and prints all that happened.
+//! `dry-run`: runs a workflow once, offline, and prints all that happened.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

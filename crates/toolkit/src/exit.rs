@@ -1,4 +1,4 @@
-//! Exit codes of `svc-server`, and errors as its commands write them.
+//! Exit codes of the commands, and errors as they write them.
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -13,9 +13,6 @@ pub const EXIT_FAILURE: u8 = 1;
 
 /// Exit code of arguments that do not fit each other, as clap has it.
 pub const EXIT_USAGE: u8 = 2;
-
-/// Exit code of a configuration that is refused (`EX_CONFIG` of sysexits).
-pub const EXIT_CONFIG: u8 = 78;
 
 /// Writes `Error: …` and a line for each cause.
 ///

@@ -1,4 +1,4 @@
-//! `svc-server fmt`: puts authored files into their canonical form.
+//! `fmt`: puts authored files into their canonical form.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};

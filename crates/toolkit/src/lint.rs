@@ -1,4 +1,4 @@
-//! `svc-server lint`: checks a file as the admin API would, or a project directory as a whole.
+//! `lint`: checks a file as the admin API would, or a project directory as a whole.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -10,9 +10,9 @@ use svc_project::shared::SharedDefinitions;
 use svc_project::{Check, Finding, LintSummary, LintedFile, SetForm, Severity, SourceFile};
 
 use super::project_files::{Boundaries, read_project, read_source, walk_directory};
-use crate::commands::report::{self, FindingReport, ReportFormat, ReportRule, TextStyle};
 use crate::exit::{EXIT_FAILURE, EXIT_OK, EXIT_USAGE};
 use crate::offline;
+use crate::report::{self, FindingReport, ReportFormat, ReportRule, TextStyle};
 
 /// The arguments of `lint`.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]

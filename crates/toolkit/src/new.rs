@@ -1,4 +1,4 @@
-//! `svc-server new`: makes a small project that lints, tests and runs.
+//! `new`: makes a small project that lints, tests and runs.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};

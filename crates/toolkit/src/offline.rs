@@ -1,39 +1,29 @@
 //! The engine of the commands that work without a server: the functions and the limits of one with the default
 //! configuration, and no store, no network and no environment.
 //!
-//! Definitions are checked by it exactly as the admin API checks them. Functions that reach outside are there to be
-//! checked and to be answered by stubs; called for real they find no connector, no channel and no key set.
+//! Definitions are checked by it exactly as the admin API checks them. Functions over connectors and channels are there
+//! to be checked and to be answered by stubs; nothing here carries them out.
 
 use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, ready};
 use svc_auth::{Jwks, KeySet, KeySets};
-use svc_channels::call::{self, DirectoryHandle};
-use svc_connectors::ConnectorDirectory;
 use svc_engine::{Engine, EngineBuilder};
-use svc_keysets::key_set_url;
-
-use crate::config::Config;
-use crate::settings;
+use svc_functions::declarations::register_declarations;
+use svc_outbound::key_set_url;
 
 /// Returns the builder of an engine with every function of the service.
+#[must_use]
 pub fn engine_builder() -> EngineBuilder {
-    engine_builder_for(&Config::default())
-}
-
-/// Returns the builder of an engine that checks definitions as a server with this configuration does.
-pub(crate) fn engine_builder_for(config: &Config) -> EngineBuilder {
-    let engine = Engine::builder().limits(settings::engine_limits(config)).version(crate::VERSION);
-    let key_sets = OfflineKeySets { allow_private: config.jwt.allow_private_jwks_urls };
-    let engine = svc_functions::register(engine, Arc::new(key_sets));
-    let connectors = ConnectorDirectory::default();
-    let engine = svc_connectors::register(engine, &connectors, settings::call_settings(config));
-    call::register(engine, DirectoryHandle::default(), settings::call_limits(config))
+    let engine = Engine::builder().version(crate::VERSION);
+    let key_sets = OfflineKeySets { allow_private: false };
+    register_declarations(svc_functions::register(engine, Arc::new(key_sets)))
 }
 
 /// Key sets that are never fetched. Their URLs are checked as a server would.
-struct OfflineKeySets {
-    allow_private: bool,
+pub struct OfflineKeySets {
+    /// Accepts URLs that lead to private addresses.
+    pub allow_private: bool,
 }
 
 impl KeySets for OfflineKeySets {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use svc_outbound::describe_cause;
 use svc_project::{SourceFile, SourceFormat};
 
-use crate::commands::output::resolve;
+use crate::output::resolve;
 
 /// The name of standard input and output on the command line.
 const STANDARD: &str = "-";

@@ -10,7 +10,7 @@ const MARKER: &str = ".svc-compiled";
 
 /// An output that could not be written. Nothing has been replaced.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum OutputError {
+pub(crate) enum OutputError {
     /// The file system refuses.
     #[error("{path} cannot be written")]
     Io {
@@ -47,7 +47,7 @@ impl OutputError {
 
 /// Writes a file. A link is followed to the file that it leads to; a device or a pipe is written as it is, because a file
 /// that is renamed would take its place.
-pub(super) fn write_file(path: &Path, text: &str) -> Result<(), OutputError> {
+pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), OutputError> {
     let linked;
     let path = match fs::metadata(path) {
         Ok(known) if known.is_file() => {
@@ -64,13 +64,13 @@ pub(super) fn write_file(path: &Path, text: &str) -> Result<(), OutputError> {
 }
 
 /// Returns the file that an argument names; `None` for standard output, which is `-` too.
-pub(super) fn named_file(argument: Option<&Path>) -> Option<&Path> {
+pub(crate) fn named_file(argument: Option<&Path>) -> Option<&Path> {
     argument.filter(|path| path.as_os_str() != "-")
 }
 
 /// Writes several files into a directory, which is made if it is missing. None is replaced before all are
 /// written.
-pub(super) fn write_files(directory: &Path, files: &[(String, String)]) -> Result<(), OutputError> {
+pub(crate) fn write_files(directory: &Path, files: &[(String, String)]) -> Result<(), OutputError> {
     fs::create_dir_all(directory).map_err(OutputError::io_error(directory))?;
     let mut temporary = Temporary::default();
     let mut written = Vec::new();
@@ -86,7 +86,7 @@ pub(super) fn write_files(directory: &Path, files: &[(String, String)]) -> Resul
 }
 
 /// Replaces a directory by one with these files. One that another tool has written is left alone.
-pub(super) fn replace_directory(
+pub(crate) fn replace_directory(
     directory: &Path,
     sources: &Path,
     files: &[(String, String)],
@@ -139,7 +139,7 @@ fn is_inside(directory: &Path, sources: &Path) -> io::Result<bool> {
 }
 
 /// Returns the absolute path without links of a file or directory that may be absent.
-pub(super) fn resolve(path: &Path) -> io::Result<PathBuf> {
+pub(crate) fn resolve(path: &Path) -> io::Result<PathBuf> {
     let absolute = std::path::absolute(path)?;
     let mut ancestors = absolute.ancestors();
     let resolved = ancestors.find_map(|ancestor| {

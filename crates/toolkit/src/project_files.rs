@@ -8,8 +8,8 @@ use clap::Args;
 use svc_outbound::describe_cause;
 use svc_project::{Boundary, Finding, Project, ProjectFiles, Severity, SourceFile, UNREADABLE};
 
-use crate::commands::report::{self, TextStyle};
 use crate::exit;
+use crate::report::{self, TextStyle};
 
 /// The boundary of a set, as arguments.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
@@ -104,7 +104,7 @@ pub(crate) fn read_project(
     };
     let mut project = Project::read(walked.files.into_iter().map(Arc::new).collect());
     project.findings.extend(walked.unreadable);
-    let cases = walked.cases.iter().map(|name| (name, "skipped, a test case; svc-server test runs it"));
+    let cases = walked.cases.iter().map(|name| (name, "skipped, a test case; the command test runs it"));
     let others =
         project.skipped.iter().map(|name| (name, "skipped, neither an entity nor shared definitions"));
     others.chain(cases).try_for_each(|(name, why)| writeln!(err, "note: {name}: {why}"))?;

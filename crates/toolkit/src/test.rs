@@ -1,4 +1,4 @@
-//! `svc-server test`: runs test cases offline and reports which passed.
+//! `test`: runs test cases offline and reports which passed.
 
 use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
@@ -7,9 +7,9 @@ use clap::Args;
 use svc_project::case::{CaseFailure, CaseResult, CaseSuite, SuiteSettings};
 
 use super::definitions::Definitions;
-use crate::commands::report::{self, ReportedCase, ReportedFailure, TestFormat, TestReport};
 use crate::exit::{EXIT_FAILURE, EXIT_OK, write_error};
 use crate::offline;
+use crate::report::{self, ReportedCase, ReportedFailure, TestFormat, TestReport};
 
 /// The arguments of `test`.
 #[derive(Args, Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! `svc-server package apply`: brings a server to the state of a package.
+//! `package apply`: brings a server to the state of a package.
 //!
 //! Every step can be repeated without harm, so a run that ended early is finished by the next. A run claims the package
 //! by the receipt that it writes first: that of its version as `staged`, or, in a rollback, that of the current version

@@ -1,4 +1,4 @@
-//! `svc-server package diff`: compares the items of a package with what a server has stored.
+//! `package diff`: compares the items of a package with what a server has stored.
 
 use std::collections::HashMap;
 use std::io;

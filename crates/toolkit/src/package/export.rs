@@ -1,4 +1,4 @@
-//! `svc-server package export`: makes a package of channels that a server has stored, with all they need.
+//! `package export`: makes a package of channels that a server has stored, with all they need.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -7,11 +7,11 @@ use serde_json::{Map, Value, json};
 use svc_model::{EntityKind, Timestamp, check_package_name, check_package_version};
 use svc_project::{Boundary, package_of_stored, to_json_text};
 
-use super::super::output;
 use super::error::PackageError;
 use super::remote::PackageServer;
 use super::{PackageExportArgs, Streams};
 use crate::exit::{self, EXIT_FAILURE, EXIT_OK, EXIT_USAGE};
+use crate::output;
 
 /// An exported package, and what is questionable about it.
 struct ExportedPackage {

@@ -4,11 +4,11 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::super::authoring::lint::{exit_code, refuse_input, write_report};
-use super::super::authoring::project_files::read_source;
-use super::super::report::{self, ReportFormat};
 use super::{PackageLintArgs, Streams};
+use crate::lint::{exit_code, refuse_input, write_report};
 use crate::offline;
+use crate::project_files::read_source;
+use crate::report::{self, ReportFormat};
 
 /// Runs `package lint` and returns the exit code.
 ///

@@ -1,4 +1,4 @@
-//! `svc-server package`: commands over packages, which carry a tested project from one server to the next.
+//! `package`: commands over packages, which carry a tested project from one server to the next.
 //!
 //! A verb is a client procedure over the admin API. Nothing is kept between two runs but the receipt on the server: a
 //! run that was killed is finished by the next one.
@@ -28,10 +28,9 @@ use svc_project::PackageArtifact;
 use self::error::{PackageError, write_package_error};
 use self::progress::StepProgress;
 use self::remote::PackageServer;
-use super::authoring::project_files::read_source;
-use super::report::{ReportFormat, TextStyle};
-use crate::exit;
-use crate::offline;
+use crate::project_files::read_source;
+use crate::report::{ReportFormat, TextStyle};
+use crate::{exit, offline};
 
 /// The arguments of `package`.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
@@ -176,6 +175,8 @@ struct Streams<'s> {
     out: &'s mut dyn Write,
     err: &'s mut dyn Write,
     style: TextStyle,
+    /// Name of the program, for the server.
+    program: &'s str,
     environment: &'s [(String, String)],
 }
 
@@ -183,14 +184,15 @@ struct Streams<'s> {
 ///
 /// # Errors
 /// The output cannot be written.
-pub(super) fn package(
+pub(crate) fn package(
     args: &PackageArgs,
     style: TextStyle,
+    program: &str,
     environment: &[(String, String)],
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<u8> {
-    let mut streams = Streams { out, err, style, environment };
+    let mut streams = Streams { out, err, style, program, environment };
     match &args.command {
         PackageCommand::Lint(args) => lint::lint(args, &mut streams),
         PackageCommand::Export(args) => export::export(args, &mut streams),
@@ -203,7 +205,7 @@ pub(super) fn package(
 
 impl PackageArgs {
     /// Returns `true` if standard output is a document.
-    pub(super) fn writes_document(&self) -> bool {
+    pub(crate) fn writes_document(&self) -> bool {
         match &self.command {
             PackageCommand::Export(_) => true,
             PackageCommand::Lint(args) => args.format != ReportFormat::Text,
@@ -237,7 +239,7 @@ impl Streams<'_> {
 
     /// Connects to a server. The label is in the audit rows of all that the verb does.
     fn connect(&mut self, address: &str, change_context: &str) -> io::Result<Option<PackageServer>> {
-        match PackageServer::new(address, change_context, self.environment) {
+        match PackageServer::new(address, change_context, self.program, self.environment) {
             Ok((server, warning)) => {
                 if let Some(warning) = warning {
                     writeln!(self.err, "warning: {warning}")?;

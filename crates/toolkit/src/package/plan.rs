@@ -1,4 +1,4 @@
-//! `svc-server package plan`: what an apply would do, and what prevents it. Nothing is written.
+//! `package plan`: what an apply would do, and what prevents it. Nothing is written.
 
 use std::collections::HashMap;
 use std::io;

@@ -37,6 +37,7 @@ impl PackageServer {
     pub(super) fn new(
         address: &str,
         change_context: &str,
+        program: &str,
         environment: &[(String, String)],
     ) -> Result<(Self, Option<String>), ClientError> {
         let address: ServerAddress = address.parse()?;
@@ -50,7 +51,7 @@ impl PackageServer {
         let client = Client::new(ClientSettings {
             key,
             change_context: Some(change_context.to_owned()),
-            user_agent: format!("svc-server/{}", crate::VERSION),
+            user_agent: format!("{program}/{}", crate::VERSION),
             ..ClientSettings::new(address)
         })?;
         Ok((Self { client, address: shown }, warning))
@@ -317,7 +318,7 @@ mod tests {
     fn key_over_plain_http_to_another_machine_is_warned_of() {
         let with_key = [(TOKEN.to_owned(), "0123456789".to_owned())];
         let warning = |address: &str, environment: &[(String, String)]| {
-            PackageServer::new(address, "package=p@1", environment).unwrap().1
+            PackageServer::new(address, "package=p@1", "svc-cli", environment).unwrap().1
         };
         let text = warning("http://svc.example.com", &with_key).unwrap();
         assert!(text.contains("svc.example.com") && !text.contains("0123456789"), "{text}");

@@ -1,4 +1,4 @@
-//! `svc-server schema`: prints the JSON Schemas of the authored documents, for editors.
+//! `schema`: prints the JSON Schemas of the authored documents, for editors.
 
 use std::fs;
 use std::io::{self, Write};
@@ -10,7 +10,10 @@ use svc_outbound::describe_cause;
 use svc_project::schema::DocumentKind;
 
 use crate::exit::{EXIT_FAILURE, EXIT_OK};
-use crate::{config, offline};
+use crate::offline;
+
+/// The schema of a configuration file, which is made from the settings of the server.
+const CONFIG_SCHEMA: &str = include_str!("config.schema.json");
 
 /// The kinds of documents that have a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -63,12 +66,16 @@ impl SchemaKind {
     }
 
     fn schema(self, catalogue: &Catalogue) -> Value {
-        self.document().map_or_else(config::config_schema, |document| document.schema(catalogue))
+        match self.document() {
+            Some(document) => document.schema(catalogue),
+            // A test of the server compares the text with its settings, so it is JSON.
+            None => serde_json::from_str(CONFIG_SCHEMA).unwrap_or_default(),
+        }
     }
 }
 
 /// Prints a schema, or writes the files of an editor.
-pub(super) fn schema(args: &SchemaArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+pub(crate) fn schema(args: &SchemaArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     let engine = offline::engine_builder().build();
     let kinds = args.kind.map_or_else(|| SchemaKind::ALL.to_vec(), |kind| vec![kind]);
     let schemas = kinds.into_iter().map(|kind| (kind.name(), kind.schema(engine.catalogue())));

@@ -60,7 +60,7 @@ fn kind_of(document: &Value) -> DocumentKind {
 }
 
 fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 /// Finds the files below a directory that are in folders of one of these names.

@@ -10,7 +10,7 @@ use super::effect::{beginning, in_word, words};
 /// First words of statements that read.
 const READS: [&str; 8] = ["SELECT", "WITH", "VALUES", "TABLE", "SHOW", "EXPLAIN", "DESCRIBE", "DESC"];
 /// Settings of SQLite that only inform. Those that a number in parentheses would change are held back by
-/// The declaration of `query_only`.
+/// `query_only`.
 const PRAGMAS: [&str; 21] = [
     "APPLICATION_ID",
     "COLLATION_LIST",
