@@ -39,7 +39,8 @@ fn describe(command: &clap::Command, path: &str, page: &mut String) {
 fn completions_exist_for_every_shell() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let script = CliClient::new().ok(&["completions", shell]);
-        assert!(script.contains("svc-cli") && script.contains("benchmark"), "{shell}");
+        let words = ["svc-cli", "benchmark", "dry-run", "compile"];
+        assert!(words.iter().all(|word| script.contains(word)), "{shell}");
     }
 }
 
@@ -77,6 +78,8 @@ fn installation_puts_programs_completions_and_pages_under_a_prefix() {
         "share/man/man1/svc-server.1",
         "share/man/man1/svc-server-lint.1",
         "share/man/man1/svc-cli-send.1",
+        "share/man/man1/svc-cli-lint.1",
+        "share/man/man1/svc-cli-package-apply.1",
         "share/bash-completion/completions/svc-cli",
         "share/zsh/site-functions/_svc-server",
         "share/fish/vendor_completions.d/svc-cli.fish",

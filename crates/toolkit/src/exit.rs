@@ -23,6 +23,18 @@ pub fn write_error(error: &dyn Error, err: &mut dyn Write) -> io::Result<()> {
     causes(error).iter().try_for_each(|cause| writeln!(err, "  Caused by: {cause}"))
 }
 
+/// Returns the exit code of a command, and reports an output that cannot be written.
+pub fn to_exit_code(result: io::Result<u8>, err: &mut dyn Write) -> u8 {
+    result.unwrap_or_else(|error| {
+        // A reader that has gone knows; the others may have a full disk.
+        if error.kind() != io::ErrorKind::BrokenPipe {
+            let cause = describe_cause(&error);
+            let _unwritten = writeln!(err, "Error: the output cannot be written\n  Caused by: {cause}");
+        }
+        EXIT_FAILURE
+    })
+}
+
 /// Lists the causes of an error, the nearest first.
 #[must_use]
 pub fn causes(error: &dyn Error) -> Vec<String> {
