@@ -12,8 +12,9 @@ fn every_command_is_on_the_page_of_the_manual() {
 /// Returns the help of every command, as the manual has it.
 fn reference() -> String {
     let mut page = String::from(
-        "# Reference of svc-cli\n\nMade from the program; [cli.md](cli.md) introduces it. Every command takes the \
-         [global options](#svc-cli).\n",
+        "# Reference of svc-cli\n\nMade from the program; [cli.md](cli.md) introduces it. The commands from config to \
+         completions take\nthe [global options](#svc-cli); those of authors, from case to test, have options of \
+         their own.\n",
     );
     let mut command = svc_cli::command().max_term_width(110).term_width(110);
     command.build();
