@@ -1,8 +1,9 @@
 //! The command-line client of the HTTP API, with the toolkit of authors.
 //!
-//! A command of authors is that of [`svc_toolkit`], as `svc-server` has it. Any other makes requests through [`svc_client`] and shows their answers. JSON and YAML are the answer of the server as
-//! it is; tables and sentences are made for people. Standard output holds results alone: errors, notes, questions and
-//! progress go to standard error. Exit codes: 0 success, 1 an error, 2 wrong usage or a wait that timed out.
+//! The commands of authors are those of [`svc_toolkit`], as `svc-server` has them. Any other command makes requests
+//! through [`svc_client`] and shows their answers. JSON and YAML are the answer of the server as it is; tables and
+//! sentences are made for people. Standard output holds results alone: errors, notes, questions and progress go to
+//! standard error. Exit codes: 0 success, 1 an error, 2 wrong usage or a wait that timed out.
 
 mod advice;
 mod args;
