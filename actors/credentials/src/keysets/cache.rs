@@ -5,7 +5,7 @@ use std::sync::Arc;
 use actix_supervision::{Address, ChildSpec, Placement, SpawnError, Tree};
 use slog::Logger;
 use svc_auth::{KeySet, KeySets};
-use svc_outbound::{ClientOptions, Outbound, SetupError, Url, check_url};
+use svc_outbound::{ClientOptions, Outbound, SetupError, key_set_url};
 
 use crate::keysets::fetcher::{FETCH_LIMIT, KeySetFetcher};
 use crate::keysets::set::{KeySetDirectory, KeySetSlot, SharedSet};
@@ -92,18 +92,6 @@ impl KeySetCache {
     pub(crate) fn sets(&self) -> usize {
         self.directory.len()
     }
-}
-
-/// Returns the URL of a key set that may be fetched.
-///
-/// # Errors
-/// The reason why the URL can never be used.
-pub fn key_set_url(url: &str, allow_private: bool) -> Result<Url, String> {
-    let url = check_url(url, allow_private).map_err(|error| error.to_string())?;
-    if url.scheme() != "https" {
-        return Err("key sets are fetched over https only".to_owned());
-    }
-    Ok(url)
 }
 
 impl KeySets for KeySetCache {

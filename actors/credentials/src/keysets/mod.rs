@@ -23,4 +23,4 @@ mod fetcher;
 mod set;
 mod source;
 
-pub use cache::{KeySetCache, KeySetStartError, Settings, key_set_url};
+pub use cache::{KeySetCache, KeySetStartError, Settings};
