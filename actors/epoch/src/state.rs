@@ -32,6 +32,8 @@ pub struct ChangedEntities {
     pub connectors: BTreeSet<String>,
     /// True if any connector may have changed; then their ids do not matter.
     pub all_connectors: bool,
+    /// True if the pauses of channels may have changed.
+    pub pauses: bool,
 }
 
 impl ChangedEntities {
@@ -52,6 +54,7 @@ impl ChangedEntities {
             ChangedEntity::Channel(id) => drop(self.channels.insert(id.clone())),
             ChangedEntity::Connector(id) => drop(self.connectors.insert(id.clone())),
             ChangedEntity::Connectors => self.all_connectors = true,
+            ChangedEntity::Pauses => self.pauses = true,
         }
     }
 }
