@@ -119,7 +119,7 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
     let store = core.store;
     let registry = start_registry(&assembly, &config, &store, (services, directory), &metrics).await?;
     let lease = jobs::JobLease::new(&store, &core.nodes, metrics.channels.clone(), &log);
-    let jobs = jobs::housekeeping_jobs(&config, &store, &lease, local_caches);
+    let jobs = jobs::housekeeping_jobs(&config, &store, &lease, (&registry, local_caches));
     assembly.start_accepting_work(&core.traces, &registry, jobs, metrics.jobs.clone()).await?;
     let cron = start_schedules(&assembly, &config, &node_id, (&store, &registry), &io, &metrics).await?;
 

@@ -6,6 +6,7 @@ use diesel_async::RunQueryDsl;
 use svc_model::{ChannelPause, Timestamp};
 
 use super::{NewPause, failures};
+use crate::clock;
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::repo::IDS_PER_QUERY;
@@ -52,11 +53,9 @@ pub(super) async fn find(conn: &mut Conn, ids: &[String]) -> Result<Vec<(String,
     Ok(pauses)
 }
 
-/// Returns the pauses that end at `now` or before.
-pub(super) async fn find_due(
-    conn: &mut Conn,
-    now: NaiveDateTime,
-) -> Result<Vec<(String, ChannelPause)>, StoreError> {
+/// Returns the pauses whose end has come.
+pub(super) async fn find_due(conn: &mut Conn) -> Result<Vec<(String, ChannelPause)>, StoreError> {
+    let now = clock::now(conn).await?;
     let rows = channel_pauses::table
         .filter(channel_pauses::paused_until.le(now))
         .order(channel_pauses::channel_id.asc());
