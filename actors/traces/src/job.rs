@@ -187,6 +187,13 @@ pub trait Runner: Send + Sync + 'static {
     /// dead letters wait without being tried.
     fn is_available(&self, channel: &str) -> bool;
 
+    /// Returns whether the channel with this id, or else with this name, is paused. While it is, accepted work of it
+    /// waits.
+    fn is_paused(&self, channel_id: Option<&str>, channel: &str) -> bool {
+        let _ = (channel_id, channel);
+        false
+    }
+
     /// Counts a job of the channel with this id, or else with this name, that failed for good: a channel may pause itself
     /// after several.
     fn note_failure(&self, channel_id: Option<Arc<str>>, channel: Arc<str>) -> BoxFuture<'_, ()> {

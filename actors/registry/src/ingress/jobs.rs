@@ -46,6 +46,10 @@ impl Runner for Registry {
         })
     }
 
+    fn is_paused(&self, channel_id: Option<&str>, channel: &str) -> bool {
+        self.find_channel(channel_id, channel).is_some_and(|entry| entry.pause().is_some())
+    }
+
     fn note_failure(&self, channel_id: Option<Arc<str>>, channel: Arc<str>) -> BoxFuture<'_, ()> {
         match self.find_channel(channel_id.as_deref(), &channel) {
             Some(entry) => Box::pin(async move { self.note_channel_failure(&entry).await }),
