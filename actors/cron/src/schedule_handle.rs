@@ -55,7 +55,7 @@ pub(crate) enum ScheduleCommand {
     Follow(Arc<ScheduleSpec>),
     /// Suspend it: its channel is quarantined. It begins at now afterwards.
     Rest,
-    /// Let its cursor stand still: its channel is paused. The instants that pass meanwhile are planned afterwards.
+    /// Do not move its cursor: its channel is paused. The instants that pass meanwhile are planned afterwards.
     Hold,
 }
 

@@ -101,9 +101,10 @@ impl PartitionWork {
     /// Leaves the first record alone in a batch while a range is given up. Ends a range that the record lies behind.
     pub(super) fn limit_to_range(&mut self, records: &mut Vec<Arc<TopicRecord>>) {
         let Some(until) = self.skipping.as_ref().map(|range| range.until) else { return };
-        match records.first() {
-            Some(first) if first.offset >= until => self.end_range(until),
-            _ => records.truncate(1),
+        if records.first().is_some_and(|first| first.offset >= until) {
+            self.end_range(until);
+        } else {
+            records.truncate(1);
         }
     }
 
