@@ -136,11 +136,14 @@ mod tests {
             channels: ["c5".to_owned()].into(),
             connectors: ["k".to_owned()].into(),
             all_connectors: false,
+            pauses: false,
         };
         assert_eq!(plan, LoadPlan { target: 7, changed: expected });
         let import = LoadPlan::new(4, 5, &[change(5, ChangedEntity::Connectors)], foreign);
         let expected = ChangedEntities { all_connectors: true, ..ChangedEntities::default() };
         assert_eq!(import.changed, expected);
+        let pause = LoadPlan::new(4, 5, &[change(5, ChangedEntity::Pauses)], foreign);
+        assert_eq!(pause.changed, ChangedEntities { pauses: true, ..ChangedEntities::default() });
         assert!(LoadPlan::new(7, 7, &[], foreign).changed.is_empty());
     }
 
