@@ -40,7 +40,7 @@ pub(crate) async fn pause(
     let pause = read_pause(members, &change)?;
     let mutation = change.mutation(AuditAction::Pause, EntityKind::Channel, &id);
     let local = state.begin_change(&mutation);
-    let outcome = state.store.channel_pauses().pause(vec![String::clone(&id)], pause, mutation).await;
+    let outcome = state.store.channel_pauses().pause(&[String::clone(&id)], pause, mutation).await;
     if change.is_dry_run() {
         return dry_run_response(outcome.map_err(Into::into));
     }
@@ -60,7 +60,7 @@ pub(crate) async fn resume(
     let mutation = change.mutation(AuditAction::Resume, EntityKind::Channel, &id);
     let mutation = with_reason(mutation, read_reason(members)?);
     let local = state.begin_change(&mutation);
-    let outcome = state.store.channel_pauses().resume(vec![String::clone(&id)], mutation).await;
+    let outcome = state.store.channel_pauses().resume(&[String::clone(&id)], mutation).await;
     if change.is_dry_run() {
         return dry_run_response(outcome.map_err(Into::into));
     }
@@ -77,7 +77,7 @@ pub(crate) async fn pause_selected(state: Data<AppState>, change: MutationReques
     let (ids, names) = selection.select(&state).await?;
     let mutation = change.mutation(AuditAction::Pause, EntityKind::Channel, &selection.describe());
     let local = state.begin_change(&mutation);
-    let outcome = state.store.channel_pauses().pause(ids, pause, mutation).await;
+    let outcome = state.store.channel_pauses().pause(&ids, pause, mutation).await;
     if change.is_dry_run() {
         return dry_run_response(outcome.map_err(Into::into));
     }
@@ -104,7 +104,7 @@ pub(crate) async fn resume_selected(
     let mutation = change.mutation(AuditAction::Resume, EntityKind::Channel, &selection.describe());
     let mutation = with_reason(mutation, reason);
     let local = state.begin_change(&mutation);
-    let outcome = state.store.channel_pauses().resume(ids, mutation).await;
+    let outcome = state.store.channel_pauses().resume(&ids, mutation).await;
     if change.is_dry_run() {
         return dry_run_response(outcome.map_err(Into::into));
     }

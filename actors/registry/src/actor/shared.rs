@@ -173,6 +173,8 @@ impl RegistryShared {
         for (old, _) in current.paused_channels() {
             let renewed = next.channel_by_id(old.id());
             if renewed.is_none_or(|entry| entry.pause().is_none() || entry.name() != old.name()) {
+                // Seam: the claimer of accepted work that waits in the database is to be woken here. Until then that
+                // work is a dead letter, which is looked at again by itself.
                 slog::info!(self.log, "channel resumed"; "channel" => old.name());
                 self.metrics.set_paused(old.name(), false);
             }

@@ -14,12 +14,12 @@ use crate::kit::{RegistryWorld, RunningRegistry, channel, mutation, run};
 
 async fn pause(world: &RegistryWorld, running: &RunningRegistry, id: &str) {
     let pause = NewPause { until: None, by: "ops".into(), reason: "down".into() };
-    world.store.channel_pauses().pause(vec![id.into()], pause, mutation()).await.unwrap();
+    world.store.channel_pauses().pause(&[id.into()], pause, mutation()).await.unwrap();
     running.registry.reload(ReloadScope::pauses()).await.unwrap();
 }
 
 async fn resume(world: &RegistryWorld, running: &RunningRegistry, id: &str) {
-    world.store.channel_pauses().resume(vec![id.into()], mutation()).await.unwrap();
+    world.store.channel_pauses().resume(&[id.into()], mutation()).await.unwrap();
     running.registry.reload(ReloadScope::pauses()).await.unwrap();
 }
 

@@ -43,15 +43,15 @@ async fn count_audited(store: &Store, action: &str) -> i64 {
 pub(crate) async fn pause_is_stored_replaced_and_ended(db: TestDatabase) {
     let store = with_channels(&db).await;
     let pauses = store.channel_pauses();
-    let first = pauses.pause(ids(&["a"]), pause("down", None), order("pause")).await.unwrap();
+    let first = pauses.pause(&ids(&["a"]), pause("down", None), order("pause")).await.unwrap();
     let until = "2999-01-02T03:04:05Z";
-    pauses.pause(ids(&["a"]), pause("still down", Some(until)), order("pause")).await.unwrap();
+    pauses.pause(&ids(&["a"]), pause("still down", Some(until)), order("pause")).await.unwrap();
     let listed = pauses.list().await.unwrap();
     let [(id, now)] = listed.as_slice() else { panic!("{listed:?}") };
     assert_eq!((id.as_str(), now.since, now.until), ("a", first[0].1.since, Timestamp::parse(until)));
     assert_eq!((now.reason.as_str(), now.by.as_str()), ("still down", "ops"));
-    assert_eq!(pauses.resume(ids(&["b", "a"]), order("resume")).await.unwrap(), ["a"]);
-    assert!(pauses.resume(ids(&["a"]), order("resume")).await.unwrap().is_empty());
+    assert_eq!(pauses.resume(&ids(&["b", "a"]), order("resume")).await.unwrap(), ["a"]);
+    assert!(pauses.resume(&ids(&["a"]), order("resume")).await.unwrap().is_empty());
     assert!(pauses.list().await.unwrap().is_empty());
     assert_eq!((count_audited(&store, "pause").await, count_audited(&store, "resume").await), (2, 1));
     let changes = store.epoch().changes_after(0).await.unwrap();
@@ -62,7 +62,7 @@ pub(crate) async fn pause_is_stored_replaced_and_ended(db: TestDatabase) {
 pub(crate) async fn pause_of_several_channels_is_one_change(db: TestDatabase) {
     let store = with_channels(&db).await;
     let paused =
-        store.channel_pauses().pause(ids(&["b", "a", "b"]), pause("down", None), order("pause")).await;
+        store.channel_pauses().pause(&ids(&["b", "a", "b"]), pause("down", None), order("pause")).await;
     assert_eq!(paused.unwrap().into_iter().map(|(id, _)| id).collect::<Vec<_>>(), ["a", "b"]);
     assert_eq!((count_audited(&store, "pause").await, store.epoch().current().await.unwrap()), (1, 1));
     let (rows, _) = store.audit().list(AuditFilter::default(), Page::default()).await.unwrap();
@@ -74,14 +74,14 @@ pub(crate) async fn impossible_pause_leaves_nothing(db: TestDatabase) {
     let store = with_channels(&db).await;
     let pauses = store.channel_pauses();
     let refused =
-        refusal(pauses.pause(ids(&["a", "none"]), pause("down", None), order("pause")).await).status();
+        refusal(pauses.pause(&ids(&["a", "none"]), pause("down", None), order("pause")).await).status();
     let past = pause("down", Some("2020-01-01T00:00:00Z"));
-    let late = refusal(pauses.pause(ids(&["a"]), past, order("pause")).await);
+    let late = refusal(pauses.pause(&ids(&["a"]), past, order("pause")).await);
     assert_eq!((refused, late.status()), (404, 400));
     assert!(late.message().contains("body.until"), "{}", late.message());
-    assert_eq!(refusal(pauses.resume(ids(&["none"]), order("resume")).await).status(), 404);
+    assert_eq!(refusal(pauses.resume(&ids(&["none"]), order("resume")).await).status(), 404);
     let dry = Mutation { dry_run: true, ..order("pause") };
-    pauses.pause(ids(&["a"]), pause("down", None), dry).await.unwrap();
+    pauses.pause(&ids(&["a"]), pause("down", None), dry).await.unwrap();
     assert!(pauses.list().await.unwrap().is_empty());
     assert_eq!((count_audited(&store, "pause").await, store.epoch().current().await.unwrap()), (0, 0));
 }
@@ -90,7 +90,7 @@ pub(crate) async fn pause_ends_at_its_time_and_with_channel(db: TestDatabase) {
     let store = with_channels(&db).await;
     let pauses = store.channel_pauses();
     let until = Some("2999-01-01T00:00:00Z");
-    pauses.pause(ids(&["a", "b"]), pause("down", until), order("pause")).await.unwrap();
+    pauses.pause(&ids(&["a", "b"]), pause("down", until), order("pause")).await.unwrap();
     assert!(pauses.resume_due(order("resume")).await.unwrap().is_empty());
     let past = format!("UPDATE channel_pauses SET paused_until = {} WHERE channel_id = 'b'", ago(&db, 1));
     db.execute(&past).await.unwrap();
@@ -128,6 +128,6 @@ pub(crate) async fn repeated_failure_within_time_pauses_channel_once(db: TestDat
     let stored = async |id: Uuid| store.traces().get(&id.to_string()).await.unwrap().is_some();
     assert_eq!((stored(id).await, stored(later.id).await), (true, false), "the report is written once");
     assert_eq!(count_audited(&store, "pause").await, 1);
-    pauses.resume(ids(&["a"]), order("resume")).await.unwrap();
+    pauses.resume(&ids(&["a"]), order("resume")).await.unwrap();
     assert!(!fail(None).await, "it counts anew");
 }

@@ -83,7 +83,7 @@ impl ChannelPauses {
     /// variants if the database fails. Nothing is paused then.
     pub async fn pause(
         &self,
-        ids: Vec<String>,
+        ids: &[String],
         pause: NewPause,
         mutation: Mutation,
     ) -> Result<Vec<(String, ChannelPause)>, StoreError> {
@@ -111,7 +111,7 @@ impl ChannelPauses {
     /// # Errors
     /// [`StoreError::Refused`]: 404 if there is no such channel; the other variants if the database fails. Nothing is
     /// resumed then.
-    pub async fn resume(&self, ids: Vec<String>, mutation: Mutation) -> Result<Vec<String>, StoreError> {
+    pub async fn resume(&self, ids: &[String], mutation: Mutation) -> Result<Vec<String>, StoreError> {
         let ids = distinct_keys(ids);
         self.change(operation("resume"), mutation, move |conn| {
             Box::pin(async move {
@@ -209,7 +209,7 @@ impl ChannelPauses {
 }
 
 /// Returns each id once, in an order that does not depend on the caller.
-fn distinct_keys(ids: Vec<String>) -> Vec<String> {
+fn distinct_keys(ids: &[String]) -> Vec<String> {
     let mut ids: Vec<String> = ids.iter().map(|id| key(id)).collect();
     ids.sort_unstable();
     ids.dedup();
