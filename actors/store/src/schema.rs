@@ -266,6 +266,7 @@ table! {
         recoveries -> BigInt,
         claims -> BigInt,
         attempt_counted -> Bool,
+        bulk_run_id -> Nullable<Text>,
     }
 }
 
@@ -291,7 +292,33 @@ table! {
     }
 }
 
+table! {
+    /// Actions on many rows.
+    bulk_runs (id) {
+        id -> Text,
+        kind -> Text,
+        action -> Text,
+        filter_json -> Text,
+        instants_json -> Nullable<Text>,
+        rate_per_second -> BigInt,
+        state -> Text,
+        matched -> BigInt,
+        done -> BigInt,
+        failed -> BigInt,
+        skipped -> BigInt,
+        errors_json -> Text,
+        reason -> Nullable<Text>,
+        position -> Nullable<Text>,
+        holder -> Nullable<Text>,
+        held_until -> Nullable<Timestamp>,
+        started_by -> Text,
+        started_at -> Timestamp,
+        ended_at -> Nullable<Timestamp>,
+    }
+}
+
 diesel::allow_tables_to_appear_in_same_query!(cron_schedule_state, cron_occurrences);
 diesel::allow_tables_to_appear_in_same_query!(connectors, connector_oauth_state);
 diesel::allow_tables_to_appear_in_same_query!(traces, nodes);
 diesel::allow_tables_to_appear_in_same_query!(job_leases, nodes);
+diesel::allow_tables_to_appear_in_same_query!(bulk_runs, nodes);

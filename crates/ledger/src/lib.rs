@@ -13,6 +13,7 @@
 //! - A row is never retried automatically, but a claim whose lease has expired is taken over, a bounded
 //!   number of times.
 
+mod backfill;
 mod cursor;
 mod fence;
 pub mod memory;
@@ -21,6 +22,7 @@ mod plan;
 mod slot;
 mod status;
 
+pub use backfill::{BackfillRange, BackfillRefusal, KeptOccurrences, MOST_BACKFILLED, plan_backfill};
 pub use cursor::{AlignRequest, Cursor};
 pub use fence::lease_fence;
 pub use occurrence::{

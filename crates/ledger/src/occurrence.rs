@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! pending ─claim→ claimed ─start→ running ─settle→ completed | failed
-//!    ↑               ├─ no slot → skipped_singleton
+//!    ↑               ├─ no slot → skipped_singleton, or pending again for one that waits
 //!    └── give back ──┴── lease expired: claimed again, or failed after too many recoveries
 //! failed, skipped_misfire, skipped_singleton ─retry→ pending
 //! ```
@@ -16,6 +16,9 @@ use uuid::Uuid;
 use crate::lease_end;
 use crate::slot::{ConcurrencySlot, HeldSlot, Singleton, acquire_slot};
 use crate::status::OccurrenceStatus;
+
+/// Time for which a row without a free slot is not claimed again.
+const SLOT_WAIT: Duration = Duration::from_secs(1);
 
 /// An occurrence, reduced to the columns that the rules read and write. Instants are UTC of the database
 /// clock.
@@ -90,6 +93,8 @@ pub struct StartRequest<'a> {
     pub version: i64,
     /// The concurrency key of the run with the rows of its slots, if the channel limits concurrent runs.
     pub singleton: Option<(&'a Singleton, &'a [ConcurrencySlot])>,
+    /// True if a run without a free slot waits for one in place of being skipped.
+    pub waits_for_slot: bool,
     /// Trace of the run.
     pub trace_id: Option<Uuid>,
     /// Length of the lease.
@@ -105,6 +110,8 @@ pub enum StartOutcome {
     Running(Option<ConcurrencySlot>),
     /// No slot was free; the occurrence is skipped.
     Saturated,
+    /// No slot was free; the occurrence waits for one.
+    Waits,
     /// The claim is no longer valid; nothing changed.
     Lost,
 }
@@ -216,11 +223,15 @@ impl Occurrence {
         if !self.is_held(key) || self.status != OccurrenceStatus::Claimed {
             return StartOutcome::Lost;
         }
-        let StartRequest { version, singleton, trace_id, lease, now } = start;
+        let StartRequest { version, singleton, waits_for_slot, trace_id, lease, now } = start;
         let slot = match singleton {
             Some((singleton, rows)) => {
                 match acquire_slot(rows, singleton.slots, self.id, &key.holder, lease, now) {
                     Some(slot) => Some((singleton, slot)),
+                    None if waits_for_slot => {
+                        self.wait_for_slot(now);
+                        return StartOutcome::Waits;
+                    }
                     None => {
                         self.end(OccurrenceStatus::SkippedSingleton, Some(singleton.skip_message()), now);
                         return StartOutcome::Saturated;
@@ -325,6 +336,14 @@ impl Occurrence {
 
     fn is_free(&self, now: NaiveDateTime) -> bool {
         self.claimed_until.is_none_or(|until| until < now)
+    }
+
+    /// Puts a claimed row back until a slot may be free. Its attempt stays counted.
+    fn wait_for_slot(&mut self, now: NaiveDateTime) {
+        self.free();
+        self.status = OccurrenceStatus::Pending;
+        self.attempt_counted = true;
+        self.claimed_until = Some(lease_end(now, SLOT_WAIT));
     }
 
     /// Clears the record of the last holder.

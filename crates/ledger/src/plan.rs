@@ -54,6 +54,13 @@ impl Missed {
             self.policy.name()
         )
     }
+
+    /// Returns the first instant that a row sums up, from its message; `None` for any other text.
+    pub fn read_oldest(message: &str) -> Option<DateTime<Utc>> {
+        let (_, range) = message.split_once(" missed occurrence(s) between ")?;
+        let (oldest, _) = range.split_once(" and ")?;
+        DateTime::parse_from_rfc3339(oldest).ok().map(|instant| instant.to_utc())
+    }
 }
 
 /// The rows to write and the next position of the cursor.

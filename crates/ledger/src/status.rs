@@ -59,6 +59,11 @@ impl OccurrenceStatus {
         !matches!(self, Self::Pending | Self::Claimed | Self::Running)
     }
 
+    /// Returns whether the row was ended without a run, because its instant passed or its key was held.
+    pub const fn is_skipped(self) -> bool {
+        matches!(self, Self::SkippedMisfire | Self::SkippedSingleton)
+    }
+
     /// Returns whether another attempt may be requested.
     pub const fn is_retryable(self) -> bool {
         matches!(self, Self::Failed | Self::SkippedMisfire | Self::SkippedSingleton)
@@ -87,6 +92,8 @@ pub enum Trigger {
     Cron,
     /// An administrator.
     Manual,
+    /// A backfill of missed instants.
+    Backfill,
 }
 
 impl Trigger {
@@ -95,12 +102,13 @@ impl Trigger {
         match self {
             Self::Cron => "cron",
             Self::Manual => "manual",
+            Self::Backfill => "backfill",
         }
     }
 
     /// Returns the trigger with this name.
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::Cron, Self::Manual].into_iter().find(|trigger| trigger.name() == name)
+        [Self::Cron, Self::Manual, Self::Backfill].into_iter().find(|trigger| trigger.name() == name)
     }
 }
 
@@ -116,6 +124,7 @@ mod tests {
         }
         assert_eq!(OccurrenceStatus::parse("paused"), None);
         assert_eq!(Trigger::parse("manual"), Some(Trigger::Manual));
+        assert_eq!(Trigger::parse("backfill"), Some(Trigger::Backfill));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::AbortHandle;
 use slog::{debug, warn};
 use svc_channels::{CompiledChannel, ScheduledRun, ScheduledRunOutcome, ScheduledRunResult};
-use svc_ledger::{HeldSlot, OccurrenceStatus, Settlement};
+use svc_ledger::{HeldSlot, OccurrenceStatus, Settlement, Singleton, Trigger};
 use svc_model::{ErrorReason, RunEnd};
 use svc_registry::{FailedOccurrence, LoadedChannel, PreparedReport, ReloadScope};
 use svc_store::{NewTrace, OccurrenceClaim, StartResult, StoreError, TraceEnd, TraceMode, TraceStatus};
@@ -60,17 +60,11 @@ impl CronAttempt {
         // As accepted work, a scheduled run leaves a trace whatever the mode and the sampling of traces.
         let trace = self.new_trace(&entry, &cron.payload);
         let start_sent_at = Instant::now();
-        let start = self.shared.ledger.start(
-            &self.claim.key,
-            definition.version(),
-            cron.singleton.as_ref(),
-            self.shared.settings.lease,
-            Some(trace),
-        );
-        let (slot, started_at) = match self.shared.call_ledger(start).await {
+        let started = self.start(definition.version(), cron.singleton.as_ref(), trace).await;
+        let (slot, started_at) = match started {
             Ok(StartResult::Running { slot, started_at }) => (slot, started_at),
             Ok(StartResult::Saturated) => return self.shared.metrics.record_singleton_skips(1),
-            Ok(StartResult::Lost) => return,
+            Ok(StartResult::Waits | StartResult::Lost) => return,
             Err(error) => return self.start_failed(&error).await,
         };
         if state::is_first(&self.claim) {
@@ -97,6 +91,21 @@ impl CronAttempt {
                 self.end_lost_trace().await;
             }
         }
+    }
+
+    /// Puts the start of the run on record. A backfilled occurrence waits for its slot.
+    async fn start(
+        &self,
+        version: i64,
+        singleton: Option<&Singleton>,
+        trace: NewTrace,
+    ) -> Result<StartResult, StoreError> {
+        let (ledger, key, lease) = (&self.shared.ledger, &self.claim.key, self.shared.settings.lease);
+        if self.claim.trigger == Trigger::Backfill {
+            let start = ledger.start_backfilled(key, version, singleton, lease, Some(trace));
+            return self.shared.call_ledger(start).await;
+        }
+        self.shared.call_ledger(ledger.start(key, version, singleton, lease, Some(trace))).await
     }
 
     /// Finds the channel, in one snapshot for the whole attempt. A channel that this node does not know, or

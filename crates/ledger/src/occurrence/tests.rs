@@ -21,7 +21,14 @@ fn claim(row: &mut Occurrence, holder: &str, second: i64) -> ClaimKey {
 }
 
 fn plain(second: i64) -> StartRequest<'static> {
-    StartRequest { version: 3, singleton: None, trace_id: None, lease: LEASE, now: time_at(second) }
+    StartRequest {
+        version: 3,
+        singleton: None,
+        waits_for_slot: false,
+        trace_id: None,
+        lease: LEASE,
+        now: time_at(second),
+    }
 }
 
 fn singleton() -> Singleton {
@@ -176,6 +183,24 @@ fn claim_beyond_key_slots_is_skipped() {
     assert_eq!((second.status, second.claimed_until), (OccurrenceStatus::SkippedSingleton, None));
     let why = second.error_message.unwrap();
     assert!(why.contains("\"k\"") && why.contains("forbid"), "{why}");
+}
+
+#[test]
+fn claim_that_waits_for_slot_stays_pending() {
+    let (mut first, mut second) = (due(), Occurrence::pending(Uuid::from_u128(2), time_at(0)));
+    let (a, b) = (claim(&mut first, "a", 0), claim(&mut second, "b", 0));
+    let one = singleton();
+    let start = |slots| StartRequest { singleton: Some((&one, slots)), waits_for_slot: true, ..plain(1) };
+    let StartOutcome::Running(Some(slot)) = first.start(&a, start(&[])) else { panic!("a slot is free") };
+    assert_eq!(second.start(&b, start(&[slot])), StartOutcome::Waits);
+    assert_eq!(
+        (second.status, second.attempt, second.claimed_by.as_deref()),
+        (OccurrenceStatus::Pending, 1, None)
+    );
+    assert_eq!(second.claim("b", LEASE, 5, time_at(2)), ClaimOutcome::Unavailable, "not again at once");
+    let again = second.claim("b", LEASE, 5, time_at(3));
+    assert_eq!(again, ClaimOutcome::Taken { raised: false, recovered: false });
+    assert_eq!((second.attempt, second.claims), (1, 2));
 }
 
 #[test]

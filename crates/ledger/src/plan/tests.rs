@@ -83,6 +83,15 @@ fn policy() -> impl Strategy<Value = Misfire> {
     prop_oneof![Just(Misfire::Skip), Just(Misfire::Latest), (0_u32..20).prop_map(Misfire::CatchUp)]
 }
 
+#[test]
+fn message_of_misfire_row_names_its_oldest_instant() {
+    let missed = plan_with(Misfire::Skip).missed.unwrap();
+    assert_eq!(Missed::read_oldest(&missed.message()), Some(missed.oldest));
+    for other in ["", "the run was lost", "skipped 3 missed occurrence(s) between yesterday and today"] {
+        assert_eq!(Missed::read_oldest(other), None, "{other}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 

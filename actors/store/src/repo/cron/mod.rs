@@ -127,8 +127,8 @@ impl Ledger {
         self.database.call(operation("pause_stale"), PauseStaleRequest { resting, overdue }).await
     }
 
-    /// Claims at most `limit` rows for `lease`, the longest due first: rows that are due and have no holder,
-    /// and rows whose lease has expired. A row with more than `max_recoveries` expired leases is listed
+    /// Claims at most `limit` rows for `lease`, the longest due first, backfilled ones last: rows that are due and have
+    /// no holder, and rows whose lease has expired. A row with more than `max_recoveries` expired leases is listed
     /// instead, for [`exhaust`](Self::exhaust); until then every claim lists it. Pending rows of the channels
     /// `except` are skipped; their rows with an expired lease are not. A claim whose answer is lost is claimed
     /// again when its lease expires.
@@ -169,8 +169,23 @@ impl Ledger {
         lease: Duration,
         trace: Option<NewTrace>,
     ) -> Result<StartResult, StoreError> {
-        let (key, singleton) = (key.clone(), singleton.cloned());
-        let run = StartRunRequest { key, executing_version, singleton, lease, trace };
+        let (key, singleton, waits_for_slot) = (key.clone(), singleton.cloned(), false);
+        let run = StartRunRequest { key, executing_version, singleton, waits_for_slot, lease, trace };
+        self.database.call_grouped(operation("start"), &self.queues.start, run).await
+    }
+
+    /// Starts the run of a backfilled occurrence like [`start`](Self::start). Without a free slot the row waits for one
+    /// in place of being skipped.
+    pub async fn start_backfilled(
+        &self,
+        key: &ClaimKey,
+        executing_version: i64,
+        singleton: Option<&Singleton>,
+        lease: Duration,
+        trace: Option<NewTrace>,
+    ) -> Result<StartResult, StoreError> {
+        let (key, singleton, waits_for_slot) = (key.clone(), singleton.cloned(), true);
+        let run = StartRunRequest { key, executing_version, singleton, waits_for_slot, lease, trace };
         self.database.call_grouped(operation("start"), &self.queues.start, run).await
     }
 

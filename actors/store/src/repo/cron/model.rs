@@ -134,6 +134,8 @@ pub enum StartResult {
     },
     /// No slot was free; the row is skipped.
     Saturated,
+    /// No slot was free; the row waits for one.
+    Waits,
     /// The claim is no longer valid; nothing was written.
     Lost,
 }
