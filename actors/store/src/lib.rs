@@ -49,17 +49,18 @@ pub use listener::ConfigListener;
 pub use metrics::StoreMetrics;
 pub use reencrypt::{ReencryptError, ReencryptionReport, reencrypt};
 pub use repo::{
-    AdoptedRun, AlignOutcome, AuditEntry, AuditFilter, AuditLog, Backlog, BreakerReset, ChangedEntity,
-    ChannelFacts, ChannelPauses, ChannelRequirements, ClaimBatch, ClaimedLetter, ConfigChange, ConfigEpoch,
-    ConnectorRepository, CountedFailure, DeadLetter, DeadLetterFilter, DeadLetterRepository, DeadLetterRow,
-    DueLetters, EntityFilter, EpochNumbers, ExhaustedOccurrence, ExpectedTokens, ImportAction, ImportOutcome,
-    JobLeases, Ledger, MaterialiseOutcome, MaterialiseRequest, Merge, Mutation, NewNode, NewPause, NewTrace,
-    NodeLeases, NodeRow, NodeStatus, OccurrenceClaim, OccurrenceFilter, OccurrencePage, OccurrenceRecord,
-    OccurrenceRow, OnConflict, Ownership, PackageReceipts, PlatformRoute, References, RefreshLease,
-    Repository, RollbackSource, RowKey, SaveOutcome, ScheduleStatus, StartResult, StoredConnector,
-    TokenState, TokenStates, TraceAccess, TraceAttempt, TraceEnd, TraceFailure, TraceMode, TracePage,
-    TraceQuery, TraceRecord, TraceRepository, TraceRow, TraceStatus, UnfinishedRun, Versioned,
-    WorkflowRequirements,
+    AdoptedRun, AlignOutcome, AuditEntry, AuditFilter, AuditLog, BackfillPlan, Backlog, BreakerReset,
+    BulkAction, BulkClaim, BulkError, BulkKind, BulkPage, BulkRun, BulkRuns, BulkState, BulkStep,
+    ChangedEntity, ChannelFacts, ChannelPauses, ChannelRequirements, ClaimBatch, ClaimedLetter, ConfigChange,
+    ConfigEpoch, ConnectorRepository, CountedFailure, DeadLetter, DeadLetterFilter, DeadLetterRepository,
+    DeadLetterRow, DrivenRun, DueLetters, EntityFilter, EpochNumbers, ExhaustedOccurrence, ExpectedTokens,
+    ImportAction, ImportOutcome, JobLeases, Ledger, MaterialiseOutcome, MaterialiseRequest, Merge, Mutation,
+    NewBulkRun, NewNode, NewPause, NewTrace, NodeLeases, NodeRow, NodeStatus, OccurrenceClaim,
+    OccurrenceFilter, OccurrencePage, OccurrenceRecord, OccurrenceRow, OnConflict, Ownership,
+    PackageReceipts, PlatformRoute, References, RefreshLease, Repository, RollbackSource, RowKey,
+    SaveOutcome, ScheduleHistory, ScheduleStatus, StartResult, StoredConnector, TokenState, TokenStates,
+    TraceAccess, TraceAttempt, TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery, TraceRecord,
+    TraceRepository, TraceRow, TraceStatus, UnfinishedRun, Versioned, WorkflowRequirements,
 };
 pub use retry_window::RetryWindow;
 pub use status::DatabaseStatus;

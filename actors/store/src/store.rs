@@ -23,8 +23,9 @@ use svc_model::{Channel, Workflow};
 use svc_secrets::EnvelopeKeys;
 
 use crate::repo::{
-    AuditLog, ChannelPauses, ConfigEpoch, ConnectorRepository, DeadLetterRepository, JobLeases, Ledger,
-    LedgerQueues, NodeLeases, PackageReceipts, Repository, StatusChanges, TokenStates, TraceRepository,
+    AuditLog, BulkRuns, ChannelPauses, ConfigEpoch, ConnectorRepository, DeadLetterRepository, JobLeases,
+    Ledger, LedgerQueues, NodeLeases, PackageReceipts, Repository, StatusChanges, TokenStates,
+    TraceRepository,
 };
 use crate::retry_window::RetryWindow;
 use crate::status::{DatabaseStatus, StatusLevel};
@@ -218,6 +219,11 @@ impl Store {
     /// Returns the receipts of packages.
     pub fn packages(&self) -> PackageReceipts {
         PackageReceipts(self.database())
+    }
+
+    /// Returns the runs of actions on many rows.
+    pub fn bulk_runs(&self) -> BulkRuns {
+        BulkRuns(self.database())
     }
 
     /// Returns the pauses of channels.

@@ -5,6 +5,7 @@
 //! transaction.
 
 mod audit;
+mod bulk_runs;
 mod change_facts;
 mod channel_columns;
 mod channel_credentials;
@@ -35,6 +36,10 @@ mod versioned;
 mod workflow_rows;
 
 pub use audit::{AuditFilter, AuditLog};
+pub use bulk_runs::{
+    BackfillPlan, BulkAction, BulkClaim, BulkError, BulkKind, BulkPage, BulkRun, BulkRuns, BulkState,
+    BulkStep, DrivenRun, NewBulkRun,
+};
 pub(crate) use channel_columns::{replace_stored_config, stored_configs};
 pub(crate) use channel_credentials::{ChannelVersion, reseal_credentials};
 pub use channel_pauses::{ChannelPauses, CountedFailure, NewPause};
@@ -47,7 +52,7 @@ pub(crate) use cron::LedgerQueues;
 pub use cron::{
     AlignOutcome, Backlog, ChannelFacts, ClaimBatch, ExhaustedOccurrence, Ledger, MaterialiseOutcome,
     MaterialiseRequest, OccurrenceClaim, OccurrenceFilter, OccurrencePage, OccurrenceRecord, OccurrenceRow,
-    ScheduleStatus, StartResult,
+    ScheduleHistory, ScheduleStatus, StartResult,
 };
 pub use dead_letters::{
     ClaimedLetter, DeadLetter, DeadLetterFilter, DeadLetterRepository, DeadLetterRow, DueLetters,

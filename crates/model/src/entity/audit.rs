@@ -26,6 +26,12 @@ macro_rules! audit_words {
 audit_words! {
     /// An audited action.
     AuditAction {
+        /// A bulk run was told to end.
+        Abort = "abort",
+        /// A bulk run ended.
+        BulkEnd = "bulk_end",
+        /// A bulk run began.
+        BulkStart = "bulk_start",
         /// A definition or a backup was created.
         Create = "create",
         /// A version was copied to a new draft.
@@ -82,6 +88,8 @@ audit_words! {
         Actor = "actor",
         /// A backup of the database.
         Backup = "backup",
+        /// A run of an action on many rows.
+        BulkRun = "bulk_run",
         /// A channel.
         Channel = "channel",
         /// A circuit breaker.

@@ -17,7 +17,9 @@
 //! Committed rows survive a restart. Nothing here runs by itself.
 
 mod admin;
+mod backfill;
 mod bulk;
+mod bulk_rows;
 mod claim;
 mod conditions;
 mod cursors;
@@ -49,6 +51,9 @@ use crate::repo::traces::{NewTrace, TraceEnd};
 use crate::repo::{is_impossible, key, keyset};
 
 use admin::{RetryRequest, TriggerRequest};
+pub use backfill::ScheduleHistory;
+pub(super) use backfill::{backfill, count_open};
+pub(super) use bulk_rows::retry_each;
 use claim::{ClaimRequest, ExhaustRequest};
 use cursors::PauseStaleRequest;
 pub(super) use cursors::pause;
@@ -285,6 +290,20 @@ impl Ledger {
         audit: AuditEntry,
     ) -> Result<OccurrenceRecord, StoreError> {
         self.database.call(operation("trigger"), TriggerRequest { channel, audit }).await
+    }
+
+    /// Returns what is known of a schedule, with its rows from an instant to another, both inclusive.
+    pub async fn history(
+        &self,
+        channel_id: &str,
+        range: (NaiveDateTime, NaiveDateTime),
+    ) -> Result<ScheduleHistory, StoreError> {
+        let channel_id = key(channel_id);
+        self.database
+            .read(operation("history"), move |conn| {
+                Box::pin(async move { backfill::read_history(conn, &channel_id, range).await })
+            })
+            .await
     }
 
     /// Returns the state of the schedules of these channels. Channels without a cursor are omitted.

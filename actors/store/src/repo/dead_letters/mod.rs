@@ -3,6 +3,7 @@
 //! A retry turns the letter into a new trace and deletes it. A node first claims the letter under a lease on
 //! the database clock, so that only one of several nodes retries it.
 
+mod bulk;
 mod lease;
 mod rows;
 
@@ -19,6 +20,7 @@ use crate::repo::traces::NewTrace;
 use crate::repo::{is_impossible, key};
 use crate::writer::UnitOutcome;
 
+pub(in crate::repo) use bulk::{purge_each, requeue_each};
 pub use lease::DueLetters;
 pub use rows::{ClaimedLetter, DeadLetter, DeadLetterFilter, DeadLetterRow};
 
