@@ -99,7 +99,12 @@ impl CronMetrics {
 
     /// Counts an occurrence that an operator brought to `pending`, by a trigger or a retry.
     pub fn record_pending(&self) {
-        self.record_occurrences(OccurrenceStatus::Pending, 1);
+        self.record_several_pending(1);
+    }
+
+    /// Counts occurrences that an operator brought to `pending` at once.
+    pub fn record_several_pending(&self, count: u64) {
+        self.record_occurrences(OccurrenceStatus::Pending, count);
     }
 
     pub(crate) fn record_occurrences(&self, status: OccurrenceStatus, count: u64) {

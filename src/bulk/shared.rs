@@ -1,0 +1,41 @@
+//! The services of the driver, which survive its restart.
+
+use slog::Logger;
+use svc_cluster::nodes::NodeHandle;
+use svc_cron::{CronHandle, CronMetrics};
+use svc_store::{BulkAction, Store};
+use svc_traces::Traces;
+
+use super::handle::BulkHandle;
+
+/// The services of the driver of bulk runs.
+pub(crate) struct BulkShared {
+    pub(crate) handle: BulkHandle,
+    pub(crate) store: Store,
+    pub(crate) nodes: NodeHandle,
+    pub(crate) traces: Traces,
+    /// The schedules; `None` on a node that runs none.
+    pub(crate) cron: Option<CronHandle>,
+    pub(crate) cron_metrics: CronMetrics,
+    pub(crate) log: Logger,
+}
+
+impl BulkShared {
+    /// Reports rows that an action has changed to those who act on them.
+    pub(super) fn announce(&self, action: Option<BulkAction>, rows: usize) {
+        if rows == 0 {
+            return;
+        }
+        match action {
+            Some(BulkAction::Requeue) => self.traces.look_for_dead_letters(),
+            Some(BulkAction::Purge) => self.traces.count_dead_letters(),
+            Some(BulkAction::Retry | BulkAction::Backfill) => {
+                self.cron_metrics.record_several_pending(rows as u64);
+                if let Some(cron) = &self.cron {
+                    cron.nudge();
+                }
+            }
+            Some(BulkAction::Cancel | BulkAction::Rerun) | None => {}
+        }
+    }
+}
