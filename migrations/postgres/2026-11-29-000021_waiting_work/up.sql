@@ -9,8 +9,8 @@ CREATE INDEX traces_due ON traces (waits_until, id) WHERE waits_until IS NOT NUL
 
 -- The channel of which accepted work takes a share while it runs, and the key that has the share; an empty one has none
 -- of its own.
-ALTER TABLE traces ADD COLUMN queue_channel VARCHAR(128);
-ALTER TABLE traces ADD COLUMN queue_key VARCHAR(256);
+ALTER TABLE traces ADD COLUMN queue_channel TEXT;
+ALTER TABLE traces ADD COLUMN queue_key TEXT;
 CREATE INDEX traces_lines ON traces (queue_channel, queue_key, created_at, id)
     WHERE waiting = 'share' AND waits_until IS NULL;
 CREATE INDEX traces_shares ON traces (queue_channel, queue_key)
@@ -18,6 +18,6 @@ CREATE INDEX traces_shares ON traces (queue_channel, queue_key)
 
 -- The key of each channel that had the last turn.
 CREATE TABLE queue_turns (
-    channel_id VARCHAR(128) PRIMARY KEY NOT NULL,
-    last_key   VARCHAR(256) NOT NULL
+    channel_id TEXT PRIMARY KEY NOT NULL,
+    last_key   TEXT NOT NULL
 );

@@ -11,6 +11,7 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use svc_model::WorkflowVersion;
 
 use crate::error::StoreError;
+use crate::repo::traces::waiting::WaitColumns;
 use crate::repo::traces::{NewTrace, Ownership, TraceEnd, TraceWrite};
 
 /// Applies the changes like [`TraceWrite::apply_all`](super::TraceWrite::apply_all).
@@ -30,7 +31,11 @@ pub(super) async fn apply(
         }
     }
     if !inserts.ids.is_empty() {
+        let waits = std::mem::take(&mut inserts.waits);
         inserts.execute(c).await?;
+        if !waits.is_empty() {
+            waits.execute(c).await?;
+        }
     }
     let mut started: HashSet<String> = HashSet::new();
     if !starts.ids.is_empty() {
@@ -70,6 +75,8 @@ struct Inserts<'a> {
     requests: Vec<Option<&'a str>>,
     error_codes: Vec<Option<&'a str>>,
     workflow_versions: Vec<Option<i64>>,
+    /// The terms of the rows that wait, written by a statement of their own.
+    waits: WaitColumns<'a>,
 }
 
 impl<'a> Inserts<'a> {
@@ -92,6 +99,9 @@ impl<'a> Inserts<'a> {
         self.requests.push(trace.request_id.as_deref());
         self.error_codes.push(trace.error_code);
         self.workflow_versions.push(trace.workflow.as_ref().map(|workflow| workflow.version));
+        if let Some(terms) = &trace.wait {
+            self.waits.push(trace, terms);
+        }
     }
 }
 
