@@ -58,7 +58,7 @@ pub use repo::{
     References, RefreshLease, Repository, RollbackSource, RowKey, SaveOutcome, ScheduleStatus, StartResult,
     StoredConnector, TokenState, TokenStates, TraceAccess, TraceAttempt, TraceEnd, TraceFailure, TraceMode,
     TracePage, TraceQuery, TraceRecord, TraceRepository, TraceRow, TraceStatus, UnfinishedRun, Versioned,
-    WaitReason, WaitTerms, WaitingCount, WaitingCounts, WaitingRow, WorkflowRequirements,
+    WaitReason, WaitTerms, WaitingCount, WaitingCounts, WaitingWork, WorkflowRequirements,
 };
 pub use retry_window::RetryWindow;
 pub use status::DatabaseStatus;

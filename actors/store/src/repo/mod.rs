@@ -69,7 +69,7 @@ pub(crate) use traces::TraceWrite;
 pub use traces::{
     AdoptedRun, DueTime, NewTrace, Ownership, QueueShares, TraceAccess, TraceAttempt, TraceEnd, TraceFailure,
     TraceMode, TracePage, TraceQuery, TraceRecord, TraceRepository, TraceRow, TraceStatus, UnfinishedRun,
-    WaitReason, WaitTerms, WaitingCount, WaitingCounts, WaitingRow,
+    WaitReason, WaitTerms, WaitingCount, WaitingCounts, WaitingWork,
 };
 pub use versioned::{ImportAction, ImportOutcome, Merge, OnConflict, Versioned};
 

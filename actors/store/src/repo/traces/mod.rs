@@ -33,7 +33,7 @@ pub use model::{
     TraceQuery, TraceRecord, TraceRow, TraceStatus, UnfinishedRun,
 };
 pub(super) use read::LenientTimestamp;
-pub use waiting::{DueTime, QueueShares, WaitReason, WaitTerms, WaitingCount, WaitingCounts, WaitingRow};
+pub use waiting::{DueTime, QueueShares, WaitReason, WaitTerms, WaitingCount, WaitingCounts, WaitingWork};
 
 const fn operation(method: &'static str) -> QueryOperation {
     QueryOperation::new("traces", method)

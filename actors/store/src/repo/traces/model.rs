@@ -290,6 +290,8 @@ pub struct UnfinishedRun {
     pub owner: Option<String>,
     /// Number of restarts so far.
     pub recoveries: i64,
+    /// True if it takes a share of its channel.
+    pub is_shared: bool,
 }
 
 /// A run that a node took over.

@@ -141,15 +141,22 @@ async fn record_turn(conn: &mut Conn, channel: &str, key: &str) -> Result<(), St
     Ok(())
 }
 
-type Columns =
-    ((String, Option<String>), Option<String>, String, Option<String>, LenientTimestamp, Option<String>, i64);
+type Columns = (
+    (String, Option<String>, bool),
+    Option<String>,
+    String,
+    Option<String>,
+    LenientTimestamp,
+    Option<String>,
+    i64,
+);
 
 /// Loads those of the rows that belong to `node` and have not ended.
 async fn load(conn: &mut Conn, node: &str, ids: &[String]) -> Result<Vec<UnfinishedRun>, StoreError> {
     let rows: Vec<Columns> = on!(conn, c => {
         traces::table
             .select((
-                (traces::id, traces::attempt_of),
+                (traces::id, traces::attempt_of, traces::queue_channel.is_not_null()),
                 traces::channel_id,
                 traces::channel,
                 traces::input_json,
@@ -164,11 +171,22 @@ async fn load(conn: &mut Conn, node: &str, ids: &[String]) -> Result<Vec<Unfinis
             .await
     })?;
     let run = |columns: Columns| {
-        let ((id, attempt_of), channel_id, channel, input_json, created_at, owner, recoveries) = columns;
+        let ((id, attempt_of, is_shared), channel_id, channel, input_json, created_at, owner, recoveries) =
+            columns;
         let key = RowKey { created_at: created_at.0.unwrap_or_default(), id };
         let id = Uuid::try_parse(&key.id).ok()?;
         let attempt_of = attempt_of.and_then(|work| Uuid::try_parse(&work).ok());
-        Some(UnfinishedRun { key, id, channel_id, channel, attempt_of, input_json, owner, recoveries })
+        Some(UnfinishedRun {
+            key,
+            id,
+            channel_id,
+            channel,
+            attempt_of,
+            input_json,
+            owner,
+            recoveries,
+            is_shared,
+        })
     };
     Ok(rows.into_iter().filter_map(run).collect())
 }

@@ -20,7 +20,7 @@ use super::{Ownership, TraceRepository, UnfinishedRun, operation};
 use crate::error::StoreError;
 use crate::writer::UnitOutcome;
 
-pub use model::{DueTime, QueueShares, WaitReason, WaitTerms, WaitingCount, WaitingCounts, WaitingRow};
+pub use model::{DueTime, QueueShares, WaitReason, WaitTerms, WaitingCount, WaitingCounts, WaitingWork};
 pub(super) use write::{WaitColumns, WaitStatement};
 
 impl TraceRepository {
@@ -30,7 +30,7 @@ impl TraceRepository {
     /// # Errors
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
     /// query.
-    pub async fn due_waiting(&self, limit: usize) -> Result<Vec<WaitingRow>, StoreError> {
+    pub async fn due_waiting(&self, limit: usize) -> Result<Vec<WaitingWork>, StoreError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         self.0.read(operation("due_waiting"), move |conn| Box::pin(rows::list_due(conn, limit))).await
     }
@@ -43,7 +43,7 @@ impl TraceRepository {
         &self,
         channel_id: String,
         limit: usize,
-    ) -> Result<Vec<WaitingRow>, StoreError> {
+    ) -> Result<Vec<WaitingWork>, StoreError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         self.0
             .read(operation("paused_waiting"), move |conn| {

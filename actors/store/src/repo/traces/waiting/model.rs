@@ -66,9 +66,9 @@ pub struct WaitTerms {
     pub share: Option<String>,
 }
 
-/// A row that waits, as far as the decision about it needs.
+/// Accepted work that waits, as far as the decision about it needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WaitingRow {
+pub struct WaitingWork {
     /// Id of the trace.
     pub id: Uuid,
     /// Id of its channel.

@@ -10,7 +10,7 @@ use diesel_async::RunQueryDsl;
 use uuid::Uuid;
 
 use super::claim::WAITING;
-use super::model::{WaitReason, WaitingCount, WaitingCounts, WaitingRow};
+use super::model::{WaitReason, WaitingCount, WaitingCounts, WaitingWork};
 use crate::clock::{self, FromNow, Now};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
@@ -24,12 +24,12 @@ const COLUMNS: (traces::id, traces::channel_id, traces::channel, traces::queue_c
     (traces::id, traces::channel_id, traces::channel, traces::queue_channel);
 
 /// Returns the row, unless its id was written by another program.
-fn to_row((id, channel_id, channel, queue_channel): Columns) -> Option<WaitingRow> {
-    Some(WaitingRow { id: Uuid::try_parse(&id).ok()?, channel_id, channel, queue_channel })
+fn to_row((id, channel_id, channel, queue_channel): Columns) -> Option<WaitingWork> {
+    Some(WaitingWork { id: Uuid::try_parse(&id).ok()?, channel_id, channel, queue_channel })
 }
 
 /// Returns the rows that waited for an instant that has come, the longest due first.
-pub(super) async fn list_due(conn: &mut Conn, limit: i64) -> Result<Vec<WaitingRow>, StoreError> {
+pub(super) async fn list_due(conn: &mut Conn, limit: i64) -> Result<Vec<WaitingWork>, StoreError> {
     let now = clock::now(conn).await?;
     let due = traces::table
         .select(COLUMNS)
@@ -45,7 +45,7 @@ pub(super) async fn list_paused(
     conn: &mut Conn,
     channel: &str,
     limit: i64,
-) -> Result<Vec<WaitingRow>, StoreError> {
+) -> Result<Vec<WaitingWork>, StoreError> {
     let paused = traces::table
         .select(COLUMNS)
         .filter(sql::<Bool>("traces.waiting = 'paused'"))
