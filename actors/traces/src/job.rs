@@ -10,6 +10,7 @@ use actix_supervision::Placement;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use svc_model::WorkflowVersion;
+use svc_store::QueueShares;
 use uuid::Uuid;
 
 /// A resource that a job holds until it ends, such as a permit of its channel. Dropping the hold releases it.
@@ -78,6 +79,8 @@ pub enum JobOutcome {
     /// The channel has no permit for the job now; nothing was run. Returned only for a job without a hold,
     /// which is queued again.
     Busy(Box<Job>),
+    /// The channel is paused; nothing was run. The job waits in the database until the channel is resumed.
+    Paused(Box<Job>),
 }
 
 /// The failure of a run.
@@ -180,6 +183,19 @@ pub trait Runner: Send + Sync + 'static {
     /// Returns whether jobs of the channel with this name can run on this node now. While they cannot, its
     /// dead letters wait without being tried.
     fn is_available(&self, channel: &str) -> bool;
+
+    /// Returns whether the channel with this id, or else with this name, is paused. While it is, accepted work of it
+    /// waits.
+    fn is_paused(&self, channel_id: Option<&str>, channel: &str) -> bool {
+        let _ = (channel_id, channel);
+        false
+    }
+
+    /// Returns the shares of the channel with this id: most of its accepted work that may run at once. A channel that
+    /// has none, or no longer exists, has no bounds; `None` while this node can run nothing of it.
+    fn shares(&self, channel_id: &str) -> Option<QueueShares> {
+        Some(QueueShares { channel_id: channel_id.to_owned(), ..QueueShares::default() })
+    }
 
     /// Returns the name of the channel that gets a report when a job of the channel with this id, or else with this
     /// name, fails for good. The channel may name one whether it serves or not. Waits while the answer must

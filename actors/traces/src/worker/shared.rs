@@ -10,7 +10,7 @@ use futures_util::FutureExt;
 use slog::{Logger, error, info, warn};
 use svc_model::{ErrorReason, WorkflowVersion};
 use svc_nodes::NodeHandle;
-use svc_store::{Ownership, StoreError};
+use svc_store::{Ownership, StoreError, WaitReason};
 use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
@@ -21,11 +21,12 @@ use crate::claim::JobClaim;
 use crate::dead_letters::DueTimer;
 use crate::job::{Job, JobFailure, JobHold, JobKey, JobOutcome, JobResult, Runner};
 use crate::metrics::TraceMetrics;
-use crate::queue::{JobQueue, QueuedJob};
+use crate::queue::{JobQueue, QueueSlot, QueuedJob};
 use crate::report::{self, FailureReport};
 use crate::settings::Callback;
+use crate::waiting::WaitingTally;
 use crate::worker::running::{FinishedJob, RunningJob, StartedJob};
-use crate::worker::state::{AttemptOutcome, JobAttempt};
+use crate::worker::state::{AttemptOutcome, JobAttempt, UnrunJob};
 use crate::worker::{StopSignal, WorkerTurn};
 
 /// Runs shorter than this are written only once, at their end.
@@ -34,10 +35,15 @@ const SHORT: Duration = Duration::from_millis(50);
 const GRACE: Duration = Duration::from_secs(1);
 /// Delays of a job whose channel has no permit for it.
 const REFUSAL_BACKOFF: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_millis(3200));
+/// Time after which a job that waited in the database is claimed again whose channel had no permit for it.
+const REFUSAL_PAUSE: Duration = Duration::from_millis(500);
+/// Time after which a job is looked at again that its paused channel cannot be asked for by id.
+const LOOK_AT_PAUSED: Duration = Duration::from_secs(30);
 
 /// State shared by the workers.
 pub(crate) struct WorkerShared {
     pub(crate) waiting: Arc<JobQueue>,
+    pub(crate) tally: Arc<WaitingTally>,
     pub(crate) store: svc_store::TraceRepository,
     pub(crate) nodes: NodeHandle,
     pub(crate) runner: Arc<dyn Runner>,
@@ -57,7 +63,8 @@ pub(crate) struct WorkerShared {
 
 impl WorkerShared {
     /// Runs a job, on the thread of that id if it runs channels, and returns it with its outcome. Returns `None` if the
-    /// channel had no permit and the job is queued again, or if the job no longer belongs to this node. Fails the job if
+    /// channel had no permit or is paused, so that the job is queued again or waits in the database, or if the job no
+    /// longer belongs to this node. Fails the job if
     /// its channel had no permit for as long as the job may run. A job that is dropped is sent to `orphans`.
     pub(crate) async fn run(
         &self,
@@ -102,24 +109,65 @@ impl WorkerShared {
         drop(active);
         match attempt.outcome_of(completed) {
             Ok(verdict) => Some(running.end(verdict)),
-            Err(_) if refused_since.is_some_and(|since| since.elapsed() >= self.limit) => {
+            Err(UnrunJob { is_paused: false, .. })
+                if refused_since.is_some_and(|since| since.elapsed() >= self.limit) =>
+            {
                 self.errors.tell(ErrorReason::Timeout);
                 let message =
                     format!("the channel had no capacity for it within {}ms", self.limit.as_millis());
                 Some(running.end(AttemptOutcome::Failed(attempt.failure(JobFailure::transient(message)))))
             }
-            Err(job) => {
+            Err(unrun) => {
                 let StartedJob { slot, claim, .. } = running.give_back()?;
-                let now = Instant::now();
-                let delay = REFUSAL_BACKOFF.delay(refusals);
-                let (refusals, refused_since) = (refusals.saturating_add(1), refused_since.or(Some(now)));
-                let job = Job { attempt: None, ..*job };
-                let slot = slot?;
-                let queued = QueuedJob { job, slot, claim, attempt_of, retry, refusals, refused_since };
-                self.waiting.push_later(now + delay, queued);
+                self.queue_again(unrun, (slot?, claim), (attempt_of, retry), (refusals, refused_since)).await;
                 None
             }
         }
+    }
+
+    /// Queues a job again that did not run. It waits in the database if its channel is paused or if it did so before.
+    async fn queue_again(
+        &self,
+        UnrunJob { job, is_paused }: UnrunJob,
+        (slot, claim): (QueueSlot, JobClaim),
+        (attempt_of, retry): (Option<Uuid>, u32),
+        (refusals, refused_since): (u32, Option<Instant>),
+    ) {
+        if is_paused || claim.has_waited {
+            let (id, channel_id) = (job.trace_id, job.channel_id.clone());
+            drop(job);
+            return self.put_back(id, channel_id, &claim, is_paused).await;
+        }
+        let now = Instant::now();
+        let delay = REFUSAL_BACKOFF.delay(refusals);
+        let (refusals, refused_since) = (refusals.saturating_add(1), refused_since.or(Some(now)));
+        let job = Job { attempt: None, ..*job };
+        let queued = QueuedJob { job, slot, claim, attempt_of, retry, refusals, refused_since };
+        self.waiting.push_later(now + delay, queued);
+    }
+
+    /// Has a job that did not run wait in the database, where it belongs to nobody. Retries until it does, or no longer
+    /// belongs to this node.
+    async fn put_back(&self, id: Uuid, channel_id: Option<Arc<str>>, claim: &JobClaim, is_paused: bool) {
+        let reason = if is_paused { WaitReason::Paused } else { WaitReason::Share };
+        let delay = match (is_paused, &channel_id) {
+            (true, Some(_)) => None,
+            (true, None) => Some(LOOK_AT_PAUSED),
+            (false, _) => Some(REFUSAL_PAUSE),
+        };
+        let mut backoff = DATABASE_BACKOFF.delays();
+        loop {
+            match self.store.put_back(id, claim.ownership.clone(), reason, delay).await {
+                Ok(_) => break,
+                Err(error) if self.nodes.holds(&claim.ownership.owner) => {
+                    warn!(self.log, "cannot put a job back"; "trace_id" => %id, "error" => %error);
+                    sleep(backoff.next_delay()).await;
+                }
+                Err(_) => return,
+            }
+        }
+        self.tally.add(channel_id.as_deref().unwrap_or_default(), reason);
+        self.tally.wake();
     }
 
     /// Runs one attempt; handles panics and timeouts of the runner. The recorded outcome may start a retry,
@@ -219,7 +267,7 @@ impl WorkerShared {
     /// Writes the outcome of a run. Retries until it is written; meanwhile the worker has room for one job
     /// less. A result that the database refuses becomes a failure.
     pub(super) async fn write(&self, job: &mut StartedJob, verdict: &mut AttemptOutcome) {
-        let StartedJob { attempt, slot, report, .. } = job;
+        let StartedJob { attempt, slot, report, claim, .. } = job;
         let mut backoff = DATABASE_BACKOFF.delays();
         let mut follow_up = self.prepare_report(verdict, report);
         let is_news = loop {
@@ -261,6 +309,9 @@ impl WorkerShared {
             if failure.retry_count >= i64::from(attempt.retry) {
                 self.count_failure(attempt, failure.is_exhausted());
             }
+        }
+        if claim.is_shared {
+            self.tally.wake();
         }
     }
 

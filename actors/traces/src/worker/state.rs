@@ -33,6 +33,14 @@ pub(crate) enum AttemptOutcome {
     Failed(TraceFailure),
 }
 
+/// A job that did not run.
+#[derive(Debug)]
+pub(crate) struct UnrunJob {
+    pub(crate) job: Box<Job>,
+    /// True if its channel is paused; else it had no permit.
+    pub(crate) is_paused: bool,
+}
+
 impl JobAttempt {
     /// Returns `true` for the first attempt at its work, whose row is that of the work.
     pub(crate) const fn is_first(&self) -> bool {
@@ -42,8 +50,8 @@ impl JobAttempt {
     /// Returns the record of a run.
     ///
     /// # Errors
-    /// Returns the job itself if it did not run because its channel had no permit.
-    pub(crate) fn outcome_of(&self, completed: JobResult) -> Result<AttemptOutcome, Box<Job>> {
+    /// Returns the job itself if it did not run because its channel had no permit or is paused.
+    pub(crate) fn outcome_of(&self, completed: JobResult) -> Result<AttemptOutcome, UnrunJob> {
         let JobResult { ended, task_trace, workflow, took } = completed;
         let duration_ms = Some(took.as_secs_f64() * 1000.0);
         let over = |status, result_json, error_message| {
@@ -76,7 +84,8 @@ impl JobAttempt {
                 let earlier = Self { retry: self.retry.saturating_sub(1), ..self.clone() };
                 AttemptOutcome::Failed(earlier.failure(JobFailure::transient(message)))
             }
-            JobOutcome::Busy(job) => return Err(job),
+            JobOutcome::Busy(job) => return Err(UnrunJob { job, is_paused: false }),
+            JobOutcome::Paused(job) => return Err(UnrunJob { job, is_paused: true }),
         })
     }
 

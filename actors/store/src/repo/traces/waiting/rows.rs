@@ -51,6 +51,7 @@ pub(super) async fn list_paused(
         .filter(sql::<Bool>("traces.waiting = 'paused'"))
         .filter(traces::channel_id.eq(channel))
         .filter(traces::waits_until.is_null())
+        .filter(traces::status.eq_any(WAITING))
         .order((traces::created_at.asc(), traces::id.asc()))
         .limit(limit);
     let rows: Vec<Columns> = on!(conn, c => paused.load(c).await)?;
