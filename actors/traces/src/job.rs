@@ -76,11 +76,15 @@ pub enum JobOutcome {
         /// The message for operators.
         message: String,
     },
+    /// The channel is paused, and nothing was run; or a channel that the run called is paused. The job waits in the
+    /// database and runs again once that one is resumed, and no attempt is counted.
+    Paused {
+        /// The message for operators.
+        message: String,
+    },
     /// The channel has no permit for the job now; nothing was run. Returned only for a job without a hold,
     /// which is queued again.
     Busy(Box<Job>),
-    /// The channel is paused; nothing was run. The job waits in the database until the channel is resumed.
-    Paused(Box<Job>),
 }
 
 /// The failure of a run.

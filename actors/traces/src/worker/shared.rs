@@ -21,7 +21,7 @@ use crate::claim::JobClaim;
 use crate::dead_letters::DueTimer;
 use crate::job::{Job, JobFailure, JobHold, JobKey, JobOutcome, JobResult, Runner};
 use crate::metrics::TraceMetrics;
-use crate::queue::{JobQueue, QueueSlot, QueuedJob};
+use crate::queue::{JobQueue, QueuedJob};
 use crate::report::{self, FailureReport};
 use crate::settings::Callback;
 use crate::waiting::WaitingTally;
@@ -37,8 +37,17 @@ const GRACE: Duration = Duration::from_secs(1);
 const REFUSAL_BACKOFF: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_millis(3200));
 /// Time after which a job that waited in the database is claimed again whose channel had no permit for it.
 const REFUSAL_PAUSE: Duration = Duration::from_millis(500);
-/// Time after which a job is looked at again that its paused channel cannot be asked for by id.
-const LOOK_AT_PAUSED: Duration = Duration::from_secs(30);
+/// Time after which a job is looked at again whose channel, or one that it called, was paused.
+const LOOK_AT_PAUSED: Duration = Duration::from_secs(2);
+
+/// The facts of a queued job that it keeps when it is queued again.
+#[derive(Clone, Copy)]
+struct QueueFacts {
+    attempt_of: Option<Uuid>,
+    retry: u32,
+    refusals: u32,
+    refused_since: Option<Instant>,
+}
 
 /// State shared by the workers.
 pub(crate) struct WorkerShared {
@@ -74,6 +83,7 @@ impl WorkerShared {
         turn: &mut Option<WorkerTurn>,
     ) -> Option<RunningJob> {
         let QueuedJob { job, slot, mut claim, attempt_of, retry, refusals, refused_since } = queued;
+        let facts = QueueFacts { attempt_of, retry, refusals, refused_since };
         if !self.may_begin(job.trace_id, &mut claim).await {
             return None;
         }
@@ -109,55 +119,57 @@ impl WorkerShared {
         drop(active);
         match attempt.outcome_of(completed) {
             Ok(verdict) => Some(running.end(verdict)),
-            Err(UnrunJob { is_paused: false, .. })
-                if refused_since.is_some_and(|since| since.elapsed() >= self.limit) =>
-            {
+            Err(UnrunJob::Busy(_)) if refused_since.is_some_and(|since| since.elapsed() >= self.limit) => {
                 self.errors.tell(ErrorReason::Timeout);
                 let message =
                     format!("the channel had no capacity for it within {}ms", self.limit.as_millis());
                 Some(running.end(AttemptOutcome::Failed(attempt.failure(JobFailure::transient(message)))))
             }
             Err(unrun) => {
-                let StartedJob { slot, claim, .. } = running.give_back()?;
-                self.queue_again(unrun, (slot?, claim), (attempt_of, retry), (refusals, refused_since)).await;
+                self.queue_again(unrun, running.give_back()?, facts, channel_id).await;
                 None
             }
         }
     }
 
-    /// Queues a job again that did not run. It waits in the database if its channel is paused or if it did so before.
+    /// Queues a job again that did not run. It waits in the database if it did so before, or if a channel is paused.
     async fn queue_again(
         &self,
-        UnrunJob { job, is_paused }: UnrunJob,
-        (slot, claim): (QueueSlot, JobClaim),
-        (attempt_of, retry): (Option<Uuid>, u32),
-        (refusals, refused_since): (u32, Option<Instant>),
+        unrun: UnrunJob,
+        started: StartedJob,
+        QueueFacts { attempt_of, retry, refusals, refused_since }: QueueFacts,
+        channel_id: Option<Arc<str>>,
     ) {
-        if is_paused || claim.has_waited {
-            let (id, channel_id) = (job.trace_id, job.channel_id.clone());
-            drop(job);
-            return self.put_back(id, channel_id, &claim, is_paused).await;
-        }
-        let now = Instant::now();
-        let delay = REFUSAL_BACKOFF.delay(refusals);
-        let (refusals, refused_since) = (refusals.saturating_add(1), refused_since.or(Some(now)));
-        let job = Job { attempt: None, ..*job };
-        let queued = QueuedJob { job, slot, claim, attempt_of, retry, refusals, refused_since };
-        self.waiting.push_later(now + delay, queued);
+        let StartedJob { attempt, slot, claim, .. } = started;
+        let wait = match unrun {
+            UnrunJob::Busy(job) if !claim.has_waited => {
+                let (now, delay) = (Instant::now(), REFUSAL_BACKOFF.delay(refusals));
+                let (refusals, refused_since) = (refusals.saturating_add(1), refused_since.or(Some(now)));
+                let job = Job { attempt: None, ..*job };
+                if let Some(slot) = slot {
+                    let queued = QueuedJob { job, slot, claim, attempt_of, retry, refusals, refused_since };
+                    self.waiting.push_later(now + delay, queued);
+                }
+                return;
+            }
+            UnrunJob::Busy(_) => (WaitReason::Share, REFUSAL_PAUSE),
+            UnrunJob::Paused => (WaitReason::Paused, LOOK_AT_PAUSED),
+        };
+        self.put_back(attempt.id, channel_id, &claim, wait).await;
     }
 
     /// Has a job that did not run wait in the database, where it belongs to nobody. Retries until it does, or no longer
     /// belongs to this node.
-    async fn put_back(&self, id: Uuid, channel_id: Option<Arc<str>>, claim: &JobClaim, is_paused: bool) {
-        let reason = if is_paused { WaitReason::Paused } else { WaitReason::Share };
-        let delay = match (is_paused, &channel_id) {
-            (true, Some(_)) => None,
-            (true, None) => Some(LOOK_AT_PAUSED),
-            (false, _) => Some(REFUSAL_PAUSE),
-        };
+    async fn put_back(
+        &self,
+        id: Uuid,
+        channel_id: Option<Arc<str>>,
+        claim: &JobClaim,
+        (reason, delay): (WaitReason, Duration),
+    ) {
         let mut backoff = DATABASE_BACKOFF.delays();
         loop {
-            match self.store.put_back(id, claim.ownership.clone(), reason, delay).await {
+            match self.store.put_back(id, claim.ownership.clone(), reason, Some(delay)).await {
                 Ok(_) => break,
                 Err(error) if self.nodes.holds(&claim.ownership.owner) => {
                     warn!(self.log, "cannot put a job back"; "trace_id" => %id, "error" => %error);
