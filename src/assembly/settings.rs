@@ -244,6 +244,7 @@ pub(crate) fn trace_settings(
             processing_timeout: Duration::from_millis(queue.processing_timeout_ms),
             shutdown_timeout: Duration::from_secs(queue.shutdown_timeout_secs),
             max_recoveries: queue.max_recoveries,
+            max_waiting: queue.max_waiting,
         },
         dead_letters: DeadLetterSettings {
             retry_enabled: queue.dlq_retry_enabled,
@@ -432,6 +433,7 @@ pub(crate) fn channel_settings(config: &Config) -> Settings {
             object_members: config.ingest.max_object_members,
             array_elements: config.ingest.max_array_elements,
         },
+        max_delay: Duration::from_secs(u64::from(config.trace_queue.max_delay_days) * 86_400),
     }
 }
 

@@ -353,7 +353,7 @@ const fn task(
 /// Every kind of thread or task outside the tree. Futures of an actor's own context are not listed: they end
 /// with it.
 #[cfg_attr(not(test), expect(dead_code, reason = "compared with the source"))]
-pub(crate) static TASKS: [TaskRow; 48] = [
+pub(crate) static TASKS: [TaskRow; 49] = [
     // The process.
     task(
         "runner of each supervised actor",
@@ -398,6 +398,7 @@ pub(crate) static TASKS: [TaskRow; 48] = [
         RunsOn::IoRuntime,
         EndedBy::TracesStop,
     ),
+    task("claim of work that waited", ("actors/traces", 1), RunsOn::IoRuntime, EndedBy::TracesStop),
     task("move of a dead letter into the queue", ("actors/traces", 1), RunsOn::IoRuntime, EndedBy::Caller),
     task("check of an unanswered commit", ("actors/traces", 1), RunsOn::IoRuntime, EndedBy::ProcessExit),
     // Kafka ingress.

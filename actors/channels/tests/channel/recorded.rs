@@ -51,6 +51,7 @@ fn settings(buffer_size: usize) -> svc_traces::Settings {
             processing_timeout: 60 * SECOND,
             shutdown_timeout: SECOND,
             max_recoveries: 5,
+            max_waiting: 1000,
         },
         dead_letters: DeadLetterSettings {
             retry_enabled: false,

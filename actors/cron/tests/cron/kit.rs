@@ -303,6 +303,7 @@ fn recording(mode: TracingMode) -> svc_traces::Settings {
             processing_timeout: seconds(30),
             shutdown_timeout: seconds(1),
             max_recoveries: 5,
+            max_waiting: 1000,
         },
         dead_letters: DeadLetterSettings {
             retry_enabled: false,

@@ -184,6 +184,7 @@ fn settings() -> Settings {
             processing_timeout: Duration::from_secs(30),
             shutdown_timeout: Duration::from_secs(20),
             max_recoveries: 5,
+            max_waiting: 1000,
         },
         dead_letters: DeadLetterSettings {
             retry_enabled: true,
