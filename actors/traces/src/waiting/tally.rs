@@ -66,6 +66,7 @@ impl TallyState {
 
 impl WaitingTally {
     pub(crate) fn new(most: u64, metrics: TraceMetrics) -> Self {
+        metrics.set_waiting(&WaitingCounts::default());
         let (state, counting) = (Mutex::default(), tokio::sync::Mutex::new(()));
         Self { most, state, counting, submitted: Notify::new(), woken: Notify::new(), metrics }
     }
