@@ -1,7 +1,7 @@
 //! Acceptance of work that may not run yet.
 
 use svc_model::{Code, ErrorReason, ServiceError};
-use svc_store::{NewTrace, StoreError, TraceMode, WaitReason};
+use svc_store::{NewTrace, StoreError, TraceMode};
 
 use super::terms::JobTerms;
 use crate::handle::{AcceptedJob, SubmitError, Traces};
@@ -57,9 +57,7 @@ impl Traces {
                 return Err(SubmitError::Failed(error.into()));
             }
         }
-        if reason != WaitReason::Paused {
-            tally.report_accepted();
-        }
+        tally.confirm(channel, reason);
         Ok(AcceptedJob { trace_id: id, trace_token: token })
     }
 

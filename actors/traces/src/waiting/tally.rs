@@ -38,9 +38,11 @@ pub(crate) struct WaitingTally {
 struct TallyState {
     /// The rows as last counted.
     counted: Rows,
-    /// The rows that this node accepted since; those accepted during a count are counted twice until the next.
+    /// The rows that this node had wait since; those of the time of a count are counted twice until the next.
     added: Rows,
-    /// The rows that this node accepted before the count that goes on.
+    /// The rows that this node is writing.
+    reserved: Rows,
+    /// The rows that this node had wait before the count that goes on.
     before: Rows,
     retrying: u64,
     counted_at: Option<Instant>,
@@ -50,7 +52,7 @@ struct TallyState {
 
 impl TallyState {
     fn rows(&self) -> impl Iterator<Item = (&(String, WaitReason), &u64)> {
-        self.counted.iter().chain(&self.before).chain(&self.added)
+        self.counted.iter().chain(&self.before).chain(&self.added).chain(&self.reserved)
     }
 
     fn has_room(&self, channel: &str, (of_service, of_channel): (u64, u64)) -> bool {
@@ -93,26 +95,34 @@ impl WaitingTally {
         let mut state = self.state.lock();
         let has_room = state.has_room(channel, (self.most, most_of_channel));
         if has_room {
-            *state.added.entry((channel.to_owned(), reason)).or_default() += 1;
+            *state.reserved.entry((channel.to_owned(), reason)).or_default() += 1;
         }
         has_room
     }
 
     /// Gives back the room of a row that was not written.
     pub(super) fn release(&self, channel: &str, reason: WaitReason) {
-        if let Some(rows) = self.state.lock().added.get_mut(&(channel.to_owned(), reason)) {
-            *rows = rows.saturating_sub(1);
+        let (mut state, row) = (self.state.lock(), (channel.to_owned(), reason));
+        if let Some(rows) = state.reserved.get_mut(&row) {
+            *rows -= 1;
+            if *rows == 0 {
+                state.reserved.remove(&row);
+            }
+        }
+    }
+
+    /// Counts a row that was written into its room, and has the work claimed that may run now.
+    pub(super) fn confirm(&self, channel: &str, reason: WaitReason) {
+        self.add(channel, reason);
+        self.release(channel, reason);
+        if reason != WaitReason::Paused {
+            self.submitted.notify_one();
         }
     }
 
     /// Adds a row that this node had wait.
     pub(crate) fn add(&self, channel: &str, reason: WaitReason) {
         *self.state.lock().added.entry((channel.to_owned(), reason)).or_default() += 1;
-    }
-
-    /// Has the work claimed that may run now, because a row was accepted.
-    pub(super) fn report_accepted(&self) {
-        self.submitted.notify_one();
     }
 
     /// Has the work claimed that may run now: a share is free, or a channel was resumed.
@@ -210,6 +220,7 @@ mod tests {
         assert!(!reserve("third", 3), "those of the service are full, with what is retried");
         tally.release("other", WaitReason::Scheduled);
         assert!(reserve("third", 3));
+        tally.confirm("orders", WaitReason::Scheduled);
         assert_eq!(tally.channels(WaitReason::Share), ["orders"]);
         tally.replace(counts(0, 0), Instant::now());
         assert!(!tally.is_empty(), "what was accepted since waits");
