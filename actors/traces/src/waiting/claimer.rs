@@ -206,7 +206,7 @@ impl WaitingClaimer {
         }
         let (mut ready, mut paused, mut in_line) = (Vec::new(), Vec::new(), Vec::new());
         for row in rows {
-            let is_paused = |id: &&str| self.runner.is_paused(Some(id), &row.channel);
+            let is_paused = |id: &&str| self.runner.is_paused(Some(*id), &row.channel);
             // Without the id of its channel a row could not be found again: it is claimed, and put back if need be.
             if let Some(id) = row.channel_id.as_deref().filter(is_paused) {
                 self.tally.add(id, WaitReason::Paused);

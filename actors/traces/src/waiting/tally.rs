@@ -85,7 +85,8 @@ impl WaitingTally {
             return true;
         }
         let Ok(_turn) = self.counting.try_lock() else { return false };
-        if !self.state.lock().is_stale(COUNTING_WHEN_FULL) || self.count(store).await.is_err() {
+        let is_stale = self.state.lock().is_stale(COUNTING_WHEN_FULL);
+        if !is_stale || self.count(store).await.is_err() {
             return false;
         }
         self.try_reserve((channel, reason), most_of_channel)
@@ -143,7 +144,8 @@ impl WaitingTally {
     /// Counts the rows, unless they were counted a short while ago.
     pub(super) async fn count_if_stale(&self, store: &TraceRepository) -> Result<(), StoreError> {
         let Ok(_turn) = self.counting.try_lock() else { return Ok(()) };
-        if self.state.lock().is_stale(COUNTING) { self.count(store).await } else { Ok(()) }
+        let is_stale = self.state.lock().is_stale(COUNTING);
+        if is_stale { self.count(store).await } else { Ok(()) }
     }
 
     /// Counts the rows. The caller has the lock.
