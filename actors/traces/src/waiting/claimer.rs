@@ -25,8 +25,7 @@ const POLL_OF_LINES: Duration = Duration::from_millis(250);
 /// Time after which work is looked for again that another node was claiming, and shortest time between two looks that
 /// submissions ask for: a flood over its share asks with each.
 const SOON: Duration = Duration::from_millis(10);
-/// Longest wait for a free worker. Then a worker's round is claimed nevertheless, so that new submissions do not keep
-/// waiting work from running.
+/// Longest wait for a free worker. Then as much is claimed as the workers took meanwhile, at most one job each.
 const LONGEST_WAIT: Duration = Duration::from_millis(250);
 
 /// The task that claims waiting work. It outlives each instance of the actor, because what it has claimed belongs to no
@@ -135,8 +134,15 @@ impl WaitingClaimer {
 
     /// Claims as much work as there is room for: a page, once a worker is free.
     async fn take_page(&self, turn: usize, pace: &mut ClaimPace) -> Result<LookResult, StoreError> {
-        let free = timeout(LONGEST_WAIT, self.waiting.wait_for_free_workers()).await;
-        let mut room = pace.next_page(free.unwrap_or(self.workers), Instant::now());
+        let taken = self.waiting.taken_jobs();
+        let mut room = match timeout(LONGEST_WAIT, self.waiting.wait_for_free_workers()).await {
+            Ok(free) => pace.next_page(free, Instant::now()),
+            // New submissions must not keep waiting work from running. Where workers take none either, it is for others.
+            Err(_) => self.waiting.taken_jobs().wrapping_sub(taken).min(self.workers),
+        };
+        if room == 0 {
+            return Ok(LookResult::Contended);
+        }
         let mut result = LookResult::Nothing;
         for kind in KINDS.into_iter().cycle().skip(turn % KINDS.len()).take(KINDS.len()) {
             let taken = match kind {
