@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use slog::{Logger, warn};
-use svc_nodes::NodeHandle;
+use svc_cluster::nodes::NodeHandle;
 use svc_store::{
     Ownership, QueueShares, StoreError, TraceRepository, UnfinishedRun, WaitReason, WaitingWork,
 };

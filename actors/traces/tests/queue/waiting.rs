@@ -4,9 +4,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::json;
+use svc_testkit::state::wait_until;
 use svc_traces::{DueTime, JobTerms};
 
-use crate::kit::{HOUR, Process, run, wait_until};
+use crate::kit::{HOUR, Process, run};
 
 const SECOND: Duration = Duration::from_secs(1);
 

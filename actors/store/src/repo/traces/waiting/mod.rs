@@ -21,7 +21,7 @@ use crate::error::StoreError;
 use crate::writer::UnitOutcome;
 
 pub use model::{DueTime, QueueShares, WaitReason, WaitTerms, WaitingCount, WaitingCounts, WaitingWork};
-pub(super) use write::{WaitColumns, WaitStatement};
+pub(super) use write::WaitStatement;
 
 impl TraceRepository {
     /// Returns at most `limit` rows that waited for an instant that has come, by the clock of the database, the longest

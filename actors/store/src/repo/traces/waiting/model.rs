@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chrono::NaiveDateTime;
 use svc_model::Timestamp;
 use uuid::Uuid;
 
@@ -64,6 +65,24 @@ pub struct WaitTerms {
     /// The key of which it takes a share while it runs; `None` if its channel has no shares, empty for a share of the
     /// channel alone.
     pub share: Option<String>,
+}
+
+impl WaitTerms {
+    /// Returns the instant before which the work does not run, if it is one.
+    pub(in crate::repo::traces) fn instant(&self) -> Option<NaiveDateTime> {
+        match self.due? {
+            DueTime::At(instant) => Some(instant.naive()),
+            DueTime::After(_) => None,
+        }
+    }
+
+    /// Returns the seconds from the write to that instant, if they are given instead.
+    pub(in crate::repo::traces) fn delay(&self) -> Option<f64> {
+        match self.due? {
+            DueTime::At(_) => None,
+            DueTime::After(delay) => Some(delay.as_secs_f64()),
+        }
+    }
 }
 
 /// Accepted work that waits, as far as the decision about it needs.

@@ -1,11 +1,10 @@
-//! The terms of waiting work, written beside its row.
+//! The terms of waiting work, written beside its row in SQLite.
 
 use chrono::NaiveDateTime;
 use diesel::QueryResult;
 use diesel::RunQueryDsl;
-use diesel::pg::Pg;
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
-use diesel::sql_types::{Array, Bool, Double, Nullable, Text, Timestamp};
+use diesel::sql_types::{Nullable, Text};
 use diesel::sqlite::Sqlite;
 
 use super::model::{DueTime, WaitReason, WaitTerms};
@@ -71,70 +70,3 @@ impl QueryId for WaitStatement<'_> {
 }
 
 impl<C> RunQueryDsl<C> for WaitStatement<'_> {}
-
-/// The terms of many rows of PostgreSQL, by column.
-#[derive(Default)]
-pub(in crate::repo::traces) struct WaitColumns<'a> {
-    ids: Vec<String>,
-    reasons: Vec<&'static str>,
-    instants: Vec<Option<NaiveDateTime>>,
-    delays: Vec<Option<f64>>,
-    is_chosen: Vec<bool>,
-    channels: Vec<Option<&'a str>>,
-    keys: Vec<Option<&'a str>>,
-}
-
-impl<'a> WaitColumns<'a> {
-    pub(in crate::repo::traces) fn push(&mut self, trace: &'a NewTrace, terms: &'a WaitTerms) {
-        let (instant, delay) = match terms.due {
-            Some(DueTime::At(instant)) => (Some(instant.naive()), None),
-            Some(DueTime::After(delay)) => (None, Some(delay.as_secs_f64())),
-            None => (None, None),
-        };
-        self.ids.push(trace.id.to_string());
-        self.reasons.push(terms.reason.name());
-        self.instants.push(instant);
-        self.delays.push(delay);
-        self.is_chosen.push(terms.reason == WaitReason::Scheduled);
-        self.channels.push(trace.channel_id.as_deref().filter(|_| terms.share.is_some()));
-        self.keys.push(terms.share.as_deref());
-    }
-
-    pub(in crate::repo::traces) const fn is_empty(&self) -> bool {
-        self.ids.is_empty()
-    }
-}
-
-impl QueryFragment<Pg> for WaitColumns<'_> {
-    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        // The clock is read once for each row, so that both instants of a row are the same.
-        out.push_sql(
-            "UPDATE traces SET waiting = w.reason, waits_until = w.due, \
-             deliver_at = CASE WHEN w.is_chosen THEN w.due END, queue_channel = w.channel, queue_key = w.key \
-             FROM (SELECT id, reason, is_chosen, channel, key, coalesce(instant, \
-             (clock_timestamp() AT TIME ZONE 'utc') + make_interval(secs => delay)) AS due FROM unnest(",
-        );
-        out.push_bind_param::<Array<Text>, _>(&self.ids)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Array<Text>, _>(&self.reasons)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Array<Nullable<Timestamp>>, _>(&self.instants)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Array<Nullable<Double>>, _>(&self.delays)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Array<Bool>, _>(&self.is_chosen)?;
-        for texts in [&self.channels, &self.keys] {
-            out.push_sql(", ");
-            out.push_bind_param::<Array<Nullable<Text>>, _>(texts)?;
-        }
-        out.push_sql(
-            ") AS u (id, reason, instant, delay, is_chosen, channel, key)) AS w WHERE traces.id = w.id",
-        );
-        Ok(())
-    }
-}
-
-impl QueryId for WaitColumns<'_> {
-    type QueryId = WaitColumns<'static>;
-    const HAS_STATIC_QUERY_ID: bool = true;
-}
