@@ -158,7 +158,7 @@ impl WorkerShared {
         self.put_back(attempt.id, channel_id, &claim, wait).await;
     }
 
-    /// Has a job that did not run wait in the database, where it belongs to nobody. Retries until it does, or no longer
+    /// Has a job that did not run wait in the database without an owner. Retries until it does, or no longer
     /// belongs to this node.
     async fn put_back(
         &self,
