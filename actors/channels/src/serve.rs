@@ -63,7 +63,7 @@ impl CompiledChannel {
                     answer
                 }
                 Delivery::Async => {
-                    let accepted = self.enqueue(admitted, (&request_id, &trace_context)).await;
+                    let accepted = self.enqueue(admitted, (&request_id, &trace_context), false).await;
                     // What was accepted is counted when it has run.
                     recorder.outcome = accepted.as_ref().err().map(error_outcome);
                     accepted

@@ -10,6 +10,7 @@ use actix_supervision::Placement;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use svc_model::WorkflowVersion;
+use svc_store::QueueShares;
 use uuid::Uuid;
 
 /// A resource that a job holds until it ends, such as a permit of its channel. Dropping the hold releases it.
@@ -72,6 +73,12 @@ pub enum JobOutcome {
     /// The channel cannot run on this node now; nothing was run. The job becomes a dead letter, and no
     /// attempt is counted.
     Unavailable {
+        /// The message for operators.
+        message: String,
+    },
+    /// The channel is paused, and nothing was run; or a channel that the run called is paused. The job waits in the
+    /// database and runs again once that one is resumed, and no attempt is counted.
+    Paused {
         /// The message for operators.
         message: String,
     },
@@ -180,6 +187,19 @@ pub trait Runner: Send + Sync + 'static {
     /// Returns whether jobs of the channel with this name can run on this node now. While they cannot, its
     /// dead letters wait without being tried.
     fn is_available(&self, channel: &str) -> bool;
+
+    /// Returns whether the channel with this id, or else with this name, is paused. While it is, accepted work of it
+    /// waits.
+    fn is_paused(&self, channel_id: Option<&str>, channel: &str) -> bool {
+        let _ = (channel_id, channel);
+        false
+    }
+
+    /// Returns the shares of the channel with this id: most of its accepted work that may run at once. A channel that
+    /// has none, or no longer exists, has no bounds; `None` while this node can run nothing of it.
+    fn shares(&self, channel_id: &str) -> Option<QueueShares> {
+        Some(QueueShares { channel_id: channel_id.to_owned(), ..QueueShares::default() })
+    }
 
     /// Returns the name of the channel that gets a report when a job of the channel with this id, or else with this
     /// name, fails for good. The channel may name one whether it serves or not. Waits while the answer must

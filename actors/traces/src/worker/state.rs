@@ -33,6 +33,15 @@ pub(crate) enum AttemptOutcome {
     Failed(TraceFailure),
 }
 
+/// The reason why a job has no outcome.
+#[derive(Debug)]
+pub(crate) enum UnrunJob {
+    /// Its channel had no permit.
+    Busy(Box<Job>),
+    /// Its channel, or one that it called, is paused.
+    Paused,
+}
+
 impl JobAttempt {
     /// Returns `true` for the first attempt at its work, whose row is that of the work.
     pub(crate) const fn is_first(&self) -> bool {
@@ -42,8 +51,8 @@ impl JobAttempt {
     /// Returns the record of a run.
     ///
     /// # Errors
-    /// Returns the job itself if it did not run because its channel had no permit.
-    pub(crate) fn outcome_of(&self, completed: JobResult) -> Result<AttemptOutcome, Box<Job>> {
+    /// Returns the reason if the job is to run again without a further attempt.
+    pub(crate) fn outcome_of(&self, completed: JobResult) -> Result<AttemptOutcome, UnrunJob> {
         let JobResult { ended, task_trace, workflow, took } = completed;
         let duration_ms = Some(took.as_secs_f64() * 1000.0);
         let over = |status, result_json, error_message| {
@@ -76,7 +85,8 @@ impl JobAttempt {
                 let earlier = Self { retry: self.retry.saturating_sub(1), ..self.clone() };
                 AttemptOutcome::Failed(earlier.failure(JobFailure::transient(message)))
             }
-            JobOutcome::Busy(job) => return Err(job),
+            JobOutcome::Busy(job) => return Err(UnrunJob::Busy(job)),
+            JobOutcome::Paused { .. } => return Err(UnrunJob::Paused),
         })
     }
 
@@ -166,6 +176,13 @@ mod tests {
             let AttemptOutcome::Failed(failure) = verdict(retry, outcome) else { panic!() };
             assert_eq!((failure.retry_count, failure.max_retries), (count, 5));
         }
+    }
+
+    #[test]
+    fn attempt_at_a_paused_channel_does_not_count() {
+        let paused = JobResult::bare(JobOutcome::Paused { message: "it is paused".into() }, Duration::ZERO);
+        let unrun = attempt(3, 5).outcome_of(paused).expect_err("it is to run again");
+        assert!(matches!(unrun, UnrunJob::Paused));
     }
 
     #[test]
