@@ -161,7 +161,7 @@ pub trait Runner: Send + Sync + 'static {
     /// Runs a job through the workflow of its channel, at most for `limit` and for the time that the channel
     /// allows. `thread` is the id of the calling thread, if it runs channels. The guards do not run again. A
     /// channel that no longer exists is a failure like any other; a quarantined channel is
-    /// [`JobOutcome::Unavailable`].
+    /// [`JobOutcome::Unavailable`], a paused one [`JobOutcome::Paused`].
     ///
     /// Dropping the future cancels the run at its current await point and drops [`Job::attempt`] with it.
     fn run(&self, job: Job, limit: Duration, thread: Option<usize>) -> BoxFuture<'static, JobResult>;
@@ -199,6 +199,13 @@ pub trait Runner: Send + Sync + 'static {
     /// has none, or no longer exists, has no bounds; `None` while this node can run nothing of it.
     fn shares(&self, channel_id: &str) -> Option<QueueShares> {
         Some(QueueShares { channel_id: channel_id.to_owned(), ..QueueShares::default() })
+    }
+
+    /// Counts a job of the channel with this id, or else with this name, that failed for good: a channel may pause itself
+    /// after several.
+    fn note_failure(&self, channel_id: Option<Arc<str>>, channel: Arc<str>) -> BoxFuture<'_, ()> {
+        let _ = (channel_id, channel);
+        Box::pin(std::future::ready(()))
     }
 
     /// Returns the name of the channel that gets a report when a job of the channel with this id, or else with this

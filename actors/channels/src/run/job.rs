@@ -118,11 +118,12 @@ impl CompiledChannel {
         report.mark_failed(&mut span);
         let errors_only = self.tracing.as_ref().is_some_and(|policy| policy.errors_only);
         let ended = self.conclude(&mut report, errors_only);
-        recorder.outcome = Some(match ended {
-            JobOutcome::Completed { .. } => MessageOutcome::Ok,
-            _ if report.end() == RunEnd::TimedOut => MessageOutcome::Timeout,
-            _ => MessageOutcome::Error,
-        });
+        recorder.outcome = match ended {
+            JobOutcome::Paused { .. } => None,
+            JobOutcome::Completed { .. } => Some(MessageOutcome::Ok),
+            _ if report.end() == RunEnd::TimedOut => Some(MessageOutcome::Timeout),
+            _ => Some(MessageOutcome::Error),
+        };
         let is_kept = !(errors_only && report.is_clean());
         let task_trace = report.outcome.trace.take().filter(|_| is_kept);
         JobResult {
@@ -154,6 +155,9 @@ impl CompiledChannel {
 
     /// Translates the report of a run to the outcome of its job.
     fn conclude(&self, report: &mut RunReport, errors_only: bool) -> JobOutcome {
+        if let Some(message) = report.paused_call() {
+            return JobOutcome::Paused { message };
+        }
         if let Some(message) = report.failure() {
             return JobOutcome::Failed(JobFailure {
                 message,
