@@ -67,7 +67,7 @@ impl AdminEntity for Channel {
     }
 
     fn with_pause(state: &AppState, id: &str, resource: Self::Resource) -> Self::Resource {
-        let pause = state.registry.snapshot().pause_of(id).map(|pause| (**pause).clone().into());
+        let pause = state.serving.registry.snapshot().pause_of(id).map(|pause| (**pause).clone().into());
         ChannelResource { paused: pause, ..resource }
     }
 

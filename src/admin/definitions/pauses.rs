@@ -9,7 +9,7 @@ use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use serde_json::{Map, Value};
 use svc_api::{ChannelPauseStatus, PauseDetail};
-use svc_epoch::LocalChange;
+use svc_cluster::epoch::LocalChange;
 use svc_model::{
     AuditAction, Channel, ChannelContent, EntityKind, FieldError, ServiceError, Timestamp, unknown_keys,
 };
@@ -217,7 +217,7 @@ impl ChannelSelection {
 
     /// Finds the channels, whether or not this node serves them.
     async fn select(&self, state: &AppState) -> Result<SelectedChannels, StoreError> {
-        let references = references(&state.engine);
+        let references = references(&state.serving.engine);
         let mut users = HashSet::new();
         if let Some(connector) = &self.connector {
             let workflows = state.store.workflows().active().await?;
