@@ -83,7 +83,7 @@ pub fn run(
         CliCommand::Lint(args) => lint::lint(args, style, out, err),
         CliCommand::Package(args) => package::package(args, style, environment, out, err),
         CliCommand::ValidateConfig { format } => validate_config::validate_config(&loaded, *format, out, err),
-        CliCommand::Migrate(args) => migrate::migrate(config, *args, out, err),
+        CliCommand::Migrate(args) => migrate::migrate(config, *args, environment, out, err),
         CliCommand::New(args) => new::new(args, out, err),
         CliCommand::Preflight => preflight::preflight(config, environment, out, err),
         CliCommand::Restore(args) => restore::restore(args, config, out, err),

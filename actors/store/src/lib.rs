@@ -18,6 +18,7 @@ mod config;
 mod conn;
 mod connection_manager;
 mod database;
+mod earlier;
 mod error;
 mod file_lock;
 mod group;
@@ -50,14 +51,15 @@ pub use reencrypt::{ReencryptError, ReencryptionReport, reencrypt};
 pub use repo::{
     AdoptedRun, AlignOutcome, AuditEntry, AuditFilter, AuditLog, Backlog, BreakerReset, ChangedEntity,
     ChannelFacts, ChannelRequirements, ClaimBatch, ClaimedLetter, ConfigChange, ConfigEpoch,
-    ConnectorRepository, DeadLetter, DeadLetterFilter, DeadLetterRepository, DeadLetterRow, DueLetters,
-    EntityFilter, EpochNumbers, ExhaustedOccurrence, ExpectedTokens, ImportAction, ImportOutcome, JobLeases,
-    Ledger, MaterialiseOutcome, MaterialiseRequest, Merge, Mutation, NewNode, NewTrace, NodeLeases, NodeRow,
-    NodeStatus, OccurrenceClaim, OccurrenceFilter, OccurrencePage, OccurrenceRecord, OccurrenceRow,
-    OnConflict, Ownership, PackageReceipts, PlatformRoute, References, RefreshLease, Repository,
-    RollbackSource, RowKey, SaveOutcome, ScheduleStatus, StartResult, StoredConnector, TokenState,
-    TokenStates, TraceAccess, TraceAttempt, TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery,
-    TraceRecord, TraceRepository, TraceRow, TraceStatus, UnfinishedRun, Versioned, WorkflowRequirements,
+    ConnectorRepository, DeadLetter, DeadLetterFilter, DeadLetterRepository, DeadLetterRow, Definition,
+    DueLetters, EntityFilter, EpochNumbers, ExhaustedOccurrence, ExpectedTokens, ImportAction, ImportOutcome,
+    JobLeases, Ledger, MaterialiseOutcome, MaterialiseRequest, Merge, Mutation, NewNode, NewTrace,
+    NodeLeases, NodeRow, NodeStatus, OccurrenceClaim, OccurrenceFilter, OccurrencePage, OccurrenceRecord,
+    OccurrenceRow, OnConflict, Ownership, PackageReceipts, PlatformRoute, References, RefreshLease,
+    Repository, RollbackSource, RowKey, SaveOutcome, ScheduleStatus, StartResult, StoredConnector,
+    TokenState, TokenStates, TraceAccess, TraceAttempt, TraceEnd, TraceFailure, TraceMode, TracePage,
+    TraceQuery, TraceRecord, TraceRepository, TraceRow, TraceStatus, UnfinishedRun, Versioned,
+    WorkflowRequirements,
 };
 pub use retry_window::RetryWindow;
 pub use status::DatabaseStatus;
