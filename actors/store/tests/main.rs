@@ -17,6 +17,14 @@ macro_rules! on_both {
 
 on_both! {
     schema::migrations_run_once_and_back,
+    earlier::earlier_database_is_taken_over_whole,
+    earlier::taken_over_schema_equals_a_fresh_one,
+    earlier::secrets_of_earlier_databases_move_with_their_keys,
+    earlier::earlier_database_without_its_keys_is_refused,
+    earlier::live_node_refuses_the_takeover,
+    earlier::earlier_database_in_part_is_refused,
+    earlier::one_of_many_takes_over_others_wait,
+    earlier::damaged_definitions_are_taken_over_as_damaged,
     inspect::pending_migrations_are_listed_without_a_change,
     inspect::stored_definitions_are_read_without_a_change,
     inspect::database_of_a_newer_program_is_refused,
@@ -282,6 +290,11 @@ fn late_health_check_marks_database_away() {
 #[test]
 fn page_of_definitions_is_read_in_the_order_of_an_index() {
     suite::database::on_sqlite(suite::schema::page_of_definitions_is_read_in_the_order_of_an_index);
+}
+
+#[test]
+fn backup_of_an_earlier_database_is_restored() {
+    suite::database::on_sqlite(suite::earlier::backup_of_an_earlier_database_is_restored);
 }
 
 #[test]
