@@ -17,7 +17,7 @@ const BACKUP: AuditResource = AuditResource::Backup;
 /// `GET /backups`: the files, newest first.
 pub(super) async fn list(state: Data<AppState>) -> Result<HttpResponse, Error> {
     require_own_file(&state)?;
-    let listing = block(move || state.backups.list()).await.map_err(ServiceError::internal_error)?;
+    let listing = block(move || state.process.backups.list()).await.map_err(ServiceError::internal_error)?;
     let refused = |error: std::io::Error| {
         failure(format!("the directory of backups cannot be read: {}", describe_cause(&error)))
     };
@@ -32,7 +32,7 @@ pub(super) async fn create(state: Data<AppState>, change: MutationRequest) -> Re
         return dry_run_response(possible);
     }
     possible?;
-    let _turn = state.backups.turn().await;
+    let _turn = state.process.backups.turn().await;
     let directory = state.clone();
     let draft = block(move || directory.backups.begin(Timestamp::now())).await;
     let draft = draft.map_err(ServiceError::internal_error)?.map_err(backup_failure)?;
