@@ -12,11 +12,10 @@ use crate::conn::Conn;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
 use crate::repo::change_facts::ChangeFacts;
-use crate::repo::definitions::{StatusChangePlan, Versioned, queries, rows};
+use crate::repo::definitions::{Objection, StatusChangePlan, Versioned, queries, rows};
 use crate::repo::key;
 use crate::repo::mutation::{Mutation, MutationResult, mutate};
 use crate::repo::repository::{Repository, find_checked, operation, read_back};
-use crate::repo::requirements::Objection;
 use crate::repo::status_changes::{classify, overtaken_conflict};
 
 /// The version that a rollback restores, and the state it was chosen from.

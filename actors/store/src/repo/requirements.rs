@@ -6,17 +6,14 @@ use std::sync::Arc;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use svc_model::route::methods_overlap;
-use svc_model::{
-    ChannelContent, Connector, ConnectorNeed, EntityKind, FieldCode, FieldError, Issue, Protocol,
-    RoutePattern, ServiceError,
-};
+use svc_model::{ChannelContent, Connector, ConnectorNeed, EntityKind, Protocol, RoutePattern, ServiceError};
 use svc_secrets::EnvelopeKeys;
 
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::repo::definitions::queries::{self, ACTIVE};
 use crate::repo::definitions::rows::DefinitionRow;
-use crate::repo::definitions::stored_methods;
+use crate::repo::definitions::{Objection, stored_methods};
 use crate::schema::definitions;
 
 /// The requirements of the activation of a workflow.
@@ -43,45 +40,6 @@ impl fmt::Debug for ChannelRequirements {
         f.debug_struct("ChannelRequirements")
             .field("cron_enabled", &self.cron_enabled)
             .finish_non_exhaustive()
-    }
-}
-
-/// An unmet requirement.
-#[derive(Debug)]
-pub(super) struct Objection {
-    field: String,
-    pub(super) error: ServiceError,
-}
-
-impl Objection {
-    pub(super) fn new(field: impl Into<String>, error: ServiceError) -> Self {
-        Self { field: field.into(), error }
-    }
-
-    fn invalid(field: impl Into<String>, message: impl Into<String>) -> Self {
-        let field = field.into();
-        let error = ServiceError::invalid(vec![FieldError::invalid(field.clone(), message)]);
-        Self { field, error }
-    }
-
-    /// Returns the objection that the definition refers to something that does not exist (yet).
-    fn missing(field: impl Into<String>, message: impl Into<String>) -> Self {
-        let field = field.into();
-        let detail = FieldError::new(field.clone(), FieldCode::NotFound, message);
-        Self { field, error: ServiceError::invalid(vec![detail]) }
-    }
-
-    pub(super) fn into_issues(self) -> Vec<Issue> {
-        match self.error.details() {
-            [] => vec![Issue { field: self.field, ..Issue::from(&self.error) }],
-            details => details.iter().cloned().map(Issue::from).collect(),
-        }
-    }
-}
-
-impl From<ServiceError> for Objection {
-    fn from(error: ServiceError) -> Self {
-        Self::new("(root)", error)
     }
 }
 

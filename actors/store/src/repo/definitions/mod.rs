@@ -5,23 +5,25 @@ mod connector;
 pub(in crate::repo) mod queries;
 pub(in crate::repo) mod rows;
 pub(in crate::repo) mod secrets;
+mod status_change;
 mod workflow;
 
 use std::future::Future;
 
-use svc_model::lifecycle::{Rollout, Transition, VersionState};
+use svc_model::lifecycle::{Rollout, VersionState};
 use svc_model::{EntityKind, EntityTag, FieldError, LifecycleStatus};
 use svc_secrets::EnvelopeKeys;
 
 use crate::conn::Conn;
 use crate::error::StoreError;
 use crate::repo::references::References;
-use crate::repo::requirements::Objection;
 
 pub(super) use channel::stored_methods;
 pub use connector::StoredConnector;
 pub(super) use connector::name_taken;
 pub use rows::{ContentColumns, DefinitionKey, DefinitionRow};
+pub(super) use status_change::Objection;
+pub use status_change::StatusChangePlan;
 
 /// The action of an import for an item whose key is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,15 +84,6 @@ pub struct ImportOutcome {
 
 /// Makes the new content of a draft from the stored content, or returns all problems at once.
 pub type Merge<C> = Box<dyn FnOnce(&C) -> Result<C, Vec<FieldError>> + Send>;
-
-/// The plan of a change of status.
-#[derive(Debug)]
-pub struct StatusChangePlan {
-    /// The change to write; `None` if there is nothing to change.
-    pub(in crate::repo) transition: Option<Transition>,
-    /// The objections, in the order of the requirements.
-    pub(in crate::repo) objections: Vec<Objection>,
-}
 
 /// A kind of definition. Implemented only here, for workflows, channels and connectors.
 ///

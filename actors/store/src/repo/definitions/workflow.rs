@@ -10,12 +10,12 @@ use svc_secrets::EnvelopeKeys;
 
 use super::queries;
 use super::rows::{ContentColumns, DefinitionKey, DefinitionRow};
-use super::{Definition, StatusChangePlan, Versioned};
+use super::{Definition, Objection, StatusChangePlan, Versioned};
 use crate::conn::Conn;
 use crate::error::StoreError;
 use crate::repo::json;
 use crate::repo::references::{References, distinct};
-use crate::repo::requirements::{self, Objection, WorkflowRequirements};
+use crate::repo::requirements::{self, WorkflowRequirements};
 
 /// A stored document, which other programs may have written.
 #[derive(Deserialize)]
