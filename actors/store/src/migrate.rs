@@ -250,12 +250,13 @@ where
         detail: error.to_string(),
     };
     let embedded_migrations: Vec<Box<dyn Migration<DB>>> = source.migrations().map_err(failed)?;
+    // Read before the versions: another process may take a database of before over in between.
+    let recorded = harness.recorded_checksums().map_err(|error| failed(Box::new(error)))?;
     let applied: Vec<MigrationVersion<'static>> = match task {
         // The harness would create its table.
         Task::Pending => harness.applied_versions().map_err(|error| failed(Box::new(error)))?,
         Task::Run | Task::Revert => harness.applied_migrations().map_err(failed)?,
     };
-    let recorded = harness.recorded_checksums().map_err(|error| failed(Box::new(error)))?;
     let versions: Vec<String> = applied.iter().map(ToString::to_string).collect();
     if earlier::is_earlier(H::BACKEND, &versions, &recorded, target)? {
         return report_earlier(&embedded_migrations, task, target);

@@ -17,7 +17,7 @@ macro_rules! on_both {
 
 on_both! {
     schema::migrations_run_once_and_back,
-    definitions::the_database_holds_what_a_model_does,
+    definitions::database_holds_what_a_model_does,
     earlier::earlier_database_is_taken_over_whole,
     earlier::taken_over_schema_equals_a_fresh_one,
     earlier::secrets_of_earlier_databases_move_with_their_keys,

@@ -206,17 +206,19 @@ pub(crate) async fn read_definitions(
     Ok(tables::read(conn, keys).await?.rows)
 }
 
+/// Reads the checksums first: between the two reads another process may take the database over, which is then none of
+/// before.
 async fn read_history(conn: &mut Conn) -> Result<MigrationHistory, StoreError> {
     let mut history = MigrationHistory::default();
-    if has_table(conn, "__diesel_schema_migrations").await? {
-        let rows = sql_query("SELECT version FROM __diesel_schema_migrations");
-        let rows: Vec<VersionRow> = on!(conn, c => rows.load(c).await)?;
-        history.applied = rows.into_iter().map(|row| row.version).collect();
-    }
     if has_table(conn, "migration_checksums").await? {
         let rows = sql_query("SELECT version, checksum FROM migration_checksums");
         let rows: Vec<ChecksumRow> = on!(conn, c => rows.load(c).await)?;
         history.recorded = rows.into_iter().map(|row| (row.version, row.checksum)).collect();
+    }
+    if has_table(conn, "__diesel_schema_migrations").await? {
+        let rows = sql_query("SELECT version FROM __diesel_schema_migrations");
+        let rows: Vec<VersionRow> = on!(conn, c => rows.load(c).await)?;
+        history.applied = rows.into_iter().map(|row| row.version).collect();
     }
     Ok(history)
 }

@@ -56,7 +56,7 @@ fn no_members() -> Value {
 }
 
 impl ChannelDocument {
-    /// Reads the document of a row. One that cannot be read has what the columns tell, and a marked config.
+    /// Reads the document of a row. One that cannot be read has the values of the columns, and a marked config.
     fn read(row: &DefinitionRow) -> Self {
         serde_json::from_str(&row.content).unwrap_or_else(|_| Self {
             name: row.name.clone(),

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_one_text_under_a_key_and_an_object_without() {
+    fn settings_without_a_key_stay_an_object() {
         let key = DefinitionKey { kind: EntityKind::Connector, ..KEY };
         let (none, some) = (EnvelopeKeys::default(), keys("a1", &[]));
         let settings = json!({"url": "https://example.com"});

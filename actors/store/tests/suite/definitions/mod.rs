@@ -283,7 +283,7 @@ async fn compare_records(store: &Store, model: &Model) {
     assert_eq!(recorded.collect::<Vec<_>>(), changes.collect::<Vec<_>>());
 }
 
-pub(crate) async fn the_database_holds_what_a_model_does(db: TestDatabase) {
+pub(crate) async fn database_holds_what_a_model_does(db: TestDatabase) {
     let store = db.store().await;
     let mut runner = TestRunner::deterministic();
     for _ in 0..ROUNDS {
