@@ -19,6 +19,7 @@ mod config;
 mod conn;
 mod connection_manager;
 mod database;
+mod earlier;
 mod error;
 mod file_lock;
 mod group;
@@ -52,14 +53,15 @@ pub use repo::{
     AdoptedRun, AlignOutcome, AuditEntry, AuditFilter, AuditLog, Backlog, BreakerReset, ChangedEntity,
     ChannelFacts, ChannelPauses, ChannelRequirements, ClaimBatch, ClaimedLetter, ConfigChange, ConfigEpoch,
     ConnectorRepository, CountedFailure, DeadLetter, DeadLetterFilter, DeadLetterRepository, DeadLetterRow,
-    DueLetters, DueTime, EntityFilter, EpochNumbers, ExhaustedOccurrence, ExpectedTokens, ImportAction,
-    ImportOutcome, JobLeases, Ledger, LetterShare, MaterialiseOutcome, MaterialiseRequest, Merge, Mutation,
-    NewNode, NewPause, NewTrace, NodeLeases, NodeRow, NodeStatus, OccurrenceClaim, OccurrenceFilter,
-    OccurrencePage, OccurrenceRecord, OccurrenceRow, OnConflict, Ownership, PackageReceipts, PlatformRoute,
-    QueueShares, References, RefreshLease, Repository, RollbackSource, RowKey, SaveOutcome, ScheduleStatus,
-    StartResult, StoredConnector, TokenState, TokenStates, TraceAccess, TraceAttempt, TraceEnd, TraceFailure,
-    TraceMode, TracePage, TraceQuery, TraceRecord, TraceRepository, TraceRow, TraceStatus, UnfinishedRun,
-    Versioned, WaitReason, WaitTerms, WaitingCount, WaitingCounts, WaitingWork, WorkflowRequirements,
+    Definition, DueLetters, DueTime, EntityFilter, EpochNumbers, ExhaustedOccurrence, ExpectedTokens,
+    ImportAction, ImportOutcome, JobLeases, Ledger, LetterShare, MaterialiseOutcome, MaterialiseRequest,
+    Merge, Mutation, NewNode, NewPause, NewTrace, NodeLeases, NodeRow, NodeStatus, OccurrenceClaim,
+    OccurrenceFilter, OccurrencePage, OccurrenceRecord, OccurrenceRow, OnConflict, Ownership,
+    PackageReceipts, PlatformRoute, QueueShares, References, RefreshLease, Repository, RollbackSource,
+    RowKey, SaveOutcome, ScheduleStatus, StartResult, StoredConnector, TokenState, TokenStates, TraceAccess,
+    TraceAttempt, TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery, TraceRecord, TraceRepository,
+    TraceRow, TraceStatus, UnfinishedRun, Versioned, WaitReason, WaitTerms, WaitingCount, WaitingCounts,
+    WaitingWork, WorkflowRequirements,
 };
 pub use retry_window::RetryWindow;
 pub use status::DatabaseStatus;

@@ -164,7 +164,7 @@ impl Store {
 
     /// Returns the repository of connectors.
     pub fn connectors(&self) -> ConnectorRepository {
-        ConnectorRepository { database: self.database(), keys: Arc::clone(&self.inner.keys) }
+        Repository::new(self.database(), Arc::clone(&self.inner.keys), Arc::clone(&self.inner.status_changes))
     }
 
     /// Returns the repository of the tokens of connectors.
@@ -287,7 +287,7 @@ async fn check_schema(
     let mut window = RetryWindow::new(config.connect_retry);
     loop {
         let outcome = match config.auto_migrate {
-            true => migrate::run_with(connector).await,
+            true => migrate::run_with(connector, &config.connector_keys).await,
             false => migrate::pending_with(connector).await,
         };
         match outcome {

@@ -6,6 +6,8 @@ pub(crate) mod channels;
 pub(crate) mod connectors;
 pub(crate) mod database;
 pub(crate) mod dead_letters;
+pub(crate) mod definitions;
+pub(crate) mod earlier;
 pub(crate) mod encryption;
 pub(crate) mod epoch;
 pub(crate) mod inspect;
