@@ -48,11 +48,12 @@ pub use listener::ConfigListener;
 pub use metrics::StoreMetrics;
 pub use reencrypt::{ReencryptError, ReencryptionReport, reencrypt};
 pub use repo::{
-    AdoptedRun, AlignOutcome, AuditEntry, AuditFilter, AuditLog, Backlog, BreakerReset, ChangedEntity,
-    ChannelFacts, ChannelRequirements, ClaimBatch, ClaimedLetter, ConfigChange, ConfigEpoch,
-    ConnectorRepository, DeadLetter, DeadLetterFilter, DeadLetterRepository, DeadLetterRow, DueLetters,
-    EntityFilter, EpochNumbers, ExhaustedOccurrence, ExpectedTokens, ImportAction, ImportOutcome, JobLeases,
-    Ledger, MaterialiseOutcome, MaterialiseRequest, Merge, Mutation, NewNode, NewTrace, NodeLeases, NodeRow,
+    AdoptedRun, AlignOutcome, AnyOf, AuditEntry, AuditFilter, AuditLog, AuditPage, Backlog, BreakerReset,
+    ChangeScope, ChangedEntity, ChannelFacts, ChannelRequirements, ClaimBatch, ClaimedLetter, ConfigChange,
+    ConfigEpoch, ConnectorRepository, DeadLetter, DeadLetterFilter, DeadLetterPage, DeadLetterRepository,
+    DeadLetterRow, DueLetters, EntityFilter, EpochNumbers, ErrorGroupFilter, ErrorGroupPage, ErrorGroupRow,
+    ErrorGroups, ExhaustedOccurrence, ExpectedTokens, ImportAction, ImportOutcome, JobLeases, Ledger,
+    MaterialiseOutcome, MaterialiseRequest, Merge, Mutation, NewNode, NewTrace, NodeLeases, NodeRow,
     NodeStatus, OccurrenceClaim, OccurrenceFilter, OccurrencePage, OccurrenceRecord, OccurrenceRow,
     OnConflict, Ownership, PackageReceipts, PlatformRoute, References, RefreshLease, Repository,
     RollbackSource, RowKey, SaveOutcome, ScheduleStatus, StartResult, StoredConnector, TokenState,

@@ -167,6 +167,7 @@ table! {
         attempt_of -> Nullable<Text>,
         next_retry_at -> Nullable<Timestamp>,
         first_attempt_json -> Nullable<Text>,
+        error_group -> Nullable<Text>,
     }
 }
 
@@ -203,6 +204,22 @@ table! {
         created_at -> Timestamp,
         updated_at -> Timestamp,
         attempt_of -> Nullable<Text>,
+        error_group -> Nullable<Text>,
+    }
+}
+
+table! {
+    /// Groups of failures by their cause.
+    error_groups (id) {
+        id -> Text,
+        channel -> Text,
+        workflow_id -> Nullable<Text>,
+        task_id -> Nullable<Text>,
+        code -> Nullable<Text>,
+        status -> Nullable<BigInt>,
+        message -> Text,
+        first_seen -> Timestamp,
+        seen_at -> Timestamp,
     }
 }
 
@@ -246,6 +263,7 @@ table! {
         recoveries -> BigInt,
         claims -> BigInt,
         attempt_counted -> Bool,
+        error_group -> Nullable<Text>,
     }
 }
 

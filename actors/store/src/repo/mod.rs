@@ -15,6 +15,8 @@ mod connectors;
 mod cron;
 mod dead_letters;
 mod epoch;
+mod error_groups;
+mod filters;
 mod job_leases;
 mod json;
 mod keyset;
@@ -33,7 +35,7 @@ mod usage;
 mod versioned;
 mod workflow_rows;
 
-pub use audit::{AuditFilter, AuditLog};
+pub use audit::{AuditFilter, AuditLog, AuditPage};
 pub(crate) use channel_columns::{replace_stored_config, stored_configs};
 pub(crate) use channel_credentials::{ChannelVersion, reseal_credentials};
 pub(crate) use config_changes::NOTIFICATIONS;
@@ -48,9 +50,13 @@ pub use cron::{
     ScheduleStatus, StartResult,
 };
 pub use dead_letters::{
-    ClaimedLetter, DeadLetter, DeadLetterFilter, DeadLetterRepository, DeadLetterRow, DueLetters,
+    ClaimedLetter, DeadLetter, DeadLetterFilter, DeadLetterPage, DeadLetterRepository, DeadLetterRow,
+    DueLetters,
 };
 pub use epoch::ConfigEpoch;
+pub(crate) use error_groups::KnownGroups;
+pub use error_groups::{ChangeScope, ErrorGroupFilter, ErrorGroupPage, ErrorGroupRow, ErrorGroups};
+pub use filters::AnyOf;
 pub use job_leases::JobLeases;
 pub use keyset::RowKey;
 pub use lifecycle::RollbackSource;

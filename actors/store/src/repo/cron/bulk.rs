@@ -123,6 +123,7 @@ pub(super) async fn update_occurrences(
         executing_versions: rows.iter().map(|row| row.executing_version).collect(),
         trace_ids: rows.iter().map(|row| row.trace_id.map(|id| id.to_string())).collect(),
         errors: rows.iter().map(|row| row.error_message.as_deref()).collect(),
+        error_groups: rows.iter().map(|row| row.error_group.as_deref()).collect(),
         started: rows.iter().map(|row| row.started_at).collect(),
         completed: rows.iter().map(|row| row.completed_at).collect(),
     };
@@ -146,6 +147,7 @@ struct UpdateOccurrences<'a> {
     executing_versions: Vec<Option<i64>>,
     trace_ids: Vec<Option<String>>,
     errors: Vec<Option<&'a str>>,
+    error_groups: Vec<Option<&'a str>>,
     started: Vec<Option<NaiveDateTime>>,
     completed: Vec<Option<NaiveDateTime>>,
 }
@@ -158,18 +160,18 @@ impl QueryFragment<Pg> for UpdateOccurrences<'_> {
              claimed_by = o.claimed_by, claimed_until = o.claimed_until, singleton_key = o.singleton_key, \
              singleton_slot = o.singleton_slot, fencing_token = o.fencing_token, \
              executing_version = o.executing_version, trace_id = o.trace_id, error_message = o.error_message, \
-             started_at = o.started_at, completed_at = o.completed_at FROM unnest(",
+             error_group = o.error_group, started_at = o.started_at, completed_at = o.completed_at FROM unnest(",
         );
         bind!(out, Texts: &self.ids, Texts: &self.statuses, Numbers: &self.attempts,
             Array<Bool>: &self.attempts_counted, Numbers: &self.recoveries, Numbers: &self.claims,
             MaybeTexts: &self.holders, MaybeTimes: &self.leases, MaybeTexts: &self.singleton_keys,
             MaybeNumbers: &self.singleton_slots, MaybeNumbers: &self.fencing_tokens,
             MaybeNumbers: &self.executing_versions, MaybeTexts: &self.trace_ids, MaybeTexts: &self.errors,
-            MaybeTimes: &self.started, MaybeTimes: &self.completed);
+            MaybeTexts: &self.error_groups, MaybeTimes: &self.started, MaybeTimes: &self.completed);
         out.push_sql(
             ") AS o (id, status, attempt, attempt_counted, recoveries, claims, claimed_by, claimed_until, \
-             singleton_key, singleton_slot, fencing_token, executing_version, trace_id, error_message, started_at, \
-             completed_at) WHERE cron_occurrences.id = o.id",
+             singleton_key, singleton_slot, fencing_token, executing_version, trace_id, error_message, error_group, \
+             started_at, completed_at) WHERE cron_occurrences.id = o.id",
         );
         Ok(())
     }

@@ -44,9 +44,10 @@ use crate::error::StoreError;
 use crate::group::CallQueue;
 use crate::metrics::QueryOperation;
 use crate::pool::TransactionFn;
+use crate::repo::error_groups;
 use crate::repo::mutation::AuditEntry;
 use crate::repo::traces::{NewTrace, TraceEnd};
-use crate::repo::{is_impossible, key, keyset};
+use crate::repo::{key, keyset};
 
 pub(super) use cursors::pause;
 pub use model::{
@@ -292,6 +293,7 @@ impl Ledger {
         trace: Option<TraceEnd>,
         report: Option<NewTrace>,
     ) -> Result<bool, StoreError> {
+        error_groups::store_new(&self.database, settlement.error_group.iter().cloned().collect()).await;
         let settle = run::SettleRequest { key: key.clone(), slot: slot.cloned(), settlement, trace, report };
         let step: TransactionFn<Arc<_>, _> = |conn, settle| Box::pin(run::settle(conn, settle));
         let (is_grouped, settle) = (settle.fits_group(), Arc::new(settle));
@@ -326,7 +328,7 @@ impl Ledger {
         self.database.transact(operation("end_lost"), trace, step).await
     }
 
-    /// Returns a page of the occurrences that match the filter, newest first, and the number of all matches.
+    /// Returns a page of the occurrences that match the filter, in its order, and the number of all matches.
     /// With the cursor of a page, returns those after it, regardless of rows recorded in between.
     ///
     /// # Errors
@@ -337,10 +339,7 @@ impl Ledger {
         page: Page,
         cursor: Option<&str>,
     ) -> Result<OccurrencePage, StoreError> {
-        let after = cursor.map(keyset::decode).transpose()?;
-        if is_impossible([&filter.channel_id, &filter.status]) {
-            return Ok(OccurrencePage { rows: Vec::new(), total: 0, next_cursor: None });
-        }
+        let after = cursor.map(|cursor| keyset::decode(filter.cursor_kind(), cursor)).transpose()?;
         self.database
             .read(operation("list"), move |conn| {
                 Box::pin(async move { list::list(conn, &filter, page, after).await })

@@ -113,6 +113,7 @@ pub(super) async fn end_lost(conn: &mut Conn, id: uuid::Uuid) -> Result<(), Stor
         result_json: None,
         error_message: Some(LOST.into()),
         error_code: None,
+        error_group: None,
         duration_ms: None,
         task_trace_json: None,
         workflow: None,

@@ -11,6 +11,7 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use svc_model::WorkflowVersion;
 
 use crate::error::StoreError;
+use crate::repo::error_groups::GroupRows;
 use crate::repo::traces::{NewTrace, Ownership, TraceEnd, TraceWrite};
 
 /// Applies the changes like [`TraceWrite::apply_all`](super::TraceWrite::apply_all).
@@ -19,6 +20,7 @@ pub(super) async fn apply(
     c: &mut AsyncPgConnection,
 ) -> Result<Vec<bool>, StoreError> {
     let (mut inserts, mut starts, mut ends) = (Inserts::default(), Starts::default(), Ends::default());
+    let mut groups = GroupRows::default();
     for change in changes {
         match change {
             TraceWrite::Insert(trace) => inserts.push(trace),
@@ -27,8 +29,11 @@ pub(super) async fn apply(
             }
             TraceWrite::Recover(id, claim) => starts.push(*id, None, Some(claim), true),
             TraceWrite::Finish(end) => ends.push(end),
+            TraceWrite::Group(group) => groups.push(group),
         }
     }
+    // First: a transaction that waits for the rows of another's new groups holds no other row yet.
+    groups.store(c).await?;
     if !inserts.ids.is_empty() {
         inserts.execute(c).await?;
     }
@@ -42,7 +47,7 @@ pub(super) async fn apply(
     }
     // Each row is changed once: of two requests for the same change, the first one gets the success.
     let outcomes = changes.iter().map(|change| match change {
-        TraceWrite::Insert(_) => true,
+        TraceWrite::Insert(_) | TraceWrite::Group(_) => true,
         TraceWrite::Start(id, ..) | TraceWrite::Recover(id, _) => started.remove(&id.to_string()),
         TraceWrite::Finish(end) => ended.remove(&end.id.to_string()),
     });
@@ -69,6 +74,7 @@ struct Inserts<'a> {
     workflows: Vec<Option<&'a str>>,
     requests: Vec<Option<&'a str>>,
     error_codes: Vec<Option<&'a str>>,
+    error_groups: Vec<Option<&'a str>>,
     workflow_versions: Vec<Option<i64>>,
 }
 
@@ -91,6 +97,7 @@ impl<'a> Inserts<'a> {
         self.workflows.push(trace.workflow.as_ref().map(|workflow| &*workflow.id));
         self.requests.push(trace.request_id.as_deref());
         self.error_codes.push(trace.error_code);
+        self.error_groups.push(trace.error_group.as_ref().map(|group| &*group.id));
         self.workflow_versions.push(trace.workflow.as_ref().map(|workflow| workflow.version));
     }
 }
@@ -104,7 +111,7 @@ impl QueryFragment<Pg> for Inserts<'_> {
         out.push_sql(
             "INSERT INTO traces (id, channel, channel_id, mode, status, input_json, result_json, error_message, \
              duration_ms, started_at, completed_at, task_trace_json, access_token_hash, owner, workflow_id, \
-             request_id, error_code, workflow_version) SELECT * FROM unnest(",
+             request_id, error_code, error_group, workflow_version) SELECT * FROM unnest(",
         );
         out.push_bind_param::<Texts, _>(&self.ids)?;
         out.push_sql(", ");
@@ -132,6 +139,7 @@ impl QueryFragment<Pg> for Inserts<'_> {
             &self.workflows,
             &self.requests,
             &self.error_codes,
+            &self.error_groups,
         ] {
             out.push_sql(", ");
             out.push_bind_param::<MaybeTexts, _>(texts)?;
@@ -227,6 +235,7 @@ struct Ends<'a> {
     results: Vec<Option<&'a str>>,
     errors: Vec<Option<&'a str>>,
     error_codes: Vec<Option<&'a str>>,
+    error_groups: Vec<Option<&'a str>>,
     durations: Vec<Option<f64>>,
     task_traces: Vec<Option<&'a str>>,
     owners: Vec<Option<&'a str>>,
@@ -245,6 +254,7 @@ impl<'a> Ends<'a> {
         self.results.push(end.result_json.as_deref());
         self.errors.push(end.error_message.as_deref());
         self.error_codes.push(end.error_code);
+        self.error_groups.push(end.error_group.as_ref().map(|group| &*group.id));
         self.durations.push(end.duration_ms);
         self.task_traces.push(end.task_trace_json.as_deref());
         self.owners.push(end.ownership.as_ref().map(|claim| &*claim.owner));
@@ -258,7 +268,7 @@ impl QueryFragment<Pg> for Ends<'_> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql(
             "UPDATE traces SET status = e.status, result_json = e.result, error_message = e.error, \
-             error_code = e.error_code, duration_ms = e.duration, task_trace_json = e.task_trace, \
+             error_code = e.error_code, error_group = e.error_group, duration_ms = e.duration, task_trace_json = e.task_trace, \
              workflow_id = coalesce(e.workflow, traces.workflow_id), \
              workflow_version = coalesce(e.workflow_version, traces.workflow_version), \
              started_at = coalesce(started_at, (clock_timestamp() AT TIME ZONE 'utc') \
@@ -269,7 +279,7 @@ impl QueryFragment<Pg> for Ends<'_> {
         out.push_bind_param::<Texts, _>(&self.ids)?;
         out.push_sql(", ");
         out.push_bind_param::<Texts, _>(&self.statuses)?;
-        for texts in [&self.results, &self.errors, &self.error_codes] {
+        for texts in [&self.results, &self.errors, &self.error_codes, &self.error_groups] {
             out.push_sql(", ");
             out.push_bind_param::<MaybeTexts, _>(texts)?;
         }
@@ -284,8 +294,8 @@ impl QueryFragment<Pg> for Ends<'_> {
         out.push_sql(", ");
         out.push_bind_param::<MaybeNumbers, _>(&self.recoveries)?;
         out.push_sql(
-            ") AS e (id, status, result, error, error_code, duration, task_trace, owner, workflow, workflow_version, \
-             recoveries) \
+            ") AS e (id, status, result, error, error_code, error_group, duration, task_trace, owner, workflow, \
+             workflow_version, recoveries) \
              WHERE traces.id = e.id AND traces.status IN ('pending', 'running') \
              AND coalesce(traces.owner, '') = coalesce(e.owner, traces.owner, '') \
              AND traces.recoveries = coalesce(e.recoveries, traces.recoveries) RETURNING traces.id",

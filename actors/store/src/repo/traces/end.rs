@@ -1,11 +1,14 @@
 //! The ends of traces off the hot path: a failure with its dead letter, and deletion.
 
+use std::sync::Arc;
+
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
 use diesel_async::RunQueryDsl;
 use serde_json::{Map, Value};
 use svc_model::id::new_ordered_id;
+use svc_model::{ErrorGroup, FailureFacts};
 use uuid::Uuid;
 
 use crate::clock::{self, FromNow};
@@ -30,6 +33,7 @@ pub(super) async fn fail(conn: &mut Conn, failure: TraceFailure) -> Result<bool,
         result_json,
         error_message,
         error_code,
+        error_group,
         duration_ms,
         task_trace_json,
         workflow,
@@ -40,12 +44,17 @@ pub(super) async fn fail(conn: &mut Conn, failure: TraceFailure) -> Result<bool,
         ownership,
         report,
     } = failure;
+    let error_group = match error_group {
+        Some(group) => Some(group),
+        None => group_by_channel(conn, id, error_code, &error_message).await?,
+    };
     let end = TraceEnd {
         id,
         status: TraceStatus::Failed,
         result_json,
         error_message: Some(error_message.clone()),
         error_code,
+        error_group: error_group.clone(),
         duration_ms,
         task_trace_json,
         workflow,
@@ -75,12 +84,31 @@ pub(super) async fn fail(conn: &mut Conn, failure: TraceFailure) -> Result<bool,
         trace_dlq::max_retries.eq(max_retries),
         trace_dlq::next_retry_at.eq(FromNow::seconds(delay.as_secs_f64())),
         trace_dlq::attempt_of.eq(work),
+        trace_dlq::error_group.eq(error_group.map(|group| group.id.clone())),
     );
     on!(conn, c => diesel::insert_into(trace_dlq::table).values(letter).execute(c).await)?;
     if let Some(report) = report {
         TraceWrite::Insert(*report).apply(conn).await?;
     }
     Ok(true)
+}
+
+/// Returns, and stores, the group of a failure that its channel and its message alone make: of a run that did not come to
+/// its workflow.
+async fn group_by_channel(
+    conn: &mut Conn,
+    id: Uuid,
+    code: Option<&str>,
+    message: &str,
+) -> Result<Option<Arc<ErrorGroup>>, StoreError> {
+    let channel: Option<String> = on!(conn, c => {
+        traces::table.find(id.to_string()).select(traces::channel).first(c).await.optional()
+    })?;
+    let Some(channel) = channel else { return Ok(None) };
+    let facts = FailureFacts { channel: &channel, code, message, ..FailureFacts::default() };
+    let group = Arc::new(ErrorGroup::new(facts));
+    TraceWrite::Group(Arc::clone(&group)).apply(conn).await?;
+    Ok(Some(group))
 }
 
 /// Returns the payload and the metadata of a stored input. Any other text is all payload.
