@@ -6,10 +6,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 use svc_api::SkippedRecord;
-use svc_model::ServiceError;
+use svc_model::{ServiceError, Timestamp};
 
 #[cfg(feature = "kafka")]
 use svc_kafka::{KafkaHandle, KafkaMetrics, KafkaServices, Settings, SkipError, SkippedOffsets};
+
+/// The failure of a record that is held back: its channel, the message for operators, and the time since which it is held.
+pub(crate) type HeldFailure = (String, String, Timestamp);
 
 /// The consumers of this process, as handlers see them. Cheap to clone.
 #[derive(Clone)]
@@ -35,6 +38,10 @@ impl KafkaIngress {
     }
 
     pub(crate) fn partitions(&self) -> Vec<Value> {
+        match self.never {}
+    }
+
+    pub(crate) fn untraced_failures(&self) -> Vec<HeldFailure> {
         match self.never {}
     }
 
@@ -94,6 +101,15 @@ impl KafkaIngress {
     /// Returns the partitions that this process reads, as operators see them.
     pub(crate) fn partitions(&self) -> Vec<Value> {
         self.handle.partitions().iter().map(|partition| serde_json::json!(partition)).collect()
+    }
+
+    /// Returns the failures of the records that partitions hold back, but for those that are in traces.
+    pub(crate) fn untraced_failures(&self) -> Vec<HeldFailure> {
+        let failures = self.handle.partitions().into_iter().filter(|partition| !partition.is_failure_traced);
+        let failures = failures.filter_map(|partition| {
+            Some((partition.channel?, partition.last_error?, partition.retry_since?))
+        });
+        failures.collect()
     }
 
     /// Checks that a partition holds a record back that can be skipped; `offset` names the record that is meant.

@@ -18,6 +18,9 @@ ALTER TABLE traces ADD COLUMN error_group TEXT;
 CREATE INDEX traces_error_groups ON traces (error_group, created_at, id, status, mode, attempt_of, workflow_version)
 WHERE error_group IS NOT NULL;
 CREATE INDEX traces_failed ON traces (status, created_at, id) WHERE status = 'failed';
+-- With the order of the list, so that SQLite does not prefer the index above.
+DROP INDEX traces_failed_requests;
+CREATE INDEX traces_failed_requests ON traces (status, request_id, created_at, id) WHERE status = 'failed';
 
 ALTER TABLE trace_dlq ADD COLUMN error_group TEXT;
 CREATE INDEX trace_dlq_error_groups ON trace_dlq (error_group, created_at, id) WHERE error_group IS NOT NULL;

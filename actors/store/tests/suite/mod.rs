@@ -7,6 +7,7 @@ pub(crate) mod database;
 pub(crate) mod dead_letters;
 pub(crate) mod encryption;
 pub(crate) mod epoch;
+pub(crate) mod error_groups;
 pub(crate) mod inspect;
 pub(crate) mod ledger;
 pub(crate) mod metrics;

@@ -235,7 +235,7 @@ pub(crate) async fn the_tables_are_those_the_queries_know(db: TestDatabase) {
         db.execute(&width).await.unwrap();
         tables += 1;
     }
-    assert_eq!(tables, 17);
+    assert_eq!(tables, 18);
 }
 
 pub(crate) async fn the_database_keeps_one_draft_and_freezes_what_is_active(db: TestDatabase) {
@@ -398,6 +398,12 @@ pub(crate) async fn a_page_of_many_traces_is_read_from_an_index(db: TestDatabase
         let walked = format!("SELECT * FROM traces WHERE +status = 'completed' {newest}");
         let plan = explain(&db, &walked).await;
         assert!(plan.contains("traces_created") && !plan.contains("TEMP B-TREE"), "{plan}");
+        for (condition, index) in [("", "traces_failed"), (" AND request_id = 'r'", "traces_failed_requests")] {
+            let failed = format!("SELECT * FROM traces WHERE status = 'failed'{condition} {newest}");
+            let plan = explain(&db, &failed).await;
+            let is_used = plan.contains(&format!("{index} ("));
+            assert!(is_used && !plan.contains("TEMP B-TREE"), "{plan}");
+        }
         let plan = explain(&db, due).await;
         assert!(plan.contains("trace_dlq_retry"), "{plan}");
     }

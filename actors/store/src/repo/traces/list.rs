@@ -87,7 +87,10 @@ impl Listing {
             let is_open = |name: &String| TraceStatus::parse(name).is_some_and(|status| !status.is_end());
             status.values().iter().all(is_open)
         });
-        let is_pair = query.status.is_some() && query.channel.is_some() && query.mode.is_some();
+        let is_pair = query.status.is_some()
+            && query.channel.is_some()
+            && query.mode.is_some()
+            && !self.is_failed_only();
         let is_failed_request = query.request_id.is_some() && self.is_failed_only();
         let is_named = query.trace_id.is_some() || query.error_group.is_some() || query.task.is_some();
         is_open || is_pair || is_failed_request || is_named
