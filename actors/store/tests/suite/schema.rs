@@ -398,7 +398,8 @@ pub(crate) async fn a_page_of_many_traces_is_read_from_an_index(db: TestDatabase
         let walked = format!("SELECT * FROM traces WHERE +status = 'completed' {newest}");
         let plan = explain(&db, &walked).await;
         assert!(plan.contains("traces_created") && !plan.contains("TEMP B-TREE"), "{plan}");
-        for (condition, index) in [("", "traces_failed"), (" AND request_id = 'r'", "traces_failed_requests")] {
+        for (condition, index) in [("", "traces_failed"), (" AND request_id = 'r'", "traces_failed_requests")]
+        {
             let failed = format!("SELECT * FROM traces WHERE status = 'failed'{condition} {newest}");
             let plan = explain(&db, &failed).await;
             let is_used = plan.contains(&format!("{index} ("));

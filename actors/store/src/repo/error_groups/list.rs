@@ -184,7 +184,8 @@ async fn matching(
                 && text.as_ref().is_none_or(|text| message.to_lowercase().contains(text));
             let GroupCount { count, last } = counts.get(&group).copied().filter(|_| matches)?;
             let first_seen = first_seen.into_timestamp()?;
-            let last_seen = last.map_or(first_seen, Timestamp::from_naive);
+            // An occurrence may fail long after the instant at which it was due.
+            let last_seen = last.map_or(first_seen, |last| Timestamp::from_naive(last).max(first_seen));
             let (versions, samples) = (Vec::new(), Vec::new());
             Some(ErrorGroupRow {
                 group,
