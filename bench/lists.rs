@@ -48,8 +48,10 @@ pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
         let server = launch.start()?;
         match &database {
             Some(database) => {
-                let sql =
-                    rows("generate_series(1, 1000000) n", "(now() AT TIME ZONE 'utc') - n * interval '20 milliseconds'");
+                let sql = rows(
+                    "generate_series(1, 1000000) n",
+                    "(now() AT TIME ZONE 'utc') - n * interval '20 milliseconds'",
+                );
                 drop(database.rows(&sql).map_err(io::Error::other)?);
             }
             None => {

@@ -48,7 +48,7 @@ impl CompiledChannel {
             task: error.and_then(|error| error.task_id.as_deref()),
             code: error.map(|error| error.code.name()),
             status: error.and_then(|error| error.http_status),
-            message: error.map_or(message, |error| &error.message),
+            message: error.map_or(message, |error| error.message.as_str()),
         };
         Arc::new(ErrorGroup::new(facts))
     }

@@ -242,7 +242,7 @@ impl CronAttempt {
         }
     }
 
-    /// Adds the group of a failure to its occurrence and its trace: where the run named none, that of its message.
+    /// Adds the group of a failure to its occurrence and its trace: that of its message if the run named none.
     fn add_error_group(&self, settlement: &mut Settlement, end: Option<&mut TraceEnd>) {
         if let Some(message) = &settlement.message
             && settlement.error_group.is_none()

@@ -39,7 +39,7 @@ pub struct FilterWord {
     pub lists: &'static [FilteredList],
 }
 
-const fn word(
+const fn declare(
     name: &'static str,
     kind: ParameterKind,
     lists: &'static [FilteredList],
@@ -53,41 +53,41 @@ const RUNS: &[FilteredList] = &[Traces, DeadLetters, Occurrences, Errors];
 
 /// All words, in the order of the document.
 pub const FILTER_WORDS: &[FilterWord] = &[
-    word("status", SeveralOf(TRACE_STATUSES), &[Traces], "Only traces of these statuses"),
-    word("status", SeveralOf(OCCURRENCE_STATUSES), &[Occurrences], "Only occurrences of these statuses"),
-    word("channel", Texts, RUNS, "Only rows of the channels of these names"),
-    word("tag", Text, RUNS, "Only rows of channels with exactly this label"),
-    word("workflow", Texts, RUNS, "Only rows of these workflows"),
-    word("version", Naturals, &[Traces], "Only runs of these versions of the workflow"),
-    word("version", Naturals, &[Occurrences], "Only occurrences that these versions of the channel ran"),
-    word("task", Texts, RUNS, "Only failures by an error of these tasks"),
-    word("error_code", Texts, RUNS, "Only rows with these codes of errors"),
-    word("error_group", Texts, RUNS, "Only failures of these groups, as the list of errors names them"),
-    word("trace_id", Texts, &[Traces, DeadLetters, Occurrences], "Only rows of these traces"),
-    word("run_key", Texts, &[Occurrences], "Only occurrences with these keys of runs"),
-    word("request_id", Texts, &[Traces], "Only the runs of these requests; of failed ones fast"),
-    word("mode", SeveralOf(TRACE_MODES), &[Traces], "Only runs of these origins"),
-    word("min_duration_ms", Natural, &[Traces], "Only runs that took so many milliseconds or longer"),
-    word("since", Moment, &[Traces, DeadLetters, Audit], "Only rows created at this instant or later"),
-    word("since", Moment, &[Occurrences], "Only occurrences due at this instant or later"),
-    word("since", Moment, &[Errors], "Only failures at this instant or later count"),
-    word("until", Moment, &[Traces, DeadLetters, Audit], "Only rows created before this instant"),
-    word("until", Moment, &[Occurrences], "Only occurrences due at this instant or earlier"),
-    word("until", Moment, &[Errors], "Only failures before this instant count"),
-    word("q", Text, &[Errors], "Only groups with this text in their message, in whatever case"),
-    word(
+    declare("status", SeveralOf(TRACE_STATUSES), &[Traces], "Only traces of these statuses"),
+    declare("status", SeveralOf(OCCURRENCE_STATUSES), &[Occurrences], "Only occurrences of these statuses"),
+    declare("channel", Texts, RUNS, "Only rows of the channels of these names"),
+    declare("tag", Text, RUNS, "Only rows of channels with exactly this label"),
+    declare("workflow", Texts, RUNS, "Only rows of these workflows"),
+    declare("version", Naturals, &[Traces], "Only runs of these versions of the workflow"),
+    declare("version", Naturals, &[Occurrences], "Only occurrences that these versions of the channel ran"),
+    declare("task", Texts, RUNS, "Only failures by an error of these tasks"),
+    declare("error_code", Texts, RUNS, "Only rows with these codes of errors"),
+    declare("error_group", Texts, RUNS, "Only failures of these groups, as the list of errors names them"),
+    declare("trace_id", Texts, &[Traces, DeadLetters, Occurrences], "Only rows of these traces"),
+    declare("run_key", Texts, &[Occurrences], "Only occurrences with these keys of runs"),
+    declare("request_id", Texts, &[Traces], "Only the runs of these requests; of failed ones fast"),
+    declare("mode", SeveralOf(TRACE_MODES), &[Traces], "Only runs of these origins"),
+    declare("min_duration_ms", Natural, &[Traces], "Only runs that took so many milliseconds or longer"),
+    declare("since", Moment, &[Traces, DeadLetters, Audit], "Only rows created at this instant or later"),
+    declare("since", Moment, &[Occurrences], "Only occurrences due at this instant or later"),
+    declare("since", Moment, &[Errors], "Only failures at this instant or later count"),
+    declare("until", Moment, &[Traces, DeadLetters, Audit], "Only rows created before this instant"),
+    declare("until", Moment, &[Occurrences], "Only occurrences due at this instant or earlier"),
+    declare("until", Moment, &[Errors], "Only failures before this instant count"),
+    declare("q", Text, &[Errors], "Only groups with this text in their message, in whatever case"),
+    declare(
         "order",
         OneOf(&["asc", "desc"]),
         &[Traces, DeadLetters, Occurrences, Audit, Channels, Workflows, Connectors],
         "The direction of the default order of the list; goes with no `sort_by`",
     ),
-    word(
+    declare(
         "cursor",
         Text,
         &[Traces, DeadLetters, Occurrences, Audit],
         "`next_cursor` of the page before, of the same list and `order`",
     ),
-    word(
+    declare(
         "include_counts",
         Boolean,
         &[Traces, DeadLetters, Occurrences],

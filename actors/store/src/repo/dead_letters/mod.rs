@@ -44,7 +44,7 @@ impl DeadLetterRepository {
         Ok((page.rows, page.total))
     }
 
-    /// Returns a page of the letters that match the filter, in its order, with what the filter asks for beside it.
+    /// Returns a page of the letters that match the filter, in its order, and the counts that the filter asks for.
     ///
     /// # Errors
     /// [`StoreError::Refused`]: 400 for an invalid cursor; [`StoreError::Unavailable`] while the database is away,

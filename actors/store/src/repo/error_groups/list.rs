@@ -144,11 +144,10 @@ async fn count(
     Ok(counts)
 }
 
-type GroupColumns =
-    (String, String, Option<String>, Option<String>, Option<String>, String, LenientTimestamp);
+type LoadedGroup = (String, String, Option<String>, Option<String>, Option<String>, String, LenientTimestamp);
 
 /// Returns the groups that have failures and match.
-async fn matching(
+async fn find_matching(
     conn: &mut Conn,
     filter: &ErrorGroupFilter,
     counts: &HashMap<String, GroupCount>,
@@ -173,7 +172,7 @@ async fn matching(
             error_groups::message,
             error_groups::first_seen,
         ));
-        let rows: Vec<GroupColumns> = on!(conn, c => rows.load(c).await)?;
+        let rows: Vec<LoadedGroup> = on!(conn, c => rows.load(c).await)?;
         groups.extend(rows.into_iter().filter_map(|columns| {
             let (group, channel, workflow, task, code, message, first_seen) = columns;
             let matches = has(filter.channel.as_ref(), Some(&channel))
@@ -211,7 +210,7 @@ pub(super) async fn list(
     page: Page,
 ) -> Result<ErrorGroupPage, StoreError> {
     let counts = count(conn, &filter).await?;
-    let mut groups = matching(conn, &filter, &counts).await?;
+    let mut groups = find_matching(conn, &filter, &counts).await?;
     groups.sort_unstable_by(|one, other| {
         let order = |row: &ErrorGroupRow| (row.count, row.last_seen);
         order(other).cmp(&order(one)).then_with(|| one.group.cmp(&other.group))
@@ -222,7 +221,7 @@ pub(super) async fn list(
     let mut rows: Vec<_> = groups.into_iter().skip(offset).take(limit).collect();
     add_versions(conn, &mut rows).await?;
     for row in &mut rows {
-        row.samples = samples(conn, &row.group).await?;
+        row.samples = list_samples(conn, &row.group).await?;
     }
     Ok(ErrorGroupPage { rows, total })
 }
@@ -249,7 +248,7 @@ async fn add_versions(conn: &mut Conn, rows: &mut [ErrorGroupRow]) -> Result<(),
     Ok(())
 }
 
-async fn samples(conn: &mut Conn, group: &str) -> Result<Vec<String>, StoreError> {
+async fn list_samples(conn: &mut Conn, group: &str) -> Result<Vec<String>, StoreError> {
     let newest = traces::table
         .filter(traces::error_group.eq(group))
         .order((traces::created_at.desc(), traces::id.desc()))

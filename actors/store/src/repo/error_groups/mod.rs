@@ -43,7 +43,7 @@ impl ErrorGroups {
             .await
     }
 
-    /// Returns the last change of each scope; `None` where there was none.
+    /// Returns the last change of each scope; `None` if there was none.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.

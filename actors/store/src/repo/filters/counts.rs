@@ -14,7 +14,7 @@ use crate::error::StoreError;
 /// The highest count of a status. It means as many rows or more.
 const MOST_COUNTED: &str = "10000";
 
-/// The newest rows of a range of time that are counted, where no index counts all of them.
+/// The newest rows of a range of time that are counted if no index counts all of them.
 const NEWEST: &str = "20000";
 
 /// A statement that counts rows by status.
@@ -45,8 +45,8 @@ impl StatusCount<'_> {
         let has_range = self.since.is_some() || self.until.is_some();
         let by_index = !has_range && self.conditions.iter().all(|(column, _)| *column == self.indexed);
         let statements: Vec<CountQuery> = match by_index {
-            true => self.statuses.iter().map(|status| self.by_index(status)).collect(),
-            false => vec![self.by_time()],
+            true => self.statuses.iter().map(|status| self.count_by_index(status)).collect(),
+            false => vec![self.count_by_time()],
         };
         for statement in statements {
             let rows: Vec<(String, i64)> = on!(conn, c => statement.load(c).await)?;
@@ -60,7 +60,7 @@ impl StatusCount<'_> {
     }
 
     /// Counts the rows of a status by the index of statuses.
-    fn by_index(&self, status: &str) -> CountQuery {
+    fn count_by_index(&self, status: &str) -> CountQuery {
         let mut statement = CountQuery::new(format!(
             "SELECT '{status}', count(*) FROM (SELECT 1 FROM {} WHERE status = '{status}'",
             self.table
@@ -71,7 +71,7 @@ impl StatusCount<'_> {
     }
 
     /// Counts the newest rows of the range.
-    fn by_time(&self) -> CountQuery {
+    fn count_by_time(&self) -> CountQuery {
         let mut columns: Vec<_> = self.conditions.iter().map(|(column, _)| *column).collect();
         columns.push("status");
         columns.sort_unstable();

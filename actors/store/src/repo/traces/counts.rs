@@ -8,7 +8,7 @@ use crate::repo::filters::{AnyOf, StatusCount};
 use crate::repo::traces::{TraceQuery, TraceStatus};
 
 /// Counts the traces that a query selects, by status. Its bounds of versions and durations do not count.
-pub(super) async fn by_status(
+pub(super) async fn count_by_status(
     conn: &mut Conn,
     query: &TraceQuery,
     tagged: Option<&AnyOf>,

@@ -118,7 +118,7 @@ impl Listing {
         let query = &self.query;
         let total = if query.include_total { Some(self.count(conn).await?) } else { None };
         let counts = match query.include_counts {
-            true => Some(counts::by_status(conn, query, self.tagged.as_ref()).await?),
+            true => Some(counts::count_by_status(conn, query, self.tagged.as_ref()).await?),
             false => None,
         };
         let limit = usize::try_from(query.page.limit).unwrap_or_default();
