@@ -56,30 +56,30 @@ schedules: ## random schedules over ten years in every time zone against a secon
 	SVC_SCHEDULE_ROUNDS=$${SVC_SCHEDULE_ROUNDS:-100} $(CARGO) test -q --release -p svc-schedule --test schedule -- --nocapture sweep pace
 
 drill-cron: ## schedules under fire: three nodes, one killed every two seconds, a witness as judge (OCCURRENCES=n, by default 10000)
-	$(CARGO) build -p svc --bin svc-server -p svc-testkit --bin drill-cron
+	$(CARGO) build -p svc --bin svc-server -p svc-drills --bin drill-cron
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
 	"$$target/debug/drill-cron" "$$target/debug/svc-server" $(or $(OCCURRENCES),10000) "$$target/drill-cron.json"
 
 drill-cluster: ## a cluster under fire: three nodes killed, stopped and restarted under load and changes, a witness as judge (SECONDS=n, by default 300; PREVIOUS=file: beside the svc-server of the release before)
-	$(CARGO) build -p svc --bin svc-server -p svc-testkit --bin drill-cluster
+	$(CARGO) build -p svc --bin svc-server -p svc-drills --bin drill-cluster
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
 	"$$target/debug/drill-cluster" "$$target/debug/svc-server" $(or $(SECONDS),300) "$$target/drill-cluster.json" $(PREVIOUS)
 
 drill-rolling: ## restart three nodes in turn under load behind a load balancer, on an optimised binary: no request may fail (RATE=n requests a second, by default 2000; PREVIOUS=file: from the svc-server of the release before)
 	$(CARGO) build --release -p svc --bin svc-server
-	$(CARGO) build -p svc-testkit --bin drill-cluster
+	$(CARGO) build --no-default-features -p svc-drills --bin drill-cluster
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
 	"$$target/debug/drill-cluster" "$$target/release/svc-server" rolling=$(or $(RATE),2000) "$$target/drill-rolling.json" $(PREVIOUS)
 
 drill-kafka: ## records under fire: three processes of one group, killed and stopped, brokers that fail, a witness as judge (RECORDS=n, by default 50000)
-	$(CARGO) build -p svc --bin svc-server -p svc-bench --bin drill-kafka
+	$(CARGO) build -p svc --bin svc-server -p svc-drills --bin drill-kafka
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
 	"$$target/debug/drill-kafka" "$$target/debug/svc-server" $(or $(RECORDS),50000) "$$target/drill-kafka.json"
 
 attack: ## the attacks that once broke a promise, a verdict a line, on an optimised binary (NAMES="stop cpu": those alone)
 	tests/peers/ensure wrk || true
 	$(CARGO) build --release -p svc --bin svc-server
-	$(CARGO) build -p svc-testkit --bin attack
+	$(CARGO) build --no-default-features -p svc-drills --bin attack
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
 	"$$target/debug/attack" "$$target/release/svc-server" full $(NAMES)
 

@@ -9,13 +9,11 @@ use std::sync::LazyLock;
 
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
+use svc_toolkit::AuthorCommand;
 
 pub use crate::exit::{EXIT_CONFIG, EXIT_FAILURE, EXIT_OK, EXIT_USAGE, write_error};
 
-use crate::commands::{
-    BackupArgs, CaseArgs, CompileArgs, DatabaseWaitArgs, DryRunArgs, FmtArgs, KeyIdArgs, LintArgs,
-    MigrateArgs, NewArgs, PackageArgs, RestoreArgs, SchemaArgs, TestArgs,
-};
+use crate::commands::{BackupArgs, DatabaseWaitArgs, KeyIdArgs, MigrateArgs, RestoreArgs};
 use crate::config::ConfigFormat;
 use crate::{BUILD_TIMESTAMP, GIT_HASH, VERSION};
 
@@ -38,44 +36,37 @@ pub struct Cli {
 /// The commands beside starting the server.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum CliCommand {
+    /// A command of authors, as `svc-cli` has it.
+    #[command(flatten)]
+    Author(AuthorCommand),
+    /// A command of operators.
+    #[command(flatten)]
+    Operator(OperatorCommand),
+}
+
+/// The commands of operators: they work with the configuration and the database of the server.
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+pub enum OperatorCommand {
     /// Copy the SQLite database to a file, while a server may use it
     Backup(BackupArgs),
-    /// Make a test case of the trace of a run
-    Case(CaseArgs),
-    /// Make a package, or documents to import, of a project directory
-    Compile(CompileArgs),
-    /// Run a workflow once, offline, and print all that happened
-    DryRun(DryRunArgs),
     /// Print the OpenAPI document of the API
     DumpOpenapi,
     /// Print the id under which the audit log shows an admin key without a name
     KeyId(KeyIdArgs),
-    /// Check a definition, or a project directory as a whole
-    Lint(LintArgs),
-    /// Work with packages
-    Package(PackageArgs),
-    /// Run test cases offline
-    Test(TestArgs),
     /// Check the configuration and print all of it, secrets struck out
     ValidateConfig {
         /// Output format
         #[arg(long, value_enum, default_value_t = ConfigFormat::Toml)]
         format: ConfigFormat,
     },
-    /// Put authored files into their canonical order and layout
-    Fmt(FmtArgs),
     /// Apply the pending migrations of the database
     Migrate(MigrateArgs),
-    /// Make a small project that lints, tests and runs
-    New(NewArgs),
     /// Check every stored channel and workflow against this version; changes nothing
     Preflight,
     /// Rewrite stored connectors under storage.connector_encryption_key
     Reencrypt,
     /// Put a backup in the place of the SQLite database, which is kept aside
     Restore(RestoreArgs),
-    /// Print the JSON Schema of a kind of document, or of all, for editors
-    Schema(SchemaArgs),
     /// Ask the database and the Kafka brokers for a sign of life
     TestConnectivity(DatabaseWaitArgs),
     /// Print the completions of a shell
@@ -115,7 +106,8 @@ mod tests {
             let cli = parse(line).unwrap();
             assert_eq!(cli.config.as_deref(), Some(Path::new("a.toml")), "{line}");
             let migrate = MigrateArgs { dry_run: true, wait: DatabaseWaitArgs::default() };
-            assert_eq!(cli.command, Some(CliCommand::Migrate(migrate)), "{line}");
+            let expected = CliCommand::Operator(OperatorCommand::Migrate(migrate));
+            assert_eq!(cli.command, Some(expected), "{line}");
         }
         assert_eq!(parse("svc-server").unwrap().command, None);
     }

@@ -1,5 +1,7 @@
 //! The reasons for which the service does not start.
 
+use std::fmt::Display;
+
 use svc_outbound::describe_cause;
 use svc_store::OpenError;
 
@@ -29,6 +31,11 @@ pub enum ServiceStartError {
 }
 
 impl ServiceStartError {
+    /// Makes the error of a part that did not start.
+    pub(crate) fn tree(error: impl Display) -> Self {
+        Self::Tree(error.to_string())
+    }
+
     pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
         let what = what.into();
         move |error| Self::System { what, error }

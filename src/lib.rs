@@ -61,10 +61,10 @@ pub mod config;
 mod error;
 pub mod error_codes;
 pub mod exit;
+mod housekeeping;
 pub mod http;
 mod lifecycle;
 mod listeners;
-pub mod offline;
 mod options;
 mod process;
 mod router;
@@ -85,6 +85,8 @@ pub use prometheus_client;
 pub use service::Service;
 /// The engine, with the types for functions of an embedding application.
 pub use svc_engine as engine;
+/// The engine of the commands that work without a server.
+pub use svc_toolkit::offline;
 
 /// The version of the service.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -15,7 +15,6 @@ use svc::config::{ConfigSource, LogFormat};
 use svc::logging::Logs;
 use svc::serve::{ServeOutcome, serve};
 use svc::{Options, commands, config, exit, logging};
-use svc_outbound::describe_cause;
 
 /// Requests consist of small allocations that one thread makes and another frees, which is slow in the C
 /// library.
@@ -34,14 +33,7 @@ fn main() -> ExitCode {
         None => start(path, environment, &mut err),
         Some(command) => commands::run(&command, path, &environment, &mut out, &mut err),
     };
-    ExitCode::from(code.unwrap_or_else(|error| {
-        // A reader that has gone knows; the others may have a full disk.
-        if error.kind() != io::ErrorKind::BrokenPipe {
-            let cause = describe_cause(&error);
-            let _unwritten = writeln!(err, "Error: the output cannot be written\n  Caused by: {cause}");
-        }
-        EXIT_FAILURE
-    }))
+    ExitCode::from(exit::to_exit_code(code, &mut err))
 }
 
 /// Runs the service until it ends.

@@ -136,7 +136,7 @@ fn configure_routes(cfg: &mut web::ServiceConfig, state: &AppState) {
 
 /// Returns `true` if data requests are served at the root, with the other mounts of the data plane.
 fn data_mounts(state: &AppState) -> (bool, impl Iterator<Item = &str>) {
-    let mounts = state.planes.mounts();
+    let mounts = state.edge.planes.mounts();
     (mounts.iter().any(|mount| mount == "/"), mounts.iter().map(String::as_str).filter(|mount| *mount != "/"))
 }
 

@@ -81,7 +81,7 @@ pub async fn serve(
     let routes = service.mount();
     let transport = service.main_transport(limits::main_listener_limits(
         &config,
-        &service.state().proxies,
+        &service.state().edge.proxies,
         descriptors,
         &log,
     ));
@@ -99,9 +99,7 @@ pub async fn serve(
         "tls" => config.server.tls.enabled);
 
     let mut watchdog = Watchdog::new(force_exit);
-    let ending =
-        run_until_end(&service, &mut signals, (&listener_shutdown, &handle), &config, (&log, &mut watchdog))
-            .await;
+    let ending = run_until_end(&service, &mut signals, &listener_shutdown, &handle, &mut watchdog).await;
     if ending == ServeOutcome::Aborted {
         return Ok(ending);
     }
@@ -124,10 +122,11 @@ pub async fn serve(
 async fn run_until_end(
     service: &Service,
     signals: &mut Signals,
-    (listener_shutdown, server): (&ListenerShutdown, &ServerHandle),
-    config: &Config,
-    (log, watchdog): (&Logger, &mut Watchdog),
+    listener_shutdown: &ListenerShutdown,
+    server: &ServerHandle,
+    watchdog: &mut Watchdog,
 ) -> ServeOutcome {
+    let (config, log) = (&service.state().config, &service.state().log);
     let accepting_for = loop {
         tokio::select! {
             exit = service.wait_until_ended() => return log_failure(&exit, log),
@@ -171,7 +170,7 @@ fn log_failure(exit: &TreeExit, log: &Logger) -> ServeOutcome {
 /// `POST /engine/reload`, with an audit row.
 fn reload_on_signal(state: web::Data<AppState>) {
     actix_rt::spawn(async move {
-        if let Some(certificates) = &state.certificates {
+        if let Some(certificates) = &state.process.certificates {
             certificates.reload();
         }
         let entry = AuditEntry {

@@ -19,8 +19,8 @@ use svc_registry::{ReloadError, ReloadReport, ReloadScope};
 use svc_spans::SpanDraft;
 use svc_transport::{ConnectionAdmission, ConnectionLimits, RefusalReporter, TlsProvider, Transport};
 
+use crate::assembly::parts::host::{HOST, HOST_ACTOR};
 use crate::assembly::start;
-use crate::assembly::tree::{HOST, HOST_ACTOR};
 use crate::config::Config;
 use crate::error::ServiceStartError;
 use crate::listeners::limits;
@@ -110,7 +110,7 @@ impl Service {
     }
 
     fn certificates(&self) -> Option<Arc<dyn TlsProvider>> {
-        let certificates = self.state.certificates.clone()?;
+        let certificates = self.state.process.certificates.clone()?;
         Some(certificates)
     }
 
@@ -126,7 +126,7 @@ impl Service {
             timeouts: limits::timeouts(&state.config),
             admission: ConnectionAdmission::new(limits),
             refusals: ConnectionAdmission::new(limits::refusal_limits()),
-            reports: RefusalReporter::new(state.connections.clone(), state.log.clone()),
+            reports: RefusalReporter::new(state.process.connections.clone(), state.log.clone()),
             certificates: None,
             delegate: state.into_inner(),
         }
@@ -148,20 +148,20 @@ impl Service {
         payload: Value,
         delivery: Delivery,
     ) -> Result<ChannelResponse, ServiceError> {
-        let workers = &self.state.workers;
+        let workers = &self.state.process.workers;
         let worker = match workers.current_worker() {
-            None if !workers.has_any(&self.state.registry) => {
-                workers.join(&self.state.registry, &self.state.log).await
+            None if !workers.has_any(&self.state.serving.registry) => {
+                workers.join(&self.state.serving.registry, &self.state.log).await
             }
             known => known,
         };
-        let mut permit = self.state.in_flight.permit();
+        let mut permit = self.state.edge.in_flight.permit();
         permit.grow_for_run(0, Some(&payload))?;
         let reservation = Some(Reservation::new(permit));
-        let mut span = self.state.spans.new_trace().begin(|| SpanDraft::submission(channel));
+        let mut span = self.state.edge.spans.new_trace().begin(|| SpanDraft::submission(channel));
         let trace_context = span.context().clone();
         let message = DataRequest { reservation, trace_context, delivery, ..DataRequest::embedded(payload) };
-        let answer = self.state.registry.submit_to(worker, channel, Box::new(message)).await;
+        let answer = self.state.serving.registry.submit_to(worker, channel, Box::new(message)).await;
         if let Err(error) = &answer {
             span.fail(error.code().name());
         }
@@ -235,7 +235,7 @@ impl Service {
     /// Begins to drain: `/readyz` fails, requests are still answered, connections are closed after their
     /// response.
     pub fn drain(&self) {
-        self.state.lifecycle.drain();
+        self.state.process.lifecycle.drain();
     }
 
     /// Ends the service. It reports not ready at once and begins no accepted work and no scheduled run any

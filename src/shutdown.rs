@@ -10,7 +10,7 @@ use actix_supervision::{RetireError, TreeExit};
 use slog::{Logger, info, warn};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::assembly::tree;
+use crate::assembly::parts::channels::CHANNELS;
 use crate::lifecycle::Lifecycle;
 use crate::state::AppState;
 
@@ -30,29 +30,30 @@ const LAST_WRITES: Duration = Duration::from_millis(500);
 pub(crate) async fn shutdown(state: &AppState, limit: Duration) -> TreeExit {
     let (started, limit) = (Instant::now(), limit.min(UNBOUNDED));
     let remaining = || limit.saturating_sub(started.elapsed());
-    state.lifecycle.drain();
+    state.process.lifecycle.drain();
     tokio::join!(
-        wait_for_requests(&state.lifecycle, started + limit, &state.log),
-        state.traces.stop(limit),
+        wait_for_requests(&state.process.lifecycle, started + limit, &state.log),
+        state.work.traces.stop(limit),
         async {
-            if let Some(cron) = &state.cron {
+            if let Some(cron) = &state.work.cron {
                 cron.stop(limit).await;
             }
         },
         async {
-            if let Some(kafka) = &state.kafka {
+            if let Some(kafka) = &state.work.kafka {
                 kafka.stop(limit).await;
             }
         }
     );
     // Runs whose caller has disconnected are not counted as requests.
-    if let Err(RetireError::Forced) = state.tree.retire(tree::CHANNELS.path, remaining()).await {
+    if let Err(RetireError::Forced) = state.tree.retire(CHANNELS.path, remaining()).await {
         info!(state.log, "runs cut by the shutdown deadline");
     }
-    let _late = timeout(ANSWER_GRACE, state.lifecycle.wait_until_idle()).await;
+    let _late = timeout(ANSWER_GRACE, state.process.lifecycle.wait_until_idle()).await;
     let last = remaining() + LAST_WRITES;
-    let (exit, ()) = tokio::join!(state.tree.shutdown(last), state.spans.shutdown(last.min(SPAN_EXPORT)));
-    state.io.stop();
+    let (exit, ()) =
+        tokio::join!(state.tree.shutdown(last), state.edge.spans.shutdown(last.min(SPAN_EXPORT)));
+    state.process.io.stop();
     exit
 }
 

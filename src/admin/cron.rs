@@ -15,7 +15,7 @@ use svc_store::{ChannelFacts, OccurrenceFilter, OccurrenceRecord, OccurrenceRow,
 use super::query::QueryParameters;
 use super::response::{data_response, list_response};
 use crate::http::{AdminCaller, Error};
-use crate::state::AppState;
+use crate::state::{AppState, NodeWork};
 
 /// The resource type of occurrences in audit rows.
 const OCCURRENCE: AuditResource = AuditResource::CronOccurrence;
@@ -75,7 +75,7 @@ pub(super) async fn retry(
     let occurrence =
         state.store.ledger().retry(&id, caller.audit(AuditAction::Retry, OCCURRENCE, &id)).await?;
     state.metrics.record_audit_event(AuditAction::Retry, OCCURRENCE);
-    announce_pending(&state);
+    announce_pending(&state.work);
     Ok(data_response(to_detail(occurrence)))
 }
 
@@ -88,12 +88,12 @@ pub(super) async fn trigger(
     query: QueryParameters,
 ) -> Answer {
     query.refuse_dry_run()?;
-    let facts = schedulable_channel(&state.registry.snapshot(), &id)
+    let facts = schedulable_channel(&state.serving.registry.snapshot(), &id)
         .ok_or_else(|| ServiceError::validation(format!("No active cron channel '{id}'")))?;
     let occurrence =
         state.store.ledger().trigger(facts, caller.audit(AuditAction::Trigger, CHANNEL, &id)).await?;
     state.metrics.record_audit_event(AuditAction::Trigger, CHANNEL);
-    announce_pending(&state);
+    announce_pending(&state.work);
     Ok(HttpResponse::Accepted().json(DataEnvelope { data: to_detail(occurrence) }))
 }
 
@@ -101,7 +101,7 @@ pub(super) async fn trigger(
 pub(super) async fn status(state: Data<AppState>) -> Answer {
     let ledger = state.store.ledger();
     let now = ledger.now().await?.and_utc();
-    let snapshot = Arc::clone(&state.registry.snapshot());
+    let snapshot = Arc::clone(&state.serving.registry.snapshot());
     // The instants of ten thousand schedules are no work for a thread that serves.
     let rows = block(move || list_schedules(&snapshot, now)).await;
     let mut rows: Vec<ScheduleSummary> = rows.map_err(ServiceError::internal_error)?;
@@ -122,9 +122,9 @@ pub(super) async fn status(state: Data<AppState>) -> Answer {
 
 /// Counts an occurrence that came to `pending`, and wakes the claimer of this node. Without one, the claimer of another
 /// node finds the row.
-fn announce_pending(state: &AppState) {
-    state.cron_metrics.record_pending();
-    if let Some(cron) = &state.cron {
+fn announce_pending(work: &NodeWork) {
+    work.cron_metrics.record_pending();
+    if let Some(cron) = &work.cron {
         cron.nudge();
     }
 }

@@ -68,7 +68,7 @@ pub(super) async fn requeue(
     }
     let letter = outcome?;
     state.metrics.record_audit_event(AuditAction::Requeue, RESOURCE);
-    state.traces.look_for_dead_letters();
+    state.work.traces.look_for_dead_letters();
     Ok(data_response(to_detail(letter)))
 }
 
@@ -89,7 +89,7 @@ pub(super) async fn purge(
     let purged = outcome?;
     if purged > 0 {
         state.metrics.record_audit_event(AuditAction::Purge, RESOURCE);
-        state.traces.count_dead_letters();
+        state.work.traces.count_dead_letters();
     }
     Ok(data_response(PurgeResult { purged, older_than_hours: hours }))
 }

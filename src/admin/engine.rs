@@ -17,17 +17,17 @@ use crate::state::AppState;
 
 /// `GET /engine/status`.
 pub(super) async fn status(state: Data<AppState>) -> HttpResponse {
-    let snapshot = state.registry.snapshot();
+    let snapshot = state.serving.registry.snapshot();
     let mut channels: Vec<_> = snapshot.channels().map(|entry| entry.name().to_owned()).collect();
     channels.sort_unstable();
     data_response(EngineStatus {
         version: crate::VERSION.to_owned(),
-        uptime_seconds: state.started_at.elapsed().as_secs(),
+        uptime_seconds: state.process.started_at.elapsed().as_secs(),
         workflows_count: snapshot.workflows_count(),
         active_workflows: snapshot.workflows_count(),
         channels,
         quarantined: quarantined_channels(&snapshot),
-        failed_connectors: failed_connectors(&state),
+        failed_connectors: failed_connectors(&state.serving),
     })
 }
 
@@ -53,7 +53,7 @@ pub(super) async fn reload(
     query.refuse_dry_run()?;
     let (report, change) =
         state.reload_by_order(caller.audit(AuditAction::Reload, AuditResource::Engine, "manual")).await?;
-    let snapshot = state.registry.snapshot();
+    let snapshot = state.serving.registry.snapshot();
     let rate_groups = RateGroupMembers::from_snapshot(&snapshot);
     let questionable = snapshot.channels().filter_map(|entry| {
         let config = &entry.row.content.config;
@@ -69,7 +69,7 @@ pub(super) async fn reload(
         reloaded: true,
         workflows_count: report.workflows_count,
         quarantined: quarantined_channels(&snapshot),
-        failed_connectors: failed_connectors(&state),
+        failed_connectors: failed_connectors(&state.serving),
         warnings: questionable.collect(),
         settings: ReloadedSettings { taken: change.taken, needs_restart: change.needs_restart },
     }))
@@ -77,7 +77,7 @@ pub(super) async fn reload(
 
 /// `GET /functions`: with `all=true` the inputs of built-ins too.
 pub(super) async fn functions(state: Data<AppState>, query: QueryParameters) -> Result<HttpResponse, Error> {
-    Ok(data_response(state.engine.catalogue().to_json(query.flag("all")?)))
+    Ok(data_response(state.serving.engine.catalogue().to_json(query.flag("all")?)))
 }
 
 /// `GET /functions/operators`: every operator of expressions.

@@ -10,7 +10,7 @@ use svc_registry::Snapshot;
 use svc_store::{AnyOf, ChangeScope, ErrorGroupFilter, ErrorGroupRow};
 
 use super::query::QueryParameters;
-use crate::assembly::kafka::HeldFailure;
+use crate::assembly::parts::kafka::HeldFailure;
 use crate::http::Error;
 use crate::state::AppState;
 
@@ -32,7 +32,7 @@ pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Resul
     let held = held_groups(&state, &filter, page);
     let groups = state.store.error_groups().list(filter, page).await?;
     let scopes = {
-        let snapshot = state.registry.snapshot();
+        let snapshot = state.serving.registry.snapshot();
         groups.rows.iter().map(|row| scope_of(row, &snapshot)).collect()
     };
     let changes = state.store.error_groups().last_changes(scopes).await?;
@@ -68,12 +68,12 @@ fn scope_of(row: &ErrorGroupRow, snapshot: &Snapshot) -> ChangeScope {
 
 /// Returns the groups of the records that this node holds back and that are in no trace; none behind the first page.
 fn held_groups(state: &AppState, filter: &ErrorGroupFilter, page: Page) -> Vec<ErrorGroupSummary> {
-    let Some(kafka) = state.kafka.as_ref().filter(|_| page.offset == 0 && filter.tag.is_none()) else {
+    let Some(kafka) = state.work.kafka.as_ref().filter(|_| page.offset == 0 && filter.tag.is_none()) else {
         return Vec::new();
     };
     let mut groups: BTreeMap<String, ErrorGroupSummary> = BTreeMap::new();
     for failure in kafka.untraced_failures() {
-        let group = to_held_group(&failure, state.nodes.id().to_string());
+        let group = to_held_group(&failure, state.work.nodes.id().to_string());
         if selects(filter, &group) {
             let known = groups.entry(group.group.clone());
             known

@@ -6,7 +6,7 @@ use svc_model::{AuditAction, AuditResource, ServiceError};
 
 use super::query::QueryParameters;
 use super::response::data_response;
-use crate::assembly::kafka::KafkaIngress;
+use crate::assembly::parts::kafka::KafkaIngress;
 use crate::http::{AdminCaller, Error};
 use crate::state::AppState;
 
@@ -16,7 +16,7 @@ const PARTITION: AuditResource = AuditResource::KafkaPartition;
 /// `GET /kafka/partitions`: the partitions assigned to this node, by topic and number; none if Kafka is
 /// off.
 pub(super) async fn list(state: Data<AppState>) -> HttpResponse {
-    data_response(state.kafka.as_ref().map(KafkaIngress::partitions).unwrap_or_default())
+    data_response(state.work.kafka.as_ref().map(KafkaIngress::partitions).unwrap_or_default())
 }
 
 /// `POST /kafka/partitions/{topic}/{partition}/skip`: writes the record that the partition holds back to the
@@ -36,7 +36,7 @@ pub(super) async fn skip(
     };
     let number: i32 = partition.parse().map_err(|_| unknown())?;
     let offset = query.integer("offset")?;
-    let kafka = state.kafka.as_ref().ok_or_else(unknown)?;
+    let kafka = state.work.kafka.as_ref().ok_or_else(unknown)?;
     // A refusal is not recorded.
     kafka.check_skip(&topic, number, offset)?;
     // Recorded before it happens, so that nothing happens unrecorded.

@@ -11,7 +11,7 @@ use crate::state::AppState;
 
 /// `GET /nodes`, the youngest first: those that live, and for a day those that are gone.
 pub(super) async fn list(state: Data<AppState>) -> Result<HttpResponse, Error> {
-    let this = state.nodes.id();
+    let this = state.work.nodes.id();
     let rows = state.store.nodes().list().await?;
     Ok(list_response(rows.into_iter().map(|row| to_summary(row, &this))))
 }

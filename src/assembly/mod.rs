@@ -1,13 +1,16 @@
-//! The assembly of a service: the start, the table of the tree, the settings of each part, and the state that all handlers
+//! The assembly of a service: its parts, the table of the tree made from them, the start, and the state that all handlers
 //! share.
 
 pub(crate) mod cluster;
 pub(crate) mod cluster_store;
-pub(crate) mod jobs;
-pub(crate) mod kafka;
+pub(crate) mod context;
+pub(crate) mod engine;
 pub(crate) mod live_settings;
+pub(crate) mod metrics;
 pub(crate) mod parts;
 pub(crate) mod propagation;
+pub(crate) mod resources;
+pub(crate) mod row;
 pub mod settings;
 mod settings_reload;
 pub(crate) mod span_export;

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use svc_cluster::epoch::{ChangedEntities, ConfigApplier, EpochHandle, LocalChanges};
 use svc_connectors::{ConnectorScope, Connectors};
-use svc_epoch::{ChangedEntities, ConfigApplier, EpochHandle, LocalChanges};
 use svc_registry::{Registry, ReloadError, ReloadReport, ReloadScope};
 
 /// The watcher of the epoch, and the register of this process's own changes.

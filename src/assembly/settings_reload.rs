@@ -12,9 +12,11 @@ impl AppState {
     /// # Errors
     /// All problems of the configuration; nothing was taken then.
     pub(crate) async fn reload_settings(&self) -> Result<SettingsChange, ConfigError> {
-        let change = match self.settings.read().await {
+        let change = match self.process.settings.read().await {
             Ok(None) => return Ok(SettingsChange::default()),
-            Ok(Some(read)) => self.settings.take(&read, |config, change| self.apply_settings(config, change)),
+            Ok(Some(read)) => {
+                self.process.settings.take(&read, |config, change| self.apply_settings(config, change))
+            }
             Err(error) => Err(error),
         };
         match &change {
@@ -34,20 +36,20 @@ impl AppState {
     fn apply_settings(&self, config: &Config, change: &SettingsChange) {
         let changes = |section: &str| change.taken.iter().any(|path| path.starts_with(section));
         if changes("admin_auth.") {
-            self.auth.replace_keys(&config.admin_auth);
+            self.edge.auth.replace_keys(&config.admin_auth);
         }
         if changes("cors.") {
-            self.cors.replace(&config.cors);
+            self.edge.cors.replace(&config.cors);
         }
         let proxies = "rate_limit.trusted_proxies";
         if changes(proxies) {
-            self.proxies.replace(&config.rate_limit.trusted_proxies);
+            self.edge.proxies.replace(&config.rate_limit.trusted_proxies);
         }
         // New limits begin with full buckets: only where a limit has changed.
         let is_limit = |path: &String| path.starts_with("rate_limit.") && path != proxies;
         if change.taken.iter().any(is_limit) {
-            self.rate_limits.replace(&config.rate_limit);
+            self.edge.rate_limits.replace(&config.rate_limit);
         }
-        self.in_flight.set_limit(config.server.max_in_flight_bytes);
+        self.edge.in_flight.set_limit(config.server.max_in_flight_bytes);
     }
 }

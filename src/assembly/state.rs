@@ -8,12 +8,12 @@ use actix_supervision::Tree;
 use parking_lot::Mutex;
 use slog::{Logger, error, info, warn};
 use svc_channels::{ComputeGate, LogRateLimit};
+use svc_cluster::epoch::LocalChange;
+use svc_cluster::nodes::NodeHandle;
 use svc_connectors::{BrokerHealth, Connectors};
 use svc_cron::{CronHandle, CronMetrics};
 use svc_engine::Engine;
-use svc_epoch::LocalChange;
 use svc_model::{AuditAction, AuditResource, FieldError, ServiceError, id};
-use svc_nodes::NodeHandle;
 use svc_redis::RedisClient;
 use svc_registry::{Registry, ReloadError, ReloadReport, ReloadScope};
 use svc_secrets::Keyring;
@@ -23,8 +23,8 @@ use svc_traces::Traces;
 use svc_transport::ConnectionMetrics;
 use tokio::time::Instant;
 
-use crate::assembly::kafka::KafkaIngress;
 use crate::assembly::live_settings::LiveSettings;
+use crate::assembly::parts::kafka::KafkaIngress;
 use crate::assembly::propagation::{DefinitionLoader, Propagation};
 use crate::backups::BackupDirectory;
 use crate::config::{Config, SettingsChange};
@@ -44,65 +44,89 @@ pub struct AppState {
     pub config: Arc<Config>,
     /// The database.
     pub store: Store,
-    /// The lease of this process.
-    pub nodes: NodeHandle,
-    /// The Redis server that the nodes of a cluster share; `None` outside cluster mode.
-    pub cluster_redis: Option<RedisClient>,
-    /// The connectors to outbound systems.
-    pub connectors: Connectors,
-    /// Health of the Kafka brokers of the settings; `None` if Kafka is off.
-    pub brokers: Option<BrokerHealth>,
-    /// The consumers of Kafka topics; `None` if Kafka is off.
-    pub(crate) kafka: Option<KafkaIngress>,
+    /// The definitions that serve.
+    pub serving: ServingDefinitions,
+    /// The work of this node other than requests.
+    pub work: NodeWork,
+    /// The rules of the edge.
+    pub edge: EdgeState,
+    /// The process around the service.
+    pub process: ProcessState,
+    /// The supervision tree.
+    pub tree: Tree,
+    /// The metrics.
+    pub metrics: Metrics,
+    /// The root logger.
+    pub log: Logger,
+}
+
+/// The definitions that serve, and what they are compiled and run with.
+pub struct ServingDefinitions {
     /// The registry of serving definitions.
     pub registry: Registry,
+    /// The engine, which compiles and runs workflows.
+    pub engine: Arc<Engine>,
+    /// The connectors to outbound systems.
+    pub connectors: Connectors,
+    /// The reader of secret references.
+    pub secrets: Keyring,
     /// The configuration epoch: what other processes change is loaded here.
     pub propagation: Propagation,
+    pub(crate) compute_gate: ComputeGate,
+}
+
+/// The work of this node other than requests: accepted work, schedules, records of Kafka.
+pub struct NodeWork {
+    /// The lease of this process.
+    pub nodes: NodeHandle,
     /// Traces and accepted work.
     pub traces: Traces,
     /// The schedules; `None` on a node that runs none.
     pub cron: Option<CronHandle>,
     /// The metrics of schedules, on every node: an operator's order is counted by the node that gets it.
     pub(crate) cron_metrics: CronMetrics,
-    /// The engine, which compiles and runs workflows.
-    pub engine: Arc<Engine>,
-    /// The reader of secret references.
-    pub secrets: Keyring,
-    /// The supervision tree.
-    pub tree: Tree,
-    /// The metrics.
-    pub metrics: Metrics,
-    /// The spans of requests, which begin here.
-    pub spans: Spans,
+    /// Health of the Kafka brokers of the settings; `None` if Kafka is off.
+    pub brokers: Option<BrokerHealth>,
+    /// The consumers of Kafka topics; `None` if Kafka is off.
+    pub(crate) kafka: Option<KafkaIngress>,
+    /// The Redis server that the nodes of a cluster share; `None` outside cluster mode.
+    pub cluster_redis: Option<RedisClient>,
+}
+
+/// The rules that the edge applies to requests, with their state.
+pub struct EdgeState {
     /// The authenticator of admin requests.
     pub auth: AdminAuthenticator,
     /// The proxies whose forwarded headers are trusted.
     pub proxies: TrustedProxies,
-    /// The phase of the service between start and end.
-    pub lifecycle: Lifecycle,
+    /// The spans of requests, which begin here.
+    pub spans: Spans,
+    pub(crate) cors: CorsPolicy,
+    pub(crate) rate_limits: RateLimits,
+    pub(crate) guesses: GuessPacer,
+    pub(crate) pacer: RefusalPacer,
+    pub(crate) in_flight: InFlightBytes,
+    pub(crate) planes: Planes,
+    /// The bound on log lines about failed requests.
+    pub(crate) failure_lines: LogRateLimit,
+}
+
+/// The process around the service: its name, its phase, its threads and its files.
+pub struct ProcessState {
     /// The name of this process, configured or generated at the start.
     pub instance_id: String,
     /// The time of the start.
     pub started_at: Instant,
-    /// The root logger.
-    pub log: Logger,
-    /// The directory of backups.
-    pub(crate) backups: BackupDirectory,
+    /// The phase of the service between start and end.
+    pub lifecycle: Lifecycle,
+    pub(crate) settings: LiveSettings,
     pub(crate) workers: WorkerThreads,
-    pub(crate) in_flight: InFlightBytes,
-    pub(crate) compute_gate: ComputeGate,
-    pub(crate) pacer: RefusalPacer,
-    pub(crate) guesses: GuessPacer,
-    pub(crate) cors: CorsPolicy,
-    /// The bound on log lines about failed requests.
-    pub(crate) failure_lines: LogRateLimit,
     pub(crate) connections: ConnectionMetrics,
     pub(crate) descriptors: Arc<DescriptorWatch>,
     /// The certificate of the listeners; `None` if TLS is off.
     pub(crate) certificates: Option<Arc<Certificates>>,
-    pub(crate) rate_limits: RateLimits,
-    pub(crate) settings: LiveSettings,
-    pub(crate) planes: Planes,
+    /// The directory of backups.
+    pub(crate) backups: BackupDirectory,
     /// Owned here, so that the actor threads live as long as anything is mounted.
     pub(crate) io: IoRuntime,
     /// The exclusive use of a SQLite file, released once nothing writes to it any more.
@@ -115,14 +139,14 @@ impl AppState {
     /// # Errors
     /// The reason; the previous snapshot goes on serving.
     pub async fn reload(&self, scope: ReloadScope) -> Result<ReloadReport, ReloadError> {
-        let loader =
-            DefinitionLoader { connectors: self.connectors.clone(), registry: self.registry.clone() };
+        let ServingDefinitions { connectors, registry, .. } = &self.serving;
+        let loader = DefinitionLoader { connectors: connectors.clone(), registry: registry.clone() };
         loader.load(scope).await
     }
 
     /// Registers a change that is about to be committed. It ends with the load of what was changed.
     pub(crate) fn begin_change(&self, mutation: &Mutation) -> LocalChange {
-        self.propagation.local.begin(mutation.change_id)
+        self.serving.propagation.local.begin(mutation.change_id)
     }
 
     /// Reads the settings again, loads the stored configuration on an operator's order, notifies the other processes,
@@ -152,7 +176,7 @@ impl AppState {
         match self.reload(ReloadScope::All).await {
             Ok(report) => {
                 let change_id = id::new_ordered_id();
-                let local = self.propagation.local.begin(change_id);
+                let local = self.serving.propagation.local.begin(change_id);
                 self.store.epoch().bump(order.clone(), change_id).await?;
                 self.metrics.record_audit_event(AuditAction::Reload, AuditResource::Engine);
                 local.record_applied();
@@ -187,9 +211,9 @@ impl AppState {
 
     /// Returns the troubles of Kafka, the brokers' first; `None` if Kafka is off. Updates the gauge that shows them.
     pub(crate) fn kafka_troubles(&self) -> Option<Vec<String>> {
-        let brokers = self.brokers.as_ref()?.problem();
+        let brokers = self.work.brokers.as_ref()?.problem();
         let mut troubles: Vec<String> = brokers.into_iter().collect();
-        if let Some(kafka) = &self.kafka {
+        if let Some(kafka) = &self.work.kafka {
             troubles.extend(kafka.troubles());
             kafka.show_degraded(!troubles.is_empty());
         }
@@ -205,7 +229,7 @@ impl AppState {
 
     /// Releases the SQLite file for other processes.
     pub(crate) fn unlock_file(&self) {
-        drop(self.file_lock.lock().take());
+        drop(self.process.file_lock.lock().take());
     }
 
     /// Counts and logs a refused credential.
@@ -217,7 +241,7 @@ impl AppState {
 
     /// Returns `true` once the start has ended and a thread serves, until shutdown starts.
     pub(crate) fn is_initialized(&self) -> bool {
-        self.lifecycle.is_ready() && self.workers.has_any(&self.registry)
+        self.process.lifecycle.is_ready() && self.process.workers.has_any(&self.serving.registry)
     }
 
     /// Returns `true` if `/metrics` is part of the mounted routes; otherwise it has a listener of its own.

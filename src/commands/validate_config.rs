@@ -24,7 +24,7 @@ pub(super) fn validate_config(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::CliCommand;
+    use crate::cli::{CliCommand, OperatorCommand};
     use crate::commands;
     use crate::exit::EXIT_CONFIG;
 
@@ -32,7 +32,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let command = CliCommand::ValidateConfig { format };
+        let command = CliCommand::Operator(OperatorCommand::ValidateConfig { format });
         let code = commands::run(&command, Some(file.path()), &[], &mut out, &mut err).unwrap();
         (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
     }

@@ -84,13 +84,13 @@ impl FromRequest for OptionalJsonBody {
 async fn read_admin_body(request: &HttpRequest, mut payload: Payload) -> Result<Bytes, ServiceError> {
     let state = request.app_data::<Data<AppState>>();
     let limit = BodyLimit {
-        bytes: state.map_or(0, |state| state.settings.admin_body_bytes()),
+        bytes: state.map_or(0, |state| state.process.settings.admin_body_bytes()),
         setting: "server.max_admin_body_size",
     };
-    let mut permit = state.map(|state| state.in_flight.permit());
+    let mut permit = state.map(|state| state.edge.in_flight.permit());
     let body = read_body(request, &mut payload, limit, permit.as_mut());
     match state {
-        Some(state) => state.lifecycle.receive_body(body).await,
+        Some(state) => state.process.lifecycle.receive_body(body).await,
         None => body.await,
     }
 }

@@ -43,7 +43,7 @@ impl LocalWorker {
         let (own, state) = (Self::default(), state.clone());
         let slot = Rc::clone(&own.0);
         actix_rt::spawn(async move {
-            slot.set(state.workers.join_with_retries(&state.registry, &state.log).await)
+            slot.set(state.process.workers.join_with_retries(&state.serving.registry, &state.log).await)
         });
         own
     }
@@ -63,14 +63,15 @@ pub(crate) async fn submit(
 ) -> Result<HttpResponse, Error> {
     let mut body_bytes = 0;
     let mut span = begin_span(&request, &state, &context);
-    let answer = answer_request(&request, payload, &state, context, (&mut body_bytes, &mut span)).await;
+    let answer = answer_request(&request, payload, &state, context, &mut body_bytes, &mut span).await;
     if span.is_recording() {
         let status = answer.as_ref().map_or_else(|error| error.status_code(), HttpResponse::status);
         span.set_response(status.as_u16(), FIRST_FAILURE);
     }
     drop(span);
-    if is_refusal(&answer) && !state.lifecycle.is_draining() {
-        state.pacer.pace(body_bytes, || hold_head(&request, &state)).await;
+    if is_refusal(&answer) && !state.process.lifecycle.is_draining() {
+        // Rare and large, as what is boxed below: the future of a request is moved several times.
+        Box::pin(state.edge.pacer.pace(body_bytes, || hold_head(&request, &state))).await;
     }
     answer
 }
@@ -78,14 +79,14 @@ pub(crate) async fn submit(
 /// Takes the bytes of the head of a request whose answer is held back; the server keeps the head until the answer leaves.
 fn hold_head(request: &HttpRequest, state: &AppState) -> Option<BytesPermit> {
     let (fields, text) = body::measure_head(request);
-    state.in_flight.hold_head(fields, text)
+    state.edge.in_flight.hold_head(fields, text)
 }
 
 /// Begins the span of a request, in the trace that its headers name.
 fn begin_span(request: &HttpRequest, state: &AppState, context: &RequestContext) -> ActiveSpan {
     let headers = request.headers().iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
     let draft = || SpanDraft::request(request.method().as_str(), context.id.as_str());
-    state.spans.extract(headers).begin(draft)
+    state.edge.spans.extract(headers).begin(draft)
 }
 
 /// Sets the route of a request: the pattern of its channel, or the path that names the channel.
@@ -102,7 +103,8 @@ async fn answer_request(
     payload: web::Payload,
     state: &AppState,
     context: RequestContext,
-    (body_bytes, span): (&mut usize, &mut ActiveSpan),
+    body_bytes: &mut usize,
+    span: &mut ActiveSpan,
 ) -> Result<HttpResponse, Error> {
     if !METHODS.contains(request.method()) {
         let refused = format!("{} is not a method of the data plane", request.method());
@@ -116,10 +118,10 @@ async fn answer_request(
     let resolve = |snapshot: &Snapshot| snapshot.resolve(path, request.method().as_str())?.require_channel();
     let submission = SubmissionRequest::parse(request, path, query.as_ref().ok());
     if let Some(submission) = submission.as_ref().filter(|submission| submission.has_token()) {
-        return submission.answer(state).await;
+        return Box::pin(submission.answer(state)).await;
     }
     let (resolved, generation) = {
-        let snapshot = state.registry.snapshot();
+        let snapshot = state.serving.registry.snapshot();
         (resolve(&snapshot), snapshot.generation())
     };
     if submission.is_some() && resolved.is_err() {
@@ -136,7 +138,7 @@ async fn answer_request(
     let received = receive_body(request, payload, state, body_bytes).await;
     // A body may take long: the current snapshot decides.
     {
-        let snapshot = state.registry.snapshot();
+        let snapshot = state.serving.registry.snapshot();
         if snapshot.generation() != generation {
             resolution = resolve(&snapshot)?;
         }
@@ -144,7 +146,7 @@ async fn answer_request(
     let has_params = !resolution.params.is_empty();
     let prepared = match received {
         Ok((raw, permit)) => match decode_body(request, state, &resolution, &raw).await {
-            Ok(body) => build_message(request, &context, query, (raw, permit), body, &mut resolution),
+            Ok(body) => build_message(request, &context, query, raw, permit, body, &mut resolution),
             Err(error) => Err(error),
         },
         Err(error) => Err(error),
@@ -156,14 +158,15 @@ async fn answer_request(
         Ok(mut message) => {
             message.trace_context = span.context().clone();
             let worker = request.app_data::<LocalWorker>().and_then(|worker| worker.0.get());
-            state.registry.submit(worker, &resolution, message).await
+            state.serving.registry.submit(worker, &resolution, message).await
         }
         Err(error) => Err(error),
     };
     let is_guess = answer.as_ref().map_or_else(ServiceError::is_guess, |answer| answer.is_guess);
     if let Some(channel) = resolution.channel().filter(|_| is_guess) {
         let head = || hold_head(request, state);
-        state.guesses.pace((channel.id(), context.client_ip), head, &state.lifecycle).await;
+        let lifecycle = &state.process.lifecycle;
+        Box::pin(state.edge.guesses.pace(channel.id(), context.client_ip, head, lifecycle)).await;
     }
     let mut answer = answer.or_else(|error| resolution.error_response(error, context.id.as_str()))?;
     if answer.status == ACCEPTED && is_async {
@@ -180,11 +183,12 @@ async fn receive_body(
     state: &AppState,
     body_bytes: &mut usize,
 ) -> Result<(Bytes, BytesPermit), ServiceError> {
-    let mut permit = state.in_flight.permit();
+    let mut permit = state.edge.in_flight.permit();
     let mut payload = payload.into_inner();
-    let limit = body::BodyLimit { bytes: state.settings.payload_bytes(), setting: "ingest.max_payload_size" };
+    let limit =
+        body::BodyLimit { bytes: state.process.settings.payload_bytes(), setting: "ingest.max_payload_size" };
     let body = body::read_body(request, &mut payload, limit, Some(&mut permit));
-    let raw = state.lifecycle.receive_body(body).await?;
+    let raw = state.process.lifecycle.receive_body(body).await?;
     *body_bytes = raw.len();
     Ok((raw, permit))
 }
@@ -210,7 +214,7 @@ async fn decode_body(
         return decoding.decode(raw).map(Some);
     }
     let raw = raw.clone();
-    let decoded = state.compute_gate.run_blocking(move || decoding.decode(&raw)).await;
+    let decoded = Box::pin(state.serving.compute_gate.run_blocking(move || decoding.decode(&raw))).await;
     decoded.map_err(|error| ServiceError::internal_error(format!("parsing a body: {error}")))?.map(Some)
 }
 
@@ -222,7 +226,8 @@ fn build_message(
     request: &HttpRequest,
     context: &RequestContext,
     query: Map<String, Value>,
-    (raw, mut permit): (Bytes, BytesPermit),
+    raw: Bytes,
+    mut permit: BytesPermit,
     decoded: Option<DecodedBody>,
     resolution: &mut Resolution,
 ) -> Result<Box<DataRequest>, ServiceError> {

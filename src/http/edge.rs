@@ -31,7 +31,7 @@ use super::auth::AuthFailureReason;
 use super::error::X_TRACE_ID;
 use super::monitoring::metrics::method_label;
 use super::mount::{MountPoint, prefix_length};
-use super::plane::{ADMIN, DOCS_FILE, Plane, channel_path_start, reads_trace};
+use super::plane::{ADMIN, DOCS_FILE, Plane, Planes, channel_path_start, reads_trace};
 use super::request_id::X_REQUEST_ID;
 use super::security_headers::{DOCS_POLICY, SECURITY_HEADERS, STRICT_TRANSPORT_SECURITY};
 use super::{Error, RequestContext, RequestId};
@@ -39,7 +39,7 @@ use crate::router::described_path;
 use crate::state::AppState;
 
 /// The path of all requests to channels in the metrics: callers choose the real one.
-const DATA_PATH: &str = "/api/v1/data/{path}";
+pub(super) const DATA_PATH: &str = "/api/v1/data/{path}";
 
 /// Bytes of a path that the log repeats.
 const LOGGED_PATH: usize = 1024;
@@ -152,7 +152,7 @@ struct Exchange {
 
 impl Exchange {
     fn begin(state: &web::Data<AppState>, mount: MountPoint, request: &ServiceRequest) -> Self {
-        state.lifecycle.begin_request();
+        state.process.lifecycle.begin_request();
         let connection = request.conn_data::<Rc<ConnectionState>>().cloned();
         if let Some(connection) = &connection {
             connection.begin_request();
@@ -160,13 +160,13 @@ impl Exchange {
         let headers = request.headers();
         let peer =
             request.peer_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip().to_canonical());
-        let client_ip = state.proxies.client_address(peer, headers);
-        if state.proxies.notice_ignored(headers) {
+        let client_ip = state.edge.proxies.client_address(peer, headers);
+        if state.edge.proxies.notice_ignored(headers) {
             warn!(state.log, "forwarded headers are ignored, because no proxy is trusted; all clients of a proxy \
                 share its address"; "peer" => %peer, "remedy" => "set rate_limit.trusted_proxies");
         }
         let host_length = mount.host_length(request);
-        let plane = classify_request(state, request, host_length);
+        let plane = classify_request(&state.edge.planes, request, host_length);
         Self {
             state: state.clone(),
             id: RequestId::from_headers(headers),
@@ -177,7 +177,7 @@ impl Exchange {
             host_length,
             client_ip,
             forwarded: client_ip != peer,
-            cors: state.cors.allowed_origin(headers, plane),
+            cors: state.edge.cors.allowed_origin(headers, plane),
             tls: match &connection {
                 Some(connection) => connection.tls(),
                 // A request of HTTP/2 shares its connection with others.
@@ -192,7 +192,7 @@ impl Exchange {
     /// Answers a request that never reaches a handler; otherwise prepares it for routing.
     fn refuse_or_admit(&self, request: &mut ServiceRequest, public: bool) -> Option<HttpResponse> {
         if self.method == Method::OPTIONS {
-            return Some(self.state.cors.preflight());
+            return Some(self.state.edge.cors.preflight());
         }
         // Checked before any credential, so that guessing keys is limited too.
         if let Err(error) = self.check_rate_limit(public) {
@@ -240,7 +240,7 @@ impl Exchange {
     }
 
     fn check_rate_limit(&self, public: bool) -> Result<(), ServiceError> {
-        if public { self.state.rate_limits.check(self.plane, self.client_ip) } else { Ok(()) }
+        if public { self.state.edge.rate_limits.check(self.plane, self.client_ip) } else { Ok(()) }
     }
 
     /// Refuses a client of the admin API without the certificate that `server.tls.client_ca_path` asks for.
@@ -267,18 +267,18 @@ impl Exchange {
             return Ok(());
         }
         // The admin API grants reads to no origin but those that are listed.
-        self.state.auth.check_page(request.uri(), request.headers(), self.cors.is_some())
+        self.state.edge.auth.check_page(request.uri(), request.headers(), self.cors.is_some())
     }
 
     fn authorize(&self, headers: &HeaderMap) -> Result<super::Principal, ServiceError> {
-        self.state.auth.authorize(&self.method, headers, self.client_ip).map_err(|refusal| {
+        self.state.edge.auth.authorize(&self.method, headers, self.client_ip).map_err(|refusal| {
             self.count_refusal(refusal.reason);
             refusal.error
         })
     }
 
     fn identify(&self, headers: &HeaderMap) -> Option<super::Principal> {
-        self.state.auth.identify(headers, self.client_ip).unwrap_or_else(|reason| {
+        self.state.edge.auth.identify(headers, self.client_ip).unwrap_or_else(|reason| {
             self.count_refusal(reason);
             None
         })
@@ -336,7 +336,7 @@ impl Exchange {
 
     fn log_internal(&self, failed: &Error) {
         if let Some(internal) = failed.0.internal()
-            && let Some(suppressed) = self.state.failure_lines.allow_failure(&failed.0)
+            && let Some(suppressed) = self.state.edge.failure_lines.allow_failure(&failed.0)
         {
             error!(self.state.log, "request failed"; "code" => failed.0.code().name(), "detail" => internal,
                 "path" => self.logged_path(), "request_id" => self.id.as_str(), "suppressed" => suppressed,
@@ -348,7 +348,7 @@ impl Exchange {
         let took = self.started.elapsed();
         let status = answer.status();
         self.is_stream.set(answer.body().size() == BodySize::Stream);
-        if self.is_last.get() || self.state.lifecycle.is_draining() {
+        if self.is_last.get() || self.state.process.lifecycle.is_draining() {
             answer.head_mut().set_connection_type(ConnectionType::Close);
         }
         let headers = answer.headers_mut();
@@ -366,7 +366,7 @@ impl Exchange {
         if self.plane == Plane::Admin {
             headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         }
-        self.state.cors.write_headers(self.cors.clone(), headers);
+        self.state.edge.cors.write_headers(self.cors.clone(), headers);
         self.state.metrics.record_http(method_label(&self.method), path, status.as_u16(), took);
         let trace_id = answer.headers().get(X_TRACE_ID).and_then(|id| id.to_str().ok());
         self.log_access(status, took, trace_id);
@@ -400,21 +400,21 @@ impl Drop for Exchange {
         if let Some(connection) = &self.connection {
             connection.end_request(self.is_stream.get());
         }
-        self.state.lifecycle.end_request();
+        self.state.process.lifecycle.end_request();
     }
 }
 
 /// Returns the stricter plane of the raw and the decoded path, so that no spelling of an admin path bypasses
 /// its guard.
-fn classify_request(state: &AppState, request: &ServiceRequest, host_length: usize) -> Plane {
+fn classify_request(planes: &Planes, request: &ServiceRequest, host_length: usize) -> Plane {
     let (raw, decoded) = (request.path(), request.match_info().as_str());
-    let written = state.planes.plane_of(raw.get(host_length..).unwrap_or(raw));
+    let written = planes.plane_of(raw.get(host_length..).unwrap_or(raw));
     if written == Plane::Admin || decoded == raw {
         return written;
     }
     // The router decodes no slash, so that the prefix has as many in both.
     let segments = raw.get(..host_length).unwrap_or_default().matches('/').count();
-    state.planes.plane_of(decoded.get(prefix_length(decoded, segments)..).unwrap_or(decoded))
+    planes.plane_of(decoded.get(prefix_length(decoded, segments)..).unwrap_or(decoded))
 }
 
 /// Returns the pattern of an endpoint as the API describes it, without the prefix of a larger application.

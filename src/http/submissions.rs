@@ -67,7 +67,7 @@ impl<'a> SubmissionRequest<'a> {
             _ => false,
         };
         let trace = if is_holder { traces.get(&id).await? } else { None };
-        let snapshot = state.registry.snapshot();
+        let snapshot = state.serving.registry.snapshot();
         let leads_here = |trace: &TraceRecord| {
             snapshot.leads_to(self.channel, &trace.row.channel, trace.row.channel_id.as_deref())
         };

@@ -35,7 +35,8 @@ impl TraceReader {
         token_hash: Option<&str>,
     ) -> Result<TraceView, ServiceError> {
         let client = self.context.client_ip;
-        let decided = state.auth.authorize_trace(&self.headers, client, self.token.as_deref(), token_hash);
+        let decided =
+            state.edge.auth.authorize_trace(&self.headers, client, self.token.as_deref(), token_hash);
         decided.map_err(|refusal| {
             state.record_auth_refusal(refusal.reason, self.context.client_ip, &self.context.id);
             refusal.error

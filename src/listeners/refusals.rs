@@ -14,7 +14,7 @@ use crate::state::AppState;
 
 impl TransportDelegate for AppState {
     fn wait_until_draining(&self) -> LocalBoxFuture<'_, ()> {
-        self.lifecycle.wait_until_draining().boxed_local()
+        self.process.lifecycle.wait_until_draining().boxed_local()
     }
 
     fn refuse(&self, refusal: ConnectionRefusal, is_tls: bool) -> Option<RefusalResponse> {

@@ -7,6 +7,7 @@
     reason = "a failed expectation is the finding"
 )]
 
+mod authoring;
 mod benchmarks;
 mod definitions;
 mod errors;

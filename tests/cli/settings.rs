@@ -115,7 +115,7 @@ fn config_show_tells_the_settings_that_count_and_their_sources() {
 }
 
 #[test]
-fn config_get_prints_the_setting_that_counts_and_tells_its_source() {
+fn config_get_prints_effective_setting_with_source() {
     let cli = CliClient::new();
     let get = |cli: &CliClient, args: &[&str]| {
         let run = cli.run(&[&["config", "get"], args].concat());

@@ -100,11 +100,16 @@ impl CliClient {
     }
 }
 
-/// Returns the server, not yet started. It lies next to the client.
-pub(crate) fn launch() -> ServerCommand {
+/// Returns the path of the server, which lies next to the client.
+pub(crate) fn server_binary() -> PathBuf {
     let server = PathBuf::from(env!("CARGO_BIN_EXE_svc-cli")).with_file_name("svc-server");
     assert!(server.is_file(), "build the server first: cargo build --workspace --bins");
-    ServerCommand::new(server).expect("a directory and a port")
+    server
+}
+
+/// Returns the server, not yet started.
+pub(crate) fn launch() -> ServerCommand {
+    ServerCommand::new(server_binary()).expect("a directory and a port")
 }
 
 /// Starts a server with its defaults.

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leak_is_found_in_every_encoding_and_told_by_name() {
+    fn leak_in_any_encoding_is_found_and_named() {
         for length in 16..=48 {
             let secret = value(7, length);
             let mut canaries = Canaries::default();

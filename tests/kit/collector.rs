@@ -8,7 +8,7 @@ use crate::peer;
 use crate::process::ChildProcess;
 use crate::server::{free_port, wait_until};
 
-const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/rotel");
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../peers/rotel");
 
 /// Longest wait for the collector to listen.
 const START_LIMIT: Duration = Duration::from_secs(60);

@@ -136,7 +136,7 @@ fn write(certificate: &IssuedCertificate, directory: &Path) -> io::Result<()> {
 }
 
 fn run(script: &str, command: &str, directory: &Path) -> Result<String, String> {
-    let script = format!("{}/peers/{script}", env!("CARGO_MANIFEST_DIR"));
+    let script = format!("{}/../peers/{script}", env!("CARGO_MANIFEST_DIR"));
     let output =
         Command::new(script).arg(command).arg(directory).output().map_err(|error| error.to_string())?;
     if output.status.success() {

@@ -10,7 +10,7 @@ use crate::process::ChildProcess;
 use crate::server::free_port;
 use crate::{peer, tls};
 
-const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/kafka");
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../peers/kafka");
 
 /// The user that a broker with SCRAM knows.
 pub const USER: &str = "orders-service";

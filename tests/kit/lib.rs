@@ -7,7 +7,7 @@
 //! [`smtp`], [`s3`], an OpenID provider [`oidc`], a broker [`kafka`], a [`collector`] of spans), a server of MongoDB's protocol ([`mongo`]), a DNS server ([`dns`]),
 //! a proxy that loses the answers to commits ([`commit_proxy`]), an address that leads to one server and later to
 //! another ([`gateway`]), schedules ([`cron`]) and the witness of their runs
-//! ([`witness`]), child processes that end with the test ([`process`]), and the loading
+//! ([`witness`]), child processes that end with the test ([`process`]), waiting for a state ([`state`]), and the loading
 //! of an example directory through the admin API ([`example`]). It never links the service: everything goes over a
 //! socket, like the client of a user.
 //!
@@ -62,6 +62,8 @@ pub mod server;
 pub mod smtp;
 #[cfg(feature = "peers")]
 pub mod spellings;
+#[cfg(feature = "peers")]
+pub mod state;
 #[cfg(feature = "peers")]
 pub mod tls;
 #[cfg(feature = "peers")]

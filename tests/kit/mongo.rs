@@ -105,7 +105,7 @@ impl Drop for Mongo {
 }
 
 fn script(command: &str, directory: &Path) -> Result<String, String> {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/mongo_by_wire_contract");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../peers/mongo_by_wire_contract");
     let output =
         Command::new(script).arg(command).arg(directory).output().map_err(|error| error.to_string())?;
     if output.status.success() {

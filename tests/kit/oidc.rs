@@ -38,7 +38,7 @@ impl OidcProvider {
     }
 
     fn launch(seconds: u64) -> Result<Self, String> {
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/oidc");
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../peers/oidc");
         let mut child = Command::new(script)
             .arg(seconds.to_string())
             .stdin(Stdio::piped())

@@ -238,7 +238,7 @@ fn output_of(command: &mut Command) -> Result<String, String> {
 }
 
 fn script(command: &str, directory: &Path) -> Result<String, String> {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/redis");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../peers/redis");
     let output =
         Command::new(script).arg(command).arg(directory).output().map_err(|error| error.to_string())?;
     if output.status.success() {

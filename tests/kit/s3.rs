@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use crate::peer;
 use crate::process::ChildProcess;
 
-const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/s3");
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../peers/s3");
 
 /// The access key id.
 pub const KEY: &str = "AKTEST";

@@ -18,7 +18,7 @@ use crate::tls::IssuedCertificate;
 /// Longest time of a start.
 const START_LIMIT: Duration = Duration::from_secs(60);
 /// Time between two checks of a state that a test waits for.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// A command line of the server, with its environment, directory and port.
 #[derive(Debug)]
@@ -367,6 +367,6 @@ pub fn wait_until(limit: Duration, mut look: impl FnMut() -> io::Result<bool>) -
     clippy::disallowed_methods,
     reason = "a blocking client waits for another process; no actor lives here"
 )]
-fn pause() {
+pub(crate) fn pause() {
     std::thread::sleep(LOOK_EVERY);
 }

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use crate::process::ChildProcess;
 use crate::{peer, tls};
 
-const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/smtp");
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../peers/smtp");
 
 /// The protection of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

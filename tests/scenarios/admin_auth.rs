@@ -19,7 +19,7 @@ fn start_guarded() -> svc_testkit::server::ServerProcess {
 }
 
 #[test]
-fn both_header_forms_are_accepted_and_the_first_present_decides_alone() {
+fn first_of_both_header_forms_decides() {
     let server = start_guarded();
     let mut client = server.client();
     let bearer = format!("bearer {KEY}");

@@ -101,7 +101,7 @@ fn looks_like_a_time(text: &str) -> bool {
 }
 
 #[test]
-fn every_time_that_a_read_shows_is_rfc_3339_in_utc() {
+fn times_of_reads_are_rfc_3339_in_utc() {
     let server = start();
     let mut client = server.client();
     let (trace, letter, occurrence) = populate(&mut client);

@@ -94,7 +94,7 @@ fn import_counts_as_many_audit_events_as_it_writes_rows() {
 }
 
 #[test]
-fn reload_counts_as_an_audit_event_once_its_row_is_written() {
+fn reload_counts_in_audit_once_row_exists() {
     let server = launch().env("SVC_METRICS__ENABLED", "true").start().unwrap();
     let mut client = server.client();
     let mut database = open_database(&server.directory().join("svc.db"));

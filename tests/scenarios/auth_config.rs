@@ -247,7 +247,7 @@ fn unknown_operator_call_is_refused_at_its_path() {
 }
 
 #[test]
-fn a_reference_is_stored_unresolved_and_an_address_may_be_allowed() {
+fn references_stay_unresolved_and_addresses_may_be_allowed() {
     let server = launch().env("SVC_JWT__ALLOW_PRIVATE_JWKS_URLS", "true").start().unwrap();
     let mut client = server.client();
     for (id, auth) in [

@@ -63,7 +63,7 @@ fn run(database: &Path, args: &[&str]) -> std::process::Output {
 }
 
 #[test]
-fn backup_under_writes_holds_every_row_committed_before_it_and_serves() {
+fn backup_under_writes_holds_all_earlier_commits() {
     let (command, _) = with_directory();
     let server = command.start().unwrap();
     echo(&mut server.client(), "orders", json!({}));

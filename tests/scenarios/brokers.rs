@@ -7,7 +7,7 @@ use crate::support::{details, error, eventually, launch};
 const ADMIN: &str = "/api/v1/admin";
 
 #[test]
-fn brokers_that_are_away_degrade_the_node_and_leave_it_ready() {
+fn absent_brokers_degrade_node_but_leave_ready() {
     let off = launch().start().unwrap();
     let health = off.client().get("/health").unwrap().json();
     assert_eq!(health["components"].get("kafka"), None, "without Kafka there is nothing to tell");

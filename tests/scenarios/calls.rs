@@ -45,7 +45,7 @@ fn chain(client: &mut HttpClient, last: usize) {
 }
 
 #[test]
-fn a_chain_of_five_answers_and_each_channel_counts_its_message() {
+fn chain_of_five_answers_and_counts_each_message() {
     let server = launch().env("SVC_METRICS__ENABLED", "true").start().unwrap();
     let mut client = server.client();
     chain(&mut client, 5);
@@ -72,7 +72,7 @@ fn a_submission_calls_when_it_runs() {
 }
 
 #[test]
-fn too_long_a_chain_and_a_circle_are_refused_and_named() {
+fn long_chains_and_circles_are_refused_by_name() {
     let server = launch().env("SVC_ENGINE__MAX_CHANNEL_CALL_DEPTH", "2").start().unwrap();
     let mut client = server.client();
     chain(&mut client, 4);
@@ -153,7 +153,7 @@ fn a_failed_call_fails_its_task_and_may_be_tolerated() {
 }
 
 #[test]
-fn a_channel_without_room_is_unavailable_to_those_that_call_it() {
+fn full_channel_is_unavailable_to_its_callers() {
     let server = start();
     let mut client = server.client();
     let busy = json!([{"id": "hash", "name": "", "function": {"name": "crypto", "input": {"op": "password_hash",

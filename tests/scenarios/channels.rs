@@ -134,7 +134,7 @@ fn a_changed_definition_leaves_quarantine() {
 }
 
 #[test]
-fn type_and_protocol_cannot_change_and_the_read_shape_is_whole() {
+fn type_and_protocol_are_fixed_and_read_whole() {
     let server = start();
     let mut client = server.client();
     client.json("POST", "/api/v1/admin/workflows", &echo_workflow("w")).unwrap();
@@ -175,7 +175,7 @@ fn disabled_cron_allows_drafts_but_no_activation() {
 }
 
 #[test]
-fn a_channel_may_be_called_like_a_part_of_the_service() {
+fn channel_may_be_named_like_service_part() {
     let server = start();
     let mut client = server.client();
     create_and_activate(&mut client, "workflows", "workflow_id", &echo_workflow("w")).unwrap();

@@ -292,7 +292,7 @@ fn broken_connector_refuses_start_only_if_configured() {
 }
 
 #[test]
-fn setting_for_all_http_calls_bounds_the_time_of_a_task() {
+fn http_timeout_setting_bounds_task() {
     let upstream = Upstream::start(|_| UpstreamReply::Held).unwrap();
     let server = launch().env("SVC_ENGINE__GLOBAL_HTTP_TIMEOUT_SECS", "1").start().unwrap();
     let mut client = server.client();

@@ -139,7 +139,7 @@ fn second_schedule_runs_once_per_instant() {
 }
 
 #[test]
-fn an_edited_schedule_begins_anew_and_an_archived_one_stands_still() {
+fn edited_schedule_restarts_and_archived_one_pauses() {
     let server = start();
     let mut client = server.client();
     let yearly = json!({"schedule": "@yearly"});
@@ -247,7 +247,7 @@ fn process_stopped_past_lease_writes_nothing() {
 }
 
 #[test]
-fn a_run_is_on_record_and_traced_though_traces_are_off() {
+fn scheduled_run_is_traced_while_traces_are_off() {
     let server = launch().env("SVC_TRACE_STORAGE__MODE", "off").start().unwrap();
     let mut client = server.client();
     schedule(&mut client, "tick", telling(), json!({"schedule": "* * * * * *"}), json!({}));
@@ -261,7 +261,7 @@ fn a_run_is_on_record_and_traced_though_traces_are_off() {
 }
 
 #[test]
-fn trace_of_a_run_holds_the_final_data_of_the_message() {
+fn trace_of_run_holds_final_data() {
     let server = start();
     let mut client = server.client();
     let set = |id: &str, mappings: Value| json!({"id": id, "name": "", "function": {"name": "map", "input": {"mappings": mappings}}});

@@ -341,7 +341,7 @@ fn validation_shows_next_instants_of_valid_schedule() {
 }
 
 #[test]
-fn health_tells_how_schedules_fare_and_only_an_admin_how_well() {
+fn health_shows_schedules_and_details_only_to_admin() {
     let server = start_guarded();
     let mut admin = server.client().with_header("x-api-key", KEY);
     echo_on(&mut admin, "a", json!({"schedule": RARELY}));
@@ -369,7 +369,7 @@ fn health_tells_how_schedules_fare_and_only_an_admin_how_well() {
 }
 
 #[test]
-fn a_node_without_schedules_that_has_some_is_degraded_and_ready() {
+fn node_with_unserved_schedules_is_degraded_but_ready() {
     let place = launch();
     let database = format!("sqlite:{}", place.directory().join("shared.db").display());
     let first = launch().env("SVC_STORAGE__URL", &database).start().unwrap();

@@ -57,7 +57,7 @@ fn letters(client: &mut HttpClient, query: &str) -> Vec<Value> {
 }
 
 #[test]
-fn a_failed_submission_is_a_dead_letter_that_an_operator_requeues() {
+fn failed_submission_becomes_dead_letter_and_is_requeued() {
     let server = launch().env("SVC_TRACE_QUEUE__DLQ_RETRY_ENABLED", "false").start().unwrap();
     let mut client = server.client();
     create_broken(&mut client);

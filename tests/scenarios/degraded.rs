@@ -86,7 +86,7 @@ fn full_disk_is_told_until_there_is_room_again() {
 }
 
 #[test]
-fn schedules_that_do_not_keep_up_are_told_until_they_do() {
+fn schedules_behind_are_reported_until_they_keep_up() {
     let server = launch().env("SVC_CRON__WORKERS", "1").start().unwrap();
     let mut client = server.client();
     let upstream = held_upstream(&mut client);

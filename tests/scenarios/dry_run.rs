@@ -57,7 +57,7 @@ fn state(client: &mut HttpClient) -> Vec<Value> {
 }
 
 #[test]
-fn dry_run_of_every_mutation_answers_a_report_and_writes_nothing() {
+fn dry_run_of_every_mutation_writes_nothing() {
     let server = start();
     let mut client = server.client();
     echo(&mut client, "w", json!({}));
@@ -155,7 +155,7 @@ fn dry_run_reports_what_the_request_would_be_refused_for() {
 }
 
 #[test]
-fn dry_run_of_create_and_update_has_the_warnings_of_validate() {
+fn dry_run_of_writes_has_warnings_of_validate() {
     let server = start();
     let mut client = server.client();
     let mut workflow = echo_workflow("new");

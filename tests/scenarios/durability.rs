@@ -143,7 +143,7 @@ fn every_202_ends_completed_or_dead_lettered_after_kill_9() {
 }
 
 #[test]
-fn the_trace_of_an_answered_request_is_there_after_kill_9() {
+fn trace_of_answered_request_survives_kill_9() {
     let server = launch().start().unwrap();
     crate::support::echo(&mut server.client(), "kept", json!({}));
     let mut client = server.client().keep_alive();

@@ -51,7 +51,7 @@ fn newest_version_takes_lowest_rollout_buckets() {
 }
 
 #[test]
-fn a_loop_counts_where_it_says_and_stops_by_its_condition() {
+fn loop_counter_follows_settings_until_condition_fails() {
     let server = start();
     let mut client = server.client();
     let view = json!({"merge": [{"var": "data.seen"}, [{"var": "temp_data.at.n"}]]});

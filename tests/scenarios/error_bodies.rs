@@ -39,7 +39,7 @@ fn broken_bodies_and_failures_use_channel_error_bodies() {
 }
 
 #[test]
-fn stranger_learns_nothing_of_a_quarantine_and_the_reload_tells_all() {
+fn quarantine_reason_is_hidden_from_strangers() {
     let server = start();
     let mut client = server.client();
     let config = json!({

@@ -48,7 +48,7 @@ fn failed_request_trace_has_steps_and_version() {
 }
 
 #[test]
-fn message_keeps_the_cause_to_itself_where_answers_are_not_verbose() {
+fn terse_answers_hide_cause_of_failure() {
     let server = launch().env("SVC_SERVER__VERBOSE_ERRORS", "false").start().unwrap();
     let mut client = server.client();
     serve(&mut client, "mul", throwing());
@@ -103,7 +103,7 @@ fn failed_occurrence_is_reported_and_a_channel_cannot_name_itself() {
 }
 
 #[test]
-fn channel_for_failures_that_is_withdrawn_is_told_at_every_step() {
+fn withdrawn_failure_channel_is_reported_at_every_step() {
     let server = launch().env("SVC_TRACE_QUEUE__DLQ_RETRY_ENABLED", "false").start().unwrap();
     let mut client = server.client();
     echo(&mut client, "alerts", json!({}));

@@ -8,7 +8,7 @@ use crate::support::{details, error, launch, serve, start};
 const KEY: &str = "canary-signing-key-0123456789-0123456789";
 
 #[test]
-fn a_token_signed_by_one_task_is_verified_by_the_next() {
+fn token_signed_by_task_is_verified_by_next() {
     let server = launch().env("SIGNING_KEY", KEY).start().unwrap();
     let mut client = server.client();
     let key = json!("env://SIGNING_KEY");
@@ -51,7 +51,7 @@ fn unset_reference_fails_only_its_task() {
 }
 
 #[test]
-fn a_key_that_cannot_be_used_is_refused_at_its_place() {
+fn unusable_key_is_refused_at_its_place() {
     let server = start();
     let workflow = json!({"name": "w", "tasks": [{"id": "t", "name": "t", "function": {"name": "jwt_sign",
         "input": {"algorithm": "HS256", "key": "swordfish", "expires_in": 60}}}]});
@@ -78,7 +78,7 @@ fn every_operator_is_listed_with_an_example() {
 }
 
 #[test]
-fn built_ins_list_their_inputs_only_where_all_are_asked_for() {
+fn built_ins_list_inputs_only_on_full_request() {
     let server = start();
     let listed = |path: &str| {
         let list = server.client().get(path).unwrap().json()["data"].clone();

@@ -131,7 +131,7 @@ fn variable_with_inner_address_is_not_used() {
 }
 
 #[test]
-fn host_that_resolves_to_a_private_address_is_refused_unless_allowed() {
+fn host_resolving_to_private_address_needs_permission() {
     let (server, trap) = (launch().start().unwrap(), Trap::bind().unwrap());
     let mut client = server.client();
     let url = format!("http://localhost:{}/", trap.port());

@@ -33,7 +33,7 @@ fn the_probes_say_what_they_know() {
 }
 
 #[test]
-fn metrics_are_off_by_default_and_the_text_format_when_on() {
+fn enabled_metrics_are_text_and_off_by_default() {
     error(&start().client().get("/metrics").unwrap(), 404, "NOT_FOUND");
     let server = launch().env("SVC_METRICS__ENABLED", "true").start().unwrap();
     let mut client = server.client();

@@ -92,7 +92,7 @@ fn fifty_sequential_clients_are_not_shed() {
 }
 
 #[test]
-fn submissions_beyond_the_queue_are_shed_and_the_queue_runs_empty() {
+fn submissions_beyond_queue_are_shed_and_queue_empties() {
     let server = launch()
         .env("SVC_TRACE_QUEUE__BUFFER_SIZE", "50")
         .env("SVC_TRACE_QUEUE__WORKERS", "1")

@@ -40,7 +40,7 @@ fn expected_output() -> Value {
 }
 
 #[test]
-fn an_object_that_is_too_wide_is_refused_with_its_place() {
+fn too_wide_object_is_refused_at_its_place() {
     let server = start();
     let mut client = server.client();
     serve(&mut client, "compare", compares());
@@ -113,7 +113,7 @@ fn submission_that_uses_up_its_processor_time_is_not_retried() {
 }
 
 #[test]
-fn a_run_that_uses_up_its_processor_time_is_a_timeout() {
+fn run_that_exhausts_processor_time_times_out() {
     let server = launch().env("SVC_ENGINE__CPU_BUDGET_MS", "50").start().unwrap();
     let mut client = server.client();
     serve_square(&mut client);

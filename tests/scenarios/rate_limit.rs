@@ -19,7 +19,7 @@ fn preflight(client: &mut HttpClient, path: &str) -> HttpResponse {
 }
 
 #[test]
-fn a_refused_admin_key_is_limited_before_it_is_looked_at() {
+fn refused_admin_key_is_limited_before_the_check() {
     let server = launch()
         .env("SVC_ADMIN_AUTH__ENABLED", "true")
         .env("SVC_ADMIN_AUTH__API_KEYS", "right")

@@ -38,7 +38,7 @@ fn deduplicating(more: Value) -> Value {
 }
 
 #[test]
-fn idempotency_key_of_one_process_is_a_duplicate_in_the_other() {
+fn idempotency_key_is_duplicate_in_other_process() {
     let Some(store) = Redis::own() else { return };
     let servers = [start(), start()];
     let mut clients = servers.each_ref().map(|server| server.client());

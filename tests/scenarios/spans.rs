@@ -106,7 +106,7 @@ fn request_continues_its_trace_and_passes_it_to_the_upstream() {
 }
 
 #[test]
-fn sender_decides_about_its_trace_and_the_rate_about_new_ones() {
+fn caller_decides_sampling_and_rate_decides_new_traces() {
     let Some(collector) = Collector::start() else { return };
     for (rate, header, flags) in [
         ("0", None, "00"),
@@ -171,7 +171,7 @@ fn refused_and_failed_requests_have_spans_with_their_status() {
 }
 
 #[test]
-fn accepted_work_is_linked_to_its_submission_also_after_a_crash() {
+fn accepted_work_links_to_submission_after_crash() {
     let Some(collector) = Collector::start() else { return };
     let server = exporting(&collector.endpoint(), "0").start().unwrap();
     let (mut client, upstream) = (server.client(), Upstream::start(|_| UpstreamReply::Held).unwrap());

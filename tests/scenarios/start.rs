@@ -86,7 +86,7 @@ fn validate_config_prints_the_merged_configuration_masked() {
 }
 
 #[test]
-fn dry_run_of_the_migrations_lists_them_and_makes_no_file() {
+fn dry_run_of_migrations_creates_no_file() {
     let launch = launch();
     let file = launch.directory().join("svc.db");
     let directory = launch.directory().to_owned();

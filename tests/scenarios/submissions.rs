@@ -180,7 +180,7 @@ fn token_opens_its_own_trace_only() {
 }
 
 #[test]
-fn a_submission_leaves_its_row_even_where_nothing_else_is_traced() {
+fn submission_leaves_row_while_tracing_is_off() {
     let server = launch().env("SVC_TRACE_STORAGE__MODE", "off").start().unwrap();
     let mut client = server.client();
     echo(&mut client, "jobs", json!({"tracing": {"mode": "off"}}));
@@ -216,7 +216,7 @@ fn next_process_runs_jobs_interrupted_by_kill() {
 }
 
 #[test]
-fn submission_that_finds_no_room_is_refused_and_leaves_no_trace() {
+fn refused_submission_leaves_no_trace() {
     let server = launch()
         .env("SVC_TRACE_QUEUE__WORKERS", "1")
         .env("SVC_TRACE_QUEUE__BUFFER_SIZE", "3")

@@ -118,6 +118,7 @@ pub(crate) fn details(error: &Value) -> Vec<(String, String)> {
 }
 
 /// Waits until a state holds.
+#[track_caller]
 pub(crate) fn eventually(mut holds: impl FnMut() -> bool) {
     assert!(wait_until(SOON, || Ok(holds())).expect("the look itself cannot fail"), "it never came about");
 }

@@ -84,7 +84,7 @@ fn requests_are_answered_with_hsts_within_tls_alone() {
 }
 
 #[test]
-fn openssl_gets_tls_1_2_and_1_3_and_nothing_older() {
+fn openssl_gets_no_version_below_tls_1_2() {
     if !peer::is_installed("openssl", "openssl") {
         return;
     }
@@ -114,7 +114,7 @@ fn openssl_gets_tls_1_2_and_1_3_and_nothing_older() {
 }
 
 #[test]
-fn plain_http_on_the_tls_port_is_told_to_use_https() {
+fn plain_http_on_tls_port_gets_https_hint() {
     let server = over_tls(&certificate()).start().unwrap();
     let mut plain = HttpClient::new(server.address());
     let answer = plain.json("POST", "/api/v1/data/e", &json!({"text": "x".repeat(100_000)})).unwrap();

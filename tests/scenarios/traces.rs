@@ -58,7 +58,7 @@ fn task_details_show_every_step_without_metadata() {
 }
 
 #[test]
-fn pages_follow_one_another_by_cursor_and_count_only_when_asked() {
+fn pages_follow_cursor_and_count_on_request() {
     let server = start();
     let mut client = server.client();
     echo(&mut client, "many", json!({}));

@@ -104,7 +104,7 @@ fn requests_that_arrive_while_the_process_is_stopped_are_answered() {
 }
 
 #[test]
-fn heads_that_cannot_be_read_get_the_envelope_and_are_counted() {
+fn unreadable_heads_get_envelope_and_are_counted() {
     let server = launch().env("SVC_METRICS__ENABLED", "true").start().unwrap();
     let too_large = [b"GET / HTTP/1.1\r\nhost: x\r\nx: ".as_slice(), &vec![b'a'; 300_000]].concat();
     for (bytes, expected) in [
@@ -159,7 +159,7 @@ fn answer_that_reads_like_a_refusal_is_left_alone() {
 }
 
 #[test]
-fn head_that_does_not_end_gets_408_and_silence_is_closed() {
+fn endless_head_gets_408_and_silence_is_closed() {
     let server = launch()
         .env("SVC_SERVER__HEAD_TIMEOUT_SECS", "1")
         .env("SVC_SERVER__KEEP_ALIVE_SECS", "1")
@@ -264,7 +264,7 @@ fn reader_that_does_not_read_is_cut_off() {
 }
 
 #[test]
-fn unknown_name_is_refused_before_anything_of_its_body_is_read() {
+fn unknown_name_is_refused_before_reading_body() {
     let server = start();
     let mut client = server.client();
     let unknown =
@@ -400,7 +400,7 @@ fn operational_listener_answers_when_descriptors_are_exhausted() {
 }
 
 #[test]
-fn soft_limit_of_open_files_is_raised_to_the_hard_one() {
+fn soft_limit_of_files_is_raised_to_hard() {
     let server = start();
     let limits = std::fs::read_to_string(format!("/proc/{}/limits", server.pid())).unwrap();
     let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();

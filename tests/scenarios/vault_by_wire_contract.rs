@@ -60,7 +60,7 @@ fn code(client: &mut HttpClient, channel: &str) -> Value {
 }
 
 #[test]
-fn a_rotated_key_counts_after_a_reload_although_no_row_changed() {
+fn rotated_key_counts_after_reload_without_changed_row() {
     let store = store("key-one");
     let server = launch_with(&store).start().unwrap();
     let mut client = server.client();
@@ -75,7 +75,7 @@ fn a_rotated_key_counts_after_a_reload_although_no_row_changed() {
 }
 
 #[test]
-fn a_rotated_secret_counts_after_a_reload_in_tasks_and_expressions() {
+fn rotated_secret_counts_after_reload_in_workflows() {
     let store = store("key-one");
     let server = launch_declaring(&store).start().unwrap();
     let mut client = server.client();
@@ -209,7 +209,7 @@ fn a_reference_is_refused_where_nothing_resolves_it() {
 }
 
 #[test]
-fn a_reserved_or_malformed_reference_is_never_taken_for_a_key() {
+fn malformed_reference_is_never_used_as_key() {
     let server = launch_with(&store("key-one")).start().unwrap();
     let mut client = server.client();
     for (id, key, reason) in [

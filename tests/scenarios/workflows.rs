@@ -56,7 +56,7 @@ fn a_generated_id_is_a_uuid_v4() {
 }
 
 #[test]
-fn every_problem_of_a_broken_workflow_is_reported_at_its_path() {
+fn every_workflow_problem_is_reported_at_its_path() {
     let server = start();
     let mut client = server.client();
     let document = json!({"name": "", "tasks": [
@@ -172,7 +172,7 @@ fn admin_bodies_must_be_json() {
 }
 
 #[test]
-fn a_workflow_can_be_tried_and_lists_what_it_depends_on() {
+fn workflow_is_tried_and_lists_its_dependencies() {
     let server = start();
     let mut client = server.client();
     let document = json!({"workflow_id": "t", "name": "t", "tasks": [

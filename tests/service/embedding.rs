@@ -16,11 +16,9 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 use svc::{Config, Options, Service};
-use tokio::task::yield_now;
-use tokio::time::timeout;
+use svc_testkit::state::eventually;
 
 const KEY: &str = "an-admin-key-of-the-host";
-const LIMIT: Duration = Duration::from_secs(60);
 
 /// Runs a test with a service that has an admin key and a database of its own.
 fn with_host(options: Options, test: impl AsyncFnOnce(Service)) {
@@ -60,12 +58,7 @@ where
     S: actix_web::dev::Service<actix_http::Request, Response = ServiceResponse<B>, Error = Error>,
     B: MessageBody,
 {
-    let wait = async {
-        while send(app, get(path)).await.0 != 200 {
-            yield_now().await;
-        }
-    };
-    timeout(LIMIT, wait).await.unwrap();
+    eventually("the service is ready", async || send(app, get(path)).await.0 == 200).await;
 }
 
 fn get(path: &str) -> TestRequest {
@@ -150,7 +143,7 @@ fn service_below_prefix_answers_as_at_root() {
 }
 
 #[test]
-fn location_of_accepted_work_is_below_the_prefix_by_every_mount() {
+fn location_of_accepted_work_keeps_mount_prefix() {
     let set_up = |config: &mut Config| config.server.data_mounts = vec!["/orders".to_owned()];
     with_host_of(Options::default(), set_up, async |service| {
         let scope = web::scope("/automation").configure(service.routes());
@@ -224,17 +217,12 @@ fn accepted_work_of_host_is_stored_and_runs() {
         assert_eq!(answer.status, 202);
         let body: Value = serde_json::from_slice(&answer.body).unwrap();
         let path = format!("/api/v1/admin/traces/{}", body["trace_id"].as_str().unwrap());
-        let completed = timeout(LIMIT, async {
-            loop {
-                let trace: Value = serde_json::from_str(&send(&app, with_key(get(&path))).await.1).unwrap();
-                if trace["data"]["status"] == "completed" || trace["status"] == "completed" {
-                    return;
-                }
-                assert_ne!(trace["data"]["status"], "failed", "{trace}");
-                yield_now().await;
-            }
-        });
-        completed.await.unwrap();
+        let is_completed = async || {
+            let trace: Value = serde_json::from_str(&send(&app, with_key(get(&path))).await.1).unwrap();
+            assert_ne!(trace["data"]["status"], "failed", "{trace}");
+            trace["data"]["status"] == "completed" || trace["status"] == "completed"
+        };
+        eventually("the accepted work is completed", is_completed).await;
         let unknown = service.submit_async("nothing", json!({})).await.unwrap_err();
         assert_eq!(unknown.status(), 404);
     });
@@ -273,25 +261,15 @@ fn host_actors_are_supervised_and_shown() {
             service.supervise("greeter", spec, at, |_| async { Ok(Greeter) })
         };
         let greeter = start(ChildSpec::new()).await.unwrap();
-        timeout(LIMIT, async {
-            while greeter.vitals().state != NodeState::Running {
-                yield_now().await;
-            }
-        })
-        .await
-        .unwrap();
+        let is_running = async || greeter.vitals().state == NodeState::Running;
+        eventually("the actor runs", is_running).await;
         assert_eq!(greeter.call(Greet(true)).await.unwrap(), "hello");
         assert!(matches!(start(ChildSpec::new()).await, Err(SpawnError::Duplicate { .. })));
         let actors = send(&app, with_key(get("/api/v1/admin/actors"))).await.1;
         assert!(actors.contains("host/greeter"), "{actors}");
         greeter.call(Greet(false)).await.unwrap_err();
-        timeout(LIMIT, async {
-            while greeter.call(Greet(true)).await.is_err() {
-                yield_now().await;
-            }
-        })
-        .await
-        .expect("restarted");
+        let is_restarted = async || greeter.call(Greet(true)).await.is_ok();
+        eventually("the actor is restarted", is_restarted).await;
         let restart = TestRequest::post().uri("/api/v1/admin/actors/host/greeter/restart");
         let (status, text) = send(&app, with_key(restart)).await;
         assert!(status.is_success(), "an operator restarts it like the others: {status} {text}");

@@ -108,7 +108,7 @@ fn changed_channel_goes_live_despite_blocked_workers() {
     with_quickstart(vec![], |running| {
         let order = json!({"order_id": "A-1", "qty": 3, "price": 50});
         let served = || {
-            let snapshot = running.service.state().registry.snapshot();
+            let snapshot = running.service.state().serving.registry.snapshot();
             snapshot.channel_by_name("orders").map(|entry| entry.row.version)
         };
         for (version, blocked) in [(2, 1), (3, WORKERS)] {

@@ -61,6 +61,7 @@ pub(crate) fn wait<T>(answer: impl Future<Output = T>) -> T {
 }
 
 /// Waits for a state, which must be reached in time.
+#[track_caller]
 pub(crate) fn expect_soon(mut reached: impl FnMut() -> bool) {
     assert!(wait_until(Duration::from_secs(30), || Ok(reached())).unwrap(), "the state is reached");
 }
@@ -109,7 +110,7 @@ impl RunningService {
 
     /// The actor of a channel on one of the workers.
     pub(crate) fn actor(&self, channel: &str) -> Option<Address<ChannelActor>> {
-        self.service.state().registry.snapshot().channel_by_name(channel)?.actor(None).ok().cloned()
+        self.service.state().serving.registry.snapshot().channel_by_name(channel)?.actor(None).ok().cloned()
     }
 
     async fn stop(self) {

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use svc_epoch::testing::{plan_load, poll_pause, scope_of};
-use svc_epoch::{LocalChange, LocalChanges};
+use svc_cluster::epoch::testing::{plan_load, poll_pause, scope_of};
+use svc_cluster::epoch::{LocalChange, LocalChanges};
 use svc_store::{ChangedEntity, ConfigChange};
 use uuid::Uuid;
 

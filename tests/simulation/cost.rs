@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use svc_nodes::{WHOLE_SCAN_INTERVAL, scan_interval};
+use svc_cluster::nodes::{WHOLE_SCAN_INTERVAL, scan_interval};
 
 /// An operation on the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, NaiveDateTime};
-use svc_epoch::ChangedEntities;
+use svc_cluster::epoch::ChangedEntities;
 use svc_ledger::{
     AlignRequest, ClaimKey, ClaimOutcome, Cursor, Occurrence, Settlement, StartOutcome, StartRequest,
 };

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use svc_nodes::{NodeLease, TAKEOVER_PAGE, WHOLE_SCAN_INTERVAL, scan_interval};
+use svc_cluster::nodes::{NodeLease, TAKEOVER_PAGE, WHOLE_SCAN_INTERVAL, scan_interval};
 use tokio::time::Instant;
 
 use super::action::{NodeAction, NodeTimer, SimulatedRun};

@@ -18,7 +18,7 @@ mod world;
 
 use std::time::Duration;
 
-use svc_nodes::Settings;
+use svc_cluster::nodes::Settings;
 
 use conditions::Conditions;
 use cost::{Intervals, statements_per_second};

@@ -1,10 +1,10 @@
-//! A process of a simulated cluster. Its lease is the one of `svc_nodes`; the rest follows the actors.
+//! A process of a simulated cluster. Its lease is the one of `svc_cluster::nodes`; the rest follows the actors.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use svc_cluster::nodes::{LeaseProof, LeaseStep, NodeLease, SETTLING, Settings, scan_interval};
 use svc_ledger::lease_fence;
-use svc_nodes::{LeaseProof, LeaseStep, NodeLease, SETTLING, Settings, scan_interval};
 use tokio::time::Instant;
 use uuid::Uuid;
 

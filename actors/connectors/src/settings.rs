@@ -4,10 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use svc_credentials::tokens::Tokens;
 use svc_outbound::Outbound;
 use svc_secrets::Keyring;
 use svc_store::Store;
-use svc_tokens::Tokens;
 
 use crate::breaker::BreakerSettings;
 

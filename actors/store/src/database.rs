@@ -11,7 +11,9 @@ use tokio::time::{Instant, sleep};
 use crate::config::Backend;
 use crate::conn::Conn;
 use crate::error::StoreError;
-use crate::group::{CallQueue, GroupAnswer, GroupTask, MOST_GROUPS, REJOIN_DELAY, WaitingCall};
+use crate::group::{
+    CallGroup, CallQueue, GroupAnswer, GroupTask, LedgerCall, MOST_GROUPS, REJOIN_DELAY, WaitingCall,
+};
 use crate::listener::ConfigListener;
 use crate::metrics::{Queries, QueryOperation, StoreMetrics};
 use crate::pool::{ConnectionPool, TransactionFn};
@@ -104,51 +106,51 @@ impl Database {
         self.measure(operation, self.run_transaction(input, step)).await
     }
 
-    /// Runs a call of an operation in the next transaction of its queue or, if a group cannot answer it, runs `step`
-    /// like [`transact`](Self::transact). Returns after the commit.
-    pub(crate) async fn transact_grouped<I, T>(
+    /// Makes a call of the ledger in a transaction of its own. Returns after the commit.
+    pub(crate) async fn call<C: LedgerCall>(
         &self,
         operation: QueryOperation,
-        queue: &Arc<CallQueue<I, T>>,
-        input: Arc<I>,
-        step: TransactionFn<Arc<I>, T>,
-    ) -> Result<T, StoreError>
-    where
-        I: Send + Sync + 'static,
-        T: Send + 'static,
-    {
-        let call = async {
-            let (caller, result) = oneshot::channel();
-            self.enqueue(queue, WaitingCall { input: Arc::clone(&input), caller, left_out: 0 });
-            match result.await {
-                Ok(Ok(Some(result))) => Ok(result),
-                Ok(Ok(None)) => self.run_transaction(input, step).await,
+        call: C,
+    ) -> Result<C::Answer, StoreError> {
+        self.measure(operation, self.call_alone(Arc::new(call))).await
+    }
+
+    /// Makes a call of the ledger in the next group of its queue or, if it joins none or a group cannot answer it, in a
+    /// transaction of its own. Returns after the commit.
+    pub(crate) async fn call_grouped<C: LedgerCall>(
+        &self,
+        operation: QueryOperation,
+        queue: &Arc<CallQueue<C>>,
+        call: C,
+    ) -> Result<C::Answer, StoreError> {
+        if !call.joins_group() {
+            return self.call(operation, call).await;
+        }
+        let call = Arc::new(call);
+        let answer = async {
+            let (caller, answer) = oneshot::channel();
+            self.enqueue(queue, WaitingCall { call: Arc::clone(&call), caller, left_out: 0 });
+            match answer.await {
+                Ok(Ok(Some(answer))) => Ok(answer),
+                Ok(Ok(None)) => self.call_alone(call).await,
                 Ok(Err(error)) => Err(error),
                 Err(_) => Err(StoreError::Unanswered("the group of the call ended early".into())),
             }
         };
-        self.measure(operation, call).await
+        self.measure(operation, answer).await
     }
 
-    fn enqueue<I, T>(&self, queue: &Arc<CallQueue<I, T>>, call: WaitingCall<I, T>)
-    where
-        I: Send + Sync + 'static,
-        T: Send + 'static,
-    {
+    fn enqueue<C: LedgerCall>(&self, queue: &Arc<CallQueue<C>>, call: WaitingCall<C>) {
         if let Some(task) = queue.push(call) {
             self.inner.pool.io().spawn(self.clone().run_groups(task));
         }
     }
 
     /// Runs groups until no call waits.
-    async fn run_groups<I, T>(self, mut task: GroupTask<I, T>)
-    where
-        I: Send + Sync + 'static,
-        T: Send + 'static,
-    {
+    async fn run_groups<C: LedgerCall>(self, mut task: GroupTask<C>) {
         while let Some(calls) = task.next() {
-            let inputs = calls.iter().map(|call| Arc::clone(&call.input)).collect();
-            match self.run_transaction(inputs, task.step()).await {
+            let group = calls.iter().map(|waiting| Arc::clone(&waiting.call)).collect();
+            match self.run_group(CallGroup { calls: group, is_alone: false }).await {
                 Ok(answers) => self.answer(&task.queue, calls, answers),
                 Err(error) if error.is_outage() && !error.is_contention() => {
                     calls.into_iter().for_each(|call| call.answer(Err(error.clone())));
@@ -162,21 +164,18 @@ impl Database {
 
     /// Answers the callers of a committed group. Calls that it left out join a later one, if others may have locked
     /// their rows.
-    fn answer<I, T>(
+    fn answer<C: LedgerCall>(
         &self,
-        queue: &Arc<CallQueue<I, T>>,
-        calls: Vec<WaitingCall<I, T>>,
-        answers: Vec<GroupAnswer<T>>,
-    ) where
-        I: Send + Sync + 'static,
-        T: Send + 'static,
-    {
+        queue: &Arc<CallQueue<C>>,
+        calls: Vec<WaitingCall<C>>,
+        answers: Vec<GroupAnswer<C::Answer>>,
+    ) {
         let mut again = Vec::new();
         for (mut call, answer) in calls.into_iter().zip(answers) {
             call.left_out += 1;
             let is_locked = self.inner.backend == Backend::Postgres && call.left_out < MOST_GROUPS;
             match answer {
-                GroupAnswer::Done(result) => call.answer(Ok(Some(result))),
+                GroupAnswer::Done(answer) => call.answer(Ok(Some(answer))),
                 GroupAnswer::LeftOut if is_locked => again.push(call),
                 GroupAnswer::LeftOut | GroupAnswer::Alone => call.answer(Ok(None)),
             }
@@ -188,6 +187,21 @@ impl Database {
                 again.into_iter().for_each(|call| database.enqueue(&queue, call));
             });
         }
+    }
+
+    async fn call_alone<C: LedgerCall>(&self, call: Arc<C>) -> Result<C::Answer, StoreError> {
+        let answers = self.run_group(CallGroup { calls: vec![call], is_alone: true }).await?;
+        match answers.into_iter().next() {
+            Some(GroupAnswer::Done(answer)) => Ok(answer),
+            _ => Err(StoreError::Database("a call was not made".into())),
+        }
+    }
+
+    async fn run_group<C: LedgerCall>(
+        &self,
+        group: CallGroup<C>,
+    ) -> Result<Vec<GroupAnswer<C::Answer>>, StoreError> {
+        self.run_transaction(group, |conn, group| Box::pin(C::run(group, conn))).await
     }
 
     async fn run_transaction<I, T>(&self, input: I, step: TransactionFn<I, T>) -> Result<T, StoreError>

@@ -11,6 +11,7 @@
 //! acquire timeout; afterwards they work again without a restart. Committed data survives a restart.
 
 mod backup;
+mod bulk_statement;
 mod checksums;
 mod clock;
 mod compatibility;

@@ -111,7 +111,7 @@ impl Store {
         .await?;
         let database = Database::new(backend, pool, (writer, queue), patience);
         let status_changes = Arc::default();
-        let ledger_queues = Arc::new(LedgerQueues::new());
+        let ledger_queues = Arc::new(LedgerQueues::default());
         Ok(Self {
             inner: Arc::new(StoreInner {
                 database,

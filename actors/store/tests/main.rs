@@ -182,6 +182,7 @@ on_both! {
     ledger_groups::each_call_of_a_group_gets_its_own_answer,
     ledger_groups::of_many_nodes_that_record_the_same_instants_one_writes_each,
     ledger_groups::a_call_that_the_database_refuses_fails_alone,
+    ledger_groups::calls_on_one_cursor_are_made_in_order,
     ledger_races::no_row_is_claimed_twice,
     ledger_races::a_key_never_has_more_holders_than_slots,
     ledger_races::one_of_those_who_take_an_abandoned_row_over_gets_it,
@@ -260,6 +261,11 @@ fn ends_are_found_by_id_in_large_table() {
 #[test]
 fn a_locked_row_delays_no_other_call() {
     suite::database::on_postgres(suite::ledger::groups::a_locked_row_delays_no_other_call);
+}
+
+#[test]
+fn lost_connection_answers_every_call_of_group() {
+    suite::database::on_postgres(suite::ledger::groups::lost_connection_answers_every_call_of_group);
 }
 
 #[test]

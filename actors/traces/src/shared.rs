@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use actix_supervision::{ChildSpec, Placement, Tree};
 use slog::Logger;
-use svc_nodes::NodeHandle;
+use svc_cluster::nodes::NodeHandle;
 use svc_store::Store;
 use tokio::sync::Notify;
 

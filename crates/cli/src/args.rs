@@ -25,7 +25,7 @@ use crate::commands::traces::TraceCommand;
 use crate::commands::workflows::WorkflowCommand;
 use crate::globals::GlobalArgs;
 
-/// Manages and calls a svc-server over its HTTP API.
+/// Manages and calls a svc-server over its HTTP API; checks, tests and compiles projects without one.
 ///
 /// An option wins over its environment variable, that over ~/.svc/config.toml.
 #[derive(Debug, Parser)]

@@ -1,51 +1,51 @@
-//! The options of every command.
+//! The options of every command that talks to the server.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-/// The options of every command.
+/// The options of every command that talks to the server; [`crate::command`] adds them to each.
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct GlobalArgs {
     /// Address of the server, by default http://localhost:8080 [env: SVC_SERVER_URL]
-    #[arg(long, global = true, value_name = "URL")]
+    #[arg(long, value_name = "URL")]
     pub(crate) server: Option<String>,
     /// Key for the admin API [env: SVC_API_KEY]
-    #[arg(long, global = true, value_name = "KEY")]
+    #[arg(long, value_name = "KEY")]
     pub(crate) api_key: Option<String>,
     /// Header that carries the key, by default Authorization with Bearer [env: SVC_API_KEY_HEADER]
-    #[arg(long, global = true, value_name = "NAME")]
+    #[arg(long, value_name = "NAME")]
     pub(crate) api_key_header: Option<String>,
     /// Label of the changes in the audit log [env: SVC_CHANGE_CONTEXT]
-    #[arg(long, global = true, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT")]
     pub(crate) change_context: Option<String>,
     /// Output format, by default table
-    #[arg(short, long, global = true, value_enum, value_name = "FORMAT")]
+    #[arg(short, long, value_enum, value_name = "FORMAT")]
     pub(crate) output: Option<OutputFormat>,
     /// Print ids alone
-    #[arg(short, long, global = true)]
+    #[arg(short, long)]
     pub(crate) quiet: bool,
     /// Tell the requests on standard error
-    #[arg(short, long, global = true)]
+    #[arg(short, long)]
     pub(crate) verbose: bool,
     /// Use no colours [env: NO_COLOR]
-    #[arg(long, global = true)]
+    #[arg(long)]
     pub(crate) no_color: bool,
     /// Answer every question with yes
-    #[arg(short, long, global = true)]
+    #[arg(short, long)]
     pub(crate) yes: bool,
     /// Time limit of a request
-    #[arg(long, global = true, value_name = "SECS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) request_timeout: u64,
     /// Trust the certificate authorities in this file alone (PEM)
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) ca_file: Option<PathBuf>,
     /// Certificate of the client (PEM), for a server that asks for one
-    #[arg(long, global = true, value_name = "FILE", requires = "client_key")]
+    #[arg(long, value_name = "FILE", requires = "client_key")]
     pub(crate) client_cert: Option<PathBuf>,
     /// Key of that certificate (PEM)
-    #[arg(long, global = true, value_name = "FILE", requires = "client_cert")]
+    #[arg(long, value_name = "FILE", requires = "client_cert")]
     pub(crate) client_key: Option<PathBuf>,
 }
 

@@ -1,11 +1,13 @@
-//! The command-line client of the HTTP API.
+//! The command-line client of the HTTP API, with the toolkit of authors.
 //!
-//! A command makes requests through [`svc_client`] and shows their answers. JSON and YAML are the answer of the server as
-//! it is; tables and sentences are made for people. Standard output holds results alone: errors, notes, questions and
-//! progress go to standard error. Exit codes: 0 success, 1 an error, 2 wrong usage or a wait that timed out.
+//! The commands of authors are those of [`svc_toolkit`], as `svc-server` has them. Any other command makes requests
+//! through [`svc_client`] and shows their answers. JSON and YAML are the answer of the server as it is; tables and
+//! sentences are made for people. Standard output holds results alone: errors, notes, questions and progress go to
+//! standard error. Exit codes: 0 success, 1 an error, 2 wrong usage or a wait that timed out.
 
 mod advice;
 mod args;
+mod authoring;
 mod commands;
 mod config_file;
 mod confirmation;
@@ -26,7 +28,8 @@ mod watch;
 use std::ffi::OsString;
 use std::io;
 
-use clap::{CommandFactory as _, Parser as _};
+use clap::{CommandFactory as _, FromArgMatches as _, Subcommand as _};
+use svc_toolkit::AuthorCommand;
 
 use args::{ClientCommand, CommandLine};
 use config_file::UserConfig;
@@ -38,13 +41,22 @@ use settings::Settings;
 /// Returns the definition of the command line, of which help, completions and manual pages are made.
 #[must_use]
 pub fn command() -> clap::Command {
-    CommandLine::command()
+    let client = CommandLine::command();
+    let globals: Vec<clap::Arg> = client.get_arguments().map(|arg| arg.clone().global(true)).collect();
+    // The commands of authors have options of their own under the same letters, so they do not get these.
+    let client = client.mut_subcommands(|command| command.args(globals.clone()));
+    AuthorCommand::augment_subcommands(client)
 }
 
 /// Runs one command line and returns its exit code. A usage error and `--help` end the process themselves.
 pub fn run(arguments: impl Iterator<Item = OsString>, environment: Vec<(String, String)>) -> u8 {
+    let matches = command().get_matches_from(arguments);
+    if matches.subcommand_name().is_some_and(AuthorCommand::has_subcommand) {
+        return authoring::run(&matches, &environment);
+    }
     let environment = Environment::new(environment);
-    let CommandLine { globals, command } = CommandLine::parse_from(arguments);
+    let line = CommandLine::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let CommandLine { globals, command } = line;
     let is_verbose = globals.verbose;
     let result = match command {
         ClientCommand::Completions(args) => commands::completions::run(&args),

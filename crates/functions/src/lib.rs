@@ -1,4 +1,5 @@
-//! Task functions that need no connector: `crypto`, `jwt_sign`, `jwt_verify`.
+//! Task functions that need no connector, `crypto`, `jwt_sign` and `jwt_verify`, and the [`declarations`] of those that
+//! do.
 //!
 //! [`register`] adds them to an engine under those names. The catalogue entry of each function declares its
 //! input once; the documentation, the validation of stored definitions and the checks on each message follow
@@ -16,6 +17,7 @@
 
 mod blocking;
 mod crypto;
+pub mod declarations;
 mod encoding;
 mod input;
 mod jwt;

@@ -53,6 +53,18 @@ pub fn check_url(url: &str, allow_private: bool) -> Result<Url, AddressError> {
     Ok(url)
 }
 
+/// Returns the URL of a key set that may be fetched.
+///
+/// # Errors
+/// The reason why the URL can never be used.
+pub fn key_set_url(url: &str, allow_private: bool) -> Result<Url, String> {
+    let url = check_url(url, allow_private).map_err(|error| error.to_string())?;
+    if url.scheme() != "https" {
+        return Err("key sets are fetched over https only".to_owned());
+    }
+    Ok(url)
+}
+
 /// As [`check_url`], for the URL of a peer whose credentials may precede the host: they are removed from
 /// the URL.
 ///

@@ -26,7 +26,7 @@ mod resolver;
 mod retry_after;
 mod trust;
 
-pub use address::{AddressError, PeerUrl, check_host, check_peer_url, check_url};
+pub use address::{AddressError, PeerUrl, check_host, check_peer_url, check_url, key_set_url};
 pub use cause::describe_cause;
 pub use client::{ClientOptions, Outbound, OutboundClient, OutboundResponse};
 pub use error::{FetchError, SetupError};

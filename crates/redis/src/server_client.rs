@@ -188,6 +188,7 @@ impl fmt::Debug for ServerClient {
 #[cfg(test)]
 mod tests {
     use svc_outbound::Trust;
+    use svc_testkit::state::eventually;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
@@ -223,9 +224,7 @@ mod tests {
             let (served, answered) = tokio::join!(serve(&listener, 1), ping(&client));
             assert_eq!(((), answered), (served, Ok(())));
             // The connection was closed by the server. A call may meet it before that is known.
-            while client.shared.ready().is_some() {
-                tokio::task::yield_now().await;
-            }
+            eventually("the end of the connection is known", async || client.shared.ready().is_none()).await;
         }
     }
 

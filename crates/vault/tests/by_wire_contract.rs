@@ -47,7 +47,7 @@ fn why(readings: &Readings, text: &str) -> String {
 }
 
 #[tokio::test]
-async fn both_engines_are_read_each_document_once_and_variables_beside_them() {
+async fn both_engines_are_read_once_per_document() {
     let server = Server::start(TOKEN).unwrap();
     server.put_v1("kv/app", json!({"user": "u1", "port": 5432}));
     server.put_v2("db", json!({"password": "p2", "pool": {"max": 4}}));

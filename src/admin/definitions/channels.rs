@@ -19,7 +19,7 @@ use crate::state::AppState;
 
 /// Returns the rules under the settings of this process.
 fn channel_rules(state: &AppState) -> ChannelRules {
-    ChannelRules::new(Arc::clone(&state.engine), state.config.jwt.allow_private_jwks_urls)
+    ChannelRules::new(Arc::clone(&state.serving.engine), state.config.jwt.allow_private_jwks_urls)
 }
 
 /// Returns the reason that keeps the workflow of a channel from running.
@@ -75,7 +75,7 @@ impl AdminEntity for Channel {
     }
 
     fn activation_requirements(state: &AppState, _: Option<&ChannelContent>) -> ChannelRequirements {
-        let planes = state.planes.clone();
+        let planes = state.edge.planes.clone();
         ChannelRequirements {
             cron_enabled: state.config.cron.enabled,
             platform_route: Some(Arc::new(move |pattern| planes.platform_route(pattern))),
@@ -96,7 +96,7 @@ impl AdminEntity for Channel {
 
     fn content_warnings(state: &AppState, content: &ChannelContent) -> Vec<Issue> {
         let mut warnings = channel_warnings(&content.config, &channel_rules(state));
-        let snapshot = state.registry.snapshot();
+        let snapshot = state.serving.registry.snapshot();
         warnings.extend(list_group_warnings(&snapshot, &content.name, &content.config));
         warnings.extend(find_report_issue(&snapshot, &content.config));
         warnings
@@ -114,11 +114,13 @@ impl AdminEntity for Channel {
         let mut report = validate_channel(body, &channel_rules(state));
         let name = body.get("name").and_then(Value::as_str).unwrap_or_default();
         if let Some(config) = body.get("config") {
-            let snapshot = state.registry.snapshot();
+            let snapshot = state.serving.registry.snapshot();
             report.warnings.extend(list_group_warnings(&snapshot, name, config));
             report.warnings.extend(find_report_issue(&snapshot, config));
             let auth = config.get("auth").unwrap_or(&Value::Null);
-            report.warnings.extend(list_unresolved_references(state, "channel.config.auth", auth).await);
+            report
+                .warnings
+                .extend(list_unresolved_references(&state.serving, "channel.config.auth", auth).await);
         }
         let workflow = body.get("workflow_id").and_then(Value::as_str).filter(|id| !id.is_empty());
         report.warnings.extend(find_workflow_issue(state, workflow).await?);
@@ -131,7 +133,7 @@ impl AdminEntity for Channel {
     }
 
     fn load_warnings(state: &AppState, id: &str) -> Vec<Issue> {
-        let snapshot = state.registry.snapshot();
+        let snapshot = state.serving.registry.snapshot();
         let Some(entry) = snapshot.channel_by_id(id) else { return Vec::new() };
         if let Some(quarantine) = entry.quarantine() {
             return vec![Issue::root(format!("the channel is quarantined: {}", quarantine.reason))];

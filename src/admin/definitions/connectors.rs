@@ -11,8 +11,8 @@ use svc_api::{
     CircuitBreakerMap, CircuitBreakerReset, ConnectorProbeResult, ConnectorResource, ExportedConnector,
     PageEnvelope, ValidationResult,
 };
+use svc_cluster::epoch::LocalChange;
 use svc_connectors::{ConnectorScope, LoadState, OwnDatabase};
-use svc_epoch::LocalChange;
 use svc_model::config::connector::ConnectorConfig;
 use svc_model::{
     AuditAction, AuditResource, Connector, ConnectorChecks, ConnectorContent, EntityKind, FieldCode,
@@ -116,7 +116,7 @@ pub(crate) async fn delete(state: Data<AppState>, change: MutationRequest, id: P
     let connectors = state.store.connectors();
     let outcome = match change.query.flag("force")? {
         true => connectors.delete(&id, mutation).await,
-        false => connectors.delete_unused(&id, references(&state.engine), mutation).await,
+        false => connectors.delete_unused(&id, references(&state.serving.engine), mutation).await,
     };
     if change.is_dry_run() {
         return dry_run_response(outcome.map_err(Into::into));
@@ -182,7 +182,7 @@ pub(crate) async fn validate(state: Data<AppState>, query: QueryParameters, body
     query.flag("dry_run")?;
     let mut report = validate_connector(&body.0, &LocalConnectorRules::from_state(&state));
     if let Some(config) = body.0.get("config") {
-        let unresolved = state.connectors.unresolved_texts(config).await;
+        let unresolved = state.serving.connectors.unresolved_texts(config).await;
         report.warnings.extend(unresolved.into_iter().map(|text| Issue {
             field: format!("connector.config{}", text.path),
             message: text.reason,
@@ -192,7 +192,7 @@ pub(crate) async fn validate(state: Data<AppState>, query: QueryParameters, body
         let kind = body.0.get("connector_type").and_then(Value::as_str).unwrap_or_default();
         if report.errors.is_empty()
             && report.warnings.iter().all(|issue| issue.code != Some(FieldCode::UnresolvedSecretRef))
-            && let Some(error) = state.connectors.unusable(kind, config).await
+            && let Some(error) = state.serving.connectors.unusable(kind, config).await
         {
             report.warnings.push(Issue {
                 field: "connector.config".to_owned(),
@@ -217,7 +217,7 @@ pub(crate) async fn test(
     state.store.audit().record(caller.audit(AuditAction::Test, EntityKind::Connector, &id)).await?;
     state.metrics.record_audit_event(AuditAction::Test, EntityKind::Connector);
     let connector_type = row.connector_type.clone();
-    let probe = state.connectors.probe(row).await.map_err(ServiceError::from)?;
+    let probe = state.serving.connectors.probe(row).await.map_err(ServiceError::from)?;
     Ok(data_response(ConnectorProbeResult {
         reachable: probe.reachable,
         supported: probe.supported,
@@ -237,7 +237,8 @@ async fn store_update(
 ) -> Answer {
     let mutation = Mutation { epoch: reload == ReloadTiming::Now, ..connector_mutation(change, action, id) };
     let local = state.begin_change(&mutation);
-    let outcome = state.store.connectors().update(id, merge, references(&state.engine), mutation).await;
+    let outcome =
+        state.store.connectors().update(id, merge, references(&state.serving.engine), mutation).await;
     let warnings = outcome.as_ref().map(|connector| list_warnings(state, connector)).unwrap_or_default();
     if change.is_dry_run() {
         return dry_run_response_with(outcome.map_err(Into::into), warnings);
@@ -263,7 +264,7 @@ async fn publish_change(state: &AppState, action: AuditAction, id: &str, change:
 
 /// Reloads connectors after a committed change, which remains even if the reload fails.
 async fn reload_connectors(state: &AppState, scope: ConnectorScope, change: LocalChange) {
-    match state.connectors.reload(scope).await {
+    match state.serving.connectors.reload(scope).await {
         Ok(()) => change.record_applied(),
         Err(error) => {
             slog::warn!(state.log, "a committed change of a connector is not in use"; "error" => %error);
@@ -274,7 +275,7 @@ async fn reload_connectors(state: &AppState, scope: ConnectorScope, change: Loca
 /// Returns the connector as the API shows it, with its load status.
 fn to_resource(state: &AppState, connector: Connector) -> ConnectorResource {
     // A connector that another node created has no status here before the next reload.
-    let status = state.connectors.status(&connector.id);
+    let status = state.serving.connectors.status(&connector.id);
     let mut resource = ConnectorResource::from(connector);
     if let Some(status) = status {
         resource.load_status = Some(status.state.name().to_owned());
@@ -288,11 +289,11 @@ fn to_resource(state: &AppState, connector: Connector) -> ConnectorResource {
 
 /// `GET /connectors/circuit-breakers`.
 pub(crate) async fn breakers(state: Data<AppState>) -> HttpResponse {
-    let list = state.connectors.breakers();
+    let list = state.serving.connectors.breakers();
     data_response(CircuitBreakerMap {
         enabled: list.is_some(),
         scope: "node".to_owned(),
-        instance_id: state.instance_id.clone(),
+        instance_id: state.process.instance_id.clone(),
         breakers: list.into_iter().flatten().map(|(key, breaker)| (key, breaker.name().to_owned())).collect(),
     })
 }
@@ -305,17 +306,17 @@ pub(crate) async fn reset_breaker(
     query: QueryParameters,
 ) -> Answer {
     query.refuse_dry_run()?;
-    let exists = state.connectors.breakers().into_iter().flatten().any(|(known, _)| known == *key);
+    let exists = state.serving.connectors.breakers().into_iter().flatten().any(|(known, _)| known == *key);
     if !exists && !state.config.cluster.enabled {
         return Err(ServiceError::not_found(format!("circuit breaker '{key}' does not exist")).into());
     }
     // Recorded before it happens, so that nothing happens unrecorded. The record tells the other processes.
     let change_id = id::new_ordered_id();
-    let local = state.propagation.local.begin(change_id);
+    let local = state.serving.propagation.local.begin(change_id);
     let order = caller.audit(AuditAction::Reset, AuditResource::CircuitBreaker, &key);
     state.store.epoch().record_reset(&key, order, change_id).await?;
     state.metrics.record_audit_event(AuditAction::Reset, AuditResource::CircuitBreaker);
-    let existed = state.connectors.reset_breaker(&key);
+    let existed = state.serving.connectors.reset_breaker(&key);
     local.record_applied();
     Ok(data_response(CircuitBreakerReset { reset: true, key: key.into_inner(), found_on_this_node: existed }))
 }

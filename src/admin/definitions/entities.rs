@@ -141,7 +141,7 @@ pub(crate) async fn delete<V: AdminEntity>(
             warnings = list_users::<V>(&state, &id).await;
             stored.delete(&id, mutation).await
         }
-        false => stored.delete_unused(&id, references(&state.engine), mutation).await,
+        false => stored.delete_unused(&id, references(&state.serving.engine), mutation).await,
     };
     if change.is_dry_run() {
         return dry_run_response_with(outcome.map_err(Into::into), warnings);
@@ -157,7 +157,7 @@ pub(crate) async fn delete<V: AdminEntity>(
 
 /// Lists the active definitions that need this id to be active. A failed lookup yields no warnings.
 pub(crate) async fn list_users<V: AdminEntity>(state: &AppState, id: &str) -> Vec<Issue> {
-    let users = V::repository(state).users(id, references(&state.engine)).await.unwrap_or_default();
+    let users = V::repository(state).users(id, references(&state.serving.engine)).await.unwrap_or_default();
     let to_issue =
         |user| Issue::root(format!("{user} needs {} '{id}': change it, or archive it too", V::KIND.name()));
     users.into_iter().map(to_issue).collect()

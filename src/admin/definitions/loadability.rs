@@ -7,24 +7,28 @@ use svc_engine::CompileSecrets;
 use svc_model::{FieldCode, Issue, LifecycleStatus, Timestamp, Workflow, WorkflowContent};
 use svc_secrets::{Resolver as _, collect};
 
-use crate::state::AppState;
+use crate::state::ServingDefinitions;
 
 /// Returns a warning for each secret reference below a value, which is at `at`, that has no value in this process.
-pub(crate) async fn list_unresolved_references(state: &AppState, at: &str, value: &Value) -> Vec<Issue> {
+pub(crate) async fn list_unresolved_references(
+    serving: &ServingDefinitions,
+    at: &str,
+    value: &Value,
+) -> Vec<Issue> {
     let mut references = BTreeSet::new();
     collect(value, &mut references);
-    let readings = state.secrets.read(references.clone()).await;
+    let readings = serving.secrets.read(references.clone()).await;
     let unresolved = references.iter().filter_map(|reference| readings.resolve(reference).err());
     unresolved.map(|error| not_loadable(at, error.to_string())).collect()
 }
 
 /// Returns the warning about a workflow that this process accepts and could not compile for serving.
 pub(crate) async fn find_compile_problem(
-    state: &AppState,
+    serving: &ServingDefinitions,
     id: Option<String>,
     content: WorkflowContent,
 ) -> Option<Issue> {
-    let references = state.secrets.read(svc_engine::secret_uses(&content).references).await;
+    let references = serving.secrets.read(svc_engine::secret_uses(&content).references).await;
     let now = Timestamp::now();
     let row = Workflow {
         workflow_id: id.unwrap_or_else(|| "new".to_owned()),
@@ -35,8 +39,8 @@ pub(crate) async fn find_compile_problem(
         created_at: now,
         updated_at: now,
     };
-    let material = CompileSecrets { references: &references, declared: &state.engine.declared_secrets() };
-    let error = state.engine.compile(&row, material).err()?;
+    let material = CompileSecrets { references: &references, declared: &serving.engine.declared_secrets() };
+    let error = serving.engine.compile(&row, material).err()?;
     Some(not_loadable("(root)", format!("it would not load: {error}")))
 }
 

@@ -51,8 +51,9 @@ impl AdminEntity for Workflow {
 
     /// Returns the connectors that the version needs.
     fn activation_requirements(state: &AppState, content: Option<&WorkflowContent>) -> WorkflowRequirements {
-        let uses = content.map(|content| state.engine.dependencies(content).connectors).unwrap_or_default();
-        let connectors = state.connectors.directory();
+        let uses =
+            content.map(|content| state.serving.engine.dependencies(content).connectors).unwrap_or_default();
+        let connectors = state.serving.connectors.directory();
         let needs = uses.into_iter().map(|used| {
             let is_mongodb = connectors.is_mongodb(&used.connector);
             let names_topic = connectors.names_topic(&used.connector);
@@ -63,7 +64,7 @@ impl AdminEntity for Workflow {
 
     /// Warns of connectors that are stored and not loaded: their tasks will fail.
     fn activation_warnings(state: &AppState, requirements: &WorkflowRequirements) -> Vec<Issue> {
-        let statuses = state.connectors.statuses();
+        let statuses = state.serving.connectors.statuses();
         let idle = requirements.connectors.iter().filter_map(|need| {
             let status = statuses.iter().find(|status| *status.name == *need.connector)?;
             let why = match &status.state {
@@ -80,13 +81,16 @@ impl AdminEntity for Workflow {
         state: &AppState,
         body: &Value,
     ) -> Result<(Option<String>, WorkflowContent), Vec<FieldError>> {
-        let (id, content) = parse_new_workflow(body, &*state.engine)?;
-        check_topics(&state.engine, &content, |name| state.connectors.directory().names_topic(name))?;
+        let (id, content) = parse_new_workflow(body, &*state.serving.engine)?;
+        check_topics(&state.serving.engine, &content, |name| {
+            state.serving.connectors.directory().names_topic(name)
+        })?;
         Ok((id, content))
     }
 
     fn merge_update(state: &AppState, body: Value) -> Merge<WorkflowContent> {
-        let (engine, connectors) = (state.engine.clone(), state.connectors.directory().clone());
+        let (engine, connectors) =
+            (state.serving.engine.clone(), state.serving.connectors.directory().clone());
         Box::new(move |current| {
             let content = parse_workflow_update(&body, current, &*engine)?;
             check_topics(&engine, &content, |name| connectors.names_topic(name))?;
@@ -95,7 +99,7 @@ impl AdminEntity for Workflow {
     }
 
     fn content_warnings(state: &AppState, content: &WorkflowContent) -> Vec<Issue> {
-        workflow_warnings(content, &*state.engine)
+        workflow_warnings(content, &*state.serving.engine)
     }
 
     /// Warns of connectors that tasks name and that are not stored.
@@ -103,7 +107,7 @@ impl AdminEntity for Workflow {
         state: &AppState,
         content: &WorkflowContent,
     ) -> Result<Vec<Issue>, StoreError> {
-        let uses = state.engine.dependencies(content).connectors;
+        let uses = state.serving.engine.dependencies(content).connectors;
         if uses.is_empty() {
             return Ok(Vec::new());
         }
@@ -118,13 +122,13 @@ impl AdminEntity for Workflow {
 
     /// Validates a create body, and warns of missing connectors, which only activation needs.
     async fn validate(state: &AppState, body: &Value) -> Result<ValidationReport, StoreError> {
-        let mut report = validate_workflow(body, &*state.engine);
+        let mut report = validate_workflow(body, &*state.serving.engine);
         match Self::parse_new(state, body) {
             Ok((id, content)) => {
                 report.warnings.extend(Self::missing_definitions(state, &content).await?);
                 // What the check of the document has found already says it better.
                 if report.warnings.iter().all(|issue| issue.code != Some(FieldCode::NotLoadable)) {
-                    report.warnings.extend(find_compile_problem(state, id, content).await);
+                    report.warnings.extend(find_compile_problem(&state.serving, id, content).await);
                 }
             }
             Err(errors) if report.errors.is_empty() => {
@@ -143,7 +147,7 @@ impl AdminEntity for Workflow {
 /// `GET /workflows/{id}/dependencies`.
 pub(crate) async fn dependencies(state: Data<AppState>, id: Path<String>) -> Result<HttpResponse, Error> {
     let workflow = state.store.workflows().latest(&id).await?.ok_or_else(|| not_found::<Workflow>(&id))?;
-    let dependencies = state.engine.dependencies(&workflow.content);
+    let dependencies = state.serving.engine.dependencies(&workflow.content);
     // Lists each pair once.
     let mut connectors: Vec<ConnectorDependency> = Vec::new();
     for one in dependencies.connectors {
@@ -172,12 +176,13 @@ pub(crate) async fn test(
 ) -> Result<HttpResponse, Error> {
     query.refuse_dry_run()?;
     let workflow = state.store.workflows().latest(&id).await?.ok_or_else(|| not_found::<Workflow>(&id))?;
-    let Trial { payload, metadata, stubs } = parse_trial(state.engine.catalogue(), body.0)?;
-    let references = state.secrets.read(svc_engine::secret_uses(&workflow.content).references).await;
-    let material = CompileSecrets { references: &references, declared: &state.engine.declared_secrets() };
+    let Trial { payload, metadata, stubs } = parse_trial(state.serving.engine.catalogue(), body.0)?;
+    let references = state.serving.secrets.read(svc_engine::secret_uses(&workflow.content).references).await;
+    let material =
+        CompileSecrets { references: &references, declared: &state.serving.engine.declared_secrets() };
     let compiled = match &stubs {
-        Some(_) => state.engine.compile_stubbed(&workflow, material),
-        None => state.engine.compile(&workflow, material),
+        Some(_) => state.serving.engine.compile_stubbed(&workflow, material),
+        None => state.serving.engine.compile(&workflow, material),
     };
     let compiled = compiled.map_err(|error| ServiceError::validation(error.to_string()))?;
     // Recorded before it starts: whatever the run does, somebody asked for it.
@@ -191,7 +196,8 @@ pub(crate) async fn test(
         stubs: stubs.clone().unwrap_or_default(),
         ..RunOptions::default()
     };
-    let outcome = state.engine.run(&Flow::single(compiled), Message::new(payload, metadata), options).await;
+    let outcome =
+        state.serving.engine.run(&Flow::single(compiled), Message::new(payload, metadata), options).await;
     Ok(data_response(WorkflowTrialResult {
         matched: outcome.matched,
         trace: serde_json::to_value(outcome.trace).map_err(ServiceError::internal_error)?,

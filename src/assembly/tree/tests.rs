@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use actix_rt::System;
-use actix_supervision::{NodeView, Placement, TreeView};
+use actix_supervision::{ChildSpec, NodeKind, NodeView, Placement, TreeView};
 use actix_web::body::MessageBody;
 use actix_web::dev::ServiceResponse;
 use actix_web::test::{TestRequest, call_service, init_service, read_body};
@@ -16,6 +17,9 @@ use tokio::task::yield_now;
 use tokio::time::timeout;
 
 use super::*;
+use crate::assembly::parts::channels::CHANNELS;
+use crate::assembly::parts::kafka::KAFKA;
+use crate::assembly::row::{DrainBudget, TaskRow, TreeRow};
 use crate::{Config, Options, Service};
 
 /// Longest wait for the actors of new definitions.
@@ -41,14 +45,24 @@ impl actix::Actor for HostActor {
 
 impl actix_supervision::Supervised for HostActor {}
 
+/// Returns the rows of all nodes.
+fn nodes() -> impl Iterator<Item = &'static TreeRow> {
+    PARTS.iter().flat_map(|part| part.nodes.iter().copied())
+}
+
+/// Returns the rows of all threads and tasks.
+fn tasks() -> impl Iterator<Item = &'static TaskRow> {
+    PARTS.iter().flat_map(|part| part.tasks)
+}
+
 /// Returns the first row whose path matches.
 fn row_of(path: &str) -> Option<&'static TreeRow> {
-    let matches = |row: &&&TreeRow| {
+    let matches = |row: &&TreeRow| {
         let (parts, names) = (row.path.split('/'), path.split('/'));
         row.path.split('/').count() == path.split('/').count()
             && parts.zip(names).all(|(part, name)| is_match(part, name))
     };
-    NODES.iter().find(matches).copied()
+    nodes().find(matches)
 }
 
 fn is_match(part: &str, name: &str) -> bool {
@@ -121,7 +135,7 @@ fn live_tree() -> TreeView {
         let is_complete = |tree: &TreeView| {
             let live: BTreeSet<_> =
                 tree.nodes.iter().filter_map(|node| Some(row_of(node.path.as_str())?.path)).collect();
-            live.len() == NODES.len() && tree.nodes.iter().all(has_thread)
+            live.len() == nodes().count() && tree.nodes.iter().all(has_thread)
         };
         let complete = timeout(LIMIT, async {
             while !is_complete(&service.tree()) {
@@ -153,7 +167,7 @@ fn every_node_of_a_running_service_is_as_its_row_says() {
         let rows = |paths: &mut dyn Iterator<Item = String>| paths.collect::<BTreeSet<_>>();
         let needs =
             rows(&mut node.needs.iter().filter_map(|need| Some(row_of(need.as_str())?.path.to_owned())));
-        let expected = rows(&mut row.needs.iter().map(|need| need.path.to_owned()));
+        let expected = rows(&mut row.needs.iter().map(|need| (*need).to_owned()));
         assert_eq!(needs, expected, "needs of {path}");
         if row.kind == NodeKind::Actor {
             assert_eq!(node.drain_deadline, drain_of(row), "drain of {path}");
@@ -209,8 +223,8 @@ fn count_spawns_below(directory: &Path) -> usize {
 fn every_thread_or_task_start_is_listed() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut listed = BTreeMap::<String, usize>::new();
-    for row in &TASKS {
-        *listed.entry(row.started_in.0.to_owned()).or_default() += row.started_in.1;
+    for row in tasks() {
+        *listed.entry(row.directory.to_owned()).or_default() += row.places;
     }
     let mut found = BTreeMap::from([("src".to_owned(), count_spawns_below(&root.join("src")))]);
     for group in ["crates", "actors"] {
@@ -226,8 +240,16 @@ fn every_thread_or_task_start_is_listed() {
 }
 
 #[test]
+fn needs_of_every_row_are_paths_of_rows() {
+    let paths: BTreeSet<_> = nodes().map(|row| row.path).collect();
+    for row in nodes() {
+        assert!(row.needs.iter().all(|need| paths.contains(need)), "{row:?}");
+    }
+}
+
+#[test]
 fn early_ending_nodes_have_their_step_budget() {
-    for row in NODES {
+    for row in nodes() {
         let is_consistent = match row.ended_by {
             EndedBy::TracesStop => row.drain == DrainBudget::TraceQueueShutdown,
             EndedBy::CronStop => row.drain == DrainBudget::CronShutdown,
@@ -242,9 +264,9 @@ fn early_ending_nodes_have_their_step_budget() {
 
 #[test]
 fn tasks_have_distinct_names_and_a_place() {
-    let names: BTreeSet<_> = TASKS.iter().map(|task| task.name).collect();
-    assert_eq!(names.len(), TASKS.len());
-    assert!(TASKS.iter().all(|task| task.runs_on != RunsOn::Nowhere));
+    let names: BTreeSet<_> = tasks().map(|task| task.name).collect();
+    assert_eq!(names.len(), tasks().count());
+    assert!(tasks().all(|task| task.runs_on != RunsOn::Nowhere));
     // Only the runners of actors end with the tree: a task must not outlive what it works for unnoticed.
-    assert_eq!(TASKS.iter().filter(|task| task.ended_by == EndedBy::TreeShutdown).count(), 1);
+    assert_eq!(tasks().filter(|task| task.ended_by == EndedBy::TreeShutdown).count(), 1);
 }

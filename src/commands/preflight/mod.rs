@@ -2,6 +2,7 @@
 //! serves them. Reads the latest version of each and changes nothing.
 
 mod checks;
+mod engine;
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -16,10 +17,11 @@ use svc_store::inspect::{self, StoredDefinitions};
 use tokio::runtime::Handle;
 
 use self::checks::Checks;
+use self::engine::build_engine;
 use crate::config::Config;
 use crate::error::ServiceStartError;
 use crate::exit::{self, EXIT_FAILURE, EXIT_OK};
-use crate::{offline, settings};
+use crate::settings;
 
 /// The stored definitions, and what was found out about them.
 struct Scan {
@@ -55,7 +57,7 @@ async fn scan(config: &Config, environment: &[(String, String)]) -> Result<Scan,
     };
     let stored = inspect::definitions(&store).await?;
     let readings = keyring.read(references(&stored)).await;
-    let engine = Arc::new(offline::engine_builder_for(config).build());
+    let engine = Arc::new(build_engine(config));
     let rules = ChannelRules::new(Arc::clone(&engine), config.jwt.allow_private_jwks_urls);
     let declared = config.secrets.references.keys().cloned().collect();
     let findings =

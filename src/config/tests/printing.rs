@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::super::reload::is_reloadable;
 use super::super::setting::{self, SettingEntry, SettingNode};
-use super::super::{Config, ConfigFormat, render, show};
+use super::super::{Config, ConfigFormat, config_schema, render, show};
 use super::read;
 
 fn assert_golden(path: &str, actual: &str) {
@@ -31,6 +31,11 @@ fn the_defaults_are_those_of_the_golden_file() {
 #[test]
 fn the_manual_has_every_section_and_key() {
     assert_golden("docs/configuration.md", &manual());
+}
+
+#[test]
+fn toolkit_has_the_schema_of_the_settings() {
+    assert_golden("crates/toolkit/src/schema/config.schema.json", &format!("{:#}\n", config_schema()));
 }
 
 #[test]

@@ -80,7 +80,7 @@ fn handler_panic_is_a_complete_500_answer() {
         let bytes = body::to_bytes(answer.into_body()).await.ok().unwrap();
         let envelope: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
         assert_eq!(envelope["error"]["message"], "Internal server error");
-        assert_eq!(service.state().lifecycle.in_flight(), 0);
+        assert_eq!(service.state().process.lifecycle.in_flight(), 0);
         let written = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
         let line = written.lines().find(|line| line.contains("request failed")).unwrap();
         assert!(line.contains("planned") && line.contains("\"mine\""), "{line}");

@@ -43,7 +43,8 @@ impl GuessPacer {
     /// begins to drain. `head` takes the bytes of the head; without room for them the refusal leaves at once.
     pub(crate) async fn pace(
         &self,
-        (channel_id, client): (&str, IpAddr),
+        channel_id: &str,
+        client: IpAddr,
         head: impl FnOnce() -> Option<BytesPermit>,
         lifecycle: &Lifecycle,
     ) {
@@ -116,7 +117,7 @@ mod tests {
             (GuessPacer::default(), Lifecycle::default(), InFlightBytes::new(100));
         let client = IpAddr::from([192, 0, 2, 1]);
         let start = Instant::now();
-        let guess = || pacer.pace(("orders", client), || bytes.hold_head(0, 50), &lifecycle);
+        let guess = || pacer.pace("orders", client, || bytes.hold_head(0, 50), &lifecycle);
         for _ in 0..4 {
             guess().await;
         }

@@ -10,7 +10,7 @@ use svc_api::{ActorEvent, ActorNode, ActorTree, DataEnvelope};
 use svc_model::{AuditAction, AuditResource, ServiceError};
 
 use crate::admin::QueryParameters;
-use crate::assembly::tree::CONNECTORS;
+use crate::assembly::parts::connectors::CONNECTORS;
 use crate::http::{AdminCaller, Error};
 use crate::router::Router;
 use crate::state::AppState;
@@ -34,7 +34,7 @@ pub(crate) fn list_nodes<'n>(
     nodes: impl IntoIterator<Item = &'n NodeView>,
 ) -> Vec<ActorNode> {
     let names: HashMap<_, _> =
-        state.connectors.statuses().into_iter().map(|status| (status.id, status.name)).collect();
+        state.serving.connectors.statuses().into_iter().map(|status| (status.id, status.name)).collect();
     let shown = nodes.into_iter().map(|node| {
         let connector = connector_id(node.path.as_str()).and_then(|id| names.get(id));
         ActorNode { connector: connector.map(|name| name.to_string()), ..to_actor_node(node) }

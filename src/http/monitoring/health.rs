@@ -11,9 +11,9 @@ use svc_api::{
     DescriptorsHealth, EpochHealth, FailedConnector, HealthComponents, HealthReport, KafkaHealth,
     LivenessReport, QuarantinedName, ReadinessComponents, ReadinessReport, SchedulesHealth, TlsHealth,
 };
+use svc_cluster::epoch::EpochStatus;
 use svc_connectors::{BrokerHealth, LoadState};
 use svc_cron::CronHealth;
-use svc_epoch::EpochStatus;
 use svc_model::ServiceError;
 use svc_redis::RedisClient;
 use svc_registry::LoadedChannel;
@@ -21,10 +21,10 @@ use svc_store::DatabaseStatus;
 use tokio::time::timeout;
 
 use super::exposition;
-use crate::assembly::tree::REGISTRY;
+use crate::assembly::parts::registry::REGISTRY;
 use crate::http::{Error, RequestContext};
 use crate::settings;
-use crate::state::AppState;
+use crate::state::{AppState, NodeWork, ServingDefinitions};
 
 /// Milliseconds in a handler after which an actor counts as blocked; normal handlers take microseconds.
 const HANGS: u64 = 1_000;
@@ -45,7 +45,7 @@ pub(crate) async fn readyz(state: web::Data<AppState>) -> HttpResponse {
     let database = state.store.status() == DatabaseStatus::Ok;
     let initialized = state.is_initialized();
     let engine = is_engine_ok(&state);
-    let redis = match &state.cluster_redis {
+    let redis = match &state.work.cluster_redis {
         Some(redis) => Some(is_redis_ok(&state, redis).await),
         None => None,
     };
@@ -68,21 +68,21 @@ pub(crate) async fn readyz(state: web::Data<AppState>) -> HttpResponse {
 /// `GET /health`: the state of every component, for an admin with reasons. Only a lost database makes it a 503.
 pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) -> HttpResponse {
     let database = state.store.status() == DatabaseStatus::Ok;
-    let snapshot = state.registry.snapshot();
+    let snapshot = state.serving.registry.snapshot();
     let tree = state.tree.snapshot();
     let channels = snapshot.quarantined_count() == 0;
-    let failed = failed_connectors(&state);
+    let failed = failed_connectors(&state.serving);
     let connectors = failed.is_empty();
-    let reload = state.registry.reload_failure().is_none();
-    let propagation = state.propagation.epoch.status().problem.is_none();
+    let reload = state.serving.registry.reload_failure().is_none();
+    let propagation = state.serving.propagation.epoch.status().problem.is_none();
     let engine = is_engine_ok(&state);
     let actors = are_actors_healthy(&tree);
     let cron = are_schedules_healthy(&state, database);
     let troubles = state.kafka_troubles();
     let kafka = troubles.as_ref().map(Vec::is_empty);
-    let exhaustion = state.descriptors.check();
+    let exhaustion = state.process.descriptors.check();
     let letters = exhausted_letters(&state);
-    let certificate = state.certificates.as_ref().map(|certificates| certificates.problem());
+    let certificate = state.process.certificates.as_ref().map(|certificates| certificates.problem());
     let degraded = !(exhaustion.is_none()
         && certificate.as_ref().is_none_or(Option::is_none)
         && kafka.unwrap_or(true)
@@ -98,7 +98,7 @@ pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) 
     let mut body = HealthReport {
         status: if degraded { "degraded" } else { "ok" }.to_owned(),
         version: crate::VERSION.to_owned(),
-        uptime_seconds: state.started_at.elapsed().as_secs(),
+        uptime_seconds: state.process.started_at.elapsed().as_secs(),
         components: HealthComponents {
             database: status_text(database, "error"),
             engine: status_text(engine, "degraded"),
@@ -117,7 +117,7 @@ pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) 
     };
     if context.principal.is_some() {
         add_operator_details(&mut body, &state, &tree, failed);
-        body.kafka = troubles.map(|troubles| show_kafka(&state, &troubles));
+        body.kafka = troubles.map(|troubles| show_kafka(&state.work, &troubles));
         body.tls = certificate.flatten().map(|reason| TlsHealth { reason });
         body.descriptors =
             exhaustion.map(|exhaustion| DescriptorsHealth { reason: exhaustion.reason().to_owned() });
@@ -146,11 +146,11 @@ fn add_operator_details(
     tree: &TreeView,
     failed: Vec<FailedConnector>,
 ) {
-    let snapshot = state.registry.snapshot();
+    let snapshot = state.serving.registry.snapshot();
     let quarantined = snapshot.quarantined_channels().into_iter().map(|(entry, quarantine)| {
         QuarantinedName { channel: entry.name().to_owned(), reason: quarantine.reason.to_string() }
     });
-    let breakers = state.connectors.breakers().into_iter().flatten();
+    let breakers = state.serving.connectors.breakers().into_iter().flatten();
     body.git_hash = Some(crate::GIT_HASH.to_owned());
     body.build_timestamp = Some(crate::BUILD_TIMESTAMP.to_owned());
     body.workflows_loaded = Some(snapshot.workflows_count());
@@ -163,16 +163,16 @@ fn add_operator_details(
         failed_to_load: failed,
     });
     body.channels = Some(ChannelsHealth { quarantined: quarantined.collect() });
-    let EpochStatus { applied, current, problem } = state.propagation.epoch.status();
+    let EpochStatus { applied, current, problem } = state.serving.propagation.epoch.status();
     body.epoch = Some(EpochHealth { applied, current, problem });
-    body.cron = state.cron.as_ref().map(|cron| show_schedules(&cron.health()));
+    body.cron = state.work.cron.as_ref().map(|cron| show_schedules(&cron.health()));
     body.actors = Some(show_actors(tree, |nodes| super::actors::list_nodes(state, nodes.iter().copied())));
     body.notes = Some(notes(state));
 }
 
 /// Returns hints for the operator about what works and was hardly meant so.
 fn notes(state: &AppState) -> Vec<String> {
-    let proxies = state.proxies.has_ignored().then_some(
+    let proxies = state.edge.proxies.has_ignored().then_some(
         "forwarded headers were seen and ignored: rate_limit.trusted_proxies is empty, so all clients of a proxy \
          share its address",
     );
@@ -181,7 +181,7 @@ fn notes(state: &AppState) -> Vec<String> {
 
 /// Returns the note about channels that dropped members of bodies.
 fn envelopes(state: &AppState) -> Option<String> {
-    let snapshot = state.registry.snapshot();
+    let snapshot = state.serving.registry.snapshot();
     let dropping = |entry: &&Arc<LoadedChannel>| {
         entry.compiled_channel().is_some_and(|channel| channel.has_dropped_members())
     };
@@ -199,8 +199,8 @@ fn envelopes(state: &AppState) -> Option<String> {
 }
 
 /// Returns the enabled connectors that could not be loaded, with reasons.
-pub(crate) fn failed_connectors(state: &AppState) -> Vec<FailedConnector> {
-    let statuses = state.connectors.statuses().into_iter();
+pub(crate) fn failed_connectors(serving: &ServingDefinitions) -> Vec<FailedConnector> {
+    let statuses = serving.connectors.statuses().into_iter();
     statuses
         .filter_map(|status| match status.state {
             LoadState::Failed(error) => Some(FailedConnector {
@@ -217,7 +217,7 @@ pub(crate) fn failed_connectors(state: &AppState) -> Vec<FailedConnector> {
 /// Returns the dead letters without a retry left, with a reason if they are too many; `None` if they do not matter.
 fn exhausted_letters(state: &AppState) -> Option<DeadLettersHealth> {
     let threshold = state.config.trace_queue.dlq_exhausted_threshold;
-    let exhausted = state.traces.exhausted_dead_letters();
+    let exhausted = state.work.traces.exhausted_dead_letters();
     let reason = (exhausted >= threshold).then(|| {
         let letters = if exhausted == 1 { "dead letter has" } else { "dead letters have" };
         format!(
@@ -230,9 +230,9 @@ fn exhausted_letters(state: &AppState) -> Option<DeadLettersHealth> {
 
 /// Returns `true` if due occurrences run; `None` on a node that runs no schedules and has none.
 fn are_schedules_healthy(state: &AppState, database: bool) -> Option<bool> {
-    match &state.cron {
+    match &state.work.cron {
         Some(cron) => Some(database && cron.health().trouble.is_none()),
-        None => (state.registry.snapshot().cron_count() > 0).then_some(false),
+        None => (state.serving.registry.snapshot().cron_count() > 0).then_some(false),
     }
 }
 
@@ -248,13 +248,13 @@ fn show_schedules(health: &CronHealth) -> SchedulesHealth {
 }
 
 /// Returns the state of Kafka: the problem of the brokers, and whatever else is in trouble.
-fn show_kafka(state: &AppState, troubles: &[String]) -> KafkaHealth {
-    let problem = state.brokers.as_ref().and_then(BrokerHealth::problem);
+fn show_kafka(work: &NodeWork, troubles: &[String]) -> KafkaHealth {
+    let problem = work.brokers.as_ref().and_then(BrokerHealth::problem);
     let others = troubles.iter().filter(|trouble| Some(*trouble) != problem.as_ref());
     KafkaHealth {
         ingest: others.cloned().collect(),
         problem,
-        assigned_partitions: state.kafka.as_ref().map_or(0, |kafka| kafka.partitions().len()),
+        assigned_partitions: work.kafka.as_ref().map_or(0, |kafka| kafka.partitions().len()),
     }
 }
 
@@ -287,7 +287,7 @@ fn are_actors_healthy(tree: &TreeView) -> bool {
 fn is_engine_ok(state: &AppState) -> bool {
     let registry = state.tree.node(REGISTRY.path);
     let is_running = registry.is_some_and(|node| node.state == NodeState::Running);
-    is_running && state.registry.snapshot().generation() > 0
+    is_running && state.serving.registry.snapshot().generation() > 0
 }
 
 /// Returns `true` if the Redis server of the cluster takes writes in time.

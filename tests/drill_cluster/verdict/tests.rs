@@ -129,7 +129,7 @@ fn repetition_needs_a_fault_of_its_node_in_between() {
 }
 
 #[test]
-fn refusal_of_a_node_that_said_it_is_ready_is_found() {
+fn refusal_by_ready_node_is_found() {
     // In calm, while another node ends, while Redis is away but the node said it is ready, after the database is back.
     for (node, status, at) in [(2, 503, 6), (2, 503, 21), (2, 429, 50), (0, 500, 12), (1, 503, 36)] {
         let refused = |evidence: &mut ClusterEvidence| evidence.told.refusals.push(refusal(node, status, at));

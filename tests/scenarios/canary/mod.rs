@@ -189,7 +189,7 @@ fn no_secret_leaks_in_any_encoding() {
 }
 
 #[test]
-fn a_literal_is_found_in_the_rows_that_must_hold_it() {
+fn only_literals_are_found_in_stored_rows() {
     let mut plants = Plants::default();
     let served = Served::plant(&mut plants);
     let store = FakeVault::start("token").unwrap();

@@ -17,7 +17,7 @@ fn holders(database: &PostgresDatabase) -> Vec<(String, String)> {
 }
 
 #[test]
-fn each_job_has_one_node_and_moves_on_with_its_end() {
+fn job_of_ended_node_moves_to_other_node() {
     let Some((_postgres, database)) = database() else { return };
     let [mut first, second] = two_nodes(&database);
     let id_of = |server: &ServerProcess| {

@@ -17,7 +17,7 @@ const RESTARTS: usize = 3;
 const AGAIN: Duration = Duration::from_secs(5);
 
 #[test]
-fn every_schedule_fires_again_within_five_seconds_of_the_databases_return() {
+fn every_schedule_fires_soon_after_databases_return() {
     let channels: Vec<_> = (0..CHANNELS).map(|n| every_second(&format!("c{n}"), "tell", json!({}))).collect();
     let Some(stage) = Stage::set(Postgres::own(), &channels, |_| Duration::ZERO) else { return };
     let node = stage.node();

@@ -194,7 +194,7 @@ impl AnswerWalk {
 }
 
 #[test]
-fn every_code_of_answers_names_its_place_and_the_next_step() {
+fn every_answer_code_names_place_and_remedy() {
     let mut walk = AnswerWalk::start();
     walk.requests();
     walk.guards();

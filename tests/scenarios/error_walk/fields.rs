@@ -197,7 +197,7 @@ fn dry_run(client: &mut HttpClient, method: &str, path: &str, tag: Option<&str>,
 }
 
 #[test]
-fn every_code_of_fields_names_its_place_and_the_next_step() {
+fn every_field_code_names_place_and_remedy() {
     let server = start();
     let mut client = server.client();
     let mut provoked = Vec::new();

@@ -119,7 +119,7 @@ fn dry_runs_of_the_orders_answer_as_the_service_did() {
 }
 
 #[test]
-fn order_is_created_read_listed_and_cancelled_by_its_owner_alone() {
+fn order_is_used_by_its_owner_alone() {
     let Some(world) = world() else { return };
     let mut ada = world.client("ada", "orders:read orders:write");
     let mut bob = world.client("bob", "orders:read");

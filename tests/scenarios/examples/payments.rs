@@ -84,7 +84,7 @@ impl World {
 }
 
 #[test]
-fn payment_is_recorded_and_mailed_once_however_often_it_is_delivered() {
+fn repeated_payment_is_recorded_and_mailed_once() {
     let Some((world, mut client)) = world() else { return };
     let (one, two) = (world.event("evt_1"), world.event("evt_2"));
     for secret in [SECRET, FORMER, SECRET] {
@@ -157,7 +157,7 @@ fn receipt_is_mailed_once_the_mail_server_is_back() {
 }
 
 #[test]
-fn operator_is_mailed_about_a_receipt_that_can_never_be_delivered() {
+fn undeliverable_receipt_is_mailed_to_operator() {
     let Some((world, mut client)) = world() else { return };
     let mut event = world.event("evt_1");
     event["data"]["object"]["receipt_email"] = "nobody@example.com".into();

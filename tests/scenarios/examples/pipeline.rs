@@ -131,7 +131,7 @@ fn deferred_order_is_priced_and_stored_once() {
 }
 
 #[test]
-fn second_version_takes_a_share_of_the_customers_and_then_all() {
+fn second_version_takes_a_share_then_all() {
     let Some((world, mut client)) = world() else { return };
     world.draft(&mut client);
     assert_eq!(share(&rank(&world, &mut client, "draft")), 0, "a draft serves nobody");

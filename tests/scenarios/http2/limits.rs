@@ -47,7 +47,7 @@ fn untaken_response_is_dropped_and_connection_continues() {
 }
 
 #[test]
-fn requests_beyond_the_bound_are_refused_and_the_others_are_served() {
+fn requests_beyond_bound_are_refused_others_served() {
     let issued = issue_certificate().unwrap();
     let server = start(&issued, &[]);
     let mut client = open(&server, &issued, &[]);

@@ -150,7 +150,7 @@ fn broker_with_scram_over_tls_is_consumed_and_published_to() {
 
 #[test]
 #[ignore = "builds a broker from source"]
-fn credentials_or_authorities_that_are_wrong_are_trouble_and_never_shown() {
+fn wrong_credentials_are_trouble_and_never_shown() {
     let access = BrokerAccess::ScramOverTls;
     let Some((broker, client)) = start(access) else { return };
     let launch = || launch_at_broker(&broker, &client, (access, "SCRAM-SHA-512"));

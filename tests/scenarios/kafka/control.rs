@@ -108,7 +108,7 @@ fn lag_is_measured_from_the_end_of_the_partition() {
 }
 
 #[test]
-fn topic_that_does_not_exist_is_trouble_until_it_is_created() {
+fn missing_topic_is_trouble_until_created() {
     let cluster = Cluster::start(&[("orders", 1)]);
     let server = launch_at(&cluster).start().unwrap();
     let mut client = server.client();

@@ -129,7 +129,7 @@ fn restarted_node_keeps_its_partitions() {
 const LEFT: Duration = Duration::from_secs(15);
 
 #[test]
-fn process_that_ends_leaves_its_group_although_it_asks_the_brokers() {
+fn ending_process_leaves_group_while_asking_brokers() {
     // With this protocol the mock cluster does not wait for a member that has left.
     const PROTOCOL: [(&str, &str); 1] = [("group.protocol", "consumer")];
     let cluster = Cluster::start(&[("orders", 2)]);

@@ -25,7 +25,7 @@ fn ingest_trouble(client: &mut HttpClient) -> String {
 }
 
 #[test]
-fn partition_waits_for_its_commits_before_it_runs_many_more_records() {
+fn partition_waits_for_commits_before_more_records() {
     let cluster = Cluster::start(&[("orders", 1)]);
     let server = launch_at(&cluster).start().unwrap();
     let mut client = server.client();
@@ -176,7 +176,7 @@ fn unreadable_batch_blocks_its_partition_until_skipped() {
 }
 
 #[test]
-fn group_that_may_not_be_joined_is_trouble_until_it_may() {
+fn forbidden_group_is_trouble_until_permitted() {
     let cluster = Cluster::start(&[("orders", 1)]);
     let refused = [RDKafkaRespErr::RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED; 3];
     cluster.mock.request_errors(RDKafkaApiKey::JoinGroup, &refused);
@@ -226,7 +226,7 @@ fn record_waits_for_unwritable_dead_letter_topic() {
 }
 
 #[test]
-fn topic_that_may_not_be_read_is_trouble_until_it_may() {
+fn forbidden_topic_is_trouble_until_permitted() {
     let cluster = Cluster::start(&[("orders", 1), ("secret", 1)]);
     cluster.mock.topic_error("secret", RDKafkaRespErr::RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED).unwrap();
     let server = launch_at(&cluster).start().unwrap();

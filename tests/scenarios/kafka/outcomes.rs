@@ -136,7 +136,7 @@ fn tombstones_are_skipped_or_run_and_published() {
 }
 
 #[test]
-fn records_of_a_partition_run_in_order_and_once_over_restarts() {
+fn records_of_partition_run_once_in_order() {
     let cluster = Cluster::start(&[("orders", 2)]);
     let (server, sink) = (launch_at(&cluster).start().unwrap(), sink());
     let mut client = server.client();
@@ -212,7 +212,7 @@ fn idempotency_key_is_free_between_two_attempts_at_its_record() {
 }
 
 #[test]
-fn trace_of_a_record_follows_the_tracing_block_of_its_channel() {
+fn trace_of_record_follows_tracing_of_channel() {
     let cluster = Cluster::start(&[("orders", 1)]);
     let server = with_dead_letters(launch_at(&cluster)).start().unwrap();
     let mut client = server.client();

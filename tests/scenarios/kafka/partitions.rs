@@ -51,7 +51,7 @@ fn exhausted_record_blocks_only_its_own_partition() {
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "the server under test goes by the machine's clock")]
-fn record_without_a_budget_for_another_attempt_still_waits_before_it() {
+fn record_without_attempt_budget_still_waits_before_retry() {
     let cluster = Cluster::start(&[("orders", 1)]);
     // One attempt may last a minute, more than four fifths of six seconds.
     let server = with_properties(launch_at(&cluster), &[("max.poll.interval.ms", "6000")]).start().unwrap();
@@ -89,7 +89,7 @@ fn no_more_partitions_run_at_a_time_than_are_allowed() {
 }
 
 #[test]
-fn skipped_record_becomes_a_dead_letter_and_the_partition_goes_on() {
+fn skipped_record_becomes_dead_letter_and_partition_continues() {
     let cluster = Cluster::start(&[("slow", 1)]);
     let server = with_dead_letters(launch_at(&cluster)).start().unwrap();
     let mut client = server.client();
@@ -198,7 +198,7 @@ fn skip_is_refused_without_a_topic_of_dead_letters() {
 }
 
 #[test]
-fn traces_that_wait_for_the_database_hold_no_other_topic_up() {
+fn traces_awaiting_database_block_no_other_topic() {
     let Some(postgres) = Postgres::shared() else { return };
     let database = postgres.database().unwrap();
     let cluster = Cluster::start(&[("orders", 4), ("free", 1)]);

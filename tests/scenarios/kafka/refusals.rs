@@ -83,7 +83,7 @@ fn record_run_is_bounded_by_node_limit() {
 }
 
 #[test]
-fn mapping_to_no_active_channel_and_a_quarantined_channel_are_failures() {
+fn records_for_unserved_channels_are_failures() {
     let cluster = Cluster::start(&[("orders", 1), ("lost", 1)]);
     let server =
         with_dead_letters(launch_at(&cluster)).env("SVC_KAFKA__TOPICS", "lost:nobody").start().unwrap();
@@ -134,7 +134,7 @@ fn unserved_record_is_counted_as_dead_letter() {
 }
 
 #[test]
-fn failure_is_reported_to_the_channel_that_is_named_for_it() {
+fn failure_is_reported_to_its_named_channel() {
     let cluster = Cluster::start(&[("orders", 1)]);
     let server = with_dead_letters(launch_at(&cluster)).start().unwrap();
     let (mut client, sink) = (server.client(), sink());

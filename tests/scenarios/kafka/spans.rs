@@ -24,7 +24,7 @@ fn publish() -> Value {
 }
 
 #[test]
-fn record_continues_its_trace_and_passes_it_to_what_is_published() {
+fn record_passes_its_trace_to_published_records() {
     let Some(collector) = Collector::start() else { return };
     let cluster = Cluster::start(&[("orders", 1), ("shipped", 1)]);
     let server = exporting(launch_at(&cluster), &collector).start().unwrap();
@@ -68,7 +68,7 @@ fn dead_letter_carries_the_trace_of_its_record() {
 }
 
 #[test]
-fn trace_context_of_a_record_goes_nowhere_while_tracing_is_off() {
+fn trace_context_is_dropped_while_tracing_is_off() {
     let cluster = Cluster::start(&[("orders", 1)]);
     let server = with_dead_letters(launch_at(&cluster)).start().unwrap();
     serve_topic(&mut server.client(), "orders", "orders", json!({}), multiply());

@@ -233,7 +233,7 @@ fn refused_everywhere(client: &mut HttpClient, made: fn() -> (Value, Value), sli
 }
 
 #[test]
-fn every_misspelling_of_a_webhook_is_refused_with_the_name_meant() {
+fn misspelt_webhook_is_refused_with_intended_name() {
     refused_everywhere(&mut start().client(), webhook, &WEBHOOK);
 }
 
@@ -248,6 +248,6 @@ fn misspelt_nightly_report_is_refused_with_suggestion() {
 }
 
 #[test]
-fn every_misspelling_of_a_pipeline_is_refused_with_the_name_meant() {
+fn misspelt_pipeline_is_refused_with_intended_name() {
     refused_everywhere(&mut start().client(), pipeline, &PIPELINE);
 }

@@ -35,7 +35,7 @@ fn guards_beside_the_config_are_refused_with_their_place() {
 }
 
 #[test]
-fn an_operator_misspelt_in_an_authorization_is_refused_at_its_place() {
+fn misspelt_operator_in_authorization_is_refused() {
     let server = start();
     let auth = json!({"auth": {"mode": "jwt", "algorithms": ["HS256"],
         "jwt_keys": [{"algorithm": "HS256", "key": "0123456789abcdef0123456789abcdef"}],
@@ -193,7 +193,7 @@ fn warnings_of_a_validation_come_back_from_every_write() {
 }
 
 #[test]
-fn the_validation_of_a_channel_tells_the_state_of_its_workflow() {
+fn validation_of_channel_reports_state_of_workflow() {
     let server = start();
     let mut client = server.client();
     let mut said = |expected: Option<&str>| {

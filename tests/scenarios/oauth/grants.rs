@@ -63,7 +63,7 @@ fn provider_refusal_is_named_only_to_operators() {
 }
 
 #[test]
-fn a_block_that_could_never_work_is_refused_with_its_place() {
+fn impossible_block_is_refused_at_its_place() {
     let server = start();
     let mut client = server.client();
     let least = json!({"type": "oauth2", "grant": "client_credentials", "token_url": "https://id.example/token",

@@ -41,7 +41,7 @@ fn private_kib(server: &ServerProcess) -> u64 {
 }
 
 #[test]
-fn run_that_exhausts_memory_is_recovered_five_times_and_given_up() {
+fn run_exhausting_memory_is_given_up_after_five() {
     let directory = tempfile::tempdir().unwrap();
     let server = bounded_server(directory.path()).start().unwrap();
     let mut client = server.client();

@@ -120,7 +120,7 @@ fn current_version_is_restored_where_the_server_holds_something_else() {
 }
 
 #[test]
-fn apply_whose_server_was_killed_is_finished_by_the_next_one() {
+fn apply_of_killed_server_is_finished_by_next() {
     let (mut target, fresh, directory) = (start(), start(), TempDir::new().unwrap());
     let url = format!("http://{}", target.address());
     for round in 1..=kills() {

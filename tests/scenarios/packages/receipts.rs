@@ -73,7 +73,7 @@ fn wrong_receipt_is_refused_with_every_place() {
 }
 
 #[test]
-fn dry_run_of_a_receipt_says_what_the_request_would_meet() {
+fn dry_run_of_receipt_predicts_the_request() {
     let server = start();
     let mut client = server.client();
     let path = format!("{PACKAGES}/orders?dry_run=true");

@@ -25,7 +25,7 @@ fn define(client: &mut HttpClient) {
 }
 
 #[test]
-fn channels_do_what_they_say_while_redis_is_away_and_recover() {
+fn channels_follow_their_policy_during_redis_outage() {
     let Some(cluster) = GuardCluster::new() else { return };
     let servers = cluster.start(define);
     let [one, other, _] = &servers;

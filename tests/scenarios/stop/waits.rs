@@ -145,7 +145,7 @@ fn a_run_that_computes_is_cut() {
 }
 
 #[test]
-fn a_run_of_a_schedule_is_cut_and_given_back_uncounted() {
+fn stopped_scheduled_run_is_returned_uncounted() {
     let mut server = hurried_command().start().unwrap();
     let mut client = server.client();
     let upstream = held_upstream(&mut client);
@@ -164,7 +164,7 @@ fn a_run_of_a_schedule_is_cut_and_given_back_uncounted() {
 }
 
 #[test]
-fn a_caller_and_a_submission_of_different_channels_are_cut_together() {
+fn caller_and_submission_are_cut_together() {
     let mut server = hurried_command().start().unwrap();
     let mut client = server.client();
     let _upstream = held_upstream(&mut client);

@@ -338,7 +338,7 @@ fn the_project_of_these_tests_has_no_finding() {
 }
 
 #[test]
-fn each_check_of_a_directory_fires_alone_and_its_neighbour_passes() {
+fn each_directory_check_fires_alone() {
     for Row(check, fires, passes) in ROWS {
         let (findings, summary) = fires(Files::default()).lint(SetForm::Directory);
         assert_eq!(ids(&findings), [check.id()], "{findings:#?}");
@@ -457,7 +457,7 @@ fn fragment_finding_points_at_the_fragment() {
 }
 
 #[test]
-fn a_search_for_the_name_that_was_meant_has_its_bound() {
+fn search_for_nearest_name_is_bounded() {
     let files = (0..150).fold(Files::default(), |files, index| {
         let name = format!("channels/c{index}.json");
         let files = files.file(&name, channel(&format!("c{index}")));

@@ -112,7 +112,7 @@ fn warnings_fail_only_where_they_are_denied_and_notes_never() {
 }
 
 #[test]
-fn lint_of_a_file_lists_the_fields_that_a_create_refuses() {
+fn lint_of_file_lists_fields_create_refuses() {
     let directory = Directory::new(&with_fragment().set(WORKFLOW, "/priority", json!("x")));
     let file = format!("lint src/{WORKFLOW}");
     let ran = directory.run(&file);

@@ -87,7 +87,7 @@ fn output_is_the_same_however_the_directory_is_named() {
 }
 
 #[test]
-fn output_is_the_same_in_whatever_order_the_files_were_made() {
+fn output_ignores_order_of_file_creation() {
     let plain = package(&sorted_directory(), PACKAGE);
     assert_eq!(package(&write(&project(), str::to_owned, |files| files.reverse()), PACKAGE), plain);
     let mixed =

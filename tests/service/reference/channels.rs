@@ -27,7 +27,7 @@ fn row(key: &KeyReference) -> Vec<String> {
 }
 
 #[test]
-fn tables_of_channels_are_made_from_the_reference_of_the_config() {
+fn channel_tables_are_made_from_config_reference() {
     let page = std::fs::read_to_string(docs("channels.md")).unwrap();
     let (own, _) = page.split_once(MARK).expect("the page says where its tables begin");
     let mut page = format!("{own}{MARK}\n## Every key\n");

@@ -107,7 +107,7 @@ fn cases(entry: &FunctionEntry) -> String {
 
 /// Runs a test over the catalogue of a whole service.
 fn with_catalogue(test: impl FnOnce(&Catalogue) + Send + 'static) {
-    with_service(Options::default(), |running| test(running.service.state().engine.catalogue()));
+    with_service(Options::default(), |running| test(running.service.state().serving.engine.catalogue()));
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn input_that_decides_about_repetition_exists() {
 #[test]
 fn every_function_refuses_an_input_that_it_does_not_have() {
     with_service(Options::default(), |running| {
-        let engine = &running.service.state().engine;
+        let engine = &running.service.state().serving.engine;
         for name in engine.catalogue().names() {
             let function = json!({"name": name, "input": {"outptu": "data.x"}});
             let body = json!({"name": "w", "tasks": [{"id": "t", "name": "", "function": function}]});

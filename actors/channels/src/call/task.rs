@@ -9,9 +9,10 @@ use svc_engine::{
     CALL_PATH, CompileCx, CompiledTask, ErrorCode, Expression, Healing, Path, Redaction, TaskCx, TaskError,
     TaskOutcome,
 };
+use svc_functions::declarations::channel_call::call_timeout;
 
 use super::callee::IncomingCall;
-use super::{CallLimits, DirectoryHandle, NotCallable, timeout};
+use super::{CallLimits, DirectoryHandle, NotCallable};
 
 /// One `channel_call` of a workflow.
 pub(super) struct CallTask {
@@ -60,7 +61,7 @@ impl CallTask {
             target,
             payload,
             output: Path::parse_target(output).map_err(|error| format!("output: {error}"))?,
-            timeout: input.get("timeout_ms").and_then(timeout),
+            timeout: input.get("timeout_ms").and_then(call_timeout),
             calls,
             limits,
         })

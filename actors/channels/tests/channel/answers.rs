@@ -109,7 +109,7 @@ fn the_deadline_of_a_run_answers_504() {
 }
 
 #[test]
-fn a_payload_that_crashes_the_run_costs_its_own_answer_only() {
+fn crashing_payload_costs_only_its_own_answer() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let mut crash = task("crash", json!({}));

@@ -133,7 +133,7 @@ fn principal_keys_and_long_keys_have_bounded_names() {
 }
 
 #[test]
-fn message_that_cannot_be_counted_passes_or_is_refused_as_configured() {
+fn uncounted_message_passes_or_is_refused_as_configured() {
     for (word, code) in [("allow", None), ("deny", Some(Code::ServiceUnavailable))] {
         Universe::new(1).run(async |tree| {
             let store = Arc::new(TestStore::default());
@@ -181,7 +181,7 @@ async fn pass(time: Duration) {
 }
 
 #[test]
-fn refusals_that_reached_no_store_take_no_place_among_the_releases() {
+fn refusal_that_reached_no_store_is_not_released() {
     Universe::new(1).run(async |tree| {
         let store = Arc::new(TestStore::default());
         let config = json!({"deduplication": {"header": "Idempotency-Key", "on_backend_error": "deny"}});

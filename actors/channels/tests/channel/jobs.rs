@@ -155,7 +155,7 @@ fn job_is_bounded_by_channel_and_queue_timeout() {
 }
 
 #[test]
-fn a_result_over_the_cap_ends_a_job_without_a_result() {
+fn result_over_cap_ends_job_without_result() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings { max_result_bytes: Some(2000), ..Settings::default() });
         let orders = kit.serve(&tree, json!({}), &empty_workflow()).await;

@@ -23,11 +23,12 @@ use svc_engine::{
     CompileCx, CompileSecrets, CompiledTask, CompiledWorkflow, Engine, ErrorCode, Flow, Function, TaskCx,
     TaskError, TaskOutcome,
 };
-use svc_model::{
-    Channel, ChannelContent, ChannelType, LifecycleStatus, Protocol, ServiceError, Timestamp, Workflow,
-    WorkflowContent,
-};
+use svc_model::{Channel, ChannelContent, LifecycleStatus, ServiceError, Timestamp, Workflow};
 use svc_secrets::{EnvironmentResolver, Keyring};
+use svc_testkit::state::eventually;
+use svc_testworld::actors::log;
+use svc_testworld::definitions::{active_workflow, channel_content};
+use svc_testworld::metrics::metrics_text;
 use tokio::sync::Semaphore;
 
 use crate::log_lines::LogLines;
@@ -81,9 +82,8 @@ impl HoldTask {
 
     /// Waits until so many runs have come in, in all.
     pub(crate) async fn wait_for_entries(&self, count: usize) {
-        while self.entered.load(Ordering::SeqCst) < count {
-            tokio::task::yield_now().await;
-        }
+        let state = format!("{count} runs have come in");
+        eventually(&state, async || self.entered.load(Ordering::SeqCst) >= count).await;
     }
 
     /// Lets one run go on.
@@ -165,7 +165,7 @@ impl Kit {
             local_caches: LocalCaches::default(),
             memory_entries: 1000,
             spans: Default::default(),
-            log: slog::Logger::root(slog::Discard, slog::o!()),
+            log: log(),
         };
         Self { services, hold, calls }
     }
@@ -208,9 +208,7 @@ impl Kit {
     pub(crate) fn metrics_text(&self) -> String {
         let mut registry = prometheus_client::registry::Registry::with_prefix("svc");
         self.services.metrics.register(&mut registry);
-        let mut page = String::new();
-        prometheus_client::encoding::text::encode(&mut page, &registry).unwrap();
-        page
+        metrics_text(&registry)
     }
 }
 
@@ -295,25 +293,7 @@ pub(crate) fn copy(from: &str, to: &str) -> Value {
 }
 
 pub(crate) fn workflow(version: i64, tasks: &Value) -> Workflow {
-    let now = Timestamp::now();
-    Workflow {
-        workflow_id: "flow".into(),
-        version,
-        content: WorkflowContent {
-            name: "flow".into(),
-            description: None,
-            priority: 0,
-            condition: json!(true),
-            tasks: tasks.as_array().unwrap().clone(),
-            tags: vec![],
-            loop_: None,
-            continue_on_error: false,
-        },
-        status: LifecycleStatus::Active,
-        rollout_percentage: 100,
-        created_at: now,
-        updated_at: now,
-    }
+    active_workflow("flow", version, tasks.as_array().unwrap().clone())
 }
 
 pub(crate) fn row(config: Value) -> Channel {
@@ -326,19 +306,10 @@ pub(crate) fn channel_named(name: &str, config: Value) -> Channel {
         channel_id: name.into(),
         version: 1,
         content: ChannelContent {
-            name: name.into(),
-            description: None,
-            channel_type: ChannelType::Sync,
-            protocol: Protocol::Rest,
             methods: Some(vec!["POST".into()]),
             route_pattern: Some("/orders".into()),
-            topic: None,
-            consumer_group: None,
-            transport_config: json!({}),
-            workflow_id: Some("flow".into()),
             config,
-            priority: 0,
-            tags: vec![],
+            ..channel_content(name, "flow")
         },
         status: LifecycleStatus::Active,
         created_at: now,

@@ -108,7 +108,7 @@ fn of_two_guards_that_would_refuse_the_earlier_one_does() {
 }
 
 #[test]
-fn a_message_to_be_queued_meets_every_guard_but_the_cache() {
+fn queued_message_meets_every_guard_but_cache() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let orders = kit.serve(&tree, every_guard(), &json!([task("log", json!({"message": "m"}))])).await;

@@ -41,7 +41,7 @@ fn callers_have_a_bucket_each_and_it_fills_up_again() {
 }
 
 #[test]
-fn an_expression_names_the_bucket_from_address_channel_and_listed_headers() {
+fn expression_makes_bucket_from_address_channel_and_headers() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let parts = ["client_ip", "channel", "headers.authorization", "headers.x-mine", "headers.x-other"];
@@ -66,7 +66,7 @@ fn an_expression_names_the_bucket_from_address_channel_and_listed_headers() {
 }
 
 #[test]
-fn equal_callers_share_a_bucket_in_whatever_order_their_headers_come() {
+fn header_order_does_not_change_the_bucket() {
     for logic in [json!({"var": "headers"}), json!({"cat": [{"var": "headers"}]})] {
         Universe::new(1).run(async |tree| {
             let kit = Kit::new(Settings::default());
@@ -97,7 +97,7 @@ fn equal_callers_share_a_bucket_in_whatever_order_their_headers_come() {
 }
 
 #[test]
-fn a_caller_without_a_key_is_refused_and_shares_no_bucket() {
+fn caller_without_key_is_refused_without_bucket() {
     for logic in [
         json!({"var": "headers.x-tenant-id"}),
         json!({"cat": [" ", {"var": "headers.x-tenant-id"}]}),

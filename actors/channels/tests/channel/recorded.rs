@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_supervision::{Placement, Tree};
+use actix_supervision::Tree;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
@@ -12,13 +12,12 @@ use svc_channels::{
     BatchProgress, CrashTrace, DataRequest, Delivery, PanicFlag, RecordBatch, RecordRun, RecordSettlement,
     RunJob, RunRecords, Settings, TRACE_ID_HEADER, TopicRecord,
 };
-use svc_model::config::TracingMode;
-use svc_nodes::{NodeHandle, NodeMetrics};
-use svc_store::{Store, StoreConfig, TraceQuery, TraceRecord};
-use svc_traces::{
-    Callback, DeadLetterSettings, Job, JobOutcome, JobResult, OverflowPolicy, QueueSettings,
-    RecorderSettings, Runner, TraceMetrics, Traces, TracingDefaults,
-};
+use svc_store::{Store, TraceQuery, TraceRecord};
+use svc_testkit::state::eventually;
+use svc_testworld::TestWorld;
+use svc_testworld::actors::{build_tree, supervise_traces, trace_settings};
+use svc_testworld::metrics::metric_value;
+use svc_traces::{Job, JobOutcome, JobResult, Runner, TraceMetrics, Traces};
 
 use crate::kit::{Kit, body, copy, empty_workflow, http, task};
 
@@ -34,75 +33,27 @@ struct World {
 const SECOND: Duration = Duration::from_secs(1);
 
 fn settings(buffer_size: usize) -> svc_traces::Settings {
-    svc_traces::Settings {
-        tracing: TracingDefaults { mode: TracingMode::Sync, sample_rate: 1.0, errors_only: false },
-        recorder: RecorderSettings {
-            max_pending: 10,
-            overflow: OverflowPolicy::Drop,
-            async_workers: 1,
-            batch_size: 10,
-            batch_flush_interval: SECOND,
-            batch_workers: 1,
-        },
-        queue: QueueSettings {
-            workers: 1,
-            buffer_size,
-            max_memory_bytes: 0,
-            processing_timeout: 60 * SECOND,
-            shutdown_timeout: SECOND,
-            max_recoveries: 5,
-        },
-        dead_letters: DeadLetterSettings {
-            retry_enabled: false,
-            max_retries: 1,
-            poll_interval: 60 * SECOND,
-            batch_size: 1,
-            lease: 60 * SECOND,
-        },
-        needs: vec!["store".to_owned()],
-        errors: Callback::default(),
-        jobs: Callback::default(),
-    }
+    let mut settings = trace_settings();
+    settings.recorder.max_pending = 10;
+    settings.recorder.batch_flush_interval = SECOND;
+    settings.queue.buffer_size = buffer_size;
+    settings.dead_letters.max_retries = 1;
+    settings.dead_letters.poll_interval = 60 * SECOND;
+    settings
 }
 
 fn run<T>(channels: Settings, buffer_size: usize, test: impl AsyncFnOnce(&mut World) -> T) -> T {
-    let dir = tempfile::tempdir().unwrap();
-    let io = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let outcome = actix_rt::System::new().block_on(async {
-        let log = slog::Logger::root(slog::Discard, slog::o!());
-        let url = format!("sqlite:{}", dir.path().join("svc.db").display());
-        let config = StoreConfig { url, max_connections: 4, min_connections: 1, ..StoreConfig::default() };
-        let tree = Tree::builder("test").seed(1).build();
-        let opened = Store::open(&config, io.handle().clone(), log.clone()).await.unwrap();
-        let store = Store::supervise(opened, &tree, "store", Placement::Here).await.unwrap();
-        let lease = svc_nodes::Settings {
-            id: svc_nodes::Settings::new_id("test"),
-            version: "test",
-            lease: 15 * SECOND,
-            is_alone: true,
-            needs: vec!["store".to_owned()],
-        };
-        let (at, metrics) = (Placement::Here, NodeMetrics::default());
-        let nodes =
-            NodeHandle::supervise(&tree, "nodes", at, &store, lease, metrics, log.clone()).await.unwrap();
-        let (settings, metrics) = (settings(buffer_size), TraceMetrics::default());
-        let parts = svc_traces::TraceServices {
-            store: store.clone(),
-            nodes,
-            settings,
-            metrics: metrics.clone(),
-            log,
-        };
-        let traces = Traces::supervise(&tree, "traces", Placement::Here, parts).await.unwrap();
+    TestWorld::over_file().run(60 * SECOND, async |database| {
+        let tree = build_tree(Vec::new());
+        let (store, metrics) = (database.store(&tree).await, TraceMetrics::default());
+        let traces = supervise_traces(&tree, &store, true, settings(buffer_size), metrics.clone()).await;
         let mut kit = Kit::new(channels);
         kit.services.traces = Some(traces.clone());
         let mut world = World { kit, tree: tree.clone(), store, traces, metrics };
-        let outcome = tokio::time::timeout(20 * SECOND, test(&mut world)).await.unwrap();
+        let outcome = test(&mut world).await;
         tree.shutdown(5 * SECOND).await;
         outcome
-    });
-    io.shutdown_background();
-    outcome
+    })
 }
 
 impl World {
@@ -120,12 +71,9 @@ impl World {
 
     /// Returns the number of runs that left no trace for this reason.
     fn dropped(&self, reason: &str) -> usize {
-        let (mut registry, mut page) = (Registry::default(), String::new());
+        let mut registry = Registry::default();
         self.metrics.register(&mut registry);
-        prometheus_client::encoding::text::encode(&mut page, &registry).unwrap();
-        let prefix = format!("trace_dropped_total{{reason=\"{reason}\"}} ");
-        let line = page.lines().find_map(|line| line.strip_prefix(&prefix));
-        line.map_or(0, |count| count.parse().unwrap())
+        metric_value(&registry, &format!("trace_dropped_total{{reason=\"{reason}\"}}")) as usize
     }
 
     async fn count(&self) -> usize {
@@ -204,7 +152,7 @@ fn answered_run_and_failed_run_each_leave_a_trace() {
 }
 
 #[test]
-fn errors_only_keeps_the_failed_run_and_drops_the_clean_one() {
+fn errors_only_records_failed_runs_only() {
     run(Settings::default(), 10, async |world| {
         let mut fail = task("fail", json!({}));
         fail["condition"] = json!({"var": "payload.fail"});
@@ -223,7 +171,7 @@ fn errors_only_keeps_the_failed_run_and_drops_the_clean_one() {
 }
 
 #[test]
-fn answer_that_is_too_large_leaves_the_trace_of_its_run() {
+fn answer_that_is_too_large_leaves_trace() {
     let small = Settings { max_result_bytes: Some(40), ..Settings::default() };
     run(small, 10, async |world| {
         let orders = world.kit.serve(&world.tree, json!({}), &json!([copy("payload", "data.n")])).await;
@@ -326,9 +274,7 @@ fn answer_names_stored_trace_and_row_names_request() {
             let failed = orders.post(json!({"fail": true})).await.unwrap();
             assert_eq!((failed.status, &failed.body[..]), (500, &b"{}"[..]));
             let id = json!(named_trace(&failed).unwrap());
-            while world.trace(&id).await.is_none() {
-                tokio::task::yield_now().await;
-            }
+            eventually("the trace is stored", async || world.trace(&id).await.is_some()).await;
             let row = world.trace(&id).await.unwrap().row;
             assert_eq!((&*row.status, row.request_id.as_deref()), ("failed", Some("req-1")));
         });
@@ -421,9 +367,7 @@ fn mode_accept_queues_http_but_answers_embedded_calls() {
             assert_eq!((answer.status, named_trace(&answer)), (202, accepted["trace_id"].as_str()));
             assert_eq!(&*world.trace(&accepted["trace_id"]).await.unwrap().row.mode, "async");
         }
-        while keeper.0.lock().len() < 2 {
-            tokio::task::yield_now().await;
-        }
+        eventually("both jobs have run", async || keeper.0.lock().len() == 2).await;
         let answer = body(orders.submit(DataRequest::embedded(json!({"n": 2}))).await);
         assert_eq!(answer["data"], json!({"n": 2}));
     });
@@ -450,9 +394,7 @@ fn accepted_message_is_stored_and_queued_with_metadata() {
         assert_eq!(accepted.as_object().unwrap().len(), 2);
         let trace = world.trace(&accepted["trace_id"]).await.unwrap();
         assert_eq!((&*trace.row.mode, trace.row.channel_id.as_deref()), ("async", Some("orders")));
-        while keeper.0.lock().is_empty() {
-            tokio::task::yield_now().await;
-        }
+        eventually("the job has run", async || !keeper.0.lock().is_empty()).await;
         let job = keeper.0.lock().remove(0);
         assert_eq!(
             (job.trace_id.to_string(), &job.payload),
@@ -464,9 +406,7 @@ fn accepted_message_is_stored_and_queued_with_metadata() {
         );
         assert_eq!(orders.post(json!({})).await.unwrap_err().status(), 503, "the job holds the one permit");
         drop(job);
-        while orders.post(json!({})).await.is_err() {
-            tokio::task::yield_now().await;
-        }
+        eventually("the permit is free", async || orders.post(json!({})).await.is_ok()).await;
         let page = world.kit.metrics_text();
         assert!(page.contains(r#"svc_messages_total{channel="orders",status="ok"} 1"#), "{page}");
     });

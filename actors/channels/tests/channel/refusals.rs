@@ -85,7 +85,7 @@ fn a_workflow_shapes_its_answer_where_the_channel_lets_it() {
 }
 
 #[test]
-fn a_shaped_answer_is_kept_whole_unless_it_sets_a_cookie() {
+fn shaped_answer_is_cached_unless_it_sets_cookie() {
     for (name, kept) in [("etag", true), ("set-cookie", false)] {
         Universe::new(1).run(async |tree| {
             let kit = Kit::new(Settings::default());

@@ -7,6 +7,7 @@ use actix_supervision::{Tree, Universe};
 use serde_json::{Value, json};
 use svc_channels::{ChannelActor, ChannelResponse, CompiledChannel, DataRequest, Settings};
 use svc_model::{Code, ServiceError};
+use svc_testkit::state::eventually;
 
 use crate::kit::{Kit, Orders, body, copy, empty_workflow, http, row, task, token, token_auth};
 
@@ -170,7 +171,7 @@ fn keeping() -> Value {
 }
 
 #[test]
-fn local_caches_are_listed_as_long_as_a_channel_uses_them() {
+fn local_caches_are_listed_while_channels_use_them() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let listed = || kit.services.local_caches.count();
@@ -192,9 +193,7 @@ fn local_caches_are_listed_as_long_as_a_channel_uses_them() {
         assert!(orders.post(json!({"another": "answer"})).await.is_ok());
         assert_eq!(listed(), 2, "a channel with the same settings goes on with the same caches");
         replace(&tree, &orders, other).await;
-        while listed() > 0 {
-            tokio::task::yield_now().await;
-        }
+        eventually("no cache is listed", async || listed() == 0).await;
     });
 }
 
@@ -243,7 +242,7 @@ fn envelope_parameters_distinguish_requests_of_plain_routes() {
 }
 
 #[test]
-fn a_kept_answer_needs_no_permit_and_keeps_its_key_claimed() {
+fn cached_answer_needs_no_permit_and_claims_key() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let mut config = keeping();
@@ -264,7 +263,7 @@ fn a_kept_answer_needs_no_permit_and_keeps_its_key_claimed() {
 }
 
 #[test]
-fn answers_with_errors_and_those_with_a_profile_are_not_kept() {
+fn answers_with_errors_or_profile_are_not_cached() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings { profiles: true, ..Settings::default() });
         let mut fail = task("fail", json!({}));

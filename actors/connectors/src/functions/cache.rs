@@ -4,52 +4,18 @@ use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
-use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField, SentForm};
+use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{
     CompileCx, CompiledTask, Function, Inputs, ParseJsonError, Path, TaskCx, TaskError, TaskOutcome,
 };
-use svc_model::{ConnectorType, FieldError};
+use svc_functions::declarations::cache::ttl;
+use svc_functions::declarations::{CACHE_READ, CACHE_WRITE};
+use svc_model::FieldError;
 
 use super::call::{Caller, call_driver, call_with_breaker, check_operation};
 use super::input::{self, text};
 use crate::directory::ConnectorDirectory;
 use crate::drivers::cache::{CacheDriver, ReadEntry, WriteEntry};
-
-/// The catalogue entry of `cache_read`.
-static READ_ENTRY: FunctionEntry = FunctionEntry {
-    retry_safety: "read",
-    fields: &[
-        InputField::connector("Cache connector"),
-        InputField::string("key", "Key to look up").required().resolvable().sent_as(SentForm::Key),
-        InputField::output(),
-    ],
-    ..FunctionEntry::connector(
-        "cache_read",
-        "Reads one key of a cache; a miss is null",
-        ConnectorRequirement::new(&[ConnectorType::Cache]),
-    )
-};
-
-/// The catalogue entry of `cache_write`.
-static WRITE_ENTRY: FunctionEntry = FunctionEntry {
-    retry_safety: "idempotent_write",
-    fields: &[
-        InputField::connector("Cache connector"),
-        InputField::string("key", "Key to write").required().resolvable().sent_as(SentForm::Key),
-        InputField::any("value", "Value to keep, stored as JSON").required().resolvable(),
-        InputField::number("ttl_secs", "Seconds until it expires; without it, never")
-            .resolvable()
-            .sent_as(SentForm::ValueOrNothing),
-    ],
-    ..FunctionEntry::connector(
-        "cache_write",
-        "Writes one key of a cache, with or without an expiry",
-        ConnectorRequirement::new(&[ConnectorType::Cache]),
-    )
-};
-
-/// The longest an entry may live, in seconds: a hundred years. No instant is computed safely beyond it.
-const LONGEST_SECS: u64 = 100 * 365 * 86_400;
 
 /// `cache_read`.
 pub(crate) struct CacheRead(pub(crate) ConnectorDirectory);
@@ -59,11 +25,11 @@ pub(crate) struct CacheWrite(pub(crate) ConnectorDirectory);
 
 impl Function for CacheRead {
     fn entry(&self) -> &'static FunctionEntry {
-        &READ_ENTRY
+        &CACHE_READ.entry
     }
 
     fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
-        let table = &READ_ENTRY;
+        let table = &CACHE_READ.entry;
         Ok(Box::new(ReadTask {
             connectors: self.0.clone(),
             connector: text(table, input, "connector").unwrap_or_default().into(),
@@ -75,18 +41,15 @@ impl Function for CacheRead {
 
 impl Function for CacheWrite {
     fn entry(&self) -> &'static FunctionEntry {
-        &WRITE_ENTRY
+        &CACHE_WRITE.entry
     }
 
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        let ttl_secs = input.get("ttl_secs").filter(|value| value.is_number());
-        if let Some(why) = ttl_secs.and_then(|value| ttl(value).err()) {
-            errors.push(FieldError::invalid(format!("{at}.ttl_secs"), why));
-        }
+        CACHE_WRITE.check(input, at, errors);
     }
 
     fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
-        let table = &WRITE_ENTRY;
+        let table = &CACHE_WRITE.entry;
         Ok(Box::new(WriteTask {
             connectors: self.0.clone(),
             connector: text(table, input, "connector").unwrap_or_default().into(),
@@ -184,21 +147,6 @@ fn value(text: String, parsed: Result<Value, ParseJsonError>, connector: &str) -
     }
 }
 
-/// The whole seconds that a value gives.
-fn ttl(value: &Value) -> Result<u64, String> {
-    // Arithmetic may have made a whole number a float.
-    let float = value.as_f64().filter(|seconds| seconds.fract() == 0.0 && *seconds >= 0.0);
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "whole, not negative, and bounded below"
-    )]
-    let whole = value.as_u64().or_else(|| float.map(|seconds| seconds as u64));
-    whole
-        .filter(|seconds| *seconds <= LONGEST_SECS)
-        .ok_or_else(|| format!("must be a whole number from 0 to {LONGEST_SECS}"))
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -234,13 +182,5 @@ mod tests {
         let large = "[0,1,2,3]";
         let refused = value(large.to_owned(), parse_json_within(large.as_bytes(), 64), "c").unwrap_err();
         assert_eq!(refused.code.name(), "TASK_ERROR");
-    }
-
-    #[test]
-    fn a_life_is_a_whole_number_of_seconds() {
-        assert_eq!([ttl(&json!(0)), ttl(&json!(60)), ttl(&json!(60.0))], [Ok(0), Ok(60), Ok(60)]);
-        for wrong in [json!(-1), json!(0.5), json!(LONGEST_SECS + 1), json!(1e300), json!("60")] {
-            assert!(ttl(&wrong).is_err(), "{wrong}");
-        }
     }
 }

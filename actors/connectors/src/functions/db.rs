@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value, json};
-use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField, QueryLanguage};
+use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{CompileCx, CompiledTask, Function, Inputs, Path, TaskCx, TaskError, TaskOutcome};
-use svc_model::{ConnectorType, FieldError};
+use svc_functions::declarations::{DB_READ, DB_WRITE};
+use svc_model::FieldError;
 
 use super::QuerySettings;
 use super::call::{Caller, call_with_breaker, check_operation};
@@ -15,46 +16,7 @@ use super::sql::run;
 use crate::directory::ConnectorDirectory;
 use crate::drivers::sql::{
     BinaryForm, BoundStatement, ResultBounds, RunStatements, StatementAccess, StatementOrigin,
-    TransactionMode, is_blank, refused_everywhere,
-};
-
-const SQL_PARAMS: InputField = InputField::array(
-    "params",
-    "Values bound to the placeholders, in order; objects and arrays bind as JSON",
-)
-.resolvable();
-
-/// The catalogue entry of `db_read`.
-static READ_ENTRY: FunctionEntry = FunctionEntry {
-    retry_safety: "read",
-    fields: &[
-        InputField::connector("SQL connector"),
-        InputField::string("query", "SQL with the placeholders of the driver").required(),
-        SQL_PARAMS,
-        input::BINARY_AS,
-        InputField::output(),
-    ],
-    ..FunctionEntry::connector(
-        "db_read",
-        "Runs a SQL query and returns its rows as objects",
-        ConnectorRequirement::new(&[ConnectorType::Db]).speaking(QueryLanguage::Sql),
-    )
-};
-
-/// The catalogue entry of `db_write`.
-static WRITE_ENTRY: FunctionEntry = FunctionEntry {
-    retry_safety: "depends_on:query",
-    fields: &[
-        InputField::connector("SQL connector"),
-        InputField::string("query", "SQL with the placeholders of the driver").required(),
-        SQL_PARAMS,
-        InputField::output(),
-    ],
-    ..FunctionEntry::connector(
-        "db_write",
-        "Runs a SQL statement that writes and returns the number of rows affected",
-        ConnectorRequirement::new(&[ConnectorType::Db]).speaking(QueryLanguage::Sql),
-    )
+    TransactionMode,
 };
 
 /// `db_read`.
@@ -72,19 +34,15 @@ impl DbRead {
 
 impl Function for DbRead {
     fn entry(&self) -> &'static FunctionEntry {
-        &READ_ENTRY
+        &DB_READ.entry
     }
 
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        check(input, at, errors);
-        let query = input.get("query").and_then(Value::as_str).filter(|query| !is_blank(query));
-        if let Some(reason) = query.and_then(refused_everywhere) {
-            errors.push(FieldError::invalid(format!("{at}.query"), reason));
-        }
+        DB_READ.check(input, at, errors);
     }
 
     fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
-        compile(&READ_ENTRY, input, &self.connectors, Operation::Read(self.bounds))
+        compile(&DB_READ.entry, input, &self.connectors, Operation::Read(self.bounds))
     }
 }
 
@@ -101,15 +59,15 @@ impl DbWrite {
 
 impl Function for DbWrite {
     fn entry(&self) -> &'static FunctionEntry {
-        &WRITE_ENTRY
+        &DB_WRITE.entry
     }
 
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        check(input, at, errors);
+        DB_WRITE.check(input, at, errors);
     }
 
     fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
-        compile(&WRITE_ENTRY, input, &self.connectors, Operation::Write)
+        compile(&DB_WRITE.entry, input, &self.connectors, Operation::Write)
     }
 }
 
@@ -117,12 +75,6 @@ impl Function for DbWrite {
 enum Operation {
     Read(ResultBounds),
     Write,
-}
-
-fn check(input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-    if input.get("query").and_then(Value::as_str).is_some_and(is_blank) {
-        errors.push(FieldError::invalid(format!("{at}.query"), "there is no statement in it"));
-    }
 }
 
 fn compile(

@@ -5,76 +5,25 @@ use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
-use svc_engine::catalogue::{
-    ConnectorRequirement, DefaultInput, DefaultOutput, FunctionEntry, InputField, PathUse, SentForm,
-};
+use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{
     CompileCx, CompiledTask, ErrorCode, Expression, Function, Path, Redaction, TaskCx, TaskError, TaskOutcome,
 };
+use svc_functions::declarations::{HTTP_CALL, LONGEST_MS};
+use svc_model::FieldError;
 use svc_model::config::connector::check_header;
-use svc_model::{ConnectorType, FieldError};
 use svc_outbound::header::{HeaderMap, HeaderName, HeaderValue};
 use svc_outbound::{Method, OutboundResponse, PeerRequest, RequestBody};
 use svc_spans::{SpanDraft, TraceContext};
 use tokio::time::{Instant, sleep};
 
 use super::call::{Caller, call_driver, call_with_breaker, driver_of};
-use super::input::{self, Either, LONGEST_MS, check_timeout, input_value, text};
+use super::input::{self, Either, input_value, text};
 use super::request::{self, BodyFormat};
 use super::response::{self, ResponseFormat};
 use super::retry::{RetryPlan, random_fraction};
 use crate::directory::ConnectorDirectory;
 use crate::drivers::http::{Exchange, HttpDriver, HttpSettings};
-
-/// The catalogue entry of `http_call`.
-static ENTRY: FunctionEntry = FunctionEntry {
-    retry_safety: "depends_on:method",
-    strict: true,
-    fields: &[
-        InputField::connector("HTTP connector"),
-        InputField::string("method", "HTTP method, GET by default")
-            .one_of(&["GET", "POST", "PUT", "PATCH", "DELETE"])
-            .or_default(DefaultInput::Text("GET")),
-        InputField::string("path", "Appended to the connector's URL; path_logic wins")
-            .overridden_by("path_logic")
-            .sent_as(SentForm::TextOrEmpty),
-        InputField::object("headers", "Headers of this request").sent_as(SentForm::ObjectOrNothing),
-        InputField::logic(
-            "headers_logic",
-            "Expression for an object of more headers; they win over headers, a null leaves one out",
-        )
-        .sent_as(SentForm::ObjectOrNothing),
-        InputField::logic(
-            "idempotency_key",
-            "Expression for the header Idempotency-Key: true sends the key of the run and the id of the task, which are the same at every attempt; text sends that text; null or false sends none",
-        ),
-        InputField::any("body", "Body as written; body_logic wins").overridden_by("body_logic"),
-        InputField::string("body_format", "How the body is sent, json by default")
-            .one_of(&["json", "form", "text"])
-            .sent_as(SentForm::Unsent),
-        InputField::string("output", "Path the response is written to; without it the response is discarded")
-            .alias("response_path")
-            .path(PathUse::Target { alone: false })
-            .sent_as(SentForm::Unsent),
-        InputField::string("response_format", "How the response is read, json by default")
-            .one_of(&["json", "text"])
-            .sent_as(SentForm::Unsent),
-        InputField::bool(
-            "capture_error_body",
-            "Keep the body of an answer that is no success, up to 4096 bytes, in the error of the task",
-        )
-        .sent_as(SentForm::Unsent),
-        InputField::timeout(
-            "Milliseconds one attempt may take; engine.global_http_timeout_secs is the most, and the default",
-        ),
-    ],
-    default_output: DefaultOutput::Discarded,
-    ..FunctionEntry::connector(
-        "http_call",
-        "Calls an HTTP endpoint of a connector",
-        ConnectorRequirement::new(&[ConnectorType::Http]),
-    )
-};
 
 /// The task function.
 pub(crate) struct HttpCall {
@@ -90,26 +39,15 @@ impl HttpCall {
 
 impl Function for HttpCall {
     fn entry(&self) -> &'static FunctionEntry {
-        &ENTRY
+        &HTTP_CALL.entry
     }
 
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        check_timeout(input, "timeout_ms", at, errors);
-        let path = input.get("path").and_then(Value::as_str).and_then(|path| request::check_path(path).err());
-        errors.extend(path.map(|why| FieldError::invalid(format!("{at}.path"), why)));
-        for (name, value) in input.get("headers").and_then(Value::as_object).into_iter().flatten() {
-            let path = format!("{at}.headers.{name}");
-            match value {
-                Value::String(text) => {
-                    errors.extend(check_header(name, text).err().map(|why| FieldError::invalid(path, why)));
-                }
-                other => errors.push(FieldError::type_mismatch(path, "string", other)),
-            }
-        }
+        HTTP_CALL.check(input, at, errors);
     }
 
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
-        let table = &ENTRY;
+        let table = &HTTP_CALL.entry;
         let method = text(table, input, "method").unwrap_or("GET");
         let timeout =
             input_value(table, input, "timeout_ms").and_then(Value::as_u64).map(Duration::from_millis);

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
-use svc_engine::catalogue::{ConnectorRequirement, DefaultInput, FunctionEntry, InputField, SentForm};
+use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{CompileCx, CompiledTask, Expression, Function, Redaction, TaskCx, TaskError, TaskOutcome};
-use svc_model::{ConnectorType, FieldError};
+use svc_functions::declarations::PUBLISH_KAFKA;
+use svc_model::FieldError;
 use svc_spans::SpanDraft;
 
 use super::call::{Caller, call_driver, call_with_breaker, check_operation};
@@ -14,54 +15,20 @@ use super::input::text;
 use crate::directory::ConnectorDirectory;
 use crate::drivers::kafka::{KafkaDriver, Publish};
 
-/// The catalogue entry of `publish_kafka`.
-static ENTRY: FunctionEntry = FunctionEntry {
-    retry_safety: "unsafe_write",
-    strict: true,
-    fields: &[
-        InputField::connector("Kafka connector"),
-        InputField::string("topic", "Topic; the connector's own by default"),
-        InputField::logic("key", "Expression for the record's key")
-            .alias("key_logic")
-            .sent_as(SentForm::Text),
-        InputField::logic("value", "Expression for the record's value; without it the whole of data")
-            .alias("value_logic")
-            .or_default(DefaultInput::Data)
-            .unless("tombstone"),
-        InputField::bool(
-            "tombstone",
-            "true: a record without a value; false: null as JSON. By default null has no value",
-        ),
-    ],
-    ..FunctionEntry::connector(
-        "publish_kafka",
-        "Publishes one record and waits for the broker's acknowledgement",
-        ConnectorRequirement::new(&[ConnectorType::Kafka]).inheriting("topic"),
-    )
-};
-
 /// The task function.
 pub(crate) struct PublishKafka(pub(crate) ConnectorDirectory);
 
 impl Function for PublishKafka {
     fn entry(&self) -> &'static FunctionEntry {
-        &ENTRY
+        &PUBLISH_KAFKA.entry
     }
 
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        if input.get("topic").and_then(Value::as_str).is_some_and(|topic| topic.trim().is_empty()) {
-            errors.push(FieldError::invalid(format!("{at}.topic"), "a topic has a name"));
-        }
-        let has_value = ["value", "value_logic"]
-            .iter()
-            .any(|name| input.get(*name).is_some_and(|value| !value.is_null()));
-        if has_value && input.get("tombstone") == Some(&Value::Bool(true)) {
-            errors.push(FieldError::invalid(format!("{at}.tombstone"), "a tombstone has no value"));
-        }
+        PUBLISH_KAFKA.check(input, at, errors);
     }
 
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
-        let table = &ENTRY;
+        let table = &PUBLISH_KAFKA.entry;
         let logic = |name: &str, alias: &str| {
             let source = input.get(alias).or_else(|| input.get(name)).filter(|source| !source.is_null());
             let compiled = source.map(|source| cx.expression(source)).transpose();

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use svc_engine::TaskError;
+use svc_functions::declarations::http_call::check_path;
 use svc_model::config::connector::check_header;
 use svc_outbound::header::{HeaderMap, HeaderName, HeaderValue};
 use svc_outbound::{RequestBody, Url};
@@ -171,11 +172,6 @@ pub(crate) fn path(field: &str, value: Value) -> Result<String, TaskError> {
     };
     check_path(&text).map_err(|why| TaskError::validation(format!("{field}: {why}")))?;
     Ok(text)
-}
-
-/// Refuses what a URL would lose, or hide from its reader.
-pub(crate) fn check_path(text: &str) -> Result<(), &'static str> {
-    if text.contains(char::is_control) { Err("no control characters; percent-encode them") } else { Ok(()) }
 }
 
 #[cfg(test)]

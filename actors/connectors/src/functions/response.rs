@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use encoding_rs::{Encoding, UTF_8};
 use serde_json::Value;
+use svc_credentials::tokens::TokenError;
 use svc_engine::{ErrorCode, ParseJsonError, TaskCx, TaskError};
 use svc_outbound::header::{CONTENT_TYPE, HeaderValue};
 use svc_outbound::{AddressError, FetchError, OutboundResponse};
-use svc_tokens::TokenError;
 
 use crate::drivers::http::ExchangeError;
 

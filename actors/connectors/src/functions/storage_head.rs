@@ -4,34 +4,20 @@ use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value, json};
-use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField};
+use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{
     CompileCx, CompiledTask, ErrorCode, Function, Inputs, Path, TaskCx, TaskError, TaskOutcome,
 };
-use svc_model::{ConnectorType, FieldError};
+use svc_functions::declarations::STORAGE_HEAD;
+use svc_functions::declarations::storage::check_key;
+use svc_model::FieldError;
 use svc_outbound::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderName, LAST_MODIFIED};
 use svc_outbound::{OutboundResponse, StatusCode};
 
 use super::call::{Caller, call_driver, call_with_breaker, check_operation};
 use super::{input, response};
 use crate::directory::ConnectorDirectory;
-use crate::drivers::storage::{HeadObject, StorageDriver, check_key};
-
-/// The catalogue entry of `storage_head`.
-static ENTRY: FunctionEntry = FunctionEntry {
-    retry_safety: "read",
-    strict: true,
-    fields: &[
-        InputField::connector("Storage connector"),
-        InputField::string("key", "Object key").required().resolvable(),
-        InputField::output(),
-    ],
-    ..FunctionEntry::connector(
-        "storage_head",
-        "Tells whether an object exists, and its size and type",
-        ConnectorRequirement::new(&[ConnectorType::Storage]),
-    )
-};
+use crate::drivers::storage::{HeadObject, StorageDriver};
 
 /// The task function.
 pub(crate) struct StorageHead {
@@ -46,15 +32,15 @@ impl StorageHead {
 
 impl Function for StorageHead {
     fn entry(&self) -> &'static FunctionEntry {
-        &ENTRY
+        &STORAGE_HEAD.entry
     }
 
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        check_fixed_key(input, at, errors);
+        STORAGE_HEAD.check(input, at, errors);
     }
 
     fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
-        let table = &ENTRY;
+        let table = &STORAGE_HEAD.entry;
         Ok(Box::new(StorageHeadTask {
             connectors: self.connectors.clone(),
             connector: input::text(table, input, "connector").unwrap_or_default().into(),
@@ -62,13 +48,6 @@ impl Function for StorageHead {
             output: input::output(table, input)?,
         }))
     }
-}
-
-/// Refuses a key that no message changes and no URL can name.
-pub(super) fn check_fixed_key(input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-    let key = input::literal_value(input, "key");
-    let why = key.and_then(|key| check_key(key.as_str()?).err());
-    errors.extend(why.map(|why| FieldError::invalid(format!("{at}.key"), why)));
 }
 
 /// The key of an object, as the message has it.

@@ -4,54 +4,20 @@
 //! count.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
-use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField, InputShape};
+use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{CompileCx, CompiledTask, Function, Inputs, Path, TaskCx, TaskError, TaskOutcome};
-use svc_model::{ConnectorType, FieldError};
+use svc_functions::declarations::STORAGE_PRESIGN;
+use svc_functions::declarations::storage::{header_value, lifetime, puts};
+use svc_model::FieldError;
 
 use super::call::{check_operation, driver_of};
 use super::input;
-use super::storage_head::{check_fixed_key, key};
+use super::storage_head::key;
 use crate::directory::ConnectorDirectory;
 use crate::drivers::storage::{ObjectAccess, PresignGrant, StorageDriver};
-
-/// The catalogue entry of `storage_presign`.
-static ENTRY: FunctionEntry = FunctionEntry {
-    retry_safety: "pure",
-    strict: true,
-    fields: &[
-        InputField::connector("Storage connector"),
-        InputField::string("method", "What the URL allows, GET by default").one_of(&["GET", "PUT"]),
-        InputField::string("key", "Object key").required().resolvable(),
-        InputField::any("expires_in", "Seconds, or a duration such as 15m; at most seven days")
-            .required()
-            .resolvable()
-            .shape(InputShape::Duration),
-        InputField::string("response_content_type", "Content type the store answers with, GET only")
-            .resolvable(),
-        InputField::string(
-            "response_content_disposition",
-            "Content disposition the store answers with, GET only",
-        )
-        .resolvable(),
-        InputField::string("content_type", "Content type the upload must have, PUT only").resolvable(),
-        InputField::output(),
-    ],
-    ..FunctionEntry::connector(
-        "storage_presign",
-        "Signs a URL for one object, without any network access",
-        ConnectorRequirement::new(&[ConnectorType::Storage]),
-    )
-};
-
-/// Maximum lifetime of a URL, in seconds: a week, as the definition of the signature has it.
-const LONGEST: u64 = 604_800;
-const LIFETIME: &str = "use whole seconds or a duration like 15m, from 1 second to 7 days";
-const GET_ONLY: [&str; 2] = ["response_content_type", "response_content_disposition"];
-const PUT_ONLY: [&str; 1] = ["content_type"];
 
 /// The task function.
 pub(crate) struct StoragePresign {
@@ -66,31 +32,15 @@ impl StoragePresign {
 
 impl Function for StoragePresign {
     fn entry(&self) -> &'static FunctionEntry {
-        &ENTRY
+        &STORAGE_PRESIGN.entry
     }
 
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        check_fixed_key(input, at, errors);
-        if input.get("expires_in").is_some_and(Value::is_null) {
-            errors.push(FieldError::required(format!("{at}.expires_in")));
-        }
-        let expires_in = input::literal_value(input, "expires_in");
-        errors.extend(expires_in.and_then(|value| lifetime(&format!("{at}.expires_in"), &value).err()));
-        let (others, method) =
-            if puts(input.get("method")) { (&GET_ONLY[..], "GET") } else { (&PUT_ONLY[..], "PUT") };
-        for field in others.iter().filter(|field| input.get(**field).is_some_and(|value| !value.is_null())) {
-            errors
-                .push(FieldError::invalid(format!("{at}.{field}"), format!("only for the method {method}")));
-        }
-        for field in GET_ONLY.into_iter().chain(PUT_ONLY) {
-            let why =
-                input::literal_value(input, field).and_then(|value| header_value(value.as_str()?).err());
-            errors.extend(why.map(|why| FieldError::invalid(format!("{at}.{field}"), why)));
-        }
+        STORAGE_PRESIGN.check(input, at, errors);
     }
 
     fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
-        let table = &ENTRY;
+        let table = &STORAGE_PRESIGN.entry;
         Ok(Box::new(StoragePresignTask {
             connectors: self.connectors.clone(),
             connector: input::text(table, input, "connector").unwrap_or_default().into(),
@@ -99,41 +49,6 @@ impl Function for StoragePresign {
             output: input::output(table, input)?,
         }))
     }
-}
-
-fn puts(method: Option<&Value>) -> bool {
-    method.and_then(Value::as_str) == Some("PUT")
-}
-
-/// Seconds, or a number with a unit.
-///
-/// # Errors
-/// The problem, at the place of the value.
-fn lifetime(at: &str, value: &Value) -> Result<Duration, FieldError> {
-    let seconds = match value {
-        Value::String(text) => seconds(text),
-        Value::Number(number) => number.as_u64(),
-        other => return Err(FieldError::type_mismatch(at, "integer or a duration like 15m", other)),
-    };
-    let seconds = seconds.filter(|seconds| (1..=LONGEST).contains(seconds));
-    seconds.map(Duration::from_secs).ok_or_else(|| FieldError::invalid(at, LIFETIME))
-}
-
-fn seconds(text: &str) -> Option<u64> {
-    let unit = match text.chars().next_back()? {
-        's' => 1,
-        'm' => 60,
-        'h' => 3_600,
-        'd' => 86_400,
-        _ => return None,
-    };
-    let number = &text[..text.len() - 1];
-    let digits = number.bytes().all(|byte| byte.is_ascii_digit());
-    number.parse::<u64>().ok().filter(|_| digits)?.checked_mul(unit)
-}
-
-fn header_value(text: &str) -> Result<(), &'static str> {
-    if text.contains(char::is_control) { Err("a header cannot hold control characters") } else { Ok(()) }
 }
 
 struct StoragePresignTask {
@@ -178,49 +93,5 @@ impl StoragePresignTask {
         let Some(Value::String(text)) = self.inputs.get(cx, field)? else { return Ok(None) };
         header_value(&text).map_err(|why| TaskError::validation(format!("{field}: {why}")))?;
         Ok(Some(text))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn a_lifetime_is_a_second_to_a_week() {
-        let seconds = |value: Value| lifetime("at", &value).map(|time| time.as_secs());
-        for (value, due) in [
-            (json!(1), 1),
-            (json!(604_800), 604_800),
-            (json!("1s"), 1),
-            (json!("15m"), 900),
-            (json!("2h"), 7_200),
-            (json!("7d"), 604_800),
-        ] {
-            assert_eq!(seconds(value.clone()), Ok(due), "{value}");
-        }
-        for value in [
-            json!(0),
-            json!(-1),
-            json!(1.5),
-            json!(604_801),
-            json!("8d"),
-            json!("0s"),
-            json!("60"),
-            json!(""),
-            json!("m"),
-            json!("+1m"),
-            json!("1 m"),
-            json!("1w"),
-            json!("1é"),
-            json!("99999999999999999999d"),
-            json!("18446744073709551615d"),
-        ] {
-            assert_eq!(seconds(value.clone()).unwrap_err().code.name(), "INVALID", "{value}");
-        }
-        for value in [json!(null), json!(true), json!([1]), json!({"a": 1})] {
-            assert_eq!(seconds(value.clone()).unwrap_err().code.name(), "TYPE_MISMATCH", "{value}");
-        }
     }
 }

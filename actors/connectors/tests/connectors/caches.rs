@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use svc_testkit::redis::Redis;
+use svc_testkit::state::eventually;
 
 use crate::kit::{ConnectorWorld, Setup, run, run_in};
 
@@ -68,9 +69,7 @@ fn an_entry_is_gone_when_its_time_is_over() {
     for_each_cache(async |world, cache| {
         write(world, cache, json!({"key": "long", "value": 1, "ttl_secs": 3600})).await;
         write(world, cache, json!({"key": "short", "value": 1, "ttl_secs": 1})).await;
-        world
-            .wait_until("the entry expires", async || read(world, cache, json!("short")).await.is_null())
-            .await;
+        eventually("the entry expires", async || read(world, cache, json!("short")).await.is_null()).await;
         assert_eq!(read(world, cache, json!("long")).await, 1);
         write(world, cache, json!({"key": "long", "value": 2, "ttl_secs": 0})).await;
         assert_eq!(read(world, cache, json!("long")).await, Value::Null, "no time to live is no entry");
@@ -78,7 +77,7 @@ fn an_entry_is_gone_when_its_time_is_over() {
 }
 
 #[test]
-fn an_operation_that_the_connector_does_not_allow_is_not_done() {
+fn operation_that_connector_disallows_is_refused() {
     run(async |world| {
         let config = json!({"backend": "memory", "operations": {"write": false}});
         world.put("m", "cache", true, config).await;
@@ -118,7 +117,7 @@ fn memory_cache_returns_to_bound_after_burst() {
         for key in 0..60 {
             write(world, "memory", json!({"key": key.to_string(), "value": key})).await;
         }
-        // The sweep of expired entries is a minute away, longer than this test may take.
+        // The sweep of expired entries is a minute away, longer than the wait may take.
         let within_bound = async || {
             let mut held = 0;
             for key in 0..60 {
@@ -127,6 +126,6 @@ fn memory_cache_returns_to_bound_after_burst() {
             assert!(held > 0);
             held <= 10
         };
-        world.wait_until("the cache is within its bound", within_bound).await;
+        eventually("the cache is within its bound", within_bound).await;
     });
 }

@@ -27,7 +27,7 @@ async fn run_task(world: &ConnectorWorld, function: &str, input: Value, payload:
 }
 
 #[test]
-fn rows_are_found_by_every_kind_of_filter_by_wire_contract() {
+fn every_filter_finds_rows_by_wire_contract() {
     let Some(server) = Mongo::shared() else { return };
     run(async |world| {
         let database = fresh("found");

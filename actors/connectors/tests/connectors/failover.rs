@@ -17,6 +17,7 @@ use svc_testkit::mariadb::MariaDb;
 use svc_testkit::mongo::Mongo;
 use svc_testkit::postgres::Postgres;
 use svc_testkit::redis::Redis;
+use svc_testkit::state::eventually;
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -320,9 +321,8 @@ fn wrong_http_server_is_left_within_the_call() {
         world.connect(connector_to(&upstream, json!({"retry": {"max_retries": 0}}))).await;
         assert_eq!(world.call(json!({})).await, 1);
         // A connection that was just opened is kept for a moment.
-        while world.run(json!({"path": "/later"}), Value::Null).await.failure.is_some() {
-            tokio::task::yield_now().await;
-        }
+        let is_answered = async || world.run(json!({"path": "/later"}), Value::Null).await.failure.is_none();
+        eventually("a call is answered", is_answered).await;
         assert_eq!(upstream.requests().last().unwrap().connection, 1);
     });
 }

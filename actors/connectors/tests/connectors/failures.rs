@@ -37,7 +37,7 @@ fn a_refused_answer_is_shown_in_part_and_without_secrets() {
 }
 
 #[test]
-fn captured_body_is_readable_by_later_tasks_bounded_and_without_secrets() {
+fn captured_body_is_readable_bounded_and_without_secrets() {
     run(async |world| {
         let upstream = Upstream::start(|asked| match asked.target.as_str() {
             "/json" => UpstreamReply::new(409, r#"{"code":"taken","token":"swordfish-token"}"#.to_owned()),
@@ -142,7 +142,7 @@ fn unusable_connector_fails_its_tasks_by_name() {
 }
 
 #[test]
-fn a_method_that_the_connector_does_not_allow_is_not_sent() {
+fn method_that_connector_disallows_is_not_sent() {
     run(async |world| {
         let upstream = Upstream::start(|_| UpstreamReply::new(200, "1")).unwrap();
         world.connect(connector_to(&upstream, json!({"operations": {"methods": ["GET"]}}))).await;

@@ -143,7 +143,7 @@ fn transient_produce_error_is_retried_refusal_is_not() {
 }
 
 #[test]
-fn brokers_that_go_away_and_come_back_cost_the_records_between() {
+fn broker_outage_costs_only_records_meanwhile() {
     let cluster = cluster("t");
     run_in(setup(&cluster), async |world| {
         connect(world, &cluster.bootstrap_servers(), json!({})).await;

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_rt::Arbiter;
-use actix_supervision::{Placement, Tree};
+use actix_supervision::Tree;
 use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
 use serde_json::{Map, Value, json};
@@ -13,18 +12,23 @@ use svc_connectors::{
     BreakerSettings, CallSettings, ConnectorMetrics, ConnectorProbe, ConnectorScope, Connectors,
     KafkaCluster, MemoryCacheSettings, QuerySettings, Settings, WriteSettings,
 };
+use svc_credentials::tokens::{TokenMetrics, Tokens};
 use svc_engine::{CompileSecrets, Engine, Flow, Message, RunOptions, RunOutcome, TaskError};
 use svc_model::WorkflowChecks as _;
-use svc_model::{ConnectorContent, LifecycleStatus, Timestamp, Workflow, WorkflowContent};
+use svc_model::{ConnectorContent, Workflow};
 use svc_outbound::{Outbound, Trust};
 use svc_secrets::{EnvironmentResolver, Keyring, PendingReadings, Readings, Reference, SecretSource};
-use svc_store::{AuditEntry, Mutation, Store, StoreConfig};
+use svc_store::{Mutation, Store};
+use svc_testkit::state::eventually;
 use svc_testkit::upstream::Upstream;
-use svc_tokens::{TokenMetrics, Tokens};
+use svc_testworld::TestWorld;
+use svc_testworld::actors::{build_tree, log};
+use svc_testworld::definitions::{self, active_workflow, connector_content};
+use svc_testworld::metrics::metric_sum;
 use tokio::sync::oneshot;
 
-/// Time limit of a test's wait for a state.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Time limit of a test.
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// The value of the secret `partner`.
 pub(crate) const DECLARED: &str = "swordfish-declared";
@@ -91,27 +95,18 @@ pub(crate) struct Setup {
 
 /// Runs a test in a world of its own.
 pub(crate) fn run_in(setup: Setup, test: impl AsyncFnOnce(&ConnectorWorld)) {
-    let dir = tempfile::tempdir().unwrap();
-    let io = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let io = Arc::new(io);
-    actix_rt::System::new().block_on(async {
-        let log = slog::Logger::root(slog::Discard, slog::o!());
-        let url = format!("sqlite:{}", dir.path().join("svc.db").display());
-        let backup_dir = Some(dir.path().join("backups"));
-        let config =
-            StoreConfig { url, max_connections: 4, min_connections: 1, backup_dir, ..StoreConfig::default() };
-        let tree = Tree::builder("test").seed(1).build();
-        let opened = Store::open(&config, io.handle().clone(), log.clone()).await.unwrap();
-        let store = Store::supervise(opened, &tree, "store", Placement::Here).await.unwrap();
+    let mut world = TestWorld::over_file();
+    world.config.backup_dir = Some(world.directory().join("backups"));
+    world.run(setup.patience.unwrap_or(LIMIT), async |world| {
+        let tree = build_tree(Vec::new());
+        let store = world.store(&tree).await;
         let variables = Variables::default();
         let looked_up = Arc::clone(&variables);
         let hold = Hold::default();
         let lookup = move |name: &str| looked_up.lock().get(name).cloned();
         let outbound = Outbound::new(&Trust::Only(setup.authority)).unwrap();
-        let shared = Arc::clone(&io);
-        let arbiter = Arbiter::try_with_tokio_rt(move || Ok(shared)).unwrap();
-        let at = Placement::On(arbiter.handle());
-        let obtaining = svc_tokens::Settings {
+        let at = world.thread();
+        let obtaining = svc_credentials::tokens::Settings {
             store: store.clone(),
             needs: "store".to_owned(),
             outbound: outbound.clone(),
@@ -119,7 +114,7 @@ pub(crate) fn run_in(setup: Setup, test: impl AsyncFnOnce(&ConnectorWorld)) {
             errors: Arc::new(|_| {}),
         };
         let obtained = TokenMetrics::default();
-        let tokens = Tokens::supervise(&tree, "tokens", at.clone(), obtaining, obtained.clone(), log.clone());
+        let tokens = Tokens::supervise(&tree, "tokens", at.clone(), obtaining, obtained.clone(), log());
         let settings = Settings {
             store: store.clone(),
             needs: "store".to_owned(),
@@ -142,7 +137,7 @@ pub(crate) fn run_in(setup: Setup, test: impl AsyncFnOnce(&ConnectorWorld)) {
         metrics.register(&mut registry);
         obtained.register(&mut registry);
         let connectors =
-            Connectors::supervise(&tree, "connectors", at, settings, metrics, log).await.unwrap();
+            Connectors::supervise(&tree, "connectors", at, settings, metrics, log()).await.unwrap();
         let calls = CallSettings {
             http_timeout: Duration::from_secs(10),
             query: QuerySettings {
@@ -155,7 +150,7 @@ pub(crate) fn run_in(setup: Setup, test: impl AsyncFnOnce(&ConnectorWorld)) {
         };
         let declared = Engine::builder().secrets([("partner", json!(DECLARED))]);
         let engine = svc_connectors::register(declared, connectors.directory(), calls).build();
-        let world = ConnectorWorld {
+        let connected = ConnectorWorld {
             tree: tree.clone(),
             connectors,
             variables,
@@ -164,24 +159,14 @@ pub(crate) fn run_in(setup: Setup, test: impl AsyncFnOnce(&ConnectorWorld)) {
             engine,
             metrics: registry,
         };
-        tokio::time::timeout(setup.patience.unwrap_or(PATIENCE), test(&world)).await.unwrap();
+        test(&connected).await;
         tree.shutdown(Duration::from_secs(5)).await;
-        arbiter.stop();
-        if let Some(io) = Arc::into_inner(io) {
-            io.shutdown_background();
-        }
     });
 }
 
-pub(crate) fn mutation() -> Mutation {
-    let audit = AuditEntry {
-        principal: "anonymous".into(),
-        action: "change".into(),
-        resource_type: "connector".into(),
-        resource_id: String::new(),
-        details: None,
-    };
-    Mutation { epoch: true, ..Mutation::new(audit) }
+/// A change that other nodes must load.
+fn mutation() -> Mutation {
+    Mutation { epoch: true, ..definitions::mutation() }
 }
 
 impl ConnectorWorld {
@@ -209,9 +194,7 @@ impl ConnectorWorld {
 
     /// Waits until a reading is held.
     pub(crate) async fn reading_is_held(&self) {
-        while self.hold.lock().is_some() {
-            tokio::task::yield_now().await;
-        }
+        eventually("a reading of secrets is held", async || self.hold.lock().is_none()).await;
     }
 
     /// Stores an http connector as `c`, or changes it, and loads it.
@@ -226,13 +209,7 @@ impl ConnectorWorld {
 
     /// Stores a connector, or changes it, as another node would.
     pub(crate) async fn write(&self, name: &str, kind: &str, enabled: bool, config: Value) {
-        let content = ConnectorContent {
-            name: name.into(),
-            connector_type: kind.into(),
-            config,
-            enabled,
-            tags: Vec::new(),
-        };
+        let content = ConnectorContent { enabled, ..connector_content(name, kind, config) };
         let connectors = self.store.connectors();
         if connectors.get(name).await.unwrap().is_some() {
             let merge = Box::new(move |_: &ConnectorContent| Ok(content));
@@ -339,10 +316,7 @@ impl ConnectorWorld {
 
     /// The sum of the samples of a metric whose line holds these parts.
     pub(crate) fn count(&self, parts: &[&str]) -> f64 {
-        let mut text = String::new();
-        prometheus_client::encoding::text::encode(&mut text, &self.metrics).unwrap();
-        let lines = text.lines().filter(|line| parts.iter().all(|part| line.contains(part)));
-        lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
+        metric_sum(&self.metrics, parts)
     }
 
     /// Paths of the connectors' actors.
@@ -350,15 +324,6 @@ impl ConnectorWorld {
         let nodes = self.tree.snapshot().nodes;
         let paths = nodes.iter().map(|node| node.path.as_str().to_owned());
         paths.filter(|path| path.starts_with("connectors/") && path != "connectors/reconciler").collect()
-    }
-
-    /// Waits until a condition holds, at most as long as [`PATIENCE`].
-    pub(crate) async fn wait_until(&self, what: &str, condition: impl AsyncFn() -> bool) {
-        let deadline = tokio::time::Instant::now() + PATIENCE;
-        while !condition().await {
-            assert!(tokio::time::Instant::now() < deadline, "waited in vain until {what}");
-            tokio::task::yield_now().await;
-        }
     }
 
     /// Waits until these are the actors.
@@ -373,25 +338,8 @@ impl ConnectorWorld {
 /// A workflow of one task, by default with the connector `c`.
 fn workflow(function: &str, mut input: Value) -> Workflow {
     input.as_object_mut().unwrap().entry("connector").or_insert(json!("c"));
-    let tasks = json!([{"id": "t", "name": "T", "function": {"name": function, "input": input}}]);
-    Workflow {
-        workflow_id: "w".into(),
-        version: 1,
-        content: WorkflowContent {
-            name: "w".into(),
-            description: None,
-            priority: 0,
-            condition: json!(true),
-            tasks: tasks.as_array().unwrap().clone(),
-            tags: Vec::new(),
-            loop_: None,
-            continue_on_error: false,
-        },
-        status: LifecycleStatus::Active,
-        rollout_percentage: 100,
-        created_at: Timestamp::now(),
-        updated_at: Timestamp::now(),
-    }
+    let task = json!({"id": "t", "name": "T", "function": {"name": function, "input": input}});
+    active_workflow("w", 1, vec![task])
 }
 
 /// The config of a connector at a loopback server that waits little before it tries again.

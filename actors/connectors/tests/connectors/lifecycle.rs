@@ -152,7 +152,7 @@ fn disabled_or_removed_connector_returns_after_enabling() {
 }
 
 #[test]
-fn an_actor_that_is_restarted_opens_new_connections_and_serves_on() {
+fn restarted_actor_serves_on_new_connections() {
     run(async |world| {
         let upstream = answering("1");
         world.connect(connector_to(&upstream, json!({}))).await;

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use svc_connectors::{ConnectorScope, DRIVER_FUNCTIONS};
 use svc_engine::catalogue::FunctionTarget;
 use svc_model::ConnectorType;
+use svc_testkit::state::eventually;
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use crate::kit::{ConnectorWorld, connector_to, run};
@@ -68,9 +69,7 @@ async fn under_load(world: &ConnectorWorld, change: impl AsyncFnOnce()) -> usize
         change().await;
         // Everybody has called since.
         let enough = calls.get() + CONNECTORS * CALLERS * 4;
-        while calls.get() < enough {
-            tokio::task::yield_now().await;
-        }
+        eventually("every caller has called since", async || calls.get() >= enough).await;
         over.set(true);
     };
     join(callers, change).await;

@@ -9,6 +9,7 @@ use futures_util::future::{join, join_all};
 use serde_json::{Value, json};
 use svc_connectors::{BreakerSettings, LoadState};
 use svc_testkit::smtp::{MailServer, Protection};
+use svc_testkit::state::eventually;
 
 use crate::kit::{ConnectorWorld, run, run_trusting, run_with};
 use crate::mail::{connector_to, run_error, run_function, short};
@@ -225,7 +226,7 @@ fn at_most_four_connections_wait() {
 }
 
 #[test]
-fn a_server_that_restarts_under_load_loses_and_doubles_nothing_unsaid() {
+fn mail_server_restart_hides_no_loss_or_duplicate() {
     let Some(mut server) = MailServer::start(Protection::StartTls, None) else { return };
     let authority = server.authority().to_owned();
     run_trusting(&authority, async |world| {
@@ -251,13 +252,13 @@ fn a_server_that_restarts_under_load_loses_and_doubles_nothing_unsaid() {
         let restarts = async {
             for _ in 0..3 {
                 let (before, failed) = (taken.borrow().len(), failures.get());
-                wait_until(|| taken.borrow().len() >= before + 20).await;
+                eventually("mails are taken", async || taken.borrow().len() >= before + 20).await;
                 server.stop();
-                wait_until(|| failures.get() >= failed + 8).await;
+                eventually("calls fail", async || failures.get() >= failed + 8).await;
                 server.restart().unwrap();
             }
             let before = taken.borrow().len();
-            wait_until(|| taken.borrow().len() >= before + 20).await;
+            eventually("mails are taken", async || taken.borrow().len() >= before + 20).await;
             ended.set(true);
         };
         join(join_all(senders), restarts).await;
@@ -274,11 +275,4 @@ fn a_server_that_restarts_under_load_loses_and_doubles_nothing_unsaid() {
             taken.into_inner().into_iter().filter(|subject| !arrived.contains(subject)).collect();
         assert_eq!(lost, Vec::<String>::new(), "taken and lost");
     });
-}
-
-/// Waits for a state that other futures of this task bring about.
-async fn wait_until(reached: impl Fn() -> bool) {
-    while !reached() {
-        tokio::task::yield_now().await;
-    }
 }

@@ -342,7 +342,7 @@ fn authors_are_told_the_place_and_the_code() {
 }
 
 #[test]
-fn pipelines_group_and_write_only_where_they_may_by_wire_contract() {
+fn pipelines_write_only_where_permitted_by_wire_contract() {
     let Some(server) = Mongo::shared() else { return };
     run(async |world| {
         let database = fresh("pipelines");

@@ -70,7 +70,7 @@ fn token_is_fetched_once_and_sent_by_all() {
 }
 
 #[test]
-fn a_refusal_names_its_code_is_remembered_and_opens_no_breaker() {
+fn refusal_names_code_and_opens_no_breaker() {
     let breakers =
         BreakerSettings { failure_threshold: 1, recovery: Duration::from_secs(3600), max_breakers: 10 };
     run_with(Some(breakers), async |world| {

@@ -9,6 +9,7 @@ use redis::Commands;
 use serde_json::{Value, json};
 use svc_connectors::{BreakerSettings, BreakerState};
 use svc_testkit::redis::Redis;
+use svc_testkit::state::eventually;
 
 use crate::caches::{read, write};
 use crate::kit::{ConnectorWorld, Setup, run, run_in, run_with};
@@ -136,13 +137,9 @@ fn server_death_opens_breaker_and_return_closes_it() {
         };
         let outage = async {
             run_meanwhile(&redis, Redis::stop).await;
-            while state() != BreakerState::Open {
-                tokio::task::yield_now().await;
-            }
+            eventually("the breaker is open", async || state() == BreakerState::Open).await;
             run_meanwhile(&redis, Redis::restart).await;
-            while state() != BreakerState::Closed {
-                tokio::task::yield_now().await;
-            }
+            eventually("the breaker is closed", async || state() == BreakerState::Closed).await;
             is_over.set(true);
         };
         let (calls, ()) = join(join_all((0..8).map(|_| caller())), outage).await;

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use svc_testkit::state::eventually;
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 use tokio::time::Instant;
 
@@ -134,11 +135,7 @@ fn a_change_of_the_connector_counts_from_the_next_attempt() {
         let (bad, good) = (always(500), Upstream::start(|_| UpstreamReply::new(200, "1")).unwrap());
         world.connect(connector_to(&bad, json!({"retry": {"max_retries": 16, "retry_delay_ms": 20}}))).await;
         let change = async {
-            let mut calls = 0;
-            while calls == 0 {
-                tokio::task::yield_now().await;
-                calls = bad.requests().len();
-            }
+            eventually("a first attempt", async || !bad.requests().is_empty()).await;
             world.connect(connector_to(&good, json!({}))).await;
         };
         let (said, ()) = futures_util::future::join(world.call(json!({})), change).await;

@@ -207,7 +207,7 @@ impl CronAttempt {
         loop {
             let (key, ledger) = (&self.claim.key, &self.shared.ledger);
             let row = report.as_ref().map(|report| report.row().clone());
-            let written = ledger.settle_with(key, slot, settlement.clone(), end.clone(), row);
+            let written = ledger.settle(key, slot, settlement.clone(), end.clone(), row);
             match self.shared.call_ledger(written).await {
                 Ok(true) => {
                     self.shared.metrics.record_occurrences(settlement.end.into(), 1);

@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 
 use svc_model::LifecycleStatus;
 use svc_registry::ReloadScope;
+use svc_testkit::state::wait_until;
 
-use crate::kit::{CronFixture, every_second, millis, run, seconds, wait_until, yearly_schedule};
+use crate::kit::{CronFixture, every_second, millis, run, seconds, yearly_schedule};
 
 #[test]
 fn a_database_that_was_away_ends_no_schedule() {

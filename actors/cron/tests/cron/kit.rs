@@ -1,49 +1,39 @@
 //! Nodes over one SQLite file.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use actix_rt::System;
 use actix_supervision::{
     Backoff, ChildSpec, ExhaustedAction, GroupSpec, NodeState, Placement, PlannedFault, RestartPolicy, Tree,
 };
-use diesel::connection::SimpleConnection;
-use diesel::dsl::sql;
-use diesel::sql_types::Text;
-use diesel::{Connection, RunQueryDsl, SqliteConnection};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use slog::{Discard, Logger, o};
 use svc_auth::{KeySet, KeySets};
 use svc_channels::{ChannelMetrics, ChannelServices, ComputeGate, LocalCaches, RateGroups};
 use svc_cron::{CronHandle, CronMetrics, CronServices, EventCallback, Settings};
 use svc_engine::Engine;
 use svc_model::config::TracingMode;
-use svc_model::{ChannelContent, ChannelType, LifecycleStatus, Page, Protocol, WorkflowContent};
-use svc_nodes::{NodeHandle, NodeMetrics};
-use svc_registry::{ChannelFilter, ChannelPolicy, Registry, RegistryMetrics, ReloadScope};
+use svc_model::{ChannelContent, ChannelType, LifecycleStatus, Page, Protocol};
+use svc_registry::{ChannelFilter, ChannelPolicy, Registry, RegistryMetrics, RegistryParts, ReloadScope};
 use svc_secrets::{EnvironmentResolver, Keyring};
-use svc_store::{
-    AuditEntry, ChannelRequirements, Mutation, OccurrenceFilter, OccurrenceRecord, Store, StoreConfig,
-    WorkflowRequirements,
+use svc_store::{OccurrenceFilter, OccurrenceRecord, Store};
+use svc_testkit::state::wait_until;
+use svc_testworld::TestWorld;
+use svc_testworld::actors::{build_tree, log, supervise_traces, trace_settings};
+use svc_testworld::definitions::{
+    channel_content, mutation, put_channel, put_workflow, set_channel_status, set_workflow_status,
+    workflow_content,
 };
-use svc_traces::{
-    Callback, DeadLetterSettings, OverflowPolicy, QueueSettings, RecorderSettings, TraceMetrics, Traces,
-    TracingDefaults,
-};
-use tokio::time::{interval, timeout};
+use svc_testworld::metrics::metric_value;
+use svc_traces::{TraceMetrics, Traces};
 
 use crate::witness::{Witness, WitnessFunction};
 
-/// Longer than any state may take to be reached.
-const PATIENCE: Duration = Duration::from_secs(40);
-
-pub(crate) fn log() -> Logger {
-    Logger::root(Discard, o!())
-}
+/// Time limit of a test.
+const LIMIT: Duration = Duration::from_secs(80);
 
 pub(crate) const fn seconds(n: u64) -> Duration {
     Duration::from_secs(n)
@@ -62,12 +52,10 @@ impl KeySets for NoKeySets {
     }
 }
 
-/// A database, and the runtime of its connections.
+/// A database over which nodes start and stop, and the witness of their runs.
 pub(crate) struct CronFixture {
     pub(crate) witness: Witness,
-    config: StoreConfig,
-    path: PathBuf,
-    io: tokio::runtime::Handle,
+    world: TestWorld,
 }
 
 /// The options of a node in a test.
@@ -92,31 +80,24 @@ pub(crate) struct Node {
 
 /// Runs a case on a new file.
 pub(crate) fn run(case: impl AsyncFnOnce(CronFixture)) {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("svc.db");
-    run_on(format!("sqlite:{}", path.display()), path, case);
+    run_in(TestWorld::over_file(), case);
 }
 
 /// Runs a case on the server at a URL.
 pub(crate) fn run_on_server(url: &str, case: impl AsyncFnOnce(CronFixture)) {
-    run_on(url.to_owned(), PathBuf::new(), case);
+    run_in(TestWorld::over_server(url), case);
 }
 
-fn run_on(url: String, path: PathBuf, case: impl AsyncFnOnce(CronFixture)) {
-    let io = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    System::new().block_on(async {
-        let config = StoreConfig {
-            url,
-            max_connections: 4,
-            min_connections: 1,
-            busy_timeout_ms: 100,
-            acquire_timeout: millis(300),
-            ..StoreConfig::default()
-        };
-        let world = CronFixture { witness: Witness::new(), config, path, io: io.handle().clone() };
-        timeout(PATIENCE * 2, case(world)).await.expect("the case ends");
-    });
-    io.shutdown_background();
+fn run_in(world: TestWorld, case: impl AsyncFnOnce(CronFixture)) {
+    world.impatient().run(LIMIT, async |world| case(CronFixture { witness: Witness::new(), world }).await);
+}
+
+impl Deref for CronFixture {
+    type Target = TestWorld;
+
+    fn deref(&self) -> &TestWorld {
+        &self.world
+    }
 }
 
 fn settings(number: usize) -> Settings {
@@ -156,37 +137,12 @@ impl CronFixture {
         plan.settings.errors =
             EventCallback::new(move |word: svc_model::ErrorReason| told.lock().push(word.as_str()));
         change(&mut plan);
-        let tree = Tree::builder("test").seed(1).faults(plan.faults).build();
-        let opened = Store::open(&self.config, self.io.clone(), log()).await.unwrap();
-        let store = Store::supervise(opened, &tree, "store", Placement::Here).await.unwrap();
+        let tree = build_tree(plan.faults);
+        let store = self.store(&tree).await;
         tree.add_group("channels", GroupSpec::new()).await.unwrap();
-        let recording = recording(plan.tracing);
-        let lease = svc_nodes::Settings {
-            id: svc_nodes::Settings::new_id("test"),
-            version: "test",
-            lease: seconds(15),
-            is_alone: false,
-            needs: vec!["store".to_owned()],
-        };
-        let nodes = NodeHandle::supervise(
-            &tree,
-            "nodes",
-            Placement::Here,
-            &store,
-            lease,
-            NodeMetrics::default(),
-            log(),
-        )
-        .await
-        .unwrap();
-        let parts = svc_traces::TraceServices {
-            store: store.clone(),
-            nodes,
-            settings: recording,
-            metrics: TraceMetrics::default(),
-            log: log(),
-        };
-        let traces = Traces::supervise(&tree, "traces", Placement::Here, parts).await.unwrap();
+        let mut recording = trace_settings();
+        recording.tracing.mode = plan.tracing;
+        let traces = supervise_traces(&tree, &store, false, recording, TraceMetrics::default()).await;
         let tools = ChannelServices {
             engine: Arc::new(
                 Engine::builder().function(Arc::new(WitnessFunction(self.witness.clone()))).build(),
@@ -215,7 +171,7 @@ impl CronFixture {
             backoff: Backoff { first: millis(1), max: millis(1), jitter: 0.0 },
             exhausted: ExhaustedAction::Quarantine,
         };
-        let parts = svc_registry::RegistryParts {
+        let parts = RegistryParts {
             store: store.clone(),
             services: tools,
             calls: svc_channels::call::DirectoryHandle::default(),
@@ -252,69 +208,6 @@ impl CronFixture {
         };
         Node { tree, store, registry, traces, cron, words, metrics }
     }
-
-    /// Locks the file against writers until the answer is dropped.
-    pub(crate) fn lock(&self) -> DatabaseLock {
-        let mut conn = self.connect();
-        conn.batch_execute("BEGIN IMMEDIATE").unwrap();
-        DatabaseLock(conn)
-    }
-
-    /// Runs SQL around the service.
-    pub(crate) fn execute(&self, sql: &str) {
-        self.connect().batch_execute(sql).unwrap();
-    }
-
-    /// The one text that a query reads around the service.
-    pub(crate) fn read(&self, query: &str) -> String {
-        diesel::select(sql::<Text>(query)).get_result(&mut self.connect()).unwrap()
-    }
-
-    fn connect(&self) -> SqliteConnection {
-        let mut conn = SqliteConnection::establish(self.path.to_str().unwrap()).unwrap();
-        conn.batch_execute("PRAGMA busy_timeout = 5000").unwrap();
-        conn
-    }
-}
-
-pub(crate) struct DatabaseLock(SqliteConnection);
-
-impl Drop for DatabaseLock {
-    fn drop(&mut self) {
-        self.0.batch_execute("ROLLBACK").unwrap();
-    }
-}
-
-fn recording(mode: TracingMode) -> svc_traces::Settings {
-    svc_traces::Settings {
-        tracing: TracingDefaults { mode, sample_rate: 1.0, errors_only: false },
-        recorder: RecorderSettings {
-            max_pending: 100,
-            overflow: OverflowPolicy::Drop,
-            async_workers: 1,
-            batch_size: 10,
-            batch_flush_interval: millis(20),
-            batch_workers: 1,
-        },
-        queue: QueueSettings {
-            workers: 1,
-            buffer_size: 10,
-            max_memory_bytes: 0,
-            processing_timeout: seconds(30),
-            shutdown_timeout: seconds(1),
-            max_recoveries: 5,
-        },
-        dead_letters: DeadLetterSettings {
-            retry_enabled: false,
-            max_retries: 0,
-            poll_interval: seconds(1),
-            batch_size: 1,
-            lease: seconds(60),
-        },
-        needs: vec!["store".to_owned()],
-        errors: Callback::default(),
-        jobs: Callback::default(),
-    }
 }
 
 impl Node {
@@ -327,20 +220,11 @@ impl Node {
     /// Activates a channel without a notification.
     pub(crate) async fn store_channel(&self, id: &str, transport: Value, config: Value) {
         self.workflow(id).await;
-        let content = content(id, transport, config);
-        let channels = self.store.channels();
-        if channels.latest(id).await.unwrap().is_some() {
-            channels.new_version(id, mutation()).await.unwrap();
-            channels.update(id, Box::new(move |_| Ok(content)), mutation()).await.unwrap();
-        } else {
-            channels.create(Some(id.into()), content, mutation()).await.unwrap();
-        }
-        self.set_status(id, LifecycleStatus::Active).await;
+        put_channel(&self.store, id, cron_channel(id, transport, config)).await;
     }
 
     pub(crate) async fn set_status(&self, id: &str, status: LifecycleStatus) {
-        let requirements = ChannelRequirements { cron_enabled: true, ..ChannelRequirements::default() };
-        self.store.channels().set_status(id, status, None, requirements, mutation()).await.unwrap();
+        set_channel_status(&self.store, id, status).await;
     }
 
     pub(crate) async fn delete(&self, id: &str) {
@@ -348,24 +232,12 @@ impl Node {
     }
 
     async fn workflow(&self, id: &str) {
-        let workflows = self.store.workflows();
-        if workflows.latest(id).await.unwrap().is_some() {
+        if self.store.workflows().latest(id).await.unwrap().is_some() {
             return;
         }
         let act = json!({"id": "act", "name": "act", "function": {"name": "act", "input": {}}});
-        let content = WorkflowContent {
-            name: id.into(),
-            description: None,
-            priority: 0,
-            condition: json!(true),
-            tasks: vec![act],
-            tags: vec![],
-            loop_: None,
-            continue_on_error: false,
-        };
-        workflows.create(Some(id.into()), content, mutation()).await.unwrap();
-        let requirements = WorkflowRequirements::default();
-        workflows.set_status(id, LifecycleStatus::Active, None, requirements, mutation()).await.unwrap();
+        put_workflow(&self.store, id, workflow_content(id, vec![act])).await;
+        set_workflow_status(&self.store, id, LifecycleStatus::Active, None).await;
     }
 
     /// Every occurrence of a channel, the first one due first.
@@ -402,12 +274,9 @@ impl Node {
         Some(snapshot.channel_by_id(channel)?.quarantine()?.reason.to_string())
     }
 
-    /// One line of the metrics page.
+    /// Returns the value of a metric; 0 before its first sample.
     pub(crate) fn metric(&self, name: &str) -> f64 {
-        let mut page = String::new();
-        prometheus_client::encoding::text::encode(&mut page, &self.metrics).unwrap();
-        let line = page.lines().find(|line| line.split(' ').next() == Some(name));
-        line.and_then(|line| line.rsplit(' ').next()?.parse().ok()).unwrap_or(0.0)
+        metric_value(&self.metrics, name)
     }
 
     /// Ends it as a crash would: nothing is finished.
@@ -420,17 +289,6 @@ impl Node {
     }
 }
 
-/// Waits for a state.
-pub(crate) async fn wait_until(mut reached: impl AsyncFnMut() -> bool) {
-    let wait = async {
-        let mut looks = interval(millis(20));
-        while !reached().await {
-            looks.tick().await;
-        }
-    };
-    timeout(PATIENCE, wait).await.expect("the state is reached");
-}
-
 /// A channel that is due every second.
 pub(crate) fn every_second(action: &str) -> Value {
     json!({"schedule": "* * * * * *", "payload": {"do": action}})
@@ -441,34 +299,12 @@ pub(crate) fn yearly_schedule(action: &str) -> Value {
     json!({"schedule": "0 0 0 1 1 *", "payload": {"do": action}})
 }
 
-fn content(id: &str, transport_config: Value, config: Value) -> ChannelContent {
+fn cron_channel(id: &str, transport_config: Value, config: Value) -> ChannelContent {
     ChannelContent {
-        name: id.into(),
-        description: None,
         channel_type: ChannelType::Async,
         protocol: Protocol::Cron,
-        methods: None,
-        route_pattern: None,
-        topic: None,
-        consumer_group: None,
         transport_config,
-        workflow_id: Some(id.into()),
         config,
-        priority: 0,
-        tags: vec![],
+        ..channel_content(id, id)
     }
-}
-
-pub(crate) fn audit() -> AuditEntry {
-    AuditEntry {
-        principal: "anonymous".into(),
-        action: "test".into(),
-        resource_type: "test".into(),
-        resource_id: String::new(),
-        details: None,
-    }
-}
-
-fn mutation() -> Mutation {
-    Mutation::new(audit())
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use serde_json::json;
 use svc_testkit::commit_proxy::CommitProxy;
 use svc_testkit::postgres::Postgres;
+use svc_testkit::state::wait_until;
 
-use crate::kit::{run_on_server, wait_until, yearly_schedule};
+use crate::kit::{run_on_server, yearly_schedule};
 use crate::runs::trigger;
 
 #[test]

@@ -1,6 +1,6 @@
 //! Tests of schedules on a real database: nothing is lost, nothing runs twice at once, and nothing ends a
 //! schedule.
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod failures;
 mod kit;

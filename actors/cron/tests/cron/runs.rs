@@ -3,8 +3,10 @@
 use serde_json::{Value, json};
 use svc_model::config::TracingMode;
 use svc_store::{ChannelFacts, OccurrenceRecord};
+use svc_testkit::state::wait_until;
+use svc_testworld::definitions::audit;
 
-use crate::kit::{Node, audit, every_second, run, wait_until, yearly_schedule};
+use crate::kit::{Node, every_second, run, yearly_schedule};
 
 /// Starts a channel once, as an operator does.
 pub(crate) async fn trigger(node: &Node, channel: &str) -> OccurrenceRecord {
@@ -147,7 +149,7 @@ fn runs_that_share_a_key_never_overlap() {
 }
 
 #[test]
-fn every_run_leaves_a_trace_whatever_the_mode_and_the_sampling() {
+fn every_run_is_traced_despite_mode_and_sampling() {
     run(async |world| {
         let node = world.start_with(|plan| plan.tracing = TracingMode::Off).await;
         for (channel, tracing) in [
@@ -167,7 +169,7 @@ fn every_run_leaves_a_trace_whatever_the_mode_and_the_sampling() {
 }
 
 #[test]
-fn a_lease_is_renewed_for_as_long_as_its_run_takes() {
+fn lease_is_renewed_while_its_run_lasts() {
     run(async |world| {
         let node = world
             .start_with(|plan| {
@@ -219,7 +221,7 @@ fn only_missing_or_broken_channel_fails_its_row() {
 }
 
 #[test]
-fn a_node_leaves_what_it_is_not_to_serve_to_others() {
+fn excluded_channel_is_left_to_other_nodes() {
     run(async |world| {
         let filtering = world.start_with(|plan| plan.filter.exclude = vec!["tick".to_owned()]).await;
         filtering.channel("tick", every_second(""), json!({})).await;

@@ -3,8 +3,9 @@
 use serde_json::json;
 use svc_model::LifecycleStatus;
 use svc_registry::ReloadScope;
+use svc_testkit::state::wait_until;
 
-use crate::kit::{every_second, run, seconds, wait_until, yearly_schedule};
+use crate::kit::{every_second, run, seconds, yearly_schedule};
 
 #[test]
 fn every_instant_runs_once_soon_after_it_and_never_before() {
@@ -32,7 +33,7 @@ fn every_instant_runs_once_soon_after_it_and_never_before() {
 }
 
 #[test]
-fn a_run_is_told_about_its_instant_and_leaves_its_trace() {
+fn run_knows_its_instant_and_leaves_trace() {
     run(async |world| {
         let node = world.start().await;
         let transport = json!({"schedule": "* * * * * *", "timezone": "Europe/Berlin", "payload": {"n": 1},
@@ -94,7 +95,7 @@ fn missed_day_is_one_row_and_delays_none() {
 }
 
 #[test]
-fn an_edited_schedule_begins_anew_and_an_edited_payload_does_not() {
+fn edited_schedule_resets_cursor_edited_payload_does_not() {
     run(async |world| {
         let node = world.start().await;
         node.channel("yearly", yearly_schedule(""), json!({})).await;
@@ -176,7 +177,7 @@ fn a_transport_that_cannot_be_followed_quarantines_its_channel_alone() {
 }
 
 #[test]
-fn uninformed_node_adopts_a_new_version_when_its_activator_is_gone() {
+fn uninformed_node_adopts_version_of_lost_activator() {
     run(async |world| {
         let (first, other) = (world.start().await, world.start().await);
         first.channel("tick", every_second(""), json!({})).await;

@@ -2,8 +2,9 @@
 
 use actix_supervision::NodeState;
 use serde_json::json;
+use svc_testkit::state::wait_until;
 
-use crate::kit::{millis, run, seconds, wait_until};
+use crate::kit::{millis, run, seconds};
 
 #[test]
 fn a_run_that_ends_in_time_is_waited_for() {

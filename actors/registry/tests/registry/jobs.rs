@@ -45,7 +45,7 @@ fn failure(completed: &JobResult) -> &str {
 }
 
 #[test]
-fn a_job_finds_its_channel_by_id_and_else_by_name() {
+fn job_finds_channel_by_id_then_name() {
     run(vec![], async |world| {
         world.workflow("w", "w").await;
         world.channel(channel("orders", &["POST"], "/orders")).await;
@@ -199,7 +199,7 @@ async fn failure_channel(running: &RunningRegistry, id: Option<&str>, name: &str
 }
 
 #[test]
-fn failure_channel_is_known_of_a_channel_that_does_not_serve() {
+fn failure_channel_of_unserved_channel_is_known() {
     run(vec![], async |world| {
         world.workflow("w", "w").await;
         let orders = ChannelContent {

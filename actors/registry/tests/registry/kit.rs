@@ -17,20 +17,25 @@ use svc_channels::{
 };
 use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{CompileCx, CompiledTask, Engine, Function, TaskCx, TaskError, TaskOutcome};
-use svc_model::{ChannelContent, ChannelType, LifecycleStatus, Protocol, ServiceError, WorkflowContent};
+use svc_model::{ChannelContent, LifecycleStatus, ServiceError};
 use svc_registry::{ChannelFilter, ChannelPolicy, Registry, RegistryMetrics, RegistryParts, WorkerId};
 use svc_secrets::{EnvironmentResolver, Keyring};
-use svc_store::{AuditEntry, ChannelRequirements, Mutation, Store, StoreConfig, WorkflowRequirements};
+use svc_store::Store;
+use svc_testworld::TestWorld;
+use svc_testworld::actors::{build_tree, log};
+use svc_testworld::definitions::{
+    channel_content, put_channel, put_workflow, set_channel_status, set_workflow_status, workflow_content,
+};
 
 /// Time limit of a test.
-const TEST_TIMEOUT: Duration = Duration::from_secs(20);
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The fixture of a test: a tree, a store and metrics.
 pub(crate) struct RegistryWorld {
     pub(crate) tree: Tree,
     pub(crate) store: Store,
     pub(crate) metrics: ChannelMetrics,
-    io: Option<tokio::runtime::Runtime>,
+    world: TestWorld,
 }
 
 static CRASH: FunctionEntry = FunctionEntry::plugin("crash", "Panics");
@@ -72,23 +77,14 @@ pub(crate) struct RunningRegistry {
 
 /// Runs a test in a world of its own.
 pub(crate) fn run<T>(faults: Vec<PlannedFault>, test: impl AsyncFnOnce(&mut RegistryWorld) -> T) -> T {
-    let dir = tempfile::tempdir().unwrap();
-    let io = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    actix_rt::System::new().block_on(async {
-        let log = slog::Logger::root(slog::Discard, slog::o!());
-        let url = format!("sqlite:{}", dir.path().join("svc.db").display());
-        let config = StoreConfig { url, max_connections: 4, min_connections: 1, ..StoreConfig::default() };
-        let tree = Tree::builder("test").seed(1).faults(faults).build();
-        let opened = Store::open(&config, io.handle().clone(), log).await.unwrap();
-        let store = Store::supervise(opened, &tree, "store", Placement::Here).await.unwrap();
+    TestWorld::over_file().run(TEST_TIMEOUT, async |world| {
+        let tree = build_tree(faults);
+        let store = world.store(&tree).await;
         tree.add_group("channels", GroupSpec::new()).await.unwrap();
         let mut world =
-            RegistryWorld { tree: tree.clone(), store, metrics: ChannelMetrics::default(), io: Some(io) };
-        let outcome = tokio::time::timeout(TEST_TIMEOUT, test(&mut world)).await.unwrap();
+            RegistryWorld { tree: tree.clone(), store, metrics: ChannelMetrics::default(), world };
+        let outcome = test(&mut world).await;
         tree.shutdown(Duration::from_secs(5)).await;
-        if let Some(io) = world.io.take() {
-            io.shutdown_background();
-        }
         outcome
     })
 }
@@ -116,7 +112,7 @@ impl RegistryWorld {
             local_caches: LocalCaches::default(),
             memory_entries: 1000,
             spans: Default::default(),
-            log: slog::Logger::root(slog::Discard, slog::o!()),
+            log: log(),
         };
         let budget = RestartPolicy {
             max_restarts: 2,
@@ -131,7 +127,7 @@ impl RegistryWorld {
             filter,
             channels: ChannelPolicy { budget, needs: vec!["store".to_owned()], ..ChannelPolicy::default() },
             metrics: RegistryMetrics::default(),
-            log: slog::Logger::root(slog::Discard, slog::o!()),
+            log: log(),
         };
         let spec = ChildSpec::new().essential();
         let registry =
@@ -143,7 +139,7 @@ impl RegistryWorld {
 
     /// Takes the database away for good.
     pub(crate) fn lose_database(&mut self) {
-        self.io.take().unwrap().shutdown_background();
+        self.world.lose_database();
     }
 
     /// Stores a workflow that answers `{"from": mark}` and activates it.
@@ -152,65 +148,27 @@ impl RegistryWorld {
     }
 
     pub(crate) async fn workflow_of(&self, id: &str, tasks: Value) {
-        let content = WorkflowContent {
-            name: id.into(),
-            description: None,
-            priority: 0,
-            condition: json!(true),
-            tasks: tasks.as_array().unwrap().clone(),
-            tags: vec![],
-            loop_: None,
-            continue_on_error: false,
-        };
-        let workflows = self.store.workflows();
-        if workflows.latest(id).await.unwrap().is_some() {
-            workflows.new_version(id, mutation()).await.unwrap();
-            workflows.update(id, Box::new(move |_| Ok(content)), mutation()).await.unwrap();
-        } else {
-            workflows.create(Some(id.into()), content, mutation()).await.unwrap();
-        }
+        let tasks = tasks.as_array().unwrap().clone();
+        put_workflow(&self.store, id, workflow_content(id, tasks)).await;
         self.activate_workflow(id, None).await;
     }
 
     pub(crate) async fn activate_workflow(&self, id: &str, rollout: Option<i64>) {
-        let requirements = WorkflowRequirements::default();
-        self.store
-            .workflows()
-            .set_status(id, LifecycleStatus::Active, rollout.map(Into::into), requirements, mutation())
-            .await
-            .unwrap();
+        set_workflow_status(&self.store, id, LifecycleStatus::Active, rollout).await;
     }
 
     /// Stores a channel, or its next version, and activates it.
     pub(crate) async fn channel(&self, content: ChannelContent) {
-        let channels = self.store.channels();
         let id = content.name.clone();
-        if channels.latest(&id).await.unwrap().is_some() {
-            channels.new_version(&id, mutation()).await.unwrap();
-            channels.update(&id, Box::new(move |_| Ok(content)), mutation()).await.unwrap();
-        } else {
-            channels.create(Some(id.clone()), content, mutation()).await.unwrap();
-        }
-        let requirements = ChannelRequirements { cron_enabled: true, ..ChannelRequirements::default() };
-        channels.set_status(&id, LifecycleStatus::Active, None, requirements, mutation()).await.unwrap();
+        put_channel(&self.store, &id, content).await;
     }
 
     pub(crate) async fn archive_channel(&self, id: &str) {
-        let requirements = ChannelRequirements::default();
-        self.store
-            .channels()
-            .set_status(id, LifecycleStatus::Archived, None, requirements, mutation())
-            .await
-            .unwrap();
+        set_channel_status(&self.store, id, LifecycleStatus::Archived).await;
     }
 
     pub(crate) async fn archive_workflow(&self, id: &str) {
-        let requirements = WorkflowRequirements::default();
-        self.store
-            .workflows()
-            .set_status(id, LifecycleStatus::Archived, None, requirements, mutation())
-            .await
-            .unwrap();
+        set_workflow_status(&self.store, id, LifecycleStatus::Archived, None).await;
     }
 }
 
@@ -228,13 +186,6 @@ impl RunningRegistry {
     /// Returns the value that the workflow behind a path wrote to `from`.
     pub(crate) async fn mark(&self, path: &str) -> String {
         self.post(path).await.unwrap()["from"].as_str().unwrap().to_owned()
-    }
-
-    /// Waits for a state of the snapshot.
-    pub(crate) async fn wait_until(&self, mut reached: impl FnMut(&Self) -> bool) {
-        while !reached(self) {
-            tokio::task::yield_now().await;
-        }
     }
 
     pub(crate) fn is_quarantined(&self, channel: &str) -> bool {
@@ -261,29 +212,8 @@ pub(crate) fn answer(id: &str, mark: &str) -> Value {
 /// A channel over the workflow `w`, its id its name.
 pub(crate) fn channel(name: &str, methods: &[&str], route: &str) -> ChannelContent {
     ChannelContent {
-        name: name.into(),
-        description: None,
-        channel_type: ChannelType::Sync,
-        protocol: Protocol::Rest,
         methods: Some(methods.iter().map(|method| (*method).into()).collect()),
         route_pattern: Some(route.into()),
-        topic: None,
-        consumer_group: None,
-        transport_config: json!({}),
-        workflow_id: Some("w".into()),
-        config: json!({}),
-        priority: 0,
-        tags: vec![],
+        ..channel_content(name, "w")
     }
-}
-
-pub(crate) fn mutation() -> Mutation {
-    let audit = AuditEntry {
-        principal: "anonymous".into(),
-        action: "test".into(),
-        resource_type: "test".into(),
-        resource_id: String::new(),
-        details: None,
-    };
-    Mutation::new(audit)
 }

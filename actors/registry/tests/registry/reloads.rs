@@ -3,8 +3,9 @@
 use serde_json::json;
 use svc_model::ChannelContent;
 use svc_registry::{ChannelFilter, ReloadError, ReloadScope};
+use svc_testworld::definitions::mutation;
 
-use crate::kit::{answer, channel, mutation, run};
+use crate::kit::{answer, channel, run};
 
 /// The channel `name` at `/name/x` over another workflow.
 fn channel_with(name: &str, workflow: &str) -> ChannelContent {
@@ -156,7 +157,7 @@ fn duplicate_task_id_quarantines_or_fails_the_reload() {
 }
 
 #[test]
-fn a_failed_reload_is_remembered_until_one_that_covers_it_succeeds() {
+fn failed_reload_is_remembered_until_covering_reload_succeeds() {
     run(vec![], async |world| {
         world.workflow("w", "w").await;
         world.workflow("v", "v").await;
@@ -220,7 +221,7 @@ fn unloadable_workflow_row_gets_no_new_user() {
 }
 
 #[test]
-fn without_the_database_a_reload_fails_and_what_serves_goes_on() {
+fn reload_without_database_keeps_serving_snapshot() {
     run(vec![], async |world| {
         world.workflow("w", "w").await;
         world.channel(channel("a", &["POST"], "/a")).await;

@@ -8,6 +8,7 @@ use serde_json::json;
 use svc_channels::ProbeVersion;
 use svc_model::ChannelContent;
 use svc_registry::ReloadScope;
+use svc_testkit::state::eventually;
 
 use crate::kit::{RunningRegistry, channel, run};
 
@@ -108,7 +109,7 @@ fn exhausted_channel_is_quarantined_until_operator_restarts_it() {
         assert_eq!(running.mark("/neighbour").await, "w");
 
         world.tree.restart("channels/orders").await.unwrap();
-        running.wait_until(|running| !running.is_quarantined("orders")).await;
+        eventually("the channel serves", async || !running.is_quarantined("orders")).await;
         assert_eq!(running.mark("/o/1").await, "w");
         assert_eq!(running.registry.snapshot().quarantined_count(), 0);
     });
@@ -154,7 +155,7 @@ fn the_snapshot_outlives_a_crash_of_the_registry() {
         running.registry.reload(ReloadScope::All).await.unwrap();
         assert_eq!(running.mark("/a").await, "w2");
         let orphan = || world.tree.snapshot().node("channels/orphan").is_some();
-        running.wait_until(|_| !orphan()).await;
+        eventually("the orphan is gone", async || !orphan()).await;
     });
 }
 
@@ -181,13 +182,14 @@ fn every_worker_has_an_actor_per_channel() {
         }
         running.registry.remove_worker(second).await.unwrap();
         assert_eq!(path("a", second), "channels/a/0", "who has none of its own gets any");
-        running.wait_until(|_| world.tree.snapshot().node("channels/a/1").is_none()).await;
+        let is_gone = async || world.tree.snapshot().node("channels/a/1").is_none();
+        eventually("the actor of the second thread is gone", is_gone).await;
         assert_eq!(running.mark("/a").await, "w");
     });
 }
 
 #[test]
-fn a_request_of_a_thread_that_ended_is_served_by_another() {
+fn request_of_ended_thread_is_served_elsewhere() {
     run(vec![], async |world| {
         world.workflow("w", "w").await;
         world.channel(channel("a", &["POST"], "/a")).await;
@@ -221,7 +223,7 @@ fn dead_thread_delays_no_channel() {
             assert_eq!(report.quarantined, 0, "{:?}", running.reason(name));
             assert_eq!(running.mark(&format!("/{name}")).await, "w");
         }
-        running.wait_until(|running| !running.registry.has_worker(lost)).await;
+        eventually("the lost worker is noticed", async || !running.registry.has_worker(lost)).await;
         assert!(running.registry.has_worker(running.worker));
     });
 }
@@ -262,7 +264,7 @@ fn blocked_thread_delays_no_change_or_activation() {
             nodes.iter().filter(|node| node.path.to_string().starts_with("channels/a")).count()
         };
         // One group and two actors: older deployments are gone.
-        running.wait_until(|_| actors() == 3).await;
+        eventually("older deployments are gone", async || actors() == 3).await;
         arbiter.stop();
         arbiter.join().unwrap();
     });

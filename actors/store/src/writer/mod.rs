@@ -27,7 +27,6 @@ use crate::error::StoreError;
 pub(crate) use connection::WriterConnection;
 pub(crate) use messages::RunUnit;
 pub(crate) use queue::WriterQueue;
-pub(crate) use state::MOST_BYTES;
 use unit::PendingUnit;
 pub(crate) use unit::{UnitOutcome, UnitWork};
 

@@ -1,13 +1,11 @@
 //! The queue of waiting writes and the stage of the current batch: pure, no clock, no I/O.
 
-use std::collections::VecDeque;
+use crate::group::{MOST_BYTES, MemberQueue};
 
 /// Maximum number of units in one transaction.
-pub(crate) const MOST_UNITS: usize = 256;
+const MOST_UNITS: usize = 256;
 /// Maximum number of rows in one transaction.
-pub(crate) const MOST_ROWS: usize = 1024;
-/// Maximum bytes of the rows in one transaction. A larger row is written alone.
-pub(crate) const MOST_BYTES: usize = 16 * 1024 * 1024;
+const MOST_ROWS: usize = 1024;
 /// Maximum number of waiting rows.
 const MOST_WAITING: usize = 8192;
 /// Maximum bytes of the waiting rows: eight batches of the size of a transaction. A larger row waits alone. This
@@ -19,11 +17,8 @@ const MOST_WAITING_BYTES: usize = 8 * MOST_BYTES;
 /// Callers that write again as soon as they are answered would split into two groups, each waiting for the commit of
 /// the other. If commits are slow, the callers just answered therefore get a moment before the next batch starts.
 pub(crate) struct WriteQueue<U, R> {
-    units: VecDeque<U>,
-    /// Each row with its bytes.
-    rows: VecDeque<(R, usize)>,
-    /// Bytes of all waiting rows.
-    bytes: usize,
+    units: MemberQueue<U>,
+    rows: MemberQueue<R>,
     stage: Stage,
 }
 
@@ -52,11 +47,12 @@ pub(crate) enum Wake {
 
 impl<U, R> WriteQueue<U, R> {
     pub(crate) const fn new() -> Self {
-        Self { units: VecDeque::new(), rows: VecDeque::new(), bytes: 0, stage: Stage::Idle }
+        Self { units: MemberQueue::new(), rows: MemberQueue::new(), stage: Stage::Idle }
     }
 
     pub(crate) fn push_unit(&mut self, unit: U) {
-        self.units.push_back(unit);
+        // The mailbox of the writer bounds the units, whose bytes are not known.
+        self.units.push(unit, 0);
     }
 
     /// Adds a row.
@@ -64,12 +60,12 @@ impl<U, R> WriteQueue<U, R> {
     /// # Errors
     /// Returns the row if too many rows or bytes wait.
     pub(crate) fn push_row(&mut self, row: R, bytes: usize) -> Result<(), R> {
-        let sum = self.bytes.saturating_add(bytes);
-        if self.rows.len() >= MOST_WAITING || (sum > MOST_WAITING_BYTES && self.bytes > 0) {
+        let waiting = self.rows.bytes();
+        let has_room = waiting == 0 || waiting.saturating_add(bytes) <= MOST_WAITING_BYTES;
+        if self.rows.len() >= MOST_WAITING || !has_room {
             return Err(row);
         }
-        self.rows.push_back((row, bytes));
-        self.bytes = sum;
+        self.rows.push(row, bytes);
         Ok(())
     }
 
@@ -92,7 +88,7 @@ impl<U, R> WriteQueue<U, R> {
             self.stage = Stage::Gathering(1);
             return None;
         }
-        let batch = (first(&mut self.units, MOST_UNITS), self.first_rows(MOST_ROWS, MOST_BYTES));
+        let batch = (self.units.take_group(MOST_UNITS), self.rows.take_group(MOST_ROWS));
         self.stage = Stage::Running(batch.0.len() + batch.1.len());
         Some(batch)
     }
@@ -135,28 +131,12 @@ impl<U, R> WriteQueue<U, R> {
 
     /// Removes and returns everything that waits.
     pub(crate) fn take(&mut self) -> (Vec<U>, Vec<R>) {
-        (first(&mut self.units, usize::MAX), self.first_rows(usize::MAX, usize::MAX))
-    }
-
-    fn first_rows(&mut self, most: usize, most_bytes: usize) -> Vec<R> {
-        let mut bytes = 0_usize;
-        let fitting = self.rows.iter().take(most).take_while(|(_, size)| {
-            bytes = bytes.saturating_add(*size);
-            bytes <= most_bytes
-        });
-        let rows = fitting.count().max(1).min(self.rows.len());
-        let (rows, sizes): (Vec<_>, Vec<_>) = self.rows.drain(..rows).unzip();
-        self.bytes = self.bytes.saturating_sub(sizes.into_iter().fold(0, usize::saturating_add));
-        rows
+        (self.units.take_all(), self.rows.take_all())
     }
 
     fn waiting(&self) -> usize {
         self.units.len() + self.rows.len()
     }
-}
-
-fn first<T>(waiting: &mut VecDeque<T>, most: usize) -> Vec<T> {
-    waiting.drain(..waiting.len().min(most)).collect()
 }
 
 #[cfg(test)]
@@ -212,18 +192,6 @@ mod tests {
         queue.finish_batch(false);
         assert_eq!(queue.start().map(sizes), Some((1, MOST_ROWS)));
         assert_eq!(queue.push_row(7, 1), Ok(()));
-    }
-
-    #[test]
-    fn batch_is_bounded_oversized_row_is_alone() {
-        let mut queue: WriteQueue<(), u8> = WriteQueue::new();
-        for (row, bytes) in [(1, MOST_BYTES / 2), (2, MOST_BYTES / 2), (3, 1), (4, MOST_BYTES + 1), (5, 0)] {
-            queue.push_row(row, bytes).unwrap();
-        }
-        for expected in [vec![1, 2], vec![3], vec![4], vec![5]] {
-            assert_eq!(queue.start(), Some((vec![], expected)));
-            queue.finish_batch(false);
-        }
     }
 
     #[test]

@@ -60,7 +60,7 @@ pub(crate) async fn each_failure_counts_once(db: TestDatabase) {
     write_occurrences(&db, &ledger, "c", 1).await;
     let claim = claim_single(&ledger, "a").await;
     let settlement = Settlement { error_group: Some(Arc::clone(&broken)), ..Settlement::failed("broke") };
-    assert!(ledger.settle(&claim.key, None, settlement, None).await.unwrap());
+    assert!(ledger.settle(&claim.key, None, settlement, None, None).await.unwrap());
     let rows = groups(&store, ErrorGroupFilter::default()).await;
     let counts: Vec<_> = rows.iter().map(|row| (row.group.as_str(), row.count)).collect();
     assert_eq!(counts, [(&*refused.id, 3), (&*broken.id, 1)]);

@@ -13,7 +13,7 @@ mod a_panic {
     use super::*;
 
     #[test]
-    fn closes_the_current_and_all_queued_callers_and_spares_the_neighbour() {
+    fn panic_closes_callers_and_spares_neighbour() {
         system(async {
             let (addr, neighbour) = (ProbeActor::default().start(), ProbeActor::default().start());
             let outcomes = join3(addr.send(Boom), addr.send(Count), addr.send(Count)).await;

@@ -176,7 +176,7 @@ mod an_own_run_loop {
     }
 
     #[test]
-    fn is_given_attached_answers_through_spawn_and_exclusive_ones_through_wait() {
+    fn attached_answers_use_spawn_exclusive_ones_wait() {
         let (addr, mut ctx, mut mailbox) = bare();
         let (_attached, _exclusive) = (addr.send(Attached), addr.send(Exclusive));
         for _ in 0..2 {
@@ -186,7 +186,7 @@ mod an_own_run_loop {
     }
 
     #[test]
-    fn tells_a_caller_of_a_dropped_answer_by_closing_its_channel() {
+    fn dropped_answer_closes_channel_of_caller() {
         let (_addr, mut ctx, _mailbox) = bare();
         let (tx, mut rx) = oneshot::channel();
         let pending: ResponseActFuture<Echo, ()> = Box::pin(pending().into_actor(&Echo::default()));

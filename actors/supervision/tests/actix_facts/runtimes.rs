@@ -15,7 +15,7 @@ mod an_arbiter {
     use super::*;
 
     #[test]
-    fn that_stops_ends_its_actors_without_unwinding_and_closes_their_callers() {
+    fn stopped_runtime_ends_actors_and_closes_callers() {
         let log = Log::default();
         let probe = ProbeActor { log: log.clone(), ..ProbeActor::default() };
         system(async {

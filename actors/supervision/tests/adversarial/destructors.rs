@@ -16,7 +16,7 @@ fn of_actors_may_panic() {
 }
 
 #[test]
-fn of_messages_may_panic_when_they_are_handed_back_to_nobody() {
+fn panicking_destructor_of_abandoned_message_is_contained() {
     Universe::new(1).run(async |tree| {
         let victim = spawn(&tree, "v", ChildSpec::new()).await;
         let (hold, held) = oneshot::channel();

@@ -74,7 +74,7 @@ fn for_all_follow_two_failures_at_once() {
 }
 
 #[test]
-fn to_shut_down_are_obeyed_though_a_drain_hangs_or_panics() {
+fn shutdown_is_obeyed_despite_failing_drain() {
     Universe::new(1).run(async |tree| {
         let hangs = || Victim { drain: Some(Box::pin(pending())), ..Victim::default() };
         let panics =

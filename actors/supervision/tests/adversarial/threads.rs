@@ -7,6 +7,16 @@ fn real<T>(test: impl Future<Output = T>) -> T {
     actix::System::new().block_on(limited).unwrap_or_else(|_| panic!("it hangs"))
 }
 
+/// Waits until another thread has brought a state about.
+async fn eventually(state: &str, is_reached: impl Fn() -> bool) {
+    let look = async {
+        while !is_reached() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(5 * SECOND, look).await.unwrap_or_else(|_| panic!("{state}: not reached in time"));
+}
+
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a thread that ends with its runtime is the point")]
 fn that_end_give_every_caller_an_outcome() {
@@ -19,9 +29,7 @@ fn that_end_give_every_caller_an_outcome() {
         let mut holding = Box::pin(victim.call(HoldMessage(held)));
         let mut queued = Box::pin(victim.call(Name));
         assert!(poll!(&mut holding).is_pending());
-        while victim.vitals().handled == 0 {
-            tokio::task::yield_now().await;
-        }
+        eventually("the first call is handled", || victim.vitals().handled > 0).await;
         assert!(poll!(&mut queued).is_pending());
         arbiter.stop();
         arbiter.join().unwrap();
@@ -61,9 +69,7 @@ fn blocked_thread_is_given_up_with_its_orders() {
         let prepared = tree.replace(&victim, None, victims(Victim::default)).await.unwrap();
         let (release, released) = std::sync::mpsc::channel::<()>();
         victim.cast(Run(Box::new(move |_| released.recv().unwrap_or_default()))).unwrap();
-        while victim.vitals().handling != Some("Run") {
-            tokio::task::yield_now().await;
-        }
+        eventually("the thread is blocked", || victim.vitals().handling == Some("Run")).await;
         let mut commit = Box::pin(prepared.commit());
         assert!(poll!(&mut commit).is_pending());
         assert_eq!(tree.retire("v", Duration::ZERO).await, Err(RetireError::Forced));

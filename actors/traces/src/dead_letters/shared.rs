@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use slog::{Logger, warn};
+use svc_cluster::nodes::NodeHandle;
 use svc_model::ErrorReason;
 use svc_model::id::new_ordered_id;
-use svc_nodes::NodeHandle;
 use svc_store::{ClaimedLetter, DueLetters, NewTrace, StoreError, TraceMode, TraceStatus};
 use tokio::sync::{Mutex, Notify};
 use tokio::time::{sleep, timeout};

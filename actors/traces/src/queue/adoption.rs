@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use slog::{Logger, error, info, warn};
+use svc_cluster::nodes::{NodeHandle, TAKEOVER_PAGE, WHOLE_SCAN_INTERVAL};
 use svc_model::ErrorReason;
-use svc_nodes::{NodeHandle, TAKEOVER_PAGE, WHOLE_SCAN_INTERVAL};
 use svc_store::{AdoptedRun, NewTrace, Ownership, RowKey, StoreError, TraceFailure, UnfinishedRun};
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinHandle;

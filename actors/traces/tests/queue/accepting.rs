@@ -5,9 +5,10 @@ use std::cell::Cell;
 use actix_supervision::{FaultKind, PlannedFault, Tree};
 use futures_util::future::{join, join_all};
 use serde_json::{Value, json};
+use svc_testkit::state::wait_until;
 use uuid::Uuid;
 
-use crate::kit::{job, run, wait_until};
+use crate::kit::{job, run};
 
 #[test]
 fn accepted_job_is_stored_first_and_runs_once() {

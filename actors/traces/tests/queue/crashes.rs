@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use serde_json::json;
 use svc_model::ServiceError;
+use svc_testkit::state::wait_until;
 
-use crate::kit::{HOUR, run, wait_until};
+use crate::kit::{HOUR, run};
 
 #[test]
 fn next_process_finishes_jobs_of_crashed_one() {

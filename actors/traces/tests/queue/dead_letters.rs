@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use serde_json::json;
 use svc_store::{AuditEntry, DueLetters, Mutation};
+use svc_testkit::state::wait_until;
 use svc_traces::{Callback, Settings};
 
-use crate::kit::{HOUR, Process, run, wait_until};
+use crate::kit::{HOUR, Process, run};
 
 /// Makes every letter due now.
 const DUE: &str = "UPDATE trace_dlq SET next_retry_at = '2000-01-01 00:00:00.000'";

@@ -1,76 +1,57 @@
 //! Processes that start and stop over one SQLite file, and a runner that follows the `do` of a payload.
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use actix_rt::System;
-use actix_supervision::{Placement, Tree};
-use diesel::connection::SimpleConnection;
-use diesel::{Connection, SqliteConnection};
+use actix_supervision::Tree;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
-use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use serde_json::{Map, Value, json};
-use slog::{Discard, Logger, o};
-use svc_model::config::TracingMode;
 use svc_model::{Page, WorkflowVersion, id::new_ordered_id};
-use svc_nodes::{NodeHandle, NodeMetrics};
-use svc_store::{DeadLetterFilter, DeadLetterRow, Store, StoreConfig, TraceQuery, TraceRecord};
+use svc_store::{DeadLetterFilter, DeadLetterRow, Store, TraceQuery, TraceRecord};
+use svc_testkit::state::wait_until;
+use svc_testworld::TestWorld;
+use svc_testworld::actors::{build_tree, supervise_traces, trace_settings};
+use svc_testworld::metrics::metric_value;
 use svc_traces::{
-    Callback, DeadLetterSettings, Job, JobFailure, JobHold, JobKey, JobOutcome, JobResult, JobThread,
-    OverflowPolicy, QueueSettings, RecorderSettings, Runner, Settings, TraceMetrics, TraceServices, Traces,
-    TracingDefaults,
+    Callback, Job, JobFailure, JobHold, JobKey, JobOutcome, JobResult, JobThread, Runner, Settings,
+    TraceMetrics, Traces,
 };
 use tokio::sync::Semaphore;
-use tokio::time::{interval, timeout};
 use uuid::Uuid;
 
-/// Longer than any state takes to be reached.
-const PATIENCE: Duration = Duration::from_secs(40);
+/// Time limit of a test.
+const LIMIT: Duration = Duration::from_secs(180);
 pub(crate) const HOUR: Duration = Duration::from_secs(3600);
 
-pub(crate) fn log() -> Logger {
-    Logger::root(Discard, o!())
-}
-
-/// A database file, and the runtime of its connections.
-pub(crate) struct TracesFixture {
-    config: StoreConfig,
-    path: PathBuf,
-    io: tokio::runtime::Handle,
-}
+/// A database over which processes of the service start and stop.
+pub(crate) struct TracesFixture(TestWorld);
 
 /// Runs a case on a new file.
 pub(crate) fn run(case: impl AsyncFnOnce(TracesFixture)) {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("svc.db");
-    run_on(format!("sqlite:{}", path.display()), path, case);
+    run_in(TestWorld::over_file(), case);
 }
 
 /// Runs a case on the server at a URL.
 pub(crate) fn run_on_server(url: &str, case: impl AsyncFnOnce(TracesFixture)) {
-    run_on(url.to_owned(), PathBuf::new(), case);
+    run_in(TestWorld::over_server(url), case);
 }
 
-fn run_on(url: String, path: PathBuf, case: impl AsyncFnOnce(TracesFixture)) {
-    let io = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    System::new().block_on(async {
-        let config = StoreConfig {
-            url,
-            max_connections: 4,
-            min_connections: 1,
-            busy_timeout_ms: 100,
-            acquire_timeout: Duration::from_millis(300),
-            ..StoreConfig::default()
-        };
-        case(TracesFixture { config, path, io: io.handle().clone() }).await;
-    });
-    io.shutdown_background();
+fn run_in(world: TestWorld, case: impl AsyncFnOnce(TracesFixture)) {
+    world.impatient().run(LIMIT, async |world| case(TracesFixture(world)).await);
+}
+
+impl Deref for TracesFixture {
+    type Target = TestWorld;
+
+    fn deref(&self) -> &TestWorld {
+        &self.0
+    }
 }
 
 /// One process of the service.
@@ -86,12 +67,11 @@ pub(crate) struct Process {
 impl TracesFixture {
     /// Starts a process that does not accept submissions yet.
     pub(crate) async fn boot(&self, change: impl FnOnce(&mut Settings)) -> Process {
-        self.boot_in(Tree::builder("test").seed(1).build(), change).await
+        self.boot_in(build_tree(Vec::new()), change).await
     }
 
     pub(crate) async fn boot_in(&self, tree: Tree, change: impl FnOnce(&mut Settings)) -> Process {
-        let opened = Store::open(&self.config, self.io.clone(), log()).await.unwrap();
-        let store = Store::supervise(opened, &tree, "store", Placement::Here).await.unwrap();
+        let store = self.store(&tree).await;
         let words: Arc<Mutex<Vec<&'static str>>> = Arc::default();
         let told = Arc::clone(&words);
         let mut settings = settings();
@@ -99,27 +79,7 @@ impl TracesFixture {
         change(&mut settings);
         let (metrics, mut registry) = (TraceMetrics::default(), Registry::default());
         metrics.register(&mut registry);
-        // Each has a node id of its own, so to the database they are separate processes.
-        let lease = svc_nodes::Settings {
-            id: svc_nodes::Settings::new_id("test"),
-            version: "test",
-            lease: Duration::from_secs(15),
-            is_alone: true,
-            needs: vec!["store".to_owned()],
-        };
-        let nodes = NodeHandle::supervise(
-            &tree,
-            "nodes",
-            Placement::Here,
-            &store,
-            lease,
-            NodeMetrics::default(),
-            log(),
-        )
-        .await
-        .unwrap();
-        let parts = TraceServices { store: store.clone(), nodes, settings, metrics, log: log() };
-        let traces = Traces::supervise(&tree, "traces", Placement::Here, parts).await.unwrap();
+        let traces = supervise_traces(&tree, &store, true, settings, metrics).await;
         tree.wait_until_running("traces").await.unwrap();
         Process { tree, store, traces, runner: Arc::default(), words, registry }
     }
@@ -130,72 +90,22 @@ impl TracesFixture {
         process.begin().await;
         process
     }
-
-    /// Locks the file against writers until the returned value is dropped.
-    pub(crate) fn lock(&self) -> WriteLock {
-        let mut conn = self.connect();
-        conn.batch_execute("BEGIN IMMEDIATE").unwrap();
-        WriteLock(conn)
-    }
-
-    /// Runs SQL on a connection of its own.
-    pub(crate) fn execute(&self, sql: &str) {
-        self.connect().batch_execute(sql).unwrap();
-    }
-
-    fn connect(&self) -> SqliteConnection {
-        let mut conn = SqliteConnection::establish(self.path.to_str().unwrap()).unwrap();
-        conn.batch_execute("PRAGMA busy_timeout = 5000").unwrap();
-        conn
-    }
 }
 
-pub(crate) struct WriteLock(SqliteConnection);
-
-impl WriteLock {
-    /// Runs SQL under the lock and commits.
-    pub(crate) fn commit(mut self, sql: &str) {
-        self.0.batch_execute(sql).unwrap();
-        self.0.batch_execute("COMMIT; BEGIN").unwrap();
-    }
-}
-
-impl Drop for WriteLock {
-    fn drop(&mut self) {
-        self.0.batch_execute("ROLLBACK").unwrap();
-    }
-}
-
+/// Two workers of each kind, and retries that are due soon.
 fn settings() -> Settings {
-    Settings {
-        tracing: TracingDefaults { mode: TracingMode::Sync, sample_rate: 1.0, errors_only: false },
-        recorder: RecorderSettings {
-            max_pending: 100,
-            overflow: OverflowPolicy::Drop,
-            async_workers: 2,
-            batch_size: 10,
-            batch_flush_interval: Duration::from_millis(20),
-            batch_workers: 2,
-        },
-        queue: QueueSettings {
-            workers: 2,
-            buffer_size: 100,
-            max_memory_bytes: 0,
-            processing_timeout: Duration::from_secs(30),
-            shutdown_timeout: Duration::from_secs(20),
-            max_recoveries: 5,
-        },
-        dead_letters: DeadLetterSettings {
-            retry_enabled: true,
-            max_retries: 5,
-            poll_interval: Duration::from_millis(50),
-            batch_size: 20,
-            lease: Duration::from_secs(60),
-        },
-        needs: vec!["store".to_owned(), "nodes".to_owned()],
-        errors: Callback::default(),
-        jobs: Callback::default(),
-    }
+    let mut settings = trace_settings();
+    settings.recorder.async_workers = 2;
+    settings.recorder.batch_workers = 2;
+    settings.queue.workers = 2;
+    settings.queue.buffer_size = 100;
+    settings.queue.shutdown_timeout = Duration::from_secs(20);
+    settings.dead_letters.retry_enabled = true;
+    settings.dead_letters.max_retries = 5;
+    settings.dead_letters.poll_interval = Duration::from_millis(50);
+    settings.dead_letters.batch_size = 20;
+    settings.needs.push("nodes".to_owned());
+    settings
 }
 
 impl Process {
@@ -250,10 +160,7 @@ impl Process {
 
     /// Returns the value of a series; 0 before its first sample.
     pub(crate) fn metric(&self, series: &str) -> f64 {
-        let mut text = String::new();
-        encode(&mut text, &self.registry).unwrap();
-        let value = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
-        value.map_or(0.0, |value| value.parse().unwrap())
+        metric_value(&self.registry, series)
     }
 }
 
@@ -269,17 +176,6 @@ pub(crate) fn job(payload: Value) -> Job {
         attempt: None,
         trace_headers: Default::default(),
     }
-}
-
-/// Polls until the condition holds.
-pub(crate) async fn wait_until(mut reached: impl AsyncFnMut() -> bool) {
-    let wait = async {
-        let mut looks = interval(Duration::from_millis(10));
-        while !reached().await {
-            looks.tick().await;
-        }
-    };
-    timeout(PATIENCE, wait).await.expect("the state is reached");
 }
 
 /// A runner that follows the `do` of a payload and records its runs.

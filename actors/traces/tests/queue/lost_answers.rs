@@ -3,8 +3,9 @@
 use serde_json::json;
 use svc_testkit::commit_proxy::CommitProxy;
 use svc_testkit::postgres::Postgres;
+use svc_testkit::state::wait_until;
 
-use crate::kit::{run_on_server, wait_until};
+use crate::kit::run_on_server;
 
 #[test]
 fn unacknowledged_end_is_kept_and_nothing_repeats() {

@@ -6,10 +6,11 @@ use serde_json::json;
 use svc_model::config::TracingMode;
 use svc_model::{Timestamp, id::new_ordered_id};
 use svc_store::DatabaseStatus;
+use svc_testkit::state::wait_until;
 use svc_traces::{OverflowPolicy, Record, Settings, TraceMode, TracePolicy};
 use tokio::time::Instant;
 
-use crate::kit::{HOUR, Process, run, wait_until};
+use crate::kit::{HOUR, Process, run};
 
 fn policy(mode: TracingMode) -> TracePolicy {
     TracePolicy { mode, sample_rate: 1.0, errors_only: false, task_details: false }

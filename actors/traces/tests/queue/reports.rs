@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use serde_json::json;
+use svc_testkit::state::wait_until;
 
-use crate::kit::{run, wait_until};
+use crate::kit::run;
 
 #[test]
 fn exhausted_letter_is_reported_once_as_work_of_its_own() {

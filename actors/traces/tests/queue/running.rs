@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use serde_json::json;
+use svc_testkit::state::wait_until;
 
-use crate::kit::{run, wait_until};
+use crate::kit::run;
 
 #[test]
 fn a_runner_that_panics_fails_its_job_and_nothing_else() {

@@ -6,10 +6,11 @@ use std::time::Duration;
 use actix_rt::Arbiter;
 use actix_supervision::Placement;
 use serde_json::json;
+use svc_testkit::state::wait_until;
 use svc_traces::JobThread;
 use tokio::sync::oneshot;
 
-use crate::kit::{Process, TracesFixture, run, wait_until};
+use crate::kit::{Process, TracesFixture, run};
 
 /// A thread that runs channels.
 struct ChannelThread {

@@ -96,7 +96,7 @@ async fn retry_after_is_kept_before_the_next_attempt() {
 }
 
 #[tokio::test]
-async fn deletion_whose_answer_was_lost_is_done_when_it_is_gone() {
+async fn lost_answer_of_deletion_counts_as_done() {
     let upstream = scripted_server(vec![UpstreamReply::Cut, refusal(404, "NOT_FOUND", &[])]);
     client(&upstream).delete("/x").await.unwrap();
 

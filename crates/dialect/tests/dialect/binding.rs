@@ -149,7 +149,7 @@ fn nulls_lists_and_negations_are_settled() {
 }
 
 #[test]
-fn over_relations_what_can_only_fail_or_hold_is_settled_too() {
+fn constant_conditions_over_relations_are_settled() {
     let schema = json!({"unmapped": "identity", "entities": {"t": {
         "relations": {"r": {"to": "u", "local": "id", "foreign": "t_id"}}
     }}});

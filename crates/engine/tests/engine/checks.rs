@@ -90,7 +90,7 @@ fn every_function_refuses_an_input_it_does_not_have() {
 }
 
 #[test]
-fn the_table_of_a_built_in_says_what_its_compiler_takes() {
+fn built_in_table_matches_its_compiler() {
     let engine = declared::engine();
     let built_in = |entry: &&FunctionEntry| entry.source == catalogue::FunctionSource::Engine;
     for entry in engine.catalogue().entries().filter(built_in) {
@@ -291,7 +291,7 @@ fn an_alias_for_logic_is_an_expression() {
 }
 
 #[test]
-fn a_folded_field_is_not_type_checked_before_it_is_folded() {
+fn unfolded_field_is_not_type_checked() {
     let fields =
         json!({"connector": "c", "query": "q", "params": {"var": "data.params"}, "output": "data.x"});
     assert_eq!(input("db_read", fields).errors, []);

@@ -123,7 +123,7 @@ fn a_status_of_4xx_always_goes_on_and_5xx_stops() {
 }
 
 #[test]
-fn a_failure_answers_by_its_class_and_keeps_operator_texts_inside() {
+fn failure_answers_by_class_without_operator_text() {
     for (input, status, text) in [
         (json!({"error": "circuit"}), 503, "the breaker of crm on orders is open"),
         (
@@ -149,7 +149,7 @@ fn a_failure_answers_by_its_class_and_keeps_operator_texts_inside() {
 }
 
 #[test]
-fn arithmetic_over_a_text_names_the_operand_and_not_its_value() {
+fn arithmetic_over_text_names_operand_without_value() {
     let engine = Engine::builder().build();
     for (logic, expected) in [
         (json!({"*": [{"var": "payload.q"}, 2]}), "\"*\" needs numbers, and payload.q is a string"),

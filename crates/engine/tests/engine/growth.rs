@@ -83,7 +83,7 @@ fn a_value_that_is_replaced_counts_once() {
 }
 
 #[test]
-fn a_value_that_doubles_within_one_expression_ends_as_an_error() {
+fn value_doubled_within_expression_is_an_error() {
     let bodies = [
         json!({"cat": [{"var": "accumulator"}, {"var": "accumulator"}]}),
         json!({"merge": [{"var": "accumulator"}, {"var": "accumulator"}]}),
@@ -105,7 +105,7 @@ fn a_value_that_doubles_within_one_expression_ends_as_an_error() {
 }
 
 #[test]
-fn an_array_of_large_parts_is_refused_before_it_is_copied() {
+fn large_array_is_refused_before_copying() {
     let payload = json!({"many": vec![1; 10_000], "large": "x".repeat(100_000)});
     for body in
         [json!({"val": [[2], "payload", "large"]}), json!({"cat": [{"val": [[2], "payload", "large"]}, "y"]})]

@@ -41,7 +41,7 @@ fn failed_condition_log_names_its_task() {
 }
 
 #[test]
-fn a_line_has_its_message_and_its_fields_sorted_by_key() {
+fn log_line_has_message_and_sorted_fields() {
     let input = json!({"message": "order stored", "level": "warn", "fields": {"b": {"var": "data.list"}, "a": {"var": "data.id"}}});
     assert_eq!(run_log(input), (slog::Level::Warning, "order stored [a=7, b=[1,\"a\"]]".into()));
 }

@@ -78,7 +78,7 @@ fn operators_mean_what_the_table_says() {
 }
 
 #[test]
-fn an_expression_that_fails_inside_a_function_is_a_logic_error() {
+fn expression_failing_inside_function_is_logic_error() {
     let error = evaluate(&engine(), &json!({"+": ["two", 1]})).unwrap_err();
     assert_eq!(error.code, ErrorCode::Logic);
 }

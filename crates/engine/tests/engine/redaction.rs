@@ -56,7 +56,7 @@ fn task(id: &str, function: &str, input: Value) -> Value {
 }
 
 #[test]
-fn nothing_a_run_records_shows_what_it_was_told_in_confidence() {
+fn no_record_of_a_run_shows_secrets() {
     let (tell, lines) = (Tell::default(), EngineLog::default());
     let engine = Engine::builder()
         .secrets([("token", json!(SECRET))])

@@ -109,7 +109,7 @@ fn a_result_without_output_replaces_data_or_is_discarded() {
 }
 
 #[test]
-fn a_missing_stub_fails_the_task_and_the_call_is_recorded() {
+fn missing_stub_fails_task_and_records_call() {
     let tasks = json!([task("t", "db_read", json!({"connector": "shop", "query": "q"}))]);
     let outcome = run(tasks, json!({}), &json!({"db_read": {"other": 1}}));
     assert_eq!(codes(&outcome), ["FUNCTION_ERROR", "WORKFLOW_ERROR"]);
@@ -141,7 +141,7 @@ fn a_stub_may_fail_as_its_system_did() {
 }
 
 #[test]
-fn malformed_stubs_are_refused_with_the_place_and_the_nearest_name() {
+fn malformed_stub_is_refused_with_nearest_name() {
     let engine = declared::engine();
     let refused = |stubs: Value| {
         let errors = Stubs::parse(engine.catalogue(), &stubs, "stubs").unwrap_err();

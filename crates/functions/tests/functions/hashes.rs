@@ -148,7 +148,7 @@ fn data_is_read_by_its_encoding_and_other_json_compactly() {
 }
 
 #[test]
-fn data_that_cannot_be_read_is_an_error_of_its_field() {
+fn unreadable_data_is_an_error_of_its_field() {
     for (data, encoding, due) in [
         (json!(null), "utf8", "data: null has no bytes"),
         (json!("xyz"), "hex", "data: this is not hexadecimal"),

@@ -104,7 +104,7 @@ fn leeway_is_thirty_seconds_unless_said() {
 }
 
 #[test]
-fn issuers_and_audiences_are_written_out_or_taken_from_the_message() {
+fn issuers_and_audiences_are_literal_or_from_message() {
     let data = |extra: Value| {
         let mut data = extra;
         data["token"] = json!(token(valid()));
@@ -125,7 +125,7 @@ fn issuers_and_audiences_are_written_out_or_taken_from_the_message() {
 }
 
 #[test]
-fn an_issuer_that_comes_to_nothing_does_not_lift_the_check() {
+fn issuer_that_evaluates_to_nothing_fails_verification() {
     for (field, value, due) in [
         ("issuer", json!(null), "issuer: no value to accept"),
         ("audience", json!([]), "audience: no value to accept"),

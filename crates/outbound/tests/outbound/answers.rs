@@ -97,7 +97,7 @@ async fn silence_ends_with_the_timeout() {
 }
 
 #[tokio::test]
-async fn a_failure_names_host_and_cause_and_nothing_of_the_query() {
+async fn failure_names_host_and_cause_without_query() {
     let server = HttpsServer::start(Behaviour::Down).unwrap();
     let mut failures = vec![ask(&server, 16, PATIENCE).await.unwrap_err()];
     server.set_behaviour(Behaviour::Raw(b"nonsense\r\n\r\n".to_vec()));

@@ -58,7 +58,7 @@ fn start_server() -> HttpsServer {
 }
 
 #[test]
-fn anchors_of_ssl_cert_file_and_ssl_cert_dir_are_trusted() {
+fn anchors_of_ssl_cert_variables_are_trusted() {
     let (server, directory) = (start_server(), tempfile::tempdir().unwrap());
     let file = server.write_authority(directory.path()).unwrap();
     in_child("child_is_answered", &server, &[("SSL_CERT_FILE", file.to_str().unwrap())]);

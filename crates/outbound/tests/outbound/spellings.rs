@@ -99,7 +99,7 @@ async fn nor_does_any_of_ten_thousand_at_random() {
 }
 
 #[tokio::test]
-async fn a_name_of_the_machine_is_refused_where_it_is_dialled() {
+async fn machine_name_is_refused_when_dialled() {
     let (trap, client) =
         (Trap::bind().unwrap(), client(&Trust::Only(String::new()), false, Duration::from_secs(5)));
     // Whether a name may end in a dot is the resolver's affair.
@@ -118,7 +118,7 @@ async fn a_name_of_the_machine_is_refused_where_it_is_dialled() {
 
 /// The trap works, and the spellings lead to it: both would be reached without the check.
 #[tokio::test]
-async fn the_same_spellings_reach_the_trap_where_private_addresses_are_allowed() {
+async fn same_spellings_reach_trap_if_private_addresses_allowed() {
     let (trap, client) =
         (Trap::bind().unwrap(), client(&Trust::Only(String::new()), true, Duration::from_millis(50)));
     let mut hosts = disguises("127.0.0.1");

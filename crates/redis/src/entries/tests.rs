@@ -5,6 +5,7 @@ use std::time::Duration;
 use svc_outbound::{Outbound, Trust};
 use svc_testkit::gateway::Gateway;
 use svc_testkit::redis::{Redis, RedisCluster};
+use svc_testkit::state::eventually;
 use tokio::runtime::Handle;
 
 use super::*;
@@ -107,9 +108,7 @@ async fn connection_to_demoted_server_is_given_up() {
     assert!(matches!(failure, RedisFailure::Unreachable(_)), "it may heal: {failure:?}");
     gateway.lead_to(primary.address());
     // A connection that was just opened is kept for a moment.
-    while client.claim("after", "two", 60).await.is_err() {
-        tokio::task::yield_now().await;
-    }
+    eventually("a claim is answered", async || client.claim("after", "two", 60).await.is_ok()).await;
     assert!(!client.claim("after", "one", 60).await.unwrap(), "the primary has it");
     client.check_writable().await.unwrap();
     assert_eq!(primary.command(&["get", "after"]).unwrap(), "two");

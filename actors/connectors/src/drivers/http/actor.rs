@@ -10,8 +10,8 @@ use actix::{Actor, Message};
 use actix_supervision::{
     Address, Context, ReadHandler, ReadReply, SpawnError, StartContext, StartError, Supervised,
 };
+use svc_credentials::tokens::TokenSource;
 use svc_outbound::{Outbound, PeerRequest, Url};
-use svc_tokens::TokenSource;
 
 use super::client::{AuthorizedClient, AuthorizedResponse, ExchangeError};
 use super::probe::probe;

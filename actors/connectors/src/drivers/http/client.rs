@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use svc_credentials::tokens::{AccessToken, TokenError, TokenSource};
 use svc_outbound::header::{AUTHORIZATION, HeaderValue};
 use svc_outbound::{
     AddressError, FetchError, Outbound, OutboundResponse, PeerClient, PeerRequest, PeerResponse, SetupError,
     StatusCode, Url,
 };
-use svc_tokens::{AccessToken, TokenError, TokenSource};
 use tokio::time::{Instant, timeout};
 
 const OWN_URL: &str = "url";

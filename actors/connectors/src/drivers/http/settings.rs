@@ -2,11 +2,11 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use svc_credentials::tokens::{TokenSource, Tokens};
 use svc_model::config::connector::{HttpAuth, HttpConfig, OAuth2};
 use svc_outbound::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHORIZATION};
 use svc_outbound::{PeerUrl, Url, check_peer_url, check_url};
 use svc_secrets::redact;
-use svc_tokens::{TokenSource, Tokens};
 
 /// The OAuth2 grant of an API.
 struct TokenTerms {
@@ -87,7 +87,7 @@ impl HttpSettings {
         let url = check_url(&oauth.token_url, allow_private)
             .map_err(|error| format!("connector.config.auth.token_url: {error}"))?;
         self.headers.remove(AUTHORIZATION);
-        self.secrets.extend(svc_tokens::secrets(oauth, None));
+        self.secrets.extend(svc_credentials::tokens::secrets(oauth, None));
         self.tokens = Some(TokenTerms { oauth: oauth.clone(), url });
         Ok(())
     }

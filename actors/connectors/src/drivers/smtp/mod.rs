@@ -15,7 +15,7 @@ use crate::driver::{ResolveResult, erase_type};
 
 pub(crate) use actor::{OutgoingMail, SendMail, SmtpDriver};
 pub(crate) use error::MailError;
-pub(crate) use settings::{SmtpSettings, mailbox};
+pub(crate) use settings::SmtpSettings;
 
 /// Resolves the config of a mail server.
 ///

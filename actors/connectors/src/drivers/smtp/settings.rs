@@ -6,6 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use lettre::message::Mailbox;
 use lettre::transport::smtp::authentication::Credentials;
+use svc_functions::declarations::mail::mailbox;
 use svc_model::config::connector::{SmtpConfig, SmtpTls};
 use svc_outbound::check_host;
 use svc_secrets::redact;
@@ -67,18 +68,6 @@ impl SmtpSettings {
     }
 }
 
-/// Reads one mailbox, `user@host` or `Name <user@host>`. What could end a line, and so begin another header,
-/// is refused.
-///
-/// # Errors
-/// The problem, without the text.
-pub(crate) fn mailbox(text: &str) -> Result<Mailbox, &'static str> {
-    if text.contains(char::is_control) {
-        return Err("a mailbox holds no line breaks and no control characters");
-    }
-    text.parse().map_err(|_| "use one mailbox, like user@example.com or Name <user@example.com>")
-}
-
 #[cfg(test)]
 mod tests {
     use svc_model::ConnectorType;
@@ -121,32 +110,5 @@ mod tests {
         let unpadded = login.trim_end_matches('=');
         let said = format!("bad password sword fish (sword%20fish) for bob, {plain}, {login}, {unpadded}.");
         assert_eq!(settings.redact(&said), "bad password ****** (******) for bob, ******, ******, ******.");
-    }
-
-    #[test]
-    fn a_mailbox_is_one_address_on_one_line() {
-        for fine in [
-            "a@example.com",
-            "Ann Bee <a@example.com>",
-            "\"Bee, Ann\" <a@example.com>",
-            "Zoë <z@example.com>",
-        ] {
-            assert!(mailbox(fine).is_ok(), "{fine}");
-        }
-        for wrong in [
-            "",
-            "ann",
-            "a@",
-            "@example.com",
-            "a@example.com, b@example.com",
-            "a@example.com\r\nBcc: b@example.com",
-            "Ann\r\nBcc: b@example.com <a@example.com>",
-            "a@example.com> RCPT TO:<b@example.com",
-            "a b@example.com",
-            "a@exam ple.com",
-            "a\u{0}@example.com",
-        ] {
-            assert!(mailbox(wrong).is_err(), "{wrong:?}");
-        }
     }
 }

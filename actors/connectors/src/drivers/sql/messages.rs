@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use actix::Message;
 use serde_json::Value;
+use svc_functions::declarations::sql::{StatementEffect, check_read_only, effect};
 use svc_model::config::connector::DatabaseKind;
 
-use super::effect::{StatementEffect, effect};
 use super::error::SqlError;
-use super::read_only;
 use super::result::ResultBounds;
 use super::value::{BINARY, BinaryForm, is_malformed_binary};
 
@@ -158,7 +157,7 @@ impl RunStatements {
                 }
             }
             if self.access == StatementAccess::ReadOnly {
-                read_only::check(&statement.sql, database)?;
+                check_read_only(&statement.sql, database).map_err(SqlError::Refused)?;
             }
         }
         Ok(spends)

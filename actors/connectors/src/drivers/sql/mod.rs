@@ -8,7 +8,6 @@
 
 mod actor;
 mod cancel;
-mod effect;
 mod encryption;
 mod error;
 mod messages;
@@ -17,7 +16,6 @@ mod parameters;
 mod pool;
 mod postgres;
 mod probe;
-mod read_only;
 mod result;
 mod settings;
 mod sqlite;
@@ -29,12 +27,10 @@ use svc_model::config::connector::DbConfig;
 use crate::driver::{ResolveResult, erase_type};
 
 pub(crate) use actor::SqlDriver;
-pub(crate) use effect::is_blank;
 pub(crate) use error::SqlError;
 pub(crate) use messages::{
     BoundStatement, RunStatements, StatementAccess, StatementOrigin, StatementResult, TransactionMode,
 };
-pub(crate) use read_only::refused_everywhere;
 pub(crate) use result::ResultBounds;
 pub(crate) use settings::SqlSettings;
 pub(crate) use sqlite::check_own_files;

@@ -11,7 +11,7 @@ use crate::driver::{ResolveResult, erase_type};
 
 pub(crate) use actor::{HeadObject, StorageDriver};
 pub(crate) use settings::StorageSettings;
-pub(crate) use sign::{ObjectAccess, PresignGrant, check_key};
+pub(crate) use sign::{ObjectAccess, PresignGrant};
 
 /// Resolves the config of an object store.
 ///

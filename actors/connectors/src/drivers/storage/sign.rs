@@ -30,23 +30,8 @@ pub(crate) struct PresignGrant {
     pub(crate) expires_in: Duration,
 }
 
-/// Refuses keys that a URL cannot name: readers of URLs resolve the segments `.` and `..`, and would come to
-/// another object, or to another bucket.
-///
-/// # Errors
-/// The problem.
-pub(crate) fn check_key(key: &str) -> Result<(), &'static str> {
-    if key.is_empty() {
-        return Err("must not be empty");
-    }
-    if key.split('/').any(|segment| matches!(segment, "." | "..")) {
-        return Err("'.' and '..' cannot stand between slashes: no URL can name such an object");
-    }
-    Ok(())
-}
-
 impl StorageSettings {
-    /// The URL of a grant. Its key must have been [checked](check_key).
+    /// The URL of a grant. Its key must have been [checked](svc_functions::declarations::storage::check_key).
     pub(crate) fn sign(&self, grant: &PresignGrant) -> Url {
         let PresignGrant { key, to, expires_in } = grant;
         match to {
@@ -86,6 +71,7 @@ impl StorageSettings {
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
+    use svc_functions::declarations::storage::check_key;
     use svc_model::ConnectorType;
     use svc_model::config::connector::ConnectorConfig;
 

@@ -156,33 +156,6 @@ pub(super) fn refusal_error(refusal: &DialectRefusal, connector: &str) -> TaskEr
     }
 }
 
-/// The schema of an input that fits the table; `Err` if it does not, which the table says.
-pub(super) fn schema(input: &Map<String, Value>) -> Result<Option<&Value>, ()> {
-    match input.get("schema") {
-        None => Ok(None),
-        Some(schema) if schema.is_object() => Ok(Some(schema)),
-        Some(_) => Err(()),
-    }
-}
-
-/// Adds what is wrong with a document, as reading it found, and the parameters it names that are not given.
-pub(super) fn check<D>(
-    read: Result<D, Vec<FieldError>>,
-    missing: impl Fn(&D, &Map<String, Value>) -> Vec<FieldError>,
-    input: &Map<String, Value>,
-    errors: &mut Vec<FieldError>,
-) {
-    match (read, input.get("params")) {
-        (Err(found), _) => errors.extend(found),
-        (Ok(document), None | Some(Value::Null)) => errors.extend(missing(&document, &Map::new())),
-        // Where all of them come with the message, what they are is not known yet.
-        (Ok(document), Some(Value::Object(params))) if !params.contains_key("var") => {
-            errors.extend(missing(&document, params));
-        }
-        (Ok(_), Some(_)) => {}
-    }
-}
-
 /// A document that the checks found nothing wrong with.
 pub(super) fn join_errors<D>(read: Result<D, Vec<FieldError>>) -> Result<D, String> {
     read.map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))

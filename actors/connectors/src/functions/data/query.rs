@@ -3,11 +3,12 @@
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
 use svc_dialect::{QueryBounds, QueryDocument, Select};
-use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField, InputShape};
+use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{CompileCx, CompiledTask, Function, TaskCx, TaskError, TaskOutcome};
-use svc_model::{ConnectorType, FieldError};
+use svc_functions::declarations::DATA_QUERY;
+use svc_model::FieldError;
 
-use super::document::{DocumentBackend, DocumentTask, check, document, join_errors, refusal_error, schema};
+use super::document::{DocumentBackend, DocumentTask, document, join_errors, refusal_error};
 #[cfg(feature = "es")]
 use super::es;
 #[cfg(feature = "mongo")]
@@ -16,31 +17,7 @@ use super::mongo;
 use super::sql;
 use crate::directory::ConnectorDirectory;
 use crate::functions::call::{Caller, call_with_breaker};
-use crate::functions::input;
 use crate::functions::{CallSettings, QuerySettings};
-
-/// The catalogue entry of `data_query`.
-static ENTRY: FunctionEntry = FunctionEntry {
-    retry_safety: "read",
-    fields: &[
-        InputField::connector("Database or Elasticsearch connector"),
-        InputField::object("query", "Source, filter, fields, sort, limit, skip and include")
-            .required()
-            .resolvable()
-            .dialect(&["values", "set"])
-            .shape(InputShape::QueryDocument),
-        InputField::string("database", "Database, for MongoDB"),
-        InputField::object("schema", "How entities map to tables and columns").shape(InputShape::EntityMap),
-        InputField::object("params", "Named values the query refers to").resolvable(),
-        input::BINARY_AS,
-        InputField::output(),
-    ],
-    ..FunctionEntry::connector(
-        "data_query",
-        "Reads rows with one query document, whatever the database",
-        ConnectorRequirement::new(&[ConnectorType::Db, ConnectorType::Es]),
-    )
-};
 
 /// The task function.
 pub(crate) struct DataQuery {
@@ -56,19 +33,15 @@ impl DataQuery {
 
 impl Function for DataQuery {
     fn entry(&self) -> &'static FunctionEntry {
-        &ENTRY
+        &DATA_QUERY.entry
     }
 
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        if let (Some(query), Ok(schema)) =
-            (input.get("query").filter(|query| query.is_object()), schema(input))
-        {
-            check(QueryDocument::read(query, schema, at), QueryDocument::missing_params, input, errors);
-        }
+        DATA_QUERY.check(input, at, errors);
     }
 
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
-        let table = &ENTRY;
+        let table = &DATA_QUERY.entry;
         let (query, schema) = document(table, input, "query");
         let query = join_errors(QueryDocument::read(query, schema, ""))?;
         let base =

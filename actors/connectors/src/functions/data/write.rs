@@ -3,13 +3,12 @@
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
 use svc_dialect::{WriteChange, WriteDocument, WriteLimits};
-use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField, InputShape};
+use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{CompileCx, CompiledTask, Function, TaskCx, TaskError, TaskOutcome};
-use svc_model::{ConnectorType, FieldError};
+use svc_functions::declarations::DATA_WRITE;
+use svc_model::FieldError;
 
-use super::document::{
-    DocumentBackend, DocumentTask, WriteResult, check, document, join_errors, refusal_error, schema,
-};
+use super::document::{DocumentBackend, DocumentTask, WriteResult, document, join_errors, refusal_error};
 #[cfg(feature = "es")]
 use super::es;
 #[cfg(feature = "mongo")]
@@ -18,31 +17,7 @@ use super::mongo;
 use super::sql;
 use crate::directory::ConnectorDirectory;
 use crate::functions::call::{Caller, call_with_breaker};
-use crate::functions::input;
 use crate::functions::{CallSettings, WriteSettings};
-
-/// The catalogue entry of `data_write`.
-static ENTRY: FunctionEntry = FunctionEntry {
-    retry_safety: "depends_on:op",
-    fields: &[
-        InputField::connector("Database or Elasticsearch connector"),
-        InputField::object("write", "Operation, target, values, set, filter and on_conflict")
-            .required()
-            .resolvable()
-            .dialect(&["values", "set"])
-            .shape(InputShape::WriteDocument),
-        InputField::string("database", "Database, for MongoDB"),
-        InputField::object("schema", "How entities map to tables and columns").shape(InputShape::EntityMap),
-        InputField::object("params", "Named values the write refers to").resolvable(),
-        input::BINARY_AS,
-        InputField::output(),
-    ],
-    ..FunctionEntry::connector(
-        "data_write",
-        "Inserts, updates, deletes or upserts with one write document, whatever the database",
-        ConnectorRequirement::new(&[ConnectorType::Db, ConnectorType::Es]),
-    )
-};
 
 /// The task function.
 pub(crate) struct DataWrite {
@@ -58,19 +33,15 @@ impl DataWrite {
 
 impl Function for DataWrite {
     fn entry(&self) -> &'static FunctionEntry {
-        &ENTRY
+        &DATA_WRITE.entry
     }
 
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        if let (Some(write), Ok(schema)) =
-            (input.get("write").filter(|write| write.is_object()), schema(input))
-        {
-            check(WriteDocument::read(write, schema, at), WriteDocument::missing_params, input, errors);
-        }
+        DATA_WRITE.check(input, at, errors);
     }
 
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
-        let table = &ENTRY;
+        let table = &DATA_WRITE.entry;
         let (write, schema) = document(table, input, "write");
         let write = join_errors(WriteDocument::read(write, schema, ""))?;
         let base =

@@ -2,35 +2,17 @@
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
-use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField, QueryLanguage};
+use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{CompileCx, CompiledTask, Function, TaskCx, TaskError, TaskOutcome};
-use svc_model::{ConnectorType, FieldError};
+use svc_functions::declarations::MONGO_AGGREGATE;
+use svc_functions::declarations::mongo::pipeline_writes;
+use svc_model::FieldError;
 
-use super::common::{COLLECTION, CollectionTarget, DATABASE, check_allowed, check_names, documents};
+use super::common::{CollectionTarget, check_allowed, documents};
 use super::operator_guard::{GuardedInput, InputContext};
-use super::pipeline;
 use crate::directory::ConnectorDirectory;
 use crate::drivers::mongo::{self, CollectionOperation, MongoSettings};
 use crate::functions::QuerySettings;
-
-/// The catalogue entry of `mongo_aggregate`.
-static ENTRY: FunctionEntry = FunctionEntry {
-    retry_safety: "read",
-    strict: true,
-    fields: &[
-        InputField::connector("MongoDB connector"),
-        DATABASE,
-        COLLECTION,
-        InputField::array("pipeline", "Stages; the names of stages are literal").required().resolvable(),
-        InputField::bool("allow_disk_use", "Lets stages spill to disk"),
-        InputField::output(),
-    ],
-    ..FunctionEntry::connector(
-        "mongo_aggregate",
-        "Runs an aggregation pipeline",
-        ConnectorRequirement::new(&[ConnectorType::Db]).speaking(QueryLanguage::MongoDb),
-    )
-};
 
 /// The task function.
 pub(crate) struct MongoAggregate {
@@ -46,19 +28,15 @@ impl MongoAggregate {
 
 impl Function for MongoAggregate {
     fn entry(&self) -> &'static FunctionEntry {
-        &ENTRY
+        &MONGO_AGGREGATE.entry
     }
 
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        check_names(input, at, errors);
-        let literal = input.get("pipeline").filter(|value| value.is_array() || value.is_object());
-        if let Some(pipeline) = literal {
-            pipeline::check(pipeline, &format!("{at}.pipeline"), errors);
-        }
+        MONGO_AGGREGATE.check(input, at, errors);
     }
 
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
-        let table = &ENTRY;
+        let table = &MONGO_AGGREGATE.entry;
         let pipeline = GuardedInput::compile(input, "pipeline", InputContext::Expression, cx);
         Ok(Box::new(MongoAggregateTask {
             target: CollectionTarget::compile(
@@ -68,7 +46,7 @@ impl Function for MongoAggregate {
                 input,
             )?,
             pipeline: pipeline.ok_or("pipeline: required")?,
-            writes: pipeline::writes(&input["pipeline"]),
+            writes: pipeline_writes(&input["pipeline"]),
             allow_disk_use: input["allow_disk_use"].as_bool().unwrap_or(false),
             settings: self.settings,
         }))

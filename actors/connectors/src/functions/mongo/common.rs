@@ -5,10 +5,10 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use bson::{Bson, Document};
-use serde_json::{Map, Value, json};
-use svc_engine::catalogue::{FunctionEntry, InputField};
+use serde_json::{Value, json};
+use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{ErrorCode, Inputs, Path, TaskCx, TaskError};
-use svc_model::FieldError;
+use svc_functions::declarations::mongo::whole_number;
 
 use crate::directory::ConnectorDirectory;
 use crate::drivers::mongo::{
@@ -16,10 +16,6 @@ use crate::drivers::mongo::{
 };
 use crate::functions::call::{Caller, call_driver, call_with_breaker};
 use crate::functions::input::{self, text};
-
-/// The inputs that name a collection.
-pub(super) const DATABASE: InputField = InputField::string("database", "Database").required();
-pub(super) const COLLECTION: InputField = InputField::string("collection", "Collection").required();
 
 /// The collection of a task, and the path of its result.
 pub(super) struct CollectionTarget {
@@ -88,7 +84,7 @@ impl CollectionTarget {
         bounds: RangeInclusive<u64>,
     ) -> Result<Option<u64>, TaskError> {
         let Some(value) = self.inputs.get(cx, name)? else { return Ok(None) };
-        let whole = whole(&value).filter(|number| bounds.contains(number));
+        let whole = whole_number(&value).filter(|number| bounds.contains(number));
         let wrong = || {
             let (least, most) = (bounds.start(), bounds.end());
             TaskError::validation(format!("{name}: must be a whole number from {least} to {most}"))
@@ -97,46 +93,9 @@ impl CollectionTarget {
     }
 }
 
-/// Adds what is wrong with the names of a database and a collection.
-pub(super) fn check_names(input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-    for name in ["database", "collection"] {
-        if input.get(name).is_some_and(|value| value == "") {
-            errors.push(FieldError::invalid(format!("{at}.{name}"), "this must not be empty"));
-        }
-    }
-}
-
-/// Adds what is wrong with a number that is written out; how large it may be is the server's to say when it
-/// runs.
-pub(super) fn check_number(
-    input: &Map<String, Value>,
-    at: &str,
-    name: &str,
-    least: u64,
-    errors: &mut Vec<FieldError>,
-) {
-    let written = input.get(name).filter(|value| value.is_number());
-    if written.is_some_and(|value| whole(value).is_none_or(|number| number < least)) {
-        let why = format!("must be a whole number of at least {least}");
-        errors.push(FieldError::invalid(format!("{at}.{name}"), why));
-    }
-}
-
 /// Refuses an operation that a connector does not allow.
 pub(super) fn check_allowed(settings: &MongoSettings, operation: &str) -> Result<(), String> {
     if settings.operations.allow(operation) { Ok(()) } else { Err(format!("does not allow {operation}")) }
-}
-
-/// A whole number, however it is written.
-fn whole(value: &Value) -> Option<u64> {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "it was checked to be whole and small"
-    )]
-    let from_float =
-        |number: f64| (number.fract() == 0.0 && (0.0..=1e15).contains(&number)).then_some(number as u64);
-    value.as_u64().or_else(|| value.as_f64().and_then(from_float))
 }
 
 /// A document of extended JSON.

@@ -7,7 +7,6 @@ mod aggregate;
 mod common;
 mod content;
 mod operator_guard;
-mod pipeline;
 mod read;
 mod write;
 

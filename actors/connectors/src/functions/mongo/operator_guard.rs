@@ -8,6 +8,7 @@
 
 use serde_json::{Map, Value, json};
 use svc_engine::{CompileCx, TaskCx, TaskError, Template};
+use svc_functions::declarations::mongo::is_var;
 
 /// Wrappers of extended JSON that denote a value and nothing else.
 const TYPED: [&str; 14] = [
@@ -173,11 +174,6 @@ impl InputContext {
             },
         }
     }
-}
-
-/// Returns true if an authored value is taken from the message.
-pub(super) fn is_var(source: &Value) -> bool {
-    source.as_object().is_some_and(|map| map.len() == 1 && map.contains_key("var"))
 }
 
 fn operator_error(at: &str, operator: &str) -> TaskError {

@@ -2,38 +2,16 @@
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
-use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField, QueryLanguage};
+use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{CompileCx, CompiledTask, Function, TaskCx, TaskError, TaskOutcome};
-use svc_model::{ConnectorType, FieldError};
+use svc_functions::declarations::MONGO_READ;
+use svc_model::FieldError;
 
-use super::common::{
-    COLLECTION, CollectionTarget, DATABASE, check_allowed, check_names, check_number, document,
-};
+use super::common::{CollectionTarget, check_allowed, document};
 use super::operator_guard::{GuardedInput, InputContext};
 use crate::directory::ConnectorDirectory;
 use crate::drivers::mongo::{self, CollectionOperation, Find};
 use crate::functions::QuerySettings;
-
-/// The catalogue entry of `mongo_read`.
-static ENTRY: FunctionEntry = FunctionEntry {
-    retry_safety: "read",
-    fields: &[
-        InputField::connector("MongoDB connector"),
-        DATABASE,
-        COLLECTION,
-        InputField::object("filter", "Which documents; all by default").resolvable(),
-        InputField::object("projection", "Which fields").resolvable(),
-        InputField::object("sort", "In which order").resolvable(),
-        InputField::number("limit", "How many at most").resolvable(),
-        InputField::number("skip", "How many to pass over").resolvable(),
-        InputField::output(),
-    ],
-    ..FunctionEntry::connector(
-        "mongo_read",
-        "Finds documents of a collection",
-        ConnectorRequirement::new(&[ConnectorType::Db]).speaking(QueryLanguage::MongoDb),
-    )
-};
 
 /// The task function.
 pub(crate) struct MongoRead {
@@ -49,17 +27,15 @@ impl MongoRead {
 
 impl Function for MongoRead {
     fn entry(&self) -> &'static FunctionEntry {
-        &ENTRY
+        &MONGO_READ.entry
     }
 
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        check_names(input, at, errors);
-        check_number(input, at, "limit", 1, errors);
-        check_number(input, at, "skip", 0, errors);
+        MONGO_READ.check(input, at, errors);
     }
 
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
-        let table = &ENTRY;
+        let table = &MONGO_READ.entry;
         Ok(Box::new(MongoReadTask {
             target: CollectionTarget::compile(
                 &self.connectors,

@@ -6,31 +6,13 @@ use lettre::Message;
 use lettre::address::Envelope;
 use lettre::message::header::{Cc, HeaderName, HeaderValue, To};
 use lettre::message::{Mailbox, Mailboxes, MultiPart, SinglePart};
-use serde_json::Value;
 use svc_engine::TaskError;
-use svc_model::FieldError;
 
 use super::encoded_words::encode_words;
 use super::fold::fold_headers;
-use crate::drivers::smtp::{OutgoingMail, mailbox};
+use crate::drivers::smtp::OutgoingMail;
 
-/// Headers that a mail gets from elsewhere.
-const OWN: [&str; 10] = [
-    "from",
-    "to",
-    "cc",
-    "bcc",
-    "subject",
-    "date",
-    "message-id",
-    "content-type",
-    "content-transfer-encoding",
-    "mime-version",
-];
 const SUBJECT: &str = "Subject";
-const REPLY_TO: &str = "reply-to";
-/// Maximum length of the name of a header, so that a value has room in the same line.
-const LONGEST_NAME: usize = 76;
 
 /// A mail but for its sender.
 pub(super) struct Draft<'h> {
@@ -115,55 +97,6 @@ impl Draft<'_> {
 
 fn message_error(error: lettre::error::Error) -> TaskError {
     TaskError::validation(format!("the mail cannot be written: {error}"))
-}
-
-/// Mailboxes from one text, or from an array of texts, each of which is one; null is none.
-///
-/// # Errors
-/// The problem, at its place in the field `at`.
-pub(super) fn mailboxes(at: &str, value: &Value) -> Result<Vec<Mailbox>, FieldError> {
-    let one = |at: String, text: &str| mailbox(text).map_err(|why| FieldError::invalid(at, why));
-    match value {
-        Value::Null => Ok(Vec::new()),
-        Value::String(text) => one(at.to_owned(), text).map(|mailbox| vec![mailbox]),
-        Value::Array(items) => {
-            let item = |(index, item): (usize, &Value)| match item {
-                Value::String(text) => one(format!("{at}[{index}]"), text),
-                other => Err(FieldError::type_mismatch(format!("{at}[{index}]"), "string", other)),
-            };
-            items.iter().enumerate().map(item).collect()
-        }
-        other => Err(FieldError::type_mismatch(at, "string or an array of strings", other)),
-    }
-}
-
-/// A part of a body, each line ended by CRLF alone: to some servers a CR or an LF by itself ends a line as
-/// well, and with it the mail.
-pub(super) fn lines(text: &str) -> Result<String, &'static str> {
-    if text.contains('\0') {
-        return Err("no NUL characters");
-    }
-    Ok(text.replace("\r\n", "\n").replace('\r', "\n").replace('\n', "\r\n"))
-}
-
-/// A header of the author's own.
-pub(super) fn header(name: &str, value: &str) -> Result<(HeaderName, String), &'static str> {
-    if OWN.iter().chain([&REPLY_TO]).any(|own| own.eq_ignore_ascii_case(name)) {
-        return Err("this header has a field of its own, or is not the author's to write");
-    }
-    let printable = name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':');
-    let parsed =
-        HeaderName::new_from_ascii(name.to_owned()).ok().filter(|_| printable && name.len() <= LONGEST_NAME);
-    line(value)?;
-    parsed.map(|name| (name, value.to_owned())).ok_or("this is no header name")
-}
-
-/// Refuses what could begin another line.
-pub(super) fn line(text: &str) -> Result<(), &'static str> {
-    if text.contains(|c: char| c.is_control() && c != '\t') {
-        return Err("no line breaks and no control characters");
-    }
-    Ok(())
 }
 
 #[cfg(test)]

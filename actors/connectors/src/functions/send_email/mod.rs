@@ -10,49 +10,23 @@ use futures_util::future::LocalBoxFuture;
 use lettre::message::Mailbox;
 use lettre::message::header::HeaderName;
 use serde_json::{Map, Value, json};
-use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField, InputShape};
+use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{
     CompileCx, CompiledTask, ErrorCode, Function, Inputs, Path, TaskCx, TaskError, TaskOutcome,
 };
-use svc_model::{ConnectorType, FieldError};
+use svc_functions::declarations::SEND_EMAIL;
+use svc_functions::declarations::mail::{
+    BODIES, NO_BODY, RECIPIENTS, header, line, lines, mailbox, mailboxes,
+};
+use svc_model::FieldError;
 use svc_outbound::AddressError;
 use uuid::Uuid;
 
 use super::call::{Caller, call_driver, call_with_breaker, driver_of};
 use super::input;
 use crate::directory::ConnectorDirectory;
-use crate::drivers::smtp::{MailError, SendMail, SmtpDriver, SmtpSettings, mailbox};
-use mail::{Body, Draft, header, line, lines, mailboxes};
-
-/// The catalogue entry of `send_email`.
-static ENTRY: FunctionEntry = FunctionEntry {
-    retry_safety: "unsafe_write",
-    strict: true,
-    fields: &[
-        InputField::connector("SMTP connector"),
-        InputField::any("to", "Recipient or recipients").required().resolvable().shape(InputShape::Texts),
-        InputField::any("cc", "Recipients in copy").resolvable().shape(InputShape::Texts),
-        InputField::any("bcc", "Recipients in blind copy").resolvable().shape(InputShape::Texts),
-        InputField::string("subject", "Subject, one line").required().resolvable(),
-        InputField::string("text", "Plain-text body").resolvable(),
-        InputField::string("html", "HTML body").resolvable(),
-        InputField::string("from", "Sender, where the connector allows it").resolvable(),
-        InputField::string("reply_to", "Address for replies").resolvable(),
-        InputField::object("headers", "Further headers"),
-        InputField::output(),
-    ],
-    ..FunctionEntry::connector(
-        "send_email",
-        "Sends one mail; it is never sent again",
-        ConnectorRequirement::new(&[ConnectorType::Smtp]),
-    )
-};
-
-/// The fields that hold recipients.
-const RECIPIENTS: [&str; 3] = ["to", "cc", "bcc"];
-/// The fields that hold a body.
-const BODIES: [&str; 2] = ["text", "html"];
-const NO_BODY: &str = "give text, html, or both";
+use crate::drivers::smtp::{MailError, SendMail, SmtpDriver, SmtpSettings};
+use mail::{Body, Draft};
 
 /// The task function.
 pub(crate) struct SendEmail {
@@ -67,47 +41,15 @@ impl SendEmail {
 
 impl Function for SendEmail {
     fn entry(&self) -> &'static FunctionEntry {
-        &ENTRY
+        &SEND_EMAIL.entry
     }
 
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        let fixed = |field: &str| input::literal_value(input, field);
-        for field in RECIPIENTS {
-            match fixed(field).map(|value| mailboxes(&format!("{at}.{field}"), &value)) {
-                Some(Ok(none)) if none.is_empty() && field == "to" => {
-                    errors.push(FieldError::invalid(format!("{at}.to"), "at least one mailbox"));
-                }
-                Some(Err(error)) => errors.push(error),
-                _ => {}
-            }
-        }
-        let mut text = |field: &str, wrong: &dyn Fn(&str) -> Option<&'static str>| {
-            let why = fixed(field).and_then(|value| wrong(value.as_str()?));
-            errors.extend(why.map(|why| FieldError::invalid(format!("{at}.{field}"), why)));
-        };
-        for field in ["from", "reply_to"] {
-            text(field, &|text| mailbox(text).err());
-        }
-        text("subject", &|text| line(text).err());
-        for field in BODIES {
-            text(field, &|text| lines(text).err());
-        }
-        if !input.contains_key("text") && !input.contains_key("html") {
-            errors.push(FieldError::invalid(format!("{at}.text"), NO_BODY));
-        }
-        for (name, value) in input.get("headers").and_then(Value::as_object).into_iter().flatten() {
-            let path = format!("{at}.headers.{name}");
-            match value {
-                Value::String(text) => {
-                    errors.extend(header(name, text).err().map(|why| FieldError::invalid(path, why)));
-                }
-                other => errors.push(FieldError::type_mismatch(path, "string", other)),
-            }
-        }
+        SEND_EMAIL.check(input, at, errors);
     }
 
     fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
-        let table = &ENTRY;
+        let table = &SEND_EMAIL.entry;
         let own = input.get("headers").and_then(Value::as_object).into_iter().flatten();
         let headers = own.map(|(name, value)| {
             header(name, value.as_str().unwrap_or_default()).map_err(|why| format!("headers.{name}: {why}"))

@@ -6,7 +6,7 @@ use super::{Base, Kind, config, read, write};
 use crate::kit::run;
 
 #[test]
-fn rows_come_back_as_objects_in_the_order_of_their_columns() {
+fn rows_are_objects_in_column_order() {
     run(async |world| {
         for mut base in Base::all() {
             base.connect(world, json!({})).await;
@@ -157,7 +157,7 @@ fn no_error_shows_a_part_of_the_connection_string() {
 }
 
 #[test]
-fn an_address_of_the_machine_is_refused_where_it_is_dialled() {
+fn loopback_address_is_refused_when_dialled() {
     run(async |world| {
         for base in Base::all().filter(|base| base.kind != Kind::Sqlite) {
             let at = |host: &str| base.url.replace("127.0.0.1", host);

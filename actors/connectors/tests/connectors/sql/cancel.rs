@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use svc_testkit::state::eventually;
 use tokio::time::timeout;
 
 use super::{Base, Kind, config, read, write};
@@ -39,9 +40,8 @@ async fn running(world: &ConnectorWorld, kind: Kind) -> u64 {
 
 /// Waits until the server runs so many.
 async fn become_running(world: &ConnectorWorld, kind: Kind, due: u64) {
-    while running(world, kind).await != due {
-        tokio::task::yield_now().await;
-    }
+    let state = format!("{due} statements run");
+    eventually(&state, async || running(world, kind).await == due).await;
 }
 
 #[test]
@@ -99,9 +99,9 @@ fn long_wait_for_a_connection_is_named() {
                 first
             };
             let second = async {
-                while base.kind != Kind::Sqlite && !over.get() && running(world, base.kind).await == 0 {
-                    tokio::task::yield_now().await;
-                }
+                let has_begun =
+                    async || base.kind == Kind::Sqlite || over.get() || running(world, base.kind).await > 0;
+                eventually("the first statement runs", has_begun).await;
                 read(world, "SELECT 1 AS a", json!([])).await
             };
             let (first, second) = tokio::join!(first, second);

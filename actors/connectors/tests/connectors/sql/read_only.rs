@@ -173,7 +173,7 @@ fn db_read_refuses_every_statement_that_writes() {
 }
 
 #[test]
-fn a_write_by_db_read_is_told_apart_from_other_errors() {
+fn write_by_db_read_has_its_own_error() {
     run(async |world| {
         for mut base in Base::all() {
             base.connect(

@@ -25,7 +25,7 @@ fn texts(kind: Kind, rows: u64, bytes: u64) -> String {
 }
 
 #[test]
-fn a_result_of_too_many_bytes_fails_before_it_is_fetched() {
+fn oversized_result_fails_before_it_is_fetched() {
     run(async |world| {
         for mut base in Base::all() {
             base.connect(world, json!({"max_connections": 1})).await;

@@ -1,6 +1,7 @@
 //! State that a statement leaves in its session ends with the task.
 
 use serde_json::{Value, json};
+use svc_testkit::state::eventually;
 
 use super::{Base, Kind, config, read, write};
 use crate::kit::{ConnectorWorld, run};
@@ -93,9 +94,8 @@ fn locks_end_with_the_task_that_took_them() {
             for (lock, held) in locks {
                 write(world, lock, json!([])).await.unwrap();
                 // The server takes a moment to see that the session is over.
-                while query_value(world, "other", held).await != json!(0) {
-                    tokio::task::yield_now().await;
-                }
+                let is_free = async || query_value(world, "other", held).await == json!(0);
+                eventually("the lock is free", is_free).await;
             }
         }
     });

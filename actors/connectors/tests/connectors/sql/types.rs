@@ -152,7 +152,7 @@ fn mismatched_parameter_is_named_with_expected_type() {
 }
 
 #[test]
-fn a_parameter_follows_the_type_of_its_column_when_that_changes() {
+fn parameter_follows_changed_type_of_its_column() {
     run(async |world| {
         let Some(mut base) = Base::new(Kind::Postgres) else { return };
         base.connect(world, json!({"max_connections": 1})).await;

@@ -1,47 +1,85 @@
-//! Bulk changes of the ledger for PostgreSQL: every column is one array parameter, so that a statement has the same text
-//! for any number of rows and is prepared once.
+//! Bulk changes of the ledger for PostgreSQL.
 
 use std::collections::HashSet;
 
 use chrono::NaiveDateTime;
-use diesel::QueryResult;
-use diesel::pg::Pg;
-use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
-use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamp};
+use diesel::query_builder::Query;
+use diesel::sql_types::{Array, Bool, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use svc_ledger::{Cursor, Occurrence};
 
 use super::materialise::NewRow;
+use crate::bulk_statement::{
+    Instants, MaybeInstants, MaybeNumbers, MaybeTexts, Numbers, Texts, bulk_statement,
+};
 use crate::error::StoreError;
 
-type Texts = Array<Text>;
-type MaybeTexts = Array<Nullable<Text>>;
-type Numbers = Array<BigInt>;
-type MaybeNumbers = Array<Nullable<BigInt>>;
-type Times = Array<Timestamp>;
-type MaybeTimes = Array<Nullable<Timestamp>>;
-
-/// Binds columns as arrays, separated by commas.
-macro_rules! bind {
-    ($out:ident, $first:ty: $column:expr $(, $kind:ty: $more:expr)* $(,)?) => {{
-        $out.push_bind_param::<$first, _>($column)?;
-        $(
-            $out.push_sql(", ");
-            $out.push_bind_param::<$kind, _>($more)?;
-        )*
-    }};
+bulk_statement! {
+    /// Occurrences to insert.
+    InsertOccurrences(row: NewRow<'a>),
+    "INSERT INTO cron_occurrences (id, channel_id, channel_name, channel_version, workflow_id, trigger, \
+     scheduled_for, status, error_message, completed_at) SELECT * FROM unnest(",
+    ") ON CONFLICT (channel_id, scheduled_for) DO NOTHING RETURNING id",
+    ids: Texts = &'a str => &*row.id,
+    channel_ids: Texts = &'a str => row.channel_id,
+    channel_names: Texts = &'a str => row.channel_name,
+    channel_versions: Numbers = i64 => row.channel_version,
+    workflow_ids: MaybeTexts = Option<&'a str> => row.workflow_id,
+    triggers: Texts = &'a str => row.trigger_kind,
+    scheduled: Instants = NaiveDateTime => row.scheduled_for,
+    statuses: Texts = &'a str => row.status,
+    errors: MaybeTexts = Option<&'a str> => row.error_message.as_deref(),
+    completed: MaybeInstants = Option<NaiveDateTime> => row.completed_at,
 }
 
-/// Gives a statement with a constant text the key under which its preparation is kept.
-macro_rules! constant_text {
-    ($($name:ident),*) => {$(
-        impl QueryId for $name<'_> {
-            type QueryId = $name<'static>;
-            const HAS_STATIC_QUERY_ID: bool = true;
-        }
-    )*};
+impl Query for InsertOccurrences<'_> {
+    type SqlType = Text;
 }
-constant_text!(InsertOccurrences, UpdateOccurrences, UpdateCursors);
+
+bulk_statement! {
+    /// The state of occurrences to write.
+    UpdateOccurrences(row: Occurrence),
+    "UPDATE cron_occurrences SET status = o.status, attempt = o.attempt, \
+     attempt_counted = o.attempt_counted, recoveries = o.recoveries, claims = o.claims, \
+     claimed_by = o.claimed_by, claimed_until = o.claimed_until, singleton_key = o.singleton_key, \
+     singleton_slot = o.singleton_slot, fencing_token = o.fencing_token, \
+     executing_version = o.executing_version, trace_id = o.trace_id, error_message = o.error_message, \
+     error_group = o.error_group, started_at = o.started_at, completed_at = o.completed_at FROM unnest(",
+    ") AS o (id, status, attempt, attempt_counted, recoveries, claims, claimed_by, claimed_until, \
+     singleton_key, singleton_slot, fencing_token, executing_version, trace_id, error_message, error_group, \
+     started_at, completed_at) WHERE cron_occurrences.id = o.id",
+    ids: Texts = String => row.id.to_string(),
+    statuses: Texts = &'a str => row.status.name(),
+    attempts: Numbers = i64 => row.attempt,
+    attempts_counted: Array<Bool> = bool => row.attempt_counted,
+    recoveries: Numbers = i64 => row.recoveries,
+    claims: Numbers = i64 => row.claims,
+    holders: MaybeTexts = Option<&'a str> => row.claimed_by.as_deref(),
+    leases: MaybeInstants = Option<NaiveDateTime> => row.claimed_until,
+    singleton_keys: MaybeTexts = Option<&'a str> => row.slot.as_ref().map(|slot| &*slot.key),
+    singleton_slots: MaybeNumbers = Option<i64> => row.slot.as_ref().map(|slot| slot.slot),
+    fencing_tokens: MaybeNumbers = Option<i64> => row.slot.as_ref().map(|slot| slot.token),
+    executing_versions: MaybeNumbers = Option<i64> => row.executing_version,
+    trace_ids: MaybeTexts = Option<String> => row.trace_id.map(|id| id.to_string()),
+    errors: MaybeTexts = Option<&'a str> => row.error_message.as_deref(),
+    error_groups: MaybeTexts = Option<&'a str> => row.error_group.as_deref(),
+    started: MaybeInstants = Option<NaiveDateTime> => row.started_at,
+    completed: MaybeInstants = Option<NaiveDateTime> => row.completed_at,
+}
+
+bulk_statement! {
+    /// Cursors to write.
+    UpdateCursors(cursor: Cursor),
+    "UPDATE cron_schedule_state SET channel_version = s.channel_version, config_hash = s.config_hash, \
+     next_fire_at = s.next_fire_at, paused_at = s.paused_at FROM unnest(",
+    ") AS s (channel_id, channel_version, config_hash, next_fire_at, paused_at) \
+     WHERE cron_schedule_state.channel_id = s.channel_id",
+    channel_ids: Texts = &'a str => &*cursor.channel_id,
+    channel_versions: Numbers = i64 => cursor.channel_version,
+    config_hashes: Texts = &'a str => &*cursor.config_hash,
+    next: Instants = NaiveDateTime => cursor.next_fire_at,
+    paused: MaybeInstants = Option<NaiveDateTime> => cursor.paused_at,
+}
 
 /// Inserts the rows whose instants are not recorded yet. Returns for each row whether it was inserted.
 pub(super) async fn insert_occurrences(
@@ -51,52 +89,9 @@ pub(super) async fn insert_occurrences(
     if rows.is_empty() {
         return Ok(Vec::new());
     }
-    let column = InsertOccurrences {
-        ids: rows.iter().map(|row| &*row.id).collect(),
-        channel_ids: rows.iter().map(|row| row.channel_id).collect(),
-        channel_names: rows.iter().map(|row| row.channel_name).collect(),
-        channel_versions: rows.iter().map(|row| row.channel_version).collect(),
-        workflow_ids: rows.iter().map(|row| row.workflow_id).collect(),
-        triggers: rows.iter().map(|row| row.trigger_kind).collect(),
-        scheduled: rows.iter().map(|row| row.scheduled_for).collect(),
-        statuses: rows.iter().map(|row| row.status).collect(),
-        errors: rows.iter().map(|row| row.error_message.as_deref()).collect(),
-        completed: rows.iter().map(|row| row.completed_at).collect(),
-    };
-    let inserted: HashSet<String> = column.load::<String>(c).await?.into_iter().collect();
+    let inserted = InsertOccurrences::new(rows).load::<String>(c).await?;
+    let inserted: HashSet<String> = inserted.into_iter().collect();
     Ok(rows.iter().map(|row| inserted.contains(&row.id)).collect())
-}
-
-/// Rows to insert, by column.
-struct InsertOccurrences<'a> {
-    ids: Vec<&'a str>,
-    channel_ids: Vec<&'a str>,
-    channel_names: Vec<&'a str>,
-    channel_versions: Vec<i64>,
-    workflow_ids: Vec<Option<&'a str>>,
-    triggers: Vec<&'a str>,
-    scheduled: Vec<NaiveDateTime>,
-    statuses: Vec<&'a str>,
-    errors: Vec<Option<&'a str>>,
-    completed: Vec<Option<NaiveDateTime>>,
-}
-
-impl QueryFragment<Pg> for InsertOccurrences<'_> {
-    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        out.push_sql(
-            "INSERT INTO cron_occurrences (id, channel_id, channel_name, channel_version, workflow_id, trigger, \
-             scheduled_for, status, error_message, completed_at) SELECT * FROM unnest(",
-        );
-        bind!(out, Texts: &self.ids, Texts: &self.channel_ids, Texts: &self.channel_names,
-            Numbers: &self.channel_versions, MaybeTexts: &self.workflow_ids, Texts: &self.triggers,
-            Times: &self.scheduled, Texts: &self.statuses, MaybeTexts: &self.errors, MaybeTimes: &self.completed);
-        out.push_sql(") ON CONFLICT (channel_id, scheduled_for) DO NOTHING RETURNING id");
-        Ok(())
-    }
-}
-
-impl Query for InsertOccurrences<'_> {
-    type SqlType = Text;
 }
 
 /// Writes locked occurrences. The database sets `updated_at`.
@@ -104,116 +99,16 @@ pub(super) async fn update_occurrences(
     rows: &[Occurrence],
     c: &mut AsyncPgConnection,
 ) -> Result<(), StoreError> {
-    if rows.is_empty() {
-        return Ok(());
+    if !rows.is_empty() {
+        UpdateOccurrences::new(rows).execute(c).await?;
     }
-    let slots = || rows.iter().map(|row| row.slot.as_ref());
-    let update = UpdateOccurrences {
-        ids: rows.iter().map(|row| row.id.to_string()).collect(),
-        statuses: rows.iter().map(|row| row.status.name()).collect(),
-        attempts: rows.iter().map(|row| row.attempt).collect(),
-        attempts_counted: rows.iter().map(|row| row.attempt_counted).collect(),
-        recoveries: rows.iter().map(|row| row.recoveries).collect(),
-        claims: rows.iter().map(|row| row.claims).collect(),
-        holders: rows.iter().map(|row| row.claimed_by.as_deref()).collect(),
-        leases: rows.iter().map(|row| row.claimed_until).collect(),
-        singleton_keys: slots().map(|slot| slot.map(|slot| &*slot.key)).collect(),
-        singleton_slots: slots().map(|slot| slot.map(|slot| slot.slot)).collect(),
-        fencing_tokens: slots().map(|slot| slot.map(|slot| slot.token)).collect(),
-        executing_versions: rows.iter().map(|row| row.executing_version).collect(),
-        trace_ids: rows.iter().map(|row| row.trace_id.map(|id| id.to_string())).collect(),
-        errors: rows.iter().map(|row| row.error_message.as_deref()).collect(),
-        error_groups: rows.iter().map(|row| row.error_group.as_deref()).collect(),
-        started: rows.iter().map(|row| row.started_at).collect(),
-        completed: rows.iter().map(|row| row.completed_at).collect(),
-    };
-    update.execute(c).await?;
     Ok(())
 }
 
-/// The state of occurrences to write, by column.
-struct UpdateOccurrences<'a> {
-    ids: Vec<String>,
-    statuses: Vec<&'a str>,
-    attempts: Vec<i64>,
-    attempts_counted: Vec<bool>,
-    recoveries: Vec<i64>,
-    claims: Vec<i64>,
-    holders: Vec<Option<&'a str>>,
-    leases: Vec<Option<NaiveDateTime>>,
-    singleton_keys: Vec<Option<&'a str>>,
-    singleton_slots: Vec<Option<i64>>,
-    fencing_tokens: Vec<Option<i64>>,
-    executing_versions: Vec<Option<i64>>,
-    trace_ids: Vec<Option<String>>,
-    errors: Vec<Option<&'a str>>,
-    error_groups: Vec<Option<&'a str>>,
-    started: Vec<Option<NaiveDateTime>>,
-    completed: Vec<Option<NaiveDateTime>>,
-}
-
-impl QueryFragment<Pg> for UpdateOccurrences<'_> {
-    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        out.push_sql(
-            "UPDATE cron_occurrences SET status = o.status, attempt = o.attempt, \
-             attempt_counted = o.attempt_counted, recoveries = o.recoveries, claims = o.claims, \
-             claimed_by = o.claimed_by, claimed_until = o.claimed_until, singleton_key = o.singleton_key, \
-             singleton_slot = o.singleton_slot, fencing_token = o.fencing_token, \
-             executing_version = o.executing_version, trace_id = o.trace_id, error_message = o.error_message, \
-             error_group = o.error_group, started_at = o.started_at, completed_at = o.completed_at FROM unnest(",
-        );
-        bind!(out, Texts: &self.ids, Texts: &self.statuses, Numbers: &self.attempts,
-            Array<Bool>: &self.attempts_counted, Numbers: &self.recoveries, Numbers: &self.claims,
-            MaybeTexts: &self.holders, MaybeTimes: &self.leases, MaybeTexts: &self.singleton_keys,
-            MaybeNumbers: &self.singleton_slots, MaybeNumbers: &self.fencing_tokens,
-            MaybeNumbers: &self.executing_versions, MaybeTexts: &self.trace_ids, MaybeTexts: &self.errors,
-            MaybeTexts: &self.error_groups, MaybeTimes: &self.started, MaybeTimes: &self.completed);
-        out.push_sql(
-            ") AS o (id, status, attempt, attempt_counted, recoveries, claims, claimed_by, claimed_until, \
-             singleton_key, singleton_slot, fencing_token, executing_version, trace_id, error_message, error_group, \
-             started_at, completed_at) WHERE cron_occurrences.id = o.id",
-        );
-        Ok(())
-    }
-}
-
-/// Writes locked cursors.
+/// Writes locked cursors. The database sets `updated_at`.
 pub(super) async fn update_cursors(cursors: &[Cursor], c: &mut AsyncPgConnection) -> Result<(), StoreError> {
-    if cursors.is_empty() {
-        return Ok(());
+    if !cursors.is_empty() {
+        UpdateCursors::new(cursors).execute(c).await?;
     }
-    let update = UpdateCursors {
-        channel_ids: cursors.iter().map(|cursor| &*cursor.channel_id).collect(),
-        channel_versions: cursors.iter().map(|cursor| cursor.channel_version).collect(),
-        config_hashes: cursors.iter().map(|cursor| &*cursor.config_hash).collect(),
-        next: cursors.iter().map(|cursor| cursor.next_fire_at).collect(),
-        paused: cursors.iter().map(|cursor| cursor.paused_at).collect(),
-    };
-    update.execute(c).await?;
     Ok(())
-}
-
-/// Cursors to write, by column.
-struct UpdateCursors<'a> {
-    channel_ids: Vec<&'a str>,
-    channel_versions: Vec<i64>,
-    config_hashes: Vec<&'a str>,
-    next: Vec<NaiveDateTime>,
-    paused: Vec<Option<NaiveDateTime>>,
-}
-
-impl QueryFragment<Pg> for UpdateCursors<'_> {
-    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        out.push_sql(
-            "UPDATE cron_schedule_state SET channel_version = s.channel_version, config_hash = s.config_hash, \
-             next_fire_at = s.next_fire_at, paused_at = s.paused_at FROM unnest(",
-        );
-        bind!(out, Texts: &self.channel_ids, Numbers: &self.channel_versions, Texts: &self.config_hashes,
-            Times: &self.next, MaybeTimes: &self.paused);
-        out.push_sql(
-            ") AS s (channel_id, channel_version, config_hash, next_fire_at, paused_at) \
-             WHERE cron_schedule_state.channel_id = s.channel_id",
-        );
-        Ok(())
-    }
 }

@@ -13,13 +13,16 @@ use uuid::Uuid;
 use super::conditions::{IsLeased, IsPending};
 use super::model::{ClaimBatch, ExhaustedOccurrence, OccurrenceClaim};
 use super::rows::{LoadedOccurrence, OccurrenceFacts, columns};
-use super::{rows, run, slots};
+use super::run::EndLostRequest;
+use super::{rows, slots};
 use crate::clock::{self, Now};
 use crate::conn::Conn;
 use crate::error::StoreError;
+use crate::group::SingleCall;
 use crate::repo::traces::{NewTrace, TraceWrite};
 use crate::schema::cron_occurrences;
 
+/// Claims due rows.
 pub(super) struct ClaimRequest {
     pub(super) holder: String,
     pub(super) lease: Duration,
@@ -29,28 +32,32 @@ pub(super) struct ClaimRequest {
     pub(super) except: Vec<String>,
 }
 
-/// Claims rows. Rows with too many expired leases are listed only: they hold slots, which must be locked
-/// before rows, so each of them is left to a transaction of its own, [`exhaust`].
-pub(super) async fn claim(conn: &mut Conn, take: &ClaimRequest) -> Result<ClaimBatch, StoreError> {
-    let mut due = candidates(conn, Kind::Abandoned, take).await?;
-    due.extend(candidates(conn, Kind::Pending, take).await?);
-    let now = clock::now(conn).await?;
-    let mut due: Vec<_> = due.into_iter().filter_map(LoadedOccurrence::split).collect();
-    due.sort_by_key(|(row, _)| (row.scheduled_for, row.id));
-    let mut claims = ClaimBatch { claimed: Vec::new(), exhausted: Vec::new(), now };
-    let mut taken = Vec::new();
-    for (mut row, facts) in due.into_iter().take(usize::try_from(take.limit).unwrap_or(0)) {
-        match row.claim(&take.holder, take.lease, take.max_recoveries, now) {
-            ClaimOutcome::Taken { raised, recovered } => {
-                claims.claimed.extend(claim_from_row(&row, facts, raised, recovered));
-                taken.push(row);
+impl SingleCall for ClaimRequest {
+    type Answer = ClaimBatch;
+
+    /// Lists rows with too many expired leases only: they hold slots, which must be locked before rows, so each of them is
+    /// left to a transaction of its own, [`ExhaustRequest`].
+    async fn run(&self, conn: &mut Conn) -> Result<ClaimBatch, StoreError> {
+        let mut due = candidates(conn, Kind::Abandoned, self).await?;
+        due.extend(candidates(conn, Kind::Pending, self).await?);
+        let now = clock::now(conn).await?;
+        let mut due: Vec<_> = due.into_iter().filter_map(LoadedOccurrence::split).collect();
+        due.sort_by_key(|(row, _)| (row.scheduled_for, row.id));
+        let mut claims = ClaimBatch { claimed: Vec::new(), exhausted: Vec::new(), now };
+        let mut taken = Vec::new();
+        for (mut row, facts) in due.into_iter().take(usize::try_from(self.limit).unwrap_or(0)) {
+            match row.claim(&self.holder, self.lease, self.max_recoveries, now) {
+                ClaimOutcome::Taken { raised, recovered } => {
+                    claims.claimed.extend(claim_from_row(&row, facts, raised, recovered));
+                    taken.push(row);
+                }
+                ClaimOutcome::Exhausted => claims.exhausted.push(exhausted_from_row(row, facts)),
+                ClaimOutcome::Unavailable => {}
             }
-            ClaimOutcome::Exhausted => claims.exhausted.push(exhausted_from_row(row, facts)),
-            ClaimOutcome::Unavailable => {}
         }
+        rows::save_all(conn, &taken, now).await?;
+        Ok(claims)
     }
-    rows::save_all(conn, &taken, now).await?;
-    Ok(claims)
 }
 
 fn exhausted_from_row(row: Occurrence, facts: OccurrenceFacts) -> ExhaustedOccurrence {
@@ -121,43 +128,47 @@ async fn candidates(
     })
 }
 
+/// Fails a row with too many expired leases, and frees its slot. The answer is false if another worker was faster.
 pub(super) struct ExhaustRequest {
     pub(super) id: Uuid,
     pub(super) max_recoveries: u32,
     pub(super) report: Option<NewTrace>,
 }
 
-/// Fails a row with too many expired leases, and frees its slot. Returns false if another worker was faster.
-pub(super) async fn exhaust(conn: &mut Conn, exhaust: &ExhaustRequest) -> Result<bool, StoreError> {
-    let slot = rows::read(conn, exhaust.id).await?.and_then(|(row, _)| row.slot);
-    if let Some(slot) = &slot {
-        slots::lock_one(conn, slot).await?;
+impl SingleCall for ExhaustRequest {
+    type Answer = bool;
+
+    async fn run(&self, conn: &mut Conn) -> Result<bool, StoreError> {
+        let slot = rows::read(conn, self.id).await?.and_then(|(row, _)| row.slot);
+        if let Some(slot) = &slot {
+            slots::lock_one(conn, slot).await?;
+        }
+        let Some((mut row, facts)) = rows::lock(conn, self.id).await? else { return Ok(false) };
+        let now = clock::now(conn).await?;
+        // The holder of a slot writes the slot to its row, so a different slot means a different claim.
+        let exhausted = row.slot == slot && is_exhausted(&mut row, self.max_recoveries, now);
+        if !exhausted {
+            return Ok(false);
+        }
+        let group = ErrorGroup::new(FailureFacts {
+            channel: &facts.channel_name,
+            message: row.error_message.as_deref().unwrap_or_default(),
+            ..FailureFacts::default()
+        });
+        row.error_group = Some(group.id.clone());
+        TraceWrite::Group(Arc::new(group)).apply(conn).await?;
+        rows::save(conn, &row, now).await?;
+        if let Some(slot) = &slot {
+            slots::free(conn, slot, row.id).await?;
+        }
+        if let Some(trace) = row.trace_id {
+            EndLostRequest { trace }.run(conn).await?;
+        }
+        if let Some(report) = &self.report {
+            TraceWrite::Insert(report.clone()).apply(conn).await?;
+        }
+        Ok(true)
     }
-    let Some((mut row, facts)) = rows::lock(conn, exhaust.id).await? else { return Ok(false) };
-    let now = clock::now(conn).await?;
-    // The holder of a slot writes the slot to its row, so a different slot means a different claim.
-    let exhausted = row.slot == slot && is_exhausted(&mut row, exhaust.max_recoveries, now);
-    if !exhausted {
-        return Ok(false);
-    }
-    let group = ErrorGroup::new(FailureFacts {
-        channel: &facts.channel_name,
-        message: row.error_message.as_deref().unwrap_or_default(),
-        ..FailureFacts::default()
-    });
-    row.error_group = Some(group.id.clone());
-    TraceWrite::Group(Arc::new(group)).apply(conn).await?;
-    rows::save(conn, &row, now).await?;
-    if let Some(slot) = &slot {
-        slots::free(conn, slot, row.id).await?;
-    }
-    if let Some(trace) = row.trace_id {
-        run::end_lost(conn, trace).await?;
-    }
-    if let Some(report) = &exhaust.report {
-        TraceWrite::Insert(report.clone()).apply(conn).await?;
-    }
-    Ok(true)
 }
 
 /// An empty holder cannot claim the row: the row is either exhausted or left unchanged.

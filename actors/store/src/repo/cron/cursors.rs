@@ -14,6 +14,7 @@ use super::rows::columns;
 use crate::clock::{self, FromNow, Now};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
+use crate::group::SingleCall;
 use crate::prepared::Prepared;
 use crate::repo::IDS_PER_QUERY;
 use crate::schema::{channels, cron_schedule_state as state};
@@ -56,13 +57,18 @@ pub(super) async fn lock(conn: &mut Conn, channel_id: &str) -> Result<Option<Cur
     Ok(row.map(Cursor::from))
 }
 
-/// Locks and reads cursors, but for those that another transaction has locked.
+/// Locks and reads cursors, by their channels. A call that is alone waits for its cursor; a group gets all but for those
+/// that another transaction has locked.
 pub(super) async fn lock_all(
     conn: &mut Conn,
-    channel_ids: impl Iterator<Item = &str>,
+    channel_ids: &[&str],
+    is_alone: bool,
 ) -> Result<HashMap<String, Cursor>, StoreError> {
-    let ids: Vec<&str> = channel_ids.collect();
-    let rows = state::table.filter(state::channel_id.eq_any(ids)).select(columns::<Row>());
+    if let ([id], true) = (channel_ids, is_alone) {
+        let cursor = lock(conn, id).await?;
+        return Ok(cursor.map(|cursor| (cursor.channel_id.clone(), cursor)).into_iter().collect());
+    }
+    let rows = state::table.filter(state::channel_id.eq_any(channel_ids)).select(columns::<Row>());
     let rows: Vec<Row> = match conn {
         Conn::Sqlite(c) => rows.load(c).await?,
         Conn::Postgres(c) => rows.for_update().skip_locked().load(&mut **c).await?,
@@ -110,69 +116,77 @@ async fn is_active(conn: &mut Conn, channel_id: &str, version: i64) -> Result<bo
     Ok(row.is_some())
 }
 
-pub(super) async fn align(conn: &mut Conn, align: &AlignRequest) -> Result<AlignOutcome, StoreError> {
-    if !is_active(conn, &align.channel_id, align.version).await? {
-        return Ok(AlignOutcome::NotActive);
+impl SingleCall for AlignRequest {
+    type Answer = AlignOutcome;
+
+    async fn run(&self, conn: &mut Conn) -> Result<AlignOutcome, StoreError> {
+        if !is_active(conn, &self.channel_id, self.version).await? {
+            return Ok(AlignOutcome::NotActive);
+        }
+        let cursor = Cursor::begin(self);
+        let insert = diesel::insert_into(state::table)
+            .values((
+                state::channel_id.eq(&cursor.channel_id),
+                state::channel_version.eq(cursor.channel_version),
+                state::config_hash.eq(&cursor.config_hash),
+                state::next_fire_at.eq(cursor.next_fire_at),
+            ))
+            .on_conflict(state::channel_id)
+            .do_nothing();
+        if on!(conn, c => insert.execute(c).await)? > 0 {
+            return Ok(AlignOutcome::At(cursor));
+        }
+        // Only another program deletes the cursor of an active channel.
+        let Some(mut cursor) = lock(conn, &self.channel_id).await? else {
+            return Ok(AlignOutcome::NotActive);
+        };
+        if cursor.align(self) {
+            save(conn, &cursor).await?;
+        }
+        Ok(AlignOutcome::At(cursor))
     }
-    let cursor = Cursor::begin(align);
-    let insert = diesel::insert_into(state::table)
-        .values((
-            state::channel_id.eq(&cursor.channel_id),
-            state::channel_version.eq(cursor.channel_version),
-            state::config_hash.eq(&cursor.config_hash),
-            state::next_fire_at.eq(cursor.next_fire_at),
-        ))
-        .on_conflict(state::channel_id)
-        .do_nothing();
-    if on!(conn, c => insert.execute(c).await)? > 0 {
-        return Ok(AlignOutcome::At(cursor));
-    }
-    // Only another program deletes the cursor of an active channel.
-    let Some(mut cursor) = lock(conn, &align.channel_id).await? else { return Ok(AlignOutcome::NotActive) };
-    if cursor.align(align) {
-        save(conn, &cursor).await?;
-    }
-    Ok(AlignOutcome::At(cursor))
 }
 
+/// Pauses the cursors that nothing moves.
 pub(super) struct PauseStaleRequest {
     pub(super) resting: HashSet<String>,
     pub(super) overdue: Duration,
 }
 
-/// Skips locked cursors: one that is being moved is not stale.
-pub(super) async fn pause_stale(
-    conn: &mut Conn,
-    stale: &PauseStaleRequest,
-) -> Result<Vec<String>, StoreError> {
-    let overdue = state::table
-        .select((state::channel_id, state::updated_at))
-        .filter(state::paused_at.is_null())
-        .filter(state::next_fire_at.lt(FromNow::seconds(-stale.overdue.as_secs_f64())))
-        .order(state::channel_id.asc());
-    let rows: Vec<(String, NaiveDateTime)> = on!(conn, c => overdue.load(c).await)?;
-    let active = filter_scheduled(conn, rows.iter().map(|(id, _)| id.as_str()).collect()).await?;
-    let now = clock::now(conn).await?;
-    // A channel that cannot run on this node may run on another one, which then moves its cursor.
-    let rests = |id: &str, moved: NaiveDateTime| {
-        stale.resting.contains(id) && (now - moved).to_std().is_ok_and(|still| still > stale.overdue)
-    };
-    let forsaken = rows.into_iter().filter(|(id, moved)| !active.contains(id) || rests(id, *moved));
-    let mut paused = Vec::new();
-    for (id, _) in forsaken {
-        let row = state::table.find(&id).select(columns::<Row>());
-        let row: Option<Row> = match conn {
-            Conn::Sqlite(c) => row.first(c).await.optional()?,
-            Conn::Postgres(c) => row.for_update().skip_locked().first(&mut **c).await.optional()?,
-        };
-        let Some(mut cursor) = row.map(Cursor::from) else { continue };
+impl SingleCall for PauseStaleRequest {
+    type Answer = Vec<String>;
+
+    /// Skips locked cursors: one that is being moved is not stale.
+    async fn run(&self, conn: &mut Conn) -> Result<Vec<String>, StoreError> {
+        let overdue = state::table
+            .select((state::channel_id, state::updated_at))
+            .filter(state::paused_at.is_null())
+            .filter(state::next_fire_at.lt(FromNow::seconds(-self.overdue.as_secs_f64())))
+            .order(state::channel_id.asc());
+        let rows: Vec<(String, NaiveDateTime)> = on!(conn, c => overdue.load(c).await)?;
+        let active = filter_scheduled(conn, rows.iter().map(|(id, _)| id.as_str()).collect()).await?;
         let now = clock::now(conn).await?;
-        if is_overdue(&cursor, stale.overdue, now) && cursor.pause(now) {
-            save(conn, &cursor).await?;
-            paused.push(id);
+        // A channel that cannot run on this node may run on another one, which then moves its cursor.
+        let rests = |id: &str, moved: NaiveDateTime| {
+            self.resting.contains(id) && (now - moved).to_std().is_ok_and(|still| still > self.overdue)
+        };
+        let forsaken = rows.into_iter().filter(|(id, moved)| !active.contains(id) || rests(id, *moved));
+        let mut paused = Vec::new();
+        for (id, _) in forsaken {
+            let row = state::table.find(&id).select(columns::<Row>());
+            let row: Option<Row> = match conn {
+                Conn::Sqlite(c) => row.first(c).await.optional()?,
+                Conn::Postgres(c) => row.for_update().skip_locked().first(&mut **c).await.optional()?,
+            };
+            let Some(mut cursor) = row.map(Cursor::from) else { continue };
+            let now = clock::now(conn).await?;
+            if is_overdue(&cursor, self.overdue, now) && cursor.pause(now) {
+                save(conn, &cursor).await?;
+                paused.push(id);
+            }
         }
+        Ok(paused)
     }
-    Ok(paused)
 }
 
 /// Returns those of the channels that are active and have a schedule.

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::ops::Range;
-use std::sync::Arc;
 
 use chrono::{NaiveDateTime, TimeDelta, Timelike};
 use diesel::prelude::*;
@@ -17,7 +16,7 @@ use crate::clock;
 use crate::config::Backend;
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
-use crate::group::GroupAnswer;
+use crate::group::{CallGroup, GroupAnswer, LedgerCall};
 use crate::prepared::Prepared;
 use crate::schema::cron_occurrences;
 
@@ -54,50 +53,92 @@ impl<'a> NewRow<'a> {
     }
 }
 
-/// Moves the cursor first, so that of several nodes with the same plan only one writes. The rows follow in
-/// the same transaction.
-pub(super) async fn materialise(
+impl LedgerCall for MaterialiseRequest {
+    type Answer = MaterialiseOutcome;
+
+    fn joins_group(&self) -> bool {
+        self.fits_group()
+    }
+
+    /// Locks the cursors first, so that of several nodes with the same plan only one moves them and writes the rows.
+    async fn run(
+        group: &CallGroup<Self>,
+        conn: &mut Conn,
+    ) -> Result<Vec<GroupAnswer<MaterialiseOutcome>>, StoreError> {
+        let orders = &group.calls;
+        let channel_ids: Vec<&str> = orders.iter().map(|order| &*order.channel.channel_id).collect();
+        let mut locked = cursors::lock_all(conn, &channel_ids, group.is_alone).await?;
+        let (mut moved, mut rows) = (Vec::new(), Vec::new());
+        let mut plans = Vec::with_capacity(orders.len());
+        for order in orders {
+            let Some(mut cursor) = locked.remove(&order.channel.channel_id) else {
+                plans.push(Err(group.answer_absent(MaterialiseOutcome::Gone)));
+                continue;
+            };
+            if cursor.advance(order.channel.channel_version, order.from, order.next) {
+                moved.push(cursor);
+                plans.push(Ok(plan_rows(conn, order, &mut rows).await?));
+            } else {
+                plans.push(Err(GroupAnswer::Done(MaterialiseOutcome::Moved(cursor))));
+            }
+        }
+        cursors::save_all(conn, &moved).await?;
+        let written = insert(conn, &rows).await?;
+        Ok(plans
+            .into_iter()
+            .map(|plan| plan.map_or_else(|answer| answer, |plan| plan.answer(&written)))
+            .collect())
+    }
+}
+
+/// The rows of an order whose cursor has moved.
+struct RowPlan {
+    /// Places of its instants that run among the rows of the group.
+    instants: Range<usize>,
+    is_saturated: bool,
+}
+
+impl RowPlan {
+    /// Returns the answer to the order. `written` is true for each row that was inserted.
+    fn answer(self, written: &[bool]) -> GroupAnswer<MaterialiseOutcome> {
+        let rows = written.get(self.instants).unwrap_or_default();
+        let count = rows.iter().filter(|written| **written).count();
+        let (inserted, skipped) = if self.is_saturated { (0, count) } else { (count, 0) };
+        GroupAnswer::Done(MaterialiseOutcome::Written { inserted, skipped })
+    }
+}
+
+/// Adds the rows of an order. Only a call that is alone has missed instants or a concurrency key, and needs the clock.
+async fn plan_rows<'o>(
     conn: &mut Conn,
-    order: &MaterialiseRequest,
-) -> Result<MaterialiseOutcome, StoreError> {
+    order: &'o MaterialiseRequest,
+    rows: &mut Vec<NewRow<'o>>,
+) -> Result<RowPlan, StoreError> {
     let channel = &order.channel;
-    let Some(mut cursor) = cursors::lock(conn, &channel.channel_id).await? else {
-        return Ok(MaterialiseOutcome::Gone);
-    };
-    if !cursor.advance(channel.channel_version, order.from, order.next) {
-        return Ok(MaterialiseOutcome::Moved(cursor));
+    let mut saturated = None;
+    if order.missed.is_some() || order.singleton.is_some() {
+        let now = clock::now(conn).await?;
+        if let Some(missed) = &order.missed {
+            let (id, newest) = (new_ordered_id(), missed.newest.naive_utc());
+            let status = OccurrenceStatus::SkippedMisfire;
+            let row = Occurrence::skipped(id, newest, status, missed.message(), now);
+            rows.push(NewRow::new(channel, Trigger::Cron, row));
+        }
+        saturated = find_saturated_key(conn, order, now).await?.map(|singleton| (singleton, now));
     }
-    cursors::save(conn, &cursor).await?;
-    let now = clock::now(conn).await?;
-    if let Some(missed) = &order.missed {
-        let newest = missed.newest.naive_utc();
-        let row = Occurrence::skipped(
-            new_ordered_id(),
-            newest,
-            OccurrenceStatus::SkippedMisfire,
-            missed.message(),
-            now,
-        );
-        insert_counted(conn, vec![NewRow::new(channel, Trigger::Cron, row)]).await?;
-    }
-    let saturated_key = find_saturated_key(conn, order, now).await?;
-    let rows = order.fire.iter().map(|due| {
+    let first = rows.len();
+    for due in &order.fire {
         let id = new_ordered_id();
-        let row = match saturated_key {
-            Some(singleton) => Occurrence::skipped(
-                id,
-                *due,
-                OccurrenceStatus::SkippedSingleton,
-                singleton.skip_message(),
-                now,
-            ),
+        let row = match saturated {
+            Some((singleton, now)) => {
+                let status = OccurrenceStatus::SkippedSingleton;
+                Occurrence::skipped(id, *due, status, singleton.skip_message(), now)
+            }
             None => Occurrence::pending(id, *due),
         };
-        NewRow::new(channel, Trigger::Cron, row)
-    });
-    let written = insert_counted(conn, rows.collect()).await?;
-    let (inserted, skipped) = if saturated_key.is_some() { (0, written) } else { (written, 0) };
-    Ok(MaterialiseOutcome::Written { inserted, skipped })
+        rows.push(NewRow::new(channel, Trigger::Cron, row));
+    }
+    Ok(RowPlan { instants: first..rows.len(), is_saturated: saturated.is_some() })
 }
 
 /// Returns the key if no run of it could begin now. A run that begins or ends at the same moment is harmless:
@@ -115,37 +156,6 @@ async fn find_saturated_key<'o>(
     Ok(is_saturated(&slots, singleton.slots, now).then_some(singleton))
 }
 
-/// Records the instants of a group. None of its schedules catches up, missed an instant or has a concurrency key.
-pub(super) async fn materialise_all(
-    conn: &mut Conn,
-    orders: &[Arc<MaterialiseRequest>],
-) -> Result<Vec<GroupAnswer<MaterialiseOutcome>>, StoreError> {
-    let channel_ids = orders.iter().map(|order| &*order.channel.channel_id);
-    let mut locked = cursors::lock_all(conn, channel_ids).await?;
-    let (mut moved, mut rows) = (Vec::new(), Vec::new());
-    // The rows of an order whose cursor moves, by their places.
-    let plans = orders.iter().map(|order| {
-        let channel = &order.channel;
-        let Some(mut cursor) = locked.remove(&channel.channel_id) else { return Err(GroupAnswer::LeftOut) };
-        if !cursor.advance(channel.channel_version, order.from, order.next) {
-            return Err(GroupAnswer::Done(MaterialiseOutcome::Moved(cursor)));
-        }
-        moved.push(cursor);
-        let first = rows.len();
-        let pending = order.fire.iter().map(|due| Occurrence::pending(new_ordered_id(), *due));
-        rows.extend(pending.map(|row| NewRow::new(channel, Trigger::Cron, row)));
-        Ok(first..rows.len())
-    });
-    let plans: Vec<Result<Range<usize>, _>> = plans.collect();
-    cursors::save_all(conn, &moved).await?;
-    let written = insert(conn, &rows).await?;
-    let answer = |rows: Range<usize>| {
-        let inserted = written.get(rows).map_or(0, |rows| rows.iter().filter(|written| **written).count());
-        GroupAnswer::Done(MaterialiseOutcome::Written { inserted, skipped: 0 })
-    };
-    Ok(plans.into_iter().map(|plan| plan.map_or_else(|other| other, answer)).collect())
-}
-
 /// Inserts the rows whose instants are not recorded yet. Returns for each row whether it was inserted.
 async fn insert(conn: &mut Conn, rows: &[NewRow<'_>]) -> Result<Vec<bool>, StoreError> {
     match conn {
@@ -161,11 +171,6 @@ async fn insert(conn: &mut Conn, rows: &[NewRow<'_>]) -> Result<Vec<bool>, Store
         }
         Conn::Postgres(c) => bulk::insert_occurrences(rows, c).await,
     }
-}
-
-/// Inserts rows like [`insert`], and returns the number of inserted ones.
-async fn insert_counted(conn: &mut Conn, rows: Vec<NewRow<'_>>) -> Result<usize, StoreError> {
-    Ok(insert(conn, &rows).await?.into_iter().filter(|written| *written).count())
 }
 
 /// Number of instants from which a manual trigger may choose.
@@ -190,7 +195,7 @@ pub(super) async fn trigger(conn: &mut Conn, channel: &ChannelFacts) -> Result<O
         let Some(due) = free_instant(now, tick, &instants.into_iter().collect()) else { return Ok(None) };
         let row = Occurrence::pending(new_ordered_id(), due);
         let id = row.id;
-        if insert_counted(conn, vec![NewRow::new(channel, Trigger::Manual, row)]).await? > 0 {
+        if insert(conn, &[NewRow::new(channel, Trigger::Manual, row)]).await? == [true] {
             return Ok(Some(id));
         }
     }

@@ -118,12 +118,17 @@ pub(super) async fn lock_held(conn: &mut Conn, key: &ClaimKey) -> Result<Option<
     Ok(lock(conn, key.id).await?.map(|(row, _)| row).filter(|row| row.is_held(key)))
 }
 
-/// Locks and reads rows, but for those that another transaction has locked.
-pub(super) async fn lock_all(
+/// Locks the rows of claims, by their ids. A call that is alone waits for its row, and gets it only while its claim is
+/// valid; a group gets all rows but for those that another transaction has locked.
+pub(super) async fn lock_claimed(
     conn: &mut Conn,
-    ids: impl Iterator<Item = Uuid>,
+    keys: &[&ClaimKey],
+    is_alone: bool,
 ) -> Result<HashMap<Uuid, Occurrence>, StoreError> {
-    let ids: Vec<String> = ids.map(|id| id.to_string()).collect();
+    if let ([key], true) = (keys, is_alone) {
+        return Ok(lock_held(conn, key).await?.map(|row| (row.id, row)).into_iter().collect());
+    }
+    let ids: Vec<String> = keys.iter().map(|key| key.id.to_string()).collect();
     let rows = cron_occurrences::table
         .filter(cron_occurrences::id.eq_any(ids))
         .select(columns::<LoadedOccurrence>());

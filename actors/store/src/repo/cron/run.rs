@@ -3,19 +3,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use svc_ledger::{ClaimKey, HeldSlot, Settlement, Singleton, StartOutcome, StartRequest};
+use svc_ledger::{ClaimKey, ConcurrencySlot, HeldSlot, Settlement, Singleton, StartOutcome, StartRequest};
+use uuid::Uuid;
 
 use super::model::{OccurrenceClaim, StartResult};
 use super::{rows, slots};
 use crate::clock;
 use crate::conn::Conn;
 use crate::error::StoreError;
-use crate::group::GroupAnswer;
+use crate::group::{CallGroup, GroupAnswer, LedgerCall, SingleCall};
 use crate::repo::traces::{NewTrace, TraceEnd, TraceStatus, TraceWrite, forget_unfinished};
 
 /// Error message of a trace whose run was lost.
 const LOST: &str = "the run was lost: its lease ended before it did";
 
+/// Starts the run of a claim.
 pub(super) struct StartRunRequest {
     pub(super) key: ClaimKey,
     pub(super) executing_version: i64,
@@ -24,91 +26,92 @@ pub(super) struct StartRunRequest {
     pub(super) trace: Option<NewTrace>,
 }
 
-impl StartRunRequest {
-    /// Returns true if the run can be started in a group: it has no slots to lock.
-    pub(super) fn fits_group(&self) -> bool {
+impl LedgerCall for StartRunRequest {
+    type Answer = StartResult;
+
+    /// A run with a concurrency key has slots to lock.
+    fn joins_group(&self) -> bool {
         self.singleton.is_none()
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    fn bytes(&self) -> usize {
         self.trace.as_ref().map_or(0, NewTrace::bytes)
     }
-}
 
-pub(super) async fn start(conn: &mut Conn, run: &StartRunRequest) -> Result<StartResult, StoreError> {
-    let slots = match &run.singleton {
-        Some(singleton) => slots::lock(conn, &singleton.key).await?,
-        None => Vec::new(),
-    };
-    let Some(mut row) = rows::lock_held(conn, &run.key).await? else { return Ok(StartResult::Lost) };
-    let now = clock::now(conn).await?;
-    let before = row.trace_id;
-    let started = row.start(
-        &run.key,
-        StartRequest {
-            version: run.executing_version,
-            singleton: run.singleton.as_ref().map(|singleton| (singleton, slots.as_slice())),
-            trace_id: run.trace.as_ref().map(|trace| trace.id),
-            lease: run.lease,
-            now,
-        },
-    );
-    let slot = match started {
-        StartOutcome::Lost => return Ok(StartResult::Lost),
-        StartOutcome::Saturated => {
-            rows::save(conn, &row, now).await?;
-            return Ok(StartResult::Saturated);
+    /// Leaves a run that takes a lost one over to a call that is alone: it ends the trace of the lost one, another row
+    /// to lock.
+    async fn run(
+        group: &CallGroup<Self>,
+        conn: &mut Conn,
+    ) -> Result<Vec<GroupAnswer<StartResult>>, StoreError> {
+        let runs = &group.calls;
+        let slots = lock_slots(conn, runs).await?;
+        let keys: Vec<&ClaimKey> = runs.iter().map(|run| &run.key).collect();
+        let mut locked = rows::lock_claimed(conn, &keys, group.is_alone).await?;
+        if locked.is_empty() {
+            return Ok(runs.iter().map(|_| group.answer_absent(StartResult::Lost)).collect());
         }
-        StartOutcome::Running(slot) => slot,
-    };
-    if let (Some(singleton), Some(slot)) = (&run.singleton, &slot) {
-        slots::save(conn, &singleton.key, slot, now).await?;
+        let now = clock::now(conn).await?;
+        let mut answers = Vec::with_capacity(runs.len());
+        let (mut changed, mut taken, mut traces) = (Vec::new(), Vec::new(), Vec::new());
+        for run in runs {
+            let Some(mut row) = locked.remove(&run.key.id) else {
+                answers.push(group.answer_absent(StartResult::Lost));
+                continue;
+            };
+            let lost = row.trace_id;
+            if lost.is_some() && !group.is_alone {
+                answers.push(GroupAnswer::Alone);
+                continue;
+            }
+            let start = StartRequest {
+                version: run.executing_version,
+                singleton: run.singleton.as_ref().map(|singleton| (singleton, slots.as_slice())),
+                trace_id: run.trace.as_ref().map(|trace| trace.id),
+                lease: run.lease,
+                now,
+            };
+            let result = match row.start(&run.key, start) {
+                StartOutcome::Lost => StartResult::Lost,
+                StartOutcome::Saturated => {
+                    changed.push(row);
+                    StartResult::Saturated
+                }
+                StartOutcome::Running(slot) => {
+                    let result = StartResult::Running { slot: row.slot.clone(), started_at: now };
+                    changed.push(row);
+                    taken.extend(run.singleton.as_ref().zip(slot));
+                    traces.extend(lost.map(end_as_lost));
+                    traces.extend(run.trace.clone().map(TraceWrite::Insert));
+                    result
+                }
+            };
+            answers.push(GroupAnswer::Done(result));
+        }
+        for (singleton, slot) in &taken {
+            slots::save(conn, &singleton.key, slot, now).await?;
+        }
+        rows::save_all(conn, &changed, now).await?;
+        TraceWrite::apply_all(&Arc::new(traces), conn).await?;
+        Ok(answers)
     }
-    rows::save(conn, &row, now).await?;
-    if let Some(lost) = before {
-        end_lost(conn, lost).await?;
-    }
-    if let Some(trace) = &run.trace {
-        TraceWrite::Insert(trace.clone()).apply(conn).await?;
-    }
-    Ok(StartResult::Running { slot: row.slot, started_at: now })
 }
 
-/// Starts the runs of a group. None has a concurrency key. One that takes a lost run over ends its trace, which is left to
-/// [`start`].
-pub(super) async fn start_all(
+/// Locks the slots of the concurrency key, which only a call that is alone has.
+async fn lock_slots(
     conn: &mut Conn,
     runs: &[Arc<StartRunRequest>],
-) -> Result<Vec<GroupAnswer<StartResult>>, StoreError> {
-    let mut locked = rows::lock_all(conn, runs.iter().map(|run| run.key.id)).await?;
-    let now = clock::now(conn).await?;
-    let (mut started, mut traces) = (Vec::new(), Vec::new());
-    let answers = runs.iter().map(|run| {
-        let Some(mut row) = locked.remove(&run.key.id) else { return GroupAnswer::LeftOut };
-        if row.trace_id.is_some() {
-            return GroupAnswer::Alone;
-        }
-        let trace_id = run.trace.as_ref().map(|trace| trace.id);
-        let (version, lease) = (run.executing_version, run.lease);
-        match row.start(&run.key, StartRequest { version, singleton: None, trace_id, lease, now }) {
-            StartOutcome::Running(_) => {
-                started.push(row);
-                traces.extend(run.trace.clone().map(TraceWrite::Insert));
-                GroupAnswer::Done(StartResult::Running { slot: None, started_at: now })
-            }
-            StartOutcome::Saturated | StartOutcome::Lost => GroupAnswer::Done(StartResult::Lost),
-        }
-    });
-    let answers = answers.collect();
-    rows::save_all(conn, &started, now).await?;
-    TraceWrite::apply_all(&Arc::new(traces), conn).await?;
-    Ok(answers)
+) -> Result<Vec<ConcurrencySlot>, StoreError> {
+    match runs.first().and_then(|run| run.singleton.as_ref()) {
+        Some(singleton) => slots::lock(conn, &singleton.key).await,
+        None => Ok(Vec::new()),
+    }
 }
 
-/// Ends the trace of a run without an end. A trace that has ended stays unchanged.
-pub(super) async fn end_lost(conn: &mut Conn, id: uuid::Uuid) -> Result<(), StoreError> {
-    let end = TraceEnd {
-        id,
+/// Returns the end of the trace of a run without an end. A trace that has ended stays unchanged.
+fn end_as_lost(trace: Uuid) -> TraceWrite {
+    TraceWrite::Finish(TraceEnd {
+        id: trace,
         status: TraceStatus::Failed,
         result_json: None,
         error_message: Some(LOST.into()),
@@ -118,35 +121,53 @@ pub(super) async fn end_lost(conn: &mut Conn, id: uuid::Uuid) -> Result<(), Stor
         task_trace_json: None,
         workflow: None,
         ownership: None,
-    };
-    TraceWrite::Finish(end).apply(conn).await?;
-    Ok(())
+    })
 }
 
+/// Ends the trace of a run that was lost.
+pub(super) struct EndLostRequest {
+    pub(super) trace: Uuid,
+}
+
+impl SingleCall for EndLostRequest {
+    type Answer = ();
+
+    async fn run(&self, conn: &mut Conn) -> Result<(), StoreError> {
+        end_as_lost(self.trace).apply(conn).await?;
+        Ok(())
+    }
+}
+
+/// Renews the lease of a claim and of its slot.
 pub(super) struct RenewRequest {
     pub(super) key: ClaimKey,
     pub(super) slot: Option<HeldSlot>,
     pub(super) lease: Duration,
 }
 
-pub(super) async fn renew(conn: &mut Conn, renewal: &RenewRequest) -> Result<bool, StoreError> {
-    let mut slot = match &renewal.slot {
-        Some(held) => slots::lock_one(conn, held).await?,
-        None => None,
-    };
-    let Some(mut row) = rows::lock_held(conn, &renewal.key).await? else { return Ok(false) };
-    let now = clock::now(conn).await?;
-    let renewed_slot = renewal.slot.as_ref().map(|held| (held, slot.as_mut()));
-    if !row.renew(&renewal.key, renewed_slot, renewal.lease, now) {
-        return Ok(false);
+impl SingleCall for RenewRequest {
+    type Answer = bool;
+
+    async fn run(&self, conn: &mut Conn) -> Result<bool, StoreError> {
+        let mut slot = match &self.slot {
+            Some(held) => slots::lock_one(conn, held).await?,
+            None => None,
+        };
+        let Some(mut row) = rows::lock_held(conn, &self.key).await? else { return Ok(false) };
+        let now = clock::now(conn).await?;
+        let renewed_slot = self.slot.as_ref().map(|held| (held, slot.as_mut()));
+        if !row.renew(&self.key, renewed_slot, self.lease, now) {
+            return Ok(false);
+        }
+        if let (Some(renewed_slot), Some(slot)) = (&self.slot, &slot) {
+            slots::save(conn, &renewed_slot.key, slot, now).await?;
+        }
+        rows::save(conn, &row, now).await?;
+        Ok(true)
     }
-    if let (Some(renewed_slot), Some(slot)) = (&renewal.slot, &slot) {
-        slots::save(conn, &renewed_slot.key, slot, now).await?;
-    }
-    rows::save(conn, &row, now).await?;
-    Ok(true)
 }
 
+/// Ends the run of a claim.
 pub(super) struct SettleRequest {
     pub(super) key: ClaimKey,
     pub(super) slot: Option<HeldSlot>,
@@ -155,84 +176,83 @@ pub(super) struct SettleRequest {
     pub(super) report: Option<NewTrace>,
 }
 
-impl SettleRequest {
-    /// Returns true if the run can be ended in a group: it has no slot to lock and no follow-up work.
-    pub(super) fn fits_group(&self) -> bool {
+impl LedgerCall for SettleRequest {
+    type Answer = bool;
+
+    /// A slot is another row to lock; follow-up work is rare.
+    fn joins_group(&self) -> bool {
         self.slot.is_none() && self.report.is_none()
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    fn bytes(&self) -> usize {
         self.trace.as_ref().map_or(0, TraceEnd::bytes)
     }
-}
 
-pub(super) async fn settle(conn: &mut Conn, settle: &SettleRequest) -> Result<bool, StoreError> {
-    if let Some(held) = &settle.slot {
-        slots::lock_one(conn, held).await?;
-    }
-    let Some(mut row) = rows::lock_held(conn, &settle.key).await? else { return Ok(false) };
-    let now = clock::now(conn).await?;
-    if !row.settle(&settle.key, settle.settlement.clone(), now) {
-        return Ok(false);
-    }
-    rows::save(conn, &row, now).await?;
-    if let Some(held) = &settle.slot {
-        slots::free(conn, held, row.id).await?;
-    }
-    if let Some(end) = &settle.trace {
-        TraceWrite::Finish(end.clone()).apply(conn).await?;
-    }
-    if let Some(report) = &settle.report {
-        TraceWrite::Insert(report.clone()).apply(conn).await?;
-    }
-    Ok(true)
-}
-
-/// Ends the runs of a group. None holds a slot or has follow-up work.
-pub(super) async fn settle_all(
-    conn: &mut Conn,
-    ends: &[Arc<SettleRequest>],
-) -> Result<Vec<GroupAnswer<bool>>, StoreError> {
-    let mut locked = rows::lock_all(conn, ends.iter().map(|end| end.key.id)).await?;
-    let now = clock::now(conn).await?;
-    let (mut settled, mut traces) = (Vec::new(), Vec::new());
-    let answers = ends.iter().map(|end| {
-        let Some(mut row) = locked.remove(&end.key.id) else { return GroupAnswer::LeftOut };
-        let settles = row.settle(&end.key, end.settlement.clone(), now);
-        if settles {
-            settled.push(row);
-            traces.extend(end.trace.clone().map(TraceWrite::Finish));
+    async fn run(group: &CallGroup<Self>, conn: &mut Conn) -> Result<Vec<GroupAnswer<bool>>, StoreError> {
+        let ends = &group.calls;
+        for end in ends {
+            if let Some(held) = &end.slot {
+                slots::lock_one(conn, held).await?;
+            }
         }
-        GroupAnswer::Done(settles)
-    });
-    let answers = answers.collect();
-    rows::save_all(conn, &settled, now).await?;
-    TraceWrite::apply_all(&Arc::new(traces), conn).await?;
-    Ok(answers)
+        let keys: Vec<&ClaimKey> = ends.iter().map(|end| &end.key).collect();
+        let mut locked = rows::lock_claimed(conn, &keys, group.is_alone).await?;
+        if locked.is_empty() {
+            return Ok(ends.iter().map(|_| group.answer_absent(false)).collect());
+        }
+        let now = clock::now(conn).await?;
+        let mut answers = Vec::with_capacity(ends.len());
+        let (mut settled, mut freed, mut traces) = (Vec::new(), Vec::new(), Vec::new());
+        for end in ends {
+            let Some(mut row) = locked.remove(&end.key.id) else {
+                answers.push(group.answer_absent(false));
+                continue;
+            };
+            let settles = row.settle(&end.key, end.settlement.clone(), now);
+            if settles {
+                freed.extend(end.slot.as_ref().map(|held| (held, row.id)));
+                settled.push(row);
+                traces.extend(end.trace.clone().map(TraceWrite::Finish));
+                traces.extend(end.report.clone().map(TraceWrite::Insert));
+            }
+            answers.push(GroupAnswer::Done(settles));
+        }
+        rows::save_all(conn, &settled, now).await?;
+        for (held, occurrence) in freed {
+            slots::free(conn, held, occurrence).await?;
+        }
+        TraceWrite::apply_all(&Arc::new(traces), conn).await?;
+        Ok(answers)
+    }
 }
 
+/// Gives back a claim that led to no run.
 pub(super) struct GiveBackRequest {
     pub(super) claim: OccurrenceClaim,
     pub(super) slot: Option<HeldSlot>,
 }
 
-pub(super) async fn give_back(conn: &mut Conn, back: &GiveBackRequest) -> Result<bool, StoreError> {
-    if let Some(held) = &back.slot {
-        slots::lock_one(conn, held).await?;
+impl SingleCall for GiveBackRequest {
+    type Answer = bool;
+
+    async fn run(&self, conn: &mut Conn) -> Result<bool, StoreError> {
+        if let Some(held) = &self.slot {
+            slots::lock_one(conn, held).await?;
+        }
+        let Some(mut row) = rows::lock_held(conn, &self.claim.key).await? else { return Ok(false) };
+        let now = clock::now(conn).await?;
+        let trace = row.trace_id;
+        if !row.give_back(&self.claim.key, self.claim.raised) {
+            return Ok(false);
+        }
+        rows::save(conn, &row, now).await?;
+        if let Some(held) = &self.slot {
+            slots::free(conn, held, row.id).await?;
+        }
+        // A run that did not happen must not leave an unfinished trace.
+        if let (Some(trace), None) = (trace, row.trace_id) {
+            forget_unfinished(conn, trace).await?;
+        }
+        Ok(true)
     }
-    let Some(mut row) = rows::lock_held(conn, &back.claim.key).await? else { return Ok(false) };
-    let now = clock::now(conn).await?;
-    let trace = row.trace_id;
-    if !row.give_back(&back.claim.key, back.claim.raised) {
-        return Ok(false);
-    }
-    rows::save(conn, &row, now).await?;
-    if let Some(held) = &back.slot {
-        slots::free(conn, held, row.id).await?;
-    }
-    // A run that did not happen must not leave an unfinished trace.
-    if let (Some(trace), None) = (trace, row.trace_id) {
-        forget_unfinished(conn, trace).await?;
-    }
-    Ok(true)
 }

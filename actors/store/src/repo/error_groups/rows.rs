@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use chrono::NaiveDateTime;
 use diesel::QueryResult;
-use diesel::pg::Pg;
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
-use diesel::sql_types::{Array, BigInt, Nullable, Text};
+use diesel::sql_types::{BigInt, Nullable, Text};
 use diesel::sqlite::Sqlite;
 use diesel_async::AsyncPgConnection;
 use svc_model::ErrorGroup;
 
+use crate::bulk_statement::{MaybeNumbers, MaybeTexts, Texts, bulk_statement};
 use crate::error::StoreError;
 
 /// Stores one group on SQLite.
@@ -76,55 +76,22 @@ impl<'a> GroupRows<'a> {
         if self.groups.is_empty() {
             return Ok(());
         }
-        let groups = || self.groups.values();
-        let columns = GroupColumns {
-            ids: groups().map(|group| &*group.id).collect(),
-            channels: groups().map(|group| &*group.channel).collect(),
-            messages: groups().map(|group| &*group.message).collect(),
-            workflows: groups().map(|group| group.workflow.as_deref()).collect(),
-            tasks: groups().map(|group| group.task.as_deref()).collect(),
-            codes: groups().map(|group| group.code.as_deref()).collect(),
-            statuses: groups().map(|group| group.status.map(i64::from)).collect(),
-        };
-        diesel_async::RunQueryDsl::execute(columns, c).await?;
+        let groups: Vec<_> = self.groups.into_values().collect();
+        diesel_async::RunQueryDsl::execute(InsertGroups::new(&groups), c).await?;
         Ok(())
     }
 }
 
-/// Groups by column, so that the statement has the same text for any number of them.
-struct GroupColumns<'a> {
-    ids: Vec<&'a str>,
-    channels: Vec<&'a str>,
-    messages: Vec<&'a str>,
-    workflows: Vec<Option<&'a str>>,
-    tasks: Vec<Option<&'a str>>,
-    codes: Vec<Option<&'a str>>,
-    statuses: Vec<Option<i64>>,
-}
-
-impl QueryFragment<Pg> for GroupColumns<'_> {
-    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        out.push_sql(
-            "INSERT INTO error_groups (id, channel, message, workflow_id, task_id, code, status) \
-             SELECT * FROM unnest(",
-        );
-        out.push_bind_param::<Array<Text>, _>(&self.ids)?;
-        for texts in [&self.channels, &self.messages] {
-            out.push_sql(", ");
-            out.push_bind_param::<Array<Text>, _>(texts)?;
-        }
-        for texts in [&self.workflows, &self.tasks, &self.codes] {
-            out.push_sql(", ");
-            out.push_bind_param::<Array<Nullable<Text>>, _>(texts)?;
-        }
-        out.push_sql(", ");
-        out.push_bind_param::<Array<Nullable<BigInt>>, _>(&self.statuses)?;
-        out.push_sql(") ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at");
-        Ok(())
-    }
-}
-
-impl QueryId for GroupColumns<'_> {
-    type QueryId = GroupColumns<'static>;
-    const HAS_STATIC_QUERY_ID: bool = true;
+bulk_statement! {
+    /// Groups to store.
+    InsertGroups(group: &'a ErrorGroup),
+    "INSERT INTO error_groups (id, channel, message, workflow_id, task_id, code, status) SELECT * FROM unnest(",
+    ") ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at",
+    ids: Texts = &'a str => &*group.id,
+    channels: Texts = &'a str => &*group.channel,
+    messages: Texts = &'a str => &*group.message,
+    workflows: MaybeTexts = Option<&'a str> => group.workflow.as_deref(),
+    tasks: MaybeTexts = Option<&'a str> => group.task.as_deref(),
+    codes: MaybeTexts = Option<&'a str> => group.code.as_deref(),
+    statuses: MaybeNumbers = Option<i64> => group.status.map(i64::from),
 }

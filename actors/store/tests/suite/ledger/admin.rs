@@ -32,7 +32,7 @@ pub(crate) async fn only_failed_or_skipped_row_is_retried(db: TestDatabase) {
     db.execute("UPDATE cron_occurrences SET status = 'claimed'").await.unwrap();
     let failed = Settlement::failed("no luck");
     ledger.start(&claim.key, 1, Some(&singleton("k")), super::LEASE, None).await.unwrap();
-    assert!(ledger.settle(&claim.key, None, failed, None).await.unwrap());
+    assert!(ledger.settle(&claim.key, None, failed, None, None).await.unwrap());
     let before = read(&ledger, &claim).await;
 
     db.execute("ALTER TABLE audit_logs RENAME TO away").await.unwrap();
@@ -80,7 +80,7 @@ pub(crate) async fn occurrences_are_filtered_and_newest_first(db: TestDatabase) 
     let first = write_occurrences(&db, &ledger, "c", 5).await;
     write_occurrences(&db, &ledger, "d", 2).await;
     let claim = claim_single(&ledger, "a").await;
-    assert!(ledger.settle(&claim.key, None, Settlement::failed("x"), None).await.unwrap());
+    assert!(ledger.settle(&claim.key, None, Settlement::failed("x"), None, None).await.unwrap());
     let instants = async |filter| {
         let OccurrencePage { rows, total, .. } = ledger.list(filter, Page::default(), None).await.unwrap();
         assert_eq!(rows.len() as i64, total);

@@ -9,6 +9,7 @@ use svc_store::{Ledger, MaterialiseOutcome, NewTrace, StartResult, TraceMode, Tr
 use tokio::time::timeout;
 use uuid::Uuid;
 
+use super::super::is_unavailable;
 use super::super::traces::{count_traces, end, status};
 use super::{
     LEASE, MOST, TestDatabase, ago, align, align_cursor, claim_single, order, read, seconds, singleton,
@@ -112,7 +113,7 @@ pub(crate) async fn each_call_of_a_group_gets_its_own_answer(db: TestDatabase) {
         let ledger = &ledger;
         async move {
             let end = end(trace, TraceStatus::Completed);
-            ledger.settle_with(&claim.key, slot.as_ref(), settlement, Some(end), report).await.unwrap()
+            ledger.settle(&claim.key, slot.as_ref(), settlement, Some(end), report).await.unwrap()
         }
     });
     let ends = join_all(ends).await;
@@ -184,6 +185,47 @@ pub(crate) async fn a_call_that_the_database_refuses_fails_alone(db: TestDatabas
     let running = statuses(&ledger).await.iter().filter(|status| *status == "running").count();
     assert_eq!(running, 19);
     assert_eq!(read(&ledger, &claims[7]).await.row.status, "claimed");
+}
+
+pub(crate) async fn calls_on_one_cursor_are_made_in_order(db: TestDatabase) {
+    let ledger = db.store().await.ledger();
+    let from = ago(&ledger, 1000).await;
+    for number in 0..MANY {
+        align_cursor(&db, &ledger, align(&channel(number), from)).await;
+    }
+    // The second call of a channel begins at the end of its first one.
+    let calls = (0..2).flat_map(|step| {
+        let ledger = &ledger;
+        (0..MANY).map(move |number| ledger.materialise(order(&channel(number), from + seconds(step), 1)))
+    });
+    for written in join_all(calls).await {
+        assert_eq!(written.unwrap(), MaterialiseOutcome::Written { inserted: 1, skipped: 0 });
+    }
+    assert!(ledger.cursors().await.unwrap().iter().all(|cursor| cursor.next_fire_at == from + seconds(2)));
+}
+
+/// On PostgreSQL only: the connection to a file is not lost.
+pub(crate) async fn lost_connection_answers_every_call_of_group(db: TestDatabase) {
+    let ledger = db.store().await.ledger();
+    write_occurrences(&db, &ledger, "c", 20).await;
+    let claims = ledger.claim("node", LEASE, 20, MOST, Vec::new()).await.unwrap().claimed;
+    let lock = db.hold("LOCK TABLE cron_occurrences IN ACCESS EXCLUSIVE MODE").await;
+    let starts = join_all(claims.iter().map(|claim| ledger.start(&claim.key, 1, None, LEASE, None)));
+    let cut = async {
+        let terminate = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+             WHERE datname = current_database() AND backend_type = 'client backend' AND wait_event_type = 'Lock'";
+        while db.number(terminate).await == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    let (started, ()) =
+        timeout(Duration::from_secs(20), join(starts, cut)).await.expect("every caller is answered");
+    assert!(started.iter().all(is_unavailable), "{started:?}");
+    lock.batch_execute("COMMIT").await.unwrap();
+    assert!(statuses(&ledger).await.iter().all(|status| status == "claimed"), "nothing was written");
+    for claim in &claims {
+        assert!(matches!(start(&ledger, claim, None).await, StartResult::Running { .. }));
+    }
 }
 
 /// On PostgreSQL only: a file has one writer, and no row of it is locked.
@@ -261,7 +303,7 @@ async fn run_some(db: &TestDatabase, ledger: &Ledger, channel: &str) -> u64 {
         write_occurrences(db, ledger, &format!("{channel}{number}"), 1).await;
         let claim = claim_single(ledger, "node").await;
         assert!(matches!(start(ledger, &claim, None).await, StartResult::Running { .. }));
-        assert!(ledger.settle(&claim.key, None, Settlement::completed(), None).await.unwrap());
+        assert!(ledger.settle(&claim.key, None, Settlement::completed(), None, None).await.unwrap());
     }
     runs
 }

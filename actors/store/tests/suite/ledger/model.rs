@@ -138,7 +138,7 @@ async fn act(
             let Some(held) = latest(number).map(|index| &claims[index]) else { return };
             let how = if well { Settlement::completed() } else { Settlement::failed("no") };
             let slot = held.memory.slot.as_ref();
-            let stored = ledger.settle(&held.stored.key, slot, how.clone(), None).await.unwrap();
+            let stored = ledger.settle(&held.stored.key, slot, how.clone(), None, None).await.unwrap();
             assert_eq!(stored, memory.settle(&held.memory, how));
         }
         Act::GiveBack(number) => {

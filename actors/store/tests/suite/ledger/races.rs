@@ -68,7 +68,7 @@ pub(crate) async fn a_key_never_has_more_holders_than_slots(db: TestDatabase) {
         assert_eq!(started.iter().filter(|started| **started == StartResult::Saturated).count(), 9);
         let ends = claims.iter().zip(&started).enumerate().map(|(n, (claim, started))| {
             let StartResult::Running { slot, .. } = started else { return None };
-            Some(nodes[n % 3].settle(&claim.key, slot.as_ref(), Settlement::completed(), None))
+            Some(nodes[n % 3].settle(&claim.key, slot.as_ref(), Settlement::completed(), None, None))
         });
         for settled in join_all(ends.flatten()).await {
             assert!(settled.unwrap());
@@ -130,7 +130,9 @@ pub(crate) async fn in_the_crowd_nothing_fails_and_everything_ends(db: TestDatab
                     }
                     _ => {
                         node.renew(&claim.key, slot.as_ref(), LEASE).await.unwrap();
-                        node.settle(&claim.key, slot.as_ref(), Settlement::completed(), None).await.unwrap();
+                        node.settle(&claim.key, slot.as_ref(), Settlement::completed(), None, None)
+                            .await
+                            .unwrap();
                     }
                 }
             }
@@ -145,7 +147,10 @@ pub(crate) async fn in_the_crowd_nothing_fails_and_everything_ends(db: TestDatab
         let claims = nodes[0].claim("last", LEASE, 1, 100, Vec::new()).await.unwrap().claimed;
         for claim in &claims {
             if let StartResult::Running { slot, .. } = start(&nodes[0], claim, Some(singleton)).await {
-                nodes[0].settle(&claim.key, slot.as_ref(), Settlement::completed(), None).await.unwrap();
+                nodes[0]
+                    .settle(&claim.key, slot.as_ref(), Settlement::completed(), None, None)
+                    .await
+                    .unwrap();
             }
         }
         if claims.is_empty() {

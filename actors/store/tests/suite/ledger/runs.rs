@@ -61,14 +61,17 @@ pub(crate) async fn a_run_is_claimed_started_renewed_and_settled(db: TestDatabas
     assert!(renewed.updated_at > row.updated_at);
     let trace_end = end(trace_id, TraceStatus::Completed);
     assert!(
-        ledger.settle(&claim.key, slot.as_ref(), Settlement::completed(), Some(trace_end)).await.unwrap()
+        ledger
+            .settle(&claim.key, slot.as_ref(), Settlement::completed(), Some(trace_end), None)
+            .await
+            .unwrap()
     );
     let row = read(&ledger, claim).await;
     assert_eq!((row.row.status.as_str(), row.row.attempt, row.claimed_until), ("completed", 1, None));
     assert!(row.row.completed_at.is_some() && row.claimed_by.is_some() && row.singleton_key.is_some());
     assert_eq!(status(&traces, trace_id).await.as_deref(), Some("completed"));
     assert!(ledger.slots_held(vec!["k".into()]).await.unwrap().is_empty(), "the slot is free");
-    assert!(!ledger.settle(&claim.key, slot.as_ref(), failure(), None).await.unwrap(), "it has ended");
+    assert!(!ledger.settle(&claim.key, slot.as_ref(), failure(), None, None).await.unwrap(), "it has ended");
 }
 
 pub(crate) async fn report_of_a_failed_run_is_written_with_its_end(db: TestDatabase) {
@@ -79,10 +82,10 @@ pub(crate) async fn report_of_a_failed_run_is_written_with_its_end(db: TestDatab
     let report = trace();
     let id = report.id;
     assert!(matches!(start(&ledger, &claim, None).await, StartResult::Running { .. }));
-    assert!(ledger.settle_with(&claim.key, None, failure(), None, Some(report.clone())).await.unwrap());
+    assert!(ledger.settle(&claim.key, None, failure(), None, Some(report.clone())).await.unwrap());
     assert_eq!(status(&traces, id).await.as_deref(), Some("running"), "as it was given");
     let late = trace();
-    assert!(!ledger.settle_with(&claim.key, None, failure(), None, Some(late.clone())).await.unwrap());
+    assert!(!ledger.settle(&claim.key, None, failure(), None, Some(late.clone())).await.unwrap());
     assert_eq!(status(&traces, late.id).await, None, "a late end brings none");
 }
 
@@ -129,9 +132,12 @@ pub(crate) async fn a_late_write_changes_no_row(db: TestDatabase) {
         let trace_end = Some(end(first_trace, TraceStatus::Completed));
         assert!(!ledger.renew(&late.key, late_slot.as_ref(), LEASE).await.unwrap());
         assert!(
-            !ledger.settle(&late.key, late_slot.as_ref(), Settlement::completed(), trace_end).await.unwrap()
+            !ledger
+                .settle(&late.key, late_slot.as_ref(), Settlement::completed(), trace_end, None)
+                .await
+                .unwrap()
         );
-        assert!(!ledger.settle(&late.key, None, failure(), None).await.unwrap());
+        assert!(!ledger.settle(&late.key, None, failure(), None, None).await.unwrap());
         assert!(!ledger.give_back(&late, late_slot.as_ref()).await.unwrap());
         assert_eq!(start(&ledger, &late, Some(&singleton)).await, StartResult::Lost);
         assert_eq!(read(&ledger, &claim).await, before);
@@ -199,7 +205,7 @@ pub(crate) async fn returned_row_waits_as_if_unclaimed(db: TestDatabase) {
 
     // A retry counts at once; its claims do not, given back or not.
     let claim = claim_single(&ledger, "a").await;
-    assert!(ledger.settle(&claim.key, None, failure(), None).await.unwrap());
+    assert!(ledger.settle(&claim.key, None, failure(), None, None).await.unwrap());
     let row = ledger.retry(&claim.key.id.to_string(), super::audit("retry")).await.unwrap();
     assert_eq!(row.row.attempt, 2);
     for _ in 0..2 {
@@ -228,7 +234,7 @@ pub(crate) async fn a_key_that_is_held_skips_who_comes_after(db: TestDatabase) {
     assert_eq!((row.row.status.as_str(), row.claimed_until), ("skipped_singleton", None));
     assert_eq!((row.error_message, row.row.attempt), (Some(singleton.skip_message()), 1));
     assert!(row.row.completed_at.is_some());
-    assert!(ledger.settle(&first.key, slot.as_ref(), failure(), None).await.unwrap());
+    assert!(ledger.settle(&first.key, slot.as_ref(), failure(), None, None).await.unwrap());
     assert_eq!(read(&ledger, &first).await.error_message.as_deref(), Some("no luck"));
     assert!(matches!(start(&ledger, &third, Some(&singleton)).await, StartResult::Running { .. }));
 }
@@ -247,7 +253,7 @@ pub(crate) async fn a_run_that_lost_its_slot_is_not_renewed(db: TestDatabase) {
     assert!(!ledger.renew(&first.key, slot.as_ref(), LEASE).await.unwrap());
     assert_eq!((read(&ledger, &first).await, read(&ledger, &second).await), before);
     // No other worker has taken the row over, so the failure is accepted, but no slot is freed.
-    assert!(ledger.settle(&first.key, slot.as_ref(), failure(), None).await.unwrap());
+    assert!(ledger.settle(&first.key, slot.as_ref(), failure(), None, None).await.unwrap());
     assert_eq!(ledger.slots_held(vec!["k".into()]).await.unwrap().get("k"), Some(&1));
 }
 

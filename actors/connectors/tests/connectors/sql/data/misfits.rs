@@ -74,7 +74,7 @@ fn a_value_of_the_wrong_type_is_the_callers_mistake() {
 }
 
 #[test]
-fn a_text_is_stored_as_one_in_a_column_of_json() {
+fn text_is_stored_as_text_in_json_column() {
     kit::run(async |world| {
         let Some(_base) = open(world).await else { return };
         let kinds = json!(["5", "true", "hello", "{\"a\":1}", 5, true, {"a": "5"}, ["5"], "null"]);

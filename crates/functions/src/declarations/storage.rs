@@ -1,0 +1,192 @@
+//! `storage_head` and `storage_presign`.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField, InputShape};
+use svc_model::{ConnectorType, FieldError};
+
+use super::FunctionDeclaration;
+use super::input::literal_value;
+
+/// The declaration of `storage_head`.
+pub static STORAGE_HEAD: FunctionDeclaration = FunctionDeclaration {
+    entry: FunctionEntry {
+        retry_safety: "read",
+        strict: true,
+        fields: &[
+            InputField::connector("Storage connector"),
+            InputField::string("key", "Object key").required().resolvable(),
+            InputField::output(),
+        ],
+        ..FunctionEntry::connector(
+            "storage_head",
+            "Tells whether an object exists, and its size and type",
+            ConnectorRequirement::new(&[ConnectorType::Storage]),
+        )
+    },
+    check: check_key_input,
+};
+
+/// The declaration of `storage_presign`.
+pub static STORAGE_PRESIGN: FunctionDeclaration = FunctionDeclaration {
+    entry: FunctionEntry {
+        retry_safety: "pure",
+        strict: true,
+        fields: &[
+            InputField::connector("Storage connector"),
+            InputField::string("method", "What the URL allows, GET by default").one_of(&["GET", "PUT"]),
+            InputField::string("key", "Object key").required().resolvable(),
+            InputField::any("expires_in", "Seconds, or a duration such as 15m; at most seven days")
+                .required()
+                .resolvable()
+                .shape(InputShape::Duration),
+            InputField::string("response_content_type", "Content type the store answers with, GET only")
+                .resolvable(),
+            InputField::string(
+                "response_content_disposition",
+                "Content disposition the store answers with, GET only",
+            )
+            .resolvable(),
+            InputField::string("content_type", "Content type the upload must have, PUT only").resolvable(),
+            InputField::output(),
+        ],
+        ..FunctionEntry::connector(
+            "storage_presign",
+            "Signs a URL for one object, without any network access",
+            ConnectorRequirement::new(&[ConnectorType::Storage]),
+        )
+    },
+    check: check_presign,
+};
+
+/// Maximum lifetime of a URL, in seconds: a week, as the definition of the signature has it.
+const LONGEST: u64 = 604_800;
+const LIFETIME: &str = "use whole seconds or a duration like 15m, from 1 second to 7 days";
+const GET_ONLY: [&str; 2] = ["response_content_type", "response_content_disposition"];
+const PUT_ONLY: [&str; 1] = ["content_type"];
+
+/// Refuses a key that no message changes and no URL can name.
+fn check_key_input(input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
+    let key = literal_value(input, "key");
+    let why = key.and_then(|key| check_key(key.as_str()?).err());
+    errors.extend(why.map(|why| FieldError::invalid(format!("{at}.key"), why)));
+}
+
+/// Refuses keys that a URL cannot name: readers of URLs resolve the segments `.` and `..`, and would come to
+/// another object, or to another bucket.
+///
+/// # Errors
+/// The problem.
+pub fn check_key(key: &str) -> Result<(), &'static str> {
+    if key.is_empty() {
+        return Err("must not be empty");
+    }
+    if key.split('/').any(|segment| matches!(segment, "." | "..")) {
+        return Err("'.' and '..' cannot stand between slashes: no URL can name such an object");
+    }
+    Ok(())
+}
+
+fn check_presign(input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
+    check_key_input(input, at, errors);
+    if input.get("expires_in").is_some_and(Value::is_null) {
+        errors.push(FieldError::required(format!("{at}.expires_in")));
+    }
+    let expires_in = literal_value(input, "expires_in");
+    errors.extend(expires_in.and_then(|value| lifetime(&format!("{at}.expires_in"), &value).err()));
+    let (others, method) =
+        if puts(input.get("method")) { (&GET_ONLY[..], "GET") } else { (&PUT_ONLY[..], "PUT") };
+    for field in others.iter().filter(|field| input.get(**field).is_some_and(|value| !value.is_null())) {
+        errors.push(FieldError::invalid(format!("{at}.{field}"), format!("only for the method {method}")));
+    }
+    for field in GET_ONLY.into_iter().chain(PUT_ONLY) {
+        let why = literal_value(input, field).and_then(|value| header_value(value.as_str()?).err());
+        errors.extend(why.map(|why| FieldError::invalid(format!("{at}.{field}"), why)));
+    }
+}
+
+/// Returns `true` if the method of a grant uploads.
+#[must_use]
+pub fn puts(method: Option<&Value>) -> bool {
+    method.and_then(Value::as_str) == Some("PUT")
+}
+
+/// Reads a lifetime: seconds, or a number with a unit.
+///
+/// # Errors
+/// The problem, at the place of the value.
+pub fn lifetime(at: &str, value: &Value) -> Result<Duration, FieldError> {
+    let seconds = match value {
+        Value::String(text) => seconds(text),
+        Value::Number(number) => number.as_u64(),
+        other => return Err(FieldError::type_mismatch(at, "integer or a duration like 15m", other)),
+    };
+    let seconds = seconds.filter(|seconds| (1..=LONGEST).contains(seconds));
+    seconds.map(Duration::from_secs).ok_or_else(|| FieldError::invalid(at, LIFETIME))
+}
+
+fn seconds(text: &str) -> Option<u64> {
+    let unit = match text.chars().next_back()? {
+        's' => 1,
+        'm' => 60,
+        'h' => 3_600,
+        'd' => 86_400,
+        _ => return None,
+    };
+    let number = &text[..text.len() - 1];
+    let digits = number.bytes().all(|byte| byte.is_ascii_digit());
+    number.parse::<u64>().ok().filter(|_| digits)?.checked_mul(unit)
+}
+
+/// Refuses what a header cannot hold.
+///
+/// # Errors
+/// The problem.
+pub fn header_value(text: &str) -> Result<(), &'static str> {
+    if text.contains(char::is_control) { Err("a header cannot hold control characters") } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_lifetime_is_a_second_to_a_week() {
+        let seconds = |value: Value| lifetime("at", &value).map(|time| time.as_secs());
+        for (value, due) in [
+            (json!(1), 1),
+            (json!(604_800), 604_800),
+            (json!("1s"), 1),
+            (json!("15m"), 900),
+            (json!("2h"), 7_200),
+            (json!("7d"), 604_800),
+        ] {
+            assert_eq!(seconds(value.clone()), Ok(due), "{value}");
+        }
+        for value in [
+            json!(0),
+            json!(-1),
+            json!(1.5),
+            json!(604_801),
+            json!("8d"),
+            json!("0s"),
+            json!("60"),
+            json!(""),
+            json!("m"),
+            json!("+1m"),
+            json!("1 m"),
+            json!("1w"),
+            json!("1é"),
+            json!("99999999999999999999d"),
+            json!("18446744073709551615d"),
+        ] {
+            assert_eq!(seconds(value.clone()).unwrap_err().code.name(), "INVALID", "{value}");
+        }
+        for value in [json!(null), json!(true), json!([1]), json!({"a": 1})] {
+            assert_eq!(seconds(value.clone()).unwrap_err().code.name(), "TYPE_MISMATCH", "{value}");
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! The toolkit of authors: the commands over files, projects and packages, which `svc-server` and `svc-cli` both have.
+//!
+//! A program adds [`AuthorCommand`] to its own commands and passes what it has parsed to [`run`]. So words, output and
+//! exit codes are those of one library. Machine output goes to `out`; findings, notes and warnings go to `err`.
+//! `package` alone talks to a server, over its HTTP API; the others read and write files.
+
+mod case;
+mod command;
+mod compile;
+mod definitions;
+mod dry_run;
+pub mod exit;
+mod fmt;
+mod lint;
+mod new;
+pub mod offline;
+mod offline_files;
+mod output;
+mod package;
+mod project_files;
+pub mod report;
+mod schema;
+mod test;
+
+pub use case::CaseArgs;
+pub use command::{AuthorCommand, run};
+pub use compile::{CompileArgs, CompileFormat};
+pub use dry_run::DryRunArgs;
+pub use fmt::FmtArgs;
+pub use lint::LintArgs;
+pub use new::NewArgs;
+pub use package::{
+    ApplyArgs, PackageArgs, PackageCommand, PackageDiffArgs, PackageExportArgs, PackageFormat,
+    PackageLintArgs, PlanArgs, RemoteArgs,
+};
+pub use project_files::Boundaries;
+pub use schema::SchemaArgs;
+pub use test::TestArgs;
+
+/// The version of the toolkit, which is that of the service.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

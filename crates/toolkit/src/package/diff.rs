@@ -1,0 +1,119 @@
+//! `package diff`: compares the items of a package with what a server has stored.
+
+use std::collections::HashMap;
+use std::io;
+
+use serde::Serialize;
+use serde_json::Value;
+use svc_model::EntityKind;
+use svc_project::{IMPORT_ORDER, PackageArtifact};
+
+use super::error::PackageError;
+use super::remote::PackageServer;
+use super::{PackageDiffArgs, PackageFormat, Streams};
+use crate::exit::{EXIT_FAILURE, EXIT_OK};
+
+/// The relation of an item to the stored entity of its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Drift {
+    /// The contents are equal.
+    Unchanged,
+    /// The contents differ.
+    Changed,
+    /// The server has no such entity.
+    Missing,
+}
+
+impl Drift {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Unchanged => "unchanged",
+            Self::Changed => "changed",
+            Self::Missing => "missing",
+        }
+    }
+}
+
+/// An item and its relation to the server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct ItemDrift {
+    /// The kind.
+    pub(super) kind: EntityKind,
+    /// The key.
+    pub(super) key: String,
+    /// The relation.
+    pub(super) drift: Drift,
+    /// The status of the stored entity; `None` for a connector and for a missing entity.
+    #[serde(skip)]
+    pub(super) status: Option<String>,
+}
+
+#[derive(Serialize)]
+struct DiffReport<'r> {
+    package: &'r str,
+    version: &'r str,
+    server: &'r str,
+    drifted: bool,
+    items: &'r [ItemDrift],
+}
+
+/// Runs `package diff`; exit 1 if an item differs or is missing.
+pub(super) fn diff(args: &PackageDiffArgs, streams: &mut Streams<'_>) -> io::Result<u8> {
+    let Some(artifact) = streams.read_artifact(&args.file)? else { return Ok(EXIT_FAILURE) };
+    let context = format!("package={}@{} diff", artifact.name, artifact.version);
+    let Some(server) = streams.connect(&args.remote.server, &context)? else { return Ok(EXIT_FAILURE) };
+    let Some(items) = streams.run(compare(&server, &artifact))? else { return Ok(EXIT_FAILURE) };
+    let drifted = items.iter().any(|item| item.drift != Drift::Unchanged);
+    match args.remote.format {
+        PackageFormat::Json => streams.write_json(&DiffReport {
+            package: &artifact.name,
+            version: &artifact.version,
+            server: server.address(),
+            drifted,
+            items: &items,
+        })?,
+        PackageFormat::Text => {
+            for item in &items {
+                writeln!(streams.out, "{:<9} {} '{}'", item.drift.name(), item.kind, item.key)?;
+            }
+        }
+    }
+    Ok(if drifted { EXIT_FAILURE } else { EXIT_OK })
+}
+
+/// Compares every item with the latest stored version of its entity.
+pub(super) async fn compare(
+    server: &PackageServer,
+    artifact: &PackageArtifact,
+) -> Result<Vec<ItemDrift>, PackageError> {
+    let mut drifts = Vec::with_capacity(artifact.items.len());
+    for kind in IMPORT_ORDER {
+        if artifact.items(kind).next().is_none() {
+            continue;
+        }
+        let stored = server.export(kind).await?;
+        let by_key: HashMap<&str, &Value> =
+            stored.iter().filter_map(|row| Some((row[key_member(kind)].as_str()?, row))).collect();
+        drifts.extend(artifact.items(kind).map(|item| {
+            let row = by_key.get(item.key.as_str());
+            let drift = match row {
+                None => Drift::Missing,
+                Some(row) if row["content_hash"] == item.content_hash.as_str() => Drift::Unchanged,
+                Some(_) => Drift::Changed,
+            };
+            let status = row.and_then(|row| row["status"].as_str()).map(str::to_owned);
+            ItemDrift { kind, key: item.key.clone(), drift, status }
+        }));
+    }
+    Ok(drifts)
+}
+
+/// Returns the member of a stored document that holds the key of an import.
+pub(super) const fn key_member(kind: EntityKind) -> &'static str {
+    match kind {
+        EntityKind::Workflow => "workflow_id",
+        EntityKind::Channel => "channel_id",
+        EntityKind::Connector => "name",
+    }
+}

@@ -1,0 +1,283 @@
+//! `package`: commands over packages, which carry a tested project from one server to the next.
+//!
+//! A verb is a client procedure over the admin API. Nothing is kept between two runs but the receipt on the server: a
+//! run that was killed is finished by the next one.
+
+mod apply;
+mod confirmation;
+mod degradation;
+mod diff;
+mod error;
+mod export;
+mod lint;
+mod plan;
+mod progress;
+mod prune;
+mod remote;
+mod state;
+
+use std::future::Future;
+use std::io::{self, IsTerminal as _, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde::Serialize;
+use svc_project::PackageArtifact;
+
+use self::error::{PackageError, write_package_error};
+use self::progress::StepProgress;
+use self::remote::PackageServer;
+use crate::project_files::read_source;
+use crate::report::{ReportFormat, TextStyle};
+use crate::{exit, offline};
+
+/// The arguments of `package`.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct PackageArgs {
+    /// The command.
+    #[command(subcommand)]
+    pub command: PackageCommand,
+}
+
+/// The commands over packages.
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+pub enum PackageCommand {
+    /// Make a package of what a server has stored
+    Export(PackageExportArgs),
+    /// Check a package: its header, its hash and everything in it
+    Lint(PackageLintArgs),
+    /// Tell what an apply would do, and what stands in its way; changes nothing
+    Plan(PlanArgs),
+    /// Bring a server to the state of a package
+    Apply(ApplyArgs),
+    /// Compare a package with what a server has stored
+    Diff(PackageDiffArgs),
+}
+
+/// The server and the form of the output.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct RemoteArgs {
+    /// Address of the server, such as https://svc.example.com; the key is taken from SVC_ADMIN_TOKEN
+    #[arg(short, long, value_name = "URL")]
+    pub server: String,
+    /// Form of the output
+    #[arg(long, value_enum, default_value_t = PackageFormat::Text)]
+    pub format: PackageFormat,
+}
+
+/// The form of the output of a verb.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PackageFormat {
+    /// Lines for people
+    Text,
+    /// One JSON document
+    Json,
+}
+
+/// The arguments of `package lint`.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct PackageLintArgs {
+    /// The package
+    #[arg(short, long, value_name = "FILE")]
+    pub file: PathBuf,
+    /// Fail on warnings too
+    #[arg(long)]
+    pub deny_warnings: bool,
+    /// Form of the report on standard output
+    #[arg(long, value_enum, default_value_t)]
+    pub format: ReportFormat,
+}
+
+/// The arguments of `package export`.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+#[command(group(clap::ArgGroup::new("selector").required(true).multiple(true).args(["tag", "channels"])))]
+pub struct PackageExportArgs {
+    /// Address of the server; the key is taken from SVC_ADMIN_TOKEN
+    #[arg(short, long, value_name = "URL")]
+    pub server: String,
+    /// Channels with this tag, with all they need
+    #[arg(long)]
+    pub tag: Option<String>,
+    /// Channels of these ids or names, with all they need
+    #[arg(long, value_delimiter = ',', value_name = "ID,…")]
+    pub channels: Vec<String>,
+    /// Name of the package
+    #[arg(long)]
+    pub name: String,
+    /// Version of the package
+    #[arg(long)]
+    pub version: String,
+    /// File of the package; standard output without it
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// The arguments of `package plan`.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct PlanArgs {
+    /// The server.
+    #[command(flatten)]
+    pub remote: RemoteArgs,
+    /// The package
+    #[arg(short, long, value_name = "FILE")]
+    pub file: PathBuf,
+    /// Let a canary take the place of another one
+    #[arg(long)]
+    pub replace_canary: bool,
+    /// List what `apply --prune` would delete
+    #[arg(long)]
+    pub prune: bool,
+    /// Let definitions through that this server cannot load, as `apply` does with it
+    #[arg(long)]
+    pub allow_degraded: bool,
+}
+
+/// The arguments of `package apply`.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct ApplyArgs {
+    /// The server.
+    #[command(flatten)]
+    pub remote: RemoteArgs,
+    /// The package
+    #[arg(short, long, value_name = "FILE")]
+    pub file: PathBuf,
+    /// Let a canary take the place of another one
+    #[arg(long)]
+    pub replace_canary: bool,
+    /// Delete what earlier versions of the package had and this one does not; asks first on a terminal
+    #[arg(long)]
+    pub prune: bool,
+    /// Delete without a question
+    #[arg(short, long)]
+    pub yes: bool,
+    /// Succeed, with a warning, where the server quarantines a channel or cannot load a connector of the package
+    #[arg(long)]
+    pub allow_degraded: bool,
+    /// Tell what would be done, as `plan` does, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// The arguments of `package diff`.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct PackageDiffArgs {
+    /// The server.
+    #[command(flatten)]
+    pub remote: RemoteArgs,
+    /// The package
+    #[arg(short, long, value_name = "FILE")]
+    pub file: PathBuf,
+}
+
+/// Standard output and standard error of a verb.
+struct Streams<'s> {
+    out: &'s mut dyn Write,
+    err: &'s mut dyn Write,
+    style: TextStyle,
+    /// Name of the program, for the server.
+    program: &'s str,
+    environment: &'s [(String, String)],
+}
+
+/// Runs a command over packages and returns the exit code.
+///
+/// # Errors
+/// The output cannot be written.
+pub(crate) fn package(
+    args: &PackageArgs,
+    style: TextStyle,
+    program: &str,
+    environment: &[(String, String)],
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<u8> {
+    let mut streams = Streams { out, err, style, program, environment };
+    match &args.command {
+        PackageCommand::Lint(args) => lint::lint(args, &mut streams),
+        PackageCommand::Export(args) => export::export(args, &mut streams),
+        PackageCommand::Plan(args) => plan::plan(args, &mut streams),
+        PackageCommand::Apply(args) if args.dry_run => plan::plan(&args.to_plan(), &mut streams),
+        PackageCommand::Apply(args) => apply::apply(args, &mut streams),
+        PackageCommand::Diff(args) => diff::diff(args, &mut streams),
+    }
+}
+
+impl PackageArgs {
+    /// Returns `true` if standard output is a document.
+    pub(crate) fn writes_document(&self) -> bool {
+        match &self.command {
+            PackageCommand::Export(_) => true,
+            PackageCommand::Lint(args) => args.format != ReportFormat::Text,
+            PackageCommand::Plan(PlanArgs { remote, .. })
+            | PackageCommand::Apply(ApplyArgs { remote, .. })
+            | PackageCommand::Diff(PackageDiffArgs { remote, .. }) => remote.format != PackageFormat::Text,
+        }
+    }
+}
+
+impl ApplyArgs {
+    fn to_plan(&self) -> PlanArgs {
+        let Self { remote, file, replace_canary, prune, yes: _, allow_degraded, dry_run: _ } = self.clone();
+        PlanArgs { remote, file, replace_canary, prune, allow_degraded }
+    }
+}
+
+impl Streams<'_> {
+    /// Reads a package and checks its hash; `None` for one that cannot be used, which is reported.
+    fn read_artifact(&mut self, file: &Path) -> io::Result<Option<PackageArtifact>> {
+        let Ok(source) = read_source(file, self.style, self.err)? else { return Ok(None) };
+        let engine = Arc::new(offline::engine_builder().build());
+        match PackageArtifact::read(&source, &engine) {
+            Ok(artifact) => Ok(Some(artifact)),
+            Err(error) => {
+                writeln!(self.err, "Error: {}: {error}", file.display())?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Connects to a server. The label is in the audit rows of all that the verb does.
+    fn connect(&mut self, address: &str, change_context: &str) -> io::Result<Option<PackageServer>> {
+        match PackageServer::new(address, change_context, self.program, self.environment) {
+            Ok((server, warning)) => {
+                if let Some(warning) = warning {
+                    writeln!(self.err, "warning: {warning}")?;
+                }
+                Ok(Some(server))
+            }
+            Err(error) => {
+                exit::write_error(&error, self.err)?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Runs a verb to its end. A failure is reported, and is `None`.
+    fn run<T>(&mut self, verb: impl Future<Output = Result<T, PackageError>>) -> io::Result<Option<T>> {
+        match self.run_verb(verb)? {
+            Ok(done) => Ok(Some(done)),
+            Err(error) => write_package_error(&error, self.err).map(|()| None),
+        }
+    }
+
+    /// Runs a verb to its end.
+    fn run_verb<T>(
+        &self,
+        verb: impl Future<Output = Result<T, PackageError>>,
+    ) -> io::Result<Result<T, PackageError>> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        Ok(runtime.block_on(verb))
+    }
+
+    /// Writes a report as one JSON document.
+    fn write_json(&mut self, report: &impl Serialize) -> io::Result<()> {
+        let text = serde_json::to_string_pretty(report).map_err(io::Error::other)?;
+        writeln!(self.out, "{text}")
+    }
+}
+
+/// Returns the progress of a verb, shown on standard error.
+fn progress() -> StepProgress {
+    StepProgress::new(io::stderr().is_terminal())
+}

@@ -1,0 +1,311 @@
+//! `package plan`: what an apply would do, and what prevents it. Nothing is written.
+
+use std::collections::HashMap;
+use std::io;
+
+use serde::Serialize;
+use svc_api::ValidationIssue;
+use svc_model::{EntityKind, FieldCode};
+use svc_project::{IMPORT_ORDER, PackageArtifact, PackageItem};
+
+use super::degradation::degraded_requirements;
+use super::error::PackageError;
+use super::prune::{StaleEntity, find_stale};
+use super::remote::PackageServer;
+use super::state::PackageState;
+use super::{PackageFormat, PlanArgs, Streams, progress};
+use crate::exit::{EXIT_FAILURE, EXIT_OK};
+
+/// Action of an import that an item would be refused by.
+const REFUSED: &str = "refused";
+/// Actions of an import that leave the stored entity as it is.
+const UNCHANGED: &str = "unchanged";
+
+/// The step that an apply would take for an item.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct PlannedItem {
+    kind: EntityKind,
+    key: String,
+    /// The action of the import, or `refused`.
+    action: String,
+    /// True if the apply would activate it.
+    activate: bool,
+}
+
+/// The plan of an apply.
+#[derive(Debug, Serialize)]
+struct PlanReport {
+    package: String,
+    version: String,
+    content_hash: String,
+    server: String,
+    /// The state of the version on the server.
+    state: &'static str,
+    items: Vec<PlannedItem>,
+    /// Problems for which the apply would fail.
+    blocking: Vec<String>,
+    /// Conditions that the apply itself meets before it needs them.
+    pending: Vec<String>,
+    /// Definitions that the server could not load, if they do not prevent the apply.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    degraded: Vec<String>,
+    /// The definitions that `--prune` would delete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prune: Option<Vec<StaleEntity>>,
+}
+
+/// Runs `package plan`; exit 1 if something prevents the apply.
+pub(super) fn plan(args: &PlanArgs, streams: &mut Streams<'_>) -> io::Result<u8> {
+    let Some(artifact) = streams.read_artifact(&args.file)? else { return Ok(EXIT_FAILURE) };
+    let context = format!("package={}@{} plan", artifact.name, artifact.version);
+    let Some(server) = streams.connect(&args.remote.server, &context)? else { return Ok(EXIT_FAILURE) };
+    let planner = Planner { server: &server, artifact: &artifact, args };
+    let Some(report) = streams.run(planner.make())? else { return Ok(EXIT_FAILURE) };
+    match args.remote.format {
+        PackageFormat::Json => streams.write_json(&report)?,
+        PackageFormat::Text => write_text(&report, streams)?,
+    }
+    Ok(if report.blocking.is_empty() { EXIT_OK } else { EXIT_FAILURE })
+}
+
+fn write_text(report: &PlanReport, streams: &mut Streams<'_>) -> io::Result<()> {
+    writeln!(streams.out, "{}@{} on {}: {}", report.package, report.version, report.server, report.state)?;
+    for item in &report.items {
+        let then = if item.activate { ", then activate" } else { "" };
+        writeln!(streams.out, "  {} '{}': {}{then}", item.kind, item.key, item.action.replace('_', " "))?;
+    }
+    for entity in report.prune.iter().flatten() {
+        writeln!(streams.out, "  {entity}: delete")?;
+    }
+    for pending in &report.pending {
+        writeln!(streams.out, "pending: {pending}")?;
+    }
+    for degraded in &report.degraded {
+        writeln!(streams.err, "warning: {degraded}")?;
+    }
+    for blocking in &report.blocking {
+        writeln!(streams.err, "blocking: {blocking}")?;
+    }
+    match report.blocking.len() {
+        0 => writeln!(streams.out, "nothing stands in the way"),
+        count => writeln!(streams.out, "{count} problem(s) stand in the way"),
+    }
+}
+
+struct Planner<'a> {
+    server: &'a PackageServer,
+    artifact: &'a PackageArtifact,
+    args: &'a PlanArgs,
+}
+
+impl Planner<'_> {
+    async fn make(&self) -> Result<PlanReport, PackageError> {
+        let detail = self.server.package(&self.artifact.name).await?;
+        let state = PackageState::from_detail(self.artifact, detail.as_ref());
+        let mut report = PlanReport {
+            package: self.artifact.name.clone(),
+            version: self.artifact.version.clone(),
+            content_hash: self.artifact.content_hash.clone(),
+            server: self.server.address().to_owned(),
+            state: state.name(),
+            items: Vec::new(),
+            blocking: state.refusal(self.artifact).into_iter().collect(),
+            pending: Vec::new(),
+            degraded: Vec::new(),
+            prune: None,
+        };
+        self.check_requirements(&mut report).await?;
+        for kind in IMPORT_ORDER {
+            self.try_import(kind, &mut report).await?;
+        }
+        self.try_activations(&mut report).await?;
+        let unloadable = self.try_loads(&report.items).await?;
+        match self.args.allow_degraded {
+            true => report.degraded = unloadable,
+            false => report.blocking.extend(unloadable),
+        }
+        if self.args.prune {
+            report.prune = Some(self.find_prunable(detail.as_ref(), &mut report.blocking).await?);
+        }
+        Ok(report)
+    }
+
+    /// Asks the server for the definitions that it could not load: connectors, and what the package activates.
+    async fn try_loads(&self, planned: &[PlannedItem]) -> Result<Vec<String>, PackageError> {
+        let progress = progress();
+        let mut unloadable = degraded_requirements(self.server, &self.artifact.requires).await?;
+        let items = self.artifact.items.iter().zip(planned);
+        let items = items.filter(|(_, planned)| planned.action != REFUSED);
+        let loaded: Vec<_> = items.map(|(item, _)| item).filter(|item| item.is_loaded()).collect();
+        for (index, item) in loaded.iter().enumerate() {
+            progress.advance("asking what can be loaded", index + 1, loaded.len());
+            let problems = self.server.load_problems(item).await?.into_iter();
+            unloadable.extend(problems.map(|problem| {
+                format!("{} '{}' could not be loaded on this server: {problem}", item.kind, item.key)
+            }));
+        }
+        progress.finish(format_args!("asked what can be loaded"));
+        Ok(unloadable)
+    }
+
+    /// Checks that what the package needs from elsewhere is there.
+    async fn check_requirements(&self, report: &mut PlanReport) -> Result<(), PackageError> {
+        let requires = &self.artifact.requires;
+        if !requires.connectors.is_empty() {
+            let stored = self.server.export(EntityKind::Connector).await?;
+            let missing = requires
+                .connectors
+                .iter()
+                .filter(|name| stored.iter().all(|row| row["name"] != name.as_str()));
+            report.blocking.extend(missing.map(|name| format!("required connector '{name}' does not exist")));
+        }
+        if !requires.channels.is_empty() {
+            let serving = self.server.serving_channels().await?;
+            let missing = requires.channels.iter().filter(|name| !serving.contains(name));
+            report.blocking.extend(missing.map(|name| format!("required channel '{name}' is not active")));
+        }
+        Ok(())
+    }
+
+    async fn try_import(&self, kind: EntityKind, report: &mut PlanReport) -> Result<(), PackageError> {
+        let items: Vec<&PackageItem> = self.artifact.items(kind).collect();
+        if items.is_empty() {
+            return Ok(());
+        }
+        let trial = self.server.import(kind, &items, true, |_| {}).await;
+        let trial =
+            trial.map_err(PackageError::step(format!("the import of {} cannot be tried", kind.plural())))?;
+        let mut actions: HashMap<usize, String> =
+            trial.results.into_iter().map(|item| (item.index, item.action)).collect();
+        for refused in trial.errors {
+            let key = items.get(refused.index).map(|item| item.key.as_str()).unwrap_or_default();
+            report.blocking.push(format!("{kind} '{key}': {}", refused.error));
+            actions.insert(refused.index, REFUSED.to_owned());
+        }
+        report.items.extend(items.iter().enumerate().map(|(index, item)| PlannedItem {
+            kind,
+            key: item.key.clone(),
+            action: actions.remove(&index).unwrap_or_else(|| REFUSED.to_owned()),
+            activate: item.activates,
+        }));
+        Ok(())
+    }
+
+    /// Tries the activations on what is stored now. What the apply stores first cannot be tried, so a draft that it
+    /// makes is pending.
+    async fn try_activations(&self, report: &mut PlanReport) -> Result<(), PackageError> {
+        let progress = progress();
+        let planned = report.items.clone();
+        let items = self.artifact.items.iter().zip(&planned).enumerate();
+        let activated: Vec<_> = items.filter(|(_, (item, _))| item.activates).collect();
+        for (index, (position, (item, planned))) in activated.iter().enumerate() {
+            progress.advance("trying activations", index + 1, activated.len());
+            if planned.action == REFUSED {
+                continue;
+            }
+            let trial = self.server.try_activation(item, self.args.replace_canary).await?;
+            let name = format!("{} '{}'", item.kind, item.key);
+            if planned.action == UNCHANGED && trial.errors.iter().any(is_without_draft) {
+                // Without a change there is no draft, because the content is active.
+                report.items[*position].activate = false;
+            }
+            for issue in &trial.errors {
+                match self.judge(issue) {
+                    Judgement::Met => {}
+                    Judgement::Pending => {
+                        report.pending.push(format!("{name}: {}; this package brings it", issue.message));
+                    }
+                    Judgement::Blocking => report.blocking.push(format!("{name}: {}", issue.message)),
+                }
+            }
+            let is_new_draft = planned.action != UNCHANGED && trial.errors.iter().any(is_without_draft);
+            if is_new_draft {
+                self.check_canary(item, report).await?;
+            }
+        }
+        if !activated.is_empty() {
+            progress.finish(format_args!("tried {} activations", activated.len()));
+        }
+        Ok(())
+    }
+
+    fn judge(&self, issue: &ValidationIssue) -> Judgement {
+        if !is_missing(issue) {
+            return Judgement::Blocking;
+        }
+        if is_without_draft(issue) {
+            // The content is active, or the apply stores the draft first.
+            return Judgement::Met;
+        }
+        let named = |kind: EntityKind| {
+            self.artifact.items(kind).any(|item| issue.message.contains(&format!("{kind} '{}'", item.key)))
+        };
+        if named(EntityKind::Connector) || named(EntityKind::Workflow) {
+            return Judgement::Pending;
+        }
+        Judgement::Blocking
+    }
+
+    /// Refuses a second canary.
+    async fn check_canary(&self, item: &PackageItem, report: &mut PlanReport) -> Result<(), PackageError> {
+        let is_canary =
+            item.kind == EntityKind::Workflow && item.rollout_percentage.is_some_and(|share| share < 100);
+        if !is_canary || self.args.replace_canary {
+            return Ok(());
+        }
+        if let [(canary, share), (stable, _), ..] = self.server.active_versions(&item.key).await?.as_slice() {
+            report.blocking.push(format!(
+                "workflow '{}' has a canary already (version {canary} at {share} percent beside version {stable}); end \
+                 it, or apply with --replace-canary",
+                item.key
+            ));
+        }
+        Ok(())
+    }
+
+    async fn find_prunable(
+        &self,
+        detail: Option<&svc_api::PackageDetail>,
+        blocking: &mut Vec<String>,
+    ) -> Result<Vec<StaleEntity>, PackageError> {
+        let stale = find_stale(self.server, self.artifact, detail).await?;
+        for entity in &stale {
+            // What goes first may be all that needs it, so a refusal says something only about the first to go.
+            if entity.kind == EntityKind::Channel
+                && let Some(reason) = self.server.try_deletion(entity.kind, &entity.id).await?
+            {
+                blocking.push(format!("{entity} cannot be deleted: {reason}"));
+            }
+        }
+        Ok(stale)
+    }
+}
+
+/// The weight of a problem of a dry run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Judgement {
+    Met,
+    Pending,
+    Blocking,
+}
+
+fn is_missing(issue: &ValidationIssue) -> bool {
+    issue.code.as_deref() == Some(FieldCode::NotFound.name())
+}
+
+/// Returns `true` for the problem that there is no draft to activate.
+fn is_without_draft(issue: &ValidationIssue) -> bool {
+    is_missing(issue) && issue.field == "(root)"
+}
+
+impl PackageState {
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::Unknown => "not applied",
+            Self::Unfinished { .. } => "an apply has not ended",
+            Self::Current => "applied",
+            Self::Former { .. } => "applied before, another version is current",
+            Self::Conflicting { .. } => "applied with other content",
+        }
+    }
+}

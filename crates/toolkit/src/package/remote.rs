@@ -1,0 +1,329 @@
+//! The requests of the verbs, one method each.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use svc_api::{
+    ConnectorResource, DataEnvelope, ImportFailure, ImportSummary, ImportedItem, PackageDetail, Receipt,
+    ReceiptRequest, ValidationIssue, ValidationResult,
+};
+use svc_client::{ApiKey, ApiRequest, Client, ClientError, ClientSettings, ServerAddress, admin_path};
+use svc_model::{EntityKind, FieldCode};
+use svc_project::PackageItem;
+use svc_project::rules::import_body;
+
+/// Name of the environment variable that holds the admin key.
+const TOKEN: &str = "SVC_ADMIN_TOKEN";
+/// Time limit of a request that works on many definitions.
+const LONG: Duration = Duration::from_secs(300);
+/// Maximum number of items in one import.
+const BATCH_ITEMS: usize = 500;
+/// Size of the documents in one import from which on it takes no further one, well below the server's own limit.
+const BATCH_BYTES: usize = 2 << 20;
+
+/// The server that a verb works on.
+pub(super) struct PackageServer {
+    client: Client,
+    address: String,
+}
+
+impl PackageServer {
+    /// Returns the server at an address, and a warning if the key would be sent in clear to another machine.
+    ///
+    /// # Errors
+    /// The address or the key cannot be used.
+    pub(super) fn new(
+        address: &str,
+        change_context: &str,
+        program: &str,
+        environment: &[(String, String)],
+    ) -> Result<(Self, Option<String>), ClientError> {
+        let address: ServerAddress = address.parse()?;
+        let token = environment.iter().find(|(name, value)| name == TOKEN && !value.is_empty());
+        let key = token.map(|(_, token)| ApiKey::new(token, None)).transpose()?;
+        let exposed = key.is_some() && address.is_exposed();
+        let warning = exposed.then(|| {
+            format!("{TOKEN} is sent to {address} without TLS, where others may read it; use https://")
+        });
+        let shown = address.to_string();
+        let client = Client::new(ClientSettings {
+            key,
+            change_context: Some(change_context.to_owned()),
+            user_agent: format!("{program}/{}", crate::VERSION),
+            ..ClientSettings::new(address)
+        })?;
+        Ok((Self { client, address: shown }, warning))
+    }
+
+    /// Returns the address.
+    pub(super) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Returns the receipts of a package; `None` if it was never applied.
+    pub(super) async fn package(&self, name: &str) -> Result<Option<PackageDetail>, ClientError> {
+        match self.client.get(&admin_path(&["packages", name])).await {
+            Ok(detail) => Ok(Some(detail)),
+            Err(error) if error.status() == Some(404) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the receipts of all packages.
+    pub(super) async fn packages(&self) -> Result<Vec<Receipt>, ClientError> {
+        let request = ApiRequest::get(admin_path(&["packages"]));
+        let rows = svc_client::Pages::new(&self.client, request, 1000).collect().await?;
+        // A row of another form is none that this version has to look after.
+        Ok(rows.into_iter().filter_map(|row| serde_json::from_value(row).ok()).collect())
+    }
+
+    /// Stores a receipt.
+    pub(super) async fn put_receipt(
+        &self,
+        name: &str,
+        receipt: &ReceiptRequest,
+    ) -> Result<Receipt, ClientError> {
+        self.client.put(&admin_path(&["packages", name]), receipt).await
+    }
+
+    /// Returns every stored definition of a kind.
+    pub(super) async fn export(&self, kind: EntityKind) -> Result<Vec<Value>, ClientError> {
+        let request = ApiRequest::get(admin_path(&[kind.plural(), "export"])).timeout(LONG);
+        self.client.send(&request).await?.data()
+    }
+
+    /// Imports items, a batch at a time. Indexes count from the first item.
+    pub(super) async fn import(
+        &self,
+        kind: EntityKind,
+        items: &[&PackageItem],
+        dry_run: bool,
+        mut advance: impl FnMut(usize),
+    ) -> Result<ImportSummary, ClientError> {
+        let mut whole = ImportSummary::default();
+        let mut first = 0;
+        for batch in batches(items) {
+            let body: Vec<&Value> = batch.iter().map(|item| &item.document).collect();
+            let request = ApiRequest::post(admin_path(&[kind.plural(), "import"]))
+                .query("on_conflict", "new_version")
+                .query("dry_run", dry_run)
+                .timeout(LONG)
+                // What is stored already is unchanged the second time.
+                .repeatable()
+                .json(&body)?;
+            let summary: ImportSummary = self.client.send(&request).await?.data()?;
+            let shift = |index: usize| index + first;
+            whole.errors.extend(
+                summary.errors.into_iter().map(|item| ImportFailure { index: shift(item.index), ..item }),
+            );
+            whole.results.extend(
+                summary.results.into_iter().map(|item| ImportedItem { index: shift(item.index), ..item }),
+            );
+            first += batch.len();
+            advance(first);
+        }
+        Ok(whole)
+    }
+
+    /// Returns the reasons why the server could not load an item that it accepts.
+    pub(super) async fn load_problems(&self, item: &PackageItem) -> Result<Vec<String>, ClientError> {
+        let request = ApiRequest::post(admin_path(&[item.kind.plural(), "validate"]))
+            .repeatable()
+            .json(&import_body(item.kind, &item.document).unwrap_or(Cow::Borrowed(&item.document)))?;
+        let report: ValidationResult = self.client.send(&request).await?.data()?;
+        let is_load_problem = |issue: &ValidationIssue| {
+            let codes = [FieldCode::NotLoadable, FieldCode::UnresolvedSecretRef];
+            issue.code.as_deref().is_some_and(|code| codes.iter().any(|known| known.name() == code))
+        };
+        let mut problems: Vec<_> =
+            report.warnings.into_iter().filter(is_load_problem).map(|issue| issue.message).collect();
+        let mut seen = BTreeSet::new();
+        // The same variable may stand in several fields.
+        problems.retain(|problem| seen.insert(problem.clone()));
+        Ok(problems)
+    }
+
+    /// Returns all connectors, with their load states on the server.
+    pub(super) async fn connectors(&self) -> Result<Vec<ConnectorResource>, ClientError> {
+        let request = ApiRequest::get(admin_path(&["connectors"]));
+        let rows = svc_client::Pages::new(&self.client, request, 1000).collect().await?;
+        Ok(rows.into_iter().filter_map(|row| serde_json::from_value(row).ok()).collect())
+    }
+
+    /// Activates the draft of an item with the share that the package states. Returns `false` without a draft: the
+    /// content is active already.
+    pub(super) async fn activate(
+        &self,
+        item: &PackageItem,
+        replace_canary: bool,
+    ) -> Result<bool, ClientError> {
+        let request = ApiRequest::patch(admin_path(&[item.kind.plural(), &item.key, "status"]))
+            .query("reload", "defer")
+            .json(&activation(item, replace_canary))?;
+        match self.client.send(&request).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.status() == Some(404) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns what an activation would meet now.
+    pub(super) async fn try_activation(
+        &self,
+        item: &PackageItem,
+        replace_canary: bool,
+    ) -> Result<ValidationResult, ClientError> {
+        let request = ApiRequest::patch(admin_path(&[item.kind.plural(), &item.key, "status"]))
+            .query("dry_run", true)
+            .repeatable()
+            .json(&activation(item, replace_canary))?;
+        self.client.send(&request).await?.data()
+    }
+
+    /// Returns the active versions of a workflow with their shares, newest first.
+    pub(super) async fn active_versions(&self, workflow: &str) -> Result<Vec<(i64, i64)>, ClientError> {
+        let request = ApiRequest::get(admin_path(&["workflows", workflow, "versions"]));
+        let rows = match svc_client::Pages::new(&self.client, request, 1000).collect().await {
+            Err(error) if error.status() == Some(404) => Vec::new(),
+            rows => rows?,
+        };
+        let active = rows.iter().filter(|row| row["status"] == "active");
+        let share = |row: &Value| Some((row["version"].as_i64()?, row["rollout_percentage"].as_i64()?));
+        Ok(active.filter_map(share).collect())
+    }
+
+    /// Moves the share of the newest active version of a workflow.
+    pub(super) async fn set_rollout(&self, workflow: &str, percentage: i64) -> Result<(), ClientError> {
+        let request = ApiRequest::patch(admin_path(&["workflows", workflow, "rollout"]))
+            .query("reload", "defer")
+            .repeatable()
+            .json(&json!({"rollout_percentage": percentage}))?;
+        self.client.send(&request).await.map(drop)
+    }
+
+    /// Makes the stored definitions serve. Returns the answer, which names the channels that cannot be built.
+    pub(super) async fn reload(&self) -> Result<Value, ClientError> {
+        let request = ApiRequest::post(admin_path(&["engine", "reload"])).timeout(LONG).repeatable();
+        self.client.send(&request).await?.data()
+    }
+
+    /// Returns the state of the engine, which names the channels that could not be built.
+    pub(super) async fn engine_status(&self) -> Result<Value, ClientError> {
+        self.client.get(&admin_path(&["engine", "status"])).await
+    }
+
+    /// Returns the names of the channels that serve.
+    pub(super) async fn serving_channels(&self) -> Result<Vec<String>, ClientError> {
+        let status = self.engine_status().await?;
+        let names = status["channels"].as_array().into_iter().flatten();
+        Ok(names.filter_map(Value::as_str).map(str::to_owned).collect())
+    }
+
+    /// Returns the connectors and channels that a workflow names.
+    pub(super) async fn dependencies(&self, workflow: &str) -> Result<Value, ClientError> {
+        self.client.get(&admin_path(&["workflows", workflow, "dependencies"])).await
+    }
+
+    /// Deletes a definition, by its id. Returns `false` if it is gone already.
+    pub(super) async fn delete(&self, kind: EntityKind, id: &str) -> Result<bool, ClientError> {
+        match self.client.delete(&admin_path(&[kind.plural(), id])).await {
+            Ok(()) => Ok(true),
+            Err(error) if error.status() == Some(404) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the reason why a deletion would be refused; `None` if it would not.
+    pub(super) async fn try_deletion(
+        &self,
+        kind: EntityKind,
+        id: &str,
+    ) -> Result<Option<String>, ClientError> {
+        let request = ApiRequest::delete(admin_path(&[kind.plural(), id])).query("dry_run", true);
+        let report: DataEnvelope<ValidationResult> = self.client.send(&request).await?.json()?;
+        Ok(report.data.errors.into_iter().next().map(|issue| issue.message))
+    }
+}
+
+fn activation(item: &PackageItem, replace_canary: bool) -> Value {
+    let mut body = json!({"status": "active"});
+    if item.kind == EntityKind::Workflow {
+        if let Some(percentage) = item.rollout_percentage {
+            body["rollout_percentage"] = percentage.into();
+        }
+        if replace_canary && item.rollout_percentage.is_some() {
+            body["replace_canary"] = true.into();
+        }
+    }
+    body
+}
+
+/// Splits items into batches that the server takes.
+fn batches<'i, 'p>(items: &'i [&'p PackageItem]) -> Vec<&'i [&'p PackageItem]> {
+    let (mut batches, mut start, mut bytes) = (Vec::new(), 0, 0);
+    for (index, item) in items.iter().enumerate() {
+        let size = item.document.to_string().len();
+        if index > start && (index - start == BATCH_ITEMS || bytes + size > BATCH_BYTES) {
+            batches.push(&items[start..index]);
+            (start, bytes) = (index, 0);
+        }
+        bytes += size;
+    }
+    if start < items.len() {
+        batches.push(&items[start..]);
+    }
+    batches
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(bytes: usize) -> PackageItem {
+        PackageItem {
+            kind: EntityKind::Workflow,
+            key: "w".into(),
+            document: json!({"workflow_id": "w", "description": "x".repeat(bytes)}),
+            content_hash: String::new(),
+            activates: true,
+            rollout_percentage: None,
+        }
+    }
+
+    #[test]
+    fn batch_is_bounded_by_items_and_by_bytes() {
+        let sizes = |items: &[PackageItem]| {
+            let items: Vec<&PackageItem> = items.iter().collect();
+            batches(&items).iter().map(|batch| batch.len()).collect::<Vec<_>>()
+        };
+        assert_eq!(sizes(&vec![item(1); 1001]), [500, 500, 1]);
+        assert_eq!(sizes(&vec![item(BATCH_BYTES / 2); 3]), [1, 1, 1]);
+        assert_eq!(sizes(&[item(2 * BATCH_BYTES), item(1)]), [1, 1], "a large item travels alone");
+        assert_eq!(sizes(&[]), [0; 0]);
+    }
+
+    #[test]
+    fn only_a_stated_share_is_sent() {
+        let canary = PackageItem { rollout_percentage: Some(10), ..item(1) };
+        assert_eq!(activation(&item(1), true), json!({"status": "active"}));
+        let expected = json!({"status": "active", "rollout_percentage": 10, "replace_canary": true});
+        assert_eq!(activation(&canary, true), expected);
+        let channel = PackageItem { kind: EntityKind::Channel, ..canary };
+        assert_eq!(activation(&channel, true), json!({"status": "active"}));
+    }
+
+    #[test]
+    fn key_over_plain_http_to_another_machine_is_warned_of() {
+        let with_key = [(TOKEN.to_owned(), "0123456789".to_owned())];
+        let warning = |address: &str, environment: &[(String, String)]| {
+            PackageServer::new(address, "package=p@1", "svc-cli", environment).unwrap().1
+        };
+        let text = warning("http://svc.example.com", &with_key).unwrap();
+        assert!(text.contains("svc.example.com") && !text.contains("0123456789"), "{text}");
+        assert_eq!(warning("http://127.0.0.1:8080", &with_key), None);
+        assert_eq!(warning("https://svc.example.com", &with_key), None);
+        assert_eq!(warning("http://svc.example.com", &[]), None);
+    }
+}

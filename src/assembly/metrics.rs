@@ -1,0 +1,73 @@
+//! The metrics of the parts.
+
+use prometheus_client::registry::Registry;
+use svc_channels::ChannelMetrics;
+use svc_cluster::epoch::EpochMetrics;
+use svc_cluster::nodes::NodeMetrics;
+use svc_connectors::ConnectorMetrics;
+use svc_credentials::tokens::TokenMetrics;
+use svc_cron::CronMetrics;
+use svc_registry::RegistryMetrics;
+use svc_spans::SpanMetrics;
+use svc_traces::TraceMetrics;
+use svc_transport::ConnectionMetrics;
+
+use crate::config::Config;
+use crate::housekeeping::JobMetrics;
+use crate::http::{InFlightBytes, Metrics, RefusalPacer};
+
+/// The metrics of every part, registered.
+pub(crate) struct ServiceMetrics {
+    pub(crate) registry: Metrics,
+    pub(crate) channels: ChannelMetrics,
+    pub(crate) reloads: RegistryMetrics,
+    pub(crate) traces: TraceMetrics,
+    pub(crate) jobs: JobMetrics,
+    pub(crate) nodes: NodeMetrics,
+    pub(crate) cron: CronMetrics,
+    pub(crate) connectors: ConnectorMetrics,
+    pub(crate) epoch: EpochMetrics,
+    pub(crate) tokens: TokenMetrics,
+    pub(crate) spans: SpanMetrics,
+    pub(crate) connections: ConnectionMetrics,
+    pub(crate) in_flight: InFlightBytes,
+    pub(crate) pacer: RefusalPacer,
+}
+
+impl ServiceMetrics {
+    /// Registers all of them; the order is that of the exposition. `host` are the metrics of an embedding application,
+    /// and `instance` the name that every sample carries.
+    pub(crate) fn register(config: &Config, host: Registry, instance: Option<&str>) -> Self {
+        let mut metrics = Self {
+            registry: Metrics::new(host, instance),
+            channels: ChannelMetrics::default(),
+            reloads: RegistryMetrics::default(),
+            traces: TraceMetrics::default(),
+            jobs: JobMetrics::default(),
+            nodes: NodeMetrics::default(),
+            cron: CronMetrics::default(),
+            connectors: ConnectorMetrics::default(),
+            epoch: EpochMetrics::default(),
+            tokens: TokenMetrics::default(),
+            spans: SpanMetrics::default(),
+            connections: ConnectionMetrics::default(),
+            in_flight: InFlightBytes::new(config.server.max_in_flight_bytes),
+            pacer: RefusalPacer::new(),
+        };
+        let registry = metrics.registry.registry_mut();
+        metrics.nodes.register(registry);
+        metrics.channels.register(registry);
+        metrics.in_flight.register(registry);
+        metrics.pacer.register(registry);
+        metrics.reloads.register(registry);
+        metrics.traces.register(registry);
+        metrics.cron.register(registry);
+        metrics.jobs.register(registry);
+        metrics.connectors.register(registry);
+        metrics.epoch.register(registry);
+        metrics.tokens.register(registry);
+        metrics.spans.register(registry);
+        metrics.connections.register(registry);
+        metrics
+    }
+}

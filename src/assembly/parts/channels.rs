@@ -1,0 +1,107 @@
+//! The channels: one actor each on every worker thread.
+
+use std::sync::Arc;
+
+use svc_auth::KeySets;
+use svc_channels::{
+    ChannelServices, ClusterStore, ComputeGate, LocalCaches, RateGroups, Settings, ShapeLimits,
+};
+use svc_connectors::Connectors;
+use svc_engine::Engine;
+use svc_traces::Traces;
+
+use crate::assembly::cluster_store::RedisClusterStore;
+use crate::assembly::context::Assembly;
+use crate::assembly::row::{EndedBy, RunsOn, ServicePart, TreeRow, task};
+use crate::assembly::settings::vars;
+use crate::config::Config;
+
+/// The group of all channels.
+pub(crate) static CHANNELS: TreeRow = TreeRow::group("channels").ended_by(EndedBy::ChannelRetirement);
+/// The group of one channel, which has the restart budget.
+static CHANNEL: TreeRow = TreeRow::group("channels/{id}").ended_by(EndedBy::ChannelRetirement);
+/// The actor of a channel on one worker thread.
+pub(crate) static CHANNEL_ACTOR: TreeRow = TreeRow::actor("channels/{id}/{worker}", RunsOn::HttpWorkers)
+    .needs(&["store", "connectors", "tokens", "keysets", "traces/recorder"])
+    .drain_secs(30)
+    .ended_by(EndedBy::ChannelRetirement);
+
+/// The rows of this part.
+pub(crate) static PART: ServicePart = ServicePart {
+    nodes: &[&CHANNELS, &CHANNEL, &CHANNEL_ACTOR],
+    tasks: &[
+        task("parse of a large body", "actors/channels", 1, RunsOn::BlockingPool, EndedBy::Caller),
+        task(
+            "removal of expired idempotency keys and cached responses",
+            "actors/channels",
+            1,
+            RunsOn::BlockingPool,
+            EndedBy::Caller,
+        ),
+        task(
+            "release of an unanswered claim",
+            "actors/channels",
+            1,
+            RunsOn::HttpWorkers,
+            EndedBy::ProcessExit,
+        ),
+    ],
+};
+
+/// Makes the services that all channels share. The registry starts the channels with them.
+pub(crate) fn make_services(
+    assembly: &Assembly,
+    engine: Arc<Engine>,
+    key_sets: Arc<dyn KeySets>,
+    connectors: &Connectors,
+    traces: &Traces,
+) -> ChannelServices {
+    let cluster = assembly.cluster_redis.clone();
+    ChannelServices {
+        engine,
+        settings: Arc::new(settings(&assembly.config)),
+        metrics: assembly.metrics.channels.clone(),
+        secrets: assembly.secrets.clone(),
+        key_sets,
+        connectors: Some(Arc::new(connectors.clone())),
+        cluster: cluster.map(|redis| Arc::new(RedisClusterStore(redis)) as Arc<dyn ClusterStore>),
+        traces: Some(traces.clone()),
+        compute_gate: ComputeGate::default(),
+        rate_groups: RateGroups::default(),
+        local_caches: LocalCaches::default(),
+        memory_entries: memory_entries(&assembly.config),
+        spans: assembly.spans.clone(),
+        log: assembly.log.clone(),
+    }
+}
+
+/// Returns the settings that all channels share.
+fn settings(config: &Config) -> Settings {
+    let sticky = config.engine.rollout_sticky_header.to_ascii_lowercase();
+    Settings {
+        vars: vars(config),
+        verbose_errors: config.verbose_errors(),
+        max_result_bytes: max_result_bytes(config),
+        rollout_sticky_header: Some(sticky).filter(|name| !name.is_empty()),
+        profiles: config.tracing.debug_profile_enabled,
+        cron_enabled: config.cron.enabled,
+        client_networks: config.rate_limit.client_networks(),
+        shape_limits: ShapeLimits {
+            object_members: config.ingest.max_object_members,
+            array_elements: config.ingest.max_array_elements,
+        },
+    }
+}
+
+/// Returns the bound on in-memory entries of a channel; 0 in the configuration means none.
+fn memory_entries(config: &Config) -> u64 {
+    match config.engine.max_memory_cache_entries {
+        0 => u64::MAX,
+        entries => u64::try_from(entries).unwrap_or(u64::MAX),
+    }
+}
+
+/// Returns the bound on the stored result of a run, in bytes; 0 in the configuration means none.
+pub(crate) fn max_result_bytes(config: &Config) -> Option<usize> {
+    Some(config.trace_queue.max_result_size_bytes).filter(|limit| *limit > 0)
+}

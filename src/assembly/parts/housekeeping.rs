@@ -1,0 +1,162 @@
+//! The recurring jobs of the service, which delete what has expired: rows, and cached entries of channels.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use slog::{Logger, warn};
+use svc_channels::{ChannelMetrics, LocalCaches};
+use svc_cluster::nodes::NodeHandle;
+use svc_model::ErrorReason;
+use svc_store::{JobLeases, Store, StoreError};
+
+use crate::assembly::context::Assembly;
+use crate::assembly::row::{RunsOn, ServicePart, TreeRow};
+use crate::config::Config;
+use crate::error::ServiceStartError;
+use crate::housekeeping::{self, JobPass, JobSpec};
+
+/// The group of the recurring jobs of the service.
+pub(crate) static HOUSEKEEPING: TreeRow = TreeRow::group("housekeeping");
+/// The timer of the jobs.
+static JOB_SCHEDULER: TreeRow =
+    TreeRow::actor("housekeeping/scheduler", RunsOn::SharedThread).needs(&["housekeeping/{job}"]);
+/// One job.
+static JOB: TreeRow = TreeRow::actor("housekeeping/{job}", RunsOn::SharedThread);
+
+/// The rows of this part.
+pub(crate) static PART: ServicePart =
+    ServicePart { nodes: &[&HOUSEKEEPING, &JOB_SCHEDULER, &JOB], tasks: &[] };
+
+/// Rows deleted in one step; others write between two steps.
+const CHUNK: i64 = 500;
+
+/// Time between two removals of expired entries of local caches: what is left to requests stays small.
+const LOCAL_CACHE_CLEANUP: Duration = Duration::from_secs(1);
+
+/// Time by which the lease of a job outlasts its interval.
+const LEASE_MARGIN: Duration = Duration::from_secs(60);
+
+/// Starts the recurring jobs.
+///
+/// # Errors
+/// [`ServiceStartError::Tree`] for an actor that cannot be placed.
+pub(crate) async fn start(
+    assembly: &Assembly,
+    store: &Store,
+    nodes: &NodeHandle,
+    local_caches: LocalCaches,
+) -> Result<(), ServiceStartError> {
+    let (tree, thread) = (&assembly.tree, assembly.thread_of(&JOB)?);
+    let (metrics, log) = (assembly.metrics.jobs.clone(), assembly.log.clone());
+    let lease = JobLease::new(store, nodes, assembly.metrics.channels.clone(), &log);
+    let jobs = housekeeping_jobs(&assembly.config, store, &lease, local_caches);
+    let started = housekeeping::supervise(tree, HOUSEKEEPING.path, thread, jobs, metrics, log).await;
+    started.map_err(ServiceStartError::tree)
+}
+
+/// The leases under which one process runs a job for all that share the database. Cheap to clone.
+#[derive(Clone)]
+struct JobLease {
+    leases: JobLeases,
+    nodes: NodeHandle,
+    errors: ChannelMetrics,
+    log: Logger,
+}
+
+impl JobLease {
+    fn new(store: &Store, nodes: &NodeHandle, errors: ChannelMetrics, log: &Logger) -> Self {
+        Self { leases: store.job_leases(), nodes: nodes.clone(), errors, log: log.clone() }
+    }
+
+    /// Takes or renews the lease of a job. Without an answer of the database it is not held.
+    async fn acquire(&self, job: &'static str, ttl: Duration) -> bool {
+        match self.leases.acquire(job, &self.nodes.id(), ttl).await {
+            Ok(is_held) => is_held,
+            Err(error) => {
+                self.errors.count_error(ErrorReason::JobLease);
+                warn!(self.log, "the lease of a job cannot be asked for"; "job" => job, "error" => %error);
+                false
+            }
+        }
+    }
+}
+
+/// Returns the configured jobs; rows that are kept for ever need none.
+fn housekeeping_jobs(
+    config: &Config,
+    store: &Store,
+    lease: &JobLease,
+    local_caches: LocalCaches,
+) -> Vec<JobSpec> {
+    let (traces, audit) = (&config.trace_queue, &config.audit);
+    let mut jobs = vec![local_cache_cleanup(local_caches)];
+    if traces.retention_hours > 0 {
+        let (store, hours) = (store.clone(), traces.retention_hours);
+        jobs.push(job("trace_cleanup", traces.cleanup_interval_secs, lease, move || {
+            let (traces, groups) = (store.traces(), store.error_groups());
+            async move {
+                let deleted = traces.delete_expired(hours, CHUNK).await?;
+                // A group goes with the last row that names it.
+                Ok(deleted + groups.delete_expired(hours, CHUNK).await?)
+            }
+        }));
+    }
+    if traces.dlq_retention_hours > 0 {
+        let (store, hours) = (store.clone(), traces.dlq_retention_hours);
+        jobs.push(job("dlq_cleanup", traces.cleanup_interval_secs, lease, move || {
+            let letters = store.dead_letters();
+            async move { letters.delete_expired(hours, CHUNK).await }
+        }));
+    }
+    if traces.retention_hours > 0 {
+        // Also on a node without schedules: other nodes may have filled the table.
+        let (store, hours) = (store.clone(), traces.retention_hours);
+        jobs.push(job("cron_cleanup", traces.cleanup_interval_secs, lease, move || {
+            let ledger = store.ledger();
+            async move { ledger.delete_expired(hours, CHUNK).await }
+        }));
+    }
+    if audit.retention_days > 0 {
+        let (store, days) = (store.clone(), audit.retention_days);
+        jobs.push(job("audit_cleanup", audit.cleanup_interval_secs, lease, move || {
+            let audit = store.audit();
+            async move { audit.delete_expired(days, CHUNK).await }
+        }));
+    }
+    jobs
+}
+
+/// Makes the job that every process does for itself.
+fn local_cache_cleanup(caches: LocalCaches) -> JobSpec {
+    let work = move || {
+        let caches = caches.clone();
+        Box::pin(async move { caches.remove_expired().await.map(|()| JobPass::Done).map_err(Into::into) })
+            as _
+    };
+    JobSpec { name: "local_cache_cleanup", every: LOCAL_CACHE_CLEANUP, work: Arc::new(work) }
+}
+
+/// Makes a job that one process does for all that share the database.
+fn job<F>(
+    name: &'static str,
+    every_secs: u64,
+    lease: &JobLease,
+    remove: impl Fn() -> F + Send + Sync + 'static,
+) -> JobSpec
+where
+    F: Future<Output = Result<u64, StoreError>> + Send + 'static,
+{
+    let every = Duration::from_secs(every_secs);
+    let (lease, remove) = (lease.clone(), Arc::new(remove));
+    let work = move || {
+        let (lease, remove) = (lease.clone(), Arc::clone(&remove));
+        Box::pin(async move {
+            if !lease.acquire(name, every.saturating_add(LEASE_MARGIN)).await {
+                return Ok(JobPass::Skipped);
+            }
+            remove().await.map(|_| JobPass::Done).map_err(Into::into)
+        }) as _
+    };
+    JobSpec { name, every, work: Arc::new(work) }
+}
