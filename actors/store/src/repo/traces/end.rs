@@ -26,43 +26,14 @@ const FORGOTTEN: &str = "((traces.status = 'retrying' OR (traces.status = 'runni
      AND NOT EXISTS (SELECT 1 FROM traces a WHERE a.attempt_of = traces.id AND a.status IN ('pending', 'running')))";
 
 /// Writes the end, and the dead letter if the trace had not ended before.
-pub(super) async fn fail(conn: &mut Conn, failure: TraceFailure) -> Result<bool, StoreError> {
+pub(super) async fn fail(conn: &mut Conn, mut failure: TraceFailure) -> Result<bool, StoreError> {
     let retry = failure.retry();
-    let TraceFailure {
-        id,
-        result_json,
-        error_message,
-        error_code,
-        error_group,
-        duration_ms,
-        task_trace_json,
-        workflow,
-        retry_count,
-        max_retries,
-        delay,
-        retries: _,
-        ownership,
-        report,
-    } = failure;
-    let error_group = match error_group {
-        Some(group) => Some(group),
-        None => group_by_channel(conn, id, error_code, &error_message).await?,
-    };
-    let end = TraceEnd {
-        id,
-        status: TraceStatus::Failed,
-        result_json,
-        error_message: Some(error_message.clone()),
-        error_code,
-        error_group: error_group.clone(),
-        duration_ms,
-        task_trace_json,
-        workflow,
-        ownership,
-    };
+    let error_group = find_group(conn, &failure).await?;
+    let end = take_end(&mut failure, error_group.clone());
     if !TraceWrite::Finish(end.clone()).apply(conn).await? {
         return Ok(false);
     }
+    let TraceFailure { id, error_message, retry_count, max_retries, delay, report, .. } = failure;
     let id = id.to_string();
     let (channel, input, work): (String, Option<String>, Option<String>) = on!(conn, c => {
         traces::table
@@ -93,20 +64,41 @@ pub(super) async fn fail(conn: &mut Conn, failure: TraceFailure) -> Result<bool,
     Ok(true)
 }
 
-/// Returns, and stores, the group of a failure that its channel and its message alone make: of a run that did not come to
-/// its workflow.
-async fn group_by_channel(
+/// Takes the end of the run out of its failure.
+fn take_end(failure: &mut TraceFailure, error_group: Option<Arc<ErrorGroup>>) -> TraceEnd {
+    TraceEnd {
+        id: failure.id,
+        status: TraceStatus::Failed,
+        result_json: failure.result_json.take(),
+        error_message: Some(failure.error_message.clone()),
+        error_code: failure.error_code,
+        error_group,
+        duration_ms: failure.duration_ms,
+        task_trace_json: failure.task_trace_json.take(),
+        workflow: failure.workflow.take(),
+        ownership: failure.ownership.take(),
+    }
+}
+
+/// Returns the group of a failure. One that its channel and its message alone make, of a run that did not come to its
+/// workflow, is stored with it.
+async fn find_group(
     conn: &mut Conn,
-    id: Uuid,
-    code: Option<&str>,
-    message: &str,
+    failure: &TraceFailure,
 ) -> Result<Option<Arc<ErrorGroup>>, StoreError> {
+    if failure.error_group.is_some() {
+        return Ok(failure.error_group.clone());
+    }
     let channel: Option<String> = on!(conn, c => {
-        traces::table.find(id.to_string()).select(traces::channel).first(c).await.optional()
+        traces::table.find(failure.id.to_string()).select(traces::channel).first(c).await.optional()
     })?;
     let Some(channel) = channel else { return Ok(None) };
-    let facts = FailureFacts { channel: &channel, code, message, ..FailureFacts::default() };
-    let group = Arc::new(ErrorGroup::new(facts));
+    let group = Arc::new(ErrorGroup::new(FailureFacts {
+        channel: &channel,
+        code: failure.error_code,
+        message: &failure.error_message,
+        ..FailureFacts::default()
+    }));
     TraceWrite::Group(Arc::clone(&group)).apply(conn).await?;
     Ok(Some(group))
 }
