@@ -82,10 +82,7 @@ fn take_end(failure: &mut TraceFailure, error_group: Option<Arc<ErrorGroup>>) ->
 
 /// Returns the group of a failure. One that its channel and its message alone make, of a run that did not come to its
 /// workflow, is stored with it.
-async fn find_group(
-    conn: &mut Conn,
-    failure: &TraceFailure,
-) -> Result<Option<Arc<ErrorGroup>>, StoreError> {
+async fn find_group(conn: &mut Conn, failure: &TraceFailure) -> Result<Option<Arc<ErrorGroup>>, StoreError> {
     if failure.error_group.is_some() {
         return Ok(failure.error_group.clone());
     }
