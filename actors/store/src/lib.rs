@@ -50,18 +50,19 @@ pub use listener::ConfigListener;
 pub use metrics::StoreMetrics;
 pub use reencrypt::{ReencryptError, ReencryptionReport, reencrypt};
 pub use repo::{
-    AdoptedRun, AlignOutcome, AuditEntry, AuditFilter, AuditLog, Backlog, BreakerReset, ChangedEntity,
-    ChannelFacts, ChannelPauses, ChannelRequirements, ClaimBatch, ClaimedLetter, ConfigChange, ConfigEpoch,
-    ConnectorRepository, CountedFailure, DeadLetter, DeadLetterFilter, DeadLetterRepository, DeadLetterRow,
-    Definition, DueLetters, DueTime, EntityFilter, EpochNumbers, ExhaustedOccurrence, ExpectedTokens,
-    ImportAction, ImportOutcome, JobLeases, Ledger, LetterShare, MaterialiseOutcome, MaterialiseRequest,
-    Merge, Mutation, NewNode, NewPause, NewTrace, NodeLeases, NodeRow, NodeStatus, OccurrenceClaim,
-    OccurrenceFilter, OccurrencePage, OccurrenceRecord, OccurrenceRow, OnConflict, Ownership,
-    PackageReceipts, PlatformRoute, QueueShares, References, RefreshLease, Repository, RollbackSource,
-    RowKey, SaveOutcome, ScheduleStatus, StartResult, StoredConnector, TokenState, TokenStates, TraceAccess,
-    TraceAttempt, TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery, TraceRecord, TraceRepository,
-    TraceRow, TraceStatus, UnfinishedRun, Versioned, WaitReason, WaitTerms, WaitingCount, WaitingCounts,
-    WaitingWork, WorkflowRequirements,
+    AdoptedRun, AlignOutcome, AnyOf, AuditEntry, AuditFilter, AuditLog, AuditPage, Backlog, BreakerReset,
+    ChangeScope, ChangedEntity, ChannelFacts, ChannelPauses, ChannelRequirements, ClaimBatch, ClaimedLetter,
+    ConfigChange, ConfigEpoch, ConnectorRepository, CountedFailure, DeadLetter, DeadLetterFilter,
+    DeadLetterPage, DeadLetterRepository, DeadLetterRow, Definition, DueLetters, DueTime, EntityFilter,
+    EpochNumbers, ErrorGroupFilter, ErrorGroupPage, ErrorGroupRow, ErrorGroups, ExhaustedOccurrence,
+    ExpectedTokens, ImportAction, ImportOutcome, JobLeases, Ledger, LetterShare, MaterialiseOutcome,
+    MaterialiseRequest, Merge, Mutation, NewNode, NewPause, NewTrace, NodeLeases, NodeRow, NodeStatus,
+    OccurrenceClaim, OccurrenceFilter, OccurrencePage, OccurrenceRecord, OccurrenceRow, OnConflict,
+    Ownership, PackageReceipts, PlatformRoute, QueueShares, References, RefreshLease, Repository,
+    RollbackSource, RowKey, SaveOutcome, ScheduleStatus, StartResult, StoredConnector, TokenState,
+    TokenStates, TraceAccess, TraceAttempt, TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery,
+    TraceRecord, TraceRepository, TraceRow, TraceStatus, UnfinishedRun, Versioned, WaitReason, WaitTerms,
+    WaitingCount, WaitingCounts, WaitingWork, WorkflowRequirements,
 };
 pub use retry_window::RetryWindow;
 pub use status::DatabaseStatus;

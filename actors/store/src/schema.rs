@@ -154,6 +154,7 @@ table! {
         waits_until -> Nullable<Timestamp>,
         queue_channel -> Nullable<Text>,
         queue_key -> Nullable<Text>,
+        error_group -> Nullable<Text>,
     }
 }
 
@@ -198,6 +199,22 @@ table! {
         created_at -> Timestamp,
         updated_at -> Timestamp,
         attempt_of -> Nullable<Text>,
+        error_group -> Nullable<Text>,
+    }
+}
+
+table! {
+    /// Groups of failures by their cause.
+    error_groups (id) {
+        id -> Text,
+        channel -> Text,
+        workflow_id -> Nullable<Text>,
+        task_id -> Nullable<Text>,
+        code -> Nullable<Text>,
+        status -> Nullable<BigInt>,
+        message -> Text,
+        first_seen -> Timestamp,
+        seen_at -> Timestamp,
     }
 }
 
@@ -241,6 +258,7 @@ table! {
         recoveries -> BigInt,
         claims -> BigInt,
         attempt_counted -> Bool,
+        error_group -> Nullable<Text>,
     }
 }
 

@@ -23,8 +23,9 @@ use svc_model::{Channel, Workflow};
 use svc_secrets::EnvelopeKeys;
 
 use crate::repo::{
-    AuditLog, ChannelPauses, ConfigEpoch, ConnectorRepository, DeadLetterRepository, JobLeases, Ledger,
-    LedgerQueues, NodeLeases, PackageReceipts, Repository, StatusChanges, TokenStates, TraceRepository,
+    AuditLog, ChannelPauses, ConfigEpoch, ConnectorRepository, DeadLetterRepository, ErrorGroups, JobLeases,
+    Ledger, LedgerQueues, NodeLeases, PackageReceipts, Repository, StatusChanges, TokenStates,
+    TraceRepository,
 };
 use crate::retry_window::RetryWindow;
 use crate::status::{DatabaseStatus, StatusLevel};
@@ -213,6 +214,11 @@ impl Store {
         copying.await.unwrap_or_else(|error| {
             Err(BackupError::File { path: failed, detail: format!("the copy ended early: {error}") })
         })
+    }
+
+    /// Returns the groups of failures.
+    pub fn error_groups(&self) -> ErrorGroups {
+        ErrorGroups(self.database())
     }
 
     /// Returns the receipts of packages.

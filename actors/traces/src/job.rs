@@ -9,7 +9,7 @@ use std::time::Duration;
 use actix_supervision::Placement;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
-use svc_model::WorkflowVersion;
+use svc_model::{ErrorGroup, WorkflowVersion};
 use svc_store::QueueShares;
 use uuid::Uuid;
 
@@ -123,6 +123,8 @@ pub struct JobResult {
     pub task_trace: Option<String>,
     /// The workflow version that was chosen for the job, if it came that far.
     pub workflow: Option<WorkflowVersion>,
+    /// Group of a failure; `None` for one that its channel and its message alone make.
+    pub error_group: Option<Arc<ErrorGroup>>,
     /// Duration of the run.
     pub took: Duration,
 }
@@ -130,7 +132,7 @@ pub struct JobResult {
 impl JobResult {
     /// Returns a result without a trace and a workflow, for a job that did not run or whose run left nothing.
     pub const fn bare(ended: JobOutcome, took: Duration) -> Self {
-        Self { ended, task_trace: None, workflow: None, took }
+        Self { ended, task_trace: None, workflow: None, error_group: None, took }
     }
 }
 

@@ -13,6 +13,8 @@ mod cron;
 mod dead_letters;
 mod definitions;
 mod epoch;
+mod error_groups;
+mod filters;
 mod job_leases;
 mod json;
 mod keyset;
@@ -29,7 +31,7 @@ mod token_states;
 mod traces;
 mod usage;
 
-pub use audit::{AuditFilter, AuditLog};
+pub use audit::{AuditFilter, AuditLog, AuditPage};
 pub use channel_pauses::{ChannelPauses, CountedFailure, NewPause};
 pub(crate) use config_changes::NOTIFICATIONS;
 pub use config_changes::{BreakerReset, ChangedEntity, ConfigChange, EpochNumbers};
@@ -41,7 +43,8 @@ pub use cron::{
     ScheduleStatus, StartResult,
 };
 pub use dead_letters::{
-    ClaimedLetter, DeadLetter, DeadLetterFilter, DeadLetterRepository, DeadLetterRow, DueLetters, LetterShare,
+    ClaimedLetter, DeadLetter, DeadLetterFilter, DeadLetterPage, DeadLetterRepository, DeadLetterRow,
+    DueLetters, LetterShare,
 };
 pub(crate) use definitions::queries::list as list_definitions;
 pub(crate) use definitions::rows::{
@@ -53,6 +56,9 @@ pub use definitions::{
 };
 pub(crate) use definitions::{DefinitionKey, DefinitionRow};
 pub use epoch::ConfigEpoch;
+pub(crate) use error_groups::KnownGroups;
+pub use error_groups::{ChangeScope, ErrorGroupFilter, ErrorGroupPage, ErrorGroupRow, ErrorGroups};
+pub use filters::AnyOf;
 pub use job_leases::JobLeases;
 pub use keyset::RowKey;
 pub use lifecycle::RollbackSource;

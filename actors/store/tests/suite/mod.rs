@@ -10,6 +10,7 @@ pub(crate) mod definitions;
 pub(crate) mod earlier;
 pub(crate) mod encryption;
 pub(crate) mod epoch;
+pub(crate) mod error_groups;
 pub(crate) mod inspect;
 pub(crate) mod ledger;
 pub(crate) mod metrics;

@@ -10,7 +10,7 @@ use tokio::runtime::{Builder, Handle};
 use super::database::{TestDatabase, connect};
 use super::{any_mutation, workflow};
 
-const MIGRATIONS: usize = 3;
+const MIGRATIONS: usize = 4;
 /// Processes that start at the same time.
 const STARTING: usize = 4;
 
@@ -391,6 +391,13 @@ pub(crate) async fn a_page_of_many_traces_is_read_from_an_index(db: TestDatabase
         let walked = format!("SELECT * FROM traces WHERE +status = 'completed' {newest}");
         let plan = explain(&db, &walked).await;
         assert!(plan.contains("traces_created") && !plan.contains("TEMP B-TREE"), "{plan}");
+        for (condition, index) in [("", "traces_failed"), (" AND request_id = 'r'", "traces_failed_requests")]
+        {
+            let failed = format!("SELECT * FROM traces WHERE status = 'failed'{condition} {newest}");
+            let plan = explain(&db, &failed).await;
+            let is_used = plan.contains(&format!("{index} ("));
+            assert!(is_used && !plan.contains("TEMP B-TREE"), "{plan}");
+        }
         let plan = explain(&db, due).await;
         assert!(plan.contains("trace_dlq_retry"), "{plan}");
     }
