@@ -15,24 +15,33 @@ use crate::state::AppState;
 
 /// `GET /traces`: no payloads, and no total unless asked for.
 pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Result<HttpResponse, Error> {
-    let (page, now) = (query.page()?, Timestamp::now());
+    let page = query.page()?;
+    let (since, until) = query.range(Timestamp::now())?;
+    let mut workflow_versions = query.numbers("version")?;
+    workflow_versions.extend(query.numbers("workflow_version")?);
     let query = TraceQuery {
-        status: query.text("status"),
-        channel: query.text("channel"),
-        mode: query.text("mode"),
-        workflow_id: query.text("workflow_id"),
-        workflow_version: query.integer("workflow_version")?,
-        request_id: query.text("request_id"),
-        error_code: query.text("error_code"),
+        status: query.any_of("status"),
+        channel: query.any_of("channel"),
+        tag: query.text("tag"),
+        mode: query.any_of("mode"),
+        workflow_id: query.any_of("workflow").or_else(|| query.any_of("workflow_id")),
+        workflow_versions,
+        request_id: query.any_of("request_id"),
+        trace_id: query.any_of("trace_id"),
+        error_code: query.any_of("error_code"),
+        error_group: query.any_of("error_group"),
+        task: query.any_of("task"),
         min_duration_ms: query.integer("min_duration_ms")?,
-        since: query.moment("since", now)?,
-        until: query.moment("until", now)?,
+        since,
+        until,
+        order: query.order()?,
         sort_by: query.text("sort_by"),
         sort_order: query.text("sort_order"),
         page,
         cursor: query.cursor()?.map(str::to_owned),
         attempts: query.flag("attempts")?,
         include_total: query.flag("include_total")?,
+        include_counts: query.flag("include_counts")?,
     };
     let traces = state.store.traces().list(query).await?;
     Ok(HttpResponse::Ok().json(TraceListEnvelope {
@@ -40,7 +49,9 @@ pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Resul
         limit: page.limit,
         offset: page.offset,
         total: traces.total,
+        counts: traces.counts,
         next_cursor: traces.next_cursor,
+        scanned_until: traces.scanned_until,
     }))
 }
 
@@ -56,6 +67,7 @@ fn to_summary(row: TraceRow) -> TraceSummary {
         status: row.status,
         request_id: row.request_id,
         error_code: row.error_code,
+        error_group: row.error_group,
         error_message: row.error_message,
         duration_ms: row.duration_ms,
         started_at: row.started_at,
@@ -89,7 +101,7 @@ pub(super) async fn read(
 /// Returns a trace as operators see it. It omits the metadata, which has details of the caller, and the members by
 /// which a workflow shapes its response.
 fn to_detail(trace: TraceRecord) -> TraceDetail {
-    let TraceRecord { row, result_json, task_trace_json, attempts } = trace;
+    let TraceRecord { row, result_json, task_trace_json, deliver_at, attempts } = trace;
     let (mut message, mut error) = (None, None);
     let result = parse_json(result_json);
     let errors = result.as_ref().and_then(task_errors);
@@ -119,6 +131,7 @@ fn to_detail(trace: TraceRecord) -> TraceDetail {
         attempt: row.attempt,
         attempt_of: row.attempt_of,
         next_retry_at: row.next_retry_at,
+        deliver_at,
         attempts: attempts.into_iter().filter(|_| is_work).map(to_attempt).collect(),
         task_trace_json: parse_json(task_trace_json).map(visible_steps),
     }
@@ -236,6 +249,7 @@ mod tests {
             status: status.into(),
             request_id: Some("r-1".into()),
             error_code: (status == "failed").then(|| "HTTP_ERROR".into()),
+            error_group: None,
             error_message: Some("broke".into()),
             duration_ms: Some(1.5),
             started_at: None,
@@ -259,6 +273,7 @@ mod tests {
             row,
             result_json: result.map(str::to_owned),
             task_trace_json: task_trace.map(str::to_owned),
+            deliver_at: None,
             attempts: vec![first],
         }
     }

@@ -19,6 +19,7 @@ mod config;
 mod conn;
 mod connection_manager;
 mod database;
+mod earlier;
 mod error;
 mod file_lock;
 mod group;
@@ -49,18 +50,20 @@ pub use listener::ConfigListener;
 pub use metrics::StoreMetrics;
 pub use reencrypt::{ReencryptError, ReencryptionReport, reencrypt};
 pub use repo::{
-    AdoptedRun, AlignOutcome, AuditEntry, AuditFilter, AuditLog, BackfillPlan, Backlog, BreakerReset,
+    AdoptedRun, AlignOutcome, AnyOf, AuditEntry, AuditFilter, AuditLog, AuditPage, Backlog, BreakerReset,
     BulkAction, BulkClaim, BulkError, BulkKind, BulkPage, BulkRun, BulkRuns, BulkState, BulkStep,
-    ChangedEntity, ChannelFacts, ChannelPauses, ChannelRequirements, ClaimBatch, ClaimedLetter, ConfigChange,
-    ConfigEpoch, ConnectorRepository, CountedFailure, DeadLetter, DeadLetterFilter, DeadLetterRepository,
-    DeadLetterRow, DrivenRun, DueLetters, EntityFilter, EpochNumbers, ExhaustedOccurrence, ExpectedTokens,
-    ImportAction, ImportOutcome, JobLeases, Ledger, MaterialiseOutcome, MaterialiseRequest, Merge, Mutation,
-    NewBulkRun, NewNode, NewPause, NewTrace, NodeLeases, NodeRow, NodeStatus, OccurrenceClaim,
-    OccurrenceFilter, OccurrencePage, OccurrenceRecord, OccurrenceRow, OnConflict, Ownership,
-    PackageReceipts, PlatformRoute, References, RefreshLease, Repository, RollbackSource, RowKey,
-    SaveOutcome, ScheduleHistory, ScheduleStatus, StartResult, StoredConnector, TokenState, TokenStates,
-    TraceAccess, TraceAttempt, TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery, TraceRecord,
-    TraceRepository, TraceRow, TraceStatus, UnfinishedRun, Versioned, WorkflowRequirements,
+    ChangeScope, ChangedEntity, ChannelFacts, ChannelPauses, ChannelRequirements, ClaimBatch, ClaimedLetter,
+    ConfigChange, ConfigEpoch, ConnectorRepository, CountedFailure, DeadLetter, DeadLetterFilter,
+    DeadLetterPage, DeadLetterRepository, DeadLetterRow, Definition, DrivenRun, DueLetters, DueTime,
+    EntityFilter, EpochNumbers, ErrorGroupFilter, ErrorGroupPage, ErrorGroupRow, ErrorGroups,
+    ExhaustedOccurrence, ExpectedTokens, ImportAction, ImportOutcome, JobLeases, Ledger, LetterShare,
+    MaterialiseOutcome, MaterialiseRequest, Merge, Mutation, NewBulkRun, NewNode, NewPause, NewTrace,
+    NodeLeases, NodeRow, NodeStatus, OccurrenceClaim, OccurrenceFilter, OccurrencePage, OccurrenceRecord,
+    OccurrenceRow, OnConflict, Ownership, PackageReceipts, PlatformRoute, QueueShares, References,
+    RefreshLease, Repository, RollbackSource, RowKey, SaveOutcome, ScheduleHistory, ScheduleStatus,
+    StartResult, StoredConnector, TokenState, TokenStates, TraceAccess, TraceAttempt, TraceEnd, TraceFailure,
+    TraceMode, TracePage, TraceQuery, TraceRecord, TraceRepository, TraceRow, TraceStatus, UnfinishedRun,
+    Versioned, WaitReason, WaitTerms, WaitingCount, WaitingCounts, WaitingWork, WorkflowRequirements,
 };
 pub use retry_window::RetryWindow;
 pub use status::DatabaseStatus;

@@ -9,7 +9,8 @@ use std::time::Duration;
 use actix_supervision::Placement;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
-use svc_model::WorkflowVersion;
+use svc_model::{ErrorGroup, WorkflowVersion};
+use svc_store::QueueShares;
 use uuid::Uuid;
 
 /// A resource that a job holds until it ends, such as a permit of its channel. Dropping the hold releases it.
@@ -75,8 +76,8 @@ pub enum JobOutcome {
         /// The message for operators.
         message: String,
     },
-    /// The channel is paused, and nothing was run; or a channel that the run called is paused. The job runs again once
-    /// that one is resumed, and no attempt is counted.
+    /// The channel is paused, and nothing was run; or a channel that the run called is paused. The job waits in the
+    /// database and runs again once that one is resumed, and no attempt is counted.
     Paused {
         /// The message for operators.
         message: String,
@@ -122,6 +123,8 @@ pub struct JobResult {
     pub task_trace: Option<String>,
     /// The workflow version that was chosen for the job, if it came that far.
     pub workflow: Option<WorkflowVersion>,
+    /// Group of a failure; `None` for one that its channel and its message alone make.
+    pub error_group: Option<Arc<ErrorGroup>>,
     /// Duration of the run.
     pub took: Duration,
 }
@@ -129,7 +132,7 @@ pub struct JobResult {
 impl JobResult {
     /// Returns a result without a trace and a workflow, for a job that did not run or whose run left nothing.
     pub const fn bare(ended: JobOutcome, took: Duration) -> Self {
-        Self { ended, task_trace: None, workflow: None, took }
+        Self { ended, task_trace: None, workflow: None, error_group: None, took }
     }
 }
 
@@ -192,6 +195,12 @@ pub trait Runner: Send + Sync + 'static {
     fn is_paused(&self, channel_id: Option<&str>, channel: &str) -> bool {
         let _ = (channel_id, channel);
         false
+    }
+
+    /// Returns the shares of the channel with this id: most of its accepted work that may run at once. A channel that
+    /// has none, or no longer exists, has no bounds; `None` while this node can run nothing of it.
+    fn shares(&self, channel_id: &str) -> Option<QueueShares> {
+        Some(QueueShares { channel_id: channel_id.to_owned(), ..QueueShares::default() })
     }
 
     /// Counts a job of the channel with this id, or else with this name, that failed for good: a channel may pause itself

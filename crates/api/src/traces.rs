@@ -1,5 +1,7 @@
 //! Traces: the stored records of runs.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use svc_model::Timestamp;
@@ -23,7 +25,7 @@ pub struct TraceSummary {
     pub workflow_version: Option<i64>,
     /// `sync`, `async`, `kafka` or `cron`.
     pub mode: String,
-    /// `pending`, `running`, `retrying`, `completed` or `failed`.
+    /// `pending`, `scheduled`, `waiting`, `running`, `retrying`, `completed` or `failed`.
     pub status: String,
     /// The value of `x-request-id` of the request that it came with.
     #[schema(required = true)]
@@ -31,6 +33,9 @@ pub struct TraceSummary {
     /// Code of the error that ended the run, or of the first one that it went on after.
     #[schema(required = true)]
     pub error_code: Option<String>,
+    /// Group of the failure, as the list of errors names it.
+    #[schema(required = true)]
+    pub error_group: Option<String>,
     /// Reason of the failure.
     #[schema(required = true)]
     pub error_message: Option<String>,
@@ -69,7 +74,7 @@ pub struct AttemptSummary {
     pub attempt: i64,
     /// Id of its trace.
     pub trace_id: String,
-    /// `pending`, `running`, `completed` or `failed`.
+    /// `pending`, `scheduled`, `waiting`, `running`, `completed` or `failed`.
     pub status: String,
     /// Reason of the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -103,10 +108,18 @@ pub struct TraceListEnvelope {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub total: Option<i64>,
+    /// Number of rows by status, with `include_counts=true`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub counts: Option<BTreeMap<String, i64>>,
     /// Cursor of the next page, where more rows may follow in the default order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub next_cursor: Option<String>,
+    /// The instant up to which rows were read, if that many were read that the page is not full.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
+    pub scanned_until: Option<Timestamp>,
 }
 
 /// A trace with its result.
@@ -115,7 +128,7 @@ pub struct TraceListEnvelope {
 pub struct TraceDetail {
     /// Its id.
     pub id: String,
-    /// `pending`, `running`, `retrying`, `completed` or `failed`.
+    /// `pending`, `scheduled`, `waiting`, `running`, `retrying`, `completed` or `failed`.
     pub status: String,
     /// `sync`, `async`, `kafka` or `cron`.
     pub mode: String,
@@ -173,6 +186,10 @@ pub struct TraceDetail {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
     pub next_retry_at: Option<Timestamp>,
+    /// Instant before which it does not run, if its submitter chose one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
+    pub deliver_at: Option<Timestamp>,
     /// The attempts at accepted work, the first one first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<AttemptSummary>,

@@ -52,12 +52,13 @@ pub(crate) async fn start(
     assembly: &Assembly,
     store: &Store,
     nodes: &NodeHandle,
-    (registry, local_caches): (&Registry, LocalCaches),
+    registry: &Registry,
+    local_caches: LocalCaches,
 ) -> Result<(), ServiceStartError> {
     let (tree, thread) = (&assembly.tree, assembly.thread_of(&JOB)?);
     let (metrics, log) = (assembly.metrics.jobs.clone(), assembly.log.clone());
     let lease = JobLease::new(store, nodes, assembly.metrics.channels.clone(), &log);
-    let jobs = housekeeping_jobs(&assembly.config, store, &lease, (registry, local_caches));
+    let jobs = housekeeping_jobs(&assembly.config, store, &lease, registry, local_caches);
     let started = housekeeping::supervise(tree, HOUSEKEEPING.path, thread, jobs, metrics, log).await;
     started.map_err(ServiceStartError::tree)
 }
@@ -94,15 +95,20 @@ fn housekeeping_jobs(
     config: &Config,
     store: &Store,
     lease: &JobLease,
-    (registry, local_caches): (&Registry, LocalCaches),
+    registry: &Registry,
+    local_caches: LocalCaches,
 ) -> Vec<JobSpec> {
     let (traces, audit) = (&config.trace_queue, &config.audit);
     let mut jobs = vec![local_cache_cleanup(local_caches), end_pauses(store.clone(), registry.clone())];
     if traces.retention_hours > 0 {
         let (store, hours) = (store.clone(), traces.retention_hours);
         jobs.push(job("trace_cleanup", traces.cleanup_interval_secs, lease, move || {
-            let traces = store.traces();
-            async move { traces.delete_expired(hours, CHUNK).await }
+            let (traces, groups) = (store.traces(), store.error_groups());
+            async move {
+                let deleted = traces.delete_expired(hours, CHUNK).await?;
+                // A group goes with the last row that names it.
+                Ok(deleted + groups.delete_expired(hours, CHUNK).await?)
+            }
         }));
     }
     if traces.dlq_retention_hours > 0 {

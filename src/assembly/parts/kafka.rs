@@ -8,7 +8,7 @@ use actix_supervision::GroupSpec;
 use serde_json::Value;
 use svc_api::SkippedRecord;
 use svc_connectors::{BrokerHealth, KafkaCluster};
-use svc_model::ServiceError;
+use svc_model::{ServiceError, Timestamp};
 
 use crate::assembly::context::Assembly;
 use crate::assembly::parts::store::health_check_timeout;
@@ -116,6 +116,9 @@ pub(crate) fn kafka_cluster(config: &Config, environment: &[(String, String)]) -
         .then(|| KafkaCluster { brokers: brokers.clone(), properties: authentication.chain(extra).collect() })
 }
 
+/// The failure of a record that is held back: its channel, the message for operators, and the time since which it is held.
+pub(crate) type HeldFailure = (String, String, Timestamp);
+
 /// The consumers of this process, as handlers see them. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct KafkaIngress {
@@ -140,6 +143,10 @@ impl KafkaIngress {
     }
 
     pub(crate) fn partitions(&self) -> Vec<Value> {
+        match self.never {}
+    }
+
+    pub(crate) fn untraced_failures(&self) -> Vec<HeldFailure> {
         match self.never {}
     }
 
@@ -204,6 +211,16 @@ impl KafkaIngress {
     /// Returns the partitions that this process reads, as operators see them.
     pub(crate) fn partitions(&self) -> Vec<Value> {
         self.handle.partitions().iter().map(|partition| serde_json::json!(partition)).collect()
+    }
+
+    /// Returns the failures of the records that partitions hold back, but for those that are in traces.
+    pub(crate) fn untraced_failures(&self) -> Vec<HeldFailure> {
+        let partitions = self.handle.partitions().into_iter();
+        let untraced = partitions.filter(|partition| !partition.is_failure_traced);
+        let failures = untraced.filter_map(|partition| {
+            Some((partition.channel?, partition.last_error?, partition.retry_since?))
+        });
+        failures.collect()
     }
 
     /// Checks that a partition holds a record back that can be skipped; `offset` names the record that is meant, `until`

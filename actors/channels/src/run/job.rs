@@ -21,18 +21,19 @@ use crate::response::ChannelResponse;
 use crate::serve::OutcomeRecorder;
 
 impl CompiledChannel {
-    /// Hands an admitted message to the queue. It keeps its permit until it has run. An idempotency key is given
-    /// back when the queue shed the message; after any other error the message may have been stored, so that the
-    /// key is given back only if the next delivery learns that the first one arrived.
+    /// Hands an admitted message to the queue. It keeps its permit until it has run; one that waits in the database has
+    /// none. An idempotency key is given back when the queue shed the message; after any other error the message may
+    /// have been stored, so that the key is given back only if the next delivery learns that the first one arrived.
     pub(crate) async fn enqueue(
         &self,
         admitted: AdmittedMessage,
         (request_id, trace_context): (&str, &TraceContext),
         is_paused: bool,
     ) -> Result<ChannelResponse, ServiceError> {
-        let AdmittedMessage { payload, mut metadata, bucket, run_key, claim, permit, .. } = admitted;
-        // What waits for a resume takes its permit when it begins.
-        let permit = permit.filter(|_| !is_paused);
+        let AdmittedMessage { payload, mut metadata, bucket, run_key, claim, permit, wait, .. } = admitted;
+        let terms = self.queue.terms(wait, is_paused);
+        // What waits takes its permit when it begins.
+        let permit = permit.filter(|_| terms.is_none());
         let trace_id = Uuid::now_v7();
         // It stays with the job: a retry of its dead letter leaves another trace and has the same key.
         metadata::set_run_key(&mut metadata, run_key.unwrap_or_else(|| trace_id.to_string()));
@@ -47,9 +48,12 @@ impl CompiledChannel {
             attempt: None,
             trace_headers: owned_headers(trace_context),
         };
-        let accepted = match &self.services.traces {
-            Some(traces) => traces.submit(job, Some(request_id).filter(|id| !id.is_empty())).await,
-            None => {
+        let request_id = Some(request_id).filter(|id| !id.is_empty());
+        let accepted = match (&self.services.traces, terms) {
+            (Some(traces), None) => traces.submit(job, request_id).await,
+            // By value it would make the future of every submission larger.
+            (Some(traces), Some(terms)) => Box::pin(traces.submit_waiting(job, terms, request_id)).await,
+            (None, _) => {
                 let what = "This service accepts no asynchronous submissions";
                 Err(SubmitError::Shed(ServiceError::unavailable(what)))
             }
@@ -122,10 +126,16 @@ impl CompiledChannel {
         };
         let is_kept = !(errors_only && report.is_clean());
         let task_trace = report.outcome.trace.take().filter(|_| is_kept);
+        let error_group = match &ended {
+            JobOutcome::Failed(failure) => Some(self.error_group(&report.outcome, &failure.message)),
+            JobOutcome::TooLarge { message } => Some(self.message_group(message)),
+            _ => None,
+        };
         JobResult {
             ended,
             task_trace: self.serialize_task_trace(task_trace),
             workflow: report.outcome.workflow.take(),
+            error_group,
             took: recorder.started.elapsed(),
         }
     }

@@ -8,9 +8,10 @@ use svc_channels::{BatchProgress, RecordBatch, RecordOutcome, RecordRun, TopicRe
 use svc_model::{ChannelContent, Code};
 use svc_registry::ReloadScope;
 use svc_store::NewPause;
+use svc_testworld::definitions::mutation;
 use svc_traces::{Job, JobOutcome, Runner};
 
-use crate::kit::{RegistryWorld, RunningRegistry, channel, mutation, run};
+use crate::kit::{RegistryWorld, RunningRegistry, channel, run};
 
 async fn pause(world: &RegistryWorld, running: &RunningRegistry, id: &str) {
     let pause = NewPause { until: None, by: "ops".into(), reason: "down".into() };

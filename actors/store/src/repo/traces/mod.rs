@@ -7,11 +7,13 @@ mod adopt;
 pub(super) mod attempts;
 mod bulk;
 mod change;
+mod counts;
 mod end;
 mod list;
 mod model;
 mod read;
 mod statement;
+mod waiting;
 
 use std::sync::Arc;
 
@@ -21,7 +23,7 @@ use uuid::Uuid;
 use crate::database::Database;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
-use crate::repo::{RowKey, key};
+use crate::repo::{RowKey, error_groups, key};
 use crate::writer::UnitOutcome;
 
 pub(super) use adopt::mark_emptied;
@@ -32,6 +34,7 @@ pub use model::{
     TraceQuery, TraceRecord, TraceRow, TraceStatus, UnfinishedRun,
 };
 pub(super) use read::LenientTimestamp;
+pub use waiting::{DueTime, QueueShares, WaitReason, WaitTerms, WaitingCount, WaitingCounts, WaitingWork};
 
 const fn operation(method: &'static str) -> QueryOperation {
     QueryOperation::new("traces", method)
@@ -51,6 +54,7 @@ impl TraceRepository {
     /// exists.
     pub async fn insert(&self, mut trace: NewTrace) -> Result<(), StoreError> {
         trace.error_message = trace.error_message.map(storable);
+        error_groups::store_new(&self.0, trace.error_group.iter().cloned().collect()).await;
         self.0.change(operation("insert"), TraceWrite::Insert(trace)).await.map(drop)
     }
 
@@ -65,6 +69,8 @@ impl TraceRepository {
     /// Writes traces and returns the result of each, as of [`insert`](Self::insert), when all that can be written are
     /// on disk.
     pub async fn insert_each(&self, traces: Vec<NewTrace>) -> Vec<Result<(), StoreError>> {
+        let groups = traces.iter().filter_map(|trace| trace.error_group.clone()).collect();
+        error_groups::store_new(&self.0, groups).await;
         let changes = traces.into_iter().map(|mut trace| {
             trace.error_message = trace.error_message.map(storable);
             TraceWrite::Insert(trace)
@@ -124,6 +130,7 @@ impl TraceRepository {
     /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn finish(&self, mut end: TraceEnd) -> Result<bool, StoreError> {
         end.error_message = end.error_message.map(storable);
+        error_groups::store_new(&self.0, end.error_group.iter().cloned().collect()).await;
         self.0.change(operation("finish"), TraceWrite::Finish(end)).await
     }
 
@@ -134,6 +141,7 @@ impl TraceRepository {
     /// As [`finish`](Self::finish).
     pub async fn finish_attempt(&self, mut end: TraceEnd) -> Result<bool, StoreError> {
         end.error_message = end.error_message.map(storable);
+        error_groups::store_new(&self.0, end.error_group.iter().cloned().collect()).await;
         self.0
             .write(operation("finish_attempt"), move |conn| {
                 Box::pin(async move { attempts::finish(conn, end).await.map(UnitOutcome::Keep) })
@@ -149,6 +157,7 @@ impl TraceRepository {
     /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn fail_to_dead_letters(&self, mut failure: TraceFailure) -> Result<bool, StoreError> {
         failure.error_message = storable(failure.error_message);
+        error_groups::store_new(&self.0, failure.error_group.iter().cloned().collect()).await;
         self.0
             .write(operation("fail_to_dead_letters"), move |conn| {
                 Box::pin(async move { end::fail(conn, failure).await.map(UnitOutcome::Keep) })
