@@ -55,6 +55,7 @@
 mod admin;
 mod assembly;
 mod backups;
+mod bulk;
 pub mod cli;
 pub mod commands;
 pub mod config;

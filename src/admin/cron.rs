@@ -10,8 +10,9 @@ use svc_api::{DataEnvelope, OccurrenceDetail, OccurrenceListEnvelope, Occurrence
 use svc_channels::CronConfig;
 use svc_model::{AuditAction, AuditResource, ServiceError, Timestamp};
 use svc_registry::{LoadedChannel, Snapshot};
-use svc_store::{ChannelFacts, OccurrenceFilter, OccurrenceRecord, OccurrenceRow, ScheduleStatus};
+use svc_store::{ChannelFacts, OccurrenceRecord, OccurrenceRow, ScheduleStatus};
 
+use super::filters::read_occurrence_filter;
 use super::query::QueryParameters;
 use super::response::{data_response, list_response};
 use crate::http::{AdminCaller, Error};
@@ -27,24 +28,7 @@ type Answer = Result<HttpResponse, Error>;
 /// `GET /cron/occurrences`, newest first unless asked for otherwise, by offset or by cursor.
 pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Answer {
     let page = query.page()?;
-    let (since, until) = query.range(Timestamp::now())?;
-    let filter = OccurrenceFilter {
-        channel_id: query.any_of("channel_id"),
-        channel: query.any_of("channel"),
-        tag: query.text("tag"),
-        status: query.any_of("status"),
-        workflow: query.any_of("workflow"),
-        versions: query.numbers("version")?,
-        task: query.any_of("task"),
-        error_code: query.any_of("error_code"),
-        error_group: query.any_of("error_group"),
-        trace_id: query.any_of("trace_id"),
-        run_key: query.any_of("run_key"),
-        since,
-        until,
-        oldest_first: query.order()?.as_deref() == Some("asc"),
-        include_counts: query.flag("include_counts")?,
-    };
+    let filter = read_occurrence_filter(&query, Timestamp::now())?;
     let occurrences = state.store.ledger().list(filter, page, query.cursor()?).await?;
     Ok(HttpResponse::Ok().json(OccurrenceListEnvelope {
         data: occurrences.rows.into_iter().map(to_summary).collect(),

@@ -5,12 +5,15 @@
 //! cannot disagree. The edge authenticates the caller before a handler runs. Nothing here keeps state.
 
 mod audit;
+mod backfill;
 mod backups;
+mod bulk;
 mod cron;
 mod dead_letters;
 mod definitions;
 mod engine;
 mod errors;
+mod filters;
 mod kafka;
 mod mutation_request;
 mod nodes;
@@ -27,7 +30,8 @@ use svc_model::{Channel, Workflow};
 use crate::router::Router;
 use definitions::admin_entity::AdminEntity;
 use definitions::{connectors, entities, import, pauses, status, workflows};
-pub(crate) use parameters::refuse_unknown_parameters as check_parameters;
+pub(crate) use filters::{read_dead_letter_filter, read_occurrence_filter, read_trace_query};
+pub(crate) use parameters::{refuse_unknown_parameters as check_parameters, unknown_value};
 pub(crate) use query::QueryParameters;
 
 /// Adds every admin endpoint to a router, below the admin base.
@@ -43,6 +47,11 @@ pub(crate) fn add_routes(router: &mut Router) {
     router.post("/channels/{id}/pause", pauses::pause);
     router.post("/channels/{id}/resume", pauses::resume);
     router.post("/channels/{id}/trigger", cron::trigger);
+    router.post("/channels/{id}/backfill", backfill::start);
+    router.get("/bulk", bulk::list);
+    router.post("/bulk", bulk::start);
+    router.get("/bulk/{id}", bulk::read);
+    router.post("/bulk/{id}/abort", bulk::abort);
     router.get("/cron/occurrences", cron::list);
     router.get("/cron/occurrences/{id}", cron::read);
     router.post("/cron/occurrences/{id}/retry", cron::retry);

@@ -9,17 +9,15 @@ use actix_supervision::{Context, Supervised};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use slog::{info, warn};
-use svc_store::{BulkAction, BulkClaim, BulkRun, BulkStep, DrivenRun, StoreError};
+use svc_store::{BulkAction, BulkRun, BulkStep, DrivenRun, StoreError};
 use tokio::time::{Instant, sleep};
 
 use super::page::take_step;
-use super::shared::BulkShared;
+use super::shared::{BulkShared, LEASE};
 use super::state::{AfterFailure, RunPace};
 
 /// Time between two looks for runs that nobody drives.
 const POLL: Duration = Duration::from_secs(2);
-/// Time for which a run is held without a step. Beyond it another node takes the run over.
-pub(super) const LEASE: Duration = Duration::from_secs(10);
 
 /// The actor.
 pub(crate) struct BulkDriver {
@@ -76,14 +74,14 @@ async fn drive_run(shared: &BulkShared, driven: DrivenRun) -> String {
     loop {
         let started_at = Instant::now();
         match take_step(shared, &run, &instants, pace.page_size()).await {
-            Ok((BulkStep::Continues { done }, taken)) => {
+            Ok((BulkStep::Continues { done, position }, taken)) => {
                 shared.announce(action, done);
-                run.position = taken.position;
+                run.position = position;
                 let delay = pace.record_page(taken.rows, started_at.elapsed());
                 sleep(delay.max(taken.pause)).await;
             }
-            Ok((BulkStep::Ended(state), taken)) => {
-                shared.announce(action, taken.rows);
+            Ok((BulkStep::Ended { done, state }, _)) => {
+                shared.announce(action, done);
                 info!(shared.log, "bulk run ended"; "run" => &run.id, "state" => state.name());
                 return run.id;
             }
@@ -112,13 +110,7 @@ async fn give_up(shared: &BulkShared, run: &BulkRun, error: &StoreError) {
         StoreError::Refused(refused) => refused.message().to_owned(),
         _ => "the database refuses its statements; the log has the cause".to_owned(),
     };
-    if let Err(error) = shared.store.bulk_runs().fail(make_claim(shared, run), reason).await {
+    if let Err(error) = shared.store.bulk_runs().fail(shared.make_claim(run), reason).await {
         warn!(shared.log, "the end of a bulk run was not written"; "run" => &run.id, "error" => %error);
     }
-}
-
-/// Returns the proof of this node for a run at its position.
-pub(super) fn make_claim(shared: &BulkShared, run: &BulkRun) -> BulkClaim {
-    let holder = shared.nodes.id().as_ref().to_owned();
-    BulkClaim { id: run.id.clone(), holder, position: run.position.clone() }
 }

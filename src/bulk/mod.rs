@@ -15,5 +15,5 @@ mod state;
 
 pub(crate) use actor::BulkDriver;
 pub(crate) use handle::BulkHandle;
-pub(crate) use selection::{BulkSelection, SelectedRow};
+pub(crate) use selection::{BulkSelection, SelectedRow, fix_moments};
 pub(crate) use shared::BulkShared;

@@ -92,7 +92,9 @@ mod tests {
     fn outages_are_waited_out_and_refusals_end_the_run() {
         let mut pace = RunPace::new(500);
         for _ in 0..100 {
-            assert!(matches!(pace.record_failure(true), AfterFailure::Retry(delay) if delay <= LONGEST_DELAY));
+            assert!(
+                matches!(pace.record_failure(true), AfterFailure::Retry(delay) if delay <= LONGEST_DELAY)
+            );
         }
         for _ in 1..MOST_REFUSALS {
             assert!(matches!(pace.record_failure(false), AfterFailure::Retry(_)));

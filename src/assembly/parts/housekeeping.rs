@@ -126,6 +126,13 @@ fn housekeeping_jobs(
             async move { ledger.delete_expired(hours, CHUNK).await }
         }));
     }
+    if traces.retention_hours > 0 {
+        let (store, hours) = (store.clone(), traces.retention_hours);
+        jobs.push(job("bulk_cleanup", traces.cleanup_interval_secs, lease, move || {
+            let runs = store.bulk_runs();
+            async move { runs.delete_expired(hours, CHUNK).await }
+        }));
+    }
     if audit.retention_days > 0 {
         let (store, days) = (store.clone(), audit.retention_days);
         jobs.push(job("audit_cleanup", audit.cleanup_interval_secs, lease, move || {

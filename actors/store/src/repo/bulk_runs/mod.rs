@@ -33,8 +33,7 @@ use crate::writer::UnitOutcome;
 
 pub(in crate::repo) use model::RowResults;
 pub use model::{
-    BackfillPlan, BulkAction, BulkClaim, BulkError, BulkKind, BulkPage, BulkRun, BulkState, BulkStep,
-    NewBulkRun,
+    BulkAction, BulkClaim, BulkError, BulkKind, BulkPage, BulkRun, BulkState, BulkStep, NewBulkRun,
 };
 use step::{BackfillRequest, EndRequest, PageRequest};
 

@@ -5,8 +5,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use svc_model::Timestamp;
 
-use crate::repo::cron::ChannelFacts;
-
 macro_rules! words {
     ($(#[$of:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)* }) => {
         $(#[$of])*
@@ -108,21 +106,10 @@ pub struct NewBulkRun {
     pub rate_per_second: u32,
     /// Number of the rows that match.
     pub matched: i64,
-    /// The plan of a backfill.
-    pub backfill: Option<BackfillPlan>,
+    /// The instants of a backfill, ascending, in UTC.
+    pub instants: Option<Vec<NaiveDateTime>>,
     /// The principal that starts it.
     pub started_by: String,
-}
-
-/// The missed instants of a schedule.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BackfillPlan {
-    /// The channel.
-    pub channel: ChannelFacts,
-    /// The instants, ascending, in UTC.
-    pub instants: Vec<NaiveDateTime>,
-    /// Maximum number of its occurrences that are open at the same time.
-    pub max_parallel: u32,
 }
 
 /// A run of an action on many rows.
@@ -198,9 +185,16 @@ pub enum BulkStep {
     Continues {
         /// Rows on which it acted.
         done: usize,
+        /// Its new position.
+        position: Option<String>,
     },
-    /// The run has ended, in this state.
-    Ended(BulkState),
+    /// The run has ended.
+    Ended {
+        /// Rows on which the step acted.
+        done: usize,
+        /// The state in which it ended.
+        state: BulkState,
+    },
     /// Another node drives the run, or it is at another position. Nothing was written.
     Lost,
 }

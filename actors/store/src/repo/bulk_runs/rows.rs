@@ -103,10 +103,7 @@ pub(super) async fn list_open(conn: &mut Conn) -> Result<Vec<String>, StoreError
 }
 
 pub(super) async fn insert(conn: &mut Conn, id: &str, run: &NewBulkRun) -> Result<(), StoreError> {
-    let instants = match &run.backfill {
-        Some(plan) => Some(to_json(&plan.instants)?),
-        None => None,
-    };
+    let instants = run.instants.as_ref().map(to_json).transpose()?;
     let row = (
         bulk_runs::id.eq(id),
         bulk_runs::kind.eq(run.kind.name()),

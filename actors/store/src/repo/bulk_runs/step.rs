@@ -34,7 +34,7 @@ impl SingleCall for PageRequest {
     async fn run(&self, conn: &mut Conn) -> Result<BulkStep, StoreError> {
         let Some(mut run) = lock_claimed(conn, &self.claim).await? else { return Ok(BulkStep::Lost) };
         if run.parsed_state() == Some(BulkState::Aborting) {
-            return end(conn, run, BulkState::Aborted).await;
+            return end(conn, run, BulkState::Aborted, 0).await;
         }
         let results = act(conn, &run, &self.page.ids).await?;
         let done = results.done;
@@ -43,11 +43,11 @@ impl SingleCall for PageRequest {
         if run.position.is_none() {
             // What matched and was not read any more has changed: it is gone, or matches no longer.
             run.skipped = run.skipped.max(run.matched - run.done - run.failed);
-            return end(conn, run, BulkState::Completed).await;
+            return end(conn, run, BulkState::Completed, done).await;
         }
         rows::save(conn, &run).await?;
         renew(conn, &run.id, self.lease).await?;
-        Ok(BulkStep::Continues { done })
+        Ok(BulkStep::Continues { done, position: run.position })
     }
 }
 
@@ -81,7 +81,7 @@ impl SingleCall for BackfillRequest {
     async fn run(&self, conn: &mut Conn) -> Result<BulkStep, StoreError> {
         let Some(mut run) = lock_claimed(conn, &self.claim).await? else { return Ok(BulkStep::Lost) };
         if run.parsed_state() == Some(BulkState::Aborting) {
-            return end(conn, run, BulkState::Aborted).await;
+            return end(conn, run, BulkState::Aborted, 0).await;
         }
         let open = cron::count_open(conn, &run.id).await?;
         let room = (self.max_parallel as usize).saturating_sub(open);
@@ -96,13 +96,13 @@ impl SingleCall for BackfillRequest {
         let done = results.done;
         add_results(&mut run, results);
         if taken == self.instants.len() && open + done == 0 {
-            return end(conn, run, BulkState::Completed).await;
+            return end(conn, run, BulkState::Completed, done).await;
         }
         let before: usize = run.position.as_deref().and_then(|text| text.parse().ok()).unwrap_or_default();
         run.position = Some((before + taken).to_string());
         rows::save(conn, &run).await?;
         renew(conn, &run.id, self.lease).await?;
-        Ok(BulkStep::Continues { done })
+        Ok(BulkStep::Continues { done, position: run.position })
     }
 }
 
@@ -118,7 +118,7 @@ impl SingleCall for EndRequest {
     async fn run(&self, conn: &mut Conn) -> Result<BulkStep, StoreError> {
         let Some(mut run) = lock_claimed(conn, &self.claim).await? else { return Ok(BulkStep::Lost) };
         run.reason = Some(self.reason.clone());
-        end(conn, run, BulkState::Failed).await
+        end(conn, run, BulkState::Failed, 0).await
     }
 }
 
@@ -142,8 +142,13 @@ fn add_results(run: &mut BulkRun, results: RowResults) {
     run.matched = run.matched.max(run.done + run.failed + run.skipped);
 }
 
-/// Writes the end of a run and its audit row.
-async fn end(conn: &mut Conn, mut run: BulkRun, state: BulkState) -> Result<BulkStep, StoreError> {
+/// Writes the end of a run and its audit row. `done_last` is the number of rows on which its last step acted.
+async fn end(
+    conn: &mut Conn,
+    mut run: BulkRun,
+    state: BulkState,
+    done_last: usize,
+) -> Result<BulkStep, StoreError> {
     run.state = state.name().to_owned();
     run.ended_at = Some(Timestamp::from_naive(clock::now(conn).await?));
     rows::save(conn, &run).await?;
@@ -166,7 +171,7 @@ async fn end(conn: &mut Conn, mut run: BulkRun, state: BulkState) -> Result<Bulk
         details: Some(details),
     };
     record(conn, entry, &id).await?;
-    Ok(BulkStep::Ended(state))
+    Ok(BulkStep::Ended { done: done_last, state })
 }
 
 async fn renew(conn: &mut Conn, id: &str, lease: Duration) -> Result<(), StoreError> {
