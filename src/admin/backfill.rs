@@ -23,7 +23,7 @@ const MOST_PARALLEL: u64 = 64;
 
 /// The body of `POST /channels/{id}/backfill`.
 #[derive(Debug)]
-struct BackfillRequest {
+struct BackfillOrder {
     range: BackfillRange,
     max_parallel: u64,
     is_dry_run: bool,
@@ -94,7 +94,7 @@ fn plan(
 }
 
 /// Reads the body.
-fn read_request(body: &Value) -> Result<BackfillRequest, ServiceError> {
+fn read_request(body: &Value) -> Result<BackfillOrder, ServiceError> {
     let members = require_known_keys(body, &["from", "until", "dry_run", "max_parallel", "assume_missed"])?;
     let max_parallel = match members.get("max_parallel") {
         None | Some(Value::Null) => 1,
@@ -108,7 +108,7 @@ fn read_request(body: &Value) -> Result<BackfillRequest, ServiceError> {
         until: read_instant(members, "until")?.naive(),
         assume_missed: read_flag(members, "assume_missed")?,
     };
-    Ok(BackfillRequest { range, max_parallel, is_dry_run: read_flag(members, "dry_run")? })
+    Ok(BackfillOrder { range, max_parallel, is_dry_run: read_flag(members, "dry_run")? })
 }
 
 fn read_instant(members: &Map<String, Value>, key: &str) -> Result<Timestamp, ServiceError> {

@@ -28,7 +28,7 @@ const SAMPLES: i64 = 20;
 const DEFAULT_RATE: u32 = 500;
 
 /// The body of `POST /bulk`.
-struct BulkRequest {
+struct BulkOrder {
     kind: BulkKind,
     action: BulkAction,
     filter: Map<String, Value>,
@@ -40,7 +40,7 @@ struct BulkRequest {
 pub(super) async fn start(state: Data<AppState>, change: MutationRequest, body: JsonBody) -> Answer {
     let now = Timestamp::now();
     let request = read_request(&body.0, now)?;
-    let BulkRequest { kind, action, filter, rate_per_second, is_dry_run } = request;
+    let BulkOrder { kind, action, filter, rate_per_second, is_dry_run } = request;
     let selection = BulkSelection::read(kind, action, &filter, now)?;
     let sample = selection.sample(&state.store, SAMPLES).await?;
     let matched = sample.total.unwrap_or_default();
@@ -144,7 +144,7 @@ fn to_error(error: BulkError) -> BulkErrorDetail {
 }
 
 /// Reads the body of a start.
-fn read_request(body: &Value, now: Timestamp) -> Result<BulkRequest, ServiceError> {
+fn read_request(body: &Value, now: Timestamp) -> Result<BulkOrder, ServiceError> {
     const KEYS: [&str; 6] = ["kind", "action", "filter", "rate_per_second", "dry_run", "all"];
     let members = require_known_keys(body, &KEYS)?;
     let kind = read_word(members, "kind", BulkKind::parse, BulkKind::ALL.iter().map(|kind| kind.name()))?;
@@ -168,7 +168,7 @@ fn read_request(body: &Value, now: Timestamp) -> Result<BulkRequest, ServiceErro
             .ok_or_else(|| FieldError::type_mismatch("body.rate_per_second", "integer, 0 or more", rate))?,
     };
     let (filter, is_dry_run) = (fix_moments(&words, now)?, read_flag(members, "dry_run")?);
-    Ok(BulkRequest { kind, action, filter, rate_per_second, is_dry_run })
+    Ok(BulkOrder { kind, action, filter, rate_per_second, is_dry_run })
 }
 
 /// Reads a member that holds one of a set of words.
@@ -207,7 +207,7 @@ pub(super) fn read_flag(members: &Map<String, Value>, key: &str) -> Result<bool,
 mod tests {
     use super::*;
 
-    fn read(body: &Value) -> Result<BulkRequest, ServiceError> {
+    fn read(body: &Value) -> Result<BulkOrder, ServiceError> {
         read_request(body, Timestamp::parse("2026-01-02T12:00:00Z").unwrap())
     }
 

@@ -17,7 +17,7 @@ pub struct OccurrenceSummary {
     pub channel_id: String,
     /// Name of the channel when the row was written.
     pub channel_name: String,
-    /// `cron` or `manual`.
+    /// `cron`, `manual` or `backfill`.
     pub trigger: String,
     /// Instant at which it is due.
     #[schema(value_type = String, format = DateTime)]

@@ -49,6 +49,7 @@ pub enum Tag {
     Audit,
     Traces,
     DeadLetters,
+    Bulk,
     Backups,
     Packages,
     Cron,
@@ -58,7 +59,7 @@ pub enum Tag {
 
 impl Tag {
     /// All tags, in the order of the document.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Channels,
         Self::Workflows,
         Self::Connectors,
@@ -67,6 +68,7 @@ impl Tag {
         Self::Audit,
         Self::Traces,
         Self::DeadLetters,
+        Self::Bulk,
         Self::Backups,
         Self::Packages,
         Self::Cron,
@@ -85,6 +87,7 @@ impl Tag {
             Self::Audit => "Audit",
             Self::Traces => "Traces",
             Self::DeadLetters => "Trace DLQ",
+            Self::Bulk => "Bulk",
             Self::Backups => "Backups",
             Self::Packages => "Packages",
             Self::Cron => "Cron",

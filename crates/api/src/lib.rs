@@ -11,6 +11,7 @@
 mod actors;
 mod audit;
 mod backups;
+mod bulk;
 mod channels;
 mod connectors;
 mod cron;
@@ -44,6 +45,10 @@ mod workflows;
 pub use actors::{ActorEvent, ActorNode, ActorTree};
 pub use audit::{AuditListEnvelope, AuditLogEntry, CallerIdentity};
 pub use backups::{BackupFile, CreatedBackup};
+pub use bulk::{
+    BackfillDryRun, BackfillRequest, BulkDryRun, BulkErrorDetail, BulkRequest, BulkRunDetail, BulkSample,
+    BulkStarted,
+};
 pub use channels::{
     BulkPauseRequest, BulkResumeRequest, ChannelFilterRequest, ChannelPauseStatus, ChannelResource,
     ChannelValidationResult, PauseDetail, PauseRequest, ResumeRequest,

@@ -58,6 +58,25 @@ pub(crate) fn component_state() -> RefOr<Schema> {
     one_of(["ok", "degraded", "error"], "The state of the component.")
 }
 
+/// The kinds of rows of a bulk run.
+pub(crate) fn bulk_kind() -> RefOr<Schema> {
+    one_of(["dead_letters", "occurrences", "traces"], "The kind of the rows.")
+}
+
+/// The actions of a bulk run.
+pub(crate) fn bulk_action() -> RefOr<Schema> {
+    let actions = ["requeue", "purge", "retry", "cancel", "rerun", "backfill"];
+    one_of(actions, "The action on each row; `backfill` has a request of its own.")
+}
+
+/// The states of a bulk run.
+pub(crate) fn bulk_state() -> RefOr<Schema> {
+    one_of(
+        ["running", "aborting", "aborted", "completed", "failed"],
+        "`aborting` until the driver of the run has noticed.",
+    )
+}
+
 /// The next instants of a schedule.
 pub(crate) fn next_instants() -> RefOr<Schema> {
     let instant = ObjectBuilder::new()

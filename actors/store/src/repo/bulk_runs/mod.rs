@@ -35,7 +35,7 @@ pub(in crate::repo) use model::RowResults;
 pub use model::{
     BulkAction, BulkClaim, BulkError, BulkKind, BulkPage, BulkRun, BulkState, BulkStep, NewBulkRun,
 };
-use step::{BackfillRequest, EndRequest, PageRequest};
+use step::{BackfillStepRequest, BulkEndRequest, BulkPageRequest};
 
 const fn operation(method: &'static str) -> QueryOperation {
     QueryOperation::new("bulk_runs", method)
@@ -150,7 +150,7 @@ impl BulkRuns {
         page: BulkPage,
         lease: Duration,
     ) -> Result<BulkStep, StoreError> {
-        self.0.call(operation("apply"), PageRequest { claim, page, lease }).await
+        self.0.call(operation("apply"), BulkPageRequest { claim, page, lease }).await
     }
 
     /// Puts the next of the instants on record, as many as the run may have open, and renews the lease. The run ends
@@ -165,7 +165,7 @@ impl BulkRuns {
         (channel, max_parallel): (ChannelFacts, u32),
         lease: Duration,
     ) -> Result<BulkStep, StoreError> {
-        let request = BackfillRequest { claim, instants, channel, max_parallel, lease };
+        let request = BackfillStepRequest { claim, instants, channel, max_parallel, lease };
         self.0.call(operation("backfill"), request).await
     }
 
@@ -174,7 +174,7 @@ impl BulkRuns {
     /// # Errors
     /// [`StoreError`] if the database fails; nothing is written then, unless the answer is lost.
     pub async fn fail(&self, claim: BulkClaim, reason: String) -> Result<BulkStep, StoreError> {
-        self.0.call(operation("fail"), EndRequest { claim, reason }).await
+        self.0.call(operation("fail"), BulkEndRequest { claim, reason }).await
     }
 
     /// Deletes the runs that ended more than `hours` ago, and returns their number. Works in steps of at most `chunk`

@@ -22,13 +22,13 @@ use crate::repo::mutation::{AuditEntry, record};
 use crate::schema::bulk_runs;
 
 /// Acts on the rows of a page.
-pub(super) struct PageRequest {
+pub(super) struct BulkPageRequest {
     pub(super) claim: BulkClaim,
     pub(super) page: BulkPage,
     pub(super) lease: Duration,
 }
 
-impl SingleCall for PageRequest {
+impl SingleCall for BulkPageRequest {
     type Answer = BulkStep;
 
     async fn run(&self, conn: &mut Conn) -> Result<BulkStep, StoreError> {
@@ -67,7 +67,7 @@ async fn act(conn: &mut Conn, run: &BulkRun, ids: &[String]) -> Result<RowResult
 }
 
 /// Puts instants on record.
-pub(super) struct BackfillRequest {
+pub(super) struct BackfillStepRequest {
     pub(super) claim: BulkClaim,
     pub(super) instants: Vec<NaiveDateTime>,
     pub(super) channel: ChannelFacts,
@@ -75,7 +75,7 @@ pub(super) struct BackfillRequest {
     pub(super) lease: Duration,
 }
 
-impl SingleCall for BackfillRequest {
+impl SingleCall for BackfillStepRequest {
     type Answer = BulkStep;
 
     async fn run(&self, conn: &mut Conn) -> Result<BulkStep, StoreError> {
@@ -107,12 +107,12 @@ impl SingleCall for BackfillRequest {
 }
 
 /// Ends a run that cannot go on.
-pub(super) struct EndRequest {
+pub(super) struct BulkEndRequest {
     pub(super) claim: BulkClaim,
     pub(super) reason: String,
 }
 
-impl SingleCall for EndRequest {
+impl SingleCall for BulkEndRequest {
     type Answer = BulkStep;
 
     async fn run(&self, conn: &mut Conn) -> Result<BulkStep, StoreError> {
