@@ -49,7 +49,7 @@ impl AuditFilter {
 }
 
 /// A page of audit records.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct AuditPage {
     /// The records.
     pub rows: Vec<AuditRow>,

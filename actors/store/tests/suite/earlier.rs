@@ -41,7 +41,7 @@ fn keys(other: Option<&str>) -> EnvelopeKeys {
 
 /// Returns the hash that the audit log has of the latest content of a definition.
 async fn recorded_hash(store: &Store, id: &str) -> String {
-    let filter = AuditFilter { resource_id: Some(id.to_owned()), ..AuditFilter::default() };
+    let filter = AuditFilter { resource_id: Some(id.into()), ..AuditFilter::default() };
     let (rows, _) = store.audit().list(filter, Page::default()).await.unwrap();
     let details: Value = serde_json::from_str(rows[0].details.as_deref().unwrap()).unwrap();
     details["content_hash"]["after"].as_str().unwrap().to_owned()

@@ -21,9 +21,9 @@ use crate::repo::references::References;
 pub(super) use channel::stored_methods;
 pub use connector::StoredConnector;
 pub(super) use connector::name_taken;
-pub use rows::{ContentColumns, DefinitionKey, DefinitionRow};
+pub(crate) use rows::{ContentColumns, DefinitionKey, DefinitionRow};
 pub(super) use status_change::Objection;
-pub use status_change::StatusChangePlan;
+pub(super) use status_change::StatusChangePlan;
 
 /// The action of an import for an item whose key is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,12 +2,12 @@
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
-use svc_model::{AuditAction, AuditResource, AuditRow, Timestamp};
+use svc_model::{AuditAction, AuditResource, AuditRow, EntityKind, Timestamp};
 
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::repo::audit::StoredAuditRow;
-use crate::schema::{audit_logs, connectors};
+use crate::schema::{audit_logs, definitions};
 
 /// The definitions whose change may be the cause of failures.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +47,10 @@ pub(super) async fn last_changes(
 }
 
 async fn last_change(conn: &mut Conn, scope: &ChangeScope) -> Result<Option<AuditRow>, StoreError> {
-    let named = connectors::table.filter(connectors::name.eq_any(&scope.connectors)).select(connectors::id);
+    let named = definitions::table
+        .filter(definitions::kind.eq(EntityKind::Connector.name()))
+        .filter(definitions::name.eq_any(&scope.connectors))
+        .select(definitions::id);
     let connector_ids: Vec<String> = match scope.connectors.is_empty() {
         true => Vec::new(),
         false => on!(conn, c => named.load(c).await)?,

@@ -6,11 +6,12 @@ mod window;
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
+use svc_model::EntityKind;
 
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::repo::tagged;
-use crate::schema::{channels, error_groups};
+use crate::schema::{definitions, error_groups};
 
 pub(super) use composed::ComposedQuery;
 pub(super) use counts::StatusCount;
@@ -92,9 +93,12 @@ pub(super) async fn find_tagged(conn: &mut Conn, tag: &str) -> Result<TaggedChan
         return Ok(TaggedChannels { ids: AnyOf::default(), names: AnyOf::default() });
     }
     let rows: Vec<(String, String)> = on!(conn, c: Db => {
-        let latest = channels::table.filter(channels::is_latest.eq(true)).into_boxed::<Db>();
+        let latest = definitions::table
+            .filter(definitions::kind.eq(EntityKind::Channel.name()))
+            .filter(definitions::is_latest)
+            .into_boxed::<Db>();
         let tag = tag.to_owned();
-        tagged!(latest, backend, tag).select((channels::channel_id, channels::name)).load(c).await
+        tagged!(latest, backend, tag).select((definitions::id, definitions::name)).load(c).await
     })?;
     let (ids, names): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
     Ok(TaggedChannels { ids: AnyOf(ids), names: AnyOf(names) })
