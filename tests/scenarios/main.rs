@@ -16,6 +16,7 @@ mod backups;
 mod body_formats;
 mod brokers;
 mod build_script;
+mod bulk;
 mod call_chain;
 mod calls;
 mod canary;

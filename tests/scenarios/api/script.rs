@@ -17,6 +17,7 @@ pub(super) fn record_everything(recorder: &mut Recorder) {
     data_plane(recorder);
     traces(recorder);
     schedules(recorder);
+    bulk(recorder);
     engine(recorder);
     lifecycle(recorder);
     refusals(recorder);
@@ -230,6 +231,28 @@ fn pauses(recorder: &mut Recorder) {
     recorder.send("POST", &format!("{channels}/pause"), filter);
     recorder.send("POST", &format!("{channels}/pause"), r#"{"filter": {}, "reason": "x"}"#);
     recorder.send("POST", &format!("{channels}/resume"), r#"{"filter": {"tag": "none"}}"#);
+}
+
+fn bulk(recorder: &mut Recorder) {
+    let runs = format!("{ADMIN}/bulk");
+    let purge = r#"{"kind": "dead_letters", "action": "purge", "filter": {"channel": "nothing"}}"#;
+    recorder.send("POST", &format!("{runs}?dry_run=true"), purge);
+    let begun = recorder.send("POST", &runs, purge).json();
+    let path = format!("{runs}/{}", text(&begun["data"], "id"));
+    recorder.wait_for(&path, |run| run["data"]["state"] == "completed");
+    recorder.send("GET", &path, "");
+    recorder.send("POST", &format!("{path}/abort"), "");
+    recorder.send("GET", &format!("{runs}?limit=1"), "");
+    recorder.send("GET", &format!("{runs}/{NOBODY}"), "");
+    recorder.send("POST", &runs, r#"{"kind": "dead_letters", "action": "purge", "filter": {}}"#);
+    recorder.send("POST", &runs, r#"{"kind": "dead_letters", "action": "retry", "all": true}"#);
+    let backfill = format!("{ADMIN}/channels/nightly/backfill");
+    let day = r#"{"from": "2020-01-01T00:00:00Z", "until": "2020-01-02T00:00:00Z", "assume_missed": true}"#;
+    recorder.send("POST", &format!("{backfill}?dry_run=true"), day);
+    let begun = recorder.send("POST", &backfill, day).json();
+    let path = format!("{runs}/{}", text(&begun["data"], "id"));
+    recorder.wait_for(&path, |run| run["data"]["state"] == "completed");
+    recorder.send("POST", &backfill, r#"{"from": "2020-01-02T00:00:00Z", "until": "2020-01-01T00:00:00Z"}"#);
 }
 
 fn engine(recorder: &mut Recorder) {
