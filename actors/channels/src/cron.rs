@@ -13,7 +13,6 @@ use svc_schedule::Schedule;
 /// The parsed transport of a scheduled channel.
 #[derive(Clone, Debug)]
 pub struct CronConfig {
-    /// The schedule.
     pub schedule: Schedule,
     /// The payload of every run.
     pub payload: Value,

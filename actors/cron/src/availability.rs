@@ -8,7 +8,6 @@ use tokio::time::Instant;
 /// one call and not the next, which is no news.
 const SILENCE: Duration = Duration::from_secs(2);
 
-/// A change of availability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AvailabilityChange {
     /// The ledger does not answer.

@@ -7,7 +7,6 @@
 /// A recorded migration with what it requires.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Requirement {
-    /// Its version.
     pub(crate) version: String,
     /// The version of the migration that a program must know to run on the schema; `None` if any program can.
     pub(crate) requires: Option<String>,

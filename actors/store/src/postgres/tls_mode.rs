@@ -11,7 +11,6 @@ const SYSTEM: &str = "system";
 /// Encryption of connections to a server, and the check of its certificate. Unix sockets are never encrypted.
 #[derive(Clone, Debug)]
 pub(crate) enum TlsMode {
-    /// `disable`.
     Disable,
     /// `prefer`, and the default: encrypted if the server can, plain otherwise. The certificate is not checked.
     Prefer,
