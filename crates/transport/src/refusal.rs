@@ -122,11 +122,9 @@ fn last_position(text: &[u8], part: &[u8]) -> Option<usize> {
 
 /// A response without a handler.
 pub struct RefusalResponse {
-    /// The status.
     pub status: StatusCode,
     /// Its headers but for those of the connection and the date.
     pub headers: Vec<(HeaderName, HeaderValue)>,
-    /// The body.
     pub body: Vec<u8>,
 }
 

@@ -11,8 +11,10 @@ use crate::scheme::credential;
 #[derive(Debug)]
 pub(super) enum TokenLocator {
     /// A header, its name in lower case, with an optional scheme in front of the token.
-    Header { name: String, scheme: Option<String> },
-    /// A cookie.
+    Header {
+        name: String,
+        scheme: Option<String>,
+    },
     Cookie(String),
 }
 

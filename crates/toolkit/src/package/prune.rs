@@ -18,9 +18,7 @@ const DELETION_ORDER: [EntityKind; 3] = [EntityKind::Channel, EntityKind::Workfl
 /// An entity that a prune deletes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct StaleEntity {
-    /// The kind.
     pub(super) kind: EntityKind,
-    /// The key.
     pub(super) key: String,
     /// The id, by which it is deleted.
     #[serde(skip)]
