@@ -11,10 +11,8 @@ use crate::scheme::credential;
 #[derive(Debug)]
 pub(super) enum TokenLocator {
     /// A header, its name in lower case, with an optional scheme in front of the token.
-    Header {
-        name: String,
-        scheme: Option<String>,
-    },
+    Header { name: String, scheme: Option<String> },
+    /// A cookie.
     Cookie(String),
 }
 
