@@ -39,7 +39,6 @@ impl Method {
 
 /// The area of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum Tag {
     Channels,
     Workflows,
