@@ -12,6 +12,17 @@ use crate::config::ConfigSource;
 use crate::logging::LogLevelHandle;
 
 /// The inputs of a start other than the configuration.
+///
+/// ```
+/// use svc::prometheus_client::metrics::counter::Counter;
+/// use svc::prometheus_client::registry::Registry;
+/// use svc::{Options, config};
+///
+/// let mut metrics = Registry::with_prefix("shop");
+/// let orders: Counter = Counter::default();
+/// metrics.register("orders", "Orders of the shop", orders.clone());
+/// let options = Options { environment: config::process_environment(), metrics, ..Options::default() };
+/// ```
 pub struct Options {
     /// The root logger; discards messages by default. [`logging::to_tracing`](crate::logging::to_tracing) hands
     /// them to the subscriber of an application that logs with `tracing`.

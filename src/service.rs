@@ -138,6 +138,14 @@ impl Service {
     ///
     /// # Errors
     /// The error that a caller over HTTP would get.
+    ///
+    /// ```no_run
+    /// # async fn order(service: &svc::Service) -> Result<(), Box<dyn std::error::Error>> {
+    /// let answer = service.submit("orders", serde_json::json!({"order_id": "A-1001"})).await?;
+    /// assert_eq!(answer.status, 200);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn submit(&self, channel: &str, payload: Value) -> Result<ChannelResponse, ServiceError> {
         self.hand_over(channel, payload, Delivery::Sync).await
     }
