@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn an_absent_empty_or_overlong_id_is_replaced_by_a_uuid() {
+    fn missing_or_overlong_id_becomes_a_uuid() {
         for refused in [Vec::new(), vec![b'x'; TAKEN + 1]] {
             assert!(Uuid::parse_str(id(&refused).as_str()).is_ok());
         }

@@ -11,7 +11,7 @@ const QUESTION_WORDS: [&str; 10] =
 const LONG_NAME: usize = 10;
 
 /// Maximum of long names in a hundred names of tests. Only to be lowered.
-const LONG_NAMES: usize = 3;
+const LONG_NAMES: usize = 1;
 
 /// Beginnings of the attributes that make a function a test.
 const TEST_ATTRIBUTES: [&str; 2] = ["#[test]", "#[tokio::test"];

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn group_is_that_of_the_channel_or_else_the_service_one() {
+    fn topic_without_own_group_joins_the_service_group() {
         let claims = vec![claim("a", "one", 0, Some("g")), claim("b", "two", 0, None)];
         let (map, _) = build(&[("c", "grouped"), ("d", "unknown")], claims);
         let groups: Vec<_> = map

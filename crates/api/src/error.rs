@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_of_the_service_reads_as_an_envelope_and_back() {
+    fn service_error_round_trips_through_the_envelope() {
         let refused = ServiceError::invalid(vec![
             FieldError::type_mismatch("body.status", "string", &Value::Null),
             FieldError::required("channel.name"),

@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn responses_lead_to_every_operation_about_what_they_show_or_name() {
+    fn responses_link_to_operations_on_their_resources() {
         let links = all_links();
         let from = |id: &str| -> BTreeMap<&'static str, String> {
             let links = links.iter().filter(|(endpoint, ..)| endpoint.id == id);

@@ -187,7 +187,7 @@ mod tests {
         b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\ndate: Sun, 22 Nov 2026 21:00:00 GMT\r\n\r\n";
 
     #[test]
-    fn answer_of_the_dispatcher_is_found_at_the_end_of_output() {
+    fn dispatcher_answer_is_found_at_the_output_end() {
         assert_eq!(bare_refusal(BAD), Some(0));
         let first = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nx-request-id: a\r\n\r\n{}";
         assert_eq!(bare_refusal(&[first, BAD].concat()), Some(first.len()));

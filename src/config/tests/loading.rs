@@ -6,7 +6,7 @@ use super::super::{ConfigFormat, load, render};
 use super::{environment, problems, read};
 
 #[test]
-fn without_a_file_the_defaults_apply_and_a_note_says_so() {
+fn missing_file_means_defaults_and_a_note() {
     let loaded = load(None, &[]).unwrap();
     assert_eq!(loaded.config.server.port, 8080);
     assert!(loaded.notes[0].contains("no configuration file"), "{:?}", loaded.notes);
@@ -57,7 +57,7 @@ fn a_syntax_error_tells_the_position_and_not_the_line() {
 }
 
 #[test]
-fn the_environment_is_checked_even_when_the_file_is_no_toml() {
+fn environment_is_checked_although_the_file_is_broken() {
     let problems = problems("nonsense", &[("SVC_SERVER__PROT", "1")]);
     assert_eq!(problems.len(), 2, "{problems:?}");
     assert_eq!(problems[1], "SVC_SERVER__PROT: is no setting; did you mean SVC_SERVER__PORT?");

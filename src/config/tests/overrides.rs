@@ -136,7 +136,7 @@ fn tables_of_free_names_cannot_be_overridden() {
 }
 
 #[test]
-fn unknown_names_with_a_double_underscore_are_refused_all_at_once() {
+fn unknown_double_underscore_names_are_all_refused() {
     let variables =
         [("SVC_SERVER__PROT", "1"), ("SVC_FROB__NICATE", "1"), ("SVC_TRACE_QUEUE_WORKERS__", "1")];
     assert_eq!(

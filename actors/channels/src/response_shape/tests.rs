@@ -130,7 +130,7 @@ fn of_two_spellings_of_a_header_one_is_sent() {
 }
 
 #[test]
-fn a_logged_name_is_short_and_the_value_is_not_told() {
+fn logged_header_is_cut_and_loses_its_value() {
     let (_, dropped) = shape(json!({"headers": {"x".repeat(500): "secret"}}), &json!({}));
     assert_eq!(dropped, [DroppedPart::Header("x".repeat(MAX_LOGGED))]);
 }

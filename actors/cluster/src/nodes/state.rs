@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn lease_is_renewed_while_it_is_proven_and_registered_anew_after() {
+    fn proven_lease_is_renewed_expired_one_registered_anew() {
         let begun = Instant::now();
         let at = |seconds| begun + Duration::from_secs(seconds);
         let lease = standing(LeaseProof::Until(at(12)), begun);

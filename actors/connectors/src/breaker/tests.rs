@@ -18,7 +18,7 @@ fn state(breakers: &Breakers) -> BreakerState {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failures_in_a_row_open_it_and_one_success_forgets_them() {
+async fn consecutive_failures_open_the_breaker_success_resets() {
     let breakers = breakers(3, 10);
     for verdict in [
         CallVerdict::Failure,

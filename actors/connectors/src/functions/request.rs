@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_joined_with_one_slash_and_both_queries_are_kept() {
+    fn paths_join_with_one_slash_keeping_both_queries() {
         for (base, path, whole) in [
             ("http://h", "", "http://h/"),
             ("http://h/api", "", "http://h/api"),

@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn the_root_name_is_dropped_and_attributes_and_text_are_marked() {
+    fn root_name_is_dropped_attributes_and_text_marked() {
         assert_eq!(
             parse(r#"<?xml version="1.0"?><order id="7&amp;8"><sku>A &lt;1&gt; &#65;</sku><note/></order>"#),
             Ok(json!({"@id": "7&8", "sku": {"$text": "A <1> A"}, "note": {}}))

@@ -10,7 +10,7 @@ fn write_to(start: Value, path: &str, new: Value) -> Value {
 }
 
 #[test]
-fn a_missing_container_is_created_as_the_next_segment_needs_it() {
+fn missing_container_gets_kind_the_next_segment_needs() {
     assert_eq!(write_to(json!({}), "a.2", json!(7)), json!({"a": [null, null, 7]}));
     assert_eq!(write_to(json!({}), "a.b.c", json!(7)), json!({"a": {"b": {"c": 7}}}));
     assert_eq!(write_to(json!({"a": null}), "a.0.x", json!(1)), json!({"a": [{"x": 1}]}));

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_of_the_author_cannot_stand_in_for_the_mails_own() {
+    fn author_headers_cannot_replace_headers_of_the_mail() {
         for name in OWN.iter().chain([&REPLY_TO]) {
             assert!(header(name, "x").is_err() && header(&name.to_uppercase(), "x").is_err(), "{name}");
         }

@@ -100,7 +100,7 @@ async fn a_driver_gets_the_very_addresses_that_were_checked() {
 }
 
 #[tokio::test]
-async fn a_name_that_mixes_its_answers_is_refused_at_every_request() {
+async fn name_with_mixed_answers_is_refused_every_time() {
     let trap = TcpListener::bind("127.0.0.1:0").unwrap();
     trap.set_nonblocking(true).unwrap();
     let script =

@@ -148,7 +148,7 @@ fn an_unrooted_path_fails_the_case_before_it_runs() {
 }
 
 #[test]
-fn a_directory_is_read_one_level_deep_and_sorted_by_name() {
+fn directory_is_read_one_level_sorted_by_name() {
     let project = Project::new();
     for (file, name) in [("b", Some("second")), ("a", None), ("c", None)] {
         let mut case = refused_case();
@@ -201,7 +201,7 @@ fn a_case_and_its_workflow_may_be_yaml() {
 }
 
 #[test]
-fn stand_ins_are_read_by_name_and_shown_by_no_failure() {
+fn stand_ins_are_read_and_never_shown() {
     let project = Project::new();
     project.write(
         "checkout.json",

@@ -208,7 +208,7 @@ fn nest(levels: usize, value: Value) -> Value {
 }
 
 #[test]
-fn a_document_may_not_expand_beyond_the_depth_of_a_body() {
+fn document_expanding_beyond_body_depth_is_refused() {
     let (shared, findings) = collect(&[json!({"constants": {"deep": nest(100, json!(1))}})]);
     assert!(findings.is_empty(), "{findings:?}");
     let expanded = |levels: usize| {

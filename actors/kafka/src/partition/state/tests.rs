@@ -16,7 +16,7 @@ fn budget_is_four_fifths_of_the_poll_interval() {
 }
 
 #[test]
-fn failed_record_is_retried_with_doubled_delays_up_to_a_minute() {
+fn failed_record_retries_with_doubling_delays_to_minute() {
     let (mut state, now) = (state(100_000, 60), Instant::now());
     state.begin(7, now);
     let delays: Vec<_> = (0..8).map(|_| state.fail("no".into(), now)).collect();

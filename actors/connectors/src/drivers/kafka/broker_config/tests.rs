@@ -43,7 +43,7 @@ fn shows(config: &ClientConfig, text: &str) -> bool {
 }
 
 #[test]
-fn credentials_of_the_operator_go_to_brokers_of_the_operator_alone() {
+fn operator_credentials_go_to_operator_brokers_only() {
     for brokers in [json!([]), json!(["Home.example"]), json!(["b.example:9093", HOME])] {
         let config = client_config(json!({"brokers": brokers})).unwrap();
         assert_eq!(config.get("sasl.password"), Some("swordfish"), "{brokers}");

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_sent_as_the_text_their_type_is_written_in() {
+    fn values_are_sent_as_text_of_their_type() {
         for (value, kind, due) in [
             (json!(null), Type::INT4, None),
             (json!(5), Type::INT2, Some("5")),
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_of_a_document_is_a_text_in_json_too() {
+    fn document_text_is_quoted_in_json_columns() {
         let document = StatementOrigin::Document { inserts: None };
         for (kind, origin, due) in [
             (Type::JSONB, &document, r#""5""#),

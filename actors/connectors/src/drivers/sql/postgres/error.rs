@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn parameter_of_json_is_found_behind_the_place_in_the_document() {
+    fn json_error_names_its_json_parameter() {
         let context = "JSON data, line 1: {\nunnamed portal parameter $2 = '{'";
         assert_eq!(json_parameter(context, &[Type::TEXT, Type::JSONB]), Some(2));
         assert_eq!(json_parameter(context, &[Type::JSONB, Type::TEXT]), None);

@@ -39,7 +39,7 @@ fn a_value_of_a_message_asks_nothing_of_a_field() {
 }
 
 #[test]
-fn it_is_refused_where_it_could_not_stand_as_a_value() {
+fn operator_object_is_refused_where_no_value_fits() {
     for attack in attacks() {
         let message = json!({"x": attack});
         for (source, place) in [
@@ -63,7 +63,7 @@ fn it_is_refused_where_it_could_not_stand_as_a_value() {
 }
 
 #[test]
-fn it_is_literal_in_an_expression_and_texts_read_no_field() {
+fn message_value_is_literal_in_an_expression() {
     let stage = json!([{"$set": {"note": {"var": "data.x"}}}, {"$match": {"$expr": {"$eq": ["$a", {"var": "data.x"}]}}}]);
     let texts = [json!("$password"), json!(["$$ROOT"]), json!({"a": "$b"})];
     for attack in attacks().into_iter().chain(texts) {
