@@ -98,7 +98,7 @@ impl Tag {
 pub enum Access {
     /// None.
     Open,
-    /// An admin key, where admin authentication is on.
+    /// An admin key, if admin authentication is on.
     Admin,
     /// An admin key for details; the response without one is shorter.
     Optional,
