@@ -33,7 +33,7 @@ pub struct Cli {
     pub command: Option<CliCommand>,
 }
 
-/// The commands beside starting the server.
+/// The commands other than starting the server.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum CliCommand {
     /// A command of authors, as `svc-cli` has it.

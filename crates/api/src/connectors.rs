@@ -111,7 +111,7 @@ pub struct ConnectorProbeResult {
     pub supported: bool,
     /// The type of the external system.
     pub connector_type: String,
-    /// The kind of trial, such as a connection or a query.
+    /// The operation that was tried, or the stage that failed before it.
     pub probe: String,
     /// The reason of a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -31,7 +31,7 @@ const RESULTS: TableLayout = TableLayout {
 pub(crate) struct ImportArgs {
     #[command(flatten)]
     input: InputArgs,
-    /// Only tell the outcome
+    /// Only report the outcome
     #[arg(long)]
     dry_run: bool,
     /// Handling of definitions that exist, by default fail
