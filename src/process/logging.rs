@@ -64,7 +64,7 @@ impl Logs {
         Ok(())
     }
 
-    /// Logs panics that no supervisor catches, where messages are JSON: the panic hook of the standard library writes text.
+    /// Logs panics that no supervisor catches, if messages are JSON: the panic hook of the standard library writes text.
     /// For a program that owns its process, before the service starts.
     pub fn log_panics(&self) {
         if self.format != LogFormat::Json {

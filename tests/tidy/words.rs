@@ -29,11 +29,11 @@ struct RareWord {
 }
 
 const RARE_WORDS: [RareWord; 5] = [
-    RareWord { forms: &["beside"], clearer: "next to, in addition to, other than", bound: 6 },
-    RareWord { forms: &["tell", "tells", "told"], clearer: "return, report, notify", bound: 5 },
-    RareWord { forms: &["stand", "stands"], clearer: "is, occurs, means", bound: 7 },
+    RareWord { forms: &["beside"], clearer: "next to, in addition to, other than", bound: 1 },
+    RareWord { forms: &["tell", "tells", "told"], clearer: "return, report, notify", bound: 2 },
+    RareWord { forms: &["stand", "stands"], clearer: "is, occurs, means", bound: 4 },
     RareWord { forms: &["nobody", "everybody"], clearer: "no caller, all readers", bound: 1 },
-    RareWord { forms: &["where"], clearer: "if, when, in which", bound: 19 },
+    RareWord { forms: &["where"], clearer: "if, when, in which", bound: 9 },
 ];
 
 /// Returns true for a character of a name.

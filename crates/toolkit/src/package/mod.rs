@@ -151,7 +151,7 @@ pub struct ApplyArgs {
     /// Delete without a question
     #[arg(short, long)]
     pub yes: bool,
-    /// Succeed, with a warning, where the server quarantines a channel or cannot load a connector of the package
+    /// Succeed, with a warning, if the server quarantines a channel or cannot load a connector of the package
     #[arg(long)]
     pub allow_degraded: bool,
     /// Report what would be done, as `plan` does, and change nothing
