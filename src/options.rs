@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_print_the_names_of_the_environment_and_no_value() {
+    fn options_print_environment_names_without_values() {
         let environment = vec![("DATABASE_PASSWORD".to_owned(), "hunter2".to_owned())];
         let printed = format!("{:?}", Options { environment, ..Options::default() });
         assert!(printed.contains("DATABASE_PASSWORD") && !printed.contains("hunter2"), "{printed}");

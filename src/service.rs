@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn plugin_with_the_name_of_another_function_ends_the_start() {
+    fn plugin_with_a_taken_name_prevents_the_start() {
         static TAKEN: FunctionEntry = FunctionEntry::plugin("http_call", "");
         static BUILT_IN: FunctionEntry = FunctionEntry::plugin("validate", "");
         static FOREIGN: FunctionEntry = FunctionEntry::utility("mine", "");

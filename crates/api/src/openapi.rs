@@ -474,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn every_operation_about_one_resource_is_reached_by_a_link() {
+    fn every_operation_on_a_resource_has_a_link() {
         const UNREACHED: [(&str, &str); 11] = [
             ("getDocumentationFile", "browsers find its path in the page"),
             ("getSubmission", "it takes two parameters, and `Location` leads there"),

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn control_characters_of_a_message_do_not_reach_the_terminal() {
+    fn control_characters_of_a_message_are_escaped() {
         let error = CliError::Usage("a\u{1b}[2Jb".to_owned());
         assert_eq!(error.describe(false), "a\\u{1b}[2Jb");
     }

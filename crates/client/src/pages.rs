@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn cursor_wins_and_ends_with_the_page_that_has_none() {
+    fn cursor_wins_and_ends_with_the_last_page() {
         let next = following(&Position::Offset(0), &page(2, None, Some("c")), 2);
         assert!(matches!(&next, Some(Position::Cursor(cursor)) if cursor == "c"));
         assert!(following(&next.unwrap(), &page(2, None, None), 2).is_none());

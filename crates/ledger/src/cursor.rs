@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_those_who_see_the_same_cursor_moves_it() {
+    fn cursor_is_moved_once_from_one_position() {
         let mut cursor = Cursor::begin(&align(1, "x", 10));
         assert!(cursor.advance(1, time_at(10), time_at(20)));
         assert!(!cursor.advance(1, time_at(10), time_at(20)));

@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_no_integer_is_refused_by_name() {
+    fn non_integer_value_is_refused_by_name() {
         for bad in ["", "ten", "1.5"] {
             let error = Page::parse(Some(bad), None).unwrap_err();
             assert_eq!(error.status(), 400);

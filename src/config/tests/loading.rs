@@ -41,7 +41,7 @@ fn every_unset_placeholder_is_told_with_file_and_position() {
 }
 
 #[test]
-fn a_syntax_error_tells_the_position_and_not_the_line() {
+fn syntax_error_names_position_without_the_text() {
     for text in [
         "[admin_auth]\napi_keys = [\"swordfish\", swordfish",
         "[admin_auth]\napi_keys = \"swordfish",

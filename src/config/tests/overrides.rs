@@ -194,7 +194,7 @@ fn retired_names_are_refused_first_with_their_successor() {
 }
 
 #[test]
-fn a_setting_and_its_other_name_are_not_both_taken() {
+fn setting_and_its_alias_together_are_refused() {
     assert_eq!(
         problems("", &[("SVC_TRACING__MODE", "off"), ("SVC_TRACE_STORAGE__MODE", "sync")]),
         ["SVC_TRACING__MODE: is another name of SVC_TRACE_STORAGE__MODE, which is set too; keep one of them"]

@@ -86,7 +86,7 @@ fn predicates_are_queries_over_physical_names() {
 }
 
 #[test]
-fn a_search_pages_orders_and_names_as_it_was_asked() {
+fn search_pages_orders_and_names_as_asked() {
     let query = json!({"source": "client", "fields": ["id", "city", "name"], "sort": [{"city": "desc"}, {"name": "asc"}],
         "limit": 5, "skip": 2});
     let call = search_call(query.clone()).unwrap();

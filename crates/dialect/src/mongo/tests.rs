@@ -113,7 +113,7 @@ fn relations_are_looked_through_where_they_are_embedded() {
 }
 
 #[test]
-fn a_read_projects_orders_and_names_as_it_was_asked() {
+fn read_projects_orders_and_names_as_asked() {
     let query = json!({"source": "client", "fields": ["name", "city"], "sort": [{"city": "desc"}, {"id": "asc"}],
         "limit": 5, "skip": 2});
     let select = select(query).unwrap();

@@ -111,7 +111,7 @@ fn statuses(outcome: &RunOutcome) -> Vec<u16> {
 }
 
 #[test]
-fn a_status_of_4xx_always_goes_on_and_5xx_stops() {
+fn status_4xx_continues_and_5xx_stops() {
     let document = json!({"tasks": [answer("a", json!({"partial": true})), answer("b", json!({"status": 422})),
         answer("c", json!({"skip": true})), answer("d", json!({"status": 503})), answer("e", json!({}))]});
     let outcome = run(&answering(), &document, message(Value::Null));
@@ -332,7 +332,7 @@ fn the_engine_stamps_its_facts() {
 }
 
 #[test]
-fn metadata_that_neither_caller_nor_workflow_reads_are_not_stamped() {
+fn metadata_without_a_reader_are_not_stamped() {
     let engine = Engine::builder().build();
     let map =
         |logic: Value| json!({"name": "map", "input": {"mappings": [{"path": "data.a", "logic": logic}]}});

@@ -32,7 +32,7 @@ fn codes(outcome: &RunOutcome) -> Vec<&str> {
 }
 
 #[test]
-fn a_call_is_recorded_as_its_function_would_send_it() {
+fn call_is_recorded_as_it_would_be_sent() {
     let tasks = json!([
         task("in", "parse_json", json!({"source": "payload", "target": "o"})),
         task(

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_duration_is_an_integer_or_digits_and_a_unit() {
+    fn duration_is_an_integer_or_has_a_unit() {
         for (value, due) in [
             (json!(1), 1),
             (json!(315_360_000), 315_360_000),

@@ -281,7 +281,7 @@ fn no_report_repeats_a_secret() {
 }
 
 #[test]
-fn secret_references_are_resolved_in_the_fields_that_take_secrets() {
+fn secret_references_resolve_only_in_secret_fields() {
     let engine = engine();
     for (function, place) in [
         ("crypto", ".key"),

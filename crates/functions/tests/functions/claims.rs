@@ -48,7 +48,7 @@ fn claims_may_bring_their_own_instants() {
 }
 
 #[test]
-fn a_field_of_its_own_wins_over_the_same_claim() {
+fn own_field_wins_over_the_same_claim() {
     let input = json!({
         "claims": {"iss": "claims", "aud": "claims", "nbf": 1, "exp": 2, "sub": {"var": "data.user"}},
         "issuer": "field", "audience": ["a", {"var": "data.aud"}], "not_before": "1m", "expires_in": "2m"});

@@ -133,7 +133,7 @@ fn results_are_written_in_the_encoding_asked_for() {
 }
 
 #[test]
-fn data_is_read_by_its_encoding_and_other_json_compactly() {
+fn data_is_decoded_and_json_written_compactly() {
     let of = |input: Value| crypto(input);
     let abc = of(json!({"op": "hash", "data": "abc"}));
     assert_eq!(of(json!({"op": "hash", "data": "616263", "input_encoding": "hex"})), abc);

@@ -64,7 +64,7 @@ fn bcrypt_refuses_what_it_would_ignore() {
 }
 
 #[test]
-fn a_stored_hash_that_cannot_be_read_is_an_error() {
+fn unreadable_stored_hash_is_an_error() {
     let input = json!({"op": "password_verify", "password": "p", "hash": {"var": "data.h"}});
     for stored in [
         "",
@@ -89,7 +89,7 @@ fn a_stored_hash_that_cannot_be_read_is_an_error() {
 }
 
 #[test]
-fn a_stored_hash_cannot_make_the_service_work_for_ever() {
+fn costly_stored_hash_is_refused() {
     let input = json!({"op": "password_verify", "password": "p", "hash": {"var": "data.h"}});
     let argon2 = |params: &str| {
         format!("$argon2id$v=19${params}$SOWwt1W8IgjZZVAfuqQW6A$ML6LKk5LW7OqbDjHwGC7ZjYu/vw4tJqVZkp04xrJkIY")
@@ -127,7 +127,7 @@ fn a_password_hash_does_not_hold_up_its_thread() {
 }
 
 #[test]
-fn a_password_hash_ends_with_the_deadline_of_its_run() {
+fn password_hash_ends_at_the_run_deadline() {
     let engine = engine();
     let slow =
         json!({"op": "password_hash", "password": "p", "params": {"memory_kib": 65536, "iterations": 4}});

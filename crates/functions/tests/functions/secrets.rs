@@ -34,7 +34,7 @@ fn literal_reference_and_declared_secret_are_equal_keys() {
 }
 
 #[test]
-fn an_unset_reference_fails_the_task_and_names_the_field() {
+fn unset_reference_fails_the_task_naming_the_field() {
     for (reference, detail) in [
         ("env://GONE", "env://GONE: the variable is not set"),
         ("env://BLANK", "env://BLANK: the value is blank"),
@@ -60,7 +60,7 @@ fn an_unset_reference_fails_the_task_and_names_the_field() {
 }
 
 #[test]
-fn an_undeclared_or_computed_secret_keeps_the_workflow_from_loading() {
+fn undeclared_or_computed_secret_prevents_loading() {
     for (source, why) in [
         (json!({"secret": "other"}), "the secret \"other\" is not declared"),
         (json!({"secret": {"var": "data.name"}}), "a secret is read by a literal name"),

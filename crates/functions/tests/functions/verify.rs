@@ -82,7 +82,7 @@ fn a_token_is_refused_with_its_reason() {
 }
 
 #[test]
-fn a_token_without_an_expiry_is_refused_unless_it_may() {
+fn token_without_expiry_is_refused_unless_allowed() {
     // From another implementation, because this service does not create such a token.
     let vectors: Value = serde_json::from_str(include_str!("../vectors/keys.json")).unwrap();
     let key = vectors["HS256"]["public"].as_str().unwrap();

@@ -54,7 +54,7 @@ async fn the_cap_holds_whatever_length_is_announced() {
 }
 
 #[tokio::test]
-async fn an_error_keeps_its_status_though_its_body_breaks_off() {
+async fn error_with_truncated_body_keeps_its_status() {
     let server = HttpsServer::start(Behaviour::Down).unwrap();
     let head = b"HTTP/1.1 401 No\r\ncontent-length: 500\r\n\r\n0123456789".to_vec();
     server.set_behaviour(Behaviour::Raw(head));

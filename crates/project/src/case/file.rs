@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_has_its_type_and_all_problems_are_reported() {
+    fn wrong_key_types_are_all_reported() {
         for (key, value, problem) in [
             ("name", json!(7), "name TYPE_MISMATCH"),
             ("name", json!(" "), "name INVALID"),

@@ -125,7 +125,7 @@ fn every_expectation_that_fails_is_reported_with_its_difference() {
 }
 
 #[test]
-fn a_run_that_aborts_passes_where_its_codes_are_expected() {
+fn aborted_run_passes_with_its_expected_codes() {
     let project = Project::new();
     let aborting = |codes: Value| json!({"workflow": "../checkout.json", "input": {"basket": 7}, "expect_errors": codes, "expect_tasks": ["load"]});
     assert_eq!(project.lines(&aborting(json!(["FUNCTION_ERROR"]))), [""; 0], "a missing stub");

@@ -123,7 +123,7 @@ fn a_second_expansion_changes_nothing() {
 }
 
 #[test]
-fn calls_that_cannot_be_expanded_are_refused_at_their_place() {
+fn unexpandable_calls_are_refused_at_their_place() {
     let call = |call: Value| refusals(json!({"tasks": [call]}));
     let at = |check, path: &str| vec![(check, path.to_owned())];
     assert_eq!(call(json!({"use": "sesion"})), at("closure.fragment", "tasks[0].use"));

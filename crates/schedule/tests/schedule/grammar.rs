@@ -98,7 +98,7 @@ fn five_short_names_in_any_case_stand_for_expressions() {
 }
 
 #[test]
-fn a_fault_is_found_in_its_field_at_its_character() {
+fn fault_is_found_by_field_and_character() {
     for (expression, due) in [
         ("60 * * * * *", [("second", 1, 1)]),
         ("0 60 * * * *", [("minute", 2, 3)]),

@@ -98,7 +98,7 @@ fn a_value_of_three_bytes_or_less_is_left() {
 }
 
 #[test]
-fn secrets_that_contain_or_overlap_each_other_leave_no_rest() {
+fn overlapping_secrets_are_redacted_without_rest() {
     assert_eq!(redact_text("Bearer swordfish.", &["swordfish", "Bearer swordfish"]), "******.");
     assert_eq!(redact_text("xabcdef", &["xabc", "abcdef"]), "******");
     assert_eq!(redact_text("abcdef abcdef", &["abcd", "cdef"]), "****** ******");

@@ -192,7 +192,7 @@ async fn failed_export_drops_only_its_own_batch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn full_queue_drops_spans_and_shutdown_ends_at_its_limit() {
+async fn full_queue_drops_spans_shutdown_is_limited() {
     let exporter = TestExporter::new(Collector::Hangs);
     let (spans, metrics) = exporter.start(1.0);
     drop(spans.new_trace().begin(request));

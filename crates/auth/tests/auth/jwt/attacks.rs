@@ -112,7 +112,7 @@ fn the_signature_of_another_key_is_refused() {
 }
 
 #[test]
-fn a_key_the_token_brings_along_is_not_looked_at() {
+fn key_inside_the_token_is_ignored() {
     for (issuer, verifier) in issuers() {
         let stranger = Issuer::stranger(issuer.algorithm);
         for (name, value) in [
@@ -210,7 +210,7 @@ fn a_header_or_claim_that_appears_twice_is_refused() {
 }
 
 #[test]
-fn a_header_or_payload_that_is_no_object_is_refused() {
+fn header_or_payload_without_an_object_is_refused() {
     for (issuer, verifier) in issuers() {
         let (header, claims) = (header(&issuer).to_string(), claims().to_string());
         let deep = format!("{{\"exp\":{}}}", "[".repeat(500));

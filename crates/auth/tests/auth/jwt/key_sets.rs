@@ -138,7 +138,7 @@ fn a_document_that_is_no_key_set_is_refused() {
 }
 
 #[test]
-fn an_empty_set_and_one_of_unusable_keys_are_refused() {
+fn set_without_a_usable_key_is_refused() {
     assert_eq!(set(&[]).unwrap_err(), JwksError::Empty);
     assert_eq!(set(&[json!(1), json!({}), json!({"kty": "oct", "k": "AA"})]).unwrap_err(), JwksError::Empty);
 }
@@ -230,7 +230,7 @@ fn modulus(bits: usize) -> String {
 }
 
 #[test]
-fn no_more_than_sixteen_keys_are_tried_for_one_token() {
+fn at_most_sixteen_keys_are_tried_per_token() {
     let issuer = Issuer::new(JwtAlgorithm::Es256);
     let others = jwk(&ec(Nid::X9_62_PRIME256V1), &json!({"kid": "1"}));
     let elsewhere = jwk(&rsa(2048), &json!({"kid": "1"}));
@@ -263,7 +263,7 @@ fn key_serves_its_algorithm_or_whole_family() {
 }
 
 #[test]
-fn a_key_id_selects_exactly_and_none_tries_every_key() {
+fn key_id_selects_exactly_its_absence_tries_all() {
     let [one, two, other] = [0; 3].map(|_| Issuer::new(JwtAlgorithm::Es256));
     let keys = [
         jwk(&one.private, &json!({"kid": "1"})),

@@ -73,7 +73,7 @@ fn all_that_credentials_lack_is_named_at_once() {
 }
 
 #[test]
-fn the_form_of_what_is_still_open_is_not_judged() {
+fn unresolved_references_are_not_checked_for_form() {
     for url in ["${HOST}", "https://${HOST}/x", "env://URL", "vault://a#b"] {
         assert!(
             http(json!({"url": url, "auth": {"type": "apikey", "header": "${H}", "key": "env://K"}})).is_ok()

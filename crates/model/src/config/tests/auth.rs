@@ -189,7 +189,7 @@ fn refusal_of_the_block_knows_its_member() {
 }
 
 #[test]
-fn a_wrong_type_or_mode_is_refused_at_its_field() {
+fn wrong_type_or_mode_is_refused_by_field() {
     use crate::FieldCode::{Invalid, Required, TypeMismatch};
     for (auth, field, code) in [
         (json!({}), ".mode", Required),

@@ -202,7 +202,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn every_value_is_read_back_from_json_with_its_places(value in values()) {
+    fn every_json_value_round_trips_with_places(value in values()) {
         for text in [serde_json::to_string(&value).unwrap(), serde_json::to_string_pretty(&value).unwrap()] {
             let file = parse(SourceFormat::Json, &text).unwrap();
             assert_eq!(file.value, serde_json::from_str::<Value>(&text).unwrap());
