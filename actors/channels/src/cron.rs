@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_follows_what_decides_about_instants_and_nothing_else() {
+    fn hash_follows_only_keys_that_decide_instants() {
         let base = json!({"schedule": "0 0 3 * * *", "timezone": "Europe/Berlin"});
         let with = |key: &str, value: Value| {
             let mut transport = base.clone();

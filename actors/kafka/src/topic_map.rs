@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn higher_priority_gets_the_topic_and_then_the_smaller_name() {
+    fn higher_priority_then_smaller_name_gets_the_topic() {
         let claims = vec![claim("t", "b", 1, None), claim("t", "a", 1, None), claim("t", "z", 2, None)];
         let (map, conflicts) = build(&[], claims.clone());
         assert_eq!(channel_of(&map, "t").as_deref(), Some("z"));

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_knows_its_parent_and_what_it_lies_within() {
+    fn path_has_its_parent_and_ancestors() {
         assert_eq!(path("a/b").parent(), Some(path("a")));
         assert_eq!(path("a").parent(), Some(NodePath::root()));
         assert_eq!(NodePath::root().parent(), None);

@@ -82,7 +82,7 @@ async fn a_call_from_before_decides_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn beyond_the_bound_the_longest_unused_goes_closed_ones_first() {
+async fn least_recently_used_closed_breaker_is_dropped_first() {
     let breakers = breakers(1, 2);
     breakers.admit("ch", "open").unwrap().settle(CallVerdict::Failure);
     breakers.admit("ch", "a").unwrap().settle(CallVerdict::Success);

@@ -260,7 +260,7 @@ fn operator_password_is_not_sent_to_connector_brokers() {
 }
 
 #[test]
-fn health_of_the_brokers_follows_their_absence_and_their_return() {
+fn broker_health_follows_absence_and_return() {
     let cluster = cluster("t");
     let patience = Some(Duration::from_secs(90));
     run_in(Setup { patience, ..Setup::default() }, async |world| {

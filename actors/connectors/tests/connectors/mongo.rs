@@ -43,7 +43,7 @@ async fn run_task(world: &ConnectorWorld, function: &str, input: Value, payload:
 }
 
 #[test]
-fn documents_cross_as_extended_json_both_ways_by_wire_contract() {
+fn extended_json_crosses_both_ways_by_wire_contract() {
     let Some(server) = Mongo::shared() else { return };
     run(async |world| {
         let database = fresh("crossing");

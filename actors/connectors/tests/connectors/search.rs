@@ -139,7 +139,7 @@ fn bulk_reports_every_row_by_wire_contract() {
 }
 
 #[test]
-fn changes_by_query_and_upserts_are_counted_by_wire_contract() {
+fn query_changes_and_upserts_count_by_wire_contract() {
     run(async |world| {
         let upstream = Upstream::start(|asked| {
             let target = asked.target.split('?').next().unwrap_or_default().to_owned();

@@ -10,7 +10,7 @@ use svc_testkit::upstream::{Upstream, UpstreamReply};
 use crate::kit::{granting, oauth, run};
 
 #[test]
-fn a_refusal_is_the_answer_to_all_who_ask_soon() {
+fn refusal_answers_all_callers_for_a_while() {
     run(async |world| {
         let node = world.node().await;
         for (reply, due) in [

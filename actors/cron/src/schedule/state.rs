@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn it_waits_until_the_cursor_is_due_and_writes_then() {
+    fn schedule_waits_for_its_cursor_then_writes() {
         let spec = spec(2, "a");
         let next = |due_in| next_step(&spec, Some(&cursor(2, "a", due_in)), now());
         assert_eq!(next(3), ScheduleStep::Wait(now() + TimeDelta::seconds(3)));

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_of_the_url_is_kept_for_the_driver() {
+    fn rest_of_url_is_kept_for_the_driver() {
         for (url, expected) in [
             ("postgres://svc:a?b@db/svc?sslmode=require", "postgres://svc:a?b@db/svc"),
             ("postgres://db/svc?a=1&sslmode=require&b=2", "postgres://db/svc?a=1&b=2"),

@@ -88,7 +88,7 @@ async fn refusal(world: &World, tasks: Value) -> ServiceError {
 }
 
 #[test]
-fn a_call_brings_back_the_data_of_the_other_channel() {
+fn call_returns_the_data_of_the_channel() {
     let read = json!({"var": "payload.n"});
     for (input, expected) in [
         (
@@ -245,7 +245,7 @@ fn a_call_runs_exactly_one_version() {
 }
 
 #[test]
-fn a_secret_reaches_the_called_workflow_and_comes_back_masked() {
+fn secret_reaches_called_workflow_and_returns_masked() {
     let logic = json!({"merge": [[{"secret": "token"}], [1]]});
     let secret = json!({"channel": "stock", "output": "data.got", "data_logic": logic});
     run(async |world| {

@@ -203,7 +203,7 @@ fn the_first_host_that_answers_serves() {
 }
 
 #[test]
-fn a_database_in_memory_lives_as_long_as_its_connector() {
+fn memory_database_lives_as_long_as_its_connector() {
     run(async |world| {
         world.put("c", "db", true, config("sqlite::memory:", json!({"max_connections": 5}))).await;
         write(world, "CREATE TABLE t (a INTEGER)", json!([])).await.unwrap();
@@ -216,7 +216,7 @@ fn a_database_in_memory_lives_as_long_as_its_connector() {
 }
 
 #[test]
-fn a_statement_prepared_before_a_table_changed_is_prepared_anew() {
+fn statement_is_prepared_anew_after_table_change() {
     run(async |world| {
         for mut base in Base::all() {
             base.connect(world, json!({"max_connections": 1})).await;

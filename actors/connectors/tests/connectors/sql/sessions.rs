@@ -115,7 +115,7 @@ fn session_setting_loses_no_write_of_next_task() {
 }
 
 #[test]
-fn a_connection_is_used_again_after_statements_about_rows_alone() {
+fn connection_is_reused_after_row_statements_only() {
     run(async |world| {
         for mut base in Base::all().filter(|base| base.kind != Kind::Sqlite) {
             base.connect(world, json!({"max_connections": 1})).await;

@@ -58,7 +58,7 @@ fn operator_credentials_go_to_operator_brokers_only() {
 }
 
 #[test]
-fn credentials_of_a_connector_take_the_place_of_the_operators() {
+fn connector_credentials_replace_those_of_the_operator() {
     let auth = json!({"security_protocol": "sasl_ssl", "sasl_mechanism": "SCRAM-SHA-512", "sasl_username": "own",
         "sasl_password": "pencil"});
     for brokers in [json!(["partner.example:9093"]), json!([])] {

@@ -56,7 +56,7 @@ async fn address_turned_private_is_refused_whatever_tls() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tokens_of_the_machine_and_proxies_of_authors_are_refused() {
+async fn machine_tokens_and_authored_proxies_are_refused() {
     let outbound = Outbound::new(&Trust::Only(String::new())).unwrap();
     let oidc = "mongodb://8.8.8.8/?authMechanism=MONGODB-OIDC&authMechanismProperties=ENVIRONMENT:k8s";
     for allow_private in [false, true] {
