@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn an_untrusted_peer_is_the_client_whatever_it_claims() {
+    fn untrusted_peer_is_the_client_whatever_it_claims() {
         assert_eq!(client(&[], "9.9.9.9", &["1.1.1.1"], Some("2.2.2.2")), "9.9.9.9");
         assert_eq!(client(&["10.0.0.0/8"], "::ffff:9.9.9.9", &["1.1.1.1"], None), "9.9.9.9");
     }

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn the_callers_id_is_echoed_unchanged_and_stored_cut() {
+    fn callers_id_is_echoed_unchanged_and_stored_cut() {
         let long = "x".repeat(TAKEN);
         assert_eq!(id(long.as_bytes()).header(), long.as_str());
         assert_eq!(id(long.as_bytes()).as_str().len(), STORED);

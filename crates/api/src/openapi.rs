@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn an_admin_operation_documents_its_credential_and_every_refusal() {
+    fn admin_operation_documents_its_credential_and_every_refusal() {
         let document = rendered_document();
         for endpoint in endpoints::all().filter(|endpoint| endpoint.access == Access::Admin) {
             let operation = &document["paths"][endpoint.path][endpoint.method.name().to_lowercase()];

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_masked_as_json_text_escapes_it() {
+    fn value_is_masked_as_json_text_escapes_it() {
         let hidden = redaction(&[json!("line one\nline \"two\"")]);
         let text = json!({"key": "line one\nline \"two\""}).to_string();
         assert_eq!(hidden.mask_text(text), r#"{"key":"******"}"#);

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_defaults_and_is_moved_into_its_range() {
+    fn page_defaults_and_is_moved_into_its_range() {
         let page = |limit, offset| Page::parse(limit, offset).map(|p| (p.limit, p.offset)).unwrap();
         assert_eq!(page(None, None), (50, 0));
         assert_eq!(page(Some("0"), Some("-5")), (1, 0));

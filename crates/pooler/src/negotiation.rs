@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn server_that_declines_is_used_where_tls_is_preferred() {
+    async fn declining_server_is_used_if_tls_is_preferred() {
         for (request, answer, expected) in [
             (TlsRequest::Preferred, b"S", Some(true)),
             (TlsRequest::Preferred, b"N", Some(false)),

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_malformed_reference_is_an_error_and_no_text() {
+    fn malformed_reference_is_an_error_and_no_text() {
         for text in ["env://", "env://A-B", "env://A B", "vault://", "vault://p", "vault://p#", "vault://#f"]
         {
             assert!(parse(text).is_err(), "{text:?}");

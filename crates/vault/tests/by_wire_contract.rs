@@ -116,7 +116,7 @@ async fn unresolved_secret_names_only_reference_and_cause() {
 }
 
 #[tokio::test]
-async fn without_address_and_token_it_is_not_usable_here() {
+async fn store_without_address_and_token_is_unusable() {
     let text = "vault://secret/data/db#password";
     for environment in [
         &[][..],
@@ -146,7 +146,7 @@ async fn unusable_address_or_token_is_named_without_text() {
 }
 
 #[tokio::test]
-async fn no_redirect_is_followed_and_no_stranger_is_trusted() {
+async fn redirects_and_untrusted_servers_are_refused() {
     let document = json!({"data": {"data": {"password": "swordfish"}}}).to_string();
     let server = HttpsServer::start(Behaviour::json(document, &[])).unwrap();
     let elsewhere = HttpsServer::start(Behaviour::json("{}", &[])).unwrap();

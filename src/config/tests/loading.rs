@@ -30,7 +30,7 @@ fn placeholders_are_replaced_before_the_text_is_parsed() {
 }
 
 #[test]
-fn every_unset_placeholder_is_told_with_file_and_position() {
+fn unset_placeholders_are_named_with_file_and_position() {
     assert_eq!(
         problems("a = \"${ONE}\"\nb = \"x${TWO}\"", &[]),
         [
@@ -64,7 +64,7 @@ fn environment_is_checked_although_the_file_is_broken() {
 }
 
 #[test]
-fn every_unknown_key_is_refused_with_the_nearest_name() {
+fn unknown_keys_of_file_name_the_nearest() {
     for (text, problem) in [
         ("server.prot = 1", "server.prot: unknown key; did you mean server.port?"),
         ("server.tls.enable = true", "server.tls.enable: unknown key; did you mean server.tls.enabled?"),
@@ -86,7 +86,7 @@ fn every_unknown_key_is_refused_with_the_nearest_name() {
 }
 
 #[test]
-fn a_wrong_type_is_refused_without_telling_a_string() {
+fn wrong_type_is_refused_without_telling_a_string() {
     for (text, problem) in [
         ("server.port = 70000", "server.port: expected a whole number from 0 to 65535, found 70000"),
         (

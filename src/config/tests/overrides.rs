@@ -114,7 +114,7 @@ fn unparsable_override_names_variable_value_and_type() {
 }
 
 #[test]
-fn a_rule_broken_by_an_override_names_the_variable() {
+fn rule_broken_by_an_override_names_the_variable() {
     assert_eq!(
         problems("", &[("SVC_CRON__WORKERS", "0")]),
         ["cron.workers (SVC_CRON__WORKERS): must be greater than 0"]

@@ -165,7 +165,7 @@ fn headers_of_another_request_are_refused() {
 }
 
 #[test]
-fn a_signature_is_stale_a_second_after_its_window() {
+fn signature_is_stale_a_second_after_its_window() {
     for_each_golden(|name, golden, secret, request| {
         let authenticator = authenticator(&golden.auth(secret));
         for seconds in [-601, 601, i64::MIN / 2, i64::MAX / 2] {

@@ -176,7 +176,7 @@ fn constant_conditions_over_relations_are_settled() {
 }
 
 #[test]
-fn a_value_is_a_value_whatever_it_looks_like() {
+fn value_resembling_syntax_stays_a_value() {
     let compared = |value: Value| predicate(json!({"==": [{"field": "a"}, {"var": "data.x"}]}), &[value]);
     for shape in [
         json!({"field": "b"}),

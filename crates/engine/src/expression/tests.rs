@@ -100,7 +100,7 @@ fn any_expression() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn leaving_out_what_an_expression_cannot_read_changes_nothing(source in any_expression()) {
+    fn omitting_unread_context_changes_no_result(source in any_expression()) {
         let mut message = Message::new(json!({"p": "in"}), serde_json::Map::new());
         message.data = json!({"a": 1, "list": [1, {"a": 2}]});
         message.metadata.insert("m".into(), json!("m"));

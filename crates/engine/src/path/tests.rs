@@ -31,7 +31,7 @@ fn digits_are_a_key_where_an_object_already_stands() {
 }
 
 #[test]
-fn walking_through_a_scalar_writes_nothing_and_reads_nothing() {
+fn walking_through_a_scalar_reads_and_writes_nothing() {
     assert_eq!(write_to(json!({"a": 5}), "a.b", json!(1)), json!({"a": 5}));
     assert_eq!(write_to(json!({"a": [1]}), "a.name", json!(1)), json!({"a": [1]}));
     assert_eq!(read(&json!({"a": 5}), &segments("a.b").unwrap()), None);

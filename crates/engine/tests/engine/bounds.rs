@@ -20,7 +20,7 @@ fn on_a_worker_stack(document: Value, payload: Value) -> RunOutcome {
 }
 
 #[test]
-fn a_path_of_more_than_64_segments_is_refused() {
+fn path_of_more_than_64_segments_is_refused() {
     let engine = Engine::builder().build();
     for (segments, accepted) in [(64, true), (65, false), (3000, false)] {
         let path = format!("data{}", ".a".repeat(segments));
@@ -64,7 +64,7 @@ fn value_grown_by_reduce_is_a_task_error() {
 }
 
 #[test]
-fn a_reduce_that_does_not_grow_is_left_alone() {
+fn reduce_that_does_not_grow_is_left_alone() {
     let sum = json!({"reduce": [{"var": "payload"},
         {"sum": {"+": [{"var": "accumulator.sum"}, {"var": "current"}]}, "n": {"+": [{"var": "accumulator.n"}, 1]}},
         {"sum": 0, "n": 0}]});
@@ -74,7 +74,7 @@ fn a_reduce_that_does_not_grow_is_left_alone() {
 }
 
 #[test]
-fn the_deepest_expression_fits_the_stack_of_a_worker() {
+fn deepest_expression_fits_the_stack_of_a_worker() {
     let nests: [fn(Value) -> Value; 7] = [
         |inner| json!({"!": [inner]}),
         |inner| json!({"if": [true, inner, 1]}),
@@ -152,7 +152,7 @@ fn written_key_is_read_back_with_every_digit() {
 }
 
 #[test]
-fn a_stored_document_that_cannot_be_read_is_refused() {
+fn stored_document_that_cannot_be_read_is_refused() {
     let engine = Engine::builder().build();
     let unreadable = svc_model::unreadable;
     let task = json!({"id": "l", "function": {"name": "log"}});

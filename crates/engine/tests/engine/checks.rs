@@ -76,7 +76,7 @@ fn inputs_are_checked_against_the_table_all_at_once() {
 }
 
 #[test]
-fn every_function_refuses_an_input_it_does_not_have() {
+fn every_function_refuses_an_unknown_input() {
     for name in declared::engine().catalogue().names() {
         let report = input(name, json!({"outptu": "data.x"}));
         assert!(

@@ -223,7 +223,7 @@ fn run_within(deadline: Duration, document: &Value) -> RunOutcome {
 }
 
 #[test]
-fn a_task_that_hangs_is_cancelled_at_the_deadline() {
+fn task_that_hangs_is_cancelled_at_the_deadline() {
     let document = json!({"tasks": [answer("t", json!({"hang": true})), answer("u", json!({}))]});
     let outcome = run_within(Duration::from_secs(5), &document);
     assert_eq!(outcome.failure.unwrap().to_service_error(false).status(), 504);
@@ -232,7 +232,7 @@ fn a_task_that_hangs_is_cancelled_at_the_deadline() {
 }
 
 #[test]
-fn a_passed_deadline_ends_the_run_whatever_tolerates_errors() {
+fn passed_deadline_ends_the_run_whatever_tolerates_errors() {
     let mut hanging = answer("t", json!({"hang": true}));
     hanging["continue_on_error"] = json!(true);
     let document =
@@ -277,7 +277,7 @@ fn changes_are_recorded_only_when_asked_for() {
 }
 
 #[test]
-fn a_trace_shows_each_step_without_headers_and_cookies() {
+fn trace_shows_each_step_without_headers_and_cookies() {
     let document = json!({"tasks": [{"id": "m", "function": {"name": "map", "input": {"mappings": [
         {"path": "data.a", "logic": 1}, {"path": "data.b", "logic": 2}]}}}]});
     let mut message = message(Value::Null);

@@ -135,7 +135,7 @@ fn loops_inside_loops_end_when_their_time_is_over() {
 }
 
 #[test]
-fn a_run_executes_so_many_tasks_and_no_more() {
+fn run_executes_so_many_tasks_and_no_more() {
     let tasks: Value = (0..101)
         .map(|n| json!({"id": n.to_string(), "function": {"name": "map", "input": {"mappings": []}}}))
         .collect();

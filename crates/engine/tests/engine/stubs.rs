@@ -96,7 +96,7 @@ fn recorded_tombstone_has_no_value() {
 }
 
 #[test]
-fn a_result_without_output_replaces_data_or_is_discarded() {
+fn result_without_output_replaces_data_or_is_discarded() {
     let alone = |function: &str, input: Value| {
         run(json!([task("t", function, input)]), json!({}), &json!({function: {"*": {"new": 1}}}))
             .message

@@ -169,7 +169,7 @@ fn verify(signature: Value) -> Result<Value, (svc_engine::ErrorCode, String)> {
 }
 
 #[test]
-fn a_signature_is_verified_in_whatever_encoding_it_comes() {
+fn signature_is_verified_in_whatever_encoding_it_comes() {
     for signature in [
         "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843",
         "5BDCC146BF60754E6A042426089575C75A003F089D2739839DEC58B964EC3843",

@@ -106,7 +106,7 @@ fn costly_stored_hash_is_refused() {
 }
 
 #[test]
-fn a_password_hash_does_not_hold_up_its_thread() {
+fn password_hash_does_not_hold_up_its_thread() {
     let engine = engine();
     let slow =
         json!({"op": "password_hash", "password": "p", "params": {"memory_kib": 65536, "iterations": 4}});

@@ -96,7 +96,7 @@ fn channel_shows_every_field_absent_as_null() {
 }
 
 #[test]
-fn a_channel_reads_masked_and_hashes_what_is_stored() {
+fn channel_reads_masked_and_hashes_what_is_stored() {
     let with = |key: &str| channel(json!({"auth": {"mode": "api_key", "keys": [key]}}));
     let (one, other) = (with("one"), with("other"));
     assert_eq!(one.to_json()["config"]["auth"]["keys"], json!([MASK]));

@@ -126,7 +126,7 @@ fn archiving_takes_all_active_versions() {
 }
 
 #[test]
-fn a_rollout_moves_the_split_and_ends_at_100() {
+fn rollout_moves_the_split_and_ends_at_100() {
     let rows = versions(&[(1, Active, 80), (2, Active, 20)]);
     let moved = rollout("w", &rows, 50).unwrap();
     assert_eq!(versions_after(&moved), [(1, Active, 50), (2, Active, 50)]);

@@ -60,7 +60,7 @@ async fn a_name_without_addresses_is_unresolved() {
 
 /// A name answers whoever checks it with a public address and the one who dials with another.
 #[tokio::test]
-async fn a_name_that_changes_its_mind_is_not_dialled() {
+async fn name_with_changed_answers_is_not_dialled() {
     let trap = TcpListener::bind("127.0.0.1:0").unwrap();
     trap.set_nonblocking(true).unwrap();
     let port = trap.local_addr().unwrap().port();
@@ -78,7 +78,7 @@ async fn a_name_that_changes_its_mind_is_not_dialled() {
 
 /// Of a name that answers otherwise at every question, what was checked is dialled, and it is asked for once.
 #[tokio::test]
-async fn a_driver_gets_the_very_addresses_that_were_checked() {
+async fn driver_gets_the_very_addresses_that_were_checked() {
     let public: &[&str] = &["1.1.1.1", "2606:4700::1111"];
     let script = Script::new(&[public, &["127.0.0.1"], &["8.8.8.8", "10.0.0.1"], public]);
     let outbound = Outbound::with_lookup(&Trust::Only(String::new()), script).unwrap();

@@ -63,7 +63,7 @@ async fn error_with_truncated_body_keeps_its_status() {
 }
 
 #[tokio::test]
-async fn an_error_keeps_its_status_however_long_it_is() {
+async fn error_keeps_its_status_however_long_it_is() {
     let server = HttpsServer::start(Behaviour::Down).unwrap();
     for (status, announced) in [(400, true), (503, false), (302, true)] {
         let framing = if announced { "content-length: 500000" } else { "connection: close" };
@@ -75,7 +75,7 @@ async fn an_error_keeps_its_status_however_long_it_is() {
 }
 
 #[tokio::test]
-async fn a_redirect_is_an_answer_and_is_not_followed() {
+async fn redirect_is_an_answer_and_is_not_followed() {
     let (server, target) =
         (HttpsServer::start(Behaviour::Down).unwrap(), HttpsServer::start(body(1)).unwrap());
     for status in [301, 302, 303, 307, 308] {

@@ -139,7 +139,7 @@ fn aborted_run_passes_with_its_expected_codes() {
 }
 
 #[test]
-fn an_unrooted_path_fails_the_case_before_it_runs() {
+fn unrooted_path_fails_the_case_before_it_runs() {
     let lines = Project::new().lines(&json!({"workflow": "none.json", "input": 1, "expect": {"state": 1}}));
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert!(

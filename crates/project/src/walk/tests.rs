@@ -123,6 +123,6 @@ fn entries_in_svcignore_are_left_out() {
 }
 
 #[test]
-fn a_directory_that_is_not_there_is_an_error() {
+fn directory_that_is_not_there_is_an_error() {
     assert!(walk(Path::new("/nowhere")).is_err());
 }

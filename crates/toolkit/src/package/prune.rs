@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_no_package_has_any_more_is_stale() {
+    fn entity_in_no_package_any_more_is_stale() {
         use ReceiptState::{Applied, Staged};
         let artifact = PackageArtifact {
             name: "orders".into(),

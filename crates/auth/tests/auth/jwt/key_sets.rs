@@ -130,7 +130,7 @@ fn token(issuer: &Issuer, kid: Option<&str>) -> String {
 }
 
 #[test]
-fn a_document_that_is_no_key_set_is_refused() {
+fn document_that_is_no_key_set_is_refused() {
     for document in ["", "{", "[]", "null", "{}", r#"{"keys":{}}"#, r#"{"keys":null}"#, r#"{"key":[]}"#] {
         assert_eq!(Jwks::parse(document.as_bytes()).unwrap_err(), JwksError::Malformed, "{document}");
     }
@@ -151,7 +151,7 @@ fn a_set_holds_at_most_100_keys() {
 }
 
 #[test]
-fn an_unusable_key_is_skipped_and_spoils_no_other() {
+fn unusable_key_is_skipped_and_spoils_no_other() {
     let (p256, p384) = (ec(Nid::X9_62_PRIME256V1), ec(Nid::SECP384R1));
     let (ed25519, rsa2048) = (PKey::generate_ed25519().unwrap(), rsa(2048));
     let good = jwk(&p256, &json!({"kid": "good"}));

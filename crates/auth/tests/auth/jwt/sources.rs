@@ -49,7 +49,7 @@ fn token_header_accepts_any_scheme_case_and_blanks() {
 }
 
 #[test]
-fn a_header_without_a_scheme_carries_the_bare_token() {
+fn header_without_a_scheme_carries_the_bare_token() {
     let token = Issuer::new(JwtAlgorithm::Hs256).good();
     let raw = header("X-Access-Token", None);
     assert!(outcome(&raw, true, &[("x-access-token", &token)]).unwrap().claims.is_some());

@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn the_token_endpoint_is_a_place_connections_go_to() {
+    fn token_endpoint_is_among_the_dialled_places() {
         let config = ConnectorConfig::parse(ConnectorType::Http, &config(json!({}))).unwrap();
         let places = config.connection_targets();
         let token =

@@ -16,7 +16,7 @@ fn refusal(config: Value) -> (String, FieldCode) {
 }
 
 #[test]
-fn a_url_is_enough_and_the_rest_has_defaults() {
+fn url_is_enough_and_the_rest_has_defaults() {
     let config = http(json!({"url": "https://api.example.com", "unknown": 1})).unwrap();
     assert_eq!((config.retry.max_retries, config.retry.retry_delay_ms), (3, 1000));
     assert_eq!(config.max_response_size, 10_485_760);
