@@ -83,13 +83,13 @@ fn absent_value_expression_publishes_all_data() {
                 "it writes no data"
             );
         }
-        let due = [
+        let expected = [
             (Some("order-7".to_owned()), payload),
             (Some("7".to_owned()), json!([1, 2])),
             (None, json!({})),
             (None, json!(7)),
         ];
-        assert_eq!(records(&cluster, "t", due.len()).await, due);
+        assert_eq!(records(&cluster, "t", expected.len()).await, expected);
         let probe = world.probe("k").await;
         assert!(probe.reachable && probe.supported, "{probe:?}");
     });

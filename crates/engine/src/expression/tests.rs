@@ -168,11 +168,11 @@ proptest! {
             let bump = arena.bump();
             let logic = library.compile(&source).unwrap();
             let context = bump.alloc(DataValue::from_serde_value_in(&spelled, bump));
-            let due = library.evaluate(&logic, *context, bump).unwrap().to_serde_value();
+            let expected = library.evaluate(&logic, *context, bump).unwrap().to_serde_value();
             let expression = evaluator.compile(&source, SecretPolicy::Allowed).unwrap();
             let context = bump.alloc(DataValue::from_serde_value_in(&data, bump));
             let result = evaluator.evaluate(&expression, context, &arena).unwrap().to_serde_value();
-            prop_assert_eq!(lettered(&result), due);
+            prop_assert_eq!(lettered(&result), expected);
         }
     }
 }

@@ -234,14 +234,14 @@ mod tests {
 
     #[test]
     fn every_line_of_a_body_ends_in_crlf_alone() {
-        for (text, due) in [
+        for (text, expected) in [
             ("", ""),
             ("a\r\nb", "a\r\nb"),
             ("a\nb\n", "a\r\nb\r\n"),
             ("a\r.\r", "a\r\n.\r\n"),
             ("\r\r\n\n", "\r\n\r\n\r\n"),
         ] {
-            assert_eq!(lines(text).unwrap(), due, "{text:?}");
+            assert_eq!(lines(text).unwrap(), expected, "{text:?}");
         }
         assert!(lines("a\0b").is_err());
     }

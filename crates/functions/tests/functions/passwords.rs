@@ -57,10 +57,10 @@ fn bcrypt_refuses_what_it_would_ignore() {
     let input = json!({"op": "password_hash", "algorithm": "bcrypt", "params": {"cost": 10}, "password": {"var": "data.p"}});
     let longest = "x".repeat(72);
     assert!(call("crypto", input.clone(), json!({"p": longest})).is_ok());
-    let due = invalid("password: bcrypt reads at most 72 bytes");
-    assert_eq!(error("crypto", input.clone(), json!({"p": format!("{longest}x")})), due);
-    let due = invalid("password: bcrypt cannot hold the character U+0000");
-    assert_eq!(error("crypto", input, json!({"p": "a\0a"})), due);
+    let expected = invalid("password: bcrypt reads at most 72 bytes");
+    assert_eq!(error("crypto", input.clone(), json!({"p": format!("{longest}x")})), expected);
+    let expected = invalid("password: bcrypt cannot hold the character U+0000");
+    assert_eq!(error("crypto", input, json!({"p": "a\0a"})), expected);
 }
 
 #[test]
@@ -83,8 +83,8 @@ fn unreadable_stored_hash_is_an_error() {
         "$2z$10$......................21jzCB1r6pN6rp5O2Ev0ejjTAboskKm",
         "$2b$10$......................21jzCB1r6pN6rp5O2Ev0ejjTAboské",
     ] {
-        let due = invalid("hash: this is no password hash that can be read");
-        assert_eq!(error("crypto", input.clone(), json!({"h": stored})), due, "{stored}");
+        let expected = invalid("hash: this is no password hash that can be read");
+        assert_eq!(error("crypto", input.clone(), json!({"h": stored})), expected, "{stored}");
     }
 }
 
@@ -100,8 +100,8 @@ fn costly_stored_hash_is_refused() {
         argon2("m=8192,t=1,p=64"),
         "$2b$31$......................21jzCB1r6pN6rp5O2Ev0ejjTAboskKm".to_owned(),
     ] {
-        let due = invalid("hash: its cost is above what is spent on one");
-        assert_eq!(error("crypto", input.clone(), json!({"h": stored})), due, "{stored}");
+        let expected = invalid("hash: its cost is above what is spent on one");
+        assert_eq!(error("crypto", input.clone(), json!({"h": stored})), expected, "{stored}");
     }
 }
 

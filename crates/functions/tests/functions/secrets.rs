@@ -54,8 +54,8 @@ fn unset_reference_fails_the_task_naming_the_field() {
         let mut input = json!({"token": "a.b.c", "algorithms": ["HS256"], "keys": [{"algorithm": "HS256", "key": SHARED}]});
         input[field] = value.clone();
         let at = if value.is_array() { format!("{field}[1]") } else { field.to_owned() };
-        let due = (ErrorCode::Validation, format!("{at}: the secret it refers to has no value"));
-        assert_eq!(error("jwt_verify", input, json!({})), due);
+        let expected = (ErrorCode::Validation, format!("{at}: the secret it refers to has no value"));
+        assert_eq!(error("jwt_verify", input, json!({})), expected);
     }
 }
 

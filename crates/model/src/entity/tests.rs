@@ -74,11 +74,11 @@ fn every_read_key_is_written_or_ignored() {
 #[test]
 fn only_looping_workflow_shows_a_loop() {
     let workflow = workflow();
-    let due = json!({"workflow_id": "w", "version": 2, "name": "W", "description": null, "priority": 1,
+    let expected = json!({"workflow_id": "w", "version": 2, "name": "W", "description": null, "priority": 1,
         "status": "active", "rollout_percentage": 100, "condition": true, "tasks": [{"id": "a"}], "tags": ["t"],
         "continue_on_error": false, "content_hash": workflow.content.content_hash(),
         "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z"});
-    assert_eq!(workflow.to_json(), due);
+    assert_eq!(workflow.to_json(), expected);
     let mut looping = workflow;
     looping.content.loop_ = Some(json!({"max": 3}));
     assert_eq!(looping.to_json()["loop"], json!({"max": 3}));
@@ -87,12 +87,12 @@ fn only_looping_workflow_shows_a_loop() {
 #[test]
 fn channel_shows_every_field_absent_as_null() {
     let channel = channel(json!({}));
-    let due = json!({"channel_id": "c", "version": 1, "name": "C", "description": null, "channel_type": "sync",
+    let expected = json!({"channel_id": "c", "version": 1, "name": "C", "description": null, "channel_type": "sync",
         "protocol": "rest", "methods": null, "route_pattern": null, "topic": null, "consumer_group": null,
         "transport_config": {}, "workflow_id": null, "config": {}, "status": "draft", "priority": 0, "tags": [],
         "content_hash": channel.content.content_hash(), "created_at": "2026-01-01T00:00:00Z",
         "updated_at": "2026-01-01T00:00:00Z"});
-    assert_eq!(channel.to_json(), due);
+    assert_eq!(channel.to_json(), expected);
 }
 
 #[test]
@@ -134,9 +134,9 @@ fn a_connector_is_hashed_by_its_five_fields() {
         created_at: timestamp(),
         updated_at: timestamp(),
     };
-    let due = json!({"name": "n", "connector_type": "http", "config": {"url": "https://x"}, "enabled": true, "tags": []});
-    assert_eq!(connector.content.hashable(), due);
-    assert_eq!(connector.content.content_hash(), crate::content_hash(&due));
+    let expected = json!({"name": "n", "connector_type": "http", "config": {"url": "https://x"}, "enabled": true, "tags": []});
+    assert_eq!(connector.content.hashable(), expected);
+    assert_eq!(connector.content.content_hash(), crate::content_hash(&expected));
 }
 
 #[test]

@@ -86,9 +86,9 @@ async fn driver_gets_the_very_addresses_that_were_checked() {
     for _ in 0..4 {
         answers.push(outbound.addresses("name.example", 5432, false).await);
     }
-    let due = ["1.1.1.1:5432", "[2606:4700::1111]:5432"].map(|address| address.parse().unwrap());
+    let expected = ["1.1.1.1:5432", "[2606:4700::1111]:5432"].map(|address| address.parse().unwrap());
     for answer in [&answers[0], &answers[3]] {
-        assert_eq!(answer.as_ref().unwrap(), &due);
+        assert_eq!(answer.as_ref().unwrap(), &expected);
     }
     for (answer, inner) in [(&answers[1], "127.0.0.1"), (&answers[2], "10.0.0.1")] {
         let refused = answer.as_ref().unwrap_err();

@@ -254,8 +254,8 @@ fn secret_reaches_called_workflow_and_returns_masked() {
         world.peer("deeper", logic.clone(), json!([copy("payload", "data.all")]));
         world.peer("stock", logic, json!([copy("payload", "data.all"), deeper]));
         let orders = world.orders(json!({}), json!([call(secret.clone())])).await;
-        let due = json!({"got": {"all": ["******", 1], "deeper": {"all": ["******", 1]}}});
-        assert_eq!(data(&orders, json!({})).await, due);
+        let expected = json!({"got": {"all": ["******", 1], "deeper": {"all": ["******", 1]}}});
+        assert_eq!(data(&orders, json!({})).await, expected);
     });
     run(async |world| {
         let rule = json!({"logic": {"throw": {"var": "payload.0"}}, "message": "no"});

@@ -94,8 +94,8 @@ fn invalid_statement_or_parameters_are_named() {
             }
             for query in ["SELEC 1", "SELECT * FROM nowhere", "SELECT 1; SELECT 2"] {
                 let error = read(world, query, json!([])).await.unwrap_err();
-                let due = ["FUNCTION_ERROR", "VALIDATION_ERROR"];
-                assert!(due.contains(&error.code.name()), "{:?} {error:?}", base.kind);
+                let expected = ["FUNCTION_ERROR", "VALIDATION_ERROR"];
+                assert!(expected.contains(&error.code.name()), "{:?} {error:?}", base.kind);
                 assert!(!error.retryable(), "{:?} {error:?}", base.kind);
             }
             assert_eq!(read(world, "SELECT 1 AS a", json!([])).await.unwrap(), json!([{"a": 1}]));

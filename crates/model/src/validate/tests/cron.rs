@@ -88,7 +88,7 @@ fn all_problems_of_a_schedule_are_reported_together() {
     let errors =
         transport_refused(json!({"shedule": "x", "timezone": 1, "payload": [], "misfire_policy": "never",
         "max_catch_up": 0, "concurrency": {"policy": "queue_one", "key": "-", "slots": 65, "x": 1}}));
-    let due = [
+    let expected = [
         ("concurrency.key", Invalid),
         ("concurrency.policy", Invalid),
         ("concurrency.slots", Invalid),
@@ -100,7 +100,7 @@ fn all_problems_of_a_schedule_are_reported_together() {
         ("shedule", UnknownField),
         ("timezone", TypeMismatch),
     ];
-    assert_eq!(errors, due.map(|(path, code)| (path.to_owned(), code)));
+    assert_eq!(errors, expected.map(|(path, code)| (path.to_owned(), code)));
 }
 
 #[test]

@@ -69,8 +69,8 @@ fn message_value_is_literal_in_an_expression() {
     for attack in attacks().into_iter().chain(texts) {
         let resolution = resolve(stage.clone(), InputContext::Expression, &json!({"x": attack}));
         let literal = json!({"$literal": attack});
-        let due = json!([{"$set": {"note": literal}}, {"$match": {"$expr": {"$eq": ["$a", literal]}}}]);
-        assert_eq!(resolution, Ok(due));
+        let expected = json!([{"$set": {"note": literal}}, {"$match": {"$expr": {"$eq": ["$a", literal]}}}]);
+        assert_eq!(resolution, Ok(expected));
     }
     let matched = json!([{"$match": {"price": {"var": "data.x"}}}]);
     let outcome = resolve(matched, InputContext::Expression, &json!({"x": "$5"}));
@@ -93,8 +93,8 @@ fn typed_values_and_plain_ones_pass_everywhere() {
             (json!([{"$limit": {"var": "data.x"}}]), InputContext::Expression),
             (json!({"a": {"var": "data.x"}}), InputContext::Sealed),
         ] {
-            let due = source.to_string().replace(r#"{"var":"data.x"}"#, &value.to_string());
-            assert_eq!(resolve(source, place, &message).map(|found| found.to_string()), Ok(due));
+            let expected = source.to_string().replace(r#"{"var":"data.x"}"#, &value.to_string());
+            assert_eq!(resolve(source, place, &message).map(|found| found.to_string()), Ok(expected));
         }
     }
 }
