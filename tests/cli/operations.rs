@@ -39,7 +39,7 @@ fn engine_shows_its_status_and_reloads() {
 }
 
 #[test]
-fn supervision_tree_is_shown_and_a_part_of_it_restarted() {
+fn supervision_tree_is_shown_and_partly_restarted() {
     let server = start();
     let cli = CliClient::with_server(&server);
     serve_echo(&cli, "a");
@@ -53,7 +53,7 @@ fn supervision_tree_is_shown_and_a_part_of_it_restarted() {
 }
 
 #[test]
-fn status_is_shown_again_and_again_until_it_is_interrupted() {
+fn watched_status_repeats_until_interrupted() {
     use std::io::{BufRead as _, BufReader};
     let server = start();
     let cli = CliClient::with_server(&server);

@@ -125,7 +125,7 @@ fn fits(path: &str, template: &str) -> bool {
 }
 
 #[test]
-fn dry_run_reports_what_the_request_would_be_refused_for() {
+fn dry_run_reports_the_refusals_of_the_request() {
     let server = start();
     let mut client = server.client();
     echo(&mut client, "w", json!({}));

@@ -52,6 +52,8 @@
 //! # Ok::<(), svc_engine::CompileError>(())
 //! ```
 
+#![warn(missing_docs)]
+
 mod authored;
 mod bounded_json;
 mod budget;

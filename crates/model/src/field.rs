@@ -27,7 +27,7 @@ pub struct FieldError {
     /// The received value. Never a value that may be secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub got: Option<Box<Value>>,
-    /// The path of the member that the problem is about, where `path` is the path of its block.
+    /// The path of the member that the problem is about; `path` is the path of its block.
     #[serde(skip)]
     pub member: Option<Box<str>>,
 }

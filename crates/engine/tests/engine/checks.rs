@@ -76,7 +76,7 @@ fn inputs_are_checked_against_the_table_all_at_once() {
 }
 
 #[test]
-fn every_function_refuses_an_input_it_does_not_have() {
+fn every_function_refuses_an_unknown_input() {
     for name in declared::engine().catalogue().names() {
         let report = input(name, json!({"outptu": "data.x"}));
         assert!(
@@ -215,7 +215,7 @@ fn multi_member_object_as_condition_is_refused() {
 }
 
 #[test]
-fn var_misspelt_where_it_alone_is_folded_is_warned_of() {
+fn misspelt_var_in_folded_input_is_warned_of() {
     let fields = json!({"connector": "c", "query": "q", "params": [{"vr": "data.x"}, {"a": "plain"}], "output": "data.y"});
     let warnings = input("db_read", fields).warnings;
     let inside: Vec<_> = warnings.iter().filter(|field| field.contains(".input.")).collect();

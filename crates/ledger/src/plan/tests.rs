@@ -43,7 +43,7 @@ fn misfire_policy_selects_only_late_instants() {
 }
 
 #[test]
-fn an_instant_as_old_as_the_grace_is_in_time() {
+fn instant_as_old_as_the_grace_fires() {
     let plan = plan(time_at(0), time_at(5), Duration::from_secs(5), Misfire::Skip, (0..).map(time_at));
     assert_eq!((seconds(&plan), plan.missed), ((0..=5).collect(), None));
 }
@@ -62,7 +62,7 @@ fn a_schedule_that_ends_has_no_next() {
 }
 
 #[test]
-fn the_row_of_the_missed_tells_count_range_and_policy() {
+fn row_of_missed_instants_names_range_and_policy() {
     assert_eq!(
         plan_with(Misfire::Latest).missed.unwrap().message(),
         "skipped 8 missed occurrence(s) between 2027-01-15T08:00:00Z and 2027-01-15T08:01:10Z (misfire_policy \"latest\")"
@@ -121,7 +121,7 @@ proptest! {
     }
 
     #[test]
-    fn a_walk_in_stretches_is_the_walk_in_one_go(
+    fn walk_in_stretches_equals_one_walk(
         stretch in 1_usize..40,
         from in 0_i64..100,
         span in 0_i64..300,
