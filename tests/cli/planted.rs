@@ -1,5 +1,5 @@
 //! Faults in projects, each refused or warned of at its place. The projects are those that new users wrote with the manual
-//! alone; beside each, a table has its faults, of which one at a time is planted in a copy.
+//! alone; the table of each has its faults, of which one at a time is planted in a copy.
 
 use std::fs;
 use std::path::{Path, PathBuf};

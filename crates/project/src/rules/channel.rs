@@ -63,7 +63,7 @@ fn refuse_origins(origins: &[String]) -> impl Iterator<Item = FieldError> {
     })
 }
 
-/// Refuses a literal in the place of an expression: a path without `var` lets everybody in, or gives all callers one key.
+/// Refuses a literal in the place of an expression: a path without `var` admits every caller, or gives all one key.
 /// A boolean switches a guard.
 fn refuse_literal(expression: GuardExpression<'_>) -> Option<FieldError> {
     let GuardExpression { name, logic, .. } = expression;
