@@ -153,8 +153,10 @@ impl WorkFacts {
             WorkState::Queued { owner, before } => self.wait_in_queue(owner.as_ref(), *before),
             WorkState::Paused { before } => match self.wait_for_resume() {
                 Some(wait) => WorkWait { position: Some(before + 1), ..wait },
-                None => self
-                    .wait(WorkWaitReason::Queue, "waits for a node to take it, as its channel was resumed"),
+                None => self.wait(
+                    WorkWaitReason::Paused,
+                    "waits to be taken again: its channel, or one that it calls, was paused",
+                ),
             },
             WorkState::InLine { key, before, holder } => self.wait_for_share(key, *before, holder.as_ref()),
             WorkState::Scheduled { until } if *until > self.now => {

@@ -74,7 +74,7 @@ fn facts_lead_to_wait_and_sentence() {
             paused(WorkState::Paused { before: 6 }),
             (resume, 50, Some(900), Some(7), None, "paused since 2027-01-15T08:00:50Z until"),
         ),
-        (facts(WorkState::Paused { before: 6 }), (queue, 10, None, None, None, "its channel was resumed")),
+        (facts(WorkState::Paused { before: 6 }), (resume, 10, None, None, None, "or one that it calls")),
         (
             facts(in_line("acme", 3, Some("t-9"))),
             (
