@@ -20,7 +20,9 @@ use crate::repo::traces::NewTrace;
 use crate::writer::UnitOutcome;
 
 pub use lease::DueLetters;
-pub use rows::{ClaimedLetter, DeadLetter, DeadLetterFilter, DeadLetterPage, DeadLetterRow, LetterShare};
+pub use rows::{
+    ClaimedLetter, DeadLetter, DeadLetterFilter, DeadLetterPage, DeadLetterRow, LetterShare,
+};
 
 const fn operation(method: &'static str) -> QueryOperation {
     QueryOperation::new("dead_letters", method)
