@@ -199,7 +199,9 @@ impl InstantFacts {
             sentence +=
                 &format!("; the clock of this node is {} ms {side} that of the database", millis.abs());
         }
-        sentence.push('.');
+        if !sentence.ends_with('.') {
+            sentence.push('.');
+        }
         InstantExplanation { reason, sentence }
     }
 

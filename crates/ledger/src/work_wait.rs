@@ -178,7 +178,7 @@ impl WorkFacts {
 
     /// Makes a wait since the last change of the row; `waits` is what the work does.
     fn wait(&self, reason: WorkWaitReason, waits: &str) -> WorkWait {
-        let sentence = format!("Work of channel '{}' {waits}.", self.channel);
+        let sentence = format!("Work of channel '{}' {}.", self.channel, waits.trim_end_matches('.'));
         WorkWait { reason, sentence, since: self.since, until: None, position: None, holder: None }
     }
 
