@@ -132,7 +132,7 @@ fn explanation_is_sentence_and_short_lines() {
 }
 
 #[test]
-fn waiting_trace_says_what_it_waits_for() {
+fn waiting_trace_shows_its_reason() {
     let server = start();
     let cli = CliClient::with_server(&server).env("COLUMNS", "80");
     serve_echo(&cli, "a");

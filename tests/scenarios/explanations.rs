@@ -182,7 +182,7 @@ fn channel_without_schedule_has_no_explanation() {
 }
 
 #[test]
-fn waiting_work_says_what_it_waits_for() {
+fn waiting_work_shows_its_reason() {
     let server = start();
     let mut client = server.client();
     echo(&mut client, "jobs", json!({}));

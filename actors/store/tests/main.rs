@@ -165,7 +165,7 @@ on_both! {
     waiting::work_of_dead_node_keeps_its_share,
     waiting::run_that_did_not_begin_is_put_back,
     waiting::retry_takes_the_share_of_its_work,
-    waiting::facts_tell_what_work_waits_for,
+    waiting::facts_give_reason_of_wait,
     schema::waiting_work_is_found_by_an_index,
     nodes::lease_is_renewed_until_it_has_run_out,
     nodes::run_of_a_live_node_is_nobody_elses,

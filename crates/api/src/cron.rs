@@ -162,16 +162,16 @@ pub struct ScheduleExplanation {
     /// The instant that is explained.
     #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
-    /// The status of the occurrence that tells about the instant; without one `not_due`, `ahead`, `archived`,
+    /// The status of the occurrence that has the reason; without one `not_due`, `ahead`, `archived`,
     /// `quarantined`, `paused`, `unplanned` (due, and not on record yet), `expired` (older than the rows that are kept) or
-    /// `not_recorded` (the schedule did not stand there).
+    /// `not_recorded` (the schedule passed it without a record).
     pub reason: String,
     /// The reason in one sentence.
     pub sentence: String,
     /// `true` if the schedule, as it is now, names the instant; `null` if it cannot be read.
     #[schema(required = true)]
     pub due: Option<bool>,
-    /// The occurrence that tells about the instant: its own, or the row of the missed instants that it is one of.
+    /// The occurrence that has the reason: that of the instant, or the row of the missed instants that it is one of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub occurrence: Option<OccurrenceExcerpt>,
@@ -281,7 +281,7 @@ pub struct CursorDetail {
     /// The next instant to record.
     #[schema(value_type = String, format = DateTime)]
     pub next_fire_at: Timestamp,
-    /// Time since which it rests, because the channel was archived or no node moved it.
+    /// Time since which it is stopped, because the channel was archived or no node moved it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
     pub paused_at: Option<Timestamp>,
@@ -293,7 +293,7 @@ pub struct ClockComparison {
     /// Time of the database.
     #[schema(value_type = String, format = DateTime)]
     pub database: Timestamp,
-    /// Milliseconds by which the clock of the node is ahead of it; 0 if the difference cannot be told from the time of
+    /// Milliseconds by which the clock of the node is ahead of it; 0 if the difference is less than the time of
     /// the answer.
     pub offset_ms: i64,
     /// `true` if they differ by more than a second.

@@ -111,7 +111,7 @@ pub enum InstantReason {
     Archived,
     /// The channel is quarantined.
     Quarantined,
-    /// The channel is paused, and its cursor stands still.
+    /// The channel is paused, and its cursor does not move.
     Paused,
     /// The instant is due, and no node has recorded it yet.
     Unplanned,
@@ -119,7 +119,7 @@ pub enum InstantReason {
     Expired,
     /// The cursor has passed the instant without recording it.
     NotRecorded,
-    /// The row of the instant tells.
+    /// The row of the instant has the reason.
     Recorded,
 }
 
@@ -137,7 +137,7 @@ impl InstantReason {
         Self::Recorded,
     ];
 
-    /// Returns the name in responses. A row that tells is named by its status there.
+    /// Returns the name in responses, which have the status of the row in place of [`Recorded`](Self::Recorded).
     pub const fn name(self) -> &'static str {
         match self {
             Self::NotDue => "not_due",
@@ -177,7 +177,7 @@ impl InstantRow {
 }
 
 impl InstantFacts {
-    /// Returns the row that tells about the instant: its own, or that of the missed instants that it is one of.
+    /// Returns the row that has the reason: that of the instant, or that of the missed instants that it is one of.
     pub fn recorded(&self) -> Option<&InstantRow> {
         let summary =
             self.following.as_ref().filter(|row| self.is_due != Some(false) && row.sums_up(self.at));
@@ -205,8 +205,8 @@ impl InstantFacts {
         InstantExplanation { reason, sentence }
     }
 
-    /// A row tells what became of its instant. Without one, the state of the channel counts for instants that the cursor
-    /// has not passed.
+    /// Finds the reason: that of the row, or without one the state of the channel, for instants that the cursor has not
+    /// passed.
     fn find_reason(&self) -> InstantReason {
         if self.recorded().is_some() {
             return InstantReason::Recorded;
@@ -229,7 +229,7 @@ impl InstantFacts {
         }
     }
 
-    /// Returns true if the cursor has not passed the instant, or stood still at it.
+    /// Returns true if the cursor has not passed the instant, or was stopped before it.
     fn is_open(&self) -> bool {
         self.at >= self.now
             || self.cursor.as_ref().is_none_or(|cursor| {
@@ -269,7 +269,7 @@ impl InstantFacts {
             InstantReason::Unplanned => self.describe_unplanned(),
             InstantReason::Expired => {
                 format!(
-                    "The ledger no longer keeps the rows of {at}, so that it cannot tell whether channel '{channel}' ran"
+                    "The ledger no longer keeps the rows of {at}, so that a run of channel '{channel}' is unknown"
                 )
             }
             InstantReason::NotRecorded => self.describe_unrecorded(),
@@ -353,7 +353,7 @@ impl InstantFacts {
             Some(ActiveVersion { version, since }) => {
                 format!("{due} its version {version} serves only since {}", show(since))
             }
-            None => format!("{due} it did not stand there: it was changed, archived or quarantined then"),
+            None => format!("{due} passed it without a record: it was changed, archived or quarantined then"),
         }
     }
 
@@ -363,9 +363,9 @@ impl InstantFacts {
         match &self.cursor {
             None => format!("{due}: its schedule has not begun"),
             Some(Cursor { paused_at: Some(since), .. }) => {
-                format!("{due}: its cursor rests since {}, because no node moved it", show(*since))
+                format!("{due}: its cursor is stopped since {}, because no node moved it", show(*since))
             }
-            Some(cursor) => format!("{due}: its cursor stands at {}", show(cursor.next_fire_at)),
+            Some(cursor) => format!("{due}: its cursor is at {}", show(cursor.next_fire_at)),
         }
     }
 }

@@ -259,7 +259,7 @@ pub(crate) async fn retry_takes_the_share_of_its_work(db: TestDatabase) {
     assert_eq!(status(&traces, work).await.as_deref(), Some("completed"));
 }
 
-pub(crate) async fn facts_tell_what_work_waits_for(db: TestDatabase) {
+pub(crate) async fn facts_give_reason_of_wait(db: TestDatabase) {
     let traces = db.store().await.traces();
     let state = async |id: Uuid| traces.work_facts(&id.to_string()).await.unwrap().map(|facts| facts.state);
     let reason = async |id: Uuid| {
@@ -277,7 +277,7 @@ pub(crate) async fn facts_tell_what_work_waits_for(db: TestDatabase) {
     assert_eq!(state(second).await, in_line(0, Some(first.to_string())));
     let owner = Some(WorkOwner { node: "a".into(), lease_until: None });
     assert_eq!(state(first).await, Some(WorkState::Queued { owner, before: 0 }));
-    assert_eq!(reason(first).await, Some("lease"), "nobody knows that node");
+    assert_eq!(reason(first).await, Some("lease"), "that node is not registered");
     assert!(finish(&traces, "a", first).await);
     assert_eq!(state(first).await, None);
 

@@ -108,7 +108,7 @@ fn now(facts: InstantFacts) -> InstantFacts {
 }
 
 #[test]
-fn row_tells_what_became_of_instant() {
+fn row_gives_reason_of_its_instant() {
     let held = failed("skipped_singleton", "key held");
     let lost = InstantFacts { now: time_at(131), ..recorded("running") };
     let quarantined = InstantFacts { quarantine: Some("no secret".into()), ..recorded("pending") };
@@ -135,15 +135,15 @@ fn row_tells_what_became_of_instant() {
 }
 
 #[test]
-fn state_of_channel_tells_about_open_instants() {
-    let (stands, rests) = (cursor(60, None), cursor(60, Some(55)));
+fn channel_state_explains_open_instants() {
+    let (due, stopped) = (cursor(60, None), cursor(60, Some(55)));
     let quarantined = InstantFacts { quarantine: Some("no workflow".into()), pause: pause(), ..facts() };
-    let archived = InstantFacts { active: None, cursor: rests, ..facts() };
+    let archived = InstantFacts { active: None, cursor: stopped, ..facts() };
     let never_active = InstantFacts { active: None, cursor: None, ..facts() };
     let forsaken = InstantFacts { cursor: cursor(60, Some(90)), ..facts() };
     check([
         (
-            InstantFacts { pause: pause(), cursor: stands.clone(), ..facts() },
+            InstantFacts { pause: pause(), cursor: due.clone(), ..facts() },
             InstantReason::Paused,
             "since 2027-01-15T08:00:50Z until 2027-01-15T08:15:00Z by ops (the bank is down)",
         ),
@@ -157,16 +157,16 @@ fn state_of_channel_tells_about_open_instants() {
         (now(never_active), InstantReason::Archived, "no active version, so"),
         (InstantFacts { cursor: None, ..facts() }, InstantReason::Unplanned, "its schedule has not begun"),
         (
-            InstantFacts { cursor: stands, ..facts() },
+            InstantFacts { cursor: due, ..facts() },
             InstantReason::Unplanned,
-            "its cursor stands at 2027-01-15T08:01:00Z",
+            "its cursor is at 2027-01-15T08:01:00Z",
         ),
         (forsaken, InstantReason::Unplanned, "because no node moved it"),
     ]);
 }
 
 #[test]
-fn schedule_tells_about_instants_without_row() {
+fn schedule_explains_instants_without_row() {
     let not_due = InstantFacts { is_due: Some(false), ..facts() };
     let between = InstantFacts { following: Some(missed()), ..not_due.clone() };
     let outside = InstantFacts { at: time_at(20), following: Some(missed()), ..facts() };
@@ -185,10 +185,14 @@ fn schedule_tells_about_instants_without_row() {
         (
             InstantFacts { kept_since: Some(time_at(60)), ..facts() },
             InstantReason::NotRecorded,
-            "it did not stand there",
+            "passed it without a record",
         ),
-        (outside, InstantReason::NotRecorded, "it did not stand there"),
-        (InstantFacts { pause: pause(), ..facts() }, InstantReason::NotRecorded, "it did not stand there"),
+        (outside, InstantReason::NotRecorded, "passed it without a record"),
+        (
+            InstantFacts { pause: pause(), ..facts() },
+            InstantReason::NotRecorded,
+            "passed it without a record",
+        ),
         (
             InstantFacts { active: Some(newer), ..facts() },
             InstantReason::NotRecorded,

@@ -4,6 +4,7 @@ use chrono::{NaiveDateTime, TimeDelta};
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use svc_ledger::{ActiveVersion, InstantFacts, InstantRow, OccurrenceStatus, SlotHolder, Trigger};
+use svc_model::EntityKind;
 
 use super::conditions::IsPending;
 use super::model::InstantRequest;
@@ -14,7 +15,7 @@ use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::group::SingleCall;
 use crate::repo::channel_pauses;
-use crate::schema::{channels, cron_occurrences};
+use crate::schema::{cron_occurrences, definitions};
 
 /// Longest time before a skipped occurrence at which a run that held its slot was due: bounds the rows that are read.
 const HOLDER_WINDOW: TimeDelta = TimeDelta::days(1);
@@ -127,10 +128,11 @@ fn skipped_at(row: &InstantRow) -> Option<NaiveDateTime> {
 
 async fn find_active(conn: &mut Conn, channel: &str) -> Result<Option<ActiveVersion>, StoreError> {
     // Its content does not change any more: the last change is the activation.
-    let active = channels::table
-        .filter(channels::channel_id.eq(channel))
-        .filter(channels::status.eq("active"))
-        .select((channels::version, channels::updated_at));
+    let active = definitions::table
+        .filter(definitions::kind.eq(EntityKind::Channel.name()))
+        .filter(definitions::id.eq(channel))
+        .filter(definitions::status.eq("active"))
+        .select((definitions::version, definitions::updated_at));
     let active: Option<(i64, NaiveDateTime)> = on!(conn, c => active.first(c).await.optional())?;
     Ok(active.map(|(version, since)| ActiveVersion { version, since }))
 }

@@ -90,7 +90,7 @@ pub(crate) async fn skipped_instant_names_holder_of_slot(db: TestDatabase) {
     let held = holders().await;
     assert_eq!(held.len(), 1, "{held:?}");
     assert!(held[0].until.is_some(), "the run has ended since");
-    assert!(ask(&ledger, "c", None).await.holders.is_empty(), "nobody holds it now");
+    assert!(ask(&ledger, "c", None).await.holders.is_empty(), "no run holds it now");
 }
 
 pub(crate) async fn pause_of_channel_explains_open_instants(db: TestDatabase) {

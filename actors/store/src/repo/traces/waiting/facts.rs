@@ -18,7 +18,7 @@ use crate::repo::traces::read::LenientTimestamp;
 use crate::repo::traces::{TraceMode, TraceStatus};
 use crate::schema::{nodes, traces};
 
-/// The columns of the row that tell why it waits.
+/// The columns of the row that have the reason of its wait.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = traces)]
 struct Row {
