@@ -287,7 +287,7 @@ pub struct CursorDetail {
     pub paused_at: Option<Timestamp>,
 }
 
-/// The clock of the database beside that of the node.
+/// The clock of the database, compared with that of the node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ClockComparison {
     /// Time of the database.

@@ -105,7 +105,7 @@ pub struct WorkWaitDetail {
     /// Time since which it waits for this reason.
     #[schema(value_type = String, format = DateTime)]
     pub since: Timestamp,
-    /// Time until which it waits, where one is known.
+    /// Time until which it waits, if one is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
     pub until: Option<Timestamp>,
