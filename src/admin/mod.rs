@@ -11,6 +11,7 @@ mod dead_letters;
 mod definitions;
 mod engine;
 mod errors;
+mod explanations;
 mod kafka;
 mod mutation_request;
 mod nodes;
@@ -43,6 +44,7 @@ pub(crate) fn add_routes(router: &mut Router) {
     router.post("/channels/{id}/pause", pauses::pause);
     router.post("/channels/{id}/resume", pauses::resume);
     router.post("/channels/{id}/trigger", cron::trigger);
+    router.get("/channels/{id}/why", explanations::explain_instant);
     router.get("/cron/occurrences", cron::list);
     router.get("/cron/occurrences/{id}", cron::read);
     router.post("/cron/occurrences/{id}/retry", cron::retry);

@@ -19,6 +19,7 @@ fn reads(trace: &str, letter: &str, occurrence: &str) -> Vec<String> {
         "connectors/k",
         "connectors/circuit-breakers",
         "workflows/w/dependencies",
+        "channels/nightly/why",
         "cron/occurrences",
         "cron/status",
         "traces?include_total=true",

@@ -55,10 +55,10 @@ pub use repo::{
     ConfigChange, ConfigEpoch, ConnectorRepository, CountedFailure, DeadLetter, DeadLetterFilter,
     DeadLetterPage, DeadLetterRepository, DeadLetterRow, Definition, DueLetters, DueTime, EntityFilter,
     EpochNumbers, ErrorGroupFilter, ErrorGroupPage, ErrorGroupRow, ErrorGroups, ExhaustedOccurrence,
-    ExpectedTokens, ImportAction, ImportOutcome, JobLeases, Ledger, LetterShare, MaterialiseOutcome,
-    MaterialiseRequest, Merge, Mutation, NewNode, NewPause, NewTrace, NodeLeases, NodeRow, NodeStatus,
-    OccurrenceClaim, OccurrenceFilter, OccurrencePage, OccurrenceRecord, OccurrenceRow, OnConflict,
-    Ownership, PackageReceipts, PlatformRoute, QueueShares, References, RefreshLease, Repository,
+    ExpectedTokens, ImportAction, ImportOutcome, InstantRequest, JobLeases, Ledger, LetterShare,
+    MaterialiseOutcome, MaterialiseRequest, Merge, Mutation, NewNode, NewPause, NewTrace, NodeLeases,
+    NodeRow, NodeStatus, OccurrenceClaim, OccurrenceFilter, OccurrencePage, OccurrenceRecord, OccurrenceRow,
+    OnConflict, Ownership, PackageReceipts, PlatformRoute, QueueShares, References, RefreshLease, Repository,
     RollbackSource, RowKey, SaveOutcome, ScheduleStatus, StartResult, StoredConnector, TokenState,
     TokenStates, TraceAccess, TraceAttempt, TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery,
     TraceRecord, TraceRepository, TraceRow, TraceStatus, UnfinishedRun, Versioned, WaitReason, WaitTerms,
@@ -67,3 +67,4 @@ pub use repo::{
 pub use retry_window::RetryWindow;
 pub use status::DatabaseStatus;
 pub use store::{OpenedStore, Store};
+pub use svc_ledger::{InstantFacts, InstantRow, WorkWait};

@@ -135,3 +135,13 @@ proptest! {
         prop_assert_eq!(walk.plan(), plan(from, now, grace, policy, (0..).map(time_at)));
     }
 }
+
+#[test]
+fn range_of_missed_instants_is_read_back() {
+    let missed = plan_with(Misfire::CatchUp(3)).missed.unwrap();
+    let range = Missed::read_range(&missed.message()).unwrap();
+    assert_eq!((range.start(), range.end()), (&missed.oldest.naive_utc(), &missed.newest.naive_utc()));
+    for other in ["", "held between two", "between 1 and 2 (x)"] {
+        assert_eq!(Missed::read_range(other), None, "{other}");
+    }
+}
