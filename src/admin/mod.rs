@@ -13,6 +13,7 @@ mod dead_letters;
 mod definitions;
 mod engine;
 mod errors;
+mod explanations;
 mod filters;
 mod kafka;
 mod mutation_request;
@@ -52,6 +53,7 @@ pub(crate) fn add_routes(router: &mut Router) {
     router.post("/bulk", bulk::start);
     router.get("/bulk/{id}", bulk::read);
     router.post("/bulk/{id}/abort", bulk::abort);
+    router.get("/channels/{id}/why", explanations::explain_instant);
     router.get("/cron/occurrences", cron::list);
     router.get("/cron/occurrences/{id}", cron::read);
     router.post("/cron/occurrences/{id}/retry", cron::retry);

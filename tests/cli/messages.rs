@@ -96,7 +96,7 @@ fn wait_that_takes_too_long_exits_with_2() {
 }
 
 #[test]
-fn lines_are_sent_each_for_itself_and_failures_are_told() {
+fn lines_are_sent_singly_and_failures_reported() {
     let (_server, cli) = serving();
     let lines = "{\"n\": 1}\n\n{\"n\": 2}\nnonsense\n{\"n\": 3}\n";
     let run = cli.run_with(&["send", "a", "--jsonl", "--stdin", "-o", "json"], lines);
