@@ -5,7 +5,6 @@
 //! cannot disagree. The edge authenticates the caller before a handler runs. Nothing here keeps state.
 
 mod audit;
-mod backfill;
 mod backups;
 mod bulk;
 mod cron;
@@ -48,7 +47,7 @@ pub(crate) fn add_routes(router: &mut Router) {
     router.post("/channels/{id}/pause", pauses::pause);
     router.post("/channels/{id}/resume", pauses::resume);
     router.post("/channels/{id}/trigger", cron::trigger);
-    router.post("/channels/{id}/backfill", backfill::start);
+    router.post("/channels/{id}/backfill", bulk::backfill::start);
     router.get("/bulk", bulk::list);
     router.post("/bulk", bulk::start);
     router.get("/bulk/{id}", bulk::read);
