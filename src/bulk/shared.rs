@@ -41,7 +41,7 @@ impl BulkShared {
             Some(BulkAction::Requeue) => self.traces.look_for_dead_letters(),
             Some(BulkAction::Purge) => self.traces.count_dead_letters(),
             Some(BulkAction::Retry | BulkAction::Backfill) => {
-                self.cron_metrics.record_several_pending(rows as u64);
+                self.cron_metrics.record_several_pending(u64::try_from(rows).unwrap_or(u64::MAX));
                 if let Some(cron) = &self.cron {
                     cron.nudge();
                 }

@@ -231,8 +231,8 @@ async fn confirm_purge(body: Value, context: &CommandContext) -> Result<(), CliE
     channels.sort_unstable();
     channels.dedup();
     let matched = plain(&answer["data"]["matched"]);
-    let others =
-        if answer["data"]["matched"].as_u64() > Some(samples.len() as u64) { " and others" } else { "" };
+    let shown = u64::try_from(samples.len()).unwrap_or(u64::MAX);
+    let others = if answer["data"]["matched"].as_u64() > Some(shown) { " and others" } else { "" };
     let of = match channels.as_slice() {
         [] => String::new(),
         channels => format!(" (of {}{others})", channels.join(", ")),
