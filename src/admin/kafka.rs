@@ -21,7 +21,8 @@ pub(super) async fn list(state: Data<AppState>) -> HttpResponse {
 
 /// `POST /kafka/partitions/{topic}/{partition}/skip`: writes the record that the partition holds back to the
 /// topic of dead letters, and goes on with the next one; past records that cannot be unpacked to the next one
-/// that can. With `offset`, only if it is the record at that offset.
+/// that can. With `offset`, only if it is the record at that offset. With `until_offset`, one attempt is made at each
+/// record before that offset, and what fails goes the same way.
 pub(super) async fn skip(
     state: Data<AppState>,
     caller: AdminCaller,
@@ -35,13 +36,13 @@ pub(super) async fn skip(
         ServiceError::not_found(format!("this node does not read {place}"))
     };
     let number: i32 = partition.parse().map_err(|_| unknown())?;
-    let offset = query.integer("offset")?;
+    let range = [query.integer("offset")?, query.integer("until_offset")?];
     let kafka = state.work.kafka.as_ref().ok_or_else(unknown)?;
     // A refusal is not recorded.
-    kafka.check_skip(&topic, number, offset)?;
+    kafka.check_skip(&topic, number, range)?;
     // Recorded before it happens, so that nothing happens unrecorded.
     let entry = caller.audit(AuditAction::Skip, PARTITION, &format!("{topic}/{number}"));
     state.store.audit().record(entry).await?;
     state.metrics.record_audit_event(AuditAction::Skip, PARTITION);
-    Ok(data_response(kafka.skip(&topic, number, offset).await?))
+    Ok(data_response(kafka.skip(&topic, number, range).await?))
 }

@@ -25,18 +25,22 @@ use svc_model::{Channel, Workflow};
 
 use crate::router::Router;
 use definitions::admin_entity::AdminEntity;
-use definitions::{connectors, entities, import, status, workflows};
+use definitions::{connectors, entities, import, pauses, status, workflows};
 pub(crate) use parameters::refuse_unknown_parameters as check_parameters;
 pub(crate) use query::QueryParameters;
 
 /// Adds every admin endpoint to a router, below the admin base.
 pub(crate) fn add_routes(router: &mut Router) {
     add_versioned::<Workflow>(router);
+    router.post("/channels/pause", pauses::pause_selected);
+    router.post("/channels/resume", pauses::resume_selected);
     add_versioned::<Channel>(router);
     add_connectors(router);
     router.add(Method::PATCH, "/workflows/{id}/rollout", status::rollout);
     router.get("/workflows/{id}/dependencies", workflows::dependencies);
     router.post("/workflows/{id}/test", workflows::test);
+    router.post("/channels/{id}/pause", pauses::pause);
+    router.post("/channels/{id}/resume", pauses::resume);
     router.post("/channels/{id}/trigger", cron::trigger);
     router.get("/cron/occurrences", cron::list);
     router.get("/cron/occurrences/{id}", cron::read);

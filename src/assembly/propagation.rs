@@ -51,9 +51,10 @@ impl DefinitionLoader {
         }
         let (workflows, channels): (Vec<_>, Vec<_>) =
             (changed.workflows.into_iter().collect(), changed.channels.into_iter().collect());
-        if workflows.is_empty() && channels.is_empty() {
+        if workflows.is_empty() && channels.is_empty() && !changed.pauses {
             return Ok(());
         }
+        // Every load reads the pauses anew.
         let scope = ReloadScope::Changed { workflows, channels };
         self.load(scope).await.map(drop).map_err(|error| error.to_string())
     }

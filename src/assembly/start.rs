@@ -159,7 +159,7 @@ async fn start_parts(
     let registry = registry::start(assembly, &store, services, calls).await?;
 
     traces::start_workers(&traces, &registry).await?;
-    housekeeping::start(assembly, &store, &nodes, local_caches).await?;
+    housekeeping::start(assembly, &store, &nodes, &registry, local_caches).await?;
     let cron = cron::start(assembly, &store, &registry).await?;
     let loader = propagation::applier(&connectors, &registry);
     let propagation = cluster::start_watcher(assembly, &store, &nodes, loader, seed).await?;

@@ -28,7 +28,7 @@ use slog::Logger;
 use job::RecurringJob;
 pub(crate) use metrics::JobMetrics;
 use scheduler::{JobInterval, JobTimer};
-pub(crate) use spec::{JobPass, JobSpec};
+pub(crate) use spec::{JobError, JobPass, JobSpec};
 
 /// Adds the group `path` with one actor per job and the scheduler, all on the thread `at`. The runtime of
 /// that thread must run spawned tasks: the library of the scheduler spawns some.

@@ -249,6 +249,7 @@ fn build_message(
         reservation: Some(Reservation::new(permit)),
         trace_context: TraceContext::default(),
         crash_trace: None,
+        pause: None,
     }))
 }
 

@@ -213,6 +213,29 @@ fn channel_has_the_commands_of_a_workflow_and_a_trigger() {
 }
 
 #[test]
+fn channels_pause_and_resume_by_id_and_tag() {
+    let server = start();
+    let cli = CliClient::with_server(&server);
+    for channel in ["a", "b"] {
+        serve_echo(&cli, channel);
+    }
+    assert_eq!(cli.ok(&["channels", "pause", "a", "b", "--reason", "down", "-q"]), "a\nb\n");
+    let health = cli.ok(&["health"]);
+    assert!(health.contains("paused a: down"), "{health}");
+    let paused = cli.ok(&["channels", "pause", "a", "--reason", "still down", "--until", "2h"]);
+    assert_eq!(paused, "Paused channel 'a'.\n");
+    let refusal =
+        cli.fails(&["channels", "pause", "a", "--reason", "x", "--until", "2020-01-01T00:00:00Z"], 1);
+    assert!(refusal.contains("[VALIDATION_ERROR]"), "{refusal}");
+    assert!(cli.fails(&["channels", "pause", "nothing", "--reason", "x"], 1).contains("[NOT_FOUND]"));
+    cli.fails(&["channels", "pause", "--reason", "x"], 2);
+    cli.fails(&["channels", "pause", "a"], 2);
+    cli.fails(&["channels", "pause", "a", "--tag", "t", "--reason", "x"], 2);
+    assert_eq!(cli.ok(&["channels", "resume", "a", "b"]), "Resumed channel 'a'.\nResumed channel 'b'.\n");
+    assert_eq!(cli.ok(&["channels", "resume", "--tag", "none"]), "Resumed no channel: none matches.\n");
+}
+
+#[test]
 fn connector_is_tested_disabled_and_its_breakers_shown() {
     let server = launch().env("SVC_ENGINE__CIRCUIT_BREAKER__ENABLED", "true").start().unwrap();
     let cli = CliClient::with_server(&server);

@@ -64,6 +64,7 @@ mod operations;
 mod overload;
 mod ownership;
 mod packages;
+mod pauses;
 mod processor;
 mod profiles;
 mod projects;

@@ -8,7 +8,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use svc_engine::Flow;
 use svc_model::config::{
-    BodyMode, RecordFormat, RequestBodyFormat, RequestMode, ResponseConfig, ResponseMode, TombstonePolicy,
+    BodyMode, RecordFormat, RepeatedFailureConfig, RequestBodyFormat, RequestMode, ResponseConfig,
+    ResponseMode, TombstonePolicy,
 };
 use svc_model::{Channel, ChannelConfig, Protocol, WorkflowVersion, is_unreadable};
 use svc_secrets::Resolver;
@@ -52,6 +53,8 @@ pub struct CompiledChannel {
     pub(crate) shaper: Option<ResponseShaper>,
     /// Set for a scheduled channel.
     cron: Option<Box<CronConfig>>,
+    /// The failures after which the channel pauses itself.
+    repeated_failure: Option<RepeatedFailureConfig>,
     /// The bodies of error responses.
     pub(crate) response: ResponseConfig,
     /// The tracing policy; `None` if nothing is recorded.
@@ -143,6 +146,7 @@ impl CompiledChannel {
             timeout: config.timeout_ms.map(Duration::from_millis),
             shaper: shaped.then(|| ResponseShaper::new(&config.response)),
             cron: cron.map(Box::new),
+            repeated_failure: config.on_repeated_failure,
             response: config.response,
             tracing,
             reads_metadata,
@@ -156,6 +160,11 @@ impl CompiledChannel {
     /// Returns the schedule configuration; `None` for a channel that is not scheduled.
     pub fn cron(&self) -> Option<&CronConfig> {
         self.cron.as_deref()
+    }
+
+    /// Returns the failures after which the channel pauses itself; `None` if it never does.
+    pub fn repeated_failure(&self) -> Option<RepeatedFailureConfig> {
+        self.repeated_failure
     }
 
     /// Returns `true` if calls over HTTP are accepted and run later.

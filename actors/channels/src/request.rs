@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
+use svc_model::ChannelPause;
 use svc_spans::TraceContext;
 use uuid::Uuid;
 
@@ -132,6 +133,8 @@ pub struct DataRequest {
     pub trace_context: TraceContext,
     /// Receives the id of the trace if the run panics; `None` if nobody asks for it.
     pub crash_trace: Option<CrashTrace>,
+    /// The pause of the channel, if it is paused; the registry sets it.
+    pub pause: Option<Arc<ChannelPause>>,
 }
 
 impl DataRequest {
@@ -155,6 +158,7 @@ impl DataRequest {
             reservation: None,
             trace_context: TraceContext::default(),
             crash_trace: None,
+            pause: None,
         }
     }
 

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use svc_model::{Code, ServiceError, Timestamp};
+use svc_model::{ChannelPause, Code, ServiceError, Timestamp};
 use tokio::time::Instant;
 
 use crate::compiled_channel::CompiledChannel;
 use crate::error_body;
-use crate::guards::{AdmittedRequest, GuardRefusal, RefusalKind};
+use crate::guards::{AdmittedMessage, AdmittedRequest, GuardRefusal, RefusalKind};
 use crate::metrics::{ChannelMeters, MessageOutcome};
 use crate::request::{DataRequest, Delivery, Ingress};
 use crate::response::{ChannelResponse, TraceIdField};
@@ -29,6 +29,7 @@ impl CompiledChannel {
         let delivery = request.delivery;
         let held_until_answered = request.reservation.take();
         let crash_trace = request.crash_trace.take();
+        let pause = request.pause.take();
         async move {
             let _held = held_until_answered;
             let mut recorder = OutcomeRecorder::start(&self.meters);
@@ -50,6 +51,9 @@ impl CompiledChannel {
                     return self.error_response(error, &request_id);
                 }
             };
+            if let (Delivery::Sync, Some(pause)) = (delivery, &pause) {
+                return Box::pin(self.refuse_paused(admitted, pause, &request_id)).await;
+            }
             let answer = match delivery {
                 Delivery::Sync => {
                     let claim = admitted.claim.take().filter(|_| self.guards.accept_repeats());
@@ -63,7 +67,8 @@ impl CompiledChannel {
                     answer
                 }
                 Delivery::Async => {
-                    let accepted = self.enqueue(admitted, (&request_id, &trace_context)).await;
+                    let accepted =
+                        self.enqueue(admitted, (&request_id, &trace_context), pause.is_some()).await;
                     // What was accepted is counted when it has run.
                     recorder.outcome = accepted.as_ref().err().map(error_outcome);
                     accepted
@@ -71,6 +76,20 @@ impl CompiledChannel {
             };
             answer.or_else(|error| self.error_response(error, &request_id))
         }
+    }
+
+    /// Refuses a message that every guard admitted, because the channel is paused. Its sender is asked to come again, so
+    /// that it gets its idempotency key back.
+    async fn refuse_paused(
+        &self,
+        admitted: AdmittedMessage,
+        pause: &ChannelPause,
+        request_id: &str,
+    ) -> Result<ChannelResponse, ServiceError> {
+        if let Some(claim) = admitted.claim {
+            claim.release(&self.services).await;
+        }
+        self.error_response(pause.refusal(Timestamp::now()), request_id)
     }
 
     /// Renders an error with the body that the channel defines for its status. The internal part is logged.

@@ -53,8 +53,10 @@ impl ScheduleSpec {
 pub(crate) enum ScheduleCommand {
     /// Follow it.
     Follow(Arc<ScheduleSpec>),
-    /// Suspend it: its channel is quarantined.
+    /// Suspend it: its channel is quarantined. It begins at now afterwards.
     Rest,
+    /// Do not move its cursor: its channel is paused. The instants that pass meanwhile are planned afterwards.
+    Hold,
 }
 
 /// The state of one schedule that outlives its actor.

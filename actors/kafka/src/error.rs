@@ -26,6 +26,16 @@ pub enum SkipError {
         /// Offset of the record that it holds.
         held: i64,
     },
+    /// The range of offsets is empty or too long.
+    #[error(
+        "until_offset must be above {held}, the offset of the record that is held, and at most {most} above it"
+    )]
+    Range {
+        /// Offset of the record that is held.
+        held: i64,
+        /// Longest range.
+        most: i64,
+    },
     /// Another request for the partition is on its way.
     #[error("the partition skips a record already")]
     Busy,

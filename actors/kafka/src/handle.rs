@@ -16,7 +16,7 @@ use crate::consumer::{self, LEAVING, find_readable};
 use crate::dead_letter::RecordLetter;
 use crate::error::SkipError;
 use crate::metrics::{KafkaMetrics, SettledAs};
-use crate::partition::handle::PartitionHandle;
+use crate::partition::handle::{PartitionHandle, SkipTarget, SkippedOffsets};
 use crate::partition::state::UnreadableRecords;
 use crate::reconciler::GroupReconciler;
 use crate::settings::Settings;
@@ -40,15 +40,6 @@ pub struct KafkaServices {
     pub log: Logger,
     /// Paths of the nodes that runs use: started before the consumers and drained after them.
     pub needs: Vec<String>,
-}
-
-/// The offsets that a partition went past.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SkippedOffsets {
-    /// The first one.
-    pub first: i64,
-    /// The offset that the partition goes on at.
-    pub next: i64,
 }
 
 /// The handle of the consumers of a node, usable from any thread. Cheap to clone.
@@ -131,15 +122,18 @@ impl KafkaHandle {
         self.shared
             .partitions()
             .iter()
-            .map(|handle| PartitionView::new(handle, routes.route(&handle.topic)))
+            .map(|handle| {
+                let is_paused = self.shared.is_paused(&handle.topic);
+                PartitionView::new(handle, routes.route(&handle.topic), is_paused)
+            })
             .collect()
     }
 
-    /// Checks that a partition holds a record back that can be skipped; `offset` names the record that is meant.
+    /// Checks that a partition holds a record back that can be skipped.
     ///
     /// # Errors
     /// [`SkipError`] with the reason why none can.
-    pub fn check_skip(&self, topic: &str, partition: i32, offset: Option<i64>) -> Result<(), SkipError> {
+    pub fn check_skip(&self, topic: &str, partition: i32, target: SkipTarget) -> Result<(), SkipError> {
         let handle = self.find(topic, partition)?;
         if self.shared.dead_letters.is_none() {
             return Err(SkipError::NoDeadLetterTopic);
@@ -148,8 +142,8 @@ impl KafkaHandle {
             return Err(SkipError::DeadLetter);
         }
         match handle.unreadable_records() {
-            Some(records) => handle.check_passing(offset.unwrap_or(records.offset)),
-            None => handle.check_skip(offset),
+            Some(records) => handle.check_passing(target.offset.unwrap_or(records.offset)),
+            None => handle.check_skip(target),
         }
     }
 
@@ -161,24 +155,25 @@ impl KafkaHandle {
     }
 
     /// Gives up the record that a partition holds back: it is written to the topic of dead letters, then the
-    /// partition goes on. `offset` names the record that is meant; without it the one that is held. Of records
-    /// that cannot be unpacked, all up to the next that can are given up, with one letter.
+    /// partition goes on. With an end of the range, one attempt is made at each record that follows; what fails is
+    /// written there too. Of records that cannot be unpacked, all up to the next that can are given up, with one
+    /// letter.
     ///
     /// # Errors
-    /// [`SkipError`] with the reason why the record stays.
+    /// [`SkipError`] with the reason why the record stays. After [`SkipError::InProgress`] a range goes on.
     pub async fn skip(
         &self,
         topic: &str,
         partition: i32,
-        offset: Option<i64>,
+        target: SkipTarget,
     ) -> Result<SkippedOffsets, SkipError> {
-        self.check_skip(topic, partition, offset)?;
+        self.check_skip(topic, partition, target)?;
         let handle = self.find(topic, partition)?;
         if let Some(records) = handle.unreadable_records() {
-            return self.skip_unreadable(&handle, records, offset).await;
+            return self.skip_unreadable(&handle, records, target.offset).await;
         }
-        match timeout(SKIPPING, handle.request_skip(offset)?).await {
-            Ok(Ok(skipped)) => skipped.map(|first| SkippedOffsets { first, next: first + 1 }),
+        match timeout(SKIPPING, handle.request_skip(target)?).await {
+            Ok(Ok(skipped)) => skipped,
             Ok(Err(_)) => Err(SkipError::NotAssigned),
             Err(_) => {
                 handle.withdraw_skip();
@@ -208,7 +203,7 @@ impl KafkaHandle {
         info!(self.shared.log, "records that cannot be unpacked were skipped"; "topic" => &*handle.topic,
             "partition" => handle.partition, "offset" => first, "next" => next);
         self.shared.metrics.count_records(&handle.topic, SettledAs::Skipped, 1);
-        Ok(SkippedOffsets { first, next })
+        Ok(SkippedOffsets { first, next, letters: 1 })
     }
 }
 

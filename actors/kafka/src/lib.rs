@@ -29,8 +29,9 @@ mod topic_map;
 mod view;
 
 pub use error::SkipError;
-pub use handle::{KafkaHandle, KafkaServices, SkippedOffsets};
+pub use handle::{KafkaHandle, KafkaServices};
 pub use metrics::KafkaMetrics;
 pub use partition::PartitionPhase;
+pub use partition::handle::{SkipTarget, SkippedOffsets};
 pub use settings::Settings;
 pub use view::PartitionView;

@@ -103,6 +103,28 @@ impl KafkaShared {
         }
     }
 
+    /// Returns `true` while the channel of a topic is paused.
+    pub(crate) fn is_paused(&self, topic: &str) -> bool {
+        let snapshot = self.registry.snapshot();
+        if !snapshot.has_pauses() {
+            return false;
+        }
+        let routes = self.routes.load();
+        let channel = routes.route(topic).and_then(|route| find_channel(&snapshot, route));
+        channel.is_some_and(|channel| channel.pause().is_some())
+    }
+
+    /// Counts a record that is held for the channel of its topic, which may pause itself after several.
+    pub(crate) async fn note_held_record(&self, topic: &str) {
+        let channel = {
+            let (routes, snapshot) = (self.routes.load(), self.registry.snapshot());
+            routes.route(topic).and_then(|route| find_channel(&snapshot, route)).cloned()
+        };
+        if let Some(channel) = channel {
+            self.registry.note_channel_failure(&channel).await;
+        }
+    }
+
     /// Returns the runs of records.
     pub(crate) fn record_runs<'r>(
         &'r self,

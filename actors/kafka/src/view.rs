@@ -7,6 +7,9 @@ use crate::partition::PartitionPhase;
 use crate::partition::handle::PartitionHandle;
 use crate::topic_map::TopicRoute;
 
+/// The state of a partition whose channel is paused.
+const PAUSED: &str = "paused";
+
 /// The state of an assigned partition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PartitionView {
@@ -18,7 +21,8 @@ pub struct PartitionView {
     pub consumer_group: String,
     /// Name of the channel that its records go to; `None` while its topic is about to be given up.
     pub channel: Option<String>,
-    /// The phase: `idle`, `running`, `committing`, `deferred`, `retrying`, `blocked` or `stopping`.
+    /// The phase: `idle`, `running`, `committing`, `deferred`, `retrying`, `blocked` or `stopping`; `paused` while no record
+    /// runs because the channel is paused.
     pub state: &'static str,
     /// Offset of the record at hand, or of the next one; `None` before the first record of a group without a
     /// committed offset.
@@ -42,7 +46,7 @@ pub struct PartitionView {
 }
 
 impl PartitionView {
-    pub(crate) fn new(handle: &PartitionHandle, route: Option<&TopicRoute>) -> Self {
+    pub(crate) fn new(handle: &PartitionHandle, route: Option<&TopicRoute>, is_paused: bool) -> Self {
         let lag = handle.lag();
         let unreadable = handle.unreadable_records();
         handle.read(|state, queue| {
@@ -52,9 +56,11 @@ impl PartitionView {
                 partition: handle.partition,
                 consumer_group: handle.group.to_string(),
                 channel: route.map(|route| route.channel.to_string()),
-                state: match &unreadable {
-                    Some(_) if state.phase() == PartitionPhase::Idle => PartitionPhase::Blocked.name(),
-                    _ => state.phase().name(),
+                state: match (state.phase(), &unreadable) {
+                    (phase @ (PartitionPhase::Running | PartitionPhase::Stopping), _) => phase.name(),
+                    _ if is_paused => PAUSED,
+                    (PartitionPhase::Idle, Some(_)) => PartitionPhase::Blocked.name(),
+                    (phase, _) => phase.name(),
                 },
                 offset: unreadable.as_ref().map(|records| records.offset).or_else(|| state.position()),
                 committed_offset: state.committed_offset(),

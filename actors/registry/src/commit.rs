@@ -11,7 +11,9 @@ use svc_model::Channel;
 
 use crate::deployer::{ChannelDeployer, Deployment, ReplaceOutcome};
 use crate::prepare::{PlannedChannel, ReloadPlan};
-use crate::snapshot::{ChannelState, LoadedChannel, LoadedWorkflow, Quarantine, ServingChannel, Snapshot};
+use crate::snapshot::{
+    ChannelState, LoadedChannel, LoadedWorkflow, PauseTable, Quarantine, ServingChannel, Snapshot,
+};
 use crate::worker::WorkerThread;
 use crate::workflow_users::WorkflowUsers;
 
@@ -27,6 +29,8 @@ pub(crate) struct SnapshotDelta {
     pub(crate) workers: Option<Arc<[WorkerThread]>>,
     /// The declared secrets, if they were read anew.
     pub(crate) declared: Option<Arc<svc_engine::DeclaredSecrets>>,
+    /// The pauses, if they were read.
+    pub(crate) pauses: Option<Arc<PauseTable>>,
     /// A worker that leaves; its actors are withdrawn after the swap.
     pub(crate) left: Option<usize>,
     /// Workers whose threads were found to have ended.
@@ -45,6 +49,7 @@ impl SnapshotDelta {
         let mut delta = Self {
             workflows: plan.workflows,
             declared: plan.declared,
+            pauses: Some(Arc::new(plan.pauses)),
             compiled: plan.compiled,
             ..Self::default()
         };
@@ -85,6 +90,9 @@ impl SnapshotDelta {
         for entry in self.channels.iter().filter_map(|(_, entry)| entry.as_ref()) {
             workflow_users.add(entry);
             next.put(Arc::clone(entry));
+        }
+        if let Some(pauses) = &self.pauses {
+            next.set_pauses(pauses);
         }
         for (id, workflow) in &self.workflows {
             match workflow {
@@ -173,5 +181,6 @@ pub(crate) fn loaded_channel(row: Arc<Channel>, state: ChannelState) -> Arc<Load
         id: row.channel_id.as_str().into(),
         row,
         state,
+        pause: None,
     })
 }

@@ -191,6 +191,7 @@ impl Registry {
         let is_traced = channel.compiled_channel().is_some_and(|compiled| compiled.is_traced());
         let crash_trace = is_traced.then(CrashTrace::default);
         request.crash_trace.clone_from(&crash_trace);
+        request.pause = channel.pause().cloned();
         let first = FirstWorker { own: worker, offset: 0 };
         let answer = self.dispatch(first, Submit(request), self.same_channel(channel)).await;
         answer.unwrap_or_else(|error| {

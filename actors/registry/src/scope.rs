@@ -27,6 +27,11 @@ impl ReloadScope {
         Self::Changed { workflows: Vec::new(), channels: vec![id.into()] }
     }
 
+    /// No definition: only the pauses of channels, which every reload reads.
+    pub const fn pauses() -> Self {
+        Self::Changed { workflows: Vec::new(), channels: Vec::new() }
+    }
+
     /// Widens to cover `other` too.
     pub(crate) fn merge(&mut self, other: Self) {
         match (&mut *self, other) {

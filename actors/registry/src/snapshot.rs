@@ -1,16 +1,20 @@
 //! The configuration that serves: immutable, replaced as a whole, with a cheap derivation of the next one.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use actix_supervision::Address;
 use svc_channels::{ChannelActor, CompiledChannel};
 use svc_engine::CompiledWorkflow;
-use svc_model::{Channel, ChannelType, Protocol, ServiceError, Timestamp};
+use svc_model::{Channel, ChannelPause, ChannelType, Protocol, ServiceError, Timestamp};
 
 use crate::routes::RouteTable;
 use crate::secrets::UsedSecrets;
 use crate::sharded_map::ShardedMap;
 use crate::worker::{WorkerId, WorkerThread};
+
+/// The pauses of channels, by their ids.
+pub(crate) type PauseTable = HashMap<String, Arc<ChannelPause>>;
 
 /// One loaded channel.
 #[derive(Clone, Debug)]
@@ -19,6 +23,8 @@ pub struct LoadedChannel {
     pub row: Arc<Channel>,
     /// The serving state.
     pub state: ChannelState,
+    /// The pause, if it is paused. [`Snapshot::put`] sets it.
+    pub(crate) pause: Option<Arc<ChannelPause>>,
     /// The name, shared with the index.
     pub(crate) name: Arc<str>,
     /// The id, shared with the index.
@@ -97,6 +103,11 @@ impl LoadedChannel {
             ChannelState::Quarantined(quarantine) => Some(quarantine),
             ChannelState::Serving(_) => None,
         }
+    }
+
+    /// Returns the pause, if the channel is paused.
+    pub fn pause(&self) -> Option<&Arc<ChannelPause>> {
+        self.pause.as_ref()
     }
 
     /// The methods it declares; none means every method of its route.
@@ -229,6 +240,8 @@ pub struct Snapshot {
     ids: ShardedMap<Arc<str>, Arc<LoadedChannel>>,
     pub(crate) routes: RouteTable,
     quarantined: usize,
+    /// The pauses, also of channels that this snapshot does not have.
+    pauses: Arc<PauseTable>,
 }
 
 impl Snapshot {
@@ -291,13 +304,57 @@ impl Snapshot {
         quarantined
     }
 
+    /// Returns the paused channels in the order of their names.
+    pub fn paused_channels(&self) -> Vec<(&Arc<LoadedChannel>, &Arc<ChannelPause>)> {
+        let entries = self.pauses.keys().filter_map(|id| self.ids.get(id.as_str()));
+        let mut paused: Vec<_> = entries.filter_map(|entry| Some((entry, entry.pause()?))).collect();
+        paused.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
+        paused
+    }
+
+    /// Returns the pause of the channel of that id, whether or not it is active.
+    pub fn pause_of(&self, id: &str) -> Option<&Arc<ChannelPause>> {
+        self.pauses.get(id)
+    }
+
+    /// Returns `true` if some channel is paused.
+    pub fn has_pauses(&self) -> bool {
+        !self.pauses.is_empty()
+    }
+
+    /// Returns `true` if some pause ends by itself.
+    pub fn has_timed_pause(&self) -> bool {
+        self.pauses.values().any(|pause| pause.until.is_some())
+    }
+
     /// Returns the number of loaded workflows.
     pub fn workflows_count(&self) -> usize {
         self.workflows.len()
     }
 
+    /// Replaces the pauses. Channels whose pause has changed get a new entry.
+    pub(crate) fn set_pauses(&mut self, pauses: &Arc<PauseTable>) {
+        let before = std::mem::replace(&mut self.pauses, Arc::clone(pauses));
+        let touched = before.keys().chain(pauses.keys());
+        let touched = touched.filter(|id| before.get(*id) != pauses.get(*id));
+        let entries: Vec<_> = touched.filter_map(|id| self.ids.get(id.as_str()).cloned()).collect();
+        for entry in entries {
+            self.put(entry);
+        }
+    }
+
+    /// Returns the entry with the pause of its channel.
+    fn with_pause(&self, entry: Arc<LoadedChannel>) -> Arc<LoadedChannel> {
+        let pause = self.pauses.get(&*entry.id);
+        if entry.pause.as_ref() == pause {
+            return entry;
+        }
+        Arc::new(LoadedChannel { pause: pause.cloned(), ..(*entry).clone() })
+    }
+
     /// Inserts a channel, in place of the one with the same id.
     pub(crate) fn put(&mut self, entry: Arc<LoadedChannel>) {
+        let entry = self.with_pause(entry);
         self.remove(&entry.id);
         self.quarantined += usize::from(entry.quarantine().is_some());
         self.routes.insert(&entry);

@@ -50,15 +50,16 @@ pub use metrics::StoreMetrics;
 pub use reencrypt::{ReencryptError, ReencryptionReport, reencrypt};
 pub use repo::{
     AdoptedRun, AlignOutcome, AuditEntry, AuditFilter, AuditLog, Backlog, BreakerReset, ChangedEntity,
-    ChannelFacts, ChannelRequirements, ClaimBatch, ClaimedLetter, ConfigChange, ConfigEpoch,
-    ConnectorRepository, DeadLetter, DeadLetterFilter, DeadLetterRepository, DeadLetterRow, DueLetters,
-    EntityFilter, EpochNumbers, ExhaustedOccurrence, ExpectedTokens, ImportAction, ImportOutcome, JobLeases,
-    Ledger, MaterialiseOutcome, MaterialiseRequest, Merge, Mutation, NewNode, NewTrace, NodeLeases, NodeRow,
-    NodeStatus, OccurrenceClaim, OccurrenceFilter, OccurrencePage, OccurrenceRecord, OccurrenceRow,
-    OnConflict, Ownership, PackageReceipts, PlatformRoute, References, RefreshLease, Repository,
-    RollbackSource, RowKey, SaveOutcome, ScheduleStatus, StartResult, StoredConnector, TokenState,
-    TokenStates, TraceAccess, TraceAttempt, TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery,
-    TraceRecord, TraceRepository, TraceRow, TraceStatus, UnfinishedRun, Versioned, WorkflowRequirements,
+    ChannelFacts, ChannelPauses, ChannelRequirements, ClaimBatch, ClaimedLetter, ConfigChange, ConfigEpoch,
+    ConnectorRepository, CountedFailure, DeadLetter, DeadLetterFilter, DeadLetterRepository, DeadLetterRow,
+    DueLetters, EntityFilter, EpochNumbers, ExhaustedOccurrence, ExpectedTokens, ImportAction, ImportOutcome,
+    JobLeases, Ledger, MaterialiseOutcome, MaterialiseRequest, Merge, Mutation, NewNode, NewPause, NewTrace,
+    NodeLeases, NodeRow, NodeStatus, OccurrenceClaim, OccurrenceFilter, OccurrencePage, OccurrenceRecord,
+    OccurrenceRow, OnConflict, Ownership, PackageReceipts, PlatformRoute, References, RefreshLease,
+    Repository, RollbackSource, RowKey, SaveOutcome, ScheduleStatus, StartResult, StoredConnector,
+    TokenState, TokenStates, TraceAccess, TraceAttempt, TraceEnd, TraceFailure, TraceMode, TracePage,
+    TraceQuery, TraceRecord, TraceRepository, TraceRow, TraceStatus, UnfinishedRun, Versioned,
+    WorkflowRequirements,
 };
 pub use retry_window::RetryWindow;
 pub use status::DatabaseStatus;

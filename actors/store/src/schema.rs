@@ -117,6 +117,26 @@ table! {
 }
 
 table! {
+    /// The channels that are paused.
+    channel_pauses (channel_id) {
+        channel_id -> Text,
+        paused_since -> Timestamp,
+        paused_until -> Nullable<Timestamp>,
+        paused_by -> Text,
+        reason -> Text,
+    }
+}
+
+table! {
+    /// The failures of channels that pause themselves.
+    channel_failures (id) {
+        id -> Text,
+        channel_id -> Text,
+        failed_at -> Timestamp,
+    }
+}
+
+table! {
     /// Receipts of applied packages.
     packages (name, version) {
         name -> Text,

@@ -23,8 +23,8 @@ use svc_model::{Channel, Workflow};
 use svc_secrets::EnvelopeKeys;
 
 use crate::repo::{
-    AuditLog, ConfigEpoch, ConnectorRepository, DeadLetterRepository, JobLeases, Ledger, LedgerQueues,
-    NodeLeases, PackageReceipts, Repository, StatusChanges, TokenStates, TraceRepository,
+    AuditLog, ChannelPauses, ConfigEpoch, ConnectorRepository, DeadLetterRepository, JobLeases, Ledger,
+    LedgerQueues, NodeLeases, PackageReceipts, Repository, StatusChanges, TokenStates, TraceRepository,
 };
 use crate::retry_window::RetryWindow;
 use crate::status::{DatabaseStatus, StatusLevel};
@@ -218,6 +218,11 @@ impl Store {
     /// Returns the receipts of packages.
     pub fn packages(&self) -> PackageReceipts {
         PackageReceipts(self.database())
+    }
+
+    /// Returns the pauses of channels.
+    pub fn channel_pauses(&self) -> ChannelPauses {
+        ChannelPauses(self.database())
     }
 
     /// Returns the configuration epoch.

@@ -75,6 +75,12 @@ pub enum JobOutcome {
         /// The message for operators.
         message: String,
     },
+    /// The channel is paused, and nothing was run; or a channel that the run called is paused. The job runs again once
+    /// that one is resumed, and no attempt is counted.
+    Paused {
+        /// The message for operators.
+        message: String,
+    },
     /// The channel has no permit for the job now; nothing was run. Returned only for a job without a hold,
     /// which is queued again.
     Busy(Box<Job>),
@@ -154,7 +160,7 @@ pub trait Runner: Send + Sync + 'static {
     /// Runs a job through the workflow of its channel, at most for `limit` and for the time that the channel
     /// allows. `thread` is the id of the calling thread, if it runs channels. The guards do not run again. A
     /// channel that no longer exists is a failure like any other; a quarantined channel is
-    /// [`JobOutcome::Unavailable`].
+    /// [`JobOutcome::Unavailable`], a paused one [`JobOutcome::Paused`].
     ///
     /// Dropping the future cancels the run at its current await point and drops [`Job::attempt`] with it.
     fn run(&self, job: Job, limit: Duration, thread: Option<usize>) -> BoxFuture<'static, JobResult>;
@@ -180,6 +186,20 @@ pub trait Runner: Send + Sync + 'static {
     /// Returns whether jobs of the channel with this name can run on this node now. While they cannot, its
     /// dead letters wait without being tried.
     fn is_available(&self, channel: &str) -> bool;
+
+    /// Returns whether the channel with this id, or else with this name, is paused. While it is, accepted work of it
+    /// waits.
+    fn is_paused(&self, channel_id: Option<&str>, channel: &str) -> bool {
+        let _ = (channel_id, channel);
+        false
+    }
+
+    /// Counts a job of the channel with this id, or else with this name, that failed for good: a channel may pause itself
+    /// after several.
+    fn note_failure(&self, channel_id: Option<Arc<str>>, channel: Arc<str>) -> BoxFuture<'_, ()> {
+        let _ = (channel_id, channel);
+        Box::pin(std::future::ready(()))
+    }
 
     /// Returns the name of the channel that gets a report when a job of the channel with this id, or else with this
     /// name, fails for good. The channel may name one whether it serves or not. Waits while the answer must

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use svc_model::{Channel, Timestamp, mask_channel_config};
+use svc_model::{Channel, ChannelPause, Timestamp, mask_channel_config};
 use utoipa::ToSchema;
 
 use crate::names::{channel_type, lifecycle_status, next_instants, protocol};
@@ -68,6 +68,97 @@ pub struct ChannelResource {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub active_version: Option<i64>,
+    /// The pause, in lists and in the read of the latest version. Absent for a channel that is not paused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub paused: Option<PauseDetail>,
+}
+
+/// The pause of a channel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ChannelPause)]
+pub struct PauseDetail {
+    /// Time since which the channel is paused.
+    #[schema(value_type = String, format = DateTime)]
+    pub since: Timestamp,
+    /// Time at which it resumes by itself; `null` if an operator must resume it.
+    #[schema(value_type = Option<String>, format = DateTime, required = true)]
+    pub until: Option<Timestamp>,
+    /// The principal that paused it, or `on_repeated_failure`.
+    pub by: String,
+    /// The reason.
+    pub reason: String,
+}
+
+impl From<ChannelPause> for PauseDetail {
+    fn from(pause: ChannelPause) -> Self {
+        let ChannelPause { since, until, by, reason } = pause;
+        Self { since, until, by, reason }
+    }
+}
+
+/// A channel that a request paused or resumed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ChannelPauseStatus {
+    /// Id of the channel.
+    pub channel_id: String,
+    /// Name of the channel.
+    pub channel: String,
+    /// The pause; absent for a channel that was resumed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub paused: Option<PauseDetail>,
+}
+
+/// The body of the request to pause a channel.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PauseRequest {
+    /// The reason, for operators; at most 1000 characters.
+    pub reason: String,
+    /// Time at which the channel resumes by itself, RFC 3339; without it an operator must resume it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+}
+
+/// The body of the request to resume a channel.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ResumeRequest {
+    /// The reason, for the audit log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// The selection of active channels, by a tag or by a connector that they use.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ChannelFilterRequest {
+    /// A tag of the channels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
+    /// The name of a connector that the channels or their workflows name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connector: Option<String>,
+}
+
+/// The body of the request to pause several channels.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BulkPauseRequest {
+    /// The channels.
+    pub filter: ChannelFilterRequest,
+    /// The reason, for operators; at most 1000 characters.
+    pub reason: String,
+    /// Time at which the channels resume by themselves, RFC 3339; without it an operator must resume them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+}
+
+/// The body of the request to resume several channels.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BulkResumeRequest {
+    /// The channels.
+    pub filter: ChannelFilterRequest,
+    /// The reason, for the audit log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 impl From<Channel> for ChannelResource {
@@ -95,6 +186,7 @@ impl From<Channel> for ChannelResource {
             created_at: channel.created_at,
             updated_at: channel.updated_at,
             active_version: None,
+            paused: None,
         }
     }
 }

@@ -55,4 +55,7 @@ pub struct SkippedRecord {
     pub skipped_offset: i64,
     /// The offset that the partition goes on at.
     pub next_offset: i64,
+    /// Number of dead letters that were written; only of a range.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dead_letters: Option<u32>,
 }

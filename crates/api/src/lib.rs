@@ -42,7 +42,10 @@ mod workflows;
 pub use actors::{ActorEvent, ActorNode, ActorTree};
 pub use audit::{AuditLogEntry, CallerIdentity};
 pub use backups::{BackupFile, CreatedBackup};
-pub use channels::{ChannelResource, ChannelValidationResult};
+pub use channels::{
+    BulkPauseRequest, BulkResumeRequest, ChannelFilterRequest, ChannelPauseStatus, ChannelResource,
+    ChannelValidationResult, PauseDetail, PauseRequest, ResumeRequest,
+};
 pub use connectors::{
     CircuitBreakerMap, CircuitBreakerReset, ConnectorProbeResult, ConnectorResource, ExportedConnector,
 };
@@ -66,7 +69,7 @@ pub use lifecycle::{RollbackRequest, RolloutChange, StatusChange, VersionRequest
 pub use nodes::NodeSummary;
 pub use operational::{
     ActorsHealth, ChannelsHealth, ConnectorsHealth, DatabaseOutage, DeadLettersHealth, DescriptorsHealth,
-    EpochHealth, FailedConnector, HealthComponents, HealthReport, KafkaHealth, LivenessReport,
+    EpochHealth, FailedConnector, HealthComponents, HealthReport, KafkaHealth, LivenessReport, PausedName,
     QuarantinedName, ReadinessComponents, ReadinessReport, SchedulesHealth, TlsHealth,
 };
 pub use packages::{Inventory, PackageDetail, Receipt, ReceiptRequest};

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use svc_model::Timestamp;
 use utoipa::ToSchema;
 
 use crate::actors::ActorNode;
@@ -79,7 +80,7 @@ pub struct HealthReport {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub connectors: Option<ConnectorsHealth>,
-    /// The channels in quarantine.
+    /// The channels in quarantine and the paused ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub channels: Option<ChannelsHealth>,
@@ -196,11 +197,31 @@ pub struct DatabaseOutage {
     pub reason: String,
 }
 
-/// The channels in quarantine.
+/// The channels that do not serve as usual.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ChannelsHealth {
-    /// The channels.
+    /// The channels in quarantine.
     pub quarantined: Vec<QuarantinedName>,
+    /// The paused channels. A pause is an order, and degrades nothing.
+    #[serde(default)]
+    pub paused: Vec<PausedName>,
+}
+
+/// A paused channel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PausedName {
+    /// Name of the channel.
+    pub channel: String,
+    /// Time since which it is paused.
+    #[schema(value_type = String, format = DateTime)]
+    pub since: Timestamp,
+    /// Time at which it resumes by itself; `null` if an operator must resume it.
+    #[schema(value_type = Option<String>, format = DateTime, required = true)]
+    pub until: Option<Timestamp>,
+    /// The principal that paused it, or `on_repeated_failure`.
+    pub by: String,
+    /// The reason.
+    pub reason: String,
 }
 
 /// A channel in quarantine.

@@ -19,6 +19,21 @@ pub(crate) fn parse_moment(text: &str) -> Result<String, String> {
     Ok(instant.to_rfc3339_opts(SecondsFormat::Millis, true))
 }
 
+/// Reads an instant to come: a time from now becomes RFC 3339; any other text is left to the server.
+///
+/// # Errors
+/// A text for the user, for a time from now that no calendar has.
+pub(crate) fn parse_coming_moment(text: &str) -> Result<String, String> {
+    let Some(seconds) = seconds_ago(text).filter(|_| !text.starts_with('-')) else {
+        return Ok(text.to_owned());
+    };
+    #[expect(clippy::disallowed_methods, reason = "the user counts from now")]
+    let now = Utc::now();
+    let wait = TimeDelta::try_seconds(seconds).and_then(|wait| now.checked_add_signed(wait));
+    let instant = wait.ok_or_else(|| format!("no calendar goes on by {text}"))?;
+    Ok(instant.to_rfc3339_opts(SecondsFormat::Millis, true))
+}
+
 /// Returns the seconds of a time ago; `None` for any other text.
 fn seconds_ago(text: &str) -> Option<i64> {
     let text = text.strip_prefix('-').unwrap_or(text);
@@ -55,5 +70,13 @@ mod tests {
         let hour_ago = parse_moment("1h").unwrap();
         assert!(hour_ago.len() == 24 && hour_ago.ends_with('Z'), "{hour_ago}");
         assert!(parse_moment("9223372036854775807d").is_err());
+    }
+
+    #[test]
+    fn coming_moment_is_counted_from_now() {
+        assert_eq!(parse_coming_moment("2026-01-01T00:00:00Z").unwrap(), "2026-01-01T00:00:00Z");
+        assert!(parse_coming_moment("2h").unwrap() > parse_moment("2h").unwrap());
+        assert_eq!(parse_coming_moment("-2h").unwrap(), "-2h", "the server refuses it");
+        assert!(parse_coming_moment("9223372036854775807d").is_err());
     }
 }

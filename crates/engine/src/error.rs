@@ -150,10 +150,15 @@ impl TaskError {
     /// Returns true if a later run of the same message may succeed: what retries of failed jobs follow.
     pub fn is_transient(&self) -> bool {
         match self.healing.unwrap_or_else(|| self.code.healing()) {
-            Healing::Transient => true,
+            Healing::Transient | Healing::Resume => true,
             Healing::ByStatus => self.has_retryable_status(),
             Healing::Permanent => false,
         }
+    }
+
+    /// Returns true if another run is of no use before an operator has resumed what is paused.
+    pub fn waits_for_resume(&self) -> bool {
+        self.healing == Some(Healing::Resume)
     }
 
     fn has_retryable_status(&self) -> bool {

@@ -9,6 +9,8 @@ use svc_model::{Code, CodeEntry};
 pub enum Healing {
     /// Time may heal it.
     Transient,
+    /// It lasts until an operator resumes what is paused.
+    Resume,
     /// The status of an upstream decides.
     ByStatus,
     /// The same run fails again.
@@ -120,8 +122,8 @@ codes! {
         "Nothing: it was processed before. A new message needs a new key.";
     /// A called channel cannot serve now.
     ChannelUnavailable = "channel_unavailable", ChannelUnavailable, Transient,
-        "A called channel is at capacity, or what its guards need is away.",
-        "Call it again later, or raise its `backpressure`.";
+        "A called channel is at capacity or paused, or what its guards need is away.",
+        "Call it again later, raise its `backpressure`, or resume it.";
     /// A unique constraint of a database refuses a write.
     IntegrityUnique = "integrity_unique", IntegrityConflict, Permanent,
         "A row with that value of a unique column is stored already.",

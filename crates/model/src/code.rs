@@ -134,6 +134,12 @@ codes! {
         "The channel is quarantined or at capacity, the queue is full, or the database is away.",
         "With `Retry-After`: wait so long and send the request again. Without: the operator finds the reason in \
          `GET /health` and in the log.";
+    /// An operator has paused the channel, or it has paused itself.
+    ChannelPaused = "CHANNEL_PAUSED", 503, "Channel is paused",
+        "An operator has paused the channel, or it paused itself after repeated failures (`on_repeated_failure`). \
+         Asynchronous submissions are accepted meanwhile.",
+        "Wait for the seconds of `Retry-After` and send the request again. The operator finds the reason in \
+         `GET /health` and resumes with `POST /api/v1/admin/channels/{id}/resume`.";
     /// The circuit breaker of a connector is open.
     CircuitOpen = "CIRCUIT_OPEN", 503, "A circuit breaker is open",
         "The system behind a connector failed repeatedly, and calls of it are held back for a while.",
@@ -161,7 +167,7 @@ mod tests {
     #[test]
     fn codes_are_distinct_and_their_statuses_are_errors() {
         let names: HashSet<_> = Code::ALL.iter().map(|code| code.name()).collect();
-        assert_eq!((names.len(), Code::ALL.len()), (21, 21));
+        assert_eq!((names.len(), Code::ALL.len()), (22, 22));
         for code in Code::ALL {
             assert!((400..600).contains(&code.status()), "{code}");
             assert!(!code.public_text().is_empty(), "{code}");

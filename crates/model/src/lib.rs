@@ -43,9 +43,9 @@ pub use code::{Code, CodeEntry};
 pub use config::{ChannelConfig, SecretText};
 pub use connector_need::ConnectorNeed;
 pub use entity::{
-    AUDIT_ORIGIN, AuditAction, AuditResource, AuditRow, Channel, ChannelContent, ChannelType, Connector,
-    ConnectorContent, ConnectorType, EntityKind, LifecycleStatus, Protocol, Workflow, WorkflowContent,
-    WorkflowVersion,
+    AUDIT_ORIGIN, AuditAction, AuditResource, AuditRow, Channel, ChannelContent, ChannelPause, ChannelType,
+    Connector, ConnectorContent, ConnectorType, EntityKind, LifecycleStatus, Protocol, Workflow,
+    WorkflowContent, WorkflowVersion,
 };
 pub use error::ServiceError;
 pub use error_reason::ErrorReason;

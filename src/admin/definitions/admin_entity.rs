@@ -20,6 +20,12 @@ pub(crate) trait AdminEntity: Versioned {
     /// Adds the version that serves to the document of a list or a read.
     fn with_active_version(resource: Self::Resource, version: Option<i64>) -> Self::Resource;
 
+    /// Adds the pause of this id to the document of a list or a read.
+    fn with_pause(state: &AppState, id: &str, resource: Self::Resource) -> Self::Resource {
+        let _ = (state, id);
+        resource
+    }
+
     /// Returns the repository of this kind.
     fn repository(state: &AppState) -> Repository<Self>;
     /// Returns the scope of the reload after a change of this id.

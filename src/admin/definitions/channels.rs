@@ -66,6 +66,11 @@ impl AdminEntity for Channel {
         ChannelResource { active_version, ..resource }
     }
 
+    fn with_pause(state: &AppState, id: &str, resource: Self::Resource) -> Self::Resource {
+        let pause = state.serving.registry.snapshot().pause_of(id).map(|pause| (**pause).clone().into());
+        ChannelResource { paused: pause, ..resource }
+    }
+
     fn repository(state: &AppState) -> Repository<Self> {
         state.store.channels()
     }

@@ -2,8 +2,8 @@
 
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
-use svc_api::PageEnvelope;
-use svc_model::{AuditAction, Issue, LifecycleStatus, Page, ServiceError, lifecycle};
+use svc_api::{PageEnvelope, WarnedEnvelope};
+use svc_model::{AuditAction, EntityTag, Issue, LifecycleStatus, Page, ServiceError, lifecycle};
 use svc_store::{EntityFilter, Mutation};
 
 use super::admin_entity::AdminEntity;
@@ -49,8 +49,8 @@ pub(crate) async fn list<V: AdminEntity>(state: Data<AppState>, query: QueryPara
     let ids: Vec<String> = rows.iter().map(|row| row.id().to_owned()).collect();
     let serving = V::repository(&state).serving_versions(ids).await?;
     let resources = rows.into_iter().map(|row| {
-        let version = serving.get(row.id()).copied();
-        V::with_active_version(V::Resource::from(row), version)
+        let (version, id) = (serving.get(row.id()).copied(), row.id().to_owned());
+        V::with_pause(&state, &id, V::with_active_version(V::Resource::from(row), version))
     });
     Ok(HttpResponse::Ok().json(PageEnvelope::new(resources, total, page)))
 }
@@ -94,14 +94,23 @@ pub(crate) async fn list_warnings<V: AdminEntity>(state: &AppState, entity: &V) 
 }
 
 pub(crate) async fn read<V: AdminEntity>(state: Data<AppState>, id: Path<String>) -> Answer {
-    let entity = V::repository(&state).latest(&id).await?;
-    let entity = entity.ok_or_else(|| not_found::<V>(&id))?;
-    let warnings = V::load_warnings(&state, &id);
+    let (tag, envelope) = read_latest::<V>(&state, &id).await?;
+    Ok(tagged_response(tag, envelope))
+}
+
+/// Reads the latest version of an entity as the API shows it, with its tag.
+pub(crate) async fn read_latest<V: AdminEntity>(
+    state: &AppState,
+    id: &str,
+) -> Result<(EntityTag, WarnedEnvelope<V::Resource>), ServiceError> {
+    let entity = V::repository(state).latest(id).await?;
+    let entity = entity.ok_or_else(|| not_found::<V>(id))?;
+    let warnings = V::load_warnings(state, id);
     let tag = entity.entity_tag();
-    let serving = V::repository(&state).serving_versions(vec![entity.id().to_owned()]).await?;
+    let serving = V::repository(state).serving_versions(vec![entity.id().to_owned()]).await?;
     let version = serving.get(entity.id()).copied();
-    let resource = V::with_active_version(V::Resource::from(entity), version);
-    Ok(tagged_response(tag, with_warnings(resource, warnings)))
+    let resource = V::with_pause(state, id, V::with_active_version(V::Resource::from(entity), version));
+    Ok((tag, with_warnings(resource, warnings)))
 }
 
 pub(crate) async fn update<V: AdminEntity>(

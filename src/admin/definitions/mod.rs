@@ -6,6 +6,7 @@ pub(crate) mod connectors;
 pub(crate) mod entities;
 pub(crate) mod import;
 pub(crate) mod loadability;
+pub(crate) mod pauses;
 pub(crate) mod rate_groups;
 pub(crate) mod references;
 pub(crate) mod status;

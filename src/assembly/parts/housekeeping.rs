@@ -1,4 +1,4 @@
-//! The recurring jobs of the service, which delete what has expired: rows, and cached entries of channels.
+//! The recurring jobs of the service, which end what has expired: rows, cached entries of channels, and pauses.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -7,14 +7,15 @@ use std::time::Duration;
 use slog::{Logger, warn};
 use svc_channels::{ChannelMetrics, LocalCaches};
 use svc_cluster::nodes::NodeHandle;
-use svc_model::ErrorReason;
-use svc_store::{JobLeases, Store, StoreError};
+use svc_model::{AuditAction, AuditResource, ErrorReason};
+use svc_registry::{Registry, ReloadScope};
+use svc_store::{AuditEntry, JobLeases, Mutation, Store, StoreError};
 
 use crate::assembly::context::Assembly;
 use crate::assembly::row::{RunsOn, ServicePart, TreeRow};
 use crate::config::Config;
 use crate::error::ServiceStartError;
-use crate::housekeeping::{self, JobPass, JobSpec};
+use crate::housekeeping::{self, JobError, JobPass, JobSpec};
 
 /// The group of the recurring jobs of the service.
 pub(crate) static HOUSEKEEPING: TreeRow = TreeRow::group("housekeeping");
@@ -34,6 +35,12 @@ const CHUNK: i64 = 500;
 /// Time between two removals of expired entries of local caches: what is left to requests stays small.
 const LOCAL_CACHE_CLEANUP: Duration = Duration::from_secs(1);
 
+/// Time between two looks at the ends of pauses.
+const PAUSE_ENDS: Duration = Duration::from_secs(1);
+
+/// The principal of a resume at the end of a pause: the member of the request that set it.
+const PAUSE_END: &str = "until";
+
 /// Time by which the lease of a job outlasts its interval.
 const LEASE_MARGIN: Duration = Duration::from_secs(60);
 
@@ -45,12 +52,13 @@ pub(crate) async fn start(
     assembly: &Assembly,
     store: &Store,
     nodes: &NodeHandle,
+    registry: &Registry,
     local_caches: LocalCaches,
 ) -> Result<(), ServiceStartError> {
     let (tree, thread) = (&assembly.tree, assembly.thread_of(&JOB)?);
     let (metrics, log) = (assembly.metrics.jobs.clone(), assembly.log.clone());
     let lease = JobLease::new(store, nodes, assembly.metrics.channels.clone(), &log);
-    let jobs = housekeeping_jobs(&assembly.config, store, &lease, local_caches);
+    let jobs = housekeeping_jobs(&assembly.config, store, &lease, registry, local_caches);
     let started = housekeeping::supervise(tree, HOUSEKEEPING.path, thread, jobs, metrics, log).await;
     started.map_err(ServiceStartError::tree)
 }
@@ -87,10 +95,11 @@ fn housekeeping_jobs(
     config: &Config,
     store: &Store,
     lease: &JobLease,
+    registry: &Registry,
     local_caches: LocalCaches,
 ) -> Vec<JobSpec> {
     let (traces, audit) = (&config.trace_queue, &config.audit);
-    let mut jobs = vec![local_cache_cleanup(local_caches)];
+    let mut jobs = vec![local_cache_cleanup(local_caches), end_pauses(store.clone(), registry.clone())];
     if traces.retention_hours > 0 {
         let (store, hours) = (store.clone(), traces.retention_hours);
         jobs.push(job("trace_cleanup", traces.cleanup_interval_secs, lease, move || {
@@ -131,6 +140,35 @@ fn local_cache_cleanup(caches: LocalCaches) -> JobSpec {
             as _
     };
     JobSpec { name: "local_cache_cleanup", every: LOCAL_CACHE_CLEANUP, work: Arc::new(work) }
+}
+
+/// Makes the job that resumes channels at the ends of their pauses. Any process does it.
+fn end_pauses(store: Store, registry: Registry) -> JobSpec {
+    let work = move || {
+        let (store, registry) = (store.clone(), registry.clone());
+        Box::pin(async move { resume_due(&store, &registry).await }) as _
+    };
+    JobSpec { name: "pause_end", every: PAUSE_ENDS, work: Arc::new(work) }
+}
+
+/// Resumes the channels whose pauses have reached their end, by the clock of the database. While no pause has
+/// an end, nothing is asked for.
+async fn resume_due(store: &Store, registry: &Registry) -> Result<JobPass, JobError> {
+    if !registry.snapshot().has_timed_pause() {
+        return Ok(JobPass::Done);
+    }
+    let audit = AuditEntry {
+        principal: PAUSE_END.to_owned(),
+        action: AuditAction::Resume.name().to_owned(),
+        resource_type: AuditResource::Channel.name().to_owned(),
+        resource_id: String::new(),
+        details: None,
+    };
+    let resumed = store.channel_pauses().resume_due(Mutation::new(audit)).await?;
+    if !resumed.is_empty() {
+        registry.reload(ReloadScope::pauses()).await?;
+    }
+    Ok(JobPass::Done)
 }
 
 /// Makes a job that one process does for all that share the database.

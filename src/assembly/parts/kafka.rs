@@ -19,7 +19,7 @@ use crate::error::ServiceStartError;
 #[cfg(feature = "kafka")]
 use {
     std::sync::Arc,
-    svc_kafka::{KafkaHandle, KafkaMetrics, KafkaServices, Settings, SkipError, SkippedOffsets},
+    svc_kafka::{KafkaHandle, KafkaMetrics, KafkaServices, Settings, SkipError, SkipTarget, SkippedOffsets},
     svc_registry::Registry,
 };
 
@@ -143,11 +143,16 @@ impl KafkaIngress {
         match self.never {}
     }
 
-    pub(crate) fn check_skip(&self, _: &str, _: i32, _: Option<i64>) -> Result<(), ServiceError> {
+    pub(crate) fn check_skip(&self, _: &str, _: i32, _: [Option<i64>; 2]) -> Result<(), ServiceError> {
         match self.never {}
     }
 
-    pub(crate) async fn skip(&self, _: &str, _: i32, _: Option<i64>) -> Result<SkippedRecord, ServiceError> {
+    pub(crate) async fn skip(
+        &self,
+        _: &str,
+        _: i32,
+        _: [Option<i64>; 2],
+    ) -> Result<SkippedRecord, ServiceError> {
         match self.never {}
     }
 }
@@ -201,33 +206,43 @@ impl KafkaIngress {
         self.handle.partitions().iter().map(|partition| serde_json::json!(partition)).collect()
     }
 
-    /// Checks that a partition holds a record back that can be skipped; `offset` names the record that is meant.
+    /// Checks that a partition holds a record back that can be skipped; `offset` names the record that is
+    /// meant, `until` the end of the range.
     ///
     /// # Errors
-    /// 404 for a partition that this process does not read, 409 otherwise.
+    /// 404 for a partition that this process does not read, 400 for a range that cannot be, 409 otherwise.
     pub(crate) fn check_skip(
         &self,
         topic: &str,
         partition: i32,
-        offset: Option<i64>,
+        [offset, until]: [Option<i64>; 2],
     ) -> Result<(), ServiceError> {
-        self.handle.check_skip(topic, partition, offset).map_err(to_service_error)
+        let target = SkipTarget { offset, until };
+        self.handle.check_skip(topic, partition, target).map_err(to_service_error)
     }
 
-    /// Gives up the record that a partition holds back; returns its offset.
+    /// Gives up the record that a partition holds back, and what fails up to the end of the range; returns the
+    /// offsets.
     ///
     /// # Errors
-    /// 404 for a partition that this process does not read, 503 if the dead letter is not written, 409
-    /// otherwise.
+    /// 404 for a partition that this process does not read, 400 for a range that cannot be, 503 if the dead
+    /// letter is not written, 409 otherwise.
     pub(crate) async fn skip(
         &self,
         topic: &str,
         partition: i32,
-        offset: Option<i64>,
+        [offset, until]: [Option<i64>; 2],
     ) -> Result<SkippedRecord, ServiceError> {
-        let skipped = self.handle.skip(topic, partition, offset).await.map_err(to_service_error)?;
-        let SkippedOffsets { first, next } = skipped;
-        Ok(SkippedRecord { topic: topic.to_owned(), partition, skipped_offset: first, next_offset: next })
+        let target = SkipTarget { offset, until };
+        let skipped = self.handle.skip(topic, partition, target).await.map_err(to_service_error)?;
+        let SkippedOffsets { first, next, letters } = skipped;
+        Ok(SkippedRecord {
+            topic: topic.to_owned(),
+            partition,
+            skipped_offset: first,
+            next_offset: next,
+            dead_letters: until.map(|_| letters),
+        })
     }
 }
 
@@ -267,6 +282,7 @@ fn to_service_error(error: SkipError) -> ServiceError {
     let message = error.to_string();
     match error {
         SkipError::NotAssigned => ServiceError::not_found(message),
+        SkipError::Range { .. } => ServiceError::validation(message),
         SkipError::NotWritten(_) | SkipError::NotRead(_) => ServiceError::unavailable(message),
         SkipError::NoDeadLetterTopic
         | SkipError::DeadLetter

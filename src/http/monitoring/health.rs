@@ -9,7 +9,8 @@ use actix_web::{HttpResponse, HttpResponseBuilder, web};
 use svc_api::{
     ActorNode, ActorsHealth, ChannelsHealth, ConnectorsHealth, DatabaseOutage, DeadLettersHealth,
     DescriptorsHealth, EpochHealth, FailedConnector, HealthComponents, HealthReport, KafkaHealth,
-    LivenessReport, QuarantinedName, ReadinessComponents, ReadinessReport, SchedulesHealth, TlsHealth,
+    LivenessReport, PausedName, QuarantinedName, ReadinessComponents, ReadinessReport, SchedulesHealth,
+    TlsHealth,
 };
 use svc_cluster::epoch::EpochStatus;
 use svc_connectors::{BrokerHealth, LoadState};
@@ -150,6 +151,13 @@ fn add_operator_details(
     let quarantined = snapshot.quarantined_channels().into_iter().map(|(entry, quarantine)| {
         QuarantinedName { channel: entry.name().to_owned(), reason: quarantine.reason.to_string() }
     });
+    let paused = snapshot.paused_channels().into_iter().map(|(entry, pause)| PausedName {
+        channel: entry.name().to_owned(),
+        since: pause.since,
+        until: pause.until,
+        by: pause.by.clone(),
+        reason: pause.reason.clone(),
+    });
     let breakers = state.serving.connectors.breakers().into_iter().flatten();
     body.git_hash = Some(crate::GIT_HASH.to_owned());
     body.build_timestamp = Some(crate::BUILD_TIMESTAMP.to_owned());
@@ -162,7 +170,7 @@ fn add_operator_details(
         circuit_breakers: breakers.map(|(key, breaker)| (key, breaker.name().to_owned())).collect(),
         failed_to_load: failed,
     });
-    body.channels = Some(ChannelsHealth { quarantined: quarantined.collect() });
+    body.channels = Some(ChannelsHealth { quarantined: quarantined.collect(), paused: paused.collect() });
     let EpochStatus { applied, current, problem } = state.serving.propagation.epoch.status();
     body.epoch = Some(EpochHealth { applied, current, problem });
     body.cron = state.work.cron.as_ref().map(|cron| show_schedules(&cron.health()));

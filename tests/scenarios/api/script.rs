@@ -212,7 +212,21 @@ fn schedules(recorder: &mut Recorder) {
     recorder.send("POST", &format!("{path}/retry"), "");
     recorder.wait_for(&path, |occurrence| occurrence["data"]["status"] == "failed");
     recorder.send("POST", &format!("{ADMIN}/channels/greetings/trigger"), "");
+    pauses(recorder);
     recorder.send("GET", &format!("{ADMIN}/cron/occurrences?since=yesterday"), "");
+}
+
+fn pauses(recorder: &mut Recorder) {
+    let channels = format!("{ADMIN}/channels");
+    recorder.send("POST", &format!("{channels}/greetings/pause"), r#"{"reason": "the greeter is down"}"#);
+    recorder.send("POST", "/api/v1/data/greetings", r#"{"name": "Ada"}"#);
+    recorder.send("POST", &format!("{channels}/greetings/pause"), r#"{"until": "2020-01-01T00:00:00Z"}"#);
+    recorder.send("POST", &format!("{channels}/nothing/resume"), "");
+    recorder.send("POST", &format!("{channels}/greetings/resume"), "");
+    let filter = r#"{"filter": {"tag": "none"}, "reason": "the greeter is down"}"#;
+    recorder.send("POST", &format!("{channels}/pause"), filter);
+    recorder.send("POST", &format!("{channels}/pause"), r#"{"filter": {}, "reason": "x"}"#);
+    recorder.send("POST", &format!("{channels}/resume"), r#"{"filter": {"tag": "none"}}"#);
 }
 
 fn engine(recorder: &mut Recorder) {

@@ -4,6 +4,7 @@ mod boot;
 mod changes;
 mod failures;
 mod jobs;
+mod pauses;
 mod pooler;
 mod rolling;
 

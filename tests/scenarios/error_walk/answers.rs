@@ -144,6 +144,11 @@ impl AnswerWalk {
             limited.status != 200
         });
         self.take(&limited, "RATE_LIMITED", "Too many requests", Header("retry-after"));
+        echo(&mut self.client, "paused", json!({}));
+        let pause = format!("{ADMIN}/channels/paused/pause");
+        assert_eq!(self.client.json("POST", &pause, &json!({"reason": "down"})).unwrap().status, 200);
+        let refused = self.post("paused", &json!({}));
+        self.take(&refused, "CHANNEL_PAUSED", "Channel", Header("retry-after"));
         let key = json!({"auth": {"mode": "api_key", "keys": ["env://SVC_SECRET_NOT_SET"]}});
         echo(&mut self.client, "quarantined", key);
         let refused = self.post("quarantined", &json!({}));

@@ -140,6 +140,77 @@ fn skipped_record_becomes_dead_letter_and_partition_continues() {
 }
 
 #[test]
+fn range_of_failing_records_becomes_dead_letters() {
+    let cluster = Cluster::start(&[("slow", 1)]);
+    let server = with_dead_letters(launch_at(&cluster)).start().unwrap();
+    let mut client = server.client();
+    let held = Upstream::start(|_| UpstreamReply::Held).unwrap();
+    connect_sink(&mut client, &held);
+    serve_topic(&mut client, "slow", "slow", json!({"backpressure": {"max_concurrent_per_node": 1}}), tell());
+    // A request takes the only permit, so that records are deferred.
+    let busy = std::thread::spawn({
+        let mut client = server.client();
+        move || client.json("POST", "/api/v1/data/slow", &json!({})).unwrap().status
+    });
+    held.wait_for(1);
+    for n in 0..4 {
+        cluster.send("slow", &format!("{{\"n\": {n}}}"));
+    }
+    eventually(|| partitions(&mut client).iter().any(|row| row["waiting_records"] == 4));
+    wait_state(&mut client, 0, "deferred");
+    let path = format!("{ADMIN}/kafka/partitions/slow/0/skip");
+    for until in [0, 1001] {
+        let refused = client.json("POST", &format!("{path}?until_offset={until}"), &json!({})).unwrap();
+        let message = error(&refused, 400, "VALIDATION_ERROR")["message"].as_str().unwrap().to_owned();
+        assert!(message.contains("until_offset"), "{message}");
+    }
+    let skipped = client.json("POST", &format!("{path}?until_offset=3"), &json!({})).unwrap();
+    assert_eq!(skipped.status, 200, "{}", skipped.text());
+    assert_eq!(
+        skipped.json()["data"],
+        json!({"topic": "slow", "partition": 0, "skipped_offset": 0, "next_offset": 3, "dead_letters": 3})
+    );
+    let letters = cluster.read(DEAD, 3);
+    let payloads: Vec<_> = letters.iter().map(|letter| letter.value["original_payload"].clone()).collect();
+    assert_eq!(payloads, [r#"{"n": 0}"#, r#"{"n": 1}"#, r#"{"n": 2}"#]);
+    cluster.wait_committed("slow", 0, 3);
+    held.open();
+    assert_eq!(busy.join().unwrap(), 200);
+    cluster.wait_committed("slow", 0, 4);
+    end(server);
+}
+
+#[test]
+fn paused_channel_leaves_records_until_resumed() {
+    let cluster = Cluster::start(&[("orders", 1)]);
+    let server = launch_at(&cluster).start().unwrap();
+    let mut client = server.client();
+    serve_topic(&mut client, "orders", "orders", json!({}), multiply());
+    cluster.send("orders", r#"{"n": 1}"#);
+    cluster.wait_committed("orders", 0, 1);
+    let pause = format!("{ADMIN}/channels/orders/pause");
+    assert_eq!(client.json("POST", &pause, &json!({"reason": "down"})).unwrap().status, 200);
+    wait_state(&mut client, 0, "paused");
+    for n in 2..5 {
+        cluster.send("orders", &format!("{{\"n\": {n}}}"));
+    }
+    eventually(|| partitions(&mut client).iter().any(|row| row["waiting_records"] == 3));
+    let server = server.crash_and_restart().unwrap();
+    let mut client = server.client();
+    // The partition is assigned anew, and the pause was kept.
+    eventually(|| {
+        let rows = partitions(&mut client);
+        rows.iter().any(|row| row["state"] == "paused" && row["waiting_records"] == 3)
+    });
+    assert_eq!(cluster.committed_offset("orders", 0), 1);
+    let resume = format!("{ADMIN}/channels/orders/resume");
+    assert_eq!(client.json("POST", &resume, &json!({})).unwrap().status, 200);
+    cluster.wait_committed("orders", 0, 4);
+    assert_eq!(traces(&mut client, "mode=kafka&status=completed").len(), 4);
+    end(server);
+}
+
+#[test]
 fn skip_that_is_not_acknowledged_leaves_the_dead_letter_pending() {
     let cluster = Cluster::start(&[("orders", 1)]);
     let refused = RDKafkaRespErr::RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;

@@ -22,6 +22,9 @@ pub enum NotCallable {
     /// The channel is refused at every ingress.
     #[error("channel '{0}' is quarantined; /health says why")]
     Quarantined(String),
+    /// The channel is paused.
+    #[error("channel '{0}' is paused")]
+    Paused(String),
     /// The channel runs on its schedule only.
     #[error("channel '{0}' runs on a schedule and cannot be called")]
     Scheduled(String),

@@ -120,11 +120,12 @@ impl CompiledTask for CallTask {
 
 /// A channel that serves again later may be called by a later run.
 fn absent(absent: NotCallable) -> TaskError {
-    let healing = match absent {
-        NotCallable::Scheduled(_) => None,
-        _ => Some(Healing::Transient),
+    let (code, healing) = match absent {
+        NotCallable::Scheduled(_) => (ErrorCode::Function, None),
+        NotCallable::Paused(_) => (ErrorCode::ChannelUnavailable, Some(Healing::Resume)),
+        _ => (ErrorCode::Function, Some(Healing::Transient)),
     };
-    TaskError { healing, ..TaskError::new(ErrorCode::Function, absent.to_string()) }
+    TaskError { healing, ..TaskError::new(code, absent.to_string()) }
 }
 
 fn name_of(value: Value) -> Result<String, TaskError> {

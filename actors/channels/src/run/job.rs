@@ -28,8 +28,11 @@ impl CompiledChannel {
         &self,
         admitted: AdmittedMessage,
         (request_id, trace_context): (&str, &TraceContext),
+        is_paused: bool,
     ) -> Result<ChannelResponse, ServiceError> {
         let AdmittedMessage { payload, mut metadata, bucket, run_key, claim, permit, .. } = admitted;
+        // What waits for a resume takes its permit when it begins.
+        let permit = permit.filter(|_| !is_paused);
         let trace_id = Uuid::now_v7();
         // It stays with the job: a retry of its dead letter leaves another trace and has the same key.
         metadata::set_run_key(&mut metadata, run_key.unwrap_or_else(|| trace_id.to_string()));
@@ -111,11 +114,12 @@ impl CompiledChannel {
         report.mark_failed(&mut span);
         let errors_only = self.tracing.as_ref().is_some_and(|policy| policy.errors_only);
         let ended = self.conclude(&mut report, errors_only);
-        recorder.outcome = Some(match ended {
-            JobOutcome::Completed { .. } => MessageOutcome::Ok,
-            _ if report.end() == RunEnd::TimedOut => MessageOutcome::Timeout,
-            _ => MessageOutcome::Error,
-        });
+        recorder.outcome = match ended {
+            JobOutcome::Paused { .. } => None,
+            JobOutcome::Completed { .. } => Some(MessageOutcome::Ok),
+            _ if report.end() == RunEnd::TimedOut => Some(MessageOutcome::Timeout),
+            _ => Some(MessageOutcome::Error),
+        };
         let is_kept = !(errors_only && report.is_clean());
         let task_trace = report.outcome.trace.take().filter(|_| is_kept);
         JobResult {
@@ -147,6 +151,9 @@ impl CompiledChannel {
 
     /// Translates the report of a run to the outcome of its job.
     fn conclude(&self, report: &mut RunReport, errors_only: bool) -> JobOutcome {
+        if let Some(message) = report.paused_call() {
+            return JobOutcome::Paused { message };
+        }
         if let Some(message) = report.failure() {
             return JobOutcome::Failed(JobFailure {
                 message,

@@ -43,7 +43,7 @@ pub enum RecordOutcome {
     Duplicate,
     /// It has no value, and the channel passes such records over: nothing was run, and nothing is to be run.
     Tombstone,
-    /// The channel cannot take it now; nothing was run.
+    /// The channel cannot take it now, and nothing was run; or a channel that it called is paused.
     Deferred {
         /// The reason for operators.
         reason: String,
@@ -307,6 +307,12 @@ impl CompiledChannel {
         };
         let mut report = self.execute(run).await;
         drop(permit);
+        if let Some(reason) = report.paused_call() {
+            if let Some(claim) = claim {
+                claim.release(&self.services).await;
+            }
+            return RecordResult::deferred(reason);
+        }
         let failure = report.failure_within(limit, attempt.started.elapsed());
         let is_kept = is_traced && !(failure.is_some() && is_failure_traced);
         let trace = is_kept.then(|| {

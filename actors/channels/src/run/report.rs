@@ -51,6 +51,13 @@ impl RunReport {
             .map(|error| error.code.name())
     }
 
+    /// Returns the reason if the run failed because a channel that it called is paused. It is to run again once that one
+    /// is resumed, and the attempt does not count.
+    pub(crate) fn paused_call(&self) -> Option<String> {
+        let error = failure::fatal_error(&self.outcome).filter(|error| error.waits_for_resume())?;
+        Some(error.message.clone())
+    }
+
     /// Marks the span of a run that failed with the code of its error.
     pub(crate) fn mark_failed(&self, span: &mut ActiveSpan) {
         if let Some(error) = failure::fatal_error(&self.outcome) {

@@ -56,7 +56,8 @@ pub struct ScheduledRunResult {
 pub enum ScheduledRunOutcome {
     /// The run ended, or a guard refused it.
     Ended(Settlement),
-    /// The channel has no capacity for it now; nothing was run.
+    /// The channel has no capacity for it now, and nothing was run; or a channel that it called is paused. The attempt
+    /// does not count.
     Busy,
     /// The run was aborted; no part of it goes on.
     Aborted,
@@ -121,6 +122,10 @@ impl CompiledChannel {
             return ScheduledRunOutcome::Aborted.without_run();
         };
         report.mark_failed(&mut span);
+        if report.paused_call().is_some() {
+            recorder.outcome = None;
+            return ScheduledRunOutcome::Busy.without_run();
+        }
         recorder.outcome = Some(report.end().into());
         let failure = report.failure_within(limit, recorder.started.elapsed());
         let is_kept = policy.is_some_and(|policy| !(policy.errors_only && report.is_clean()));

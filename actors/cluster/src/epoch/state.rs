@@ -32,6 +32,8 @@ pub struct ChangedEntities {
     pub connectors: BTreeSet<String>,
     /// True if any connector may have changed; then their ids do not matter.
     pub all_connectors: bool,
+    /// True if the pauses of channels may have changed.
+    pub pauses: bool,
 }
 
 impl ChangedEntities {
@@ -52,6 +54,7 @@ impl ChangedEntities {
             ChangedEntity::Channel(id) => drop(self.channels.insert(id.clone())),
             ChangedEntity::Connector(id) => drop(self.connectors.insert(id.clone())),
             ChangedEntity::Connectors => self.all_connectors = true,
+            ChangedEntity::Pauses => self.pauses = true,
         }
     }
 }
@@ -133,11 +136,14 @@ mod tests {
             channels: ["c5".to_owned()].into(),
             connectors: ["k".to_owned()].into(),
             all_connectors: false,
+            pauses: false,
         };
         assert_eq!(plan, LoadPlan { target: 7, changed: expected });
         let import = LoadPlan::new(4, 5, &[change(5, ChangedEntity::Connectors)], foreign);
         let expected = ChangedEntities { all_connectors: true, ..ChangedEntities::default() };
         assert_eq!(import.changed, expected);
+        let pause = LoadPlan::new(4, 5, &[change(5, ChangedEntity::Pauses)], foreign);
+        assert_eq!(pause.changed, ChangedEntities { pauses: true, ..ChangedEntities::default() });
         assert!(LoadPlan::new(7, 7, &[], foreign).changed.is_empty());
     }
 

@@ -7,7 +7,7 @@ use futures_util::future::AbortHandle;
 use slog::{debug, warn};
 use svc_channels::{CompiledChannel, ScheduledRun, ScheduledRunOutcome, ScheduledRunResult};
 use svc_ledger::{HeldSlot, OccurrenceStatus, Settlement};
-use svc_model::ErrorReason;
+use svc_model::{ErrorReason, RunEnd};
 use svc_registry::{FailedOccurrence, LoadedChannel, PreparedReport, ReloadScope};
 use svc_store::{NewTrace, OccurrenceClaim, StartResult, StoreError, TraceEnd, TraceMode, TraceStatus};
 use tokio::time::{Instant, sleep, timeout};
@@ -211,6 +211,9 @@ impl CronAttempt {
                     self.shared.metrics.record_occurrences(settlement.end.into(), 1);
                     if let Some(report) = report {
                         report.begin();
+                    }
+                    if settlement.end != RunEnd::Completed {
+                        self.shared.registry.note_failure_of(&self.claim.channel_id).await;
                     }
                     return;
                 }

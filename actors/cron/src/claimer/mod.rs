@@ -189,6 +189,7 @@ async fn end_exhausted(shared: &CronShared, row: ExhaustedOccurrence) {
     shared.metrics.record_occurrences(OccurrenceStatus::Failed, 1);
     warn!(shared.log, "occurrence failed after too many expired leases"; "channel" => channel_name,
         "occurrence" => %id, "reason" => message);
+    shared.registry.note_failure_of(channel_id).await;
 }
 
 fn report_failure(shared: &CronShared, error: &StoreError) {

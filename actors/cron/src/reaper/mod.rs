@@ -78,6 +78,8 @@ async fn run_pass(shared: &CronShared, absences: &mut AbsenceSweep) -> Result<()
     if absences.is_due(Instant::now()) {
         let snapshot = Arc::clone(&shared.registry.snapshot());
         let resting = snapshot.cron_channels().filter(|entry| entry.quarantine().is_some());
+        // The cursor of a paused channel stands still: its instants are planned when it is resumed.
+        let resting = resting.filter(|entry| entry.pause().is_none());
         let resting = resting.map(|entry| entry.id().to_owned()).collect();
         let paused = shared.call_ledger(shared.ledger.pause_stale(resting, OVERDUE)).await?;
         if !paused.is_empty() {

@@ -30,6 +30,7 @@ pub(crate) fn decide(
         let definition = entry.compiled_channel()?;
         let spec = ScheduleSpec::from_entry(entry, definition, max_catch_up)?;
         let order = match entry.quarantine() {
+            None if entry.pause().is_some() => ScheduleCommand::Hold,
             None => ScheduleCommand::Follow(Arc::new(spec)),
             Some(_) => ScheduleCommand::Rest,
         };
@@ -41,8 +42,8 @@ pub(crate) fn decide(
         (None, Some((order, definition))) => ReconcileAction::Begin(order, definition),
         (Some(handle), Some((order, definition))) => {
             let current = handle.definition.lock();
-            let rests = |order: &ScheduleCommand| matches!(order, ScheduleCommand::Rest);
-            let same = Arc::ptr_eq(&current, &definition) && rests(&handle.orders.borrow()) == rests(&order);
+            let kind = |order: &ScheduleCommand| std::mem::discriminant(order);
+            let same = Arc::ptr_eq(&current, &definition) && kind(&handle.orders.borrow()) == kind(&order);
             if same { ReconcileAction::None } else { ReconcileAction::Tell(order, definition) }
         }
     }

@@ -61,11 +61,12 @@ impl Supervised for ScheduleActor {}
 async fn execute_commands(shared: &CronShared, handle: &ScheduleHandle) {
     let mut orders = handle.orders.subscribe();
     let mut cursor = handle.take_preloaded();
+    let mut has_held = false;
     loop {
         let order = orders.borrow_and_update().clone();
         let change = match order {
             ScheduleCommand::Follow(spec) => {
-                if handle.has_rested() {
+                if handle.has_rested() || std::mem::take(&mut has_held) {
                     // Another node that serves the channel may have moved the cursor.
                     cursor = None;
                 }
@@ -77,6 +78,11 @@ async fn execute_commands(shared: &CronShared, handle: &ScheduleHandle) {
             }
             ScheduleCommand::Rest => {
                 handle.set_rested(true);
+                handle.set_next_due(None);
+                orders.changed().await
+            }
+            ScheduleCommand::Hold => {
+                has_held = true;
                 handle.set_next_due(None);
                 orders.changed().await
             }

@@ -37,16 +37,43 @@ pub(crate) enum ConsumerOrder {
     Commit(Arc<PartitionHandle>),
 }
 
+/// Longest range of offsets that one request skips.
+const LONGEST_RANGE: i64 = 1000;
+
+/// The records that an operator wants to give up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SkipTarget {
+    /// The offset of the record that is meant; `None` for the one that is held.
+    pub offset: Option<i64>,
+    /// The offset before which also the following records are given up, if an attempt at them fails.
+    pub until: Option<i64>,
+}
+
+/// The offsets that a partition went past.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SkippedOffsets {
+    /// The first one.
+    pub first: i64,
+    /// The offset that the partition goes on at.
+    pub next: i64,
+    /// Number of dead letters that were written.
+    pub letters: u32,
+}
+
+/// Takes the offsets that were skipped.
+pub(crate) type SkipSender = oneshot::Sender<Result<SkippedOffsets, SkipError>>;
+
 /// The request of an operator to give up the record that a partition holds.
 pub(crate) struct SkipRequest {
     /// The offset of the record.
     pub(crate) offset: i64,
-    /// Takes the offset that was skipped.
-    pub(crate) answer: oneshot::Sender<Result<i64, SkipError>>,
+    /// The offset before which the records that follow and fail are given up too.
+    pub(crate) until: i64,
+    pub(crate) answer: SkipSender,
 }
 
-/// Receives the offset that was skipped.
-type SkipReceiver = oneshot::Receiver<Result<i64, SkipError>>;
+/// Receives the offsets that were skipped.
+type SkipReceiver = oneshot::Receiver<Result<SkippedOffsets, SkipError>>;
 
 pub(super) struct PartitionShared {
     pub(super) state: PartitionState,
@@ -305,15 +332,21 @@ impl PartitionHandle {
         Some((end - shared.state.position()?).max(0))
     }
 
-    /// Checks that the worker holds a record that can be skipped; `offset` names the record that is meant.
+    /// Checks that the worker holds a record that can be skipped.
     ///
     /// # Errors
-    /// [`SkipError`] if no record, or another one, waits for another attempt, or it is being skipped.
-    pub(crate) fn check_skip(&self, offset: Option<i64>) -> Result<(), SkipError> {
-        self.skippable_offset(&self.lock(), offset).map(|_| ())
+    /// [`SkipError`] if no record, or another one, waits for another attempt, it is being skipped, or the range is empty
+    /// or too long.
+    pub(crate) fn check_skip(&self, target: SkipTarget) -> Result<(), SkipError> {
+        self.skippable_range(&self.lock(), target).map(|_| ())
     }
 
-    fn skippable_offset(&self, shared: &PartitionShared, named: Option<i64>) -> Result<i64, SkipError> {
+    /// Returns the offset of the record that is held, and the end of the range: at most that of the partition.
+    fn skippable_range(
+        &self,
+        shared: &PartitionShared,
+        SkipTarget { offset: named, until }: SkipTarget,
+    ) -> Result<(i64, i64), SkipError> {
         if self.stage() >= WorkerStage::Closing {
             return Err(SkipError::NotAssigned);
         }
@@ -324,19 +357,24 @@ impl PartitionHandle {
         if shared.skip.is_some() || shared.is_skipping {
             return Err(SkipError::Busy);
         }
-        Ok(held)
+        let until = until.unwrap_or(held + 1);
+        if !(held + 1..=held + LONGEST_RANGE).contains(&until) {
+            return Err(SkipError::Range { held, most: LONGEST_RANGE });
+        }
+        let end = shared.high_watermark.max(shared.next_fetch).unwrap_or(until);
+        Ok((held, until.min(end).max(held + 1)))
     }
 
-    /// Asks the worker to give up the record that it holds; `offset` names the record that is meant. Returns the
-    /// receiver of the offset that was skipped, which closes if the partition is given up.
+    /// Asks the worker to give up the record that it holds, and of those that follow up to the end of the range the ones
+    /// that fail. Returns the receiver of the offsets that were skipped, which closes if the partition is given up.
     ///
     /// # Errors
     /// As [`check_skip`](Self::check_skip).
-    pub(crate) fn request_skip(&self, offset: Option<i64>) -> Result<SkipReceiver, SkipError> {
+    pub(crate) fn request_skip(&self, target: SkipTarget) -> Result<SkipReceiver, SkipError> {
         let mut shared = self.lock();
-        let held = self.skippable_offset(&shared, offset)?;
+        let (offset, until) = self.skippable_range(&shared, target)?;
         let (answer, skipped) = oneshot::channel();
-        shared.skip = Some(SkipRequest { offset: held, answer });
+        shared.skip = Some(SkipRequest { offset, until, answer });
         drop(shared);
         self.skip_requested.notify_one();
         Ok(skipped)
@@ -383,12 +421,29 @@ mod tests {
         handle
     }
 
+    fn target(offset: Option<i64>) -> SkipTarget {
+        SkipTarget { offset, until: None }
+    }
+
+    #[test]
+    fn range_begins_after_held_record_and_is_bounded() {
+        let handle = holding_partition();
+        let check = |until| handle.check_skip(SkipTarget { offset: None, until: Some(until) });
+        for until in [0, 4, 1005] {
+            assert_eq!(check(until), Err(SkipError::Range { held: 4, most: 1000 }), "{until}");
+        }
+        assert_eq!((check(5), check(1004)), (Ok(()), Ok(())));
+        let _skipped = handle.request_skip(SkipTarget { offset: None, until: Some(900) }).unwrap();
+        let request = handle.take_skip().unwrap();
+        assert_eq!((request.offset, request.until), (4, 6), "no record is there behind the last one");
+    }
+
     #[test]
     fn request_to_skip_ends_with_its_record() {
         let handle = holding_partition();
-        assert_eq!(handle.request_skip(Some(5)).unwrap_err(), SkipError::OtherOffset { held: 4 });
-        let mut skipped = handle.request_skip(None).unwrap();
-        assert_eq!(handle.request_skip(Some(4)).unwrap_err(), SkipError::Busy);
+        assert_eq!(handle.request_skip(target(Some(5))).unwrap_err(), SkipError::OtherOffset { held: 4 });
+        let mut skipped = handle.request_skip(target(None)).unwrap();
+        assert_eq!(handle.request_skip(target(Some(4))).unwrap_err(), SkipError::Busy);
         handle.begin(4);
         handle.finish([4].into_iter(), Some(5));
         assert_eq!(skipped.try_recv(), Ok(Err(SkipError::NothingHeld)));
@@ -398,23 +453,23 @@ mod tests {
     #[test]
     fn skip_in_progress_admits_no_other_until_it_has_ended() {
         let handle = holding_partition();
-        assert_eq!(handle.check_skip(Some(5)), Err(SkipError::OtherOffset { held: 4 }));
-        assert_eq!(handle.check_skip(Some(4)), Ok(()));
-        let _skipped = handle.request_skip(None).unwrap();
-        assert_eq!(handle.check_skip(None), Err(SkipError::Busy));
+        assert_eq!(handle.check_skip(target(Some(5))), Err(SkipError::OtherOffset { held: 4 }));
+        assert_eq!(handle.check_skip(target(Some(4))), Ok(()));
+        let _skipped = handle.request_skip(target(None)).unwrap();
+        assert_eq!(handle.check_skip(target(None)), Err(SkipError::Busy));
         let request = handle.take_skip();
-        assert_eq!((request.is_some(), handle.check_skip(None)), (true, Err(SkipError::Busy)));
+        assert_eq!((request.is_some(), handle.check_skip(target(None))), (true, Err(SkipError::Busy)));
         handle.end_skip();
-        assert_eq!(handle.check_skip(None), Ok(()));
+        assert_eq!(handle.check_skip(target(None)), Ok(()));
     }
 
     #[test]
     fn request_to_skip_ends_when_its_partition_is_given_up() {
         let handle = holding_partition();
-        let mut skipped = handle.request_skip(None).unwrap();
+        let mut skipped = handle.request_skip(target(None)).unwrap();
         handle.advance(WorkerStage::Closing);
         assert_eq!(skipped.try_recv(), Err(oneshot::error::TryRecvError::Closed));
-        assert_eq!(handle.request_skip(None).unwrap_err(), SkipError::NotAssigned);
+        assert_eq!(handle.request_skip(target(None)).unwrap_err(), SkipError::NotAssigned);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The work on the records of a partition.
 
+mod skipping;
+
 use std::collections::VecDeque;
 use std::pin::pin;
 use std::slice;
@@ -13,14 +15,14 @@ use svc_spans::{ActiveSpan, SpanDraft, TraceContext};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-use super::handle::{PartitionHandle, SkipRequest, WorkerStage};
+use super::handle::{PartitionHandle, WorkerStage};
 use super::queue::BATCH_RECORDS;
 use super::settling::{FinishedRecord, settle_records};
 use super::state::RetryStep;
 use crate::dead_letter::RecordLetter;
-use crate::error::SkipError;
 use crate::metrics::{RetryReason, SettledAs};
 use crate::shared::KafkaShared;
+use skipping::SkipRange;
 
 /// Finished records on their way to be settled. There is room for a batch before it begins and for what is added
 /// to it, so that no record waits within the turn of the partition, and for the batch before it.
@@ -43,6 +45,7 @@ pub(super) async fn run_until_ended(
         handle: Arc::clone(&handle),
         finished: sender,
         pending: None,
+        skipping: None,
         handled,
     };
     tokio::join!(work.run(), settling);
@@ -73,14 +76,42 @@ struct PartitionWork {
     handle: Arc<PartitionHandle>,
     finished: mpsc::Sender<FinishedRecord>,
     pending: Option<PendingLetter>,
+    /// The range of records that an operator gives up, while it is not past.
+    skipping: Option<SkipRange>,
     handled: HandledCounter,
 }
 
 impl PartitionWork {
     async fn run(mut self) {
-        while let Some(records) = self.handle.next_records().await {
+        while let Some(mut records) = self.handle.next_records().await {
+            if !self.wait_while_paused().await {
+                continue;
+            }
+            self.limit_to_range(&mut records);
             self.process(&records).await;
+            if let Some(first) = records.first() {
+                self.end_passed_range(first.offset);
+            }
             self.wait_for_room().await;
+        }
+    }
+
+    /// Waits while the channel of the topic is paused and no operator skips a record. Returns `false` if the partition is
+    /// given up.
+    async fn wait_while_paused(&self) -> bool {
+        let mut generations = self.shared.registry.watch_generations();
+        loop {
+            generations.borrow_and_update();
+            if !self.shared.is_paused(&self.handle.topic) {
+                return true;
+            }
+            tokio::select! {
+                biased;
+                () = self.handle.wait_for(WorkerStage::Closing) => return false,
+                () = self.handle.skip_requested() => return true,
+                // The registry outlives its partitions.
+                _ = generations.changed() => {}
+            }
         }
     }
 
@@ -130,7 +161,7 @@ impl PartitionWork {
                 _ = generations.changed() => {}
                 () = sleep(delay) => {}
             }
-            if seeks_back {
+            if seeks_back || !self.wait_while_paused().await {
                 return;
             }
             self.handle.begin(record.offset);
@@ -184,7 +215,8 @@ impl PartitionWork {
                 }
                 () = progress.wait_for_results() => {
                     undone = self.take_results(&progress, &mut left).await.or(undone);
-                    if undone.is_none() && !is_closing {
+                    let may_go_on = !is_closing && self.skipping.is_none();
+                    if undone.is_none() && may_go_on && !self.shared.is_paused(&self.handle.topic) {
                         self.extend_batch(&progress, &mut left);
                     }
                 }
@@ -257,12 +289,23 @@ impl PartitionWork {
             RecordOutcome::Completed | RecordOutcome::Duplicate | RecordOutcome::Tombstone => {
                 AttemptEnd::Finished
             }
+            RecordOutcome::Deferred { reason } if self.gives_up(record.offset) => {
+                self.give_up(record, &reason).await
+            }
             RecordOutcome::Deferred { reason } => {
                 self.shared.metrics.count_retry(&self.handle.topic, RetryReason::Deferred);
                 AttemptEnd::Retry(self.handle.update(|state, now| state.defer(reason, now)))
             }
             RecordOutcome::Failed { message } => {
-                self.fail(record, (message, trace_context), settlement).await
+                let is_first = self.is_first_failure();
+                let end = self.fail(record, (message, trace_context), settlement).await;
+                if matches!(end, AttemptEnd::Finished) {
+                    self.count_letter(record.offset);
+                }
+                if is_first {
+                    self.shared.note_held_record(&self.handle.topic).await;
+                }
+                end
             }
         }
     }
@@ -363,48 +406,6 @@ impl PartitionWork {
         AttemptEnd::Retry(self.handle.update(|state, now| state.fail(error, now)))
     }
 
-    /// Gives a record up for an operator: it becomes a dead letter. If that is not acknowledged, the record waits
-    /// for its next attempt, and with it the letter that was pending before. `None` if another record is meant.
-    async fn skip(&mut self, record: &Arc<TopicRecord>, request: SkipRequest) -> Option<AttemptEnd> {
-        let SkipRequest { offset, answer } = request;
-        if offset != record.offset {
-            self.handle.end_skip();
-            let _ = answer.send(Err(SkipError::OtherOffset { held: record.offset }));
-            return None;
-        }
-        let pending = self.pending.take().filter(|pending| pending.offset == offset);
-        let error = match &pending {
-            Some(pending) => pending.error.clone(),
-            None => {
-                let held = self.handle.update(|state, _| state.held_record().cloned());
-                held.map(|held| held.last_error).unwrap_or_default()
-            }
-        };
-        let skip_error = format!("skipped by an operator: {error}");
-        let letter = RecordLetter::new(record, &skip_error, None);
-        let trace_context = self.shared.trace_context(record);
-        let (end, skipped) = match self.publish_letter(&letter, &trace_context).await {
-            Some(Ok(())) => {
-                let settlement = pending.and_then(|pending| pending.settlement);
-                self.finish_as_letter(offset, settlement, &skip_error, SettledAs::Skipped).await;
-                (AttemptEnd::Finished, Ok(offset))
-            }
-            Some(Err(reason)) => {
-                self.pending = pending;
-                let end = self.retry_letter(offset, &error, &reason);
-                (end, Err(SkipError::NotWritten("the brokers did not acknowledge it".to_owned())))
-            }
-            None => {
-                let reason = "the partition is given up".to_owned();
-                (AttemptEnd::Stopped, Err(SkipError::NotWritten(reason)))
-            }
-        };
-        self.handle.end_skip();
-        // An answer that nobody waits for any more changes nothing.
-        let _ = answer.send(skipped);
-        Some(end)
-    }
-
     /// Fetches a record again. It blocks its partition, which is logged once.
     fn seek_back(&self, record: &Arc<TopicRecord>) {
         let held = self.handle.update(|state, _| state.held_record().cloned());
@@ -416,11 +417,14 @@ impl PartitionWork {
         self.handle.seek_back(record.offset);
     }
 
+    /// Returns `true` if the record at hand has not failed before.
+    fn is_first_failure(&self) -> bool {
+        self.handle.update(|state, _| state.held_record().is_none_or(|held| held.failures == 0))
+    }
+
     /// Logs the failure of a record once, however often it is tried.
     fn log_first_failure(&self, offset: i64, error: &str) {
-        let is_first =
-            self.handle.update(|state, _| state.held_record().is_none_or(|held| held.failures == 0));
-        if is_first {
+        if self.is_first_failure() {
             warn!(self.shared.log, "a record failed and is tried again"; "topic" => &*self.handle.topic,
                 "partition" => self.handle.partition, "offset" => offset, "error" => error);
         }

@@ -146,6 +146,7 @@ impl RegistryShared {
                 slog::warn!(self.log, "channel quarantined"; "channel" => new.name(), "reason" => &*quarantine.reason);
             }
         }
+        self.show_pauses(&current, &next);
         let changed: Vec<_> = delta.channels.iter().map(|(id, _)| Arc::clone(id)).collect();
         for (channel, target) in find_lost_targets(&current, &next, &changed) {
             slog::warn!(self.log, "a channel names a channel for its failures that is not active";
@@ -165,6 +166,26 @@ impl RegistryShared {
             "quarantined" => report.quarantined, "built" => report.built, "compiled" => report.compiled,
             "retired" => report.retired);
         report
+    }
+
+    /// Logs and measures the pauses that began or ended between two snapshots.
+    fn show_pauses(&self, current: &Snapshot, next: &Snapshot) {
+        for (old, _) in current.paused_channels() {
+            let renewed = next.channel_by_id(old.id());
+            if renewed.is_none_or(|entry| entry.pause().is_none() || entry.name() != old.name()) {
+                // Seam: the claimer of accepted work that waits in the database is to be woken here. Until then that
+                // work is a dead letter, which is looked at again by itself.
+                slog::info!(self.log, "channel resumed"; "channel" => old.name());
+                self.metrics.set_paused(old.name(), false);
+            }
+        }
+        for (entry, pause) in next.paused_channels() {
+            if current.channel_by_id(entry.id()).is_none_or(|old| old.pause() != Some(pause)) {
+                slog::info!(self.log, "channel paused"; "channel" => entry.name(), "by" => &pause.by,
+                    "reason" => &pause.reason, "until" => pause.until.map(|until| until.to_string()));
+            }
+            self.metrics.set_paused(entry.name(), true);
+        }
     }
 
     /// Finds deployments that the snapshot does not contain: an instance of the registry crashed before they

@@ -46,6 +46,17 @@ impl Runner for Registry {
         })
     }
 
+    fn is_paused(&self, channel_id: Option<&str>, channel: &str) -> bool {
+        self.find_channel(channel_id, channel).is_some_and(|entry| entry.pause().is_some())
+    }
+
+    fn note_failure(&self, channel_id: Option<Arc<str>>, channel: Arc<str>) -> BoxFuture<'_, ()> {
+        match self.find_channel(channel_id.as_deref(), &channel) {
+            Some(entry) => Box::pin(async move { self.note_channel_failure(&entry).await }),
+            None => Box::pin(ready(())),
+        }
+    }
+
     fn workflow_of(&self, job: JobKey<'_>) -> Option<WorkflowVersion> {
         let entry = self.find_channel(job.channel_id, job.channel)?;
         entry.compiled_channel()?.workflow_for(job.bucket, job.trace_id)
@@ -55,7 +66,9 @@ impl Runner for Registry {
         let snapshot = self.snapshot();
         // A removed channel has nothing to wait for.
         snapshot.channel_by_name(channel).is_none_or(|entry| {
-            entry.quarantine().is_none() && self.unreadable_secret(&snapshot, entry).is_none()
+            entry.quarantine().is_none()
+                && entry.pause().is_none()
+                && self.unreadable_secret(&snapshot, entry).is_none()
         })
     }
 }
@@ -64,6 +77,8 @@ impl Runner for Registry {
 enum Obstacle {
     /// No active channel has the id or the name.
     NoChannel,
+    /// The channel is paused.
+    Paused(Arc<LoadedChannel>),
     /// The secret store had no value for a secret of the channel.
     Secret { channel: Arc<LoadedChannel>, secret: String },
 }
@@ -79,6 +94,9 @@ impl Registry {
         };
         let find = |message: &RunJob, _| {
             let channel = self.channel_of(&message.job).ok_or(Obstacle::NoChannel)?;
+            if channel.quarantine().is_none() && channel.pause().is_some() {
+                return Err(Obstacle::Paused(channel));
+            }
             match self.unreadable_secret(&self.snapshot(), &channel) {
                 Some(secret) if channel.quarantine().is_none() => Err(Obstacle::Secret { channel, secret }),
                 _ => Ok(channel),
@@ -95,6 +113,10 @@ impl Registry {
                 services.metrics.count_lost_job(None);
                 self.warn_of_lost_report(&message.job);
                 failed_result(resolve::unknown(&message.job.channel).message())
+            }
+            DispatchError::NotFound { error: Obstacle::Paused(channel), .. } => {
+                let message = format!("channel '{}' is paused", channel.name());
+                JobResult::bare(JobOutcome::Paused { message }, Duration::ZERO)
             }
             DispatchError::NotFound { error: Obstacle::Secret { channel, secret }, .. } => {
                 unavailable(&format!("Channel '{}' waits for a secret: {secret}", channel.name()))

@@ -4,4 +4,5 @@ pub(crate) mod failure_reports;
 pub(crate) mod failure_target;
 mod jobs;
 mod records;
+mod repeated_failures;
 mod scheduled_runs;

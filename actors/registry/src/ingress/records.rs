@@ -16,7 +16,7 @@ impl Registry {
     /// the progress of the batch. Dropping the future drops the run.
     ///
     /// Returns the result of the next record if the batch did not reach the channel, or left it. That
-    /// record is deferred if the channel is not active any more, no worker serves it now, its actors are on their
+    /// record is deferred if the channel is paused or not active any more, no worker serves it now, its actors are on their
     /// way out, or the secret store has no value for a secret that its workflow needs. A quarantined channel fails
     /// it.
     pub async fn run_records(
@@ -29,6 +29,9 @@ impl Registry {
         {
             let reason = format!("channel '{}' waits for a secret: {secret}", channel.name());
             return Some(RecordResult::deferred(reason));
+        }
+        if channel.pause().is_some() {
+            return Some(RecordResult::deferred(format!("channel '{}' is paused", channel.name())));
         }
         batch.set_report_target(failure_target::target(&channel.row));
         let offset = self.next_worker.fetch_add(1, Ordering::Relaxed);

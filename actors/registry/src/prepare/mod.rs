@@ -13,7 +13,7 @@ use svc_store::Store;
 use crate::filter::ChannelFilter;
 use crate::scope::{ReloadError, ReloadScope};
 use crate::secrets::UsedSecrets;
-use crate::snapshot::{LoadedWorkflow, Snapshot};
+use crate::snapshot::{LoadedWorkflow, PauseTable, Snapshot};
 use build::BuildContext;
 
 /// Items built before other work of the thread gets its turn.
@@ -28,6 +28,8 @@ pub(crate) struct ReloadPlan {
     pub(crate) channels: Vec<(Arc<str>, PlannedChannel)>,
     /// The declared secrets, if they were read anew.
     pub(crate) declared: Option<Arc<svc_engine::DeclaredSecrets>>,
+    /// The pauses of channels, all of them.
+    pub(crate) pauses: PauseTable,
     /// Workflow versions compiled on the way.
     pub(crate) compiled: usize,
 }
@@ -68,7 +70,7 @@ impl Loader<'_> {
         let stale_workflows = self.stale_workflows(&targets).await?;
         let candidates = self.candidates(&targets, rows);
         let secrets = self.secrets(&targets, &candidates, &stale_workflows, full).await;
-        let mut plan = ReloadPlan::default();
+        let mut plan = ReloadPlan { pauses: self.stored_pauses().await?, ..ReloadPlan::default() };
         if full && !self.boot {
             plan.declared = Some(Arc::clone(&secrets.declared));
         }

@@ -8,7 +8,7 @@ use svc_model::{Channel, ServiceError, Workflow};
 use super::Loader;
 use super::build::BuildContext;
 use crate::scope::ReloadError;
-use crate::snapshot::LoadedChannel;
+use crate::snapshot::{LoadedChannel, PauseTable};
 
 /// Number of changed rows above which one query reads all rows.
 const MANY: usize = 500;
@@ -120,6 +120,12 @@ impl Loader<'_> {
         }
         let ids: Vec<String> = ids.iter().cloned().collect();
         self.store.workflows().active_of(&ids).await.map_err(storage)
+    }
+
+    /// Reads the pauses of all channels: they are few.
+    pub(super) async fn stored_pauses(&self) -> Result<PauseTable, ReloadError> {
+        let pauses = self.store.channel_pauses().list().await.map_err(storage)?;
+        Ok(pauses.into_iter().map(|(id, pause)| (id, Arc::new(pause))).collect())
     }
 
     /// Reads the loaded workflows that a channel begins to use, if a stored version differs from the loaded

@@ -5,6 +5,7 @@ mod calls;
 mod counting;
 mod jobs;
 mod kit;
+mod pauses;
 mod records;
 mod reloads;
 mod resolution;

@@ -18,7 +18,7 @@ use crate::repo::references::References;
 use crate::repo::requirements::{self, ChannelRequirements, Objection};
 use crate::repo::usage::{channels_naming, workflows_naming};
 use crate::repo::versioned::{StatusChangePlan, Versioned, stored_status};
-use crate::repo::{EntityFilter, IDS_PER_QUERY, cron, sorted, tagged};
+use crate::repo::{EntityFilter, IDS_PER_QUERY, channel_pauses, cron, sorted, tagged};
 use crate::schema::{channels, cron_occurrences, cron_schedule_state};
 
 /// Condition on a latest version: its id has an active version.
@@ -316,11 +316,12 @@ impl Versioned for Channel {
         cron::pause(conn, id).await
     }
 
-    /// Deletes the channel with its schedule and its occurrences. Slots that they hold stay until their
+    /// Deletes the channel with its pause, its schedule and its occurrences. Slots that they hold stay until their
     /// leases expire, so that their runs have stopped by then: a key is shared.
     async fn delete(conn: &mut Conn, id: &str) -> Result<usize, StoreError> {
         let delete = diesel::delete(channels::table.filter(channels::channel_id.eq(id)));
         let deleted = on!(conn, c => delete.execute(c).await)?;
+        channel_pauses::forget(conn, id).await?;
         let delete = diesel::delete(cron_schedule_state::table.find(id));
         on!(conn, c => delete.execute(c).await)?;
         let delete = diesel::delete(cron_occurrences::table.filter(cron_occurrences::channel_id.eq(id)));

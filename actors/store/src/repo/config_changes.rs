@@ -20,6 +20,9 @@ pub(crate) const NOTIFICATIONS: &str = "svc_config";
 /// The kind of a change of several connectors. A release that does not know it loads everything.
 pub(super) const CONNECTORS: &str = "connectors";
 
+/// The kind of a change of pauses, of whatever channels. A release that does not know it loads everything.
+pub(super) const PAUSES: &str = "channel_pauses";
+
 /// The part of the configuration that a change concerns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChangedEntity {
@@ -31,6 +34,8 @@ pub enum ChangedEntity {
     Connector(String),
     /// Several connectors.
     Connectors,
+    /// The pauses of channels.
+    Pauses,
     /// Anything.
     All,
 }
@@ -42,6 +47,7 @@ impl ChangedEntity {
             "channel" => Self::Channel(id),
             "connector" => Self::Connector(id),
             CONNECTORS => Self::Connectors,
+            PAUSES => Self::Pauses,
             _ => Self::All,
         }
     }

@@ -1,6 +1,7 @@
 //! The cases and their shared helpers.
 
 pub(crate) mod attempts;
+pub(crate) mod channel_pauses;
 pub(crate) mod channels;
 pub(crate) mod connectors;
 pub(crate) mod database;

@@ -14,6 +14,8 @@ use crate::worker::{StopSignal, StopStage, WorkerShared};
 /// The possessions of a job that runs or has run.
 pub(crate) struct StartedJob {
     pub(super) attempt: JobAttempt,
+    /// Id and name of the channel.
+    pub(super) channel: (Option<Arc<str>>, Arc<str>),
     /// Keeps the bytes of the job reserved until its outcome is on disk.
     pub(super) slot: Option<QueueSlot>,
     /// The report that is sent if the job fails for good.

@@ -81,7 +81,8 @@ impl WorkerShared {
         let target = FailureReport::find_target(&job, &*self.runner).await;
         let report = target.map(|target| FailureReport::for_job(&job, attempt_of, target));
         let slot = Some(slot);
-        let started = StartedJob { attempt: attempt.clone(), slot, report, claim, permit };
+        let channel = (job.channel_id.clone(), Arc::clone(&job.channel));
+        let started = StartedJob { attempt: attempt.clone(), channel, slot, report, claim, permit };
         let running = RunningJob::new(started, orphans, Arc::clone(&self.stop));
         let (id, channel_id, channel, bucket) =
             (job.trace_id, job.channel_id.clone(), Arc::clone(&job.channel), job.bucket);
@@ -219,7 +220,7 @@ impl WorkerShared {
     /// Writes the outcome of a run. Retries until it is written; meanwhile the worker has room for one job
     /// less. A result that the database refuses becomes a failure.
     pub(super) async fn write(&self, job: &mut StartedJob, verdict: &mut AttemptOutcome) {
-        let StartedJob { attempt, slot, report, .. } = job;
+        let StartedJob { attempt, channel, slot, report, .. } = job;
         let mut backoff = DATABASE_BACKOFF.delays();
         let mut follow_up = self.prepare_report(verdict, report);
         let is_news = loop {
@@ -260,6 +261,10 @@ impl WorkerShared {
             }
             if failure.retry_count >= i64::from(attempt.retry) {
                 self.count_failure(attempt, failure.is_exhausted());
+            }
+            if is_news && failure.is_exhausted() {
+                let (channel_id, channel) = channel.clone();
+                self.runner.note_failure(channel_id, channel).await;
             }
         }
     }

@@ -11,6 +11,9 @@ use crate::job::{Job, JobFailure, JobOutcome, JobResult};
 /// Delays before a dead letter is retried: from one second to a little more than 18 hours.
 const RETRY_BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(1 << 16));
 
+/// Delay of a job that called a paused channel before it is looked at again.
+const PAUSED_DELAY: Duration = Duration::from_secs(2);
+
 /// One attempt at a job, with the number of its retries.
 #[derive(Clone, Debug)]
 pub(crate) struct JobAttempt {
@@ -75,6 +78,13 @@ impl JobAttempt {
                 // Nothing was tried, so this retry does not count.
                 let earlier = Self { retry: self.retry.saturating_sub(1), ..self.clone() };
                 AttemptOutcome::Failed(earlier.failure(JobFailure::transient(message)))
+            }
+            JobOutcome::Paused { message } => {
+                // Until accepted work waits in its row, it waits as a dead letter that is not tried meanwhile.
+                let earlier = Self { retry: self.retry.saturating_sub(1), ..self.clone() };
+                let failure =
+                    JobFailure { retry_after: Some(PAUSED_DELAY), ..JobFailure::transient(message) };
+                AttemptOutcome::Failed(earlier.failure(failure))
             }
             JobOutcome::Busy(job) => return Err(job),
         })
@@ -165,6 +175,16 @@ mod tests {
             let outcome = JobOutcome::Unavailable { message: "quarantined".into() };
             let AttemptOutcome::Failed(failure) = verdict(retry, outcome) else { panic!() };
             assert_eq!((failure.retry_count, failure.max_retries), (count, 5));
+        }
+    }
+
+    #[test]
+    fn attempt_at_a_paused_channel_does_not_count() {
+        for (retry, count) in [(0, 0), (1, 0), (5, 4)] {
+            let outcome = JobOutcome::Paused { message: "channel 'b' is paused".into() };
+            let AttemptOutcome::Failed(failure) = verdict(retry, outcome) else { panic!() };
+            assert_eq!((failure.retry_count, failure.max_retries), (count, 5));
+            assert!(failure.delay >= PAUSED_DELAY);
         }
     }
 

@@ -1,6 +1,9 @@
 //! Endpoints of channels.
 
-use crate::channels::{ChannelResource, ChannelValidationResult};
+use crate::channels::{
+    BulkPauseRequest, BulkResumeRequest, ChannelPauseStatus, ChannelResource, ChannelValidationResult,
+    PauseRequest, ResumeRequest,
+};
 use crate::cron::OccurrenceDetail;
 use crate::definitions::{ChannelDefinition, ChannelUpdate};
 use crate::endpoint::{
@@ -42,6 +45,7 @@ const EXPORT: &[QueryParameter] =
 
 const ONE: SchemaSource = SchemaSource::for_type::<DataEnvelope<ChannelResource>>();
 const WARNED: SchemaSource = SchemaSource::for_type::<WarnedEnvelope<ChannelResource>>();
+const SELECTED: SchemaSource = SchemaSource::for_type::<ListEnvelope<ChannelPauseStatus>>();
 const MANY: SchemaSource = SchemaSource::for_type::<PageEnvelope<ChannelResource>>();
 
 pub(super) const ENDPOINTS: &[Endpoint] = &[
@@ -140,6 +144,63 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     .may_take::<VersionRequest>(r#"{"from_version": 1}"#)
     .answers(&[Answer::json(201, "The draft", &[ONE]), DRY_RUN])
     .refuses(&[409]),
+    Endpoint::new(
+        Method::Post,
+        "/api/v1/admin/channels/{id}/pause",
+        "pauseChannel",
+        Tag::Channels,
+        "Pauses a channel, or replaces the reason and the end of its pause",
+    )
+    .describes(
+        "The pause is a state of the served channel: it outlives restarts and other versions. Synchronous calls are \
+         refused with `CHANNEL_PAUSED`, asynchronous submissions are accepted and wait, the cursor of a schedule \
+         stands still, and no record of a topic runs.",
+    )
+    .path_parameters(ID)
+    .with_query(&[DRY_RUN_PARAMETER])
+    .takes::<PauseRequest>(r#"{"reason": "the greeter is down"}"#)
+    .answers(&[Answer::json(200, "The channel; with `dry_run=true` the report", &[WARNED, DRY_RUN_REPORT])]),
+    Endpoint::new(
+        Method::Post,
+        "/api/v1/admin/channels/{id}/resume",
+        "resumeChannel",
+        Tag::Channels,
+        "Resumes a channel; one that is not paused stays as it is",
+    )
+    .path_parameters(ID)
+    .with_query(&[DRY_RUN_PARAMETER])
+    .may_take::<ResumeRequest>(r#"{"reason": "the greeter is back"}"#)
+    .answers(&[Answer::json(200, "The channel; with `dry_run=true` the report", &[WARNED, DRY_RUN_REPORT])]),
+    Endpoint::new(
+        Method::Post,
+        "/api/v1/admin/channels/pause",
+        "pauseChannels",
+        Tag::Channels,
+        "Pauses the active channels with a tag, or those that use a connector",
+    )
+    .describes("One audit row names all of them.")
+    .with_query(&[DRY_RUN_PARAMETER])
+    .takes::<BulkPauseRequest>(r#"{"filter": {"tag": "greeting"}, "reason": "the greeter is down"}"#)
+    .answers(&[Answer::json(
+        200,
+        "The paused channels; with `dry_run=true` the report",
+        &[SELECTED, DRY_RUN_REPORT],
+    )]),
+    Endpoint::new(
+        Method::Post,
+        "/api/v1/admin/channels/resume",
+        "resumeChannels",
+        Tag::Channels,
+        "Resumes the paused ones of the active channels with a tag, or of those that use a connector",
+    )
+    .describes("One audit row names all of them.")
+    .with_query(&[DRY_RUN_PARAMETER])
+    .takes::<BulkResumeRequest>(r#"{"filter": {"tag": "greeting"}}"#)
+    .answers(&[Answer::json(
+        200,
+        "The resumed channels; with `dry_run=true` the report",
+        &[SELECTED, DRY_RUN_REPORT],
+    )]),
     Endpoint::new(
         Method::Post,
         "/api/v1/admin/channels/{id}/trigger",

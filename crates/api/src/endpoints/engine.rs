@@ -92,6 +92,11 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     .with_query(&[
         NO_DRY_RUN,
         QueryParameter::new("offset", Natural, "Only if the record at this offset is the one held back"),
+        QueryParameter::new(
+            "until_offset",
+            Natural,
+            "Gives up also the records before this offset at which an attempt fails; at most 1000 above the held one",
+        ),
     ])
     .answers(&[Answer::json(
         200,

@@ -1,15 +1,19 @@
 //! `channels`: definitions of channels, their versions, runs of schedules on demand.
 
 use clap::{Args, Subcommand};
-use serde_json::json;
+use serde_json::{Value, json};
 use svc_client::ApiRequest;
 
-use super::entity::{CreateArgs, DeleteArgs, EntityGroup, EntityListArgs, ExportArgs, UpdateArgs, as_named};
+use super::entity::{
+    CreateArgs, DeleteArgs, EntityGroup, EntityListArgs, ExportArgs, UpdateArgs, as_named, rows,
+};
 use super::import::ImportArgs;
 use super::lifecycle::{NewVersionArgs, RollbackArgs, ServingArgs, VersionsArgs};
-use super::validation::ValidateArgs;
+use super::several::IdsArgs;
+use super::validation::{ValidateArgs, show_validation};
 use crate::context::CommandContext;
 use crate::error::CliError;
+use crate::moment::parse_coming_moment;
 use crate::output::{CellKind, TableColumn, TableLayout, plain};
 
 pub(super) const CHANNELS: EntityGroup = EntityGroup {
@@ -48,6 +52,50 @@ pub(crate) struct ChannelFilterArgs {
     protocol: Option<String>,
 }
 
+/// The channels of a pause.
+#[derive(Args, Debug)]
+pub(crate) struct PausableArgs {
+    /// Ids, one or several
+    #[arg(
+        value_name = "ID",
+        required_unless_present_any = ["tag", "connector"],
+        conflicts_with_all = ["tag", "connector"]
+    )]
+    ids: Vec<String>,
+    /// The active channels with this tag
+    #[arg(long)]
+    tag: Option<String>,
+    /// The active channels that use this connector
+    #[arg(long, value_name = "NAME")]
+    connector: Option<String>,
+    /// Only check whether it would succeed
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// The arguments of a pause.
+#[derive(Args, Debug)]
+pub(crate) struct PauseArgs {
+    #[command(flatten)]
+    channels: PausableArgs,
+    /// The reason, for operators
+    #[arg(long)]
+    reason: String,
+    /// When they resume by themselves: an instant, or a time from now such as 30m
+    #[arg(long, value_name = "TIME", value_parser = parse_coming_moment)]
+    until: Option<String>,
+}
+
+/// The arguments of a resume.
+#[derive(Args, Debug)]
+pub(crate) struct ResumeArgs {
+    #[command(flatten)]
+    channels: PausableArgs,
+    /// The reason, for the audit log
+    #[arg(long)]
+    reason: Option<String>,
+}
+
 /// The commands of channels.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ChannelCommand {
@@ -81,6 +129,10 @@ pub(crate) enum ChannelCommand {
     Versions(VersionsArgs),
     /// Copy a version into a new draft
     NewVersion(NewVersionArgs),
+    /// Let calls fail and accepted work wait until the channel is resumed
+    Pause(PauseArgs),
+    /// End pauses
+    Resume(ResumeArgs),
     /// Run a scheduled channel now
     Trigger {
         /// Id of the channel
@@ -126,10 +178,70 @@ pub(crate) async fn run(command: ChannelCommand, context: &CommandContext) -> Re
         ChannelCommand::Validate(args) => group.validate(&args, context).await,
         ChannelCommand::Versions(args) => group.versions(&args, context).await,
         ChannelCommand::NewVersion(args) => group.new_version(&args, context).await,
+        ChannelCommand::Pause(PauseArgs { channels, reason, until }) => {
+            let mut body = json!({"reason": reason});
+            if let Some(until) = until {
+                body["until"] = until.into();
+            }
+            change_pause(channels, ("pause", "Paused"), body, context).await
+        }
+        ChannelCommand::Resume(ResumeArgs { channels, reason }) => {
+            let body = reason.map_or_else(|| json!({}), |reason| json!({"reason": reason}));
+            change_pause(channels, ("resume", "Resumed"), body, context).await
+        }
         ChannelCommand::Trigger { id } => trigger(&id, context).await,
         ChannelCommand::Export { filter, args } => group.export(&args, &filter.parameters(), context).await,
         ChannelCommand::Import(args) => group.import(&args, context).await,
     }
+}
+
+/// Pauses or resumes channels: each of the ids, or those that a tag or a connector selects at once.
+async fn change_pause(
+    channels: PausableArgs,
+    (action, verb): (&str, &str),
+    mut body: Value,
+    context: &CommandContext,
+) -> Result<u8, CliError> {
+    let PausableArgs { ids, tag, connector, dry_run } = channels;
+    if !ids.is_empty() {
+        let ids = IdsArgs { ids };
+        return ids
+            .for_each(context, async |id| {
+                let request = ApiRequest::post(CHANNELS.path(&[id, action])).json(&body)?;
+                if dry_run {
+                    let answer = context.fetch(&request.query("dry_run", true)).await?;
+                    return show_validation(&answer, context);
+                }
+                let answer = context.fetch(&request).await?;
+                let sentence = format!("{verb} channel '{id}'.");
+                context.output.print(&context.output.change(Some(&answer), id, &sentence)?)?;
+                Ok(0)
+            })
+            .await;
+    }
+    let filter = [("tag", tag), ("connector", connector)].into_iter();
+    let filter = filter.filter_map(|(word, value)| Some((word.to_owned(), Value::from(value?))));
+    body["filter"] = Value::Object(filter.collect());
+    let request = ApiRequest::post(CHANNELS.path(&[action])).json(&body)?;
+    if dry_run {
+        let answer = context.fetch(&request.query("dry_run", true)).await?;
+        return show_validation(&answer, context);
+    }
+    let answer = context.fetch(&request).await?;
+    let selected: Vec<String> = rows(&answer).iter().map(|row| plain(&row["channel_id"])).collect();
+    let sentence = match selected.as_slice() {
+        [] => format!("{verb} no channel: none matches."),
+        [id] => format!("{verb} channel '{id}'."),
+        several => format!("{verb} {} channels: {}.", several.len(), several.join(", ")),
+    };
+    if context.output.is_quiet {
+        for id in &selected {
+            context.output.print(&context.output.change(None, id, &sentence)?)?;
+        }
+        return Ok(0);
+    }
+    context.output.print(&context.output.change(Some(&answer), "", &sentence)?)?;
+    Ok(0)
 }
 
 async fn trigger(id: &str, context: &CommandContext) -> Result<u8, CliError> {

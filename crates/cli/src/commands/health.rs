@@ -78,7 +78,11 @@ fn row(name: &str, state: &Value, body: &Value) -> Value {
     let detail = &body[name];
     let reasons = match name {
         "connectors" => named_reasons(&detail["failed_to_load"], "connector"),
-        "channels" => named_reasons(&detail["quarantined"], "channel"),
+        "channels" => {
+            let quarantined = named_reasons(&detail["quarantined"], "channel");
+            let paused = named_reasons(&detail["paused"], "channel").into_iter();
+            quarantined.into_iter().chain(paused.map(|pause| format!("paused {pause}"))).collect()
+        }
         "kafka" => {
             iter::once(&detail["problem"]).chain(elements(&detail["ingest"])).filter_map(text).collect()
         }

@@ -48,6 +48,9 @@ pub(crate) enum KafkaCommand {
         /// Skip the record at this offset alone
         #[arg(long)]
         offset: Option<u64>,
+        /// Skip also the records before this offset at which an attempt fails
+        #[arg(long, value_name = "OFFSET")]
+        until_offset: Option<u64>,
     },
 }
 
@@ -55,17 +58,29 @@ pub(crate) enum KafkaCommand {
 pub(crate) async fn run(command: KafkaCommand, context: &CommandContext) -> Result<u8, CliError> {
     match command {
         KafkaCommand::Partitions { watch } => watch.show(context, async || partitions(context).await).await,
-        KafkaCommand::Skip { topic, partition, offset } => {
+        KafkaCommand::Skip { topic, partition, offset, until_offset } => {
             let number = partition.to_string();
-            context.confirm(&format!("Skip the record that partition {number} of '{topic}' holds back?"))?;
+            let records = match until_offset {
+                Some(until) => format!(
+                    "the record that partition {number} of '{topic}' holds back, and those before offset {until} that fail"
+                ),
+                None => format!("the record that partition {number} of '{topic}' holds back"),
+            };
+            context.confirm(&format!("Skip {records}?"))?;
             let path = admin_path(&["kafka", "partitions", &topic, &number, "skip"]);
-            let request = ApiRequest::post(path).optional("offset", offset).timeout(SKIPPING);
-            let answer = context.fetch(&request).await?;
+            let request = ApiRequest::post(path);
+            let request = request.optional("offset", offset).optional("until_offset", until_offset);
+            let answer = context.fetch(&request.timeout(SKIPPING)).await?;
             let skipped = plain(&answer["data"]["skipped_offset"]);
             let next = plain(&answer["data"]["next_offset"]);
-            let sentence = format!(
-                "Skipped offset {skipped} of partition {number} of '{topic}', which goes on at {next}."
-            );
+            let sentence = match answer["data"]["dead_letters"].as_u64() {
+                None => format!(
+                    "Skipped offset {skipped} of partition {number} of '{topic}', which goes on at {next}."
+                ),
+                Some(letters) => format!(
+                    "Partition {number} of '{topic}' goes on at {next}; dead letters written: {letters}."
+                ),
+            };
             context.output.print(&context.output.change(Some(&answer), &skipped, &sentence)?)?;
             Ok(0)
         }

@@ -13,6 +13,7 @@ mod guards;
 pub(crate) mod key_reference;
 pub(crate) mod masking;
 pub mod reference;
+mod repeated_failure;
 mod request;
 mod response;
 mod secret;
@@ -31,6 +32,7 @@ pub use guards::{
     BackendError, BackpressureConfig, DeduplicationConfig, DuplicatePolicy, KEY_HEADERS,
     PrincipalRateLimitConfig, RateLimitConfig, ResponseCacheConfig, TracingConfig, TracingMode,
 };
+pub use repeated_failure::RepeatedFailureConfig;
 pub use request::{BodyMode, RecordFormat, RequestBodyFormat, RequestConfig, RequestMode};
 pub use response::{ErrorBody, ErrorBodyKey, Placeholder, ResponseConfig, ResponseMode};
 pub use secret::SecretText;
@@ -67,6 +69,9 @@ block! {
         pub timeout_ms: Option<u64> => 5000, by(positive);
         /// name of the channel that is told of runs which failed for good
         pub on_failure: Option<String> => "alerts", by(failure_channel);
+        /// failures after which the channel pauses itself, until an operator resumes it; on a channel of the protocol
+        /// `cron` or `kafka`, or with `request.mode` `accept`
+        pub on_repeated_failure: Option<RepeatedFailureConfig> => {"failures": 5, "within_secs": 60};
         /// what is recorded of a run
         pub tracing: TracingConfig = _ => {};
         /// what becomes of the records of a topic

@@ -5,13 +5,13 @@ use super::key_reference::{block, form};
 use super::response::ErrorBodyKeys;
 use super::{
     BackpressureConfig, ChannelConfig, DeduplicationConfig, PrincipalRateLimitConfig, RateLimitConfig,
-    RequestConfig, ResponseCacheConfig, ResponseConfig, TopicConfig, TracingConfig,
+    RepeatedFailureConfig, RequestConfig, ResponseCacheConfig, ResponseConfig, TopicConfig, TracingConfig,
 };
 
 pub use super::key_reference::{BlockReference, KeyReference};
 
 /// All blocks in the order of the manual.
-pub static BLOCKS: [BlockReference; 16] = [
+pub static BLOCKS: [BlockReference; 17] = [
     block("", ChannelConfig::KEYS),
     form("auth", ApiKeyAuth::FORM, ApiKeyAuth::KEYS),
     form("auth", HmacKeys::FORM, HmacKeys::KEYS),
@@ -26,6 +26,7 @@ pub static BLOCKS: [BlockReference; 16] = [
     block("deduplication", DeduplicationConfig::KEYS),
     block("cache", ResponseCacheConfig::KEYS),
     block("backpressure", BackpressureConfig::KEYS),
+    block("on_repeated_failure", RepeatedFailureConfig::KEYS),
     block("tracing", TracingConfig::KEYS),
     block("kafka", TopicConfig::KEYS),
 ];

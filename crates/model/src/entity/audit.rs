@@ -38,6 +38,8 @@ audit_words! {
         PackageApplied = "package_applied",
         /// A version of a package is being applied.
         PackageStaged = "package_staged",
+        /// A channel was paused, or paused itself.
+        Pause = "pause",
         /// Dead letters were deleted.
         Purge = "purge",
         /// Stored secrets were encrypted under another key.
@@ -50,6 +52,8 @@ audit_words! {
         Reset = "reset",
         /// An actor was restarted.
         Restart = "restart",
+        /// A channel was resumed, or its pause ran out.
+        Resume = "resume",
         /// An occurrence was made due again.
         Retry = "retry",
         /// An earlier version was activated again.

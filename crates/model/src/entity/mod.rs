@@ -3,6 +3,7 @@
 mod audit;
 mod channel;
 mod connector;
+mod pause;
 mod workflow;
 
 use std::fmt;
@@ -12,6 +13,7 @@ use serde::Serialize;
 pub use audit::{AUDIT_ORIGIN, AuditAction, AuditResource, AuditRow};
 pub use channel::{Channel, ChannelContent, ChannelType, Protocol};
 pub use connector::{Connector, ConnectorContent, ConnectorType};
+pub use pause::ChannelPause;
 pub use workflow::{Workflow, WorkflowContent, WorkflowVersion};
 
 /// The kind of an entity.

@@ -256,6 +256,7 @@ fn check_config(content: &ChannelContent, checks: &dyn ChannelChecks, errors: &m
     errors.extend(undecided_sharing(&config));
     errors.extend(unreadable_records(content));
     errors.extend(keys_of_nobody(&config));
+    errors.extend(pause_without_failures(content.protocol, &config));
     for expression in config.expressions() {
         let compiled = if scan::reads_secret(expression.logic) {
             Err("a secret cannot be read here".to_owned())
@@ -296,6 +297,16 @@ fn unreadable_records(content: &ChannelContent) -> Option<FieldError> {
     is_refused.then(|| {
         FieldError::invalid("channel.config.request.body", "a record is read as json or as raw")
             .with_got(format)
+    })
+}
+
+/// Refuses a pause after repeated failures on a channel whose callers get its failures as answers.
+fn pause_without_failures(protocol: Protocol, config: &ChannelConfig) -> Option<FieldError> {
+    let fails_alone =
+        matches!(protocol, Protocol::Cron | Protocol::Kafka) || config.request.mode == RequestMode::Accept;
+    (config.on_repeated_failure.is_some() && !fails_alone).then(|| {
+        let why = "only a channel of the protocol cron or kafka, or with request.mode accept, pauses itself";
+        FieldError::invalid("channel.config.on_repeated_failure", why)
     })
 }
 

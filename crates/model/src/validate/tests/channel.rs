@@ -288,3 +288,26 @@ fn validate_tells_what_a_create_would_be_refused_for() {
         broken["errors"].as_array().unwrap().iter().map(|issue| issue["field"].clone()).collect();
     assert_eq!(fields, ["channel.name", "channel.config.nope"]);
 }
+
+#[test]
+fn pause_after_failures_needs_ingress_without_answers() {
+    let block = json!({"failures": 3, "within_secs": 60});
+    let path = "channel.config.on_repeated_failure";
+    assert_eq!(
+        refusals(&rest(json!({"config": {"on_repeated_failure": block}}))),
+        single_error(path, Invalid)
+    );
+    content(&rest(json!({"config": {"on_repeated_failure": block, "request": {"mode": "accept"}}})));
+    for body in [
+        json!({"name": "c", "protocol": "kafka", "topic": "t", "workflow_id": "w"}),
+        json!({"name": "c", "protocol": "cron", "workflow_id": "w", "transport_config": {"schedule": "@daily"}}),
+    ] {
+        let mut body = body;
+        body["config"] = json!({"on_repeated_failure": block});
+        content(&body);
+        body["config"] = json!({"on_repeated_failure": {"failures": 0, "within_secs": 60}});
+        assert_eq!(refusals(&body), single_error(&format!("{path}.failures"), Invalid));
+        body["config"] = json!({"on_repeated_failure": {"failures": 1}});
+        assert_eq!(refusals(&body), single_error(&format!("{path}.within_secs"), Required));
+    }
+}

@@ -1,0 +1,133 @@
+//! The pauses of channels, and the failures by which channels pause themselves.
+
+use std::sync::Arc;
+
+use svc_model::config::RepeatedFailureConfig;
+use svc_model::{Page, Timestamp};
+use svc_store::{
+    AuditFilter, ChangedEntity, CountedFailure, Mutation, NewPause, NewTrace, Store, TraceMode, TraceStatus,
+};
+use uuid::Uuid;
+
+use super::database::TestDatabase;
+use super::traces::ago;
+use super::{any_mutation, channel, mutation, refusal};
+
+async fn with_channels(db: &TestDatabase) -> Store {
+    let store = db.store().await;
+    for id in ["a", "b"] {
+        store.channels().create(Some(id.into()), channel(id, None), any_mutation()).await.unwrap();
+    }
+    store
+}
+
+fn order(action: &str) -> Mutation {
+    mutation("channel", action)
+}
+
+fn pause(reason: &str, until: Option<&str>) -> NewPause {
+    let until = until.map(|until| Timestamp::parse(until).unwrap());
+    NewPause { until, by: "ops".into(), reason: reason.into() }
+}
+
+fn ids(ids: &[&str]) -> Vec<String> {
+    ids.iter().map(|id| (*id).to_owned()).collect()
+}
+
+/// Returns the number of audit rows of an action.
+async fn count_audited(store: &Store, action: &str) -> i64 {
+    let filter = AuditFilter { action: Some(action.into()), ..AuditFilter::default() };
+    store.audit().list(filter, Page::default()).await.unwrap().1
+}
+
+pub(crate) async fn pause_is_stored_replaced_and_ended(db: TestDatabase) {
+    let store = with_channels(&db).await;
+    let pauses = store.channel_pauses();
+    let first = pauses.pause(&ids(&["a"]), pause("down", None), order("pause")).await.unwrap();
+    let until = "2999-01-02T03:04:05Z";
+    pauses.pause(&ids(&["a"]), pause("still down", Some(until)), order("pause")).await.unwrap();
+    let listed = pauses.list().await.unwrap();
+    let [(id, now)] = listed.as_slice() else { panic!("{listed:?}") };
+    assert_eq!((id.as_str(), now.since, now.until), ("a", first[0].1.since, Timestamp::parse(until)));
+    assert_eq!((now.reason.as_str(), now.by.as_str()), ("still down", "ops"));
+    assert_eq!(pauses.resume(&ids(&["b", "a"]), order("resume")).await.unwrap(), ["a"]);
+    assert!(pauses.resume(&ids(&["a"]), order("resume")).await.unwrap().is_empty());
+    assert!(pauses.list().await.unwrap().is_empty());
+    assert_eq!((count_audited(&store, "pause").await, count_audited(&store, "resume").await), (2, 1));
+    let changes = store.epoch().changes_after(0).await.unwrap();
+    assert_eq!(changes.len(), 3, "what changed nothing raised no epoch");
+    assert!(changes.iter().all(|change| change.entity == ChangedEntity::Pauses));
+}
+
+pub(crate) async fn pause_of_several_channels_is_one_change(db: TestDatabase) {
+    let store = with_channels(&db).await;
+    let paused =
+        store.channel_pauses().pause(&ids(&["b", "a", "b"]), pause("down", None), order("pause")).await;
+    assert_eq!(paused.unwrap().into_iter().map(|(id, _)| id).collect::<Vec<_>>(), ["a", "b"]);
+    assert_eq!((count_audited(&store, "pause").await, store.epoch().current().await.unwrap()), (1, 1));
+    let (rows, _) = store.audit().list(AuditFilter::default(), Page::default()).await.unwrap();
+    let details: serde_json::Value = serde_json::from_str(rows[0].details.as_deref().unwrap()).unwrap();
+    assert_eq!((&details["channels"], &details["reason"]), (&serde_json::json!(["a", "b"]), &"down".into()));
+}
+
+pub(crate) async fn impossible_pause_leaves_nothing(db: TestDatabase) {
+    let store = with_channels(&db).await;
+    let pauses = store.channel_pauses();
+    let refused =
+        refusal(pauses.pause(&ids(&["a", "none"]), pause("down", None), order("pause")).await).status();
+    let past = pause("down", Some("2020-01-01T00:00:00Z"));
+    let late = refusal(pauses.pause(&ids(&["a"]), past, order("pause")).await);
+    assert_eq!((refused, late.status()), (404, 400));
+    assert!(late.message().contains("body.until"), "{}", late.message());
+    assert_eq!(refusal(pauses.resume(&ids(&["none"]), order("resume")).await).status(), 404);
+    let dry = Mutation { dry_run: true, ..order("pause") };
+    pauses.pause(&ids(&["a"]), pause("down", None), dry).await.unwrap();
+    assert!(pauses.list().await.unwrap().is_empty());
+    assert_eq!((count_audited(&store, "pause").await, store.epoch().current().await.unwrap()), (0, 0));
+}
+
+pub(crate) async fn pause_ends_at_its_time_and_with_channel(db: TestDatabase) {
+    let store = with_channels(&db).await;
+    let pauses = store.channel_pauses();
+    let until = Some("2999-01-01T00:00:00Z");
+    pauses.pause(&ids(&["a", "b"]), pause("down", until), order("pause")).await.unwrap();
+    assert!(pauses.resume_due(order("resume")).await.unwrap().is_empty());
+    let past = format!("UPDATE channel_pauses SET paused_until = {} WHERE channel_id = 'b'", ago(&db, 1));
+    db.execute(&past).await.unwrap();
+    assert_eq!(pauses.resume_due(order("resume")).await.unwrap(), ["b"]);
+    assert_eq!(count_audited(&store, "resume").await, 1);
+    store.channels().delete("a", any_mutation()).await.unwrap();
+    assert!(pauses.list().await.unwrap().is_empty());
+}
+
+fn failure(report: Option<NewTrace>) -> CountedFailure {
+    CountedFailure {
+        channel_id: "a".into(),
+        limit: RepeatedFailureConfig { failures: 2, within_secs: 60 },
+        pause: NewPause { until: None, by: "on_repeated_failure".into(), reason: "it failed".into() },
+        report,
+    }
+}
+
+pub(crate) async fn repeated_failure_within_time_pauses_channel_once(db: TestDatabase) {
+    let store = with_channels(&db).await;
+    let pauses = store.channel_pauses();
+    let fail = async |report: Option<NewTrace>| {
+        pauses.record_failure(failure(report), order("pause")).await.unwrap()
+    };
+    assert!(!fail(None).await);
+    db.execute(&format!("UPDATE channel_failures SET failed_at = {}", ago(&db, 1))).await.unwrap();
+    assert!(!fail(None).await, "the first one is too old");
+    let alerts: Arc<str> = "alerts".into();
+    let report = NewTrace::new(Uuid::now_v7(), alerts, TraceMode::Async, TraceStatus::Pending);
+    let (id, later) = (report.id, NewTrace { id: Uuid::now_v7(), ..report.clone() });
+    assert!(fail(Some(report)).await);
+    assert!(!fail(Some(later.clone())).await, "a paused channel counts nothing");
+    let listed = pauses.list().await.unwrap();
+    assert_eq!((listed[0].0.as_str(), listed[0].1.by.as_str()), ("a", "on_repeated_failure"));
+    let stored = async |id: Uuid| store.traces().get(&id.to_string()).await.unwrap().is_some();
+    assert_eq!((stored(id).await, stored(later.id).await), (true, false), "the report is written once");
+    assert_eq!(count_audited(&store, "pause").await, 1);
+    pauses.resume(&ids(&["a"]), order("resume")).await.unwrap();
+    assert!(!fail(None).await, "it counts anew");
+}

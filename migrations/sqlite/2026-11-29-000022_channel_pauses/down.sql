@@ -1,0 +1,2 @@
+DROP TABLE channel_failures;
+DROP TABLE channel_pauses;
