@@ -89,7 +89,7 @@ pub(super) async fn read(
 /// Returns a trace as operators see it. It omits the metadata, which has details of the caller, and the members by
 /// which a workflow shapes its response.
 fn to_detail(trace: TraceRecord) -> TraceDetail {
-    let TraceRecord { row, result_json, task_trace_json, attempts } = trace;
+    let TraceRecord { row, result_json, task_trace_json, deliver_at, attempts } = trace;
     let (mut message, mut error) = (None, None);
     let result = parse_json(result_json);
     let errors = result.as_ref().and_then(task_errors);
@@ -119,6 +119,7 @@ fn to_detail(trace: TraceRecord) -> TraceDetail {
         attempt: row.attempt,
         attempt_of: row.attempt_of,
         next_retry_at: row.next_retry_at,
+        deliver_at,
         attempts: attempts.into_iter().filter(|_| is_work).map(to_attempt).collect(),
         task_trace_json: parse_json(task_trace_json).map(visible_steps),
     }
@@ -259,6 +260,7 @@ mod tests {
             row,
             result_json: result.map(str::to_owned),
             task_trace_json: task_trace.map(str::to_owned),
+            deliver_at: None,
             attempts: vec![first],
         }
     }

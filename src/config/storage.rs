@@ -139,6 +139,11 @@ section! {
         /// Times a request taken for later is begun again after its node died, from 1 to 1000; then it is a
         /// dead letter.
         pub max_recoveries: u32 = 5,
+        /// Accepted requests of the whole service that may wait in the database: due later, for a retry, for a
+        /// share of their channel, or for a paused one; above, 503.
+        pub max_waiting: u64 = 1_000_000,
+        /// Days by which a caller may have an accepted request run later, from 1 to 3650.
+        pub max_delay_days: u32 = 30,
     }
 }
 
@@ -222,5 +227,7 @@ impl TraceQueueSection {
         diagnostics.require_positive("trace_queue.dlq_batch_size", self.dlq_batch_size);
         diagnostics.require_positive("trace_queue.dlq_lease_secs", self.dlq_lease_secs);
         diagnostics.require_within("trace_queue.max_recoveries", self.max_recoveries, 1..=1000);
+        diagnostics.require_positive("trace_queue.max_waiting", self.max_waiting);
+        diagnostics.require_within("trace_queue.max_delay_days", self.max_delay_days, 1..=3650);
     }
 }

@@ -105,7 +105,7 @@ pub(crate) fn state_response(trace: TraceRecord) -> HttpResponse {
 /// Returns the facts that the token opens: the state of the submission, the content of a synchronous answer, and the
 /// codes and tasks of errors.
 fn to_state(trace: TraceRecord) -> SubmissionState {
-    let TraceRecord { row, result_json, .. } = trace;
+    let TraceRecord { row, result_json, deliver_at, .. } = trace;
     let result: Option<Value> = result_json.and_then(|text| serde_json::from_str(&text).ok());
     let errors = result.as_ref().map(public_errors).unwrap_or_default();
     let data = result.filter(|_| row.status == TraceStatus::Completed.name()).and_then(result_data);
@@ -116,6 +116,7 @@ fn to_state(trace: TraceRecord) -> SubmissionState {
         channel: row.channel,
         attempt: row.attempt,
         next_retry_at: row.next_retry_at,
+        deliver_at,
         created_at: row.created_at,
         started_at: row.started_at,
         completed_at: row.completed_at,
@@ -219,7 +220,8 @@ mod tests {
             next_retry_at: Some(instant),
         };
         let task_trace_json = Some(json!({"steps": [{"message": "canary"}]}).to_string());
-        TraceRecord { row, result_json: Some(result.to_string()), task_trace_json, attempts: Vec::new() }
+        let result_json = Some(result.to_string());
+        TraceRecord { row, result_json, task_trace_json, deliver_at: Some(instant), attempts: Vec::new() }
     }
 
     #[test]
@@ -254,9 +256,14 @@ mod tests {
     #[test]
     fn unfinished_submission_names_the_next_poll() {
         let result = json!({"errors": [{"code": "IO_ERROR"}]});
-        for (status, seconds) in
-            [("pending", Some("1")), ("running", Some("1")), ("retrying", Some("1")), ("failed", None)]
-        {
+        for (status, seconds) in [
+            ("pending", Some("1")),
+            ("scheduled", Some("1")),
+            ("waiting", Some("1")),
+            ("running", Some("1")),
+            ("retrying", Some("1")),
+            ("failed", None),
+        ] {
             let response = state_response(trace(status, &result));
             let again = response.headers().get(RETRY_AFTER).map(|value| value.to_str().unwrap());
             assert_eq!(again, seconds, "{status}");

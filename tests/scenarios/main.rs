@@ -84,4 +84,5 @@ mod tls;
 mod traces;
 mod transport;
 mod vault_by_wire_contract;
+mod waiting;
 mod workflows;

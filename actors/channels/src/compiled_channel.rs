@@ -13,7 +13,7 @@ use svc_model::config::{
 };
 use svc_model::{Channel, ChannelConfig, Protocol, WorkflowVersion, is_unreadable};
 use svc_secrets::Resolver;
-use svc_traces::TracePolicy;
+use svc_traces::{QueueShares, TracePolicy};
 use uuid::Uuid;
 
 use crate::cron::CronConfig;
@@ -23,6 +23,7 @@ use crate::log_rate_limit::LogRateLimit;
 use crate::metadata;
 use crate::metrics::ChannelMeters;
 use crate::response_shape::ResponseShaper;
+use crate::run::WorkQueue;
 use crate::series::FlowMeters;
 use crate::services::ChannelServices;
 
@@ -48,6 +49,8 @@ pub struct CompiledChannel {
     pub(crate) tombstones: TombstonePolicy,
     pub(crate) cookies: Vec<String>,
     pub(crate) guards: Guards,
+    /// The bounds of its accepted work.
+    pub(crate) queue: WorkQueue,
     pub(crate) timeout: Option<Duration>,
     /// Set if the workflow may shape the response.
     pub(crate) shaper: Option<ResponseShaper>,
@@ -119,6 +122,7 @@ impl CompiledChannel {
             previous.map(|previous| &previous.guards),
             &inputs,
         )?;
+        let queue = WorkQueue::build(&config.queue, services)?;
         let shaped = config.response.mode == ResponseMode::Shaped;
         let name: Arc<str> = row.content.name.as_str().into();
         let tracing = services.traces.as_ref().map(|traces| traces.policy(&config.tracing));
@@ -143,6 +147,7 @@ impl CompiledChannel {
             tombstones: config.kafka.tombstones,
             cookies: config.request.cookies_to_metadata,
             guards,
+            queue,
             timeout: config.timeout_ms.map(Duration::from_millis),
             shaper: shaped.then(|| ResponseShaper::new(&config.response)),
             cron: cron.map(Box::new),
@@ -175,6 +180,11 @@ impl CompiledChannel {
     /// Returns the version of the workflow that runs an accepted job of that bucket and id.
     pub fn workflow_for(&self, bucket: Option<u8>, id: Uuid) -> Option<WorkflowVersion> {
         self.flow.version_for(bucket, id)
+    }
+
+    /// Returns the shares of its accepted work that run at once, over all nodes.
+    pub fn queue_shares(&self) -> QueueShares {
+        self.queue.shares(&self.id)
     }
 
     /// Returns `true` if a run may leave a trace.

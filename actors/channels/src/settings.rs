@@ -1,5 +1,7 @@
 //! The settings that every channel of a process shares.
 
+use std::time::Duration;
+
 use serde_json::Value;
 use svc_model::ClientNetworks;
 
@@ -24,6 +26,8 @@ pub struct Settings {
     pub shape_limits: ShapeLimits,
     /// The networks that count as one caller.
     pub client_networks: ClientNetworks,
+    /// Longest time by which a caller may delay accepted work.
+    pub max_delay: Duration,
 }
 
 impl Settings {

@@ -52,14 +52,14 @@ pub use repo::{
     AdoptedRun, AlignOutcome, AuditEntry, AuditFilter, AuditLog, Backlog, BreakerReset, ChangedEntity,
     ChannelFacts, ChannelPauses, ChannelRequirements, ClaimBatch, ClaimedLetter, ConfigChange, ConfigEpoch,
     ConnectorRepository, CountedFailure, DeadLetter, DeadLetterFilter, DeadLetterRepository, DeadLetterRow,
-    DueLetters, EntityFilter, EpochNumbers, ExhaustedOccurrence, ExpectedTokens, ImportAction, ImportOutcome,
-    JobLeases, Ledger, MaterialiseOutcome, MaterialiseRequest, Merge, Mutation, NewNode, NewPause, NewTrace,
-    NodeLeases, NodeRow, NodeStatus, OccurrenceClaim, OccurrenceFilter, OccurrencePage, OccurrenceRecord,
-    OccurrenceRow, OnConflict, Ownership, PackageReceipts, PlatformRoute, References, RefreshLease,
-    Repository, RollbackSource, RowKey, SaveOutcome, ScheduleStatus, StartResult, StoredConnector,
-    TokenState, TokenStates, TraceAccess, TraceAttempt, TraceEnd, TraceFailure, TraceMode, TracePage,
-    TraceQuery, TraceRecord, TraceRepository, TraceRow, TraceStatus, UnfinishedRun, Versioned,
-    WorkflowRequirements,
+    DueLetters, DueTime, EntityFilter, EpochNumbers, ExhaustedOccurrence, ExpectedTokens, ImportAction,
+    ImportOutcome, JobLeases, Ledger, LetterShare, MaterialiseOutcome, MaterialiseRequest, Merge, Mutation,
+    NewNode, NewPause, NewTrace, NodeLeases, NodeRow, NodeStatus, OccurrenceClaim, OccurrenceFilter,
+    OccurrencePage, OccurrenceRecord, OccurrenceRow, OnConflict, Ownership, PackageReceipts, PlatformRoute,
+    QueueShares, References, RefreshLease, Repository, RollbackSource, RowKey, SaveOutcome, ScheduleStatus,
+    StartResult, StoredConnector, TokenState, TokenStates, TraceAccess, TraceAttempt, TraceEnd, TraceFailure,
+    TraceMode, TracePage, TraceQuery, TraceRecord, TraceRepository, TraceRow, TraceStatus, UnfinishedRun,
+    Versioned, WaitReason, WaitTerms, WaitingCount, WaitingCounts, WaitingWork, WorkflowRequirements,
 };
 pub use retry_window::RetryWindow;
 pub use status::DatabaseStatus;

@@ -187,6 +187,19 @@ table! {
         attempt_of -> Nullable<Text>,
         next_retry_at -> Nullable<Timestamp>,
         first_attempt_json -> Nullable<Text>,
+        deliver_at -> Nullable<Timestamp>,
+        waiting -> Nullable<Text>,
+        waits_until -> Nullable<Timestamp>,
+        queue_channel -> Nullable<Text>,
+        queue_key -> Nullable<Text>,
+    }
+}
+
+table! {
+    /// The key of each channel with shares that had the last turn.
+    queue_turns (channel_id) {
+        channel_id -> Text,
+        last_key -> Text,
     }
 }
 

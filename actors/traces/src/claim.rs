@@ -15,6 +15,10 @@ pub(crate) struct JobClaim {
     /// Permit of a job that is suspected of crashing its node: one such job runs at a time. Released when the
     /// job ends.
     pub(crate) turn: Option<OwnedSemaphorePermit>,
+    /// True if the job waited in the database, to which it returns if its channel has no permit.
+    pub(crate) has_waited: bool,
+    /// True if it takes a share of its channel, for which others may wait.
+    pub(crate) is_shared: bool,
 }
 
 impl JobClaim {
@@ -25,6 +29,6 @@ impl JobClaim {
 
     /// Claims a job that this node took over from another one.
     pub(crate) const fn for_adopted(ownership: Ownership) -> Self {
-        Self { ownership, is_recovery: false, turn: None }
+        Self { ownership, is_recovery: false, turn: None, has_waited: false, is_shared: false }
     }
 }

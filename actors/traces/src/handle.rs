@@ -26,6 +26,7 @@ use crate::recorder::{BatchQueues, TraceRecorder, TraceWriter};
 use crate::report::{self, FailureReport, PreparedReport};
 use crate::settings::Settings;
 use crate::shared::TracesShared;
+use crate::waiting::WaitingTally;
 use crate::worker::{QueueWorker, StopSignal, StopStage, WorkerJobs};
 use crate::{input, token};
 
@@ -80,7 +81,7 @@ pub struct TraceServices {
 /// A handle to traces and the queue, usable from any thread. Cheap to clone.
 #[derive(Clone)]
 pub struct Traces {
-    shared: Arc<TracesShared>,
+    pub(crate) shared: Arc<TracesShared>,
 }
 
 impl Traces {
@@ -107,6 +108,7 @@ impl Traces {
             draws: Sampler::new(seed()),
             queues: Arc::new(BatchQueues::new(&settings.recorder, &metrics)),
             waiting: Arc::new(JobQueue::new(Arc::new(slots))),
+            tally: Arc::new(WaitingTally::new(queue.max_waiting, metrics.clone())),
             letters_changed: Arc::default(),
             letters_due: Arc::new(DueTimer::new()),
             stop: Arc::new(StopSignal::new()),
@@ -351,7 +353,7 @@ impl Traces {
     }
 
     /// Counts a refusal and returns the error for the caller. A refusal writes no row.
-    fn refuse(&self, shed: QueueRejection) -> SubmitError {
+    pub(crate) fn refuse(&self, shed: QueueRejection) -> SubmitError {
         let metrics = &self.shared.metrics;
         SubmitError::Shed(match shed {
             QueueRejection::Full => {

@@ -10,6 +10,7 @@ use actix_supervision::Placement;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use svc_model::WorkflowVersion;
+use svc_store::QueueShares;
 use uuid::Uuid;
 
 /// A resource that a job holds until it ends, such as a permit of its channel. Dropping the hold releases it.
@@ -75,8 +76,8 @@ pub enum JobOutcome {
         /// The message for operators.
         message: String,
     },
-    /// The channel is paused, and nothing was run; or a channel that the run called is paused. The job runs again once
-    /// that one is resumed, and no attempt is counted.
+    /// The channel is paused, and nothing was run; or a channel that the run called is paused. The job waits in the
+    /// database and runs again once that one is resumed, and no attempt is counted.
     Paused {
         /// The message for operators.
         message: String,
@@ -199,6 +200,12 @@ pub trait Runner: Send + Sync + 'static {
     fn note_failure(&self, channel_id: Option<Arc<str>>, channel: Arc<str>) -> BoxFuture<'_, ()> {
         let _ = (channel_id, channel);
         Box::pin(std::future::ready(()))
+    }
+
+    /// Returns the shares of the channel with this id: most of its accepted work that may run at once. A channel that
+    /// has none, or no longer exists, has no bounds; `None` while this node can run nothing of it.
+    fn shares(&self, channel_id: &str) -> Option<QueueShares> {
+        Some(QueueShares { channel_id: channel_id.to_owned(), ..QueueShares::default() })
     }
 
     /// Returns the name of the channel that gets a report when a job of the channel with this id, or else with this

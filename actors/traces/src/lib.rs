@@ -8,13 +8,14 @@
 //! Accepted work runs at least once, whatever ends the process: the row is the source of truth, and the queue in
 //! memory only makes it run soon. A row names the node that runs it. The other nodes take over the work of a dead
 //! node and restart it a bounded number of times. Every queue in memory is bounded; a submission that finds it full
-//! is refused at once.
+//! is refused at once. Work that may not run yet, because it is due later, its channel is paused or as much of it runs
+//! as may run at once, waits in the database alone ([`Traces::submit_waiting`]).
 //!
 //! ```text
 //! traces
 //! ├ recorder        writes traces after the answer (async, batch)
 //! ├ worker-1 …      run jobs, one at a time each
-//! ├ queue           accepts submissions; takes over the work of dead nodes          needs the workers
+//! ├ queue           accepts submissions; takes over the work of dead nodes, and work that waited   needs the workers
 //! └ dead-letters    queues failed jobs again                                         needs the queue
 //! ```
 
@@ -34,6 +35,7 @@ mod report;
 mod settings;
 mod shared;
 mod token;
+mod waiting;
 mod worker;
 
 pub use handle::{AcceptedJob, SubmitError, TraceServices, Traces};
@@ -43,4 +45,5 @@ pub use policy::{TracePolicy, TracingDefaults, Untraced};
 pub use record::Record;
 pub use report::{FAILURE_OF, FailureReport, PreparedReport};
 pub use settings::{Callback, DeadLetterSettings, OverflowPolicy, QueueSettings, RecorderSettings, Settings};
-pub use svc_store::TraceMode;
+pub use svc_store::{DueTime, QueueShares, TraceMode};
+pub use waiting::JobTerms;

@@ -6,6 +6,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
+use svc_store::{WaitReason, WaitingCounts};
 
 /// Upper bounds of the histogram of batch sizes.
 const SIZES: [f64; 9] = [1.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0];
@@ -40,6 +41,7 @@ pub struct TraceMetrics {
     pub(crate) queue_memory: Gauge,
     pub(crate) workers_active: Gauge,
     pub(crate) workers_total: Gauge,
+    waiting: Family<ReasonLabels, Gauge>,
     rejected: Family<ReasonLabels, Counter>,
     /// Jobs taken over from dead nodes.
     pub(crate) adopted: Counter,
@@ -60,6 +62,7 @@ impl Default for TraceMetrics {
             queue_memory: Gauge::default(),
             workers_active: Gauge::default(),
             workers_total: Gauge::default(),
+            waiting: Family::default(),
             rejected: Family::default(),
             adopted: Counter::default(),
             recoveries: Counter::default(),
@@ -88,6 +91,8 @@ impl TraceMetrics {
         }
         let depth = self.dlq_depth.clone();
         registry.register("trace_dlq_depth", "Dead letters that wait for a retry, or have none left", depth);
+        let waiting = self.waiting.clone();
+        registry.register("trace_waiting", "Accepted work that waits in the database", waiting);
         let rejected = self.rejected.clone();
         registry.register("trace_queue_rejected", "Submissions the queue had no room for", rejected);
         registry.register("trace_adopted", "Jobs taken over from nodes that are gone", self.adopted.clone());
@@ -104,6 +109,18 @@ impl TraceMetrics {
     pub(crate) fn set_dead_letters(&self, depth: i64, exhausted: i64) {
         self.dlq_depth.get_or_create(&WAITING).set(depth - exhausted);
         self.dlq_depth.get_or_create(&EXHAUSTED).set(exhausted);
+    }
+
+    /// Sets the gauges of the accepted work that waits in the database.
+    pub(crate) fn set_waiting(&self, counts: &WaitingCounts) {
+        let set = |reason, rows: u64| {
+            self.waiting.get_or_create(&ReasonLabels { reason }).set(i64::try_from(rows).unwrap_or(i64::MAX));
+        };
+        for reason in WaitReason::ALL {
+            let of_reason = counts.waiting.iter().filter(|count| count.reason == reason);
+            set(reason.name(), of_reason.map(|count| count.rows).sum());
+        }
+        set("retrying", counts.retrying);
     }
 
     /// Returns the number of dead letters without a retry left, as last counted.

@@ -16,6 +16,7 @@ use crate::policy::Sampler;
 use crate::queue::{Adoption, JobQueue, QueueShared, RetryLimits};
 use crate::recorder::BatchQueues;
 use crate::settings::Settings;
+use crate::waiting::{WaitingClaimer, WaitingTally};
 use crate::worker::{StopSignal, WorkerJobs, WorkerShared};
 
 /// Time that an actor gets in addition to its own patience before it is ended by force.
@@ -35,6 +36,8 @@ pub(crate) struct TracesShared {
     pub(crate) draws: Sampler,
     pub(crate) queues: Arc<BatchQueues>,
     pub(crate) waiting: Arc<JobQueue>,
+    /// The accepted work that waits in the database.
+    pub(crate) tally: Arc<WaitingTally>,
     pub(crate) letters_changed: Arc<Notify>,
     pub(crate) letters_due: Arc<DueTimer>,
     pub(crate) stop: Arc<StopSignal>,
@@ -58,6 +61,7 @@ impl TracesShared {
     pub(crate) fn worker_shared(&self, runner: Arc<dyn Runner>) -> Arc<WorkerShared> {
         Arc::new(WorkerShared {
             waiting: Arc::clone(&self.waiting),
+            tally: Arc::clone(&self.tally),
             store: self.traces.clone(),
             nodes: self.nodes.clone(),
             runner,
@@ -81,17 +85,29 @@ impl TracesShared {
                 max_retries: self.settings.dead_letters.max_retries,
                 max_recoveries: self.settings.queue.max_recoveries,
             },
-            runner,
+            Arc::clone(&runner),
             (Arc::clone(&self.letters_changed), self.settings.errors.clone()),
             self.metrics.clone(),
             self.log.clone(),
         ));
-        Arc::new(QueueShared { waiting: Arc::clone(&self.waiting), adoption })
+        let claimer = Arc::new(WaitingClaimer {
+            tally: Arc::clone(&self.tally),
+            waiting: Arc::clone(&self.waiting),
+            store: self.traces.clone(),
+            nodes: self.nodes.clone(),
+            runner,
+            adoption: Arc::clone(&adoption),
+            workers: self.settings.queue.workers.max(1),
+            task: parking_lot::Mutex::default(),
+            log: self.log.clone(),
+        });
+        Arc::new(QueueShared { waiting: Arc::clone(&self.waiting), adoption, claimer })
     }
 
     pub(crate) fn retry_shared(&self, runner: Arc<dyn Runner>) -> Arc<RetryShared> {
         Arc::new(RetryShared {
             waiting: Arc::clone(&self.waiting),
+            tally: Arc::clone(&self.tally),
             letters: self.store.dead_letters(),
             leases: self.store.job_leases(),
             traces: self.traces.clone(),

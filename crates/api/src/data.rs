@@ -61,7 +61,7 @@ pub struct SubmissionReceipt {
 pub struct SubmissionState {
     /// Its id: the trace that the 202 named.
     pub id: String,
-    /// `pending`, `running`, `retrying`, `completed` or `failed`.
+    /// `pending`, `scheduled`, `waiting`, `running`, `retrying`, `completed` or `failed`.
     pub status: String,
     /// `async`.
     pub mode: String,
@@ -73,6 +73,10 @@ pub struct SubmissionState {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
     pub next_retry_at: Option<Timestamp>,
+    /// Instant before which it does not run, if its submitter chose one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
+    pub deliver_at: Option<Timestamp>,
     /// Instant of the acceptance.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,

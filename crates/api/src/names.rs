@@ -17,7 +17,8 @@ pub(crate) const LIFECYCLE_STATUSES: &[&str] =
     &[LifecycleStatus::Draft.name(), LifecycleStatus::Active.name(), LifecycleStatus::Archived.name()];
 
 /// The statuses of a run.
-pub(crate) const TRACE_STATUSES: &[&str] = &["pending", "running", "retrying", "completed", "failed"];
+pub(crate) const TRACE_STATUSES: &[&str] =
+    &["pending", "scheduled", "waiting", "running", "retrying", "completed", "failed"];
 
 /// The origins of a run.
 pub(crate) const TRACE_MODES: &[&str] = &["sync", "async", "kafka", "cron"];

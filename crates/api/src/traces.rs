@@ -23,7 +23,7 @@ pub struct TraceSummary {
     pub workflow_version: Option<i64>,
     /// `sync`, `async`, `kafka` or `cron`.
     pub mode: String,
-    /// `pending`, `running`, `retrying`, `completed` or `failed`.
+    /// `pending`, `scheduled`, `waiting`, `running`, `retrying`, `completed` or `failed`.
     pub status: String,
     /// The value of `x-request-id` of the request that it came with.
     #[schema(required = true)]
@@ -69,7 +69,7 @@ pub struct AttemptSummary {
     pub attempt: i64,
     /// Id of its trace.
     pub trace_id: String,
-    /// `pending`, `running`, `completed` or `failed`.
+    /// `pending`, `scheduled`, `waiting`, `running`, `completed` or `failed`.
     pub status: String,
     /// Reason of the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -115,7 +115,7 @@ pub struct TraceListEnvelope {
 pub struct TraceDetail {
     /// Its id.
     pub id: String,
-    /// `pending`, `running`, `retrying`, `completed` or `failed`.
+    /// `pending`, `scheduled`, `waiting`, `running`, `retrying`, `completed` or `failed`.
     pub status: String,
     /// `sync`, `async`, `kafka` or `cron`.
     pub mode: String,
@@ -173,6 +173,10 @@ pub struct TraceDetail {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
     pub next_retry_at: Option<Timestamp>,
+    /// Instant before which it does not run, if its submitter chose one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
+    pub deliver_at: Option<Timestamp>,
     /// The attempts at accepted work, the first one first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<AttemptSummary>,

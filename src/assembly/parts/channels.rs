@@ -1,6 +1,7 @@
 //! The channels: one actor each on every worker thread.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use svc_auth::KeySets;
 use svc_channels::{
@@ -90,6 +91,7 @@ fn settings(config: &Config) -> Settings {
             object_members: config.ingest.max_object_members,
             array_elements: config.ingest.max_array_elements,
         },
+        max_delay: Duration::from_secs(u64::from(config.trace_queue.max_delay_days) * 86_400),
     }
 }
 

@@ -69,6 +69,7 @@ pub(crate) static PART: ServicePart = ServicePart {
             RunsOn::IoRuntime,
             EndedBy::TracesStop,
         ),
+        task("claim of work that waited", "actors/traces", 1, RunsOn::IoRuntime, EndedBy::TracesStop),
         task("move of a dead letter into the queue", "actors/traces", 1, RunsOn::IoRuntime, EndedBy::Caller),
         task("check of an unanswered commit", "actors/traces", 1, RunsOn::IoRuntime, EndedBy::ProcessExit),
     ],
@@ -139,6 +140,7 @@ fn settings(config: &Config, errors: ChannelMetrics, jobs: JobMetrics) -> Settin
             processing_timeout: Duration::from_millis(queue.processing_timeout_ms),
             shutdown_timeout: Duration::from_secs(queue.shutdown_timeout_secs),
             max_recoveries: queue.max_recoveries,
+            max_waiting: queue.max_waiting,
         },
         dead_letters: DeadLetterSettings {
             retry_enabled: queue.dlq_retry_enabled,

@@ -65,6 +65,8 @@ fn a_value_outside_its_rule_is_refused_by_key() {
         ("trace_queue.dlq_batch_size = 0", "trace_queue.dlq_batch_size"),
         ("trace_queue.dlq_lease_secs = 0", "trace_queue.dlq_lease_secs"),
         ("trace_queue.max_recoveries = 0", "trace_queue.max_recoveries"),
+        ("trace_queue.max_waiting = 0", "trace_queue.max_waiting"),
+        ("trace_queue.max_delay_days = 0", "trace_queue.max_delay_days"),
         ("cluster.node_lease_secs = 2", "cluster.node_lease_secs"),
         ("audit.max_pending = 0", "audit.max_pending"),
         ("audit.drain_timeout_secs = 0", "audit.drain_timeout_secs"),

@@ -4,6 +4,7 @@ mod exhaustion;
 mod file;
 mod recoveries;
 mod several;
+mod shares;
 
 use std::collections::BTreeMap;
 
@@ -87,7 +88,7 @@ fn runs_of(witness: &Upstream, n: usize) -> usize {
 /// Waits until nothing that was accepted is unfinished.
 fn settle(client: &mut HttpClient) {
     eventually(|| {
-        ["pending", "running"].iter().all(|status| {
+        ["pending", "scheduled", "waiting", "running"].iter().all(|status| {
             let page =
                 client.get(&format!("/api/v1/admin/traces?status={status}&mode=async&limit=1")).unwrap();
             page.json()["data"].as_array().is_some_and(Vec::is_empty)

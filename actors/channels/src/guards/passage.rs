@@ -12,6 +12,7 @@ use crate::digest::Digest;
 use crate::record::TopicRecord;
 use crate::request::{DataRequest, Ingress};
 use crate::response::ChannelResponse;
+use crate::run::WaitRequest;
 
 /// The ingress of a message, with the facts about it that guards look at.
 pub(crate) enum MessageSource<'m> {
@@ -49,6 +50,8 @@ pub(crate) struct AdmittedMessage {
     /// The key under which its response may be cached.
     pub(crate) cache_key: Option<CacheKey>,
     pub(crate) permit: Option<Permit>,
+    /// The terms on which it waits in the database; boxed, because most messages do not wait.
+    pub(crate) wait: Option<Box<WaitRequest>>,
 }
 
 /// A request that no guard refused.
@@ -88,6 +91,7 @@ impl<'m> Passage<'m> {
                 claim: None,
                 cache_key: None,
                 permit: None,
+                wait: None,
             },
             skips_permit: false,
             identity: None,

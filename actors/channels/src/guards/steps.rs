@@ -2,7 +2,7 @@
 //! nothing.
 
 use serde_json::json;
-use svc_model::{Code, ErrorReason, rollout};
+use svc_model::{Code, ErrorReason, Timestamp, rollout};
 use tokio::join;
 
 use super::backpressure::NoPermit;
@@ -14,6 +14,7 @@ use crate::digest;
 use crate::metadata;
 use crate::refusal;
 use crate::request::{BodyKind, DataRequest, Delivery, Ingress};
+use crate::run::{WaitRequest, read_delivery_time};
 
 type Met = Result<(), GuardRefusal>;
 
@@ -84,6 +85,10 @@ impl CompiledChannel {
     pub(super) fn read_message(&self, passage: &mut Passage<'_>) -> Met {
         let MessageSource::Request(request) = &mut passage.source else { return Ok(()) };
         let (guards, settings, message) = (&self.guards, &self.services.settings, &mut passage.message);
+        let due = read_delivery_time(request, settings.max_delay, Timestamp::now);
+        if let Some(due) = due.map_err(|error| RefusalKind::Final.with(error))? {
+            message.wait = Some(Box::new(WaitRequest { due: Some(due), share: None }));
+        }
         message.bucket = self.bucket(request);
         message.profile = request.profile && settings.profiles;
         passage.sent_key = guards.deduplication.as_ref().and_then(|guard| guard.sent_key(request));
@@ -191,7 +196,7 @@ impl CompiledChannel {
     }
 
     pub(super) fn acquire_permit(&self, passage: &mut Passage<'_>) -> Met {
-        if passage.skips_permit {
+        if passage.skips_permit || self.waits_for_turn(passage)? {
             return Ok(());
         }
         match self.guards.permit() {
@@ -202,6 +207,23 @@ impl CompiledChannel {
             }
         }
         Ok(())
+    }
+
+    /// Returns `true` for a message that waits in the database until it may run, and takes its permit then: one that is due
+    /// later, or that takes a share of the channel. Finds the key of its share.
+    fn waits_for_turn(&self, passage: &mut Passage<'_>) -> Result<bool, GuardRefusal> {
+        let MessageSource::Request(request) = &passage.source else { return Ok(false) };
+        if request.delivery != Delivery::Async {
+            return Ok(false);
+        }
+        let message = &mut passage.message;
+        let metadata = std::mem::take(&mut message.metadata);
+        let (share, metadata) = self.queue.share(&message.payload, metadata, &self.services);
+        message.metadata = metadata;
+        if let Some(share) = share.map_err(|error| RefusalKind::Final.with(error))? {
+            message.wait.get_or_insert_default().share = Some(share);
+        }
+        Ok(message.wait.is_some())
     }
 
     /// Returns `true` if the metadata of a request are kept: its run may look at them, now or later.

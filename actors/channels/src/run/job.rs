@@ -21,7 +21,8 @@ use crate::response::ChannelResponse;
 use crate::serve::OutcomeRecorder;
 
 impl CompiledChannel {
-    /// Hands an admitted message to the queue. It keeps its permit until it has run. An idempotency key is given
+    /// Hands an admitted message to the queue. It keeps its permit until it has run; one that waits in the database has
+    /// none. An idempotency key is given
     /// back when the queue shed the message; after any other error the message may have been stored, so that the
     /// key is given back only if the next delivery learns that the first one arrived.
     pub(crate) async fn enqueue(
@@ -30,9 +31,10 @@ impl CompiledChannel {
         (request_id, trace_context): (&str, &TraceContext),
         is_paused: bool,
     ) -> Result<ChannelResponse, ServiceError> {
-        let AdmittedMessage { payload, mut metadata, bucket, run_key, claim, permit, .. } = admitted;
-        // What waits for a resume takes its permit when it begins.
-        let permit = permit.filter(|_| !is_paused);
+        let AdmittedMessage { payload, mut metadata, bucket, run_key, claim, permit, wait, .. } = admitted;
+        let terms = self.queue.terms(wait, is_paused);
+        // What waits takes its permit when it begins.
+        let permit = permit.filter(|_| terms.is_none());
         let trace_id = Uuid::now_v7();
         // It stays with the job: a retry of its dead letter leaves another trace and has the same key.
         metadata::set_run_key(&mut metadata, run_key.unwrap_or_else(|| trace_id.to_string()));
@@ -47,9 +49,12 @@ impl CompiledChannel {
             attempt: None,
             trace_headers: owned_headers(trace_context),
         };
-        let accepted = match &self.services.traces {
-            Some(traces) => traces.submit(job, Some(request_id).filter(|id| !id.is_empty())).await,
-            None => {
+        let request_id = Some(request_id).filter(|id| !id.is_empty());
+        let accepted = match (&self.services.traces, terms) {
+            (Some(traces), None) => traces.submit(job, request_id).await,
+            // By value it would make the future of every submission larger.
+            (Some(traces), Some(terms)) => Box::pin(traces.submit_waiting(job, terms, request_id)).await,
+            (None, _) => {
                 let what = "This service accepts no asynchronous submissions";
                 Err(SubmitError::Shed(ServiceError::unavailable(what)))
             }

@@ -1,6 +1,7 @@
 //! One run of a channel. Every ingress asks for it, and gets its report, in the same terms; what is particular to an
 //! ingress is translated where a message comes in and where its answer goes out.
 
+mod delivery_time;
 pub(crate) mod failure;
 mod job;
 mod record_batch;
@@ -8,6 +9,7 @@ mod record_run;
 mod report;
 mod scheduled_run;
 mod synchronous_run;
+mod work_queue;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,12 +24,14 @@ use uuid::Uuid;
 
 use crate::compiled_channel::CompiledChannel;
 
+pub(crate) use delivery_time::read_delivery_time;
 pub use failure::CRASHED;
 pub use record_batch::{BatchProgress, RecordBatch};
 pub use record_run::{RecordOutcome, RecordResult, RecordRun, RecordSettlement};
 use report::RunReport;
 pub use scheduled_run::{ScheduledRun, ScheduledRunOutcome, ScheduledRunResult};
 pub(crate) use synchronous_run::RunOrigin;
+pub(crate) use work_queue::{WaitRequest, WorkQueue};
 
 /// A run, as an ingress asks for it. Its message has passed the guards.
 pub(crate) struct Run {

@@ -9,7 +9,7 @@ use actix_supervision::CallErrorKind;
 use futures_util::future::BoxFuture;
 use svc_channels::{CRASHED, PanicFlag, RunJob, refusal};
 use svc_model::WorkflowVersion;
-use svc_traces::{Job, JobFailure, JobKey, JobOutcome, JobResult, JobThread, Runner};
+use svc_traces::{Job, JobFailure, JobKey, JobOutcome, JobResult, JobThread, QueueShares, Runner};
 
 use crate::dispatch::{DispatchError, FirstWorker};
 use crate::handle::Registry;
@@ -60,6 +60,14 @@ impl Runner for Registry {
     fn workflow_of(&self, job: JobKey<'_>) -> Option<WorkflowVersion> {
         let entry = self.find_channel(job.channel_id, job.channel)?;
         entry.compiled_channel()?.workflow_for(job.bucket, job.trace_id)
+    }
+
+    fn shares(&self, channel_id: &str) -> Option<QueueShares> {
+        match self.snapshot().channel_by_id(channel_id) {
+            Some(entry) => entry.compiled_channel().map(|compiled| compiled.queue_shares()),
+            // Its work ends as that of an unknown channel.
+            None => Some(QueueShares { channel_id: channel_id.to_owned(), ..QueueShares::default() }),
+        }
     }
 
     fn is_available(&self, channel: &str) -> bool {

@@ -50,7 +50,7 @@ pub use cron::{
     ScheduleStatus, StartResult,
 };
 pub use dead_letters::{
-    ClaimedLetter, DeadLetter, DeadLetterFilter, DeadLetterRepository, DeadLetterRow, DueLetters,
+    ClaimedLetter, DeadLetter, DeadLetterFilter, DeadLetterRepository, DeadLetterRow, DueLetters, LetterShare,
 };
 pub use epoch::ConfigEpoch;
 pub use job_leases::JobLeases;
@@ -69,8 +69,9 @@ pub(crate) use status_changes::StatusChanges;
 pub use token_states::{ExpectedTokens, RefreshLease, SaveOutcome, TokenState, TokenStates};
 pub(crate) use traces::TraceWrite;
 pub use traces::{
-    AdoptedRun, NewTrace, Ownership, TraceAccess, TraceAttempt, TraceEnd, TraceFailure, TraceMode, TracePage,
-    TraceQuery, TraceRecord, TraceRepository, TraceRow, TraceStatus, UnfinishedRun,
+    AdoptedRun, DueTime, NewTrace, Ownership, QueueShares, TraceAccess, TraceAttempt, TraceEnd, TraceFailure,
+    TraceMode, TracePage, TraceQuery, TraceRecord, TraceRepository, TraceRow, TraceStatus, UnfinishedRun,
+    WaitReason, WaitTerms, WaitingCount, WaitingCounts, WaitingWork,
 };
 pub use versioned::{ImportAction, ImportOutcome, Merge, OnConflict, Versioned};
 

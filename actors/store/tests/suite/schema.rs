@@ -10,7 +10,7 @@ use tokio::runtime::{Builder, Handle};
 use super::database::{TestDatabase, connect};
 use super::{any_mutation, workflow};
 
-const MIGRATIONS: usize = 19;
+const MIGRATIONS: usize = 20;
 /// Processes that start at the same time.
 const STARTING: usize = 4;
 
@@ -235,7 +235,7 @@ pub(crate) async fn the_tables_are_those_the_queries_know(db: TestDatabase) {
         db.execute(&width).await.unwrap();
         tables += 1;
     }
-    assert_eq!(tables, 17);
+    assert_eq!(tables, 20);
 }
 
 pub(crate) async fn the_database_keeps_one_draft_and_freezes_what_is_active(db: TestDatabase) {
@@ -434,5 +434,56 @@ pub(crate) async fn claim_finds_waiting_rows_among_ended_ones(db: TestDatabase) 
             // SQLite merges the rows of the two states.
             assert!(!sorts || (db.is_sqlite() && index == "leased"), "{query}:\n{plan}");
         }
+    }
+}
+
+pub(crate) async fn waiting_work_is_found_by_an_index(db: TestDatabase) {
+    migrate::run(&db.config).await.unwrap();
+    let many = if db.is_sqlite() {
+        "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 5000)
+         INSERT INTO traces (id, channel, status) SELECT n, 'orders', 'completed' FROM n"
+    } else {
+        "INSERT INTO traces (id, channel, status) SELECT n, 'orders', 'completed' FROM generate_series(1, 5000) n;
+         ANALYZE traces"
+    };
+    db.execute(many).await.unwrap();
+    let in_line = "traces.waiting = 'share' AND traces.waits_until IS NULL AND traces.status = 'waiting'
+        AND queue_channel = 'c'";
+    for (query, index) in [
+        (
+            "SELECT id FROM traces WHERE waits_until <= '2100-01-01' ORDER BY waits_until, id LIMIT 9".into(),
+            "due",
+        ),
+        (
+            "SELECT id FROM traces WHERE waits_until IS NOT NULL ORDER BY waits_until, id LIMIT 1".into(),
+            "due",
+        ),
+        (
+            format!(
+                "SELECT queue_key FROM traces WHERE {in_line} AND queue_key > 'k' ORDER BY queue_key LIMIT 1"
+            ),
+            "lines",
+        ),
+        (
+            format!(
+                "SELECT id FROM traces WHERE {in_line} AND queue_key = 'k' ORDER BY created_at, id LIMIT 9"
+            ),
+            "lines",
+        ),
+        (
+            "SELECT queue_key, count(*) FROM traces WHERE (traces.queue_channel IS NOT NULL
+             AND traces.status IN ('pending', 'running')) AND queue_channel = 'c' GROUP BY queue_key"
+                .into(),
+            "shares",
+        ),
+        (
+            "SELECT waiting, channel_id, count(*) FROM traces WHERE waiting IS NOT NULL
+             GROUP BY waiting, channel_id"
+                .into(),
+            "waiting",
+        ),
+    ] {
+        let plan = explain(&db, &query).await;
+        assert!(plan.contains(&format!("traces_{index}")), "{query}:\n{plan}");
     }
 }

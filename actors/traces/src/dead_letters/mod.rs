@@ -5,6 +5,8 @@
 //! Each look claims the letters that are due under a lease of its own. A claimed letter ends when a new trace is
 //! made of it, the next attempt at its work, and its job enters the queue like any submission.
 //!
+//! The next attempt at work of a channel with shares waits in the database for its share, like the first.
+//!
 //! A letter goes back with a longer delay when the queue is full, or when its channel is quarantined on this
 //! node. A letter whose holder died is due again when the lease expires. Each letter is moved into the queue
 //! by a task of its own, which survives a restart of the actor and is awaited by `drain`.

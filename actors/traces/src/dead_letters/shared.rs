@@ -7,7 +7,10 @@ use slog::{Logger, warn};
 use svc_cluster::nodes::NodeHandle;
 use svc_model::ErrorReason;
 use svc_model::id::new_ordered_id;
-use svc_store::{ClaimedLetter, DueLetters, NewTrace, StoreError, TraceMode, TraceStatus};
+use svc_store::{
+    ClaimedLetter, DueLetters, LetterShare, NewTrace, StoreError, TraceMode, TraceStatus, WaitReason,
+    WaitTerms,
+};
 use tokio::sync::{Mutex, Notify};
 use tokio::time::{sleep, timeout};
 use uuid::Uuid;
@@ -21,6 +24,7 @@ use crate::job::Runner;
 use crate::metrics::TraceMetrics;
 use crate::queue::{JobQueue, QueueRejection, QueuedJob};
 use crate::settings::{Callback, DeadLetterSettings};
+use crate::waiting::WaitingTally;
 use crate::worker::retry_delay;
 
 /// Delay of a letter whose channel cannot run on this node now.
@@ -37,6 +41,7 @@ const COUNTING: Duration = Duration::from_millis(250);
 /// State shared by every instance of the actor.
 pub(crate) struct RetryShared {
     pub(crate) waiting: Arc<JobQueue>,
+    pub(crate) tally: Arc<WaitingTally>,
     pub(crate) letters: svc_store::DeadLetterRepository,
     pub(crate) leases: svc_store::JobLeases,
     pub(crate) traces: svc_store::TraceRepository,
@@ -104,7 +109,8 @@ impl RetryShared {
             let due = due.await?;
             room = i64::try_from(due.len()).is_ok_and(|claimed| claimed == batch);
             for letter in due {
-                if self.runner.is_available(&letter.channel) {
+                let channel = &*letter.channel;
+                if self.runner.is_available(channel) && !self.runner.is_paused(None, channel) {
                     room &= self.retry(&letter).await? == RetryOutcome::Queued;
                 } else {
                     // This is no attempt, so it does not count as one. The loop goes on with the other
@@ -151,6 +157,9 @@ impl RetryShared {
     async fn retry(self: &Arc<Self>, letter: &ClaimedLetter) -> Result<RetryOutcome, StoreError> {
         let (job, retry) = state::job(letter, new_ordered_id());
         let input = input::write(&job, retry).map_err(|error| StoreError::Database(error.to_string()))?;
+        if let Some(share) = &letter.share {
+            return self.retry_in_line(letter, share, (job.trace_id, input)).await;
+        }
         let slot =
             self.waiting.slots.reserve().and_then(|mut slot| slot.add_bytes(input.len()).map(|()| slot));
         let slot = match slot {
@@ -178,6 +187,28 @@ impl RetryShared {
         Ok(RetryOutcome::Queued)
     }
 
+    /// Has the next attempt at the work of a letter wait in the database for a share of its channel, if the letter is
+    /// still claimed by this process.
+    async fn retry_in_line(
+        &self,
+        letter: &ClaimedLetter,
+        share: &LetterShare,
+        (id, input): (Uuid, String),
+    ) -> Result<RetryOutcome, StoreError> {
+        let reason = WaitReason::Share;
+        let row = NewTrace {
+            channel_id: Some(share.channel_id.as_str().into()),
+            input_json: Some(input),
+            wait: Some(Box::new(WaitTerms { reason, due: None, share: Some(share.key.clone()) })),
+            ..NewTrace::new(id, letter.channel.as_str().into(), TraceMode::Async, reason.status())
+        };
+        if self.take(letter, row).await? {
+            self.tally.add(&share.channel_id, reason);
+            self.tally.wake();
+        }
+        Ok(RetryOutcome::Queued)
+    }
+
     /// Ends a letter and queues its job, if the letter is still claimed by this process.
     async fn enqueue(
         &self,
@@ -185,6 +216,14 @@ impl RetryShared {
         row: NewTrace,
         queued: QueuedJob,
     ) -> Result<(), StoreError> {
+        if self.take(letter, row).await? {
+            self.waiting.push(queued);
+        }
+        Ok(())
+    }
+
+    /// Ends a letter that is still claimed by this process with the row of the next attempt. Returns whether it was.
+    async fn take(&self, letter: &ClaimedLetter, row: NewTrace) -> Result<bool, StoreError> {
         let id = row.id;
         let is_taken = match self.letters.take_into_trace(letter, row, &self.holder).await {
             Err(StoreError::Unanswered(outage)) => {
@@ -196,9 +235,8 @@ impl RetryShared {
         if is_taken {
             self.metrics.record_dead_letter_retry("retried");
             self.changed.notify_one();
-            self.waiting.push(queued);
         }
-        Ok(())
+        Ok(is_taken)
     }
 
     async fn put_back(

@@ -49,6 +49,7 @@ mod tests {
             metadata_json: metadata.into(),
             retry_count,
             max_retries: 5,
+            share: None,
         }
     }
 

@@ -23,7 +23,7 @@ use crate::input;
 use crate::job::{Job, Runner};
 use crate::metrics::TraceMetrics;
 use crate::queue::recovery::Recovery;
-use crate::queue::{JobQueue, QueuedJob};
+use crate::queue::{JobQueue, QueueSlot, QueuedJob};
 use crate::report::{self, FailureReport};
 use crate::settings::Callback;
 
@@ -45,6 +45,8 @@ pub(crate) struct Adoption {
     bounds: RetryLimits,
     /// Semaphore that lets this node have one suspect at a time.
     turn: Arc<Semaphore>,
+    /// Locked while room in the queue is awaited, which one caller at a time may do.
+    reserving: tokio::sync::Mutex<()>,
     task: parking_lot::Mutex<Option<JoinHandle<()>>>,
     runner: Arc<dyn Runner>,
     metrics: TraceMetrics,
@@ -64,8 +66,20 @@ impl Adoption {
         metrics: TraceMetrics,
         log: Logger,
     ) -> Self {
-        let (turn, task) = (Arc::new(Semaphore::new(1)), parking_lot::Mutex::default());
-        Self { waiting, store, nodes, bounds, turn, task, runner, metrics, letters_changed, errors, log }
+        Self {
+            waiting,
+            store,
+            nodes,
+            bounds,
+            turn: Arc::new(Semaphore::new(1)),
+            reserving: tokio::sync::Mutex::new(()),
+            task: parking_lot::Mutex::default(),
+            runner,
+            metrics,
+            letters_changed,
+            errors,
+            log,
+        }
     }
 
     /// Starts the task that takes over runs, if it is not running.
@@ -149,7 +163,8 @@ impl Adoption {
             self.metrics.adopted.inc();
             count += 1;
             let ownership = Ownership { owner: Arc::clone(&node), recoveries: taken.recoveries };
-            self.resume(row, *taken, ownership).await;
+            let has_waited = row.is_shared;
+            self.resume(row, *taken, ownership, has_waited).await;
         }
         Ok((count, last))
     }
@@ -171,9 +186,18 @@ impl Adoption {
         }
     }
 
-    /// Queues a run that now belongs to this node, or ends it.
-    async fn resume(&self, row: UnfinishedRun, taken: AdoptedRun, ownership: Ownership) {
+    /// Queues a run that waited in the database and now belongs to this node. It had not begun, or was given back before
+    /// it began.
+    pub(crate) async fn resume_waiting(&self, row: UnfinishedRun, ownership: Ownership) {
+        let taken = AdoptedRun { id: row.id, recoveries: row.recoveries, is_handed_back: true };
+        self.resume(row, taken, ownership, true).await;
+    }
+
+    /// Queues a run that now belongs to this node, or ends it. A run that `has_waited` waits in the database again if its
+    /// channel has no permit.
+    async fn resume(&self, row: UnfinishedRun, taken: AdoptedRun, ownership: Ownership, has_waited: bool) {
         let AdoptedRun { recoveries, is_handed_back, .. } = taken;
+        let is_shared = row.is_shared;
         let recovery = Recovery::decide(recoveries, is_handed_back, self.bounds.max_recoveries);
         let text = row.input_json.unwrap_or_default();
         let input = match input::read(&text) {
@@ -204,9 +228,9 @@ impl Adoption {
                 target.map(|target| FailureReport::for_job(&job, row.attempt_of, target).into_job(&error));
             return self.end_exhausted(job.trace_id, ownership, error, report).await;
         }
-        let slot = self.waiting.slots.reserve_for_earlier(text.len()).await;
-        let mut claim = JobClaim::for_adopted(ownership);
-        claim.is_recovery = recovery != Recovery::Resume;
+        let slot = self.reserve(text.len()).await;
+        let is_recovery = recovery != Recovery::Resume;
+        let claim = JobClaim { is_recovery, has_waited, is_shared, ..JobClaim::for_adopted(ownership) };
         let mut queued =
             QueuedJob { attempt_of: row.attempt_of, ..QueuedJob::new(job, slot, input.retry, claim) };
         if let Recovery::Suspect(pause) = recovery {
@@ -215,6 +239,12 @@ impl Adoption {
         } else {
             self.waiting.push_first(queued);
         }
+    }
+
+    /// Waits for room in the queue.
+    async fn reserve(&self, bytes: usize) -> QueueSlot {
+        let _turn = self.reserving.lock().await;
+        self.waiting.slots.reserve_for_earlier(bytes).await
     }
 
     /// Ends a run that was restarted too often, and reports it if its channel names a channel for failures.
@@ -227,7 +257,7 @@ impl Adoption {
             return;
         }
         if let (Some(report), Some(bytes)) = (report, bytes) {
-            let slot = self.waiting.slots.reserve_for_earlier(bytes).await;
+            let slot = self.reserve(bytes).await;
             self.waiting.push_first(QueuedJob::new(report, slot, 0, claim));
         }
     }

@@ -46,6 +46,8 @@ pub(crate) struct JobQueue {
     idle: AtomicUsize,
     /// Notified of each worker that begins to wait.
     idled: Notify,
+    /// Jobs that workers took.
+    taken: AtomicUsize,
 }
 
 /// A worker that waits for a job, until it is dropped.
@@ -65,6 +67,7 @@ impl JobQueue {
             wake: Notify::const_new(),
             idle: AtomicUsize::new(0),
             idled: Notify::const_new(),
+            taken: AtomicUsize::new(0),
         }
     }
 
@@ -98,6 +101,7 @@ impl JobQueue {
                         self.wake.notify_one();
                     }
                     queued.slot.release_place();
+                    self.taken.fetch_add(1, Ordering::Relaxed);
                     return queued;
                 }
                 PopResult::At(at) => {
@@ -125,6 +129,11 @@ impl JobQueue {
                 free => return free,
             }
         }
+    }
+
+    /// Returns the number of jobs that workers took so far.
+    pub(crate) fn taken_jobs(&self) -> usize {
+        self.taken.load(Ordering::Relaxed)
     }
 
     fn idle_worker(&self) -> IdleWorker<'_> {

@@ -1,8 +1,8 @@
 //! The actor that opens and closes the queue.
 //!
-//! Submissions are accepted from its start to its end. It also takes over the unfinished work of nodes without a lease. It
-//! handles no messages. The queued jobs are in [`QueueShared`] and survive its restart; they are never more than the queue
-//! has room for.
+//! Submissions are accepted from its start to its end. It also takes over the unfinished work of nodes without a lease,
+//! and claims the work that waited in the database. It handles no messages. The queued jobs are in [`QueueShared`] and
+//! survive its restart; they are never more than the queue has room for.
 
 mod adoption;
 mod capacity;
@@ -31,6 +31,7 @@ impl Actor for QueueActor {
     fn started(&mut self, _: &mut Self::Context) {
         self.0.waiting.slots.set_open(true);
         self.0.adoption.ensure_running();
+        self.0.claimer.ensure_running();
     }
 }
 

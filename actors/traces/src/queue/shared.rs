@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::adoption::Adoption;
 use super::job_queue::JobQueue;
+use crate::waiting::WaitingClaimer;
 
 /// State shared by every instance of the actor.
 pub(crate) struct QueueShared {
@@ -11,4 +12,6 @@ pub(crate) struct QueueShared {
     pub(crate) waiting: Arc<JobQueue>,
     /// The takeover of work that nodes without a lease left.
     pub(crate) adoption: Arc<Adoption>,
+    /// The claims of work that waits in the database.
+    pub(crate) claimer: Arc<WaitingClaimer>,
 }

@@ -10,7 +10,7 @@ use futures_util::FutureExt;
 use slog::{Logger, error, info, warn};
 use svc_cluster::nodes::NodeHandle;
 use svc_model::{ErrorReason, WorkflowVersion};
-use svc_store::{Ownership, StoreError};
+use svc_store::{Ownership, StoreError, WaitReason};
 use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
@@ -24,8 +24,9 @@ use crate::metrics::TraceMetrics;
 use crate::queue::{JobQueue, QueuedJob};
 use crate::report::{self, FailureReport};
 use crate::settings::Callback;
+use crate::waiting::WaitingTally;
 use crate::worker::running::{FinishedJob, RunningJob, StartedJob};
-use crate::worker::state::{AttemptOutcome, JobAttempt};
+use crate::worker::state::{AttemptOutcome, JobAttempt, UnrunJob};
 use crate::worker::{StopSignal, WorkerTurn};
 
 /// Runs shorter than this are written only once, at their end.
@@ -34,10 +35,24 @@ const SHORT: Duration = Duration::from_millis(50);
 const GRACE: Duration = Duration::from_secs(1);
 /// Delays of a job whose channel has no permit for it.
 const REFUSAL_BACKOFF: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_millis(3200));
+/// Time after which a job that waited in the database is claimed again whose channel had no permit for it.
+const REFUSAL_PAUSE: Duration = Duration::from_millis(500);
+/// Time after which a job is looked at again whose channel, or one that it called, was paused.
+const LOOK_AT_PAUSED: Duration = Duration::from_secs(2);
+
+/// The facts of a queued job that it keeps when it is queued again.
+#[derive(Clone, Copy)]
+struct QueueFacts {
+    attempt_of: Option<Uuid>,
+    retry: u32,
+    refusals: u32,
+    refused_since: Option<Instant>,
+}
 
 /// State shared by the workers.
 pub(crate) struct WorkerShared {
     pub(crate) waiting: Arc<JobQueue>,
+    pub(crate) tally: Arc<WaitingTally>,
     pub(crate) store: svc_store::TraceRepository,
     pub(crate) nodes: NodeHandle,
     pub(crate) runner: Arc<dyn Runner>,
@@ -57,7 +72,8 @@ pub(crate) struct WorkerShared {
 
 impl WorkerShared {
     /// Runs a job, on the thread of that id if it runs channels, and returns it with its outcome. Returns `None` if the
-    /// channel had no permit and the job is queued again, or if the job no longer belongs to this node. Fails the job if
+    /// channel had no permit or is paused, so that the job is queued again or waits in the database, or if the job no
+    /// longer belongs to this node. Fails the job if
     /// its channel had no permit for as long as the job may run. A job that is dropped is sent to `orphans`.
     pub(crate) async fn run(
         &self,
@@ -67,6 +83,7 @@ impl WorkerShared {
         turn: &mut Option<WorkerTurn>,
     ) -> Option<RunningJob> {
         let QueuedJob { job, slot, mut claim, attempt_of, retry, refusals, refused_since } = queued;
+        let facts = QueueFacts { attempt_of, retry, refusals, refused_since };
         if !self.may_begin(job.trace_id, &mut claim).await {
             return None;
         }
@@ -103,24 +120,67 @@ impl WorkerShared {
         drop(active);
         match attempt.outcome_of(completed) {
             Ok(verdict) => Some(running.end(verdict)),
-            Err(_) if refused_since.is_some_and(|since| since.elapsed() >= self.limit) => {
+            Err(UnrunJob::Busy(_)) if refused_since.is_some_and(|since| since.elapsed() >= self.limit) => {
                 self.errors.tell(ErrorReason::Timeout);
                 let message =
                     format!("the channel had no capacity for it within {}ms", self.limit.as_millis());
                 Some(running.end(AttemptOutcome::Failed(attempt.failure(JobFailure::transient(message)))))
             }
-            Err(job) => {
-                let StartedJob { slot, claim, .. } = running.give_back()?;
-                let now = Instant::now();
-                let delay = REFUSAL_BACKOFF.delay(refusals);
-                let (refusals, refused_since) = (refusals.saturating_add(1), refused_since.or(Some(now)));
-                let job = Job { attempt: None, ..*job };
-                let slot = slot?;
-                let queued = QueuedJob { job, slot, claim, attempt_of, retry, refusals, refused_since };
-                self.waiting.push_later(now + delay, queued);
+            Err(unrun) => {
+                self.queue_again(unrun, running.give_back()?, facts, channel_id).await;
                 None
             }
         }
+    }
+
+    /// Queues a job again that did not run. It waits in the database if it did so before, or if a channel is paused.
+    async fn queue_again(
+        &self,
+        unrun: UnrunJob,
+        started: StartedJob,
+        QueueFacts { attempt_of, retry, refusals, refused_since }: QueueFacts,
+        channel_id: Option<Arc<str>>,
+    ) {
+        let StartedJob { attempt, slot, claim, .. } = started;
+        let wait = match unrun {
+            UnrunJob::Busy(job) if !claim.has_waited => {
+                let (now, delay) = (Instant::now(), REFUSAL_BACKOFF.delay(refusals));
+                let (refusals, refused_since) = (refusals.saturating_add(1), refused_since.or(Some(now)));
+                let job = Job { attempt: None, ..*job };
+                if let Some(slot) = slot {
+                    let queued = QueuedJob { job, slot, claim, attempt_of, retry, refusals, refused_since };
+                    self.waiting.push_later(now + delay, queued);
+                }
+                return;
+            }
+            UnrunJob::Busy(_) => (WaitReason::Share, REFUSAL_PAUSE),
+            UnrunJob::Paused => (WaitReason::Paused, LOOK_AT_PAUSED),
+        };
+        self.put_back(attempt.id, channel_id, &claim, wait).await;
+    }
+
+    /// Has a job that did not run wait in the database, where it belongs to nobody. Retries until it does, or no longer
+    /// belongs to this node.
+    async fn put_back(
+        &self,
+        id: Uuid,
+        channel_id: Option<Arc<str>>,
+        claim: &JobClaim,
+        (reason, delay): (WaitReason, Duration),
+    ) {
+        let mut backoff = DATABASE_BACKOFF.delays();
+        loop {
+            match self.store.put_back(id, claim.ownership.clone(), reason, Some(delay)).await {
+                Ok(_) => break,
+                Err(error) if self.nodes.holds(&claim.ownership.owner) => {
+                    warn!(self.log, "cannot put a job back"; "trace_id" => %id, "error" => %error);
+                    sleep(backoff.next_delay()).await;
+                }
+                Err(_) => return,
+            }
+        }
+        self.tally.add(channel_id.as_deref().unwrap_or_default(), reason);
+        self.tally.wake();
     }
 
     /// Runs one attempt; handles panics and timeouts of the runner. The recorded outcome may start a retry,
@@ -220,7 +280,7 @@ impl WorkerShared {
     /// Writes the outcome of a run. Retries until it is written; meanwhile the worker has room for one job
     /// less. A result that the database refuses becomes a failure.
     pub(super) async fn write(&self, job: &mut StartedJob, verdict: &mut AttemptOutcome) {
-        let StartedJob { attempt, channel, slot, report, .. } = job;
+        let StartedJob { attempt, channel, slot, report, claim, .. } = job;
         let mut backoff = DATABASE_BACKOFF.delays();
         let mut follow_up = self.prepare_report(verdict, report);
         let is_news = loop {
@@ -266,6 +326,9 @@ impl WorkerShared {
                 let (channel_id, channel) = channel.clone();
                 self.runner.note_failure(channel_id, channel).await;
             }
+        }
+        if claim.is_shared {
+            self.tally.wake();
         }
     }
 

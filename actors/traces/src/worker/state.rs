@@ -11,9 +11,6 @@ use crate::job::{Job, JobFailure, JobOutcome, JobResult};
 /// Delays before a dead letter is retried: from one second to a little more than 18 hours.
 const RETRY_BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(1 << 16));
 
-/// Delay of a job that called a paused channel before it is looked at again.
-const PAUSED_DELAY: Duration = Duration::from_secs(2);
-
 /// One attempt at a job, with the number of its retries.
 #[derive(Clone, Debug)]
 pub(crate) struct JobAttempt {
@@ -36,6 +33,15 @@ pub(crate) enum AttemptOutcome {
     Failed(TraceFailure),
 }
 
+/// The reason why a job has no outcome.
+#[derive(Debug)]
+pub(crate) enum UnrunJob {
+    /// Its channel had no permit.
+    Busy(Box<Job>),
+    /// Its channel, or one that it called, is paused.
+    Paused,
+}
+
 impl JobAttempt {
     /// Returns `true` for the first attempt at its work, whose row is that of the work.
     pub(crate) const fn is_first(&self) -> bool {
@@ -45,8 +51,8 @@ impl JobAttempt {
     /// Returns the record of a run.
     ///
     /// # Errors
-    /// Returns the job itself if it did not run because its channel had no permit.
-    pub(crate) fn outcome_of(&self, completed: JobResult) -> Result<AttemptOutcome, Box<Job>> {
+    /// Returns the reason if the job is to run again without a further attempt.
+    pub(crate) fn outcome_of(&self, completed: JobResult) -> Result<AttemptOutcome, UnrunJob> {
         let JobResult { ended, task_trace, workflow, took } = completed;
         let duration_ms = Some(took.as_secs_f64() * 1000.0);
         let over = |status, result_json, error_message| {
@@ -79,14 +85,8 @@ impl JobAttempt {
                 let earlier = Self { retry: self.retry.saturating_sub(1), ..self.clone() };
                 AttemptOutcome::Failed(earlier.failure(JobFailure::transient(message)))
             }
-            JobOutcome::Paused { message } => {
-                // Until accepted work waits in its row, it waits as a dead letter that is not tried meanwhile.
-                let earlier = Self { retry: self.retry.saturating_sub(1), ..self.clone() };
-                let failure =
-                    JobFailure { retry_after: Some(PAUSED_DELAY), ..JobFailure::transient(message) };
-                AttemptOutcome::Failed(earlier.failure(failure))
-            }
-            JobOutcome::Busy(job) => return Err(job),
+            JobOutcome::Busy(job) => return Err(UnrunJob::Busy(job)),
+            JobOutcome::Paused { .. } => return Err(UnrunJob::Paused),
         })
     }
 
@@ -180,12 +180,9 @@ mod tests {
 
     #[test]
     fn attempt_at_a_paused_channel_does_not_count() {
-        for (retry, count) in [(0, 0), (1, 0), (5, 4)] {
-            let outcome = JobOutcome::Paused { message: "channel 'b' is paused".into() };
-            let AttemptOutcome::Failed(failure) = verdict(retry, outcome) else { panic!() };
-            assert_eq!((failure.retry_count, failure.max_retries), (count, 5));
-            assert!(failure.delay >= PAUSED_DELAY);
-        }
+        let paused = JobResult::bare(JobOutcome::Paused { message: "it is paused".into() }, Duration::ZERO);
+        let unrun = attempt(3, 5).outcome_of(paused).expect_err("it is to run again");
+        assert!(matches!(unrun, UnrunJob::Paused));
     }
 
     #[test]

@@ -19,8 +19,8 @@ use svc_testworld::TestWorld;
 use svc_testworld::actors::{build_tree, supervise_traces, trace_settings};
 use svc_testworld::metrics::metric_value;
 use svc_traces::{
-    Callback, Job, JobFailure, JobHold, JobKey, JobOutcome, JobResult, JobThread, Runner, Settings,
-    TraceMetrics, Traces,
+    Callback, Job, JobFailure, JobHold, JobKey, JobOutcome, JobResult, JobTerms, JobThread, QueueShares,
+    Runner, Settings, TraceMetrics, Traces,
 };
 use tokio::sync::Semaphore;
 use uuid::Uuid;
@@ -128,6 +128,16 @@ impl Process {
         Ok(self.traces.submit(job(payload), None).await?.trace_id)
     }
 
+    /// Submits a job that waits on these terms.
+    pub(crate) async fn submit_waiting(
+        &self,
+        payload: Value,
+        terms: JobTerms,
+    ) -> Result<Uuid, svc_model::ServiceError> {
+        let job = Job { hold: None, ..job(payload) };
+        Ok(self.traces.submit_waiting(job, terms, None).await?.trace_id)
+    }
+
     pub(crate) async fn trace(&self, id: Uuid) -> TraceRecord {
         self.store.traces().get(&id.to_string()).await.unwrap().expect("there is a trace")
     }
@@ -187,6 +197,10 @@ pub(crate) struct Script {
     pub(crate) quarantined: AtomicBool,
     /// True if every channel names `alerts` for its failures.
     pub(crate) tells: AtomicBool,
+    /// True while every channel is paused.
+    pub(crate) paused: AtomicBool,
+    /// Most jobs of one key that may run at once, and most of all.
+    pub(crate) shares: Mutex<(Option<u64>, Option<u64>)>,
     /// The threads that run channels, the next one first.
     pub(crate) threads: Mutex<VecDeque<JobThread>>,
     /// The id that each run got, and the thread that it began on.
@@ -200,6 +214,8 @@ impl Default for Script {
             gate: Arc::new(Semaphore::new(0)),
             quarantined: AtomicBool::new(false),
             tells: AtomicBool::new(false),
+            paused: AtomicBool::new(false),
+            shares: Mutex::default(),
             threads: Mutex::default(),
             places: Mutex::default(),
         }
@@ -223,6 +239,15 @@ impl Script {
 impl Runner for Script {
     fn is_available(&self, _: &str) -> bool {
         !self.quarantined.load(Ordering::Acquire)
+    }
+
+    fn is_paused(&self, _: Option<&str>, _: &str) -> bool {
+        self.paused.load(Ordering::Acquire)
+    }
+
+    fn shares(&self, channel_id: &str) -> Option<QueueShares> {
+        let (per_key, total) = *self.shares.lock();
+        Some(QueueShares { channel_id: channel_id.to_owned(), per_key, total })
     }
 
     fn workflow_of(&self, job: JobKey<'_>) -> Option<WorkflowVersion> {
@@ -265,9 +290,10 @@ impl Runner for Script {
             earlier
         };
         let gate = Arc::clone(&self.gate);
-        let order = match self.quarantined.load(Ordering::Acquire) {
-            true => "be unavailable".to_owned(),
-            false => {
+        let order = match (self.quarantined.load(Ordering::Acquire), self.paused.load(Ordering::Acquire)) {
+            (true, _) => "be unavailable".to_owned(),
+            (false, true) => "be paused".to_owned(),
+            (false, false) => {
                 let order = job.payload["do"].as_str().or_else(|| job.payload["data"]["then"].as_str());
                 order.unwrap_or("well").to_owned()
             }
@@ -287,6 +313,7 @@ impl Runner for Script {
                 }
                 "fail" => failed(),
                 "fail for good" => JobOutcome::Failed(JobFailure::permanent("it is wrong")),
+                "be paused" => JobOutcome::Paused { message: "it is paused".to_owned() },
                 "be unavailable" => JobOutcome::Unavailable { message: "it is quarantined".to_owned() },
                 "linger" => return lingers(job, gate).await,
                 "fail once" if earlier == 0 => failed(),

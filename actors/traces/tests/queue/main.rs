@@ -10,3 +10,4 @@ mod recording;
 mod reports;
 mod running;
 mod threads;
+mod waiting;

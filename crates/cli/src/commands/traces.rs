@@ -59,7 +59,7 @@ pub(crate) enum TraceCommand {
 /// The filters of traces.
 #[derive(Args, Debug)]
 pub(crate) struct TraceFilterArgs {
-    /// Show those in this state alone: pending, running, retrying, completed, failed
+    /// Show those in this state alone: pending, scheduled, waiting, running, retrying, completed, failed
     #[arg(long)]
     status: Option<String>,
     /// Show those of this channel alone

@@ -309,7 +309,9 @@ fn state_color(state: &str) -> Option<Color> {
         "active" | "applied" | "closed" | "completed" | "live" | "loaded" | "ok" | "running" | "true"
         | "unchanged" => Color::Green,
         "backoff" | "changed" | "claimed" | "degraded" | "draft" | "draining" | "half_open" | "pending"
-        | "restarting" | "retrying" | "staged" | "starting" | "tolerated" => Color::Yellow,
+        | "restarting" | "retrying" | "scheduled" | "staged" | "starting" | "tolerated" | "waiting" => {
+            Color::Yellow
+        }
         "blocked" | "dead" | "error" | "failed" | "lost" | "missing" | "open" | "quarantined" | "stopped" => {
             Color::Red
         }

@@ -80,6 +80,29 @@ block! {
 }
 
 block! {
+    /// The `queue` block. Without `key_logic` and `max_concurrent` the work of the channel takes no shares.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct QueueConfig: Default {
+        /// the key that has a share, over `{data, metadata}` when the work is accepted; keys that wait take turns, and
+        /// null has no share of its own
+        pub key_logic: Option<Value> => {"var": "data.tenant"};
+        /// accepted work of one key that runs at once, over all nodes; needs `key_logic`
+        pub max_concurrent_per_key: Option<u64> => 2, by(concurrent_per_key);
+        /// accepted work of the channel that runs at once, over all nodes
+        pub max_concurrent: Option<u64> => 20, by(positive);
+        /// accepted work of the channel that may wait in the database
+        pub max_waiting: u64 = 100000 => 5000, by(positive);
+    }
+}
+
+impl QueueConfig {
+    /// Returns true if the accepted work of the channel takes shares.
+    pub const fn has_shares(&self) -> bool {
+        self.key_logic.is_some() || self.max_concurrent.is_some()
+    }
+}
+
+block! {
     /// The `cache` block.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct ResponseCacheConfig {
@@ -175,6 +198,14 @@ fn burst(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<u64> {
         None => (block.positive("requests_per_second")?.unwrap_or_default() / 2).saturating_add(1),
     };
     Ok(Some(burst.max(1)))
+}
+
+fn concurrent_per_key(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<u64> {
+    let most = block.positive(name)?;
+    if most.is_some() && block.any("key_logic").is_none() {
+        return Err(block.invalid(name, "needs key_logic, which names the key"));
+    }
+    Ok(most)
 }
 
 fn group(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<String> {

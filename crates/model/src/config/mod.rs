@@ -30,7 +30,7 @@ pub use auth::AuthConfig;
 pub use cron::{CronTransport, MisfirePolicy, RunExclusion};
 pub use guards::{
     BackendError, BackpressureConfig, DeduplicationConfig, DuplicatePolicy, KEY_HEADERS,
-    PrincipalRateLimitConfig, RateLimitConfig, ResponseCacheConfig, TracingConfig, TracingMode,
+    PrincipalRateLimitConfig, QueueConfig, RateLimitConfig, ResponseCacheConfig, TracingConfig, TracingMode,
 };
 pub use repeated_failure::RepeatedFailureConfig;
 pub use request::{BodyMode, RecordFormat, RequestBodyFormat, RequestConfig, RequestMode};
@@ -65,6 +65,8 @@ block! {
         pub cache: Option<ResponseCacheConfig> => {"enabled": true};
         /// how many runs at once
         pub backpressure: Option<BackpressureConfig> => {"max_concurrent_per_node": 5};
+        /// how much accepted work runs at once, over all nodes, and how much waits
+        pub queue: QueueConfig = _ => {};
         /// the time a run may take
         pub timeout_ms: Option<u64> => 5000, by(positive);
         /// name of the channel that is told of runs which failed for good
@@ -134,6 +136,7 @@ impl ChannelConfig {
                 principal,
             ),
             ("channel.config.deduplication.key_logic", "deduplication.key_logic", key, message),
+            ("channel.config.queue.key_logic", "queue.key_logic", self.queue.key_logic.as_ref(), message),
             ("channel.config.validation_logic", "validation_logic", self.validation_logic.as_ref(), message),
         ]
         .into_iter()

@@ -4,14 +4,15 @@ use super::auth::{ApiKeyAuth, HmacKeys, JwtAuth, JwtKey, TokenSourceKeys};
 use super::key_reference::{block, form};
 use super::response::ErrorBodyKeys;
 use super::{
-    BackpressureConfig, ChannelConfig, DeduplicationConfig, PrincipalRateLimitConfig, RateLimitConfig,
-    RepeatedFailureConfig, RequestConfig, ResponseCacheConfig, ResponseConfig, TopicConfig, TracingConfig,
+    BackpressureConfig, ChannelConfig, DeduplicationConfig, PrincipalRateLimitConfig, QueueConfig,
+    RateLimitConfig, RepeatedFailureConfig, RequestConfig, ResponseCacheConfig, ResponseConfig, TopicConfig,
+    TracingConfig,
 };
 
 pub use super::key_reference::{BlockReference, KeyReference};
 
 /// All blocks in the order of the manual.
-pub static BLOCKS: [BlockReference; 17] = [
+pub static BLOCKS: [BlockReference; 18] = [
     block("", ChannelConfig::KEYS),
     form("auth", ApiKeyAuth::FORM, ApiKeyAuth::KEYS),
     form("auth", HmacKeys::FORM, HmacKeys::KEYS),
@@ -26,6 +27,7 @@ pub static BLOCKS: [BlockReference; 17] = [
     block("deduplication", DeduplicationConfig::KEYS),
     block("cache", ResponseCacheConfig::KEYS),
     block("backpressure", BackpressureConfig::KEYS),
+    block("queue", QueueConfig::KEYS),
     block("on_repeated_failure", RepeatedFailureConfig::KEYS),
     block("tracing", TracingConfig::KEYS),
     block("kafka", TopicConfig::KEYS),

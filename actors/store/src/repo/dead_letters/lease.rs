@@ -5,13 +5,13 @@ use std::time::Duration;
 use diesel::dsl::sql;
 use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
-use diesel::sql_types::Bool;
+use diesel::sql_types::{Bool, Nullable, Text};
 use diesel_async::RunQueryDsl;
 
 use crate::clock::{self, FromNow};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
-use crate::repo::dead_letters::{ClaimedLetter, rows};
+use crate::repo::dead_letters::{ClaimedLetter, LetterShare, rows};
 use crate::repo::traces::{LenientTimestamp, NewTrace, TraceWrite, attempts};
 use crate::schema::trace_dlq;
 
@@ -37,7 +37,14 @@ impl DueLetters {
     }
 }
 
-type Due = (String, String, Option<String>, String, String, String, i64, i64);
+type Due =
+    ((String, String, Option<String>, String), (String, String, i64, i64), (Option<String>, Option<String>));
+
+/// The channel and the key of the share that the work of a letter takes.
+const SHARE: [&str; 2] = [
+    "(SELECT w.queue_channel FROM traces w WHERE w.id = COALESCE(trace_dlq.attempt_of, trace_dlq.trace_id))",
+    "(SELECT w.queue_key FROM traces w WHERE w.id = COALESCE(trace_dlq.attempt_of, trace_dlq.trace_id))",
+];
 
 pub(super) async fn claim_due(
     conn: &mut Conn,
@@ -50,14 +57,14 @@ pub(super) async fn claim_due(
     let now = clock::now(conn).await?;
     let due = trace_dlq::table
         .select((
-            trace_dlq::id,
-            trace_dlq::trace_id,
-            trace_dlq::attempt_of,
-            trace_dlq::channel,
-            trace_dlq::payload_json,
-            trace_dlq::metadata_json,
-            trace_dlq::retry_count,
-            trace_dlq::max_retries,
+            (trace_dlq::id, trace_dlq::trace_id, trace_dlq::attempt_of, trace_dlq::channel),
+            (
+                trace_dlq::payload_json,
+                trace_dlq::metadata_json,
+                trace_dlq::retry_count,
+                trace_dlq::max_retries,
+            ),
+            (sql::<Nullable<Text>>(SHARE[0]), sql::<Nullable<Text>>(SHARE[1])),
         ))
         .filter(trace_dlq::next_retry_at.le(now))
         .filter(trace_dlq::retry_count.lt(trace_dlq::max_retries))
@@ -70,7 +77,7 @@ pub(super) async fn claim_due(
         Conn::Sqlite(c) => due.load(c).await?,
         Conn::Postgres(c) => due.for_update().skip_locked().load(&mut **c).await?,
     };
-    let ids: Vec<&str> = due.iter().map(|letter| letter.0.as_str()).collect();
+    let ids: Vec<&str> = due.iter().map(|((id, ..), ..)| id.as_str()).collect();
     let claim_columns = (
         trace_dlq::claimed_by.eq(holder),
         trace_dlq::claimed_until.eq(FromNow::seconds(lease.as_secs_f64()).nullable()),
@@ -79,8 +86,9 @@ pub(super) async fn claim_due(
         diesel::update(trace_dlq::table.filter(trace_dlq::id.eq_any(ids))).set(claim_columns).execute(c).await
     })?;
     let claimed = |letter: Due| {
-        let (id, trace_id, attempt_of, channel, payload_json, metadata_json, retry_count, max_retries) =
-            letter;
+        let ((id, trace_id, attempt_of, channel), run, (queue_channel, queue_key)) = letter;
+        let (payload_json, metadata_json, retry_count, max_retries) = run;
+        let share = |channel_id| LetterShare { channel_id, key: queue_key.unwrap_or_default() };
         ClaimedLetter {
             id,
             trace_id,
@@ -90,6 +98,7 @@ pub(super) async fn claim_due(
             metadata_json,
             retry_count,
             max_retries,
+            share: queue_channel.map(share),
         }
     };
     Ok(due.into_iter().map(claimed).collect())

@@ -20,7 +20,7 @@ use crate::repo::{is_impossible, key};
 use crate::writer::UnitOutcome;
 
 pub use lease::DueLetters;
-pub use rows::{ClaimedLetter, DeadLetter, DeadLetterFilter, DeadLetterRow};
+pub use rows::{ClaimedLetter, DeadLetter, DeadLetterFilter, DeadLetterRow, LetterShare};
 
 const fn operation(method: &'static str) -> QueryOperation {
     QueryOperation::new("dead_letters", method)

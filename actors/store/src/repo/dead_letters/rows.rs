@@ -82,6 +82,17 @@ pub struct ClaimedLetter {
     pub retry_count: i64,
     /// Maximum number of retries.
     pub max_retries: i64,
+    /// The share that its work takes while it runs; `None` if its channel had no shares when it was accepted.
+    pub share: Option<LetterShare>,
+}
+
+/// The share of a channel that the work of a dead letter takes while it runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LetterShare {
+    /// Id of the channel.
+    pub channel_id: String,
+    /// The key that has the share; empty for one of the channel alone.
+    pub key: String,
 }
 
 impl ClaimedLetter {

@@ -31,8 +31,15 @@ macro_rules! is_one_run {
 /// The statuses of a run that has not ended.
 const OPEN: [&str; 2] = [TraceStatus::Pending.name(), TraceStatus::Running.name()];
 
-type Columns =
-    ((String, Option<String>), Option<String>, String, Option<String>, LenientTimestamp, Option<String>, i64);
+type Columns = (
+    (String, Option<String>, bool),
+    Option<String>,
+    String,
+    Option<String>,
+    LenientTimestamp,
+    Option<String>,
+    i64,
+);
 
 /// Rows with an unreadable id or time were written by another program and are skipped. A row without a
 /// readable time has no place in the order, so the page ends after the last row that has one.
@@ -49,7 +56,7 @@ pub(super) async fn list_unfinished(
             .filter(nodes::lease_until.ge(now));
         let mut query = traces::table
             .select((
-                (traces::id, traces::attempt_of),
+                (traces::id, traces::attempt_of, traces::queue_channel.is_not_null()),
                 traces::channel_id,
                 traces::channel,
                 traces::input_json,
@@ -68,11 +75,12 @@ pub(super) async fn list_unfinished(
         }
         query.order((traces::created_at.asc(), traces::id.asc())).limit(limit).load(c).await
     })?;
-    let last = rows.iter().rev().find_map(|((id, _), _, _, _, created_at, _, _)| {
+    let last = rows.iter().rev().find_map(|((id, ..), _, _, _, created_at, _, _)| {
         Some(RowKey { created_at: created_at.0?, id: id.clone() })
     });
     let unfinished = |columns: Columns| {
-        let ((id, attempt_of), channel_id, channel, input_json, created_at, owner, recoveries) = columns;
+        let ((id, attempt_of, is_shared), channel_id, channel, input_json, created_at, owner, recoveries) =
+            columns;
         let key = RowKey { created_at: created_at.0?, id };
         Some(UnfinishedRun {
             id: Uuid::try_parse(&key.id).ok()?,
@@ -83,6 +91,7 @@ pub(super) async fn list_unfinished(
             input_json,
             owner,
             recoveries,
+            is_shared,
         })
     };
     Ok((rows.into_iter().filter_map(unfinished).collect(), last))

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::bulk_statement::{MaybeInstants, MaybeNumbers, MaybeTexts, Texts, bulk_statement};
 use crate::error::StoreError;
-use crate::repo::traces::{NewTrace, Ownership, TraceEnd, TraceWrite};
+use crate::repo::traces::{NewTrace, Ownership, TraceEnd, TraceWrite, WaitReason, WaitTerms};
 
 /// Applies the changes like [`TraceWrite::apply_all`](super::TraceWrite::apply_all).
 pub(super) async fn apply(
@@ -19,10 +19,15 @@ pub(super) async fn apply(
     c: &mut AsyncPgConnection,
 ) -> Result<Vec<bool>, StoreError> {
     let (mut inserts, mut starts, mut ends) = (Vec::new(), Vec::new(), Vec::new());
-    let mut ended_claims = HashSet::new();
+    let (mut waits, mut ended_claims) = (Vec::new(), HashSet::new());
     for change in changes {
         match change {
-            TraceWrite::Insert(trace) => inserts.push(trace),
+            TraceWrite::Insert(trace) => {
+                inserts.push(trace);
+                if let Some(terms) = &trace.wait {
+                    waits.push(WaitRow { trace, terms });
+                }
+            }
             TraceWrite::Start(id, workflow, claim) => {
                 let (workflow, claim) = (workflow.as_ref(), claim.as_ref());
                 starts.push(StartRow { id: *id, workflow, claim, is_recovery: false });
@@ -40,6 +45,9 @@ pub(super) async fn apply(
     }
     if !inserts.is_empty() {
         Inserts::new(&inserts).execute(c).await?;
+    }
+    if !waits.is_empty() {
+        Waits::new(&waits).execute(c).await?;
     }
     let mut started: HashSet<String> = HashSet::new();
     if !starts.is_empty() {
@@ -83,6 +91,30 @@ bulk_statement! {
     requests: MaybeTexts = Option<&'a str> => trace.request_id.as_deref(),
     error_codes: MaybeTexts = Option<&'a str> => trace.error_code,
     workflow_versions: MaybeNumbers = Option<i64> => trace.workflow.as_ref().map(|workflow| workflow.version),
+}
+
+/// A row that waits, with its terms.
+struct WaitRow<'t> {
+    trace: &'t NewTrace,
+    terms: &'t WaitTerms,
+}
+
+// The clock is read once for each row, so that both instants of a row are the same.
+bulk_statement! {
+    /// Terms of waiting rows to write.
+    Waits(wait: WaitRow<'a>),
+    "UPDATE traces SET waiting = w.reason, waits_until = w.due, \
+     deliver_at = CASE WHEN w.is_chosen THEN w.due END, queue_channel = w.channel, queue_key = w.key \
+     FROM (SELECT id, reason, is_chosen, channel, key, coalesce(instant, \
+     (clock_timestamp() AT TIME ZONE 'utc') + make_interval(secs => delay)) AS due FROM unnest(",
+    ") AS u (id, reason, instant, delay, is_chosen, channel, key)) AS w WHERE traces.id = w.id",
+    ids: Texts = String => wait.trace.id.to_string(),
+    reasons: Texts = &'a str => wait.terms.reason.name(),
+    instants: MaybeInstants = Option<NaiveDateTime> => wait.terms.instant(),
+    delays: Array<Nullable<Double>> = Option<f64> => wait.terms.delay(),
+    are_chosen: Array<Bool> = bool => wait.terms.reason == WaitReason::Scheduled,
+    channels: MaybeTexts = Option<&'a str> => wait.trace.channel_id.as_deref().filter(|_| wait.terms.share.is_some()),
+    keys: MaybeTexts = Option<&'a str> => wait.terms.share.as_deref(),
 }
 
 /// A start to write. A recovery carries the incremented number, which makes it idempotent.

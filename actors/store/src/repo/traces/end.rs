@@ -20,7 +20,8 @@ use crate::schema::{trace_dlq, traces};
 const FORGOTTEN: &str = "((traces.status = 'retrying' OR (traces.status = 'running' AND traces.attempt > 1 \
          AND traces.attempt_of IS NULL)) \
      AND NOT EXISTS (SELECT 1 FROM trace_dlq l WHERE l.attempt_of = traces.id OR l.trace_id = traces.id) \
-     AND NOT EXISTS (SELECT 1 FROM traces a WHERE a.attempt_of = traces.id AND a.status IN ('pending', 'running')))";
+     AND NOT EXISTS (SELECT 1 FROM traces a WHERE a.attempt_of = traces.id \
+     AND a.status IN ('pending', 'running', 'scheduled', 'waiting')))";
 
 /// Writes the end, and the dead letter if the trace had not ended before.
 pub(super) async fn fail(conn: &mut Conn, failure: TraceFailure) -> Result<bool, StoreError> {

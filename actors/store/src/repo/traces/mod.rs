@@ -12,6 +12,7 @@ mod list;
 mod model;
 mod read;
 mod statement;
+mod waiting;
 
 use std::sync::Arc;
 
@@ -32,6 +33,7 @@ pub use model::{
     TraceQuery, TraceRecord, TraceRow, TraceStatus, UnfinishedRun,
 };
 pub(super) use read::LenientTimestamp;
+pub use waiting::{DueTime, QueueShares, WaitReason, WaitTerms, WaitingCount, WaitingCounts, WaitingWork};
 
 const fn operation(method: &'static str) -> QueryOperation {
     QueryOperation::new("traces", method)

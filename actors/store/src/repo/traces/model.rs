@@ -9,6 +9,7 @@ use svc_model::{Page, RunEnd, Timestamp, WorkflowVersion};
 use uuid::Uuid;
 
 use crate::repo::RowKey;
+use crate::repo::traces::WaitTerms;
 
 /// The origin of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,6 +46,10 @@ impl TraceMode {
 pub enum TraceStatus {
     /// Accepted, not started.
     Pending,
+    /// Accepted, due later.
+    Scheduled,
+    /// Accepted, and kept until its channel may run it.
+    Waiting,
     /// Started.
     Running,
     /// An attempt at accepted work failed, another one follows.
@@ -66,12 +71,22 @@ impl From<RunEnd> for TraceStatus {
 
 impl TraceStatus {
     /// All statuses.
-    pub const ALL: [Self; 5] = [Self::Pending, Self::Running, Self::Retrying, Self::Completed, Self::Failed];
+    pub const ALL: [Self; 7] = [
+        Self::Pending,
+        Self::Scheduled,
+        Self::Waiting,
+        Self::Running,
+        Self::Retrying,
+        Self::Completed,
+        Self::Failed,
+    ];
 
     /// Returns the name in rows and responses.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Pending => "pending",
+            Self::Scheduled => "scheduled",
+            Self::Waiting => "waiting",
             Self::Running => "running",
             Self::Retrying => "retrying",
             Self::Completed => "completed",
@@ -127,6 +142,9 @@ pub struct NewTrace {
     pub request_id: Option<String>,
     /// Code of the error that ended the run, or of the first one that it went on after.
     pub error_code: Option<&'static str>,
+    /// The terms under which it waits, of a [scheduled](TraceStatus::Scheduled) or [waiting](TraceStatus::Waiting)
+    /// one.
+    pub wait: Option<Box<WaitTerms>>,
 }
 
 impl NewTrace {
@@ -150,6 +168,7 @@ impl NewTrace {
             workflow: None,
             request_id: None,
             error_code: None,
+            wait: None,
         }
     }
 
@@ -271,6 +290,8 @@ pub struct UnfinishedRun {
     pub owner: Option<String>,
     /// Number of restarts so far.
     pub recoveries: i64,
+    /// True if it takes a share of its channel.
+    pub is_shared: bool,
 }
 
 /// A run that a node took over.
@@ -412,6 +433,8 @@ pub struct TraceRecord {
     pub result_json: Option<String>,
     /// The execution trace of the tasks, as JSON.
     pub task_trace_json: Option<String>,
+    /// The instant for which it was submitted.
+    pub deliver_at: Option<Timestamp>,
     /// The attempts at this work, the first one first; none for a later attempt.
     pub attempts: Vec<TraceAttempt>,
 }

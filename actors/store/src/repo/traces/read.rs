@@ -141,19 +141,21 @@ pub(super) async fn access(conn: &mut Conn, id: &str) -> Result<Option<TraceAcce
     Ok(token_hash.map(|token_hash| TraceAccess { token_hash }))
 }
 
-type Carried = (Option<String>, Option<String>, Option<String>);
+type Carried = (Option<String>, Option<String>, Option<String>, Option<LenientTimestamp>);
 
 pub(super) async fn get(conn: &mut Conn, id: &str) -> Result<Option<TraceRecord>, StoreError> {
-    let carried = (traces::result_json, traces::task_trace_json, traces::first_attempt_json);
+    let carried =
+        (traces::result_json, traces::task_trace_json, traces::first_attempt_json, traces::deliver_at);
     let row: Option<(Columns, Carried)> = on!(conn, c => {
         traces::table.find(id).select((COLUMNS, carried)).first(c).await.optional()
     })?;
-    let Some((columns, (result_json, task_trace_json, first))) = row else { return Ok(None) };
+    let Some((columns, (result_json, task_trace_json, first, deliver_at))) = row else { return Ok(None) };
     let row = columns
         .into_row()
         .ok_or_else(|| StoreError::Database(format!("trace '{id}' has no readable time")))?;
     let attempts = list_attempts(conn, &row, first.as_deref()).await?;
-    Ok(Some(TraceRecord { row, result_json, task_trace_json, attempts }))
+    let deliver_at = deliver_at.and_then(LenientTimestamp::into_timestamp);
+    Ok(Some(TraceRecord { row, result_json, task_trace_json, deliver_at, attempts }))
 }
 
 pub(super) async fn exists(conn: &mut Conn, id: Uuid) -> Result<bool, StoreError> {

@@ -13,6 +13,7 @@ use svc_model::WorkflowVersion;
 use uuid::Uuid;
 
 use crate::clock;
+use crate::repo::traces::waiting::WaitStatement;
 use crate::repo::traces::{NewTrace, Ownership, TraceEnd, TraceWrite};
 
 /// Applies the changes like [`TraceWrite::apply_all`].
@@ -23,7 +24,13 @@ pub(super) fn apply(changes: &[TraceWrite], c: &mut SqliteConnection) -> QueryRe
 
 fn apply_one(change: &TraceWrite, now: NaiveDateTime, c: &mut SqliteConnection) -> QueryResult<bool> {
     let changed = match change {
-        TraceWrite::Insert(trace) => InsertStatement::new(trace, now).execute(c),
+        TraceWrite::Insert(trace) => {
+            let inserted = InsertStatement::new(trace, now).execute(c);
+            match &trace.wait {
+                Some(terms) => inserted.and_then(|_| WaitStatement::new(trace, terms, now).execute(c)),
+                None => inserted,
+            }
+        }
         TraceWrite::Start(id, workflow, claim) => {
             StartStatement::new(*id, workflow.as_ref(), claim.as_ref(), now).execute(c)
         }

@@ -131,6 +131,9 @@ fn broken_rules_are_reported_at_their_field() {
             "principal_rate_limit",
         ),
         (json!({"backpressure": {"max_concurrent_per_node": 0}}), "backpressure.max_concurrent_per_node"),
+        (json!({"queue": {"max_concurrent": 0}}), "queue.max_concurrent"),
+        (json!({"queue": {"max_concurrent_per_key": 2}}), "queue.max_concurrent_per_key"),
+        (json!({"queue": {"max_waiting": 0}}), "queue.max_waiting"),
         (json!({"cache": {"enabled": true, "cache_key_fields": []}}), "cache.cache_key_fields"),
         (
             json!({"cache": {"enabled": true, "cache_key_fields": ["a.b", "a..b"]}}),

@@ -40,6 +40,9 @@ fn place_block(block: &BlockReference, mut object: Map<String, Value>) -> Value 
         // One of `header` and `key_logic` is required.
         object.entry("header").or_insert_with(|| json!("idempotency-key"));
     }
+    if block.path == "queue" && object.contains_key("max_concurrent_per_key") {
+        object.entry("key_logic").or_insert_with(|| json!({"var": "data.tenant"}));
+    }
     let mut config = json!({});
     let object = Value::Object(object);
     match block.path {

@@ -1,0 +1,139 @@
+//! Accepted work that waits in the database: paused, due later, or over its share. It belongs to no node; any node with
+//! a free worker claims it.
+//!
+//! A row that waits for an instant is in the index of due rows. Once the instant has come, it is claimed, or waits on
+//! without an instant, in the line of its key or with its paused channel. Shares are counted by the rows themselves:
+//! what was taken and has not ended has one, whatever node took it and whether that node lives.
+
+mod claim;
+mod lines;
+mod model;
+mod rows;
+mod write;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use super::{Ownership, TraceRepository, UnfinishedRun, operation};
+use crate::error::StoreError;
+use crate::writer::UnitOutcome;
+
+pub use model::{DueTime, QueueShares, WaitReason, WaitTerms, WaitingCount, WaitingCounts, WaitingWork};
+pub(super) use write::WaitStatement;
+
+impl TraceRepository {
+    /// Returns at most `limit` rows that waited for an instant that has come, by the clock of the database, the longest
+    /// due first.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
+    /// query.
+    pub async fn due_waiting(&self, limit: usize) -> Result<Vec<WaitingWork>, StoreError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.0.read(operation("due_waiting"), move |conn| Box::pin(rows::list_due(conn, limit))).await
+    }
+
+    /// Returns the oldest rows that wait because their channel was paused, at most `limit`.
+    ///
+    /// # Errors
+    /// As [`due_waiting`](Self::due_waiting).
+    pub async fn paused_waiting(
+        &self,
+        channel_id: String,
+        limit: usize,
+    ) -> Result<Vec<WaitingWork>, StoreError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.0
+            .read(operation("paused_waiting"), move |conn| {
+                Box::pin(async move { rows::list_paused(conn, &channel_id, limit).await })
+            })
+            .await
+    }
+
+    /// Returns the work whose turn it is among the work that waits for a share of a channel: at most `room` rows, one of
+    /// each key in turn, as far as the shares allow.
+    ///
+    /// # Errors
+    /// As [`due_waiting`](Self::due_waiting).
+    pub async fn next_turns(&self, shares: QueueShares, room: usize) -> Result<Vec<Uuid>, StoreError> {
+        self.0
+            .read(operation("next_turns"), move |conn| {
+                Box::pin(async move { lines::next_turns(conn, &shares, room).await })
+            })
+            .await
+    }
+
+    /// Returns the time until the next row that waits for an instant; zero if one is due now, `None` if there is none.
+    ///
+    /// # Errors
+    /// As [`due_waiting`](Self::due_waiting).
+    pub async fn next_waiting_due(&self) -> Result<Option<Duration>, StoreError> {
+        self.0.read(operation("next_waiting_due"), |conn| Box::pin(rows::next_due(conn))).await
+    }
+
+    /// Counts the accepted work that waits.
+    ///
+    /// # Errors
+    /// As [`due_waiting`](Self::due_waiting).
+    pub async fn count_waiting(&self) -> Result<WaitingCounts, StoreError> {
+        self.0.read(operation("count_waiting"), |conn| Box::pin(rows::count(conn))).await
+    }
+
+    /// Makes `node` the owner of those of the rows that still wait and are due: of rows in the lines of a channel, as
+    /// many as its `shares` allow, counted over all nodes. Returns the rows that belong to `node` now, in the order of
+    /// `ids`. Idempotent.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
+    /// lost, [`StoreError::Database`] if it refuses a statement.
+    pub async fn claim_waiting(
+        &self,
+        node: &Arc<str>,
+        ids: Vec<Uuid>,
+        shares: Option<QueueShares>,
+    ) -> Result<Vec<UnfinishedRun>, StoreError> {
+        let node = Arc::clone(node);
+        self.0
+            .write(operation("claim_waiting"), move |conn| {
+                Box::pin(async move {
+                    claim::claim(conn, &node, &ids, shares.as_ref()).await.map(UnitOutcome::Keep)
+                })
+            })
+            .await
+    }
+
+    /// Has those of the rows that wait and are due wait for `reason`, without an instant.
+    ///
+    /// # Errors
+    /// As [`claim_waiting`](Self::claim_waiting).
+    pub async fn rest_waiting(&self, ids: Vec<Uuid>, reason: WaitReason) -> Result<(), StoreError> {
+        self.0
+            .write(operation("rest_waiting"), move |conn| {
+                Box::pin(async move { rows::rest(conn, &ids, reason).await.map(UnitOutcome::Keep) })
+            })
+            .await
+    }
+
+    /// Gives back a run that did not begin: it waits for `reason` and belongs to nobody. With a `delay` it is looked at
+    /// after that time. Returns whether the run had not ended and still had the claim.
+    ///
+    /// # Errors
+    /// As [`claim_waiting`](Self::claim_waiting).
+    pub async fn put_back(
+        &self,
+        id: Uuid,
+        claim: Ownership,
+        reason: WaitReason,
+        delay: Option<Duration>,
+    ) -> Result<bool, StoreError> {
+        self.0
+            .write(operation("put_back"), move |conn| {
+                Box::pin(async move {
+                    rows::put_back(conn, id, &claim, reason, delay).await.map(UnitOutcome::Keep)
+                })
+            })
+            .await
+    }
+}

@@ -1,0 +1,130 @@
+//! The data of accepted work that waits in the database.
+
+use std::time::Duration;
+
+use chrono::NaiveDateTime;
+use svc_model::Timestamp;
+use uuid::Uuid;
+
+use crate::repo::traces::TraceStatus;
+
+/// The reason for which accepted work waits in the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum WaitReason {
+    /// Its channel is paused.
+    Paused,
+    /// It is due later.
+    Scheduled,
+    /// As much of its channel runs as may run at once.
+    Share,
+}
+
+impl WaitReason {
+    /// All reasons.
+    pub const ALL: [Self; 3] = [Self::Paused, Self::Scheduled, Self::Share];
+
+    /// Returns the name in rows and metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Paused => "paused",
+            Self::Scheduled => "scheduled",
+            Self::Share => "share",
+        }
+    }
+
+    /// Returns the reason with this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.name() == name)
+    }
+
+    /// Returns the status of work that waits for this reason.
+    pub const fn status(self) -> TraceStatus {
+        match self {
+            Self::Scheduled => TraceStatus::Scheduled,
+            Self::Paused | Self::Share => TraceStatus::Waiting,
+        }
+    }
+}
+
+/// An instant on the clock of the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DueTime {
+    /// That instant.
+    At(Timestamp),
+    /// This long after the write.
+    After(Duration),
+}
+
+/// The terms under which accepted work waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitTerms {
+    /// The reason.
+    pub reason: WaitReason,
+    /// The instant before which it does not run.
+    pub due: Option<DueTime>,
+    /// The key of which it takes a share while it runs; `None` if its channel has no shares, empty for a share of the
+    /// channel alone.
+    pub share: Option<String>,
+}
+
+impl WaitTerms {
+    /// Returns the instant before which the work does not run, if it is one.
+    pub(in crate::repo::traces) fn instant(&self) -> Option<NaiveDateTime> {
+        match self.due? {
+            DueTime::At(instant) => Some(instant.naive()),
+            DueTime::After(_) => None,
+        }
+    }
+
+    /// Returns the seconds from the write to that instant, if they are given instead.
+    pub(in crate::repo::traces) fn delay(&self) -> Option<f64> {
+        match self.due? {
+            DueTime::At(_) => None,
+            DueTime::After(delay) => Some(delay.as_secs_f64()),
+        }
+    }
+}
+
+/// Accepted work that waits, as far as the decision about it needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitingWork {
+    /// Id of the trace.
+    pub id: Uuid,
+    /// Id of its channel.
+    pub channel_id: Option<String>,
+    /// Name of its channel when it was accepted.
+    pub channel: String,
+    /// The channel of which it takes a share.
+    pub queue_channel: Option<String>,
+}
+
+/// The shares of a channel: its accepted work that may have been taken at once, over all nodes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QueueShares {
+    /// Id of the channel.
+    pub channel_id: String,
+    /// Most work of one key; `None` for no bound.
+    pub per_key: Option<u64>,
+    /// Most work of all keys; `None` for no bound.
+    pub total: Option<u64>,
+}
+
+/// Number of rows of a channel that wait for one reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitingCount {
+    /// The reason.
+    pub reason: WaitReason,
+    /// Id of the channel.
+    pub channel_id: Option<String>,
+    /// Number of rows.
+    pub rows: u64,
+}
+
+/// Accepted work of the whole service that waits in the database.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WaitingCounts {
+    /// The rows that wait, by reason and channel.
+    pub waiting: Vec<WaitingCount>,
+    /// The work whose next attempt is to come.
+    pub retrying: u64,
+}

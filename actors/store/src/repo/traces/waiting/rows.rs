@@ -1,0 +1,135 @@
+//! Reads of the accepted work that waits, and its changes from one reason to another.
+
+use std::time::Duration;
+
+use chrono::NaiveDateTime;
+use diesel::dsl::sql;
+use diesel::prelude::*;
+use diesel::sql_types::Bool;
+use diesel_async::RunQueryDsl;
+use uuid::Uuid;
+
+use super::claim::WAITING;
+use super::model::{WaitReason, WaitingCount, WaitingCounts, WaitingWork};
+use crate::clock::{self, FromNow, Now};
+use crate::conn::{Conn, on};
+use crate::error::StoreError;
+use crate::repo::traces::read::LenientTimestamp;
+use crate::repo::traces::{Ownership, TraceStatus};
+use crate::schema::traces;
+
+type Columns = (String, Option<String>, String, Option<String>);
+
+const COLUMNS: (traces::id, traces::channel_id, traces::channel, traces::queue_channel) =
+    (traces::id, traces::channel_id, traces::channel, traces::queue_channel);
+
+/// Returns the row, unless its id was written by another program.
+fn to_row((id, channel_id, channel, queue_channel): Columns) -> Option<WaitingWork> {
+    Some(WaitingWork { id: Uuid::try_parse(&id).ok()?, channel_id, channel, queue_channel })
+}
+
+/// Returns the rows that waited for an instant that has come, the longest due first.
+pub(super) async fn list_due(conn: &mut Conn, limit: i64) -> Result<Vec<WaitingWork>, StoreError> {
+    let now = clock::now(conn).await?;
+    let due = traces::table
+        .select(COLUMNS)
+        .filter(traces::waits_until.le(now))
+        .order((traces::waits_until.asc(), traces::id.asc()))
+        .limit(limit);
+    let rows: Vec<Columns> = on!(conn, c => due.load(c).await)?;
+    Ok(rows.into_iter().filter_map(to_row).collect())
+}
+
+/// Returns the oldest rows of a channel that wait because it was paused.
+pub(super) async fn list_paused(
+    conn: &mut Conn,
+    channel: &str,
+    limit: i64,
+) -> Result<Vec<WaitingWork>, StoreError> {
+    let paused = traces::table
+        .select(COLUMNS)
+        .filter(sql::<Bool>("traces.waiting = 'paused'"))
+        .filter(traces::channel_id.eq(channel))
+        .filter(traces::waits_until.is_null())
+        .filter(traces::status.eq_any(WAITING))
+        .order((traces::created_at.asc(), traces::id.asc()))
+        .limit(limit);
+    let rows: Vec<Columns> = on!(conn, c => paused.load(c).await)?;
+    Ok(rows.into_iter().filter_map(to_row).collect())
+}
+
+/// Returns the time until the next row that waits for an instant; zero if one is due now.
+pub(super) async fn next_due(conn: &mut Conn) -> Result<Option<Duration>, StoreError> {
+    let now = clock::now(conn).await?;
+    let next = traces::table
+        .select(traces::waits_until.assume_not_null())
+        .filter(traces::waits_until.is_not_null())
+        .order((traces::waits_until.asc(), traces::id.asc()));
+    let next: Option<LenientTimestamp> = on!(conn, c => next.first(c).await.optional())?;
+    Ok(next.and_then(|instant| instant.0).map(|at| (at - now).to_std().unwrap_or_default()))
+}
+
+/// Counts the rows that wait.
+pub(super) async fn count(conn: &mut Conn) -> Result<WaitingCounts, StoreError> {
+    let waiting: Vec<(Option<String>, Option<String>, i64)> = on!(conn, c => {
+        traces::table
+            .filter(traces::waiting.is_not_null())
+            .group_by((traces::waiting, traces::channel_id))
+            .select((traces::waiting, traces::channel_id, diesel::dsl::count_star()))
+            .load(c)
+            .await
+    })?;
+    let retrying = traces::table.filter(traces::status.eq(TraceStatus::Retrying.name())).count();
+    let retrying: i64 = on!(conn, c => retrying.get_result(c).await)?;
+    let count = |(reason, channel_id, rows): (Option<String>, Option<String>, i64)| {
+        Some(WaitingCount {
+            reason: WaitReason::parse(reason.as_deref()?)?,
+            channel_id,
+            rows: rows.unsigned_abs(),
+        })
+    };
+    let waiting = waiting.into_iter().filter_map(count).collect();
+    Ok(WaitingCounts { waiting, retrying: retrying.unsigned_abs() })
+}
+
+/// Has those of the rows that wait and are due wait for another reason, without an instant.
+pub(super) async fn rest(conn: &mut Conn, ids: &[Uuid], reason: WaitReason) -> Result<(), StoreError> {
+    let now = clock::now(conn).await?;
+    let due = traces::table
+        .filter(traces::id.eq_any(ids.iter().map(Uuid::to_string).collect::<Vec<_>>()))
+        .filter(traces::status.eq_any(WAITING))
+        .filter(traces::waits_until.is_null().or(traces::waits_until.assume_not_null().le(now)));
+    let waits = (
+        traces::status.eq(reason.status().name()),
+        traces::waiting.eq(reason.name()),
+        traces::waits_until.eq(None::<NaiveDateTime>),
+        traces::updated_at.eq(Now),
+    );
+    on!(conn, c => diesel::update(due).set(waits).execute(c).await)?;
+    Ok(())
+}
+
+/// Gives back a run that did not begin: it waits again and belongs to nobody. With a `delay` it is looked at after that
+/// time. Returns whether it had not ended and still had the claim.
+pub(super) async fn put_back(
+    conn: &mut Conn,
+    id: Uuid,
+    claim: &Ownership,
+    reason: WaitReason,
+    delay: Option<Duration>,
+) -> Result<bool, StoreError> {
+    let owned = traces::table
+        .find(id.to_string())
+        .filter(traces::status.eq_any([TraceStatus::Pending.name(), TraceStatus::Running.name()]))
+        .filter(traces::owner.eq(&*claim.owner))
+        .filter(traces::recoveries.eq(claim.recoveries));
+    let waits = (
+        traces::status.eq(TraceStatus::Waiting.name()),
+        traces::waiting.eq(reason.name()),
+        traces::owner.eq(None::<&str>),
+        traces::updated_at.eq(Now),
+    );
+    let until = delay.map(|delay| traces::waits_until.eq(FromNow::seconds(delay.as_secs_f64()).nullable()));
+    let rows = on!(conn, c => diesel::update(owned).set((waits, until)).execute(c).await)?;
+    Ok(rows > 0)
+}

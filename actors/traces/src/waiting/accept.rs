@@ -1,0 +1,68 @@
+//! Acceptance of work that may not run yet.
+
+use svc_model::{Code, ErrorReason, ServiceError};
+use svc_store::{NewTrace, StoreError, TraceMode};
+
+use super::terms::JobTerms;
+use crate::handle::{AcceptedJob, SubmitError, Traces};
+use crate::job::Job;
+use crate::queue::QueueRejection;
+use crate::shared::TracesShared;
+use crate::{input, token};
+
+impl Traces {
+    /// Accepts a job that may not run yet. When this returns, its row is on disk, belongs to no node, and takes no place
+    /// in the queue of this process; the node that claims it once it may run acquires its permit then.
+    ///
+    /// # Errors
+    /// - [`SubmitError::Shed`], 503: as much waits as may wait, of its channel or of the service, or the queue is
+    ///   closed.
+    /// - [`SubmitError::Failed`], with the error of the database: the row was not written, or the answer was lost.
+    pub async fn submit_waiting(
+        &self,
+        job: Job,
+        terms: JobTerms,
+        request_id: Option<&str>,
+    ) -> Result<AcceptedJob, SubmitError> {
+        let TracesShared { waiting, traces, tally, settings, metrics, .. } = &*self.shared;
+        if !waiting.slots.is_open() {
+            return Err(self.refuse(QueueRejection::Closed));
+        }
+        let input = input::write(&job, 0).map_err(|error| {
+            SubmitError::Failed(ServiceError::from_code(Code::SerializationError).with_internal(error))
+        })?;
+        let most = terms.max_waiting;
+        let terms = terms.into_wait();
+        let (reason, channel) = (terms.reason, job.channel_id.as_deref().unwrap_or_default());
+        if !tally.reserve(traces, (channel, reason), most).await {
+            metrics.record_rejection("waiting");
+            return Err(SubmitError::Shed(ServiceError::at_capacity("As much work waits as may wait")));
+        }
+        let (id, token) = (job.trace_id, token::make());
+        let row = NewTrace {
+            channel_id: job.channel_id.clone(),
+            input_json: Some(input),
+            access_token_hash: Some(token::hash(&token)),
+            request_id: request_id.map(str::to_owned),
+            wait: Some(Box::new(terms)),
+            ..NewTrace::new(id, job.channel.clone(), TraceMode::Async, reason.status())
+        };
+        match traces.insert(row).await {
+            Ok(()) => {}
+            // A row on disk is accepted work; if that stays unknown, it may run nevertheless.
+            Err(StoreError::Unanswered(_)) if traces.is_stored(id).await.unwrap_or(false) => {}
+            Err(error) => {
+                settings.errors.tell(ErrorReason::Storage);
+                tally.release(channel, reason);
+                return Err(SubmitError::Failed(error.into()));
+            }
+        }
+        tally.confirm(channel, reason);
+        Ok(AcceptedJob { trace_id: id, trace_token: token })
+    }
+
+    /// Has the work claimed that may run now, because a channel was resumed or its shares changed.
+    pub fn look_for_waiting_work(&self) {
+        self.shared.tally.wake();
+    }
+}

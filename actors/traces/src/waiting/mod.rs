@@ -1,0 +1,15 @@
+//! Accepted work that waits in the database: its acceptance, and the task that claims it.
+//!
+//! Work that may not run yet takes no place in the queue of this process. Its row belongs to nobody; of all nodes, the
+//! one that has a free worker when the work may run claims it. The task looks when it is told of a change, when the
+//! next row is due, and once in a while for what other nodes changed.
+
+mod accept;
+mod claimer;
+mod pace;
+mod tally;
+mod terms;
+
+pub(crate) use claimer::WaitingClaimer;
+pub(crate) use tally::WaitingTally;
+pub use terms::JobTerms;

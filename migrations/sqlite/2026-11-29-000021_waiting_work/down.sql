@@ -1,0 +1,10 @@
+DROP TABLE queue_turns;
+DROP INDEX traces_shares;
+DROP INDEX traces_lines;
+ALTER TABLE traces DROP COLUMN queue_key;
+ALTER TABLE traces DROP COLUMN queue_channel;
+DROP INDEX traces_due;
+DROP INDEX traces_waiting;
+ALTER TABLE traces DROP COLUMN waits_until;
+ALTER TABLE traces DROP COLUMN waiting;
+ALTER TABLE traces DROP COLUMN deliver_at;
