@@ -93,7 +93,7 @@ fn delayed_submissions_survive_kill() {
 }
 
 #[test]
-fn work_beyond_the_bound_of_its_channel_is_refused() {
+fn channel_refuses_work_beyond_its_bound() {
     let server = start();
     let mut client = server.client();
     echo(&mut client, "jobs", json!({"queue": {"max_waiting": 2}}));

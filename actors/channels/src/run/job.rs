@@ -22,9 +22,8 @@ use crate::serve::OutcomeRecorder;
 
 impl CompiledChannel {
     /// Hands an admitted message to the queue. It keeps its permit until it has run; one that waits in the database has
-    /// none. An idempotency key is given
-    /// back when the queue shed the message; after any other error the message may have been stored, so that the
-    /// key is given back only if the next delivery learns that the first one arrived.
+    /// none. An idempotency key is given back when the queue shed the message; after any other error the message may
+    /// have been stored, so that the key is given back only if the next delivery learns that the first one arrived.
     pub(crate) async fn enqueue(
         &self,
         admitted: AdmittedMessage,

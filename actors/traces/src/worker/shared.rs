@@ -73,8 +73,8 @@ pub(crate) struct WorkerShared {
 impl WorkerShared {
     /// Runs a job, on the thread of that id if it runs channels, and returns it with its outcome. Returns `None` if the
     /// channel had no permit or is paused, so that the job is queued again or waits in the database, or if the job no
-    /// longer belongs to this node. Fails the job if
-    /// its channel had no permit for as long as the job may run. A job that is dropped is sent to `orphans`.
+    /// longer belongs to this node. Fails the job if its channel had no permit for as long as the job may run. A job that
+    /// is dropped is sent to `orphans`.
     pub(crate) async fn run(
         &self,
         (queued, permit): (QueuedJob, Option<OwnedSemaphorePermit>),
@@ -159,7 +159,7 @@ impl WorkerShared {
         self.put_back(attempt.id, channel_id, &claim, wait).await;
     }
 
-    /// Has a job that did not run wait in the database, where it belongs to nobody. Retries until it does, or no longer
+    /// Has a job that did not run wait in the database without an owner. Retries until it does, or no longer
     /// belongs to this node.
     async fn put_back(
         &self,

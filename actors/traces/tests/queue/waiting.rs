@@ -136,7 +136,7 @@ fn small_tenant_does_not_wait_behind_flood() {
 }
 
 #[test]
-fn work_beyond_the_bounds_is_refused_until_some_has_run() {
+fn work_beyond_the_bounds_is_refused() {
     run(async |world| {
         let process = world.start(|settings| settings.queue.max_waiting = 3).await;
         let due = Some(DueTime::After(HOUR));

@@ -1,4 +1,4 @@
-//! Claims of accepted work that waits: it belongs to nobody, and to the node that takes it from then on.
+//! Claims of accepted work that waits: it has no owner until a node takes it.
 
 use std::collections::HashMap;
 

@@ -116,7 +116,7 @@ impl TraceRepository {
             .await
     }
 
-    /// Gives back a run that did not begin: it waits for `reason` and belongs to nobody. With a `delay` it is looked at
+    /// Gives back a run that did not begin: it waits for `reason` and has no owner. With a `delay` it is looked at
     /// after that time. Returns whether the run had not ended and still had the claim.
     ///
     /// # Errors

@@ -109,7 +109,7 @@ pub(super) async fn rest(conn: &mut Conn, ids: &[Uuid], reason: WaitReason) -> R
     Ok(())
 }
 
-/// Gives back a run that did not begin: it waits again and belongs to nobody. With a `delay` it is looked at after that
+/// Gives back a run that did not begin: it waits again and has no owner. With a `delay` it is looked at after that
 /// time. Returns whether it had not ended and still had the claim.
 pub(super) async fn put_back(
     conn: &mut Conn,

@@ -1,4 +1,4 @@
-//! The terms of waiting work, written beside its row in SQLite.
+//! The terms of waiting work, written after its row in SQLite.
 
 use chrono::NaiveDateTime;
 use diesel::QueryResult;
