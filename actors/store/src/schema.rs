@@ -192,6 +192,11 @@ table! {
         waits_until -> Nullable<Timestamp>,
         queue_channel -> Nullable<Text>,
         queue_key -> Nullable<Text>,
+        cancel_requested_at -> Nullable<Timestamp>,
+        cancelled_by -> Nullable<Text>,
+        cancel_reports -> Nullable<Bool>,
+        in_flight_json -> Nullable<Text>,
+        rerun_of -> Nullable<Text>,
     }
 }
 
@@ -279,6 +284,10 @@ table! {
         recoveries -> BigInt,
         claims -> BigInt,
         attempt_counted -> Bool,
+        cancel_requested_at -> Nullable<Timestamp>,
+        cancelled_by -> Nullable<Text>,
+        cancel_reports -> Nullable<Bool>,
+        workflow_version -> Nullable<BigInt>,
     }
 }
 

@@ -4,7 +4,8 @@
 //! pending ─claim→ claimed ─start→ running ─settle→ completed | failed
 //!    ↑               ├─ no slot → skipped_singleton
 //!    └── give back ──┴── lease expired: claimed again, or failed after too many recoveries
-//! failed, skipped_misfire, skipped_singleton ─retry→ pending
+//! failed, skipped_misfire, skipped_singleton, cancelled ─retry→ pending
+//! pending, claimed, running ─cancel→ cancelled: at once without a live lease, else by the holder, as it settles
 //! ```
 
 use std::time::Duration;
@@ -134,6 +135,11 @@ impl Settlement {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an occurrence that is {0} cannot be retried")]
 pub struct NotRetryable(pub OccurrenceStatus);
+
+/// The row has ended, so that nothing is left to cancel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an occurrence that is {0} cannot be cancelled")]
+pub struct NotCancellable(pub OccurrenceStatus);
 
 impl Occurrence {
     /// Creates a pending row.
@@ -269,8 +275,29 @@ impl Occurrence {
             && (self.status == OccurrenceStatus::Running || settlement.end != RunEnd::Completed);
         if settles {
             self.end(settlement.end.into(), settlement.message, now);
+            if settlement.end == RunEnd::Cancelled {
+                self.claimed_by = None;
+            }
         }
         settles
+    }
+
+    /// Cancels a row that nobody holds under a live lease, and clears its claim, so that no late write of a former holder
+    /// counts; the caller then frees its slot. Returns `false` if somebody holds it: the holder ends its run first, and
+    /// [settles](Self::settle) it as cancelled.
+    ///
+    /// # Errors
+    /// [`NotCancellable`] if the row has ended.
+    pub fn cancel(&mut self, now: NaiveDateTime) -> Result<bool, NotCancellable> {
+        if self.status.is_terminal() {
+            return Err(NotCancellable(self.status));
+        }
+        let is_held = self.status != OccurrenceStatus::Pending && !self.is_free(now);
+        if !is_held {
+            self.end(OccurrenceStatus::Cancelled, None, now);
+            self.claimed_by = None;
+        }
+        Ok(!is_held)
     }
 
     /// Gives back a claim that led to no run. Returns whether the claim was still valid; the caller then

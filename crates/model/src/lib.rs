@@ -10,6 +10,7 @@
 //! Rules that need the expression compiler are abstracted as [`WorkflowChecks`] and [`ChannelChecks`], which
 //! the engine implements.
 
+mod cancellation;
 mod client_network;
 mod code;
 pub mod config;
@@ -38,6 +39,7 @@ mod time;
 mod unreadable;
 mod validate;
 
+pub use cancellation::{Cancellation, InFlightCall};
 pub use client_network::ClientNetworks;
 pub use code::{Code, CodeEntry};
 pub use config::{ChannelConfig, SecretText};

@@ -9,4 +9,6 @@ pub enum RunEnd {
     Failed,
     /// The time of the run was used up.
     TimedOut,
+    /// An operator cancelled it.
+    Cancelled,
 }

@@ -6,6 +6,7 @@
 mod adopt;
 pub(super) mod attempts;
 mod bulk;
+pub(super) mod cancel;
 mod change;
 mod end;
 mod list;
@@ -27,6 +28,9 @@ use crate::writer::UnitOutcome;
 
 pub(super) use adopt::mark_emptied;
 pub(crate) use change::TraceWrite;
+pub use cancel::{
+    CancelEffect, CancelFailure, CancelOrder, CancelStep, CancelledEnd, CancelledRun, OpenCancel,
+};
 pub(super) use end::forget_unfinished;
 pub use model::{
     AdoptedRun, NewTrace, Ownership, TraceAccess, TraceAttempt, TraceEnd, TraceFailure, TraceMode, TracePage,

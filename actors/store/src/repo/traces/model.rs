@@ -58,6 +58,8 @@ pub enum TraceStatus {
     Completed,
     /// Ended with a failure.
     Failed,
+    /// Ended by an operator.
+    Cancelled,
 }
 
 impl From<RunEnd> for TraceStatus {
@@ -65,13 +67,14 @@ impl From<RunEnd> for TraceStatus {
         match end {
             RunEnd::Completed => Self::Completed,
             RunEnd::Failed | RunEnd::TimedOut => Self::Failed,
+            RunEnd::Cancelled => Self::Cancelled,
         }
     }
 }
 
 impl TraceStatus {
     /// All statuses.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Pending,
         Self::Scheduled,
         Self::Waiting,
@@ -79,6 +82,7 @@ impl TraceStatus {
         Self::Retrying,
         Self::Completed,
         Self::Failed,
+        Self::Cancelled,
     ];
 
     /// Returns the name in rows and responses.
@@ -91,6 +95,7 @@ impl TraceStatus {
             Self::Retrying => "retrying",
             Self::Completed => "completed",
             Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
         }
     }
 
@@ -101,7 +106,7 @@ impl TraceStatus {
 
     /// Returns `true` for a status that does not change by itself any more.
     pub const fn is_end(self) -> bool {
-        matches!(self, Self::Completed | Self::Failed)
+        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }
 }
 
@@ -203,7 +208,7 @@ pub struct Ownership {
 pub struct TraceEnd {
     /// Id of the trace.
     pub id: Uuid,
-    /// [`Completed`](TraceStatus::Completed) or [`Failed`](TraceStatus::Failed).
+    /// One of the statuses that are ends.
     pub status: TraceStatus,
     /// The result, as JSON.
     pub result_json: Option<String>,
