@@ -63,6 +63,7 @@ mod tests {
             scheduled_for: DateTime::from_timestamp(1_767_317_400, 0).unwrap().naive_utc(),
             raised: true,
             recovered: false,
+            workflow_version: None,
         }
     }
 

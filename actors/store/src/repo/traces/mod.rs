@@ -12,6 +12,7 @@ mod end;
 mod list;
 mod model;
 mod read;
+pub(super) mod rerun;
 mod statement;
 mod waiting;
 
@@ -27,16 +28,17 @@ use crate::repo::{RowKey, key};
 use crate::writer::UnitOutcome;
 
 pub(super) use adopt::mark_emptied;
-pub(crate) use change::TraceWrite;
 pub use cancel::{
     CancelEffect, CancelFailure, CancelOrder, CancelStep, CancelledEnd, CancelledRun, OpenCancel,
 };
+pub(crate) use change::TraceWrite;
 pub(super) use end::forget_unfinished;
 pub use model::{
     AdoptedRun, NewTrace, Ownership, TraceAccess, TraceAttempt, TraceEnd, TraceFailure, TraceMode, TracePage,
-    TraceQuery, TraceRecord, TraceRow, TraceStatus, UnfinishedRun,
+    TraceQuery, TraceRecord, TraceRow, TraceSource, TraceStatus, UnfinishedRun,
 };
 pub(super) use read::LenientTimestamp;
+pub use rerun::{AcceptedRerun, RERUN, RerunOrder, RerunVersion};
 pub use waiting::{DueTime, QueueShares, WaitReason, WaitTerms, WaitingCount, WaitingCounts, WaitingWork};
 
 const fn operation(method: &'static str) -> QueryOperation {

@@ -10,7 +10,9 @@ mod order;
 
 use std::sync::Arc;
 
-use super::{TraceRepository, operation};
+use uuid::Uuid;
+
+use super::{TraceRepository, TraceSource, operation, read};
 use crate::error::StoreError;
 use crate::repo::key;
 use crate::repo::mutation::{Mutation, MutationResult, mutate};
@@ -50,6 +52,17 @@ impl TraceRepository {
             .await
     }
 
+    /// Returns the part of a trace from which a report of its failure is made.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
+    pub async fn source(&self, id: &str) -> Result<Option<TraceSource>, StoreError> {
+        let id = key(id);
+        self.0
+            .read(operation("source"), move |conn| Box::pin(async move { read::source(conn, &id).await }))
+            .await
+    }
+
     /// Returns the orders that are not carried out yet and concern `node`: of its own runs, and of those that no live
     /// node has.
     ///
@@ -82,7 +95,7 @@ impl TraceRepository {
     ///
     /// # Errors
     /// As [`end_cancelled`](Self::end_cancelled).
-    pub async fn record_in_flight(&self, id: uuid::Uuid, in_flight_json: String) -> Result<(), StoreError> {
+    pub async fn record_in_flight(&self, id: Uuid, in_flight_json: String) -> Result<(), StoreError> {
         self.0
             .write(operation("record_in_flight"), move |conn| {
                 Box::pin(async move {

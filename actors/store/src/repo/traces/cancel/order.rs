@@ -178,6 +178,7 @@ pub(super) async fn list_open(conn: &mut Conn, node: &str) -> Result<Vec<OpenCan
     let rows: Vec<OrderColumns> = on!(conn, c => {
         traces::table
             .filter(sql::<Bool>(OPEN_ORDER))
+            .filter(traces::mode.eq(TraceMode::Async.name()))
             .select((
                 (traces::id, traces::attempt_of, traces::attempt),
                 (traces::status, traces::owner),
