@@ -182,6 +182,11 @@ impl CompiledChannel {
         self.flow.version_for(bucket, id)
     }
 
+    /// Returns `true` if that version of the workflow serves here.
+    pub fn has_version(&self, version: &WorkflowVersion) -> bool {
+        self.flow.has_version(version)
+    }
+
     /// Returns the shares of its accepted work that run at once, over all nodes.
     pub fn queue_shares(&self) -> QueueShares {
         self.queue.shares(&self.id)

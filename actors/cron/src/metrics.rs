@@ -12,12 +12,13 @@ use svc_ledger::OccurrenceStatus;
 use svc_model::DURATION_BUCKETS;
 
 /// The statuses that are counted; a claim and a start are not.
-const COUNTED: [OccurrenceStatus; 5] = [
+const COUNTED: [OccurrenceStatus; 6] = [
     OccurrenceStatus::Pending,
     OccurrenceStatus::Completed,
     OccurrenceStatus::Failed,
     OccurrenceStatus::SkippedMisfire,
     OccurrenceStatus::SkippedSingleton,
+    OccurrenceStatus::Cancelled,
 ];
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]

@@ -24,7 +24,7 @@ mod status;
 pub use cursor::{AlignRequest, Cursor};
 pub use fence::lease_fence;
 pub use occurrence::{
-    ClaimKey, ClaimOutcome, NotRetryable, Occurrence, Settlement, StartOutcome, StartRequest,
+    ClaimKey, ClaimOutcome, NotCancellable, NotRetryable, Occurrence, Settlement, StartOutcome, StartRequest,
 };
 pub use plan::{LONGEST_WALK, Misfire, MisfirePlan, MisfirePlanner, Missed, plan};
 pub use slot::{ConcurrencySlot, HeldSlot, Singleton, acquire_slot, is_saturated};

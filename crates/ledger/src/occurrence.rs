@@ -125,6 +125,11 @@ impl Settlement {
         Self { end: RunEnd::Completed, message: None }
     }
 
+    /// Returns the outcome of a run that was cancelled.
+    pub const fn cancelled() -> Self {
+        Self { end: RunEnd::Cancelled, message: None }
+    }
+
     /// Returns the outcome of a run that failed, or could not be started.
     pub fn failed(message: impl Into<String>) -> Self {
         Self { end: RunEnd::Failed, message: Some(message.into()) }

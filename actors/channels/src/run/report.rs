@@ -84,6 +84,7 @@ impl From<RunEnd> for MessageOutcome {
             RunEnd::Completed => Self::Ok,
             RunEnd::Failed => Self::Error,
             RunEnd::TimedOut => Self::Timeout,
+            RunEnd::Cancelled => Self::Cancelled,
         }
     }
 }

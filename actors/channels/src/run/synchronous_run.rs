@@ -65,6 +65,8 @@ impl CompiledChannel {
             trace_context,
             recording,
             caller: None,
+            pinned: None,
+            cancellation: None,
         };
         let (started_at, started) = (traced.map(|_| Timestamp::now()), Instant::now());
         let finish = || FinishedRun { request_id, traced, started_at, took: started.elapsed() };

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use actix_supervision::CallErrorKind;
 use futures_util::future::BoxFuture;
-use svc_channels::{CRASHED, PanicFlag, RunJob, refusal};
+use svc_channels::{CRASHED, PanicFlag, PinnedVersion, RunJob, refusal};
 use svc_model::WorkflowVersion;
 use svc_traces::{Job, JobFailure, JobKey, JobOutcome, JobResult, JobThread, QueueShares, Runner};
 
 use crate::dispatch::{DispatchError, FirstWorker};
 use crate::handle::Registry;
 use crate::ingress::failure_target;
+use crate::ingress::pinned_versions::{PinError, requested_version};
 use crate::resolve;
 use crate::snapshot::{LoadedChannel, Snapshot};
 use crate::worker::{WorkerId, WorkerThread};
@@ -21,7 +22,14 @@ use crate::worker::{WorkerId, WorkerThread};
 impl Runner for Registry {
     fn run(&self, job: Job, limit: Duration, thread: Option<usize>) -> BoxFuture<'static, JobResult> {
         let registry = self.clone();
-        Box::pin(async move { registry.run_job(job, limit, thread.map(WorkerId)).await })
+        Box::pin(async move {
+            let pinned = match registry.pin_version_of(&job).await {
+                Ok(pinned) => pinned,
+                Err(PinError::Unusable(reason)) => return permanent(&reason),
+                Err(PinError::Unavailable(reason)) => return unavailable(&reason),
+            };
+            registry.run_job(job, limit, pinned, thread.map(WorkerId)).await
+        })
     }
 
     fn next_thread(&self) -> Option<JobThread> {
@@ -94,7 +102,13 @@ enum Obstacle {
 impl Registry {
     /// Runs a job on the worker of the calling thread, or on the next one. The job is handed back as
     /// [`JobOutcome::Busy`] if nothing ran because no actor could take it.
-    async fn run_job(&self, job: Job, limit: Duration, own: Option<WorkerId>) -> JobResult {
+    async fn run_job(
+        &self,
+        job: Job,
+        limit: Duration,
+        pinned: Option<PinnedVersion>,
+        own: Option<WorkerId>,
+    ) -> JobResult {
         let services = &self.shared.services;
         let offset = match own {
             Some(_) => 0,
@@ -111,7 +125,7 @@ impl Registry {
             }
         };
         let panicked = PanicFlag::default();
-        let message = RunJob { job, limit, panicked: panicked.clone() };
+        let message = RunJob { job, limit, pinned, panicked: panicked.clone() };
         let error = match self.dispatch(FirstWorker { own, offset }, message, find).await {
             Ok(completed) => return completed,
             Err(error) => error,
@@ -151,6 +165,13 @@ impl Registry {
                 }
             }
         }
+    }
+
+    /// Returns the version of the workflow that a job asks for.
+    async fn pin_version_of(&self, job: &Job) -> Result<Option<PinnedVersion>, PinError> {
+        let Some(version) = requested_version(&job.metadata) else { return Ok(None) };
+        let channel = self.channel_of(job);
+        self.pin_version(channel.as_deref(), &version).await.map(Some)
     }
 
     /// Returns a secret reference of the channel's workflow, or a connector of it, for which the secret store had no value:

@@ -46,8 +46,10 @@ use crate::error::StoreError;
 use crate::group::CallQueue;
 use crate::metrics::QueryOperation;
 use crate::repo::mutation::AuditEntry;
+use crate::repo::traces::cancel::record_in_flight;
 use crate::repo::traces::{NewTrace, RerunVersion, TraceEnd};
 use crate::repo::{is_impossible, key, keyset};
+use crate::writer::UnitOutcome;
 
 use admin::{RetryRequest, TriggerRequest};
 use cancel::CancelRequest;
@@ -219,6 +221,18 @@ impl Ledger {
     /// Ends the trace of a run whose claim was lost, as failed. A trace that has ended stays unchanged.
     pub async fn end_lost(&self, trace: Uuid) -> Result<(), StoreError> {
         self.database.call(operation("end_lost"), EndLostRequest { trace }).await
+    }
+
+    /// Names the calls, as JSON, that had left when the run of a cancelled occurrence was dropped.
+    pub async fn record_in_flight(&self, trace: Uuid, in_flight_json: String) -> Result<(), StoreError> {
+        self.database
+            .write(operation("record_in_flight"), move |conn| {
+                Box::pin(async move {
+                    let ids = vec![trace.to_string()];
+                    record_in_flight(conn, ids, in_flight_json).await.map(UnitOutcome::Keep)
+                })
+            })
+            .await
     }
 
     /// Returns a page of the occurrences that match the filter, newest first, and the number of all matches.

@@ -57,7 +57,7 @@ pub(super) async fn end_run(conn: &mut Conn, run: CancelledRun) -> Result<Cancel
 }
 
 /// Names the calls that had left in the rows of a run and its work.
-pub(super) async fn record_in_flight(
+pub(in crate::repo) async fn record_in_flight(
     conn: &mut Conn,
     ids: Vec<String>,
     in_flight_json: String,

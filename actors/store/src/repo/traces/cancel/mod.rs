@@ -10,14 +10,13 @@ mod order;
 
 use std::sync::Arc;
 
-use uuid::Uuid;
-
 use super::{TraceRepository, TraceSource, operation, read};
 use crate::error::StoreError;
 use crate::repo::key;
 use crate::repo::mutation::{Mutation, MutationResult, mutate};
 use crate::writer::UnitOutcome;
 
+pub(in crate::repo) use end::record_in_flight;
 pub use model::{
     CancelEffect, CancelFailure, CancelOrder, CancelStep, CancelledEnd, CancelledRun, OpenCancel,
 };
@@ -87,22 +86,6 @@ impl TraceRepository {
         self.0
             .write(operation("end_cancelled"), move |conn| {
                 Box::pin(async move { end::end_run(conn, run).await.map(UnitOutcome::Keep) })
-            })
-            .await
-    }
-
-    /// Names the calls that had left when a cancelled run was dropped whose trace has ended already.
-    ///
-    /// # Errors
-    /// As [`end_cancelled`](Self::end_cancelled).
-    pub async fn record_in_flight(&self, id: Uuid, in_flight_json: String) -> Result<(), StoreError> {
-        self.0
-            .write(operation("record_in_flight"), move |conn| {
-                Box::pin(async move {
-                    end::record_in_flight(conn, vec![id.to_string()], in_flight_json)
-                        .await
-                        .map(UnitOutcome::Keep)
-                })
             })
             .await
     }
