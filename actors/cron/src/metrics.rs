@@ -103,6 +103,11 @@ impl CronMetrics {
         self.record_occurrences(OccurrenceStatus::Pending, 1);
     }
 
+    /// Counts an occurrence that ended by an operator's order.
+    pub fn record_cancelled(&self) {
+        self.record_occurrences(OccurrenceStatus::Cancelled, 1);
+    }
+
     pub(crate) fn record_occurrences(&self, status: OccurrenceStatus, count: u64) {
         if count > 0 {
             self.occurrences.get_or_create(&StatusLabels { status: status.name() }).inc_by(count);

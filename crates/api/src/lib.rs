@@ -49,7 +49,9 @@ pub use channels::{
 pub use connectors::{
     CircuitBreakerMap, CircuitBreakerReset, ConnectorProbeResult, ConnectorResource, ExportedConnector,
 };
-pub use cron::{OccurrenceDetail, OccurrenceListEnvelope, OccurrenceSummary, ScheduleSummary};
+pub use cron::{
+    OccurrenceDetail, OccurrenceListEnvelope, OccurrenceRetryRequest, OccurrenceSummary, ScheduleSummary,
+};
 pub use data::{RunError, RunResponse, SubmissionError, SubmissionReceipt, SubmissionState};
 pub use dead_letters::{DeadLetterDetail, DeadLetterSummary, PurgeRequest, PurgeResult};
 pub use definitions::{
@@ -74,7 +76,9 @@ pub use operational::{
 };
 pub use packages::{Inventory, PackageDetail, Receipt, ReceiptRequest};
 pub use parameter::{ParameterKind, PathParameter, QueryParameter};
-pub use traces::{AttemptSummary, TraceDetail, TraceListEnvelope, TraceSummary};
+pub use traces::{
+    AttemptSummary, RerunAccepted, RerunRequest, TraceDetail, TraceListEnvelope, TraceSummary,
+};
 pub use validation::{ValidationIssue, ValidationResult};
 pub use workflows::{
     ConnectorDependency, TrialStep, TrialTrace, WorkflowDependencies, WorkflowResource, WorkflowTrial,

@@ -52,8 +52,11 @@ async fn give_again(shared: &CronShared, order: OpenOccurrenceCancel) -> Result<
     let order = OccurrenceCancel { id, principal, reports, report: row };
     match shared.call_ledger(shared.ledger.cancel(order, None)).await {
         Ok(occurrence) => {
-            if let Some(report) = report.filter(|_| occurrence.row.completed_at.is_some()) {
-                report.begin();
+            if occurrence.row.completed_at.is_some() {
+                shared.metrics.record_cancelled();
+                if let Some(report) = report {
+                    report.begin();
+                }
             }
             Ok(())
         }
