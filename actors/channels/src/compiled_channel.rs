@@ -128,7 +128,7 @@ impl CompiledChannel {
         let tracing = services.traces.as_ref().map(|traces| traces.policy(&config.tracing));
         let reads_metadata = flow.reads_metadata()
             || guards.read_metadata()
-            || tracing.as_ref().is_some_and(|policy| policy.task_details);
+            || tracing.as_ref().is_some_and(|policy| policy.task_details || policy.keep_input);
         Ok(Self {
             id: row.channel_id.as_str().into(),
             failure_lines: LogRateLimit::default(),

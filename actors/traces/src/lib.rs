@@ -40,6 +40,7 @@ mod waiting;
 mod worker;
 
 pub use handle::{AcceptedJob, SubmitError, TraceServices, Traces};
+pub use input::write_run_input;
 pub use job::{AttemptHold, Job, JobFailure, JobHold, JobKey, JobOutcome, JobResult, JobThread, Runner};
 pub use metrics::TraceMetrics;
 pub use policy::{TracePolicy, TracingDefaults, Untraced};

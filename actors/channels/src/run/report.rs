@@ -115,6 +115,7 @@ impl CompiledChannel {
             channel_id: self.id.clone(),
             mode,
             request_id: None,
+            input: None,
             result: None,
             error: None,
             error_code: None,
