@@ -10,7 +10,6 @@
 //! Rules that need the expression compiler are abstracted as [`WorkflowChecks`] and [`ChannelChecks`], which
 //! the engine implements.
 
-mod cancellation;
 mod client_network;
 mod code;
 pub mod config;
@@ -39,7 +38,6 @@ mod time;
 mod unreadable;
 mod validate;
 
-pub use cancellation::{Cancellation, InFlightCall};
 pub use client_network::ClientNetworks;
 pub use code::{Code, CodeEntry};
 pub use config::{ChannelConfig, SecretText};
@@ -65,7 +63,7 @@ pub use package::{
 pub use page::Page;
 pub use precondition::{EntityTag, Precondition};
 pub use route::{RequestPath, RoutePattern};
-pub use run_end::RunEnd;
+pub use run_end::{Cancellation, InFlightCall, RunEnd};
 pub use suggest::{distance, nearest};
 pub use time::Timestamp;
 pub use unreadable::{is_unreadable, unreadable};
