@@ -99,7 +99,11 @@ fn run_that_waits_for_answer_is_cancelled() {
 
 #[test]
 fn looping_run_is_cancelled() {
-    let server = launch().env("SVC_ENGINE__CPU_BUDGET_MS", "60000").start().unwrap();
+    let server = launch()
+        .env("SVC_ENGINE__CPU_BUDGET_MS", "60000")
+        .env("SVC_ENGINE__MAX_LOOP_ITERATIONS", "1000000")
+        .start()
+        .unwrap();
     let mut client = server.client();
     let looping = json!({"workflow_id": "looping", "name": "looping", "loop": {"counter": "n", "max": 900_000},
         "tasks": [map("step", &json!({"var": "data.n"}))]});
