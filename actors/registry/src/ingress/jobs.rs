@@ -23,10 +23,14 @@ impl Runner for Registry {
     fn run(&self, job: Job, limit: Duration, thread: Option<usize>) -> BoxFuture<'static, JobResult> {
         let registry = self.clone();
         Box::pin(async move {
-            let pinned = match registry.pin_version_of(&job).await {
-                Ok(pinned) => pinned,
-                Err(PinError::Unusable(reason)) => return permanent(&reason),
-                Err(PinError::Unavailable(reason)) => return unavailable(&reason),
+            let asked = requested_version(&job.metadata).map(|version| (version, registry.channel_of(&job)));
+            let pinned = match asked {
+                None => None,
+                Some((version, channel)) => match registry.pin_version(channel.as_deref(), &version).await {
+                    Ok(pinned) => Some(pinned),
+                    Err(PinError::Unusable(reason)) => return permanent(&reason),
+                    Err(PinError::Unavailable(reason)) => return unavailable(&reason),
+                },
             };
             registry.run_job(job, limit, pinned, thread.map(WorkerId)).await
         })
@@ -165,13 +169,6 @@ impl Registry {
                 }
             }
         }
-    }
-
-    /// Returns the version of the workflow that a job asks for.
-    async fn pin_version_of(&self, job: &Job) -> Result<Option<PinnedVersion>, PinError> {
-        let Some(version) = requested_version(&job.metadata) else { return Ok(None) };
-        let channel = self.channel_of(job);
-        self.pin_version(channel.as_deref(), &version).await.map(Some)
     }
 
     /// Returns a secret reference of the channel's workflow, or a connector of it, for which the secret store had no value:

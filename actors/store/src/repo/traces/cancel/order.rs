@@ -78,7 +78,7 @@ pub(in crate::repo) async fn cancel_trace(
     if let Some(run) = &run
         && let Some(owner) = run.taken_by()
         && let Ok(id) = Uuid::try_parse(&run.id)
-        && (*owner == *order.node || !live_nodes(conn, &[owner]).await?.is_empty())
+        && (*owner == *order.node || !live_nodes(conn, vec![owner]).await?.is_empty())
     {
         announce(conn).await?;
         return Ok(CancelEffect::Requested { run: id, owner: owner.to_owned() });
@@ -163,7 +163,7 @@ async fn record_order(conn: &mut Conn, order: &CancelOrder, ids: &[String]) -> R
 }
 
 /// Returns those of the nodes whose leases are valid.
-async fn live_nodes(conn: &mut Conn, ids: &[&str]) -> Result<HashSet<String>, StoreError> {
+async fn live_nodes(conn: &mut Conn, ids: Vec<&str>) -> Result<HashSet<String>, StoreError> {
     let now = clock::now(conn).await?;
     let live =
         nodes::table.filter(nodes::id.eq_any(ids)).filter(nodes::lease_until.ge(now)).select(nodes::id);
@@ -188,7 +188,7 @@ pub(super) async fn list_open(conn: &mut Conn, node: &str) -> Result<Vec<OpenCan
             .await
     })?;
     let owners: Vec<&str> = rows.iter().filter_map(|(_, (_, owner), _)| owner.as_deref()).collect();
-    let live = if owners.is_empty() { HashSet::new() } else { live_nodes(conn, &owners).await? };
+    let live = if owners.is_empty() { HashSet::new() } else { live_nodes(conn, owners).await? };
     let open = |((id, attempt_of, attempt), (status, owner), (principal, reports)): OrderColumns| {
         let is_run = attempt == 1 || attempt_of.is_some();
         let run = OpenRun { id, status, owner };
