@@ -19,6 +19,7 @@ mod build_script;
 mod call_chain;
 mod calls;
 mod canary;
+mod cancels;
 mod channels;
 mod cluster;
 mod commands;

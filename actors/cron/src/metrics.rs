@@ -12,12 +12,13 @@ use svc_ledger::OccurrenceStatus;
 use svc_model::DURATION_BUCKETS;
 
 /// The statuses that are counted; a claim and a start are not.
-const COUNTED: [OccurrenceStatus; 5] = [
+const COUNTED: [OccurrenceStatus; 6] = [
     OccurrenceStatus::Pending,
     OccurrenceStatus::Completed,
     OccurrenceStatus::Failed,
     OccurrenceStatus::SkippedMisfire,
     OccurrenceStatus::SkippedSingleton,
+    OccurrenceStatus::Cancelled,
 ];
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -100,6 +101,11 @@ impl CronMetrics {
     /// Counts an occurrence that an operator brought to `pending`, by a trigger or a retry.
     pub fn record_pending(&self) {
         self.record_occurrences(OccurrenceStatus::Pending, 1);
+    }
+
+    /// Counts an occurrence that ended by an operator's order.
+    pub fn record_cancelled(&self) {
+        self.record_occurrences(OccurrenceStatus::Cancelled, 1);
     }
 
     pub(crate) fn record_occurrences(&self, status: OccurrenceStatus, count: u64) {

@@ -26,6 +26,8 @@ macro_rules! audit_words {
 audit_words! {
     /// An audited action.
     AuditAction {
+        /// Accepted work or an occurrence was cancelled.
+        Cancel = "cancel",
         /// A definition or a backup was created.
         Create = "create",
         /// A version was copied to a new draft.
@@ -48,6 +50,8 @@ audit_words! {
         Reload = "reload",
         /// A dead letter was made due.
         Requeue = "requeue",
+        /// A trace was run again.
+        Rerun = "rerun",
         /// A circuit breaker was closed.
         Reset = "reset",
         /// An actor was restarted.
@@ -96,6 +100,8 @@ audit_words! {
         KafkaPartition = "kafka_partition",
         /// A package.
         Package = "package",
+        /// A trace.
+        Trace = "trace",
         /// The dead letters.
         TraceDlq = "trace_dlq",
         /// A workflow.
