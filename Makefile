@@ -60,12 +60,12 @@ drill-cron: ## schedules under fire: three nodes, one killed every two seconds, 
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
 	"$$target/debug/drill-cron" "$$target/debug/svc-server" $(or $(OCCURRENCES),10000) "$$target/drill-cron.json"
 
-drill-cluster: ## a cluster under fire: three nodes killed, stopped and restarted under load and changes, a witness as judge (SECONDS=n, by default 300; PREVIOUS=file: beside the svc-server of the release before)
+drill-cluster: ## a cluster under fire: three nodes killed, stopped and restarted under load and changes, a witness as judge (SECONDS=n, by default 300; PREVIOUS=file: beside the svc-server of the release before, 0.1.0 or later)
 	$(CARGO) build -p svc --bin svc-server -p svc-drills --bin drill-cluster
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
 	"$$target/debug/drill-cluster" "$$target/debug/svc-server" $(or $(SECONDS),300) "$$target/drill-cluster.json" $(PREVIOUS)
 
-drill-rolling: ## restart three nodes in turn under load behind a load balancer, on an optimised binary: no request may fail (RATE=n requests a second, by default 2000; PREVIOUS=file: from the svc-server of the release before)
+drill-rolling: ## restart three nodes in turn under load behind a load balancer, on an optimised binary: no request may fail (RATE=n requests a second, by default 2000; PREVIOUS=file: from the svc-server of the release before, 0.1.0 or later)
 	$(CARGO) build --release -p svc --bin svc-server
 	$(CARGO) build --no-default-features -p svc-drills --bin drill-cluster
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \

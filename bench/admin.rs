@@ -11,6 +11,7 @@ use svc_testkit::example;
 use svc_testkit::http::HttpClient;
 
 use crate::figures::Figure;
+use crate::lists;
 use crate::paced::paced;
 use crate::population::{IMPORT_BATCH, channel, expect};
 use crate::process::measure_time;
@@ -89,7 +90,7 @@ pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
     }
     let starts = (0..SINGLES).map(|_| start_of_the_client(setting)).collect::<io::Result<_>>()?;
     print_times("svc-cli --version", starts);
-    Ok(())
+    lists::measure(setting)
 }
 
 /// Makes each read in turn, until the end is ordered, at least `SINGLES` times.

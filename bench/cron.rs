@@ -197,7 +197,7 @@ fn rows_in_sqlite() -> String {
 }
 
 /// Runs SQL on a file around the service.
-fn sqlite(file: &Path, sql: &str) -> io::Result<()> {
+pub(crate) fn sqlite(file: &Path, sql: &str) -> io::Result<()> {
     let output =
         std::process::Command::new("sqlite3").args(["-cmd", ".timeout 60000"]).arg(file).arg(sql).output()?;
     if output.status.success() {

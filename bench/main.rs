@@ -13,6 +13,7 @@ mod cron;
 mod engine;
 mod figures;
 mod kafka;
+mod lists;
 mod load;
 mod paced;
 mod population;

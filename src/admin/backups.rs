@@ -34,7 +34,7 @@ pub(super) async fn create(state: Data<AppState>, change: MutationRequest) -> Re
     possible?;
     let _turn = state.process.backups.turn().await;
     let directory = state.clone();
-    let draft = block(move || directory.backups.begin(Timestamp::now())).await;
+    let draft = block(move || directory.process.backups.begin(Timestamp::now())).await;
     let draft = draft.map_err(ServiceError::internal_error)?.map_err(backup_failure)?;
     state.store.back_up(draft.part().to_owned()).await.map_err(backup_failure)?;
     // Recorded before the file has its name, so that no backup is unrecorded.
@@ -50,7 +50,7 @@ pub(super) async fn create(state: Data<AppState>, change: MutationRequest) -> Re
 /// Deletes old files. The backup is made: a failure is only logged.
 async fn prune(state: &Data<AppState>) {
     let directory = state.clone();
-    match block(move || directory.backups.prune()).await {
+    match block(move || directory.process.backups.prune()).await {
         Ok(Ok(pruned)) if pruned.is_empty() => {}
         Ok(Ok(pruned)) => slog::info!(state.log, "old backups deleted"; "files" => pruned.join(", ")),
         Ok(Err(error)) => slog::warn!(state.log, "old backups were not deleted"; "error" => %error),

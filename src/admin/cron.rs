@@ -25,14 +25,26 @@ const CHANNEL: AuditResource = AuditResource::Channel;
 
 type Answer = Result<HttpResponse, Error>;
 
-/// `GET /cron/occurrences`, newest first, by offset or by cursor.
+/// `GET /cron/occurrences`, newest first unless asked for otherwise, by offset or by cursor.
 pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Answer {
     let page = query.page()?;
+    let (since, until) = query.range(Timestamp::now())?;
     let filter = OccurrenceFilter {
-        channel_id: query.text("channel_id"),
-        status: query.text("status"),
-        since: query.instant("since")?,
-        until: query.instant("until")?,
+        channel_id: query.any_of("channel_id"),
+        channel: query.any_of("channel"),
+        tag: query.text("tag"),
+        status: query.any_of("status"),
+        workflow: query.any_of("workflow"),
+        versions: query.numbers("version")?,
+        task: query.any_of("task"),
+        error_code: query.any_of("error_code"),
+        error_group: query.any_of("error_group"),
+        trace_id: query.any_of("trace_id"),
+        run_key: query.any_of("run_key"),
+        since,
+        until,
+        oldest_first: query.order()?.as_deref() == Some("asc"),
+        include_counts: query.flag("include_counts")?,
     };
     let occurrences = state.store.ledger().list(filter, page, query.cursor()?).await?;
     Ok(HttpResponse::Ok().json(OccurrenceListEnvelope {
@@ -40,6 +52,7 @@ pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Answe
         total: occurrences.total,
         limit: page.limit,
         offset: page.offset,
+        counts: occurrences.counts,
         next_cursor: occurrences.next_cursor,
     }))
 }
@@ -184,6 +197,7 @@ fn to_summary(row: OccurrenceRow) -> OccurrenceSummary {
         attempt: row.attempt,
         started_at: row.started_at,
         completed_at: row.completed_at,
+        error_group: row.error_group,
         created_at: row.created_at,
     }
 }

@@ -3,7 +3,7 @@
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use serde_json::Value;
-use svc_api::{DeadLetterDetail, DeadLetterSummary, PageEnvelope, PurgeRequest, PurgeResult};
+use svc_api::{DeadLetterDetail, DeadLetterListEnvelope, DeadLetterSummary, PurgeRequest, PurgeResult};
 use svc_model::{AuditAction, AuditResource, FieldError, ServiceError, Timestamp};
 use svc_store::{DeadLetter, DeadLetterFilter, DeadLetterRow};
 
@@ -17,17 +17,34 @@ use crate::state::AppState;
 /// The resource type in audit rows.
 const RESOURCE: AuditResource = AuditResource::TraceDlq;
 
-/// `GET /trace-dlq`, newest first.
+/// `GET /trace-dlq`, newest first unless asked for otherwise, by offset or by cursor.
 pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Result<HttpResponse, Error> {
-    let (page, now) = (query.page()?, Timestamp::now());
+    let page = query.page()?;
+    let (since, until) = query.range(Timestamp::now())?;
     let filter = DeadLetterFilter {
-        channel: query.text("channel"),
+        channel: query.any_of("channel"),
+        tag: query.text("tag"),
         exhausted: query.choice("exhausted")?,
-        since: query.moment("since", now)?,
-        until: query.moment("until", now)?,
+        workflow: query.any_of("workflow"),
+        task: query.any_of("task"),
+        error_code: query.any_of("error_code"),
+        error_group: query.any_of("error_group"),
+        trace_id: query.any_of("trace_id"),
+        since,
+        until,
+        oldest_first: query.order()?.as_deref() == Some("asc"),
+        cursor: query.cursor()?.map(str::to_owned),
+        include_counts: query.flag("include_counts")?,
     };
-    let (rows, total) = state.store.dead_letters().list(filter, page).await?;
-    Ok(HttpResponse::Ok().json(PageEnvelope::new(rows.into_iter().map(to_summary), total, page)))
+    let letters = state.store.dead_letters().list_page(filter, page).await?;
+    Ok(HttpResponse::Ok().json(DeadLetterListEnvelope {
+        data: letters.rows.into_iter().map(to_summary).collect(),
+        total: letters.total,
+        limit: page.limit,
+        offset: page.offset,
+        counts: letters.counts,
+        next_cursor: letters.next_cursor,
+    }))
 }
 
 /// `GET /trace-dlq/{id}`: with the payload and the metadata of the run.
@@ -85,6 +102,7 @@ fn to_summary(row: DeadLetterRow) -> DeadLetterSummary {
         attempt_of: row.attempt_of,
         channel: row.channel,
         error_message: row.error_message,
+        error_group: row.error_group,
         retry_count: row.retry_count,
         max_retries: row.max_retries,
         next_retry_at: (row.retry_count < row.max_retries).then_some(row.next_retry_at),

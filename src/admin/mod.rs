@@ -11,6 +11,7 @@ mod cron;
 mod dead_letters;
 mod definitions;
 mod engine;
+mod errors;
 mod kafka;
 mod mutation_request;
 mod nodes;
@@ -59,6 +60,7 @@ pub(crate) fn add_routes(router: &mut Router) {
     router.post("/trace-dlq/purge", dead_letters::purge);
     router.get("/trace-dlq/{id}", dead_letters::read);
     router.post("/trace-dlq/{id}/requeue", dead_letters::requeue);
+    router.get("/errors", errors::list);
     router.get("/audit-logs", audit::list);
     router.get("/whoami", audit::whoami);
     router.get("/backups", backups::list);

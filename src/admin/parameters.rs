@@ -6,11 +6,11 @@ use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::Method;
 use actix_web::middleware::Next;
-use actix_web::{Error as ActixError, HttpRequest};
-use svc_api::{ParameterKind, QueryParameter, endpoints};
+use actix_web::{Error as ActixError, HttpRequest, web};
+use svc_api::{QueryParameter, endpoints};
 use svc_model::{FieldError, ServiceError, unknown_key};
 
-use crate::http::{ADMIN, Error, parse_query};
+use crate::http::{ADMIN, Error};
 use crate::router::described_path;
 
 /// Returns the parameters of the endpoint that a request matches; `None` if it matches none.
@@ -39,13 +39,23 @@ fn find_unknown(request: &HttpRequest) -> Option<ServiceError> {
     }
     let parameters = endpoint_parameters(request)?;
     // A malformed query is refused by the handlers that read it.
-    let sent = parse_query(request.query_string()).ok()?;
+    let sent = web::Query::<Vec<(String, String)>>::from_query(request.query_string()).ok()?.into_inner();
     let names: Vec<_> = parameters.iter().map(|parameter| parameter.name).collect();
+    // Of a repeated key that takes one value the last counts.
+    let counts = |place: usize, key: &String, parameter: Option<&QueryParameter>| {
+        parameter.is_some_and(|parameter| parameter.kind.takes_several())
+            || !sent.iter().skip(place + 1).any(|(other, _)| other == key)
+    };
     let errors: Vec<_> = sent
         .iter()
-        .filter_map(|(key, value)| match parameters.iter().find(|parameter| parameter.name == key) {
-            Some(parameter) => unknown_value(parameter, value.as_str().unwrap_or_default()),
-            None => Some(refusal(key, &names)),
+        .enumerate()
+        .filter_map(|(place, (key, value))| {
+            let parameter = parameters.iter().find(|parameter| parameter.name == key);
+            match parameter {
+                _ if !counts(place, key, parameter) => None,
+                Some(parameter) => unknown_value(parameter, value),
+                None => Some(refusal(key, &names)),
+            }
         })
         .collect();
     (!errors.is_empty()).then(|| errors.into())
@@ -53,10 +63,16 @@ fn find_unknown(request: &HttpRequest) -> Option<ServiceError> {
 
 /// Returns the refusal of a value that the parameter does not take; an empty one counts as absent.
 fn unknown_value(parameter: &QueryParameter, value: &str) -> Option<FieldError> {
-    let QueryParameter { name, kind: ParameterKind::OneOf(known), .. } = parameter else { return None };
-    (!value.is_empty() && parameter.spelling(value).is_none()).then(|| {
+    let QueryParameter { name, kind, .. } = parameter;
+    let known = kind.names()?;
+    let is_unknown = |value: &&str| !value.is_empty() && parameter.spelling(value).is_none();
+    let unknown = match kind.takes_several() {
+        true => value.split(',').map(str::trim).find(is_unknown),
+        false => Some(value).filter(is_unknown),
+    };
+    unknown.map(|value| {
         let message = format!("query parameter '{name}' must be one of {}", known.join(", "));
-        FieldError::invalid(format!("query.{name}"), message).with_expected(*known).with_got(value)
+        FieldError::invalid(format!("query.{name}"), message).with_expected(known).with_got(value)
     })
 }
 

@@ -7,14 +7,15 @@ use actix_web::{FromRequest, HttpRequest, web};
 use std::future::{Ready, ready};
 use svc_api::QueryParameter;
 use svc_model::{Page, ServiceError, Timestamp};
+use svc_store::AnyOf;
 
 use super::parameters;
 use crate::http::Error;
 
-/// The query of a request; the last of a repeated key counts.
+/// The query of a request; of a repeated key that takes one value the last counts.
 #[derive(Debug, Default)]
 pub(crate) struct QueryParameters {
-    values: HashMap<String, String>,
+    values: HashMap<String, Vec<String>>,
     /// The parameters that are let through to the endpoint.
     known: Option<&'static [QueryParameter]>,
 }
@@ -26,7 +27,55 @@ impl QueryParameters {
             self.known.is_none_or(|known| known.iter().any(|parameter| parameter.name == key)),
             "'{key}' is missing among the parameters of the endpoint"
         );
-        self.values.get(key).map(String::as_str)
+        self.sent(key).last().map(String::as_str)
+    }
+
+    /// Returns every value of a key, as sent.
+    fn sent(&self, key: &str) -> &[String] {
+        self.values.get(key).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Returns the values of a key that takes several, separated by commas or repeated; `None` if there is none.
+    pub(crate) fn any_of(&self, key: &str) -> Option<AnyOf> {
+        let parameter = self.known.into_iter().flatten().find(|parameter| parameter.name == key);
+        let spell = |value: &str| {
+            parameter.and_then(|parameter| parameter.spelling(value)).unwrap_or(value).to_owned()
+        };
+        let parts = self.sent(key).iter().flat_map(|sent| sent.split(','));
+        let values: Vec<_> = parts.map(str::trim).filter(|value| !value.is_empty()).map(spell).collect();
+        (!values.is_empty()).then(|| AnyOf::new(values))
+    }
+
+    /// Returns the whole numbers of a key that takes several; none if it is absent.
+    pub(crate) fn numbers(&self, key: &str) -> Result<Vec<i64>, ServiceError> {
+        let values = self.any_of(key).unwrap_or_default();
+        let parse = |text: &String| text.parse().ok().filter(|number: &i64| *number >= 0);
+        values.values().iter().map(parse).collect::<Option<_>>().ok_or_else(|| {
+            ServiceError::validation(format!("query parameter '{key}' must be whole numbers, 0 or more"))
+        })
+    }
+
+    /// Returns the range of `since` and `until`, each an instant or a time ago.
+    ///
+    /// # Errors
+    /// 400 for a range that ends before it begins.
+    pub(crate) fn range(&self, now: Timestamp) -> Result<TimeRange, ServiceError> {
+        let range = (self.moment("since", now)?, self.moment("until", now)?);
+        check_range(range)
+    }
+
+    /// Returns the direction of the default order of a list, `asc` or `desc`, if one is asked for.
+    ///
+    /// # Errors
+    /// 400 together with `sort_by`.
+    pub(crate) fn order(&self) -> Result<Option<String>, ServiceError> {
+        let order = self.text("order");
+        if order.is_some() && self.values.contains_key("sort_by") {
+            return Err(ServiceError::validation(
+                "query parameters 'order' and 'sort_by' exclude each other; with 'sort_by' the direction is 'sort_order'",
+            ));
+        }
+        Ok(order)
     }
 
     /// Returns the value of a key as owned text, if present and not empty: one of a set of names as the set spells it.
@@ -122,6 +171,22 @@ impl QueryParameters {
     }
 }
 
+/// The two ends of a range of time, either of which may be absent.
+pub(crate) type TimeRange = (Option<Timestamp>, Option<Timestamp>);
+
+/// Returns a range that does not end before it begins.
+///
+/// # Errors
+/// 400 for one that does.
+pub(super) fn check_range(range: TimeRange) -> Result<TimeRange, ServiceError> {
+    match range {
+        (Some(since), Some(until)) if until < since => {
+            Err(ServiceError::validation("the range of 'since' and 'until' ends before it begins"))
+        }
+        range => Ok(range),
+    }
+}
+
 /// Returns the instant that lies a number of seconds, minutes, hours or days before another.
 fn before(now: Timestamp, ago: &str) -> Option<Timestamp> {
     let unit = ago.chars().last()?;
@@ -145,7 +210,10 @@ impl FromRequest for QueryParameters {
         let pairs = web::Query::<Vec<(String, String)>>::from_query(request.query_string());
         ready(match pairs {
             Ok(pairs) => {
-                let values = pairs.into_inner().into_iter().collect();
+                let mut values: HashMap<String, Vec<String>> = HashMap::new();
+                for (key, value) in pairs.into_inner() {
+                    values.entry(key).or_default().push(value);
+                }
                 Ok(Self { values, known: parameters::endpoint_parameters(request) })
             }
             Err(_) => Err(ServiceError::validation("The query string cannot be parsed").into()),
@@ -158,8 +226,11 @@ mod tests {
     use super::*;
 
     fn query(pairs: &[(&str, &str)]) -> QueryParameters {
-        let values = pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
-        QueryParameters { values: values.collect(), known: None }
+        let mut values: HashMap<String, Vec<String>> = HashMap::new();
+        for (key, value) in pairs {
+            values.entry((*key).to_owned()).or_default().push((*value).to_owned());
+        }
+        QueryParameters { values, known: None }
     }
 
     #[test]
@@ -170,6 +241,37 @@ mod tests {
         let error = query(&[("reload", "soon")]).one_of("reload", &names).unwrap_err();
         assert!(error.message().contains("reload") && error.message().contains("defer"));
         assert!(query(&[("dry_run", "yes")]).flag("dry_run").is_err());
+    }
+
+    #[test]
+    fn several_values_are_separated_or_repeated() {
+        let several = query(&[("status", "failed, retrying"), ("status", "pending"), ("channel", ",")]);
+        let values = several.any_of("status").unwrap();
+        assert_eq!(values.values(), ["failed", "retrying", "pending"]);
+        assert_eq!((several.any_of("channel"), several.any_of("mode")), (None, None));
+        assert_eq!(query(&[("version", "1,3"), ("version", "2")]).numbers("version").unwrap(), [1, 3, 2]);
+        for refused in ["1,x", "-1", "1.5"] {
+            assert_eq!(
+                query(&[("version", refused)]).numbers("version").unwrap_err().status(),
+                400,
+                "{refused}"
+            );
+        }
+    }
+
+    #[test]
+    fn range_that_ends_before_its_begin_is_refused() {
+        let now = Timestamp::parse("2026-01-02T12:00:00Z").unwrap();
+        let range = |since, until| query(&[("since", since), ("until", until)]).range(now);
+        assert!(range("-2h", "-1h").is_ok() && range("-1h", "-1h").is_ok());
+        assert_eq!(range("-1h", "-2h").unwrap_err().status(), 400);
+    }
+
+    #[test]
+    fn order_excludes_a_sorting_column() {
+        assert_eq!(query(&[("order", "asc")]).order().unwrap().as_deref(), Some("asc"));
+        assert_eq!(query(&[("sort_by", "status")]).order().unwrap(), None);
+        assert_eq!(query(&[("order", "asc"), ("sort_by", "status")]).order().unwrap_err().status(), 400);
     }
 
     #[test]

@@ -15,24 +15,33 @@ use crate::state::AppState;
 
 /// `GET /traces`: no payloads, and no total unless asked for.
 pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Result<HttpResponse, Error> {
-    let (page, now) = (query.page()?, Timestamp::now());
+    let page = query.page()?;
+    let (since, until) = query.range(Timestamp::now())?;
+    let mut workflow_versions = query.numbers("version")?;
+    workflow_versions.extend(query.numbers("workflow_version")?);
     let query = TraceQuery {
-        status: query.text("status"),
-        channel: query.text("channel"),
-        mode: query.text("mode"),
-        workflow_id: query.text("workflow_id"),
-        workflow_version: query.integer("workflow_version")?,
-        request_id: query.text("request_id"),
-        error_code: query.text("error_code"),
+        status: query.any_of("status"),
+        channel: query.any_of("channel"),
+        tag: query.text("tag"),
+        mode: query.any_of("mode"),
+        workflow_id: query.any_of("workflow").or_else(|| query.any_of("workflow_id")),
+        workflow_versions,
+        request_id: query.any_of("request_id"),
+        trace_id: query.any_of("trace_id"),
+        error_code: query.any_of("error_code"),
+        error_group: query.any_of("error_group"),
+        task: query.any_of("task"),
         min_duration_ms: query.integer("min_duration_ms")?,
-        since: query.moment("since", now)?,
-        until: query.moment("until", now)?,
+        since,
+        until,
+        order: query.order()?,
         sort_by: query.text("sort_by"),
         sort_order: query.text("sort_order"),
         page,
         cursor: query.cursor()?.map(str::to_owned),
         attempts: query.flag("attempts")?,
         include_total: query.flag("include_total")?,
+        include_counts: query.flag("include_counts")?,
     };
     let traces = state.store.traces().list(query).await?;
     Ok(HttpResponse::Ok().json(TraceListEnvelope {
@@ -40,7 +49,9 @@ pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Resul
         limit: page.limit,
         offset: page.offset,
         total: traces.total,
+        counts: traces.counts,
         next_cursor: traces.next_cursor,
+        scanned_until: traces.scanned_until,
     }))
 }
 
@@ -56,6 +67,7 @@ fn to_summary(row: TraceRow) -> TraceSummary {
         status: row.status,
         request_id: row.request_id,
         error_code: row.error_code,
+        error_group: row.error_group,
         error_message: row.error_message,
         duration_ms: row.duration_ms,
         started_at: row.started_at,
@@ -253,6 +265,7 @@ mod tests {
             status: status.into(),
             request_id: Some("r-1".into()),
             error_code: (status == "failed").then(|| "HTTP_ERROR".into()),
+            error_group: None,
             error_message: Some("broke".into()),
             duration_ms: Some(1.5),
             started_at: None,

@@ -3,9 +3,13 @@
 use std::io::{self, Write};
 
 use clap::Args;
+use slog::{Discard, Logger, o};
+use svc_store::StoreConfig;
+use tokio::runtime::Handle;
 
 use super::wait::{DatabaseWaitArgs, away_database};
 use crate::config::Config;
+use crate::error::ServiceStartError;
 use crate::exit::{self, EXIT_CONFIG, EXIT_FAILURE, EXIT_OK};
 use crate::settings;
 
@@ -24,12 +28,20 @@ pub struct MigrateArgs {
 pub(super) fn migrate(
     config: &Config,
     args: MigrateArgs,
+    environment: &[(String, String)],
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<u8> {
     let MigrateArgs { dry_run, wait } = args;
-    let store = settings::store_config(config);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let store = match dry_run {
+        true => Ok(settings::store_config(config)),
+        false => runtime.block_on(read_keys(config, environment)),
+    };
+    let store = match store {
+        Ok(store) => store,
+        Err(error) => return exit::write_error(&error, err).map(|()| error.exit_code()),
+    };
     let outcome = runtime.block_on(async {
         let mut wait = wait.begin(&store);
         if dry_run {
@@ -56,4 +68,15 @@ pub(super) fn migrate(
             exit::write_error(&error, err).map(|()| code)
         }
     }
+}
+
+/// Returns the settings of the store with the keys of its secrets, which a database of a build before 0.1.0 needs.
+async fn read_keys(
+    config: &Config,
+    environment: &[(String, String)],
+) -> Result<StoreConfig, ServiceStartError> {
+    let outbound = settings::build_outbound(&Logger::root(Discard, o!()))?;
+    let keyring = settings::build_keyring(config, environment, &outbound, Handle::current())?;
+    let connector_keys = settings::connector_keys(config, &keyring).await?;
+    Ok(StoreConfig { connector_keys, ..settings::store_config(config) })
 }

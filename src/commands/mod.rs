@@ -77,7 +77,7 @@ fn run_operator(
         OperatorCommand::ValidateConfig { format } => {
             validate_config::validate_config(loaded, *format, out, err)
         }
-        OperatorCommand::Migrate(args) => migrate::migrate(config, *args, out, err),
+        OperatorCommand::Migrate(args) => migrate::migrate(config, *args, environment, out, err),
         OperatorCommand::Preflight => preflight::preflight(config, environment, out, err),
         OperatorCommand::Restore(args) => restore::restore(args, config, out, err),
         OperatorCommand::TestConnectivity(args) => {

@@ -70,7 +70,8 @@ pub(crate) async fn submit(
     }
     drop(span);
     if is_refusal(&answer) && !state.process.lifecycle.is_draining() {
-        state.edge.pacer.pace(body_bytes, || hold_head(&request, &state)).await;
+        // Rare and large, as what is boxed below: the future of a request is moved several times.
+        Box::pin(state.edge.pacer.pace(body_bytes, || hold_head(&request, &state))).await;
     }
     answer
 }
@@ -117,7 +118,7 @@ async fn answer_request(
     let resolve = |snapshot: &Snapshot| snapshot.resolve(path, request.method().as_str())?.require_channel();
     let submission = SubmissionRequest::parse(request, path, query.as_ref().ok());
     if let Some(submission) = submission.as_ref().filter(|submission| submission.has_token()) {
-        return submission.answer(state).await;
+        return Box::pin(submission.answer(state)).await;
     }
     let (resolved, generation) = {
         let snapshot = state.serving.registry.snapshot();
@@ -164,7 +165,8 @@ async fn answer_request(
     let is_guess = answer.as_ref().map_or_else(ServiceError::is_guess, |answer| answer.is_guess);
     if let Some(channel) = resolution.channel().filter(|_| is_guess) {
         let head = || hold_head(request, state);
-        state.edge.guesses.pace(channel.id(), context.client_ip, head, &state.process.lifecycle).await;
+        let lifecycle = &state.process.lifecycle;
+        Box::pin(state.edge.guesses.pace(channel.id(), context.client_ip, head, lifecycle)).await;
     }
     let mut answer = answer.or_else(|error| resolution.error_response(error, context.id.as_str()))?;
     if answer.status == ACCEPTED && is_async {
@@ -212,7 +214,7 @@ async fn decode_body(
         return decoding.decode(raw).map(Some);
     }
     let raw = raw.clone();
-    let decoded = state.serving.compute_gate.run_blocking(move || decoding.decode(&raw)).await;
+    let decoded = Box::pin(state.serving.compute_gate.run_blocking(move || decoding.decode(&raw))).await;
     decoded.map_err(|error| ServiceError::internal_error(format!("parsing a body: {error}")))?.map(Some)
 }
 

@@ -39,7 +39,7 @@ use crate::router::described_path;
 use crate::state::AppState;
 
 /// The path of all requests to channels in the metrics: callers choose the real one.
-const DATA_PATH: &str = "/api/v1/data/{path}";
+pub(super) const DATA_PATH: &str = "/api/v1/data/{path}";
 
 /// Bytes of a path that the log repeats.
 const LOGGED_PATH: usize = 1024;

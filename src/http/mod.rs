@@ -44,7 +44,6 @@ pub use monitoring::metrics::Metrics;
 pub(crate) use monitoring::tree_metrics::TreeCollector;
 pub(crate) use mount::MountPoint;
 pub(crate) use plane::{ADMIN, DATA_PREFIX, Planes};
-pub(crate) use query::parse as parse_query;
 pub use request_id::RequestId;
 pub(crate) use security_headers::{SECURITY_HEADERS, STRICT_TRANSPORT_SECURITY};
 pub(crate) use submissions::state_response;

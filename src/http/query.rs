@@ -11,6 +11,9 @@ const PLACE: &str = "The query string";
 /// Decodes names and values once; the last value of a repeated name counts. A broken escape or invalid UTF-8
 /// is a 400.
 pub(crate) fn parse(query: &str) -> Result<Map<String, Value>, ServiceError> {
+    if query.is_empty() {
+        return Ok(Map::new());
+    }
     pairs(query).map(|(name, value)| Ok((decode(name, PLACE)?, decode(value, PLACE)?.into()))).collect()
 }
 

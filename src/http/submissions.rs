@@ -209,6 +209,7 @@ mod tests {
             status: status.into(),
             request_id: Some("canary".into()),
             error_code: Some("canary".into()),
+            error_group: Some("canary".into()),
             error_message: Some("canary".into()),
             duration_ms: Some(1.5),
             started_at: None,

@@ -7,7 +7,8 @@
 //! `make drill-rolling` restarts the nodes one after the other in good order, behind a load balancer ([`rolling`]).
 //!
 //! Given the program of the release before, both start with it on the schema of the other one, and each orderly restart
-//! puts one release in the place of the other.
+//! puts one release in the place of the other. It is 0.1.0 or later: builds before that do not run on the schema of any
+//! release, and a database that their nodes use is not migrated.
 //!
 //! The verdict is one JSON document on standard output and in a file; the exit code is 1 if anything was found.
 

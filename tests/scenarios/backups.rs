@@ -202,7 +202,7 @@ fn commands_copy_and_restore_and_keep_what_they_replace() {
     assert_eq!(integrity(Path::new(&aside)), "ok");
     let mut conn = open_database(Path::new(&aside));
     let count: NumberCell =
-        diesel::sql_query("SELECT count(*) AS cell FROM channels").get_result(&mut conn).unwrap();
+        diesel::sql_query("SELECT count(*) AS cell FROM definitions WHERE kind = 'channel'").get_result(&mut conn).unwrap();
     assert_eq!(count.cell, 2, "the replaced database is whole");
     let server = server.crash_and_restart().unwrap();
     let channels = server.client().get("/api/v1/admin/channels").unwrap().json();

@@ -73,8 +73,8 @@ fn words(text: &str) -> Vec<&str> {
     text.split_whitespace().collect()
 }
 
-const SUMMARY: &str =
-    "id channel_id channel_name trigger scheduled_for status attempt started_at completed_at created_at";
+const SUMMARY: &str = "id channel_id channel_name trigger scheduled_for status attempt started_at \
+                       completed_at error_group created_at";
 const REST: &str = "channel_version executing_version workflow_id claimed_by claimed_until singleton_key \
                     fencing_token singleton_slot trace_id error_message updated_at";
 

@@ -40,6 +40,7 @@ mod durability;
 mod engine;
 mod error_bodies;
 mod error_walk;
+mod errors;
 mod examples;
 mod failure_reports;
 mod functions;

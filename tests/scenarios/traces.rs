@@ -96,6 +96,7 @@ fn pages_follow_cursor_and_count_on_request() {
         "created_at",
         "duration_ms",
         "error_code",
+        "error_group",
         "error_message",
         "id",
         "mode",

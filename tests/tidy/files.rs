@@ -24,7 +24,6 @@ const FULLEST: usize = 20;
 const FULLER: &[(&str, usize)] = &[
     ("actors/channels/src", 21),
     ("actors/store/src", 26),
-    ("actors/store/src/repo", 26),
     ("actors/supervision/src", 30),
     ("crates/api/src", 30),
     ("crates/cli/src/commands", 33),

@@ -29,7 +29,7 @@ impl CompiledChannel {
         let delivery = request.delivery;
         let held_until_answered = request.reservation.take();
         let crash_trace = request.crash_trace.take();
-        let pause = request.pause.take();
+        let pause = request.pause.clone();
         async move {
             let _held = held_until_answered;
             let mut recorder = OutcomeRecorder::start(&self.meters);

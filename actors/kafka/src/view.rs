@@ -43,6 +43,9 @@ pub struct PartitionView {
     pub last_error: Option<String>,
     /// Time since which it is held back.
     pub retry_since: Option<Timestamp>,
+    /// True if its failure is in a trace.
+    #[serde(skip)]
+    pub is_failure_traced: bool,
 }
 
 impl PartitionView {
@@ -69,6 +72,7 @@ impl PartitionView {
                 waiting_bytes: queue.bytes(),
                 fetch_paused: queue.is_paused(),
                 attempts: held_record.map_or(0, |held| held.attempts),
+                is_failure_traced: held_record.is_some_and(|held| held.is_failure_traced),
                 retry_since: held_record
                     .map(|held| held.since)
                     .or(unreadable.as_ref().map(|records| records.since)),

@@ -327,6 +327,17 @@ impl Snapshot {
         self.pauses.values().any(|pause| pause.until.is_some())
     }
 
+    /// Returns the names of the connectors that the loaded versions of a workflow use, each once.
+    pub fn connectors_of_workflow(&self, id: &str) -> Vec<String> {
+        let versions =
+            self.workflows.get(id).map(|workflow| workflow.versions.as_slice()).unwrap_or_default();
+        let mut names: Vec<_> =
+            versions.iter().flat_map(|version| version.connectors.iter().cloned()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
     /// Returns the number of loaded workflows.
     pub fn workflows_count(&self) -> usize {
         self.workflows.len()

@@ -47,6 +47,7 @@ async fn caller(traces: TraceRepository, load: Load, until: Instant) -> Vec<Dura
                 result_json: Some(body.clone()),
                 error_message: None,
                 error_code: None,
+                error_group: None,
                 duration_ms: Some(1.5),
                 task_trace_json: None,
                 workflow: None,

@@ -196,11 +196,11 @@ fn check_schema(copy: &Path, backup: &Path) -> Result<Vec<String>, BackupError> 
     let target = format!("backup '{}'", backup.display());
     let uri = sqlite_uri(&copy.to_string_lossy(), "mode=ro&immutable=1");
     let mut conn = SqliteConnection::establish(&uri).map_err(|error| BackupError::sql(backup, error))?;
-    let pending = migrate::pending_in(&mut conn, &target)?;
-    if pending.len() == migrate::all_sqlite(&target)?.len() {
+    let schema = migrate::pending_in(&mut conn, &target)?;
+    if !schema.is_earlier && schema.migrations.len() == migrate::all_sqlite(&target)?.len() {
         return Err(BackupError::Foreign { path: backup.to_owned() });
     }
-    Ok(pending)
+    Ok(schema.migrations)
 }
 
 /// Gives the database file and what belongs to it another name. The file itself keeps its own as well, so that it is

@@ -13,6 +13,7 @@ use diesel_async::AsyncPgConnection;
 use diesel_async::async_connection_wrapper::AsyncConnectionWrapper;
 
 use crate::compatibility::Requirement;
+use crate::config::Backend;
 use crate::schema::migration_checksums;
 
 mod embedded {
@@ -40,10 +41,19 @@ pub(crate) struct RecordedMigration {
     pub(crate) requires: Option<&'static str>,
 }
 
+/// Returns the checksum of an embedded migration, by its full name.
+pub(crate) fn embedded_checksum(backend: Backend, name: &str) -> Option<&'static str> {
+    let migrations = match backend {
+        Backend::Sqlite => embedded::sqlite(),
+        Backend::Postgres => embedded::postgres(),
+    };
+    migrations.iter().find(|(known, ..)| *known == name).map(|(_, checksum, _)| *checksum)
+}
+
 /// The checksum record of a database.
 pub(crate) trait Checksums {
-    /// Returns the embedded checksum of a migration, by its full name.
-    fn embedded_checksum(name: &str) -> Option<&'static str>;
+    /// The kind of the database.
+    const BACKEND: Backend;
 
     /// Reads the versions of the applied migrations, and changes nothing; empty before the first migration.
     fn applied_versions(&mut self) -> QueryResult<Vec<MigrationVersion<'static>>>;
@@ -77,11 +87,9 @@ struct Count {
 }
 
 macro_rules! checksums {
-    ($connection:ty, $embedded:expr, $exists:literal, $has_history:literal) => {
+    ($connection:ty, $backend:expr, $embedded:expr, $exists:literal, $has_history:literal) => {
         impl Checksums for $connection {
-            fn embedded_checksum(name: &str) -> Option<&'static str> {
-                $embedded.iter().find(|(known, ..)| *known == name).map(|(_, checksum, _)| *checksum)
-            }
+            const BACKEND: Backend = $backend;
 
             fn required_version(name: &str) -> Option<&'static str> {
                 $embedded.iter().find(|(known, ..)| *known == name).and_then(|(.., required)| *required)
@@ -144,12 +152,14 @@ macro_rules! checksums {
 
 checksums!(
     SqliteConnection,
+    Backend::Sqlite,
     embedded::sqlite(),
     "SELECT count(*) AS n FROM sqlite_schema WHERE type = 'table' AND name = 'migration_checksums'",
     "SELECT count(*) AS n FROM sqlite_schema WHERE type = 'table' AND name = '__diesel_schema_migrations'"
 );
 checksums!(
     BlockingPostgres,
+    Backend::Postgres,
     embedded::postgres(),
     "SELECT count(*) AS n FROM pg_catalog.pg_class WHERE oid = to_regclass('migration_checksums')",
     "SELECT count(*) AS n FROM pg_catalog.pg_class WHERE oid = to_regclass('__diesel_schema_migrations')"

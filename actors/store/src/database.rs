@@ -17,7 +17,7 @@ use crate::group::{
 use crate::listener::ConfigListener;
 use crate::metrics::{Queries, QueryOperation, StoreMetrics};
 use crate::pool::{ConnectionPool, TransactionFn};
-use crate::repo::TraceWrite;
+use crate::repo::{KnownGroups, TraceWrite};
 use crate::writer::{RunUnit, StoreWriter, UnitOutcome, UnitWork, WriterQueue, abandoned_batch_error};
 
 /// The executor on which every repository runs its statements. Cheap to clone; survives restarts of the writer.
@@ -34,6 +34,7 @@ struct DatabaseInner {
     /// Time that a caller waits for a writer that is restarting.
     patience: Duration,
     queries: Queries,
+    known_groups: KnownGroups,
 }
 
 impl Database {
@@ -44,12 +45,19 @@ impl Database {
         patience: Duration,
     ) -> Self {
         let queries = Queries::new();
-        Self { inner: Arc::new(DatabaseInner { backend, pool, writer, queue, patience, queries }) }
+        let known_groups = KnownGroups::default();
+        let inner = DatabaseInner { backend, pool, writer, queue, patience, queries, known_groups };
+        Self { inner: Arc::new(inner) }
     }
 
     /// Returns the kind of database.
     pub(crate) fn backend(&self) -> Backend {
         self.inner.backend
+    }
+
+    /// Returns the error groups that are known to be stored.
+    pub(crate) fn known_groups(&self) -> &KnownGroups {
+        &self.inner.known_groups
     }
 
     /// Returns the metrics of reads, writes and the pool.

@@ -48,6 +48,30 @@ pub enum OpenError {
         /// The names of the migrations that differ, in order.
         migrations: Vec<String>,
     },
+    /// A build before 0.1.0 made the database, and did not finish its migrations.
+    #[error("{target} has only a part of the migrations of the builds before 0.1.0, {} are missing: run `svc-server migrate` of the last such build first", .missing.join(", "))]
+    Incomplete {
+        /// The location, without the password.
+        target: String,
+        /// The names of the missing migrations, in order.
+        missing: Vec<String>,
+    },
+    /// Nodes of a build before 0.1.0 use the database.
+    #[error("{target} is in use by live nodes, which cannot run on the schema of 0.1.0: stop {}, and run this again", .nodes.join(", "))]
+    LiveNodes {
+        /// The location, without the password.
+        target: String,
+        /// The ids of the nodes.
+        nodes: Vec<String>,
+    },
+    /// Secrets cannot be moved to the schema of 0.1.0 without their keys.
+    #[error("{target} has secrets that are encrypted anew for the schema of 0.1.0, which needs their keys: {}; set storage.connector_encryption_key, and former keys in storage.previous_connector_encryption_keys. Nothing was changed", .secrets.join("; "))]
+    MissingKeys {
+        /// The location, without the password.
+        target: String,
+        /// The definitions, each with the reason.
+        secrets: Vec<String>,
+    },
     /// Migrations are pending and automatic migration is off.
     #[error("{target} has pending migrations and storage.auto_migrate is off: {}", .migrations.join(", "))]
     Pending {
@@ -69,7 +93,10 @@ pub enum OpenError {
 impl OpenError {
     /// Returns whether the error is one of the configuration, so that a retry cannot succeed.
     pub const fn is_configuration(&self) -> bool {
-        matches!(self, Self::Url(_) | Self::Altered { .. })
+        matches!(
+            self,
+            Self::Url(_) | Self::Altered { .. } | Self::Incomplete { .. } | Self::MissingKeys { .. }
+        )
     }
 }
 

@@ -3,17 +3,18 @@
 
 use std::path::Path;
 
-use svc_model::{Channel, Connector, Workflow};
+use svc_model::{Channel, Connector, EntityKind, Workflow};
 
 use crate::config::{DatabaseTarget, StoreConfig};
 use crate::conn::Conn;
 use crate::connection_manager::{ConnectionManager, Purpose};
+use crate::earlier;
 use crate::error::{OpenError, StoreError};
-use crate::migrate::{self, detail};
-use crate::repo::{EntityFilter, Versioned, all_connectors};
+use crate::migrate::{self, SchemaReport, detail};
+use crate::repo::{Definition, EntityFilter, list_definitions};
 
-/// The first migration, which makes the tables of definitions. No later one changes their columns.
-const DEFINITIONS: &str = "000001_definitions";
+/// The first migration, which makes the table of definitions. No later one changes its columns.
+const DEFINITIONS: &str = "000020_schema";
 
 /// The state of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +45,12 @@ pub struct StoredDefinitions {
 /// that does not exist.
 pub async fn summary(config: &StoreConfig) -> Result<DatabaseSummary, OpenError> {
     let connector = ConnectionManager::new(config)?;
+    let (exists, schema) = read_schema(&connector).await?;
+    Ok(DatabaseSummary { target: connector.target.to_string(), exists, pending: schema.migrations })
+}
+
+/// Returns whether the database exists, and the state of its schema.
+async fn read_schema(connector: &ConnectionManager) -> Result<(bool, SchemaReport), OpenError> {
     let target = connector.target.to_string();
     let exists = match &connector.target {
         DatabaseTarget::Sqlite(path) => Path::new(path).exists(),
@@ -53,7 +60,7 @@ pub async fn summary(config: &StoreConfig) -> Result<DatabaseSummary, OpenError>
         let detail = format!("the directory '{}' does not exist", directory.display());
         return Err(OpenError::Unreachable { target, detail });
     }
-    Ok(DatabaseSummary { target, exists, pending: migrate::pending(config).await? })
+    Ok((exists, migrate::pending_with(connector).await?))
 }
 
 /// Reads the latest version of every stored definition, whatever migrations are pending. A database without tables
@@ -62,24 +69,48 @@ pub async fn summary(config: &StoreConfig) -> Result<DatabaseSummary, OpenError>
 /// # Errors
 /// [`OpenError`] if the database cannot be opened or read, or another program migrated it.
 pub async fn definitions(config: &StoreConfig) -> Result<StoredDefinitions, OpenError> {
-    let summary = summary(config).await?;
-    if summary.pending.iter().any(|name| name.ends_with(DEFINITIONS)) {
+    let connector = ConnectionManager::new(config)?;
+    let (_, SchemaReport { migrations, is_earlier, .. }) = read_schema(&connector).await?;
+    if !is_earlier && migrations.iter().any(|name| name.ends_with(DEFINITIONS)) {
         return Ok(StoredDefinitions::default());
     }
-    let unreachable =
-        |error| OpenError::Unreachable { target: summary.target.clone(), detail: detail(error) };
-    let mut conn = ConnectionManager::new(config)?.open(Purpose::Inspect).await.map_err(unreachable)?;
-    read(&mut conn, config).await.map_err(unreachable)
+    let target = connector.target.to_string();
+    let unreachable = |error| OpenError::Unreachable { target: target.clone(), detail: detail(error) };
+    let mut conn = connector.open(Purpose::Inspect).await.map_err(unreachable)?;
+    let stored = match is_earlier {
+        true => read_earlier(&mut conn, config).await,
+        false => read(&mut conn, config).await,
+    };
+    stored.map_err(unreachable)
 }
 
 async fn read(conn: &mut Conn, config: &StoreConfig) -> Result<StoredDefinitions, StoreError> {
     let all = EntityFilter { sort_by: Some("name".to_owned()), ..EntityFilter::default() };
     let all = EntityFilter { sort_order: Some("asc".to_owned()), ..all };
     Ok(StoredDefinitions {
-        workflows: Workflow::list(conn, &all, None, &config.connector_keys).await?.0,
-        channels: Channel::list(conn, &all, None, &config.connector_keys).await?.0,
-        connectors: all_connectors(conn, &config.connector_keys).await?,
+        workflows: list_definitions(conn, &all, None, &config.connector_keys).await?.0,
+        channels: list_definitions(conn, &all, None, &config.connector_keys).await?.0,
+        connectors: list_definitions(conn, &all, None, &config.connector_keys).await?.0,
     })
+}
+
+/// Reads the definitions of a database of before as they will be taken over.
+async fn read_earlier(conn: &mut Conn, config: &StoreConfig) -> Result<StoredDefinitions, StoreError> {
+    let keys = &config.connector_keys;
+    let mut rows = earlier::read_definitions(conn, keys).await?;
+    rows.retain(|row| row.is_latest);
+    rows.sort_by(|one, other| (&one.name, &one.id).cmp(&(&other.name, &other.id)));
+    let mut stored = StoredDefinitions::default();
+    for row in rows {
+        if row.kind == EntityKind::Workflow.name() {
+            stored.workflows.push(Workflow::open(row, keys));
+        } else if row.kind == EntityKind::Channel.name() {
+            stored.channels.push(Channel::open(row, keys));
+        } else {
+            stored.connectors.push(Connector::open(row, keys));
+        }
+    }
+    Ok(stored)
 }
 
 /// Returns the directory of a file if it does not exist.

@@ -19,6 +19,7 @@ mod config;
 mod conn;
 mod connection_manager;
 mod database;
+mod earlier;
 mod error;
 mod file_lock;
 mod group;
@@ -49,20 +50,21 @@ pub use listener::ConfigListener;
 pub use metrics::StoreMetrics;
 pub use reencrypt::{ReencryptError, ReencryptionReport, reencrypt};
 pub use repo::{
-    AcceptedRerun, AdoptedRun, AlignOutcome, AuditEntry, AuditFilter, AuditLog, Backlog, BreakerReset,
-    CancelEffect, CancelFailure, CancelOrder, CancelStep, CancelledEnd, CancelledRun, ChangedEntity,
-    ChannelFacts, ChannelPauses, ChannelRequirements, ClaimBatch, ClaimedLetter, ConfigChange, ConfigEpoch,
-    ConnectorRepository, CountedFailure, DeadLetter, DeadLetterFilter, DeadLetterRepository, DeadLetterRow,
-    DueLetters, DueTime, EntityFilter, EpochNumbers, ExhaustedOccurrence, ExpectedTokens, ImportAction,
-    ImportOutcome, JobLeases, Ledger, LetterShare, MaterialiseOutcome, MaterialiseRequest, Merge, Mutation,
-    NewNode, NewPause, NewTrace, NodeLeases, NodeRow, NodeStatus, OccurrenceCancel, OccurrenceClaim,
-    OccurrenceFilter, OccurrencePage, OccurrenceRecord, OccurrenceRow, OnConflict, OpenCancel,
-    OpenOccurrenceCancel, Ownership, PackageReceipts, PlatformRoute, QueueShares, RERUN, References,
-    RefreshLease, Repository, RerunOrder, RerunVersion, RollbackSource, RowKey, SaveOutcome, ScheduleStatus,
-    StartResult, StoredConnector, TokenState, TokenStates, TraceAccess, TraceAttempt, TraceEnd, TraceFailure,
-    TraceMode, TracePage, TraceQuery, TraceRecord, TraceRepository, TraceRow, TraceSource, TraceStatus,
-    UnfinishedRun, Versioned, WaitReason, WaitTerms, WaitingCount, WaitingCounts, WaitingWork,
-    WorkflowRequirements,
+    AcceptedRerun, AdoptedRun, AlignOutcome, AnyOf, AuditEntry, AuditFilter, AuditLog, AuditPage, Backlog,
+    BreakerReset, CancelEffect, CancelFailure, CancelOrder, CancelStep, CancelledEnd, CancelledRun,
+    ChangeScope, ChangedEntity, ChannelFacts, ChannelPauses, ChannelRequirements, ClaimBatch, ClaimedLetter,
+    ConfigChange, ConfigEpoch, ConnectorRepository, CountedFailure, DeadLetter, DeadLetterFilter,
+    DeadLetterPage, DeadLetterRepository, DeadLetterRow, Definition, DueLetters, DueTime, EntityFilter,
+    EpochNumbers, ErrorGroupFilter, ErrorGroupPage, ErrorGroupRow, ErrorGroups, ExhaustedOccurrence,
+    ExpectedTokens, ImportAction, ImportOutcome, JobLeases, Ledger, LetterShare, MaterialiseOutcome,
+    MaterialiseRequest, Merge, Mutation, NewNode, NewPause, NewTrace, NodeLeases, NodeRow, NodeStatus,
+    OccurrenceCancel, OccurrenceClaim, OccurrenceFilter, OccurrencePage, OccurrenceRecord, OccurrenceRow,
+    OnConflict, OpenCancel, OpenOccurrenceCancel, Ownership, PackageReceipts, PlatformRoute, QueueShares,
+    RERUN, References, RefreshLease, Repository, RerunOrder, RerunVersion, RollbackSource, RowKey,
+    SaveOutcome, ScheduleStatus, StartResult, StoredConnector, TokenState, TokenStates, TraceAccess,
+    TraceAttempt, TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery, TraceRecord, TraceRepository,
+    TraceRow, TraceSource, TraceStatus, UnfinishedRun, Versioned, WaitReason, WaitTerms, WaitingCount,
+    WaitingCounts, WaitingWork, WorkflowRequirements,
 };
 pub use retry_window::RetryWindow;
 pub use status::DatabaseStatus;

@@ -13,20 +13,22 @@ use diesel::pg::Pg;
 use diesel::sqlite::{Sqlite, SqliteConnection};
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
+use svc_secrets::EnvelopeKeys;
 use tokio::runtime::Handle;
 
-use crate::checksums::{BlockingPostgres, Checksums, RecordedMigration};
+use crate::checksums::{BlockingPostgres, Checksums, RecordedMigration, embedded_checksum};
 use crate::compatibility::is_compatible;
 use crate::config::{DatabaseTarget, StoreConfig};
 use crate::conn::Conn;
 use crate::connection_manager::{ConnectionManager, Purpose};
+use crate::earlier;
 use crate::error::{OpenError, StoreError};
 
 const SQLITE: EmbeddedMigrations = embed_migrations!("../../migrations/sqlite");
 const POSTGRES: EmbeddedMigrations = embed_migrations!("../../migrations/postgres");
 
 /// Key of the advisory lock under which nodes migrate one after the other. Any fixed number works.
-const ADVISORY_LOCK: i64 = 0x7376_635f_6d69_6772;
+pub(crate) const ADVISORY_LOCK: i64 = 0x7376_635f_6d69_6772;
 
 /// The operation on the schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +45,8 @@ pub(crate) struct SchemaReport {
     pub(crate) migrations: Vec<String>,
     /// The versions of the applied migrations that this program does not know and is compatible with.
     pub(crate) newer: Vec<String>,
+    /// True for a database of the builds before 0.1.0.
+    pub(crate) is_earlier: bool,
 }
 
 /// Returns the pending migrations, in order, and changes nothing. A SQLite file that does not exist has all of them
@@ -90,12 +94,12 @@ where
 }
 
 /// Runs the pending migrations and returns their names. Each migration is a transaction of its own; in a SQLite file
-/// all of them are one.
+/// all of them are one. A database of the builds before 0.1.0 is taken over first, in one transaction.
 ///
 /// # Errors
 /// [`OpenError`] if the database cannot be opened, its schema does not fit this program, or it refuses a migration.
 pub async fn run(config: &StoreConfig) -> Result<Vec<String>, OpenError> {
-    Ok(perform(&ConnectionManager::new(config)?, Task::Run).await?.migrations)
+    Ok(run_with(&ConnectionManager::new(config)?, &config.connector_keys).await?.migrations)
 }
 
 /// Reverts the latest migration, including its data, and returns its name; empty if there is none.
@@ -112,19 +116,25 @@ pub(crate) async fn pending_with(connector: &ConnectionManager) -> Result<Schema
         && !Path::new(path).exists()
     {
         let migrations = all_sqlite(&connector.target.to_string())?;
-        return Ok(SchemaReport { migrations, newer: Vec::new() });
+        return Ok(SchemaReport { migrations, ..SchemaReport::default() });
     }
     perform(connector, Task::Pending).await
 }
 
-/// Returns the migrations that an open file lacks, in order.
-pub(crate) fn pending_in(conn: &mut SqliteConnection, target: &str) -> Result<Vec<String>, OpenError> {
-    Ok(perform_sqlite(conn, Task::Pending, target)?.migrations)
+/// Does the work of [`pending`] with an open file.
+pub(crate) fn pending_in(conn: &mut SqliteConnection, target: &str) -> Result<SchemaReport, OpenError> {
+    perform_sqlite(conn, Task::Pending, target)
 }
 
 /// Does the work of [`run`] with an existing connection manager.
-pub(crate) async fn run_with(connector: &ConnectionManager) -> Result<SchemaReport, OpenError> {
-    perform(connector, Task::Run).await
+pub(crate) async fn run_with(
+    connector: &ConnectionManager,
+    keys: &EnvelopeKeys,
+) -> Result<SchemaReport, OpenError> {
+    let mut migrations: Vec<String> = earlier::take_over(connector, keys).await?.into_iter().collect();
+    let report = perform(connector, Task::Run).await?;
+    migrations.extend(report.migrations);
+    Ok(SchemaReport { migrations, ..report })
 }
 
 async fn perform(connector: &ConnectionManager, task: Task) -> Result<SchemaReport, OpenError> {
@@ -240,11 +250,17 @@ where
         detail: error.to_string(),
     };
     let embedded_migrations: Vec<Box<dyn Migration<DB>>> = source.migrations().map_err(failed)?;
+    // Read before the versions: another process may take a database of before over in between.
+    let recorded = harness.recorded_checksums().map_err(|error| failed(Box::new(error)))?;
     let applied: Vec<MigrationVersion<'static>> = match task {
         // The harness would create its table.
         Task::Pending => harness.applied_versions().map_err(|error| failed(Box::new(error)))?,
         Task::Run | Task::Revert => harness.applied_migrations().map_err(failed)?,
     };
+    let versions: Vec<String> = applied.iter().map(ToString::to_string).collect();
+    if earlier::is_earlier(H::BACKEND, &versions, &recorded, target)? {
+        return report_earlier(&embedded_migrations, task, target);
+    }
     let unknown: Vec<String> = applied
         .iter()
         .filter(|version| {
@@ -268,7 +284,6 @@ where
             return Err(OpenError::Newer { target: target.into(), versions: unknown });
         }
     }
-    let recorded = harness.recorded_checksums().map_err(|error| failed(Box::new(error)))?;
     let altered: Vec<String> = embedded_migrations
         .iter()
         .filter(|migration| differs::<H, DB>(&recorded, migration.as_ref()))
@@ -305,13 +320,31 @@ where
             vec![latest.name().to_string()]
         }
     };
-    Ok(SchemaReport { migrations, newer: unknown })
+    Ok(SchemaReport { migrations, newer: unknown, is_earlier: false })
+}
+
+/// Returns the report of a database of the builds before 0.1.0, which lacks every migration of this program.
+fn report_earlier<DB: Backend>(
+    embedded_migrations: &[Box<dyn Migration<DB>>],
+    task: Task,
+    target: &str,
+) -> Result<SchemaReport, OpenError> {
+    if task != Task::Pending {
+        let detail = "it is one of a build before 0.1.0; `svc-server migrate` takes it over".to_owned();
+        return Err(OpenError::Migration { target: target.to_owned(), detail });
+    }
+    let mut migrations: Vec<_> =
+        embedded_migrations.iter().map(|migration| migration.name().to_string()).collect();
+    migrations.sort_unstable();
+    Ok(SchemaReport { migrations, newer: Vec::new(), is_earlier: true })
 }
 
 /// Returns whether a recorded migration has another checksum than the embedded one.
 fn differs<H: Checksums, DB: Backend>(recorded: &[(String, String)], migration: &dyn Migration<DB>) -> bool {
-    let (version, checksum) =
-        (migration.name().version().to_string(), H::embedded_checksum(&migration.name().to_string()));
+    let (version, checksum) = (
+        migration.name().version().to_string(),
+        embedded_checksum(H::BACKEND, &migration.name().to_string()),
+    );
     recorded.iter().any(|(known, sum)| *known == version && checksum.is_some_and(|now| now != sum))
 }
 
@@ -321,7 +354,7 @@ fn missing_record<H: Checksums, DB: Backend>(
     migration: &dyn Migration<DB>,
 ) -> Option<RecordedMigration> {
     let (version, name) = (migration.name().version().to_string(), migration.name().to_string());
-    let (checksum, requires) = (H::embedded_checksum(&name)?, H::required_version(&name));
+    let (checksum, requires) = (embedded_checksum(H::BACKEND, &name)?, H::required_version(&name));
     let is_recorded = recorded.iter().any(|(known, _)| *known == version);
     (!is_recorded).then_some(RecordedMigration { version, checksum, requires })
 }

@@ -18,10 +18,10 @@ use crate::error::{OpenError, StoreError};
 use crate::file_lock::FileLock;
 use crate::migrate::{self, detail};
 use crate::repo::{
-    AuditEntry, ChannelVersion, NodeRow, NodeStatus, config_place, list_nodes, record, replace_stored_config,
-    reseal_credentials, seal, state_place, stored_configs,
+    AuditEntry, DefinitionKey, NodeRow, NodeStatus, StoredContent, list_nodes, record,
+    replace_stored_content, reseal, seal, state_place, stored_contents,
 };
-use crate::schema::{connector_oauth_state as states, connectors};
+use crate::schema::{connector_oauth_state as states, definitions};
 
 /// Principal in the audit log: anyone who may run the program on the database's machine.
 const PRINCIPAL: &str = "command-line";
@@ -123,25 +123,16 @@ async fn pass(
     done: &mut ReencryptionReport,
 ) -> Result<bool, StoreError> {
     let keys = &config.connector_keys;
-    let rows = connectors::table.select((connectors::id, connectors::name, connectors::config_json));
-    let rows = on!(conn, c => rows.load::<(String, String, String)>(c).await)?;
-    let mut overtaken = false;
-    for (id, name, kept) in rows {
-        let Some(sealed) = reseal(&name, &kept, config_place(&id), keys, done)? else { continue };
-        let replacing = async |conn: &mut Conn| replace(conn, &id, &kept, &sealed).await;
-        match run_in_transaction(conn, replacing).await? {
-            true => done.connectors += 1,
-            false => overtaken = true,
-        }
-    }
-    overtaken |= rewrite_channels(conn, keys, done).await?;
+    let mut overtaken = rewrite_definitions(conn, EntityKind::Connector, keys, done).await?;
+    overtaken |= rewrite_definitions(conn, EntityKind::Channel, keys, done).await?;
     // Tokens have no author, so their change leaves no audit row.
     let rows = states::table
-        .inner_join(connectors::table.on(connectors::name.eq(states::connector_name)))
-        .select((connectors::id, states::connector_name, states::state_json));
+        .inner_join(definitions::table.on(definitions::name.eq(states::connector_name)))
+        .filter(definitions::kind.eq(EntityKind::Connector.name()))
+        .select((definitions::id, states::connector_name, states::state_json));
     let rows = on!(conn, c => rows.load::<(String, String, String)>(c).await)?;
     for (id, name, kept) in rows {
-        let Some(sealed) = reseal(&name, &kept, state_place(&id), keys, done)? else { continue };
+        let Some(sealed) = reseal_token(&name, &kept, state_place(&id), keys, done)? else { continue };
         let unchanged = states::table.find(&name).filter(states::state_json.eq(&kept));
         let change = diesel::update(unchanged).set(states::state_json.eq(sealed));
         let changed = on!(conn, c => change.execute(c).await)?;
@@ -151,35 +142,39 @@ async fn pass(
     Ok(overtaken)
 }
 
-/// Makes one pass over the credentials of channels. Returns whether others changed a row between its read and its write.
-async fn rewrite_channels(
+/// Makes one pass over the definitions of a kind. Returns whether others changed a row between its read and its write.
+async fn rewrite_definitions(
     conn: &mut Conn,
+    kind: EntityKind,
     keys: &EnvelopeKeys,
     done: &mut ReencryptionReport,
 ) -> Result<bool, StoreError> {
     let mut overtaken = false;
-    for (id, version, kept) in stored_configs(conn).await? {
-        let Ok(config) = serde_json::from_str::<Value>(&kept) else { continue };
-        let of = ChannelVersion { id: &id, version };
-        let sealed = match reseal_credentials(&config, of, keys) {
+    for StoredContent { id, version, name, content: kept } in stored_contents(conn, kind).await? {
+        let key = DefinitionKey { kind, id: &id, version };
+        let (label, details) = match kind {
+            EntityKind::Connector => (format!("connector '{name}'"), None),
+            _ => (format!("{kind} '{id}' version {version}"), Some(json!({ "version": version }))),
+        };
+        let sealed = match reseal(&kept, key, keys) {
             Ok(sealed) => sealed?,
             Err(error) => {
-                done.failed.push((format!("channel '{id}' version {version}"), error));
+                done.failed.push((label, error));
                 continue;
             }
         };
-        let Some(sealed) = sealed.map(|config| config.to_string()) else { continue };
+        let Some(sealed) = sealed else { continue };
         let replacing = async |conn: &mut Conn| {
-            let is_replaced = replace_stored_config(conn, of, &kept, &sealed).await?;
+            let is_replaced = replace_stored_content(conn, key, &kept, &sealed).await?;
             if is_replaced {
-                let details = json!({ "version": version });
-                record(conn, audit_entry(EntityKind::Channel, &id, Some(details)), &id).await?;
+                record(conn, audit_entry(kind, &id, details.clone()), &id).await?;
             }
             Ok(is_replaced)
         };
-        match run_in_transaction(conn, replacing).await? {
-            true => done.channels += 1,
-            false => overtaken = true,
+        match (run_in_transaction(conn, replacing).await?, kind) {
+            (false, _) => overtaken = true,
+            (true, EntityKind::Connector) => done.connectors += 1,
+            (true, _) => done.channels += 1,
         }
     }
     Ok(overtaken)
@@ -211,19 +206,8 @@ fn audit_entry(kind: EntityKind, id: &str, details: Option<Value>) -> AuditEntry
     }
 }
 
-async fn replace(conn: &mut Conn, id: &str, kept: &str, sealed: &str) -> Result<bool, StoreError> {
-    let unchanged = connectors::table.filter(connectors::id.eq(id)).filter(connectors::config_json.eq(kept));
-    let change = diesel::update(unchanged).set(connectors::config_json.eq(sealed));
-    if on!(conn, c => change.execute(c).await)? == 0 {
-        return Ok(false);
-    }
-    record(conn, audit_entry(EntityKind::Connector, id, None), id).await?;
-    Ok(true)
-}
-
-/// Returns the text under the writing key, bound to its place; `None` if it already is, or cannot be
-/// decrypted.
-fn reseal(
+/// Returns tokens under the writing key, bound to their place; `None` if they already are, or cannot be decrypted.
+fn reseal_token(
     name: &str,
     kept: &str,
     place: EnvelopePlace<'_>,

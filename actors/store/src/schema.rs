@@ -3,63 +3,25 @@
 use diesel::table;
 
 table! {
-    /// One row per version of a workflow.
-    workflows (workflow_id, version) {
-        workflow_id -> Text,
-        version -> BigInt,
-        name -> Text,
-        description -> Nullable<Text>,
-        priority -> BigInt,
-        status -> Text,
-        rollout_percentage -> BigInt,
-        condition_json -> Text,
-        tasks_json -> Text,
-        tags_json -> Text,
-        loop_json -> Nullable<Text>,
-        continue_on_error -> Bool,
-        created_at -> Timestamp,
-        updated_at -> Timestamp,
-        is_latest -> Bool,
-    }
-}
-
-table! {
-    /// One row per version of a channel.
-    channels (channel_id, version) {
-        channel_id -> Text,
-        version -> BigInt,
-        name -> Text,
-        description -> Nullable<Text>,
-        channel_type -> Text,
-        protocol -> Text,
-        methods_json -> Nullable<Text>,
-        route_pattern -> Nullable<Text>,
-        route_shape -> Nullable<Text>,
-        topic -> Nullable<Text>,
-        consumer_group -> Nullable<Text>,
-        transport_config_json -> Text,
-        workflow_id -> Nullable<Text>,
-        config_json -> Text,
-        status -> Text,
-        priority -> BigInt,
-        tags_json -> Text,
-        created_at -> Timestamp,
-        updated_at -> Timestamp,
-        is_latest -> Bool,
-    }
-}
-
-table! {
-    /// Outbound systems.
-    connectors (id) {
+    /// One row per version of a workflow or a channel, and one per connector.
+    definitions (kind, id, version) {
+        kind -> Text,
         id -> Text,
+        version -> BigInt,
+        status -> Nullable<Text>,
         name -> Text,
-        connector_type -> Text,
-        config_json -> Text,
-        enabled -> Bool,
-        tags_json -> Text,
+        rollout -> BigInt,
+        content -> Text,
         created_at -> Timestamp,
         updated_at -> Timestamp,
+        is_latest -> Bool,
+        priority -> BigInt,
+        #[sql_name = "type"]
+        type_ -> Nullable<Text>,
+        protocol -> Nullable<Text>,
+        route_shape -> Nullable<Text>,
+        workflow_id -> Nullable<Text>,
+        tags -> Text,
     }
 }
 
@@ -192,6 +154,7 @@ table! {
         waits_until -> Nullable<Timestamp>,
         queue_channel -> Nullable<Text>,
         queue_key -> Nullable<Text>,
+        error_group -> Nullable<Text>,
         cancel_requested_at -> Nullable<Timestamp>,
         cancelled_by -> Nullable<Text>,
         cancel_reports -> Nullable<Bool>,
@@ -241,6 +204,22 @@ table! {
         created_at -> Timestamp,
         updated_at -> Timestamp,
         attempt_of -> Nullable<Text>,
+        error_group -> Nullable<Text>,
+    }
+}
+
+table! {
+    /// Groups of failures by their cause.
+    error_groups (id) {
+        id -> Text,
+        channel -> Text,
+        workflow_id -> Nullable<Text>,
+        task_id -> Nullable<Text>,
+        code -> Nullable<Text>,
+        status -> Nullable<BigInt>,
+        message -> Text,
+        first_seen -> Timestamp,
+        seen_at -> Timestamp,
     }
 }
 
@@ -284,6 +263,7 @@ table! {
         recoveries -> BigInt,
         claims -> BigInt,
         attempt_counted -> Bool,
+        error_group -> Nullable<Text>,
         cancel_requested_at -> Nullable<Timestamp>,
         cancelled_by -> Nullable<Text>,
         cancel_reports -> Nullable<Bool>,
@@ -314,6 +294,6 @@ table! {
 }
 
 diesel::allow_tables_to_appear_in_same_query!(cron_schedule_state, cron_occurrences);
-diesel::allow_tables_to_appear_in_same_query!(connectors, connector_oauth_state);
+diesel::allow_tables_to_appear_in_same_query!(definitions, connector_oauth_state);
 diesel::allow_tables_to_appear_in_same_query!(traces, nodes);
 diesel::allow_tables_to_appear_in_same_query!(job_leases, nodes);

@@ -23,8 +23,9 @@ use svc_model::{Channel, Workflow};
 use svc_secrets::EnvelopeKeys;
 
 use crate::repo::{
-    AuditLog, ChannelPauses, ConfigEpoch, ConnectorRepository, DeadLetterRepository, JobLeases, Ledger,
-    LedgerQueues, NodeLeases, PackageReceipts, Repository, StatusChanges, TokenStates, TraceRepository,
+    AuditLog, ChannelPauses, ConfigEpoch, ConnectorRepository, DeadLetterRepository, ErrorGroups, JobLeases,
+    Ledger, LedgerQueues, NodeLeases, PackageReceipts, Repository, StatusChanges, TokenStates,
+    TraceRepository,
 };
 use crate::retry_window::RetryWindow;
 use crate::status::{DatabaseStatus, StatusLevel};
@@ -164,7 +165,7 @@ impl Store {
 
     /// Returns the repository of connectors.
     pub fn connectors(&self) -> ConnectorRepository {
-        ConnectorRepository { database: self.database(), keys: Arc::clone(&self.inner.keys) }
+        Repository::new(self.database(), Arc::clone(&self.inner.keys), Arc::clone(&self.inner.status_changes))
     }
 
     /// Returns the repository of the tokens of connectors.
@@ -213,6 +214,11 @@ impl Store {
         copying.await.unwrap_or_else(|error| {
             Err(BackupError::File { path: failed, detail: format!("the copy ended early: {error}") })
         })
+    }
+
+    /// Returns the groups of failures.
+    pub fn error_groups(&self) -> ErrorGroups {
+        ErrorGroups(self.database())
     }
 
     /// Returns the receipts of packages.
@@ -287,7 +293,7 @@ async fn check_schema(
     let mut window = RetryWindow::new(config.connect_retry);
     loop {
         let outcome = match config.auto_migrate {
-            true => migrate::run_with(connector).await,
+            true => migrate::run_with(connector, &config.connector_keys).await,
             false => migrate::pending_with(connector).await,
         };
         match outcome {

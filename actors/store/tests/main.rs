@@ -17,6 +17,15 @@ macro_rules! on_both {
 
 on_both! {
     schema::migrations_run_once_and_back,
+    definitions::database_holds_what_a_model_does,
+    earlier::earlier_database_is_taken_over_whole,
+    earlier::taken_over_schema_equals_a_fresh_one,
+    earlier::secrets_of_earlier_databases_move_with_their_keys,
+    earlier::earlier_database_without_its_keys_is_refused,
+    earlier::live_node_refuses_the_takeover,
+    earlier::earlier_database_in_part_is_refused,
+    earlier::one_of_many_takes_over_others_wait,
+    earlier::damaged_definitions_are_taken_over_as_damaged,
     inspect::pending_migrations_are_listed_without_a_change,
     inspect::stored_definitions_are_read_without_a_change,
     inspect::database_of_a_newer_program_is_refused,
@@ -25,11 +34,11 @@ on_both! {
     schema::a_newer_schema_is_refused_by_name,
     schema::newer_schema_with_only_additions_is_accepted,
     schema::an_altered_migration_refuses_the_start_by_name,
-    schema::a_database_without_checksums_is_adopted_once,
     schema::pending_migrations_are_refused_when_they_must_not_run,
     schema::the_tables_are_those_the_queries_know,
     schema::a_page_of_many_traces_is_read_from_an_index,
     schema::claim_finds_waiting_rows_among_ended_ones,
+    schema::connector_names_are_unique,
     schema::the_database_keeps_one_draft_and_freezes_what_is_active,
     schema::database_marks_the_latest_version_of_every_program,
     workflows::a_workflow_is_stored_whole,
@@ -122,6 +131,14 @@ on_both! {
     trace_lists::pages_stay_what_they_were_while_rows_arrive,
     trace_lists::pages_by_cursor_are_pages_by_offset,
     trace_lists::a_foreign_row_spoils_no_list,
+    error_groups::each_failure_counts_once,
+    error_groups::failure_without_group_gets_one_of_its_message,
+    error_groups::group_is_filter_of_every_list,
+    error_groups::counts_are_by_status_beside_the_page,
+    error_groups::cursor_of_another_list_is_refused,
+    error_groups::scan_without_index_is_bounded,
+    error_groups::hundred_thousand_letters_are_grouped,
+    error_groups::unnamed_group_is_deleted_once_old,
     dead_letters::a_failed_run_leaves_its_letter_in_one_transaction,
     dead_letters::a_letter_keeps_what_is_no_proper_input,
     dead_letters::failure_report_is_atomic_with_its_letter,
@@ -318,6 +335,11 @@ fn late_health_check_marks_database_away() {
 #[test]
 fn page_of_definitions_is_read_in_the_order_of_an_index() {
     suite::database::on_sqlite(suite::schema::page_of_definitions_is_read_in_the_order_of_an_index);
+}
+
+#[test]
+fn backup_of_an_earlier_database_is_restored() {
+    suite::database::on_sqlite(suite::earlier::backup_of_an_earlier_database_is_restored);
 }
 
 #[test]

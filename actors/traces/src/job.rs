@@ -9,7 +9,7 @@ use std::time::Duration;
 use actix_supervision::Placement;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
-use svc_model::{Cancellation, WorkflowVersion};
+use svc_model::{Cancellation, ErrorGroup, WorkflowVersion};
 use svc_store::QueueShares;
 use uuid::Uuid;
 
@@ -145,6 +145,8 @@ pub struct JobResult {
     pub task_trace: Option<String>,
     /// The workflow version that was chosen for the job, if it came that far.
     pub workflow: Option<WorkflowVersion>,
+    /// Group of a failure; `None` for one that its channel and its message alone make.
+    pub error_group: Option<Arc<ErrorGroup>>,
     /// Duration of the run.
     pub took: Duration,
 }
@@ -152,7 +154,7 @@ pub struct JobResult {
 impl JobResult {
     /// Returns a result without a trace and a workflow, for a job that did not run or whose run left nothing.
     pub const fn bare(ended: JobOutcome, took: Duration) -> Self {
-        Self { ended, task_trace: None, workflow: None, took }
+        Self { ended, task_trace: None, workflow: None, error_group: None, took }
     }
 }
 
@@ -217,17 +219,17 @@ pub trait Runner: Send + Sync + 'static {
         false
     }
 
+    /// Returns the shares of the channel with this id: most of its accepted work that may run at once. A channel that
+    /// has none, or no longer exists, has no bounds; `None` while this node can run nothing of it.
+    fn shares(&self, channel_id: &str) -> Option<QueueShares> {
+        Some(QueueShares { channel_id: channel_id.to_owned(), ..QueueShares::default() })
+    }
+
     /// Counts a job of the channel with this id, or else with this name, that failed for good: a channel may pause itself
     /// after several.
     fn note_failure(&self, channel_id: Option<Arc<str>>, channel: Arc<str>) -> BoxFuture<'_, ()> {
         let _ = (channel_id, channel);
         Box::pin(std::future::ready(()))
-    }
-
-    /// Returns the shares of the channel with this id: most of its accepted work that may run at once. A channel that
-    /// has none, or no longer exists, has no bounds; `None` while this node can run nothing of it.
-    fn shares(&self, channel_id: &str) -> Option<QueueShares> {
-        Some(QueueShares { channel_id: channel_id.to_owned(), ..QueueShares::default() })
     }
 
     /// Returns the name of the channel that gets a report when a job of the channel with this id, or else with this

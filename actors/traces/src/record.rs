@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::NaiveDateTime;
-use svc_model::WorkflowVersion;
+use svc_model::{ErrorGroup, WorkflowVersion};
 use svc_store::{NewTrace, TraceMode, TraceStatus};
 use uuid::Uuid;
 
@@ -29,6 +29,8 @@ pub struct Record {
     pub error: Option<String>,
     /// Code of the error that ended the run, or of the first one that it went on after.
     pub error_code: Option<&'static str>,
+    /// Group of the failure.
+    pub error_group: Option<Arc<ErrorGroup>>,
     /// True if no task failed.
     pub clean: bool,
     /// The workflow version that was chosen for the run.
@@ -62,6 +64,7 @@ impl Record {
             result_json: self.result,
             error_message: self.error,
             error_code: self.error_code,
+            error_group: self.error_group,
             workflow: self.workflow,
             duration_ms: Some(self.took.as_secs_f64() * 1000.0),
             started_at: Some(self.started_at),

@@ -32,6 +32,24 @@ pub struct AuditLogEntry {
     pub created_at: Timestamp,
 }
 
+/// A page of the audit log.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = AuditLogEntryPage)]
+pub struct AuditListEnvelope {
+    /// The rows of the page.
+    pub data: Vec<AuditLogEntry>,
+    /// Number of matching rows on all pages.
+    pub total: i64,
+    /// The applied limit.
+    pub limit: i64,
+    /// The applied offset.
+    pub offset: i64,
+    /// Cursor of the next page; absent on the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub next_cursor: Option<String>,
+}
+
 impl From<AuditRow> for AuditLogEntry {
     fn from(row: AuditRow) -> Self {
         let AuditRow { id, principal, action, resource_type, resource_id, details, created_at } = row;

@@ -1,5 +1,7 @@
 //! Schedules and their occurrences.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use svc_model::Timestamp;
@@ -32,6 +34,9 @@ pub struct OccurrenceSummary {
     /// End of the occurrence.
     #[schema(value_type = Option<String>, format = DateTime, required = true)]
     pub completed_at: Option<Timestamp>,
+    /// Group of the failure, as the list of errors names it.
+    #[schema(required = true)]
+    pub error_group: Option<String>,
     /// Instant at which the row was recorded.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
@@ -111,6 +116,10 @@ pub struct OccurrenceListEnvelope {
     pub limit: i64,
     /// The applied offset.
     pub offset: i64,
+    /// Number of rows by status, with `include_counts=true`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub counts: Option<BTreeMap<String, i64>>,
     /// Cursor of the next page; absent on the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]

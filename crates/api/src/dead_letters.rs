@@ -1,5 +1,7 @@
 //! Dead letters: asynchronous runs that failed and wait for another attempt, or for an operator.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use svc_model::Timestamp;
 use utoipa::ToSchema;
@@ -19,6 +21,9 @@ pub struct DeadLetterSummary {
     pub channel: String,
     /// Reason of the failure.
     pub error_message: String,
+    /// Group of the failure, as the list of errors names it.
+    #[schema(required = true)]
+    pub error_group: Option<String>,
     /// Retries so far.
     pub retry_count: i64,
     /// Maximum number of retries.
@@ -32,6 +37,28 @@ pub struct DeadLetterSummary {
     /// Instant of the last write of the letter.
     #[schema(value_type = String, format = DateTime)]
     pub updated_at: Timestamp,
+}
+
+/// A page of dead letters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = DeadLetterSummaryPage)]
+pub struct DeadLetterListEnvelope {
+    /// The rows of the page.
+    pub data: Vec<DeadLetterSummary>,
+    /// Number of matching rows on all pages.
+    pub total: i64,
+    /// The applied limit.
+    pub limit: i64,
+    /// The applied offset.
+    pub offset: i64,
+    /// Number of letters with a retry left (`retrying`) and without (`exhausted`), with `include_counts=true`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub counts: Option<BTreeMap<String, i64>>,
+    /// Cursor of the next page; absent on the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub next_cursor: Option<String>,
 }
 
 /// A dead letter with its payload.

@@ -23,6 +23,8 @@ pub mod endpoints;
 mod engine;
 mod envelope;
 mod error;
+mod error_groups;
+mod filters;
 mod free_object;
 mod functions;
 mod import;
@@ -40,7 +42,7 @@ mod validation;
 mod workflows;
 
 pub use actors::{ActorEvent, ActorNode, ActorTree};
-pub use audit::{AuditLogEntry, CallerIdentity};
+pub use audit::{AuditListEnvelope, AuditLogEntry, CallerIdentity};
 pub use backups::{BackupFile, CreatedBackup};
 pub use channels::{
     BulkPauseRequest, BulkResumeRequest, ChannelFilterRequest, ChannelPauseStatus, ChannelResource,
@@ -53,7 +55,9 @@ pub use cron::{
     OccurrenceDetail, OccurrenceListEnvelope, OccurrenceRetryRequest, OccurrenceSummary, ScheduleSummary,
 };
 pub use data::{RunError, RunResponse, SubmissionError, SubmissionReceipt, SubmissionState};
-pub use dead_letters::{DeadLetterDetail, DeadLetterSummary, PurgeRequest, PurgeResult};
+pub use dead_letters::{
+    DeadLetterDetail, DeadLetterListEnvelope, DeadLetterSummary, PurgeRequest, PurgeResult,
+};
 pub use definitions::{
     ChannelDefinition, ChannelUpdate, ConnectorDefinition, ConnectorUpdate, WorkflowDefinition,
     WorkflowUpdate,
@@ -62,6 +66,8 @@ pub use endpoint::{Access, Answer, BodySchema, Endpoint, Method, SchemaSource, T
 pub use engine::{EngineReloaded, EngineStatus, QuarantinedChannel, QuestionableChannel, ReloadedSettings};
 pub use envelope::{DataEnvelope, ListEnvelope, PageEnvelope, WarnedEnvelope};
 pub use error::{ErrorDescription, ErrorDetail, ErrorEnvelope};
+pub use error_groups::ErrorGroupSummary;
+pub use filters::{FILTER_WORDS, FilterWord, FilteredList};
 pub use functions::{
     FunctionDescription, FunctionInput, FunctionPlugin, OperatorArity, OperatorDescription, OperatorExample,
 };

@@ -1,7 +1,7 @@
 //! Parameters of the path and the query of an endpoint.
 
-use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
-use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat};
+use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn, ParameterStyle};
+use utoipa::openapi::schema::{ArrayBuilder, KnownFormat, ObjectBuilder, SchemaFormat};
 use utoipa::openapi::{Required, Type};
 
 /// The values that a query parameter takes.
@@ -21,6 +21,27 @@ pub enum ParameterKind {
     Moment,
     /// One of these names; any other is refused.
     OneOf(&'static [&'static str]),
+    /// Several of these names, separated by commas or repeated; any other is refused.
+    SeveralOf(&'static [&'static str]),
+    /// Several texts, separated by commas or repeated.
+    Texts,
+    /// Several whole numbers, separated by commas or repeated.
+    Naturals,
+}
+
+impl ParameterKind {
+    /// Returns whether the parameter takes several values.
+    pub const fn takes_several(self) -> bool {
+        matches!(self, Self::SeveralOf(_) | Self::Texts | Self::Naturals)
+    }
+
+    /// Returns the names that the parameter takes; `None` if it takes any.
+    pub const fn names(self) -> Option<&'static [&'static str]> {
+        match self {
+            Self::OneOf(names) | Self::SeveralOf(names) => Some(names),
+            _ => None,
+        }
+    }
 }
 
 /// A parameter of the query.
@@ -46,8 +67,7 @@ impl QueryParameter {
     /// Returns the name that a text means, whatever its case; `None` for one that the parameter does not take, or if it
     /// takes any.
     pub fn spelling(&self, text: &str) -> Option<&'static str> {
-        let ParameterKind::OneOf(names) = self.kind else { return None };
-        names.iter().copied().find(|name| name.eq_ignore_ascii_case(text))
+        self.kind.names()?.iter().copied().find(|name| name.eq_ignore_ascii_case(text))
     }
 
     /// Returns the parameter, named in the text of the operation alone.
@@ -66,17 +86,26 @@ impl QueryParameter {
             ParameterKind::Instant => ObjectBuilder::new()
                 .schema_type(Type::String)
                 .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime))),
-            ParameterKind::OneOf(names) => {
+            ParameterKind::OneOf(names) | ParameterKind::SeveralOf(names) => {
                 ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names.iter().copied()))
             }
+            ParameterKind::Texts => ObjectBuilder::new().schema_type(Type::String),
+            ParameterKind::Naturals => ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)),
         };
-        ParameterBuilder::new()
+        let parameter = ParameterBuilder::new()
             .name(self.name)
             .parameter_in(ParameterIn::Query)
             .required(Required::False)
-            .description(Some(self.description))
-            .schema(Some(schema))
-            .build()
+            .description(Some(self.description));
+        if self.kind.takes_several() {
+            let values = ArrayBuilder::new().items(schema);
+            return parameter
+                .schema(Some(values))
+                .style(Some(ParameterStyle::Form))
+                .explode(Some(false))
+                .build();
+        }
+        parameter.schema(Some(schema)).build()
     }
 }
 

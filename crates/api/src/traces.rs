@@ -1,5 +1,7 @@
 //! Traces: the stored records of runs.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use svc_model::Timestamp;
@@ -33,6 +35,9 @@ pub struct TraceSummary {
     /// Code of the error that ended the run, or of the first one that it went on after.
     #[schema(required = true)]
     pub error_code: Option<String>,
+    /// Group of the failure, as the list of errors names it.
+    #[schema(required = true)]
+    pub error_group: Option<String>,
     /// Reason of the failure.
     #[schema(required = true)]
     pub error_message: Option<String>,
@@ -105,10 +110,18 @@ pub struct TraceListEnvelope {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub total: Option<i64>,
+    /// Number of rows by status, with `include_counts=true`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub counts: Option<BTreeMap<String, i64>>,
     /// Cursor of the next page, where more rows may follow in the default order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub next_cursor: Option<String>,
+    /// The instant up to which rows were read, if that many were read that the page is not full.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
+    pub scanned_until: Option<Timestamp>,
 }
 
 /// A trace with its result.

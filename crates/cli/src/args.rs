@@ -13,6 +13,7 @@ use crate::commands::connectors::ConnectorCommand;
 use crate::commands::cron::CronCommand;
 use crate::commands::dlq::DeadLetterCommand;
 use crate::commands::engine::EngineCommand;
+use crate::commands::errors::ErrorListArgs;
 use crate::commands::functions::FunctionCommand;
 use crate::commands::health::HealthArgs;
 use crate::commands::kafka::KafkaCommand;
@@ -62,6 +63,8 @@ pub(crate) enum ClientCommand {
     /// Show, requeue and purge dead letters
     #[command(subcommand)]
     Dlq(DeadLetterCommand),
+    /// Show failures grouped by their cause, the most frequent first
+    Errors(ErrorListArgs),
     /// Show schedules and their occurrences
     #[command(subcommand)]
     Cron(CronCommand),

@@ -45,7 +45,10 @@ pub fn command() -> clap::Command {
     let globals: Vec<clap::Arg> = client.get_arguments().map(|arg| arg.clone().global(true)).collect();
     // The commands of authors have options of their own under the same letters, so they do not get these.
     let client = client.mut_subcommands(|command| command.args(globals.clone()));
-    AuthorCommand::augment_subcommands(client)
+    let about = client.get_about().cloned().unwrap_or_default();
+    let long_about = client.get_long_about().cloned().unwrap_or_default();
+    // The commands that are added bring a description of their own.
+    AuthorCommand::augment_subcommands(client).about(about).long_about(long_about)
 }
 
 /// Runs one command line and returns its exit code. A usage error and `--help` end the process themselves.

@@ -8,10 +8,11 @@
 //! pending, claimed, running ─cancel→ cancelled: at once without a live lease, else by the holder, as it settles
 //! ```
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::NaiveDateTime;
-use svc_model::RunEnd;
+use svc_model::{ErrorGroup, RunEnd};
 use uuid::Uuid;
 
 use crate::lease_end;
@@ -48,6 +49,8 @@ pub struct Occurrence {
     pub trace_id: Option<Uuid>,
     /// Reason for the failure or the skip.
     pub error_message: Option<String>,
+    /// Id of the group of the failure.
+    pub error_group: Option<String>,
     /// Start of the latest run.
     pub started_at: Option<NaiveDateTime>,
     /// End of the occurrence.
@@ -117,22 +120,24 @@ pub struct Settlement {
     pub end: RunEnd,
     /// Reason of a failure.
     pub message: Option<String>,
+    /// Group of a failure.
+    pub error_group: Option<Arc<ErrorGroup>>,
 }
 
 impl Settlement {
     /// Returns the outcome of a run that succeeded.
     pub const fn completed() -> Self {
-        Self { end: RunEnd::Completed, message: None }
+        Self { end: RunEnd::Completed, message: None, error_group: None }
     }
 
     /// Returns the outcome of a run that was cancelled.
     pub const fn cancelled() -> Self {
-        Self { end: RunEnd::Cancelled, message: None }
+        Self { end: RunEnd::Cancelled, message: None, error_group: None }
     }
 
     /// Returns the outcome of a run that failed, or could not be started.
     pub fn failed(message: impl Into<String>) -> Self {
-        Self { end: RunEnd::Failed, message: Some(message.into()) }
+        Self { end: RunEnd::Failed, message: Some(message.into()), error_group: None }
     }
 }
 
@@ -163,6 +168,7 @@ impl Occurrence {
             executing_version: None,
             trace_id: None,
             error_message: None,
+            error_group: None,
             started_at: None,
             completed_at: None,
         }
@@ -280,6 +286,7 @@ impl Occurrence {
             && (self.status == OccurrenceStatus::Running || settlement.end != RunEnd::Completed);
         if settles {
             self.end(settlement.end.into(), settlement.message, now);
+            self.error_group = settlement.error_group.map(|group| group.id.clone());
             if settlement.end == RunEnd::Cancelled {
                 self.claimed_by = None;
             }
@@ -342,6 +349,7 @@ impl Occurrence {
         self.recoveries = 0;
         self.completed_at = None;
         self.error_message = None;
+        self.error_group = None;
         Ok(())
     }
 
@@ -370,6 +378,7 @@ impl Occurrence {
     fn end(&mut self, status: OccurrenceStatus, message: Option<String>, now: NaiveDateTime) {
         self.status = status;
         self.error_message = message;
+        self.error_group = None;
         self.completed_at = Some(now);
         self.claimed_until = None;
     }

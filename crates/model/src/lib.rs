@@ -17,6 +17,7 @@ mod connector_need;
 pub mod documents;
 mod entity;
 mod error;
+mod error_group;
 mod error_reason;
 mod field;
 mod field_code;
@@ -48,6 +49,7 @@ pub use entity::{
     WorkflowContent, WorkflowVersion,
 };
 pub use error::ServiceError;
+pub use error_group::{ErrorGroup, FailureFacts, normalise_message};
 pub use error_reason::ErrorReason;
 pub use field::{FieldError, Issue, ValidationReport};
 pub use field_code::FieldCode;

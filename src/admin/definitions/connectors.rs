@@ -66,7 +66,10 @@ fn filter(query: &QueryParameters) -> EntityFilter {
 
 pub(crate) async fn list(state: Data<AppState>, query: QueryParameters) -> Answer {
     let page = query.page()?;
-    let (rows, total) = state.store.connectors().list(filter(&query), page).await?;
+    let filter = filter(&query);
+    let sort_order = query.order()?.or(filter.sort_order);
+    let filter = EntityFilter { sort_order, ..filter };
+    let (rows, total) = state.store.connectors().list(filter, page).await?;
     let rows = rows.into_iter().map(|row| to_resource(&state, row));
     Ok(HttpResponse::Ok().json(PageEnvelope::new(rows, total, page)))
 }

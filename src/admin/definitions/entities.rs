@@ -34,18 +34,20 @@ fn filter(query: &QueryParameters) -> EntityFilter {
 }
 
 /// Returns the filter of a list: what serves is active, whatever its latest version is.
-fn serving_filter(query: &QueryParameters) -> EntityFilter {
+fn serving_filter(query: &QueryParameters) -> Result<EntityFilter, ServiceError> {
     let filter = filter(query);
-    match filter.status.as_deref().and_then(LifecycleStatus::parse) {
+    let sort_order = query.order()?.or(filter.sort_order);
+    let filter = EntityFilter { sort_order, ..filter };
+    Ok(match filter.status.as_deref().and_then(LifecycleStatus::parse) {
         Some(LifecycleStatus::Active) => EntityFilter { status: None, is_active: Some(true), ..filter },
         Some(LifecycleStatus::Archived) => EntityFilter { is_active: Some(false), ..filter },
         _ => filter,
-    }
+    })
 }
 
 pub(crate) async fn list<V: AdminEntity>(state: Data<AppState>, query: QueryParameters) -> Answer {
     let page = query.page()?;
-    let (rows, total) = V::repository(&state).list(serving_filter(&query), page).await?;
+    let (rows, total) = V::repository(&state).list(serving_filter(&query)?, page).await?;
     let ids: Vec<String> = rows.iter().map(|row| row.id().to_owned()).collect();
     let serving = V::repository(&state).serving_versions(ids).await?;
     let resources = rows.into_iter().map(|row| {

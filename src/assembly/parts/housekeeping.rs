@@ -103,8 +103,12 @@ fn housekeeping_jobs(
     if traces.retention_hours > 0 {
         let (store, hours) = (store.clone(), traces.retention_hours);
         jobs.push(job("trace_cleanup", traces.cleanup_interval_secs, lease, move || {
-            let traces = store.traces();
-            async move { traces.delete_expired(hours, CHUNK).await }
+            let (traces, groups) = (store.traces(), store.error_groups());
+            async move {
+                let deleted = traces.delete_expired(hours, CHUNK).await?;
+                // A group goes with the last row that names it.
+                Ok(deleted + groups.delete_expired(hours, CHUNK).await?)
+            }
         }));
     }
     if traces.dlq_retention_hours > 0 {

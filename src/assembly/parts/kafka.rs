@@ -8,7 +8,7 @@ use actix_supervision::GroupSpec;
 use serde_json::Value;
 use svc_api::SkippedRecord;
 use svc_connectors::{BrokerHealth, KafkaCluster};
-use svc_model::ServiceError;
+use svc_model::{ServiceError, Timestamp};
 
 use crate::assembly::context::Assembly;
 use crate::assembly::parts::store::health_check_timeout;
@@ -116,6 +116,9 @@ pub(crate) fn kafka_cluster(config: &Config, environment: &[(String, String)]) -
         .then(|| KafkaCluster { brokers: brokers.clone(), properties: authentication.chain(extra).collect() })
 }
 
+/// The failure of a record that is held back: its channel, the message for operators, and the time since which it is held.
+pub(crate) type HeldFailure = (String, String, Timestamp);
+
 /// The consumers of this process, as handlers see them. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct KafkaIngress {
@@ -140,6 +143,10 @@ impl KafkaIngress {
     }
 
     pub(crate) fn partitions(&self) -> Vec<Value> {
+        match self.never {}
+    }
+
+    pub(crate) fn untraced_failures(&self) -> Vec<HeldFailure> {
         match self.never {}
     }
 
@@ -206,8 +213,18 @@ impl KafkaIngress {
         self.handle.partitions().iter().map(|partition| serde_json::json!(partition)).collect()
     }
 
-    /// Checks that a partition holds a record back that can be skipped; `offset` names the record that is
-    /// meant, `until` the end of the range.
+    /// Returns the failures of the records that partitions hold back, but for those that are in traces.
+    pub(crate) fn untraced_failures(&self) -> Vec<HeldFailure> {
+        let partitions = self.handle.partitions().into_iter();
+        let untraced = partitions.filter(|partition| !partition.is_failure_traced);
+        let failures = untraced.filter_map(|partition| {
+            Some((partition.channel?, partition.last_error?, partition.retry_since?))
+        });
+        failures.collect()
+    }
+
+    /// Checks that a partition holds a record back that can be skipped; `offset` names the record that is meant, `until`
+    /// the end of the range.
     ///
     /// # Errors
     /// 404 for a partition that this process does not read, 400 for a range that cannot be, 409 otherwise.
@@ -221,12 +238,11 @@ impl KafkaIngress {
         self.handle.check_skip(topic, partition, target).map_err(to_service_error)
     }
 
-    /// Gives up the record that a partition holds back, and what fails up to the end of the range; returns the
-    /// offsets.
+    /// Gives up the record that a partition holds back, and what fails up to the end of the range; returns the offsets.
     ///
     /// # Errors
-    /// 404 for a partition that this process does not read, 400 for a range that cannot be, 503 if the dead
-    /// letter is not written, 409 otherwise.
+    /// 404 for a partition that this process does not read, 400 for a range that cannot be, 503 if the dead letter is
+    /// not written, 409 otherwise.
     pub(crate) async fn skip(
         &self,
         topic: &str,

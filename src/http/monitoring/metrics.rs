@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use actix_web::http::Method;
@@ -15,15 +16,36 @@ use prometheus_client::registry::Registry;
 use svc_model::{AuditAction, AuditResource, DURATION_BUCKETS};
 
 use super::{exposition, process};
+use crate::http::edge::DATA_PATH;
 
 /// Prefix of every name.
 const PREFIX: &str = "svc";
+
+/// The methods that labels name.
+const METHODS: [&str; 9] =
+    ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "CONNECT", "TRACE"];
+
+/// The status of most answers of the data plane.
+const SUCCESS: u16 = 200;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct HttpLabels {
     method: &'static str,
     path: Cow<'static, str>,
     status: u16,
+}
+
+/// The samples of the answers with the same labels.
+struct HttpSeries {
+    requests: Counter,
+    durations: Histogram,
+}
+
+impl HttpSeries {
+    fn record(&self, took: Duration) {
+        self.requests.inc();
+        self.durations.observe(took.as_secs_f64());
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -54,6 +76,8 @@ pub struct Metrics {
     process_labels: Option<String>,
     requests: Family<HttpLabels, Counter>,
     durations: Family<HttpLabels, Histogram, fn() -> Histogram>,
+    /// The series of successful answers of the data plane by method, so that such an answer looks no labels up.
+    successes: [OnceLock<HttpSeries>; METHODS.len()],
     auth_failures: Family<ReasonLabels, Counter>,
     audit_events: Family<AuditLabels, Counter>,
 }
@@ -73,6 +97,7 @@ impl Metrics {
             process_labels: instance.map(|_| format!("{{{}}}", text.join(","))),
             requests: Family::default(),
             durations: Family::new_with_constructor(|| Histogram::new(DURATION_BUCKETS)),
+            successes: Default::default(),
             auth_failures: Family::default(),
             audit_events: Family::default(),
         };
@@ -138,9 +163,20 @@ impl Metrics {
         status: u16,
         took: Duration,
     ) {
+        let is_success = status == SUCCESS && path == DATA_PATH;
         let labels = HttpLabels { method, path, status };
-        self.requests.get_or_create(&labels).inc();
-        self.durations.get_or_create(&labels).observe(took.as_secs_f64());
+        let slot = METHODS.iter().position(|known| *known == method).filter(|_| is_success);
+        match slot.and_then(|at| self.successes.get(at)) {
+            Some(series) => series.get_or_init(|| self.http_series(&labels)).record(took),
+            None => self.http_series(&labels).record(took),
+        }
+    }
+
+    fn http_series(&self, labels: &HttpLabels) -> HttpSeries {
+        HttpSeries {
+            requests: self.requests.get_or_create_owned(labels),
+            durations: self.durations.get_or_create_owned(labels),
+        }
     }
 
     pub(crate) fn record_auth_failure(&self, reason: &'static str) {
@@ -186,8 +222,7 @@ fn escape_label(value: &str) -> String {
 
 /// Returns a method as a label: a known name, never the text of a caller.
 pub(crate) fn method_label(method: &Method) -> &'static str {
-    const KNOWN: [&str; 9] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "CONNECT", "TRACE"];
-    KNOWN.into_iter().find(|known| *known == method.as_str()).unwrap_or("OTHER")
+    METHODS.into_iter().find(|known| *known == method.as_str()).unwrap_or("OTHER")
 }
 
 #[cfg(test)]

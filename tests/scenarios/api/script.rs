@@ -189,12 +189,15 @@ fn traces(recorder: &mut Recorder) {
     recorder.send("GET", &format!("{ADMIN}/traces?channel=closed&status=failed&include_total=true"), "");
     recorder.send("GET", &format!("{ADMIN}/traces?mode=async&status=completed&limit=1"), "");
     recorder.send("GET", &format!("{ADMIN}/traces?limit=many"), "");
+    recorder.send("GET", &format!("{ADMIN}/traces?since=-1h&until=-2h"), "");
+    recorder.send("GET", &format!("{ADMIN}/traces?error_grop=1"), "");
     recorder.send("GET", &format!("{ADMIN}/traces?cursor=a&offset=1"), "");
     let letters = format!("{ADMIN}/trace-dlq");
     recorder.wait_for(&letters, |page| page["total"] == 1);
     let page = recorder.send("GET", &format!("{letters}?channel=closed&exhausted=true"), "").json();
     let id = text(&page["data"][0], "id").to_owned();
     recorder.send("GET", &format!("{letters}/{id}"), "");
+    recorder.send("GET", &format!("{ADMIN}/errors?channel=closed"), "");
     recorder.send("POST", &format!("{letters}/{id}/requeue?dry_run=true"), "");
     recorder.send("POST", &format!("{letters}/{id}/requeue"), "");
     recorder.send("POST", &format!("{letters}/purge?dry_run=true"), r#"{"older_than_hours": 1}"#);

@@ -20,8 +20,9 @@ fn failed_reload_moves_no_epoch_and_is_recorded_as_failed() {
     let task = r#"{"id": "t", "name": "t", "function": {"name": "log", "input": {"message": "x"}}}"#;
     database
         .rows(&format!(
-            "ALTER TABLE workflows DISABLE TRIGGER USER; UPDATE workflows SET tasks_json = '[{task}, {task}]'; \
-             ALTER TABLE workflows ENABLE TRIGGER USER"
+            "ALTER TABLE definitions DISABLE TRIGGER USER; \
+             UPDATE definitions SET content = jsonb_set(content::jsonb, '{{tasks}}', '[{task}, {task}]')::text \
+             WHERE kind = 'workflow'; ALTER TABLE definitions ENABLE TRIGGER USER"
         ))
         .unwrap();
     let answer = client.json("POST", "/api/v1/admin/engine/reload", &json!({})).unwrap();
@@ -40,10 +41,13 @@ fn failed_load_elsewhere_is_retried_until_success() {
     wait_for_epoch(&second, 2);
     // The second node cannot read the record of changes, and therefore has to read everything, which fails.
     let task = r#"{"id": "t", "name": "t", "function": {"name": "log", "input": {"message": "x"}}}"#;
+    let task: Value = serde_json::from_str(task).unwrap();
+    let workflow = json!({"name": "bad", "tasks": [task, task]});
+    let channel = json!({"name": "bad", "channel_type": "sync", "protocol": "rest", "workflow_id": "bad"});
     let spoil = format!(
-        "INSERT INTO workflows (workflow_id, version, name, status, tasks_json) VALUES ('bad', 1, 'bad', 'active', '[{task}, {task}]'); \
-         INSERT INTO channels (channel_id, version, name, channel_type, protocol, workflow_id, status) \
-         VALUES ('bad', 1, 'bad', 'sync', 'rest', 'bad', 'active'); UPDATE config_epoch SET epoch = epoch + 1"
+        "INSERT INTO definitions (kind, id, version, name, status, workflow_id, content) VALUES \
+         ('workflow', 'bad', 1, 'bad', 'active', NULL, '{workflow}'), \
+         ('channel', 'bad', 1, 'bad', 'active', 'bad', '{channel}'); UPDATE config_epoch SET epoch = epoch + 1"
     );
     database.rows(&spoil).unwrap();
     let propagation = |server: &ServerProcess| {
@@ -51,11 +55,7 @@ fn failed_load_elsewhere_is_retried_until_success() {
     };
     eventually(|| propagation(&second) == "degraded");
     assert_eq!((epochs(&mut second.client()), post(&mut second.client(), "orders")), ((2, 3), 200));
-    database
-        .rows(
-            "DELETE FROM channels WHERE channel_id = 'bad'; DELETE FROM workflows WHERE workflow_id = 'bad'",
-        )
-        .unwrap();
+    database.rows("DELETE FROM definitions WHERE id = 'bad'").unwrap();
     wait_for_epoch(&second, 3);
     assert_eq!(propagation(&second), "ok");
 }

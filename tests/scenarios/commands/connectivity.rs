@@ -29,7 +29,7 @@ fn dry_run_of_the_migrations_changes_nothing(database: &Database) {
     for _ in 0..2 {
         let output = database.run(&["migrate", "--dry-run"]);
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-        let first = format!("{kind} 001 — definitions\n{kind} 002 — operations\n");
+        let first = format!("{kind} 001 — schema\n");
         assert!(stdout(&output).starts_with(&first), "{}", stdout(&output));
         let numbers: Vec<_> =
             stdout(&output).lines().map(|line| line[kind.len()..][..4].to_owned()).collect();

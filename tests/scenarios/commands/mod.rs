@@ -1,6 +1,7 @@
 //! The commands other than starting the server, run on SQLite and on PostgreSQL.
 
 mod connectivity;
+mod earlier;
 mod files;
 mod preflight;
 mod schema;

@@ -15,16 +15,22 @@ on_both!(
 /// Stores a workflow as an older program could have.
 fn plant_workflow(database: &Database, id: &str, version: i64, tasks: &Value) {
     let status = if version == 1 { "archived" } else { "draft" };
+    let content = json!({"name": id, "tasks": tasks});
     database.execute(&format!(
-        "INSERT INTO workflows (workflow_id, version, name, status, tasks_json) VALUES ('{id}', {version}, '{id}', '{status}', '{tasks}')"
+        "INSERT INTO definitions (kind, id, version, name, status, content)
+         VALUES ('workflow', '{id}', {version}, '{id}', '{status}', '{content}')"
     ));
 }
 
 /// Stores a channel as an older program could have.
 fn plant_channel(database: &Database, id: &str, name: &str, config: &str) {
+    let content = format!(
+        r#"{{"name": "{name}", "channel_type": "sync", "protocol": "rest", "methods": ["POST"],
+            "route_pattern": "/{id}", "config": {config}}}"#
+    );
     database.execute(&format!(
-        "INSERT INTO channels (channel_id, version, name, channel_type, protocol, methods_json, route_pattern, status, config_json)
-         VALUES ('{id}', 1, '{name}', 'sync', 'rest', '[\"POST\"]', '/{id}', 'draft', '{config}')"
+        "INSERT INTO definitions (kind, id, version, name, type, protocol, status, content)
+         VALUES ('channel', '{id}', 1, '{name}', 'sync', 'rest', 'draft', '{content}')"
     ));
 }
 
@@ -123,7 +129,7 @@ fn database_without_tables_holds_nothing(database: &Database) {
     assert_eq!(database.files(), 0, "no file is made");
     let output = database.run(&["migrate", "--dry-run"]);
     let text = stdout(&output);
-    assert!(text.contains(" 001 — definitions\n"), "nothing was migrated: {text}{}", stderr(&output));
+    assert!(text.contains(" 001 — schema\n"), "nothing was migrated: {text}{}", stderr(&output));
 }
 
 #[test]

@@ -10,28 +10,29 @@ use serde_json::{Value, json};
 use crate::support::{channel, echo, error, open_database, start};
 
 #[derive(QueryableByName)]
-struct Column {
+struct Content {
     #[diesel(sql_type = Text)]
-    name: String,
+    content: String,
 }
 
-/// Stores a copy of the row `from` with other values in some columns, given as SQL.
-fn copy(file: &Path, table: &str, from: &str, values: &[(&str, String)]) {
+/// Stores a copy of the definition `seed` as `old`, with other values of some members.
+fn copy(file: &Path, kind: &str, members: &[(&str, Value)]) {
     let mut database = open_database(file);
-    let key = if table == "workflows" { "workflow_id" } else { "channel_id" };
-    let columns: Vec<Column> =
-        sql_query(format!("SELECT name FROM pragma_table_info('{table}')")).load(&mut database).unwrap();
-    let names: Vec<_> = columns.iter().map(|column| format!("\"{}\"", column.name)).collect();
-    let literals = columns.iter().map(|column| {
-        let value =
-            values.iter().find(|(name, _)| *name == column.name).map(|(_, value)| format!("'{value}'"));
-        value.unwrap_or_else(|| format!("\"{}\"", column.name))
-    });
-    let literals: Vec<_> = literals.collect();
-    let (names, literals) = (names.join(", "), literals.join(", "));
-    let insert =
-        format!("INSERT INTO {table} ({names}) SELECT {literals} FROM {table} WHERE {key} = '{from}'");
-    assert_eq!(sql_query(insert).execute(&mut database).unwrap(), 1);
+    let seed = format!("SELECT content FROM definitions WHERE kind = '{kind}' AND id = 'seed'");
+    let Content { content } = sql_query(seed).get_result(&mut database).unwrap();
+    let mut content: Value = serde_json::from_str(&content).unwrap();
+    content["name"] = json!("old");
+    for (name, value) in members {
+        content[*name] = value.clone();
+    }
+    let workflow = content["workflow_id"].as_str().map_or("NULL".to_owned(), |id| format!("'{id}'"));
+    let insert = format!(
+        "INSERT INTO definitions (kind, id, version, status, name, content, type, protocol, workflow_id)
+         SELECT kind, 'old', version, status, 'old', ?, type, protocol, {workflow}
+         FROM definitions WHERE kind = '{kind}' AND id = 'seed'"
+    );
+    let insert = sql_query(insert).bind::<Text, _>(content.to_string());
+    assert_eq!(insert.execute(&mut database).unwrap(), 1);
 }
 
 fn old_tasks() -> Value {
@@ -52,21 +53,10 @@ fn old_rows_load_and_serve_as_before_with_a_warning() {
     let mut client = server.client();
     echo(&mut client, "seed", json!({}));
     let file = server.directory().join("svc.db");
-    let tasks = old_tasks().to_string();
-    copy(
-        &file,
-        "workflows",
-        "seed",
-        &[("workflow_id", "old".into()), ("name", "old".into()), ("tasks_json", tasks)],
-    );
-    let config = json!({"validation_logic": {"or": [{"inn": [1, [2]]}, false]}}).to_string();
-    let row = [
-        ("channel_id", "old".into()),
-        ("name", "old".into()),
-        ("route_pattern", "/old".into()),
-        ("workflow_id", "old".into()),
-    ];
-    copy(&file, "channels", "seed", &[row.as_slice(), &[("config_json", config)]].concat());
+    copy(&file, "workflow", &[("tasks", old_tasks())]);
+    let config = json!({"validation_logic": {"or": [{"inn": [1, [2]]}, false]}});
+    let route = ("route_pattern", json!("/old"));
+    copy(&file, "channel", &[route, ("workflow_id", json!("old")), ("config", config)]);
     let serves = |client: &mut svc_testkit::http::HttpClient| {
         let answer = client.json("POST", "/api/v1/data/old", &json!({"a": 1})).unwrap();
         assert_eq!(answer.status, 200, "{}", answer.text());
@@ -106,13 +96,8 @@ fn old_always_true_guard_is_quarantined() {
     echo(&mut client, "seed", json!({}));
     let two = json!({"==": [{"var": "data.scope"}, "admin"], "in": [{"var": "data.sub"}, ["boss"]]});
     let config = json!({"validation_logic": {"and": [true, two]}});
-    let row = [
-        ("channel_id", "old".to_owned()),
-        ("name", "old".to_owned()),
-        ("route_pattern", "/old".to_owned()),
-        ("config_json", config.to_string()),
-    ];
-    copy(&server.directory().join("svc.db"), "channels", "seed", &row);
+    let members = [("route_pattern", json!("/old")), ("config", config)];
+    copy(&server.directory().join("svc.db"), "channel", &members);
     client.json("POST", "/api/v1/admin/engine/reload", &json!({})).unwrap();
     error(&client.json("POST", "/api/v1/data/old", &json!({})).unwrap(), 503, "SERVICE_UNAVAILABLE");
     let health = client.get("/health").unwrap().text();
@@ -125,13 +110,8 @@ fn old_row_with_unknown_key_is_quarantined() {
     let mut client = server.client();
     echo(&mut client, "seed", json!({}));
     let file = server.directory().join("svc.db");
-    let row = [
-        ("channel_id", "old".to_owned()),
-        ("name", "old".to_owned()),
-        ("route_pattern", "/old".to_owned()),
-        ("config_json", json!({"rate_limits": {}}).to_string()),
-    ];
-    copy(&file, "channels", "seed", &row);
+    let config = json!({"rate_limits": {}});
+    copy(&file, "channel", &[("route_pattern", json!("/old")), ("config", config)]);
     client.json("POST", "/api/v1/admin/engine/reload", &json!({})).unwrap();
     error(&client.json("POST", "/api/v1/data/old", &json!({})).unwrap(), 503, "SERVICE_UNAVAILABLE");
     let fresh = channel("new", "seed", json!({"x-note": "mine", "$schema": "s"}));

@@ -210,12 +210,13 @@ impl CompiledChannel {
     }
 
     /// Returns `true` for a message that waits in the database until it may run, and takes its permit then: one that is due
-    /// later, or that takes a share of the channel. Finds the key of its share.
+    /// later, that takes a share of the channel, or whose channel is paused. Finds the key of its share.
     fn waits_for_turn(&self, passage: &mut Passage<'_>) -> Result<bool, GuardRefusal> {
         let MessageSource::Request(request) = &passage.source else { return Ok(false) };
         if request.delivery != Delivery::Async {
             return Ok(false);
         }
+        let is_paused = request.pause.is_some();
         let message = &mut passage.message;
         let metadata = std::mem::take(&mut message.metadata);
         let (share, metadata) = self.queue.share(&message.payload, metadata, &self.services);
@@ -223,7 +224,7 @@ impl CompiledChannel {
         if let Some(share) = share.map_err(|error| RefusalKind::Final.with(error))? {
             message.wait.get_or_insert_default().share = Some(share);
         }
-        Ok(message.wait.is_some())
+        Ok(is_paused || message.wait.is_some())
     }
 
     /// Returns `true` if the metadata of a request are kept: its run may look at them, now or later.

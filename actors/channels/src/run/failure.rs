@@ -1,10 +1,12 @@
 //! The records of failed runs.
 
 use std::fmt::Write;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
 use svc_engine::{AuditTrailEntry, ExecutionTrace, RunOutcome, StepResult, TaskError, TraceStep};
+use svc_model::{ErrorGroup, FailureFacts};
 
 use crate::compiled_channel::CompiledChannel;
 
@@ -35,6 +37,26 @@ impl CompiledChannel {
         }
         let text = serde_json::to_string(&Errors { errors }).ok()?;
         self.services.settings.check_result(text.len()).is_ok().then_some(text)
+    }
+
+    /// Returns the group of a failed run: that of the error which ended it, else of `message`.
+    pub(crate) fn error_group(&self, outcome: &RunOutcome, message: &str) -> Arc<ErrorGroup> {
+        let error = fatal_error(outcome);
+        let facts = FailureFacts {
+            channel: &self.name,
+            workflow: outcome.workflow.as_ref().map(|workflow| &*workflow.id),
+            task: error.and_then(|error| error.task_id.as_deref()),
+            code: error.map(|error| error.code.name()),
+            status: error.and_then(|error| error.http_status),
+            message: error.map_or(message, |error| error.message.as_str()),
+        };
+        Arc::new(ErrorGroup::new(facts))
+    }
+
+    /// Returns the group of a failure before or after a run, which its message alone describes.
+    pub(crate) fn message_group(&self, message: &str) -> Arc<ErrorGroup> {
+        let facts = FailureFacts { channel: &self.name, message, ..FailureFacts::default() };
+        Arc::new(ErrorGroup::new(facts))
     }
 
     /// The steps of a failed run, JSON: those its channel recorded, else the names of what ran.

@@ -136,10 +136,16 @@ impl CompiledChannel {
         };
         let is_kept = !(errors_only && report.is_clean());
         let task_trace = report.outcome.trace.take().filter(|_| is_kept);
+        let error_group = match &ended {
+            JobOutcome::Failed(failure) => Some(self.error_group(&report.outcome, &failure.message)),
+            JobOutcome::TooLarge { message } => Some(self.message_group(message)),
+            _ => None,
+        };
         JobResult {
             ended,
             task_trace: self.serialize_task_trace(task_trace),
             workflow: report.outcome.workflow.take(),
+            error_group,
             took: recorder.started.elapsed(),
         }
     }

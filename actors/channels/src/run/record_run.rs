@@ -344,6 +344,7 @@ impl CompiledChannel {
         let trace = (attempt.is_traced && !is_failure_traced).then(|| {
             let mut trace = self.record_trace(attempt);
             trace.error = Some(message.clone());
+            trace.error_group = Some(self.message_group(&message));
             trace
         });
         let settlement = self.settlement(attempt, MessageOutcome::Error, trace, None);

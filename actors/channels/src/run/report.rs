@@ -119,6 +119,7 @@ impl CompiledChannel {
             result: None,
             error: None,
             error_code: None,
+            error_group: None,
             clean: false,
             workflow: None,
             task_trace: None,
@@ -138,6 +139,7 @@ impl CompiledChannel {
     ) {
         record.clean = error.is_none() && report.is_clean();
         record.error_code = report.error_code();
+        record.error_group = error.as_deref().map(|error| self.error_group(&report.outcome, error));
         record.workflow = report.outcome.workflow.take();
         if error.is_some() {
             record.result = self.serialize_errors(&report.outcome);

@@ -150,6 +150,7 @@ impl CompiledChannel {
         recorder.outcome = Some(report.end().into());
         let failure = report.failure_within(limit, recorder.started.elapsed());
         let is_kept = policy.is_some_and(|policy| !(policy.errors_only && report.is_clean()));
+        let error_group = failure.as_deref().map(|failure| self.error_group(&report.outcome, failure));
         let task_trace = report.outcome.trace.take().filter(|_| is_kept);
         ScheduledRunResult {
             result: match (is_kept, &failure) {
@@ -160,7 +161,11 @@ impl CompiledChannel {
             task_trace: self.serialize_task_trace(task_trace),
             error_code: report.error_code(),
             workflow: report.outcome.workflow.take(),
-            outcome: ScheduledRunOutcome::Ended(Settlement { end: report.end(), message: failure }),
+            outcome: ScheduledRunOutcome::Ended(Settlement {
+                end: report.end(),
+                message: failure,
+                error_group,
+            }),
             took: Some(recorder.started.elapsed()),
         }
     }

@@ -174,6 +174,7 @@ impl CompiledChannel {
     ) -> Result<RunReport, Infallible> {
         if let Some((traces, policy, mut record)) = self.build_record(&finished, id) {
             record.error = Some(failure::CRASHED.to_owned());
+            record.error_group = Some(self.message_group(failure::CRASHED));
             if self.store_failure(traces, policy, record).await {
                 if let Some(crash_trace) = crash_trace {
                     crash_trace.set(id);

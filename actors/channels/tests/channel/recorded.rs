@@ -63,7 +63,7 @@ impl World {
 
     /// The one trace of a failed run.
     async fn only_failed(&self) -> TraceRecord {
-        let query = TraceQuery { status: Some("failed".to_owned()), ..TraceQuery::default() };
+        let query = TraceQuery { status: Some("failed".into()), ..TraceQuery::default() };
         let rows = self.store.traces().list(query).await.unwrap().rows;
         let [row] = rows.as_slice() else { panic!("{rows:?}") };
         self.trace(&json!(row.id)).await.unwrap()

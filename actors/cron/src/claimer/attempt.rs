@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use slog::{debug, warn};
 use svc_channels::{CompiledChannel, ScheduledRun, ScheduledRunOutcome, ScheduledRunResult};
 use svc_ledger::{HeldSlot, OccurrenceStatus, Settlement};
-use svc_model::{Cancellation as _, ErrorReason, RunEnd};
+use svc_model::{Cancellation as _, ErrorGroup, ErrorReason, FailureFacts, RunEnd};
 use svc_registry::{FailedOccurrence, LoadedChannel, PreparedReport, ReloadScope};
 use svc_store::{NewTrace, OccurrenceClaim, StartResult, StoreError, TraceEnd, TraceMode, TraceStatus};
 use tokio::time::{Instant, sleep, timeout};
@@ -198,6 +198,7 @@ impl CronAttempt {
             result_json: result,
             error_message: settlement.message.clone(),
             error_code,
+            error_group: None,
             duration_ms: Some(took.unwrap_or_default().as_secs_f64() * 1000.0),
             task_trace_json: task_trace,
             workflow,
@@ -242,6 +243,7 @@ impl CronAttempt {
         mut end: Option<TraceEnd>,
         mut report: Option<PreparedReport>,
     ) {
+        self.add_error_group(&mut settlement, end.as_mut());
         let (mut failures, mut is_unanswered) = (0, false);
         loop {
             let (key, ledger) = (&self.claim.key, &self.shared.ledger);
@@ -281,6 +283,20 @@ impl CronAttempt {
                     sleep(retry_delay(&self.claim.channel_id, failures)).await;
                 }
             }
+        }
+    }
+
+    /// Adds the group of a failure to its occurrence and its trace: that of its message if the run named none.
+    fn add_error_group(&self, settlement: &mut Settlement, end: Option<&mut TraceEnd>) {
+        if let Some(message) = &settlement.message
+            && settlement.error_group.is_none()
+        {
+            let channel = &self.claim.channel_name;
+            let facts = FailureFacts { channel, message, ..FailureFacts::default() };
+            settlement.error_group = Some(Arc::new(ErrorGroup::new(facts)));
+        }
+        if let Some(end) = end {
+            end.error_group = settlement.error_group.clone();
         }
     }
 

@@ -225,7 +225,7 @@ fn occurrence_of_a_channel_that_does_not_serve_is_reported() {
             node.channel("tick", yearly_schedule("hold"), json!({"on_failure": "alerts"})).await;
             match is_archived {
                 true => node.set_status("tick", LifecycleStatus::Archived).await,
-                false => world.execute("UPDATE workflows SET status = 'archived'"),
+                false => world.execute("UPDATE definitions SET status = 'archived' WHERE kind = 'workflow'"),
             }
             node.registry.reload(ReloadScope::All).await.unwrap();
             assert_eq!(node.reason("tick").is_some(), !is_archived);

@@ -230,10 +230,14 @@ fn a_channel_that_leaves_quarantine_begins_at_now() {
         let node = world.start().await;
         node.channel("tick", every_second(""), json!({})).await;
         node.come_to("tick", "completed", 1).await;
-        let sound = world.read("(SELECT transport_config_json FROM channels)");
-        world.execute("DROP TRIGGER channels_active_frozen");
+        let sound =
+            world.read("(SELECT content -> '$.transport_config' FROM definitions WHERE kind = 'channel')");
+        world.execute("DROP TRIGGER definitions_active_frozen");
         let author = async |transport: &str| {
-            world.execute(&format!("UPDATE channels SET transport_config_json = '{transport}'"));
+            world.execute(&format!(
+                "UPDATE definitions SET content = json_set(content, '$.transport_config', json('{transport}'))
+                 WHERE kind = 'channel'"
+            ));
             node.registry.reload(ReloadScope::All).await.unwrap();
         };
         author(r#"{"schedule": "every day"}"#).await;
@@ -259,10 +263,14 @@ fn channel_after_quarantine_begins_after_now() {
         let node = world.start().await;
         node.channel("tick", every_second(""), json!({})).await;
         node.come_to("tick", "completed", 1).await;
-        let sound = world.read("(SELECT transport_config_json FROM channels)");
-        world.execute("DROP TRIGGER channels_active_frozen");
+        let sound =
+            world.read("(SELECT content -> '$.transport_config' FROM definitions WHERE kind = 'channel')");
+        world.execute("DROP TRIGGER definitions_active_frozen");
         let author = async |transport: &str| {
-            world.execute(&format!("UPDATE channels SET transport_config_json = '{transport}'"));
+            world.execute(&format!(
+                "UPDATE definitions SET content = json_set(content, '$.transport_config', json('{transport}'))
+                 WHERE kind = 'channel'"
+            ));
             node.registry.reload(ReloadScope::All).await.unwrap();
         };
         author(r#"{"schedule": "every day"}"#).await;

@@ -170,14 +170,17 @@ impl RegistryShared {
 
     /// Logs and measures the pauses that began or ended between two snapshots.
     fn show_pauses(&self, current: &Snapshot, next: &Snapshot) {
+        let mut has_resumed = false;
         for (old, _) in current.paused_channels() {
             let renewed = next.channel_by_id(old.id());
             if renewed.is_none_or(|entry| entry.pause().is_none() || entry.name() != old.name()) {
-                // Seam: the claimer of accepted work that waits in the database is to be woken here. Until then that
-                // work is a dead letter, which is looked at again by itself.
+                has_resumed = true;
                 slog::info!(self.log, "channel resumed"; "channel" => old.name());
                 self.metrics.set_paused(old.name(), false);
             }
+        }
+        if let Some(traces) = self.services.traces.as_ref().filter(|_| has_resumed) {
+            traces.look_for_waiting_work();
         }
         for (entry, pause) in next.paused_channels() {
             if current.channel_by_id(entry.id()).is_none_or(|old| old.pause() != Some(pause)) {

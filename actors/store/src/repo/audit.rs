@@ -10,8 +10,10 @@ use crate::conn::{Conn, on};
 use crate::database::Database;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
-use crate::repo::is_impossible;
+use crate::repo::filters::{AnyOf, any_of};
+use crate::repo::keyset::{self, CursorKind, KeysetCondition};
 use crate::repo::mutation::{AuditEntry, Mutation, MutationResult, mutate};
+use crate::repo::{RowKey, sorted};
 use crate::schema::audit_logs;
 use crate::writer::UnitOutcome;
 
@@ -19,26 +21,47 @@ use crate::writer::UnitOutcome;
 #[derive(Clone)]
 pub struct AuditLog(pub(crate) Database);
 
-/// A filter on audit records. All given conditions must hold.
+/// A filter on audit records, and their order. All given conditions must hold, each with any of its values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditFilter {
     /// The action.
-    pub action: Option<String>,
+    pub action: Option<AnyOf>,
     /// The type of the changed resource.
-    pub resource_type: Option<String>,
+    pub resource_type: Option<AnyOf>,
     /// The id of the changed resource.
-    pub resource_id: Option<String>,
+    pub resource_id: Option<AnyOf>,
     /// The principal that made the change.
-    pub principal: Option<String>,
+    pub principal: Option<AnyOf>,
     /// Earliest instant, inclusive.
     pub start_time: Option<Timestamp>,
     /// Latest instant, exclusive.
     pub end_time: Option<Timestamp>,
+    /// True to list the oldest first.
+    pub oldest_first: bool,
+    /// The cursor of the previous page.
+    pub cursor: Option<String>,
+}
+
+impl AuditFilter {
+    const fn cursor_kind(&self) -> CursorKind {
+        if self.oldest_first { CursorKind::AuditOldestFirst } else { CursorKind::Audit }
+    }
+}
+
+/// A page of audit records.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AuditPage {
+    /// The records.
+    pub rows: Vec<AuditRow>,
+    /// Number of matching records on all pages.
+    pub total: i64,
+    /// Cursor of the next page; `None` on the last one.
+    pub next_cursor: Option<String>,
 }
 
 /// A row, in the order of the columns.
 #[derive(Queryable)]
-struct Row {
+pub(super) struct StoredAuditRow {
     id: String,
     principal: String,
     action: String,
@@ -48,8 +71,8 @@ struct Row {
     created_at: NaiveDateTime,
 }
 
-impl From<Row> for AuditRow {
-    fn from(row: Row) -> Self {
+impl From<StoredAuditRow> for AuditRow {
+    fn from(row: StoredAuditRow) -> Self {
         Self {
             id: row.id,
             principal: row.principal,
@@ -63,18 +86,26 @@ impl From<Row> for AuditRow {
 }
 
 impl AuditLog {
-    /// Returns a page of the records that match the filter, newest first, and the number of all matches.
+    /// Returns a page of the records that match the filter, in its order, and the number of all matches.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
-    /// query.
+    /// As [`list_page`](Self::list_page).
     pub async fn list(&self, filter: AuditFilter, page: Page) -> Result<(Vec<AuditRow>, i64), StoreError> {
-        if is_impossible([&filter.action, &filter.resource_type, &filter.resource_id, &filter.principal]) {
-            return Ok((Vec::new(), 0));
-        }
+        let page = self.list_page(filter, page).await?;
+        Ok((page.rows, page.total))
+    }
+
+    /// Returns a page of the records that match the filter, in its order.
+    ///
+    /// # Errors
+    /// [`StoreError::Refused`]: 400 for an invalid cursor; [`StoreError::Unavailable`] while the database is away,
+    /// [`StoreError::Database`] if it refuses the query.
+    pub async fn list_page(&self, filter: AuditFilter, page: Page) -> Result<AuditPage, StoreError> {
+        let cursor = filter.cursor.as_ref();
+        let after = cursor.map(|cursor| keyset::decode(filter.cursor_kind(), cursor)).transpose()?;
         self.0
             .read(QueryOperation::new("audit", "list"), move |conn| {
-                Box::pin(async move { list(conn, &filter, page).await })
+                Box::pin(async move { list(conn, &filter, page, after).await })
             })
             .await
     }
@@ -117,16 +148,16 @@ macro_rules! filtered {
     ($db:ident, $filter:expr) => {{
         let mut query = audit_logs::table.into_boxed::<$db>();
         if let Some(action) = &$filter.action {
-            query = query.filter(audit_logs::action.eq(action.clone()));
+            query = any_of!(query, audit_logs::action, action);
         }
         if let Some(resource_type) = &$filter.resource_type {
-            query = query.filter(audit_logs::resource_type.eq(resource_type.clone()));
+            query = any_of!(query, audit_logs::resource_type, resource_type);
         }
         if let Some(resource_id) = &$filter.resource_id {
-            query = query.filter(audit_logs::resource_id.eq(resource_id.clone()));
+            query = any_of!(query, audit_logs::resource_id, resource_id);
         }
         if let Some(principal) = &$filter.principal {
-            query = query.filter(audit_logs::principal.eq(principal.clone()));
+            query = any_of!(query, audit_logs::principal, principal);
         }
         if let Some(start) = $filter.start_time {
             query = query.filter(audit_logs::created_at.ge(start.naive()));
@@ -138,17 +169,38 @@ macro_rules! filtered {
     }};
 }
 
-async fn list(conn: &mut Conn, filter: &AuditFilter, page: Page) -> Result<(Vec<AuditRow>, i64), StoreError> {
-    on!(conn, c: Db => {
-        let rows = filtered!(Db, filter)
-            .order((audit_logs::created_at.desc(), audit_logs::id.desc()))
-            .limit(page.limit)
-            .offset(page.offset)
-            .load::<Row>(c)
-            .await?;
-        let total = filtered!(Db, filter).count().get_result::<i64>(c).await?;
-        Ok((rows.into_iter().map(AuditRow::from).collect(), total))
-    })
+/// Reads one row more than the page holds, to know whether more follow.
+async fn list(
+    conn: &mut Conn,
+    filter: &AuditFilter,
+    page: Page,
+    after: Option<RowKey>,
+) -> Result<AuditPage, StoreError> {
+    let descending = !filter.oldest_first;
+    let (mut rows, total): (Vec<StoredAuditRow>, i64) = on!(conn, c: Db => {
+        let mut query = filtered!(Db, filter);
+        if let Some(key) = after {
+            query = query.filter(match descending {
+                true => KeysetCondition::newest_first(key),
+                false => KeysetCondition::oldest_first(key),
+            });
+        }
+        query = sorted!(query, audit_logs::created_at, descending);
+        query = match descending {
+            true => query.then_order_by(audit_logs::id.desc()),
+            false => query.then_order_by(audit_logs::id.asc()),
+        };
+        let rows = query.limit(page.limit.saturating_add(1)).offset(page.offset).load(c).await?;
+        (rows, filtered!(Db, filter).count().get_result(c).await?)
+    });
+    let limit = usize::try_from(page.limit).unwrap_or_default();
+    let more = rows.len() > limit;
+    rows.truncate(limit);
+    let last = rows.last().filter(|_| more);
+    let next_cursor = last.map(|row| {
+        keyset::encode(filter.cursor_kind(), &RowKey { created_at: row.created_at, id: row.id.clone() })
+    });
+    Ok(AuditPage { rows: rows.into_iter().map(AuditRow::from).collect(), total, next_cursor })
 }
 
 async fn delete_expired(conn: &mut Conn, days: u64, chunk: i64) -> Result<u64, StoreError> {

@@ -18,9 +18,9 @@ impl ChangeFacts {
         Self { version: None, rollout_percentage: None, hashes: Some([before, after]) }
     }
 
-    /// Adds the version that was written, deleted, activated or archived.
-    pub(super) const fn with_version(mut self, version: i64) -> Self {
-        self.version = Some(version);
+    /// Adds the version that was written, deleted, activated or archived; `None` for a kind without versions.
+    pub(super) const fn with_version(mut self, version: Option<i64>) -> Self {
+        self.version = version;
         self
     }
 
@@ -62,7 +62,7 @@ mod tests {
         assert_eq!(ChangeFacts::default().add_to(origin()), origin());
         assert_eq!(ChangeFacts::default().add_to(None), None);
         let facts =
-            ChangeFacts::of_content(None, Some("b".to_owned())).with_version(2).with_rollout(Some(10));
+            ChangeFacts::of_content(None, Some("b".to_owned())).with_version(Some(2)).with_rollout(Some(10));
         let expected = json!({"request_id": "r", "version": 2, "rollout_percentage": 10,
             "content_hash": {"before": null, "after": "b"}});
         assert_eq!(facts.clone().add_to(origin()), Some(expected));

@@ -20,8 +20,8 @@ pub(super) fn value(text: &str) -> Value {
 }
 
 /// Returns the elements of a stored array.
-pub(super) fn values(text: &str) -> Vec<Value> {
-    match value(text) {
+pub(super) fn elements(value: Value) -> Vec<Value> {
+    match value {
         Value::Array(values) => values,
         other => vec![other],
     }
@@ -29,15 +29,20 @@ pub(super) fn values(text: &str) -> Vec<Value> {
 
 /// Returns the strings of a stored array. An element of another type becomes a text that cannot pass for a
 /// valid name.
-pub(super) fn strings(text: &str) -> Vec<String> {
+pub(super) fn names(value: Value) -> Vec<String> {
     let name = |value| match value {
         Value::String(text) => text,
         other => other.to_string(),
     };
-    let mut names: Vec<_> = values(text).into_iter().map(name).collect();
+    let mut names: Vec<_> = elements(value).into_iter().map(name).collect();
     // They are collected in the memory of the values, which are larger, and the rows of live channels stay.
     names.shrink_to_fit();
     names
+}
+
+/// Returns the strings of the text of an array.
+pub(super) fn strings(text: &str) -> Vec<String> {
+    names(value(text))
 }
 
 #[cfg(test)]
@@ -49,7 +54,7 @@ mod tests {
     #[test]
     fn text_that_is_no_json_is_marked() {
         assert!(is_unreadable(&value("{")));
-        assert!(values("{").iter().all(is_unreadable));
+        assert!(elements(value("{")).iter().all(is_unreadable));
         assert!(!is_unreadable(&value("{}")));
     }
 }

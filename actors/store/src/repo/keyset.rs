@@ -21,26 +21,59 @@ pub struct RowKey {
     pub id: String,
 }
 
+/// The list that a cursor belongs to, and its direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CursorKind {
+    Traces,
+    TracesOldestFirst,
+    DeadLetters,
+    DeadLettersOldestFirst,
+    Occurrences,
+    OccurrencesOldestFirst,
+    Audit,
+    AuditOldestFirst,
+}
+
+impl CursorKind {
+    /// Returns the mark within a cursor.
+    const fn mark(self) -> &'static str {
+        match self {
+            Self::Traces => "t",
+            Self::TracesOldestFirst => "t+",
+            Self::DeadLetters => "d",
+            Self::DeadLettersOldestFirst => "d+",
+            Self::Occurrences => "o",
+            Self::OccurrencesOldestFirst => "o+",
+            Self::Audit => "a",
+            Self::AuditOldestFirst => "a+",
+        }
+    }
+}
+
 /// Text form of the creation time inside a cursor, with microseconds.
 const FORMAT: &str = "%Y-%m-%dT%H:%M:%S%.6f";
 
 /// Encodes the key as a cursor for callers.
-pub(super) fn encode(key: &RowKey) -> String {
-    URL_SAFE_NO_PAD.encode(format!("{} {}", key.created_at.format(FORMAT), key.id))
+pub(super) fn encode(kind: CursorKind, key: &RowKey) -> String {
+    URL_SAFE_NO_PAD.encode(format!("{} {} {}", kind.mark(), key.created_at.format(FORMAT), key.id))
 }
 
 /// Decodes the cursor of a caller.
 ///
 /// # Errors
-/// 400 for a text that holds no key: no base64, no creation time, or an id with U+0000.
-pub(super) fn decode(cursor: &str) -> Result<RowKey, ServiceError> {
+/// 400 for a text that holds no key of this kind: no base64, the mark of another list or direction, no creation time, or an
+/// id with U+0000.
+pub(super) fn decode(kind: CursorKind, cursor: &str) -> Result<RowKey, ServiceError> {
     let key = || {
         let text = String::from_utf8(URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()?;
-        let (created_at, id) = text.split_once(' ')?;
+        let (mark, key) = text.split_once(' ')?;
+        let (created_at, id) = key.split_once(' ')?;
         let created_at = NaiveDateTime::parse_from_str(created_at, FORMAT).ok()?;
-        (!id.contains('\0')).then(|| RowKey { created_at, id: id.to_owned() })
+        (mark == kind.mark() && !id.contains('\0')).then(|| RowKey { created_at, id: id.to_owned() })
     };
-    key().ok_or_else(|| ServiceError::validation("query parameter 'cursor' is not one that a page told"))
+    key().ok_or_else(|| {
+        ServiceError::validation("query parameter 'cursor' is not one that a page of this list told")
+    })
 }
 
 /// The SQL condition that selects the rows after a key, in one direction. It compares pairs of creation time
@@ -66,6 +99,16 @@ impl KeysetCondition {
     /// Selects the rows that follow `key` in ascending order.
     pub(super) fn oldest_first(key: RowKey) -> Self {
         Self::new(key, "(created_at, id) > (")
+    }
+
+    /// Selects the rows up to `key` in descending order, and its own.
+    pub(super) fn newest_first_up_to(key: RowKey) -> Self {
+        Self::new(key, "(created_at, id) >= (")
+    }
+
+    /// Selects the rows up to `key` in ascending order, and its own.
+    pub(super) fn oldest_first_up_to(key: RowKey) -> Self {
+        Self::new(key, "(created_at, id) <= (")
     }
 
     fn new(key: RowKey, sql_prefix: &'static str) -> Self {
@@ -121,15 +164,26 @@ mod tests {
         for time in ["2026-01-01T00:00:00.000000", "2026-01-01T23:59:59.123456"] {
             let created_at = NaiveDateTime::parse_from_str(time, FORMAT).unwrap();
             let key = RowKey { created_at, id: "with a blank".into() };
-            assert_eq!(decode(&encode(&key)).unwrap(), key);
+            let cursor = encode(CursorKind::Traces, &key);
+            assert_eq!(decode(CursorKind::Traces, &cursor).unwrap(), key);
+            for other in [CursorKind::TracesOldestFirst, CursorKind::DeadLetters, CursorKind::Audit] {
+                assert_eq!(decode(other, &cursor).unwrap_err().status(), 400, "{other:?}");
+            }
         }
     }
 
     #[test]
     fn invalid_cursor_is_a_caller_error() {
         let made = |text: &str| URL_SAFE_NO_PAD.encode(text);
-        for bad in [String::new(), "%%".into(), made("x"), made("today a"), made("2026-01-01T00:00:00 a\0")] {
-            assert_eq!(decode(&bad).unwrap_err().status(), 400, "{bad}");
+        for bad in [
+            String::new(),
+            "%%".into(),
+            made("x"),
+            made("t today a"),
+            made("2026-01-01T00:00:00.000000 a"),
+            made("t 2026-01-01T00:00:00 a\0"),
+        ] {
+            assert_eq!(decode(CursorKind::Traces, &bad).unwrap_err().status(), 400, "{bad}");
         }
     }
 }

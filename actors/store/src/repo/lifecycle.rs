@@ -12,12 +12,11 @@ use crate::conn::Conn;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
 use crate::repo::change_facts::ChangeFacts;
+use crate::repo::definitions::{Objection, StatusChangePlan, Versioned, queries, rows};
 use crate::repo::key;
 use crate::repo::mutation::{Mutation, MutationResult, mutate};
 use crate::repo::repository::{Repository, find_checked, operation, read_back};
-use crate::repo::requirements::Objection;
 use crate::repo::status_changes::{classify, overtaken_conflict};
-use crate::repo::versioned::{StatusChangePlan, Versioned};
 
 /// The version that a rollback restores, and the state it was chosen from.
 #[derive(Debug)]
@@ -194,7 +193,7 @@ impl<V: Versioned> Repository<V> {
                     return Err(ServiceError::conflict(message).into());
                 }
                 V::check_content(conn, &id, chosen.content()).await?;
-                V::insert(conn, &id, latest + 1, chosen.content(), &keys).await?;
+                rows::insert::<V>(conn, &id, latest + 1, chosen.content(), &keys).await?;
                 let plan =
                     V::plan(conn, &id, LifecycleStatus::Active, Rollout::default(), &requirements, &keys)
                         .await?;
@@ -222,7 +221,7 @@ impl Repository<Workflow> {
         mutate(&self.database, operation::<Workflow>("set_rollout"), mutation, move |conn| {
             Box::pin(async move {
                 find_checked::<Workflow>(conn, &id, &precondition, &keys).await?;
-                let states = Workflow::states(conn, &id).await?;
+                let states = queries::states(conn, EntityKind::Workflow, &id).await?;
                 let transition = lifecycle::rollout(&id, &states, percentage)?;
                 apply::<Workflow>(conn, &id, transition, &keys).await
             })
@@ -237,12 +236,12 @@ async fn find_source<V: Versioned>(
     to_version: Option<i64>,
     keys: &EnvelopeKeys,
 ) -> Result<RollbackSource<V>, StoreError> {
-    let states = V::states(conn, id).await?;
+    let states = queries::states(conn, V::KIND, id).await?;
     let active =
         states.iter().filter(|state| state.status == LifecycleStatus::Active).map(|state| state.version);
-    let before = V::last_archived(conn, id, active.min().unwrap_or(i64::MAX)).await?;
+    let before = queries::last_archived(conn, V::KIND, id, active.min().unwrap_or(i64::MAX)).await?;
     let version = lifecycle::rollback(V::KIND, id, &states, to_version, before)?;
-    let entity = V::find(conn, id, Some(version), keys).await?;
+    let entity = queries::find::<V>(conn, id, Some(version), keys).await?;
     let entity = entity.ok_or_else(|| StoreError::Database("a version just listed is gone".into()))?;
     let latest = states.iter().map(|state: &VersionState| state.version).max().unwrap_or(version);
     Ok(RollbackSource { entity, to_version, latest })
@@ -258,7 +257,7 @@ async fn check_precondition<V: Versioned>(
     if precondition.is_none() {
         return Ok(());
     }
-    match V::find(conn, id, None, keys).await? {
+    match queries::find::<V>(conn, id, None, keys).await? {
         Some(latest) => Ok(precondition.check(V::KIND, id, &latest.entity_tag())?),
         None => Ok(()),
     }
@@ -272,10 +271,10 @@ async fn apply<V: Versioned>(
     transition: Transition,
     keys: &EnvelopeKeys,
 ) -> Result<MutationResult<V>, StoreError> {
-    let before = V::active(conn, Some(&[id.to_owned()]), keys).await?;
+    let before = queries::active::<V>(conn, Some(&[id.to_owned()]), keys).await?;
     let serves = transition.changes.iter().any(|state| state.status == LifecycleStatus::Active);
     for state in transition.changes {
-        V::set_state(conn, id, state).await?;
+        rows::set_state(conn, V::KIND, id, state).await?;
     }
     if !serves {
         V::stop_dependents(conn, id).await?;
@@ -283,9 +282,10 @@ async fn apply<V: Versioned>(
     let row = read_back::<V>(conn, id, Some(transition.answer), keys).await?;
     let (state, hash) = (row.state(), |entity: &V| V::content_hash(entity.content()));
     let is_active = state.status == LifecycleStatus::Active;
-    let facts = ChangeFacts::of_content(before.first().map(hash), is_active.then(|| hash(&row)));
+    let facts =
+        ChangeFacts::of_content(before.first().and_then(hash), is_active.then(|| hash(&row)).flatten());
     let share = (is_active && V::KIND == EntityKind::Workflow).then_some(state.rollout_percentage);
-    let facts = facts.with_version(state.version).with_rollout(share);
+    let facts = facts.with_version(Some(state.version)).with_rollout(share);
     Ok(MutationResult::new(row, id).with_facts(facts))
 }
 

@@ -6,16 +6,15 @@
 
 mod audit;
 mod change_facts;
-mod channel_columns;
-mod channel_credentials;
 mod channel_pauses;
-mod channel_rows;
 mod config_changes;
-mod connector_rows;
 mod connectors;
 mod cron;
 mod dead_letters;
+mod definitions;
 mod epoch;
+mod error_groups;
+mod filters;
 mod job_leases;
 mod json;
 mod keyset;
@@ -31,18 +30,12 @@ mod status_changes;
 mod token_states;
 mod traces;
 mod usage;
-mod versioned;
-mod workflow_rows;
 
-pub use audit::{AuditFilter, AuditLog};
-pub(crate) use channel_columns::{replace_stored_config, stored_configs};
-pub(crate) use channel_credentials::{ChannelVersion, reseal_credentials};
+pub use audit::{AuditFilter, AuditLog, AuditPage};
 pub use channel_pauses::{ChannelPauses, CountedFailure, NewPause};
 pub(crate) use config_changes::NOTIFICATIONS;
 pub use config_changes::{BreakerReset, ChangedEntity, ConfigChange, EpochNumbers};
-pub use connector_rows::StoredConnector;
 pub use connectors::ConnectorRepository;
-pub(crate) use connectors::all_connectors;
 pub(crate) use cron::LedgerQueues;
 pub use cron::{
     AlignOutcome, Backlog, ChannelFacts, ClaimBatch, ExhaustedOccurrence, Ledger, MaterialiseOutcome,
@@ -50,9 +43,22 @@ pub use cron::{
     OccurrenceRecord, OccurrenceRow, OpenOccurrenceCancel, ScheduleStatus, StartResult,
 };
 pub use dead_letters::{
-    ClaimedLetter, DeadLetter, DeadLetterFilter, DeadLetterRepository, DeadLetterRow, DueLetters, LetterShare,
+    ClaimedLetter, DeadLetter, DeadLetterFilter, DeadLetterPage, DeadLetterRepository, DeadLetterRow,
+    DueLetters, LetterShare,
 };
+pub(crate) use definitions::queries::list as list_definitions;
+pub(crate) use definitions::rows::{
+    ONLY_VERSION, StoredContent, insert_row, replace_stored_content, stored_contents,
+};
+pub(crate) use definitions::secrets::{each_secret, reseal, reseal_secret};
+pub use definitions::{
+    Definition, ImportAction, ImportOutcome, Merge, OnConflict, StoredConnector, Versioned,
+};
+pub(crate) use definitions::{DefinitionKey, DefinitionRow};
 pub use epoch::ConfigEpoch;
+pub(crate) use error_groups::KnownGroups;
+pub use error_groups::{ChangeScope, ErrorGroupFilter, ErrorGroupPage, ErrorGroupRow, ErrorGroups};
+pub use filters::AnyOf;
 pub use job_leases::JobLeases;
 pub use keyset::RowKey;
 pub use lifecycle::RollbackSource;
@@ -64,7 +70,7 @@ pub use packages::PackageReceipts;
 pub use references::References;
 pub use repository::Repository;
 pub use requirements::{ChannelRequirements, PlatformRoute, WorkflowRequirements};
-pub(crate) use seal::{config_place, seal, state_place};
+pub(crate) use seal::{seal, state_place};
 pub(crate) use status_changes::StatusChanges;
 pub use token_states::{ExpectedTokens, RefreshLease, SaveOutcome, TokenState, TokenStates};
 pub(crate) use traces::TraceWrite;
@@ -75,7 +81,6 @@ pub use traces::{
     TraceRepository, TraceRow, TraceSource, TraceStatus, UnfinishedRun, WaitReason, WaitTerms, WaitingCount,
     WaitingCounts, WaitingWork,
 };
-pub use versioned::{ImportAction, ImportOutcome, Merge, OnConflict, Versioned};
 
 /// Filter and order of a list. Conditions that do not apply to the kind are ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -130,10 +135,8 @@ const IDS_PER_QUERY: usize = 500;
 macro_rules! tagged {
     ($query:expr, $backend:expr, $tag:expr) => {{
         let before = match $backend {
-            $crate::config::Backend::Sqlite => {
-                "EXISTS (SELECT 1 FROM json_each(tags_json) t WHERE t.value = "
-            }
-            $crate::config::Backend::Postgres => "jsonb_exists(tags_json::jsonb, ",
+            $crate::config::Backend::Sqlite => "EXISTS (SELECT 1 FROM json_each(tags) t WHERE t.value = ",
+            $crate::config::Backend::Postgres => "jsonb_exists(tags::jsonb, ",
         };
         $query.filter(
             diesel::dsl::sql::<diesel::sql_types::Bool>(before)

@@ -6,17 +6,15 @@ use std::sync::Arc;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use svc_model::route::methods_overlap;
-use svc_model::{
-    ChannelContent, Connector, ConnectorNeed, FieldCode, FieldError, Issue, Protocol, RoutePattern,
-    ServiceError,
-};
+use svc_model::{ChannelContent, Connector, ConnectorNeed, EntityKind, Protocol, RoutePattern, ServiceError};
 use svc_secrets::EnvelopeKeys;
 
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
-use crate::repo::connector_rows::{ConnectorRow, FromEncryptedRow};
-use crate::repo::json;
-use crate::schema::{channels, connectors, workflows};
+use crate::repo::definitions::queries::{self, ACTIVE};
+use crate::repo::definitions::rows::DefinitionRow;
+use crate::repo::definitions::{Objection, stored_methods};
+use crate::schema::definitions;
 
 /// The requirements of the activation of a workflow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,45 +43,6 @@ impl fmt::Debug for ChannelRequirements {
     }
 }
 
-/// An unmet requirement.
-#[derive(Debug)]
-pub(super) struct Objection {
-    field: String,
-    pub(super) error: ServiceError,
-}
-
-impl Objection {
-    pub(super) fn new(field: impl Into<String>, error: ServiceError) -> Self {
-        Self { field: field.into(), error }
-    }
-
-    fn invalid(field: impl Into<String>, message: impl Into<String>) -> Self {
-        let field = field.into();
-        let error = ServiceError::invalid(vec![FieldError::invalid(field.clone(), message)]);
-        Self { field, error }
-    }
-
-    /// Returns the objection that the definition refers to something that does not exist (yet).
-    fn missing(field: impl Into<String>, message: impl Into<String>) -> Self {
-        let field = field.into();
-        let detail = FieldError::new(field.clone(), FieldCode::NotFound, message);
-        Self { field, error: ServiceError::invalid(vec![detail]) }
-    }
-
-    pub(super) fn into_issues(self) -> Vec<Issue> {
-        match self.error.details() {
-            [] => vec![Issue { field: self.field, ..Issue::from(&self.error) }],
-            details => details.iter().cloned().map(Issue::from).collect(),
-        }
-    }
-}
-
-impl From<ServiceError> for Objection {
-    fn from(error: ServiceError) -> Self {
-        Self::new("(root)", error)
-    }
-}
-
 /// Returns the objections of the connectors that a workflow needs, whose settings are opened with `keys`.
 pub(super) async fn check_workflow(
     conn: &mut Conn,
@@ -92,9 +51,8 @@ pub(super) async fn check_workflow(
 ) -> Result<Vec<Objection>, StoreError> {
     let mut objections = Vec::new();
     for need in &requirements.connectors {
-        let row = connectors::table.filter(connectors::name.eq(&need.connector));
-        let row = on!(conn, c => row.first::<ConnectorRow>(c).await.optional())?;
-        let objection = match row.map(|row| Connector::open(row, keys).content) {
+        let connector = queries::find_named::<Connector>(conn, &need.connector, keys).await?;
+        let objection = match connector.map(|connector| connector.content) {
             None => {
                 let message = format!("connector '{}' does not exist", need.connector);
                 objections.push(Objection::missing(&need.field, message));
@@ -152,36 +110,35 @@ async fn route_rival(
     pattern: &str,
 ) -> Result<Option<String>, StoreError> {
     let Some(shape) = RoutePattern::shape_of(pattern) else { return Ok(None) };
-    let rows = channels::table
-        .filter(channels::route_shape.eq(shape))
-        .filter(channels::status.eq("active"))
-        .filter(channels::priority.eq(content.priority))
-        .filter(channels::channel_id.ne(id))
+    let rows = definitions::table
+        .filter(definitions::kind.eq(EntityKind::Channel.name()))
+        .filter(definitions::route_shape.eq(shape))
+        .filter(definitions::status.eq(ACTIVE))
+        .filter(definitions::priority.eq(content.priority))
+        .filter(definitions::id.ne(id))
         // Not a list, whose statement would be prepared anew each time.
-        .filter(channels::protocol.eq("rest").or(channels::protocol.eq("http")))
-        .select((channels::name, channels::methods_json));
-    let rows = on!(conn, c => rows.load::<(String, Option<String>)>(c).await)?;
+        .filter(definitions::protocol.eq("rest").or(definitions::protocol.eq("http")));
+    let rows = on!(conn, c => rows.load::<DefinitionRow>(c).await)?;
     let mine = content.methods.as_deref().unwrap_or_default();
-    let rival = rows.into_iter().find(|(_, methods)| {
-        let theirs = methods.as_deref().map(json::strings).unwrap_or_default();
-        methods_overlap(mine, &theirs)
-    });
-    Ok(rival.map(|(name, _)| name))
+    let rival = rows.into_iter().find(|row| methods_overlap(mine, &stored_methods(row)));
+    Ok(rival.map(|row| row.name))
 }
 
 async fn is_active(conn: &mut Conn, workflow: &str) -> Result<bool, StoreError> {
-    let row = workflows::table
-        .filter(workflows::workflow_id.eq(workflow))
-        .filter(workflows::status.eq("active"))
-        .select(workflows::version);
+    let row = definitions::table
+        .filter(definitions::kind.eq(EntityKind::Workflow.name()))
+        .filter(definitions::id.eq(workflow))
+        .filter(definitions::status.eq(ACTIVE))
+        .select(definitions::version);
     Ok(on!(conn, c => row.first::<i64>(c).await.optional())?.is_some())
 }
 
 async fn name_rival(conn: &mut Conn, id: &str, name: &str) -> Result<bool, StoreError> {
-    let row = channels::table
-        .filter(channels::name.eq(name))
-        .filter(channels::status.eq("active"))
-        .filter(channels::channel_id.ne(id))
-        .select(channels::version);
+    let row = definitions::table
+        .filter(definitions::kind.eq(EntityKind::Channel.name()))
+        .filter(definitions::name.eq(name))
+        .filter(definitions::status.eq(ACTIVE))
+        .filter(definitions::id.ne(id))
+        .select(definitions::version);
     Ok(on!(conn, c => row.first::<i64>(c).await.optional())?.is_some())
 }

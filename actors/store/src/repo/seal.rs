@@ -4,11 +4,6 @@ use svc_secrets::{EnvelopeKeys, EnvelopePlace, NONCE};
 
 use crate::error::StoreError;
 
-/// Returns the place to which the settings of a connector are bound.
-pub(crate) const fn config_place(id: &str) -> EnvelopePlace<'_> {
-    EnvelopePlace { table: "connectors", row: id, column: "config_json" }
-}
-
 /// Encrypts a text for storage, if a key is configured.
 pub(crate) fn seal(text: &str, place: EnvelopePlace<'_>, keys: &EnvelopeKeys) -> Result<String, StoreError> {
     let mut nonce = [0; NONCE];

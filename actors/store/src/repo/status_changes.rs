@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::clock;
 use crate::conn::Conn;
 use crate::error::StoreError;
-use crate::repo::versioned::Versioned;
+use crate::repo::definitions::{Versioned, queries};
 
 /// Time after which a change is forgotten: longer than any request takes.
 const RETENTION: Duration = Duration::from_secs(300);
@@ -144,7 +144,7 @@ async fn activated_elsewhere<V: Versioned>(
     // Measured before the clock is read, so that no change before the request counts.
     let elapsed = received_at.elapsed();
     let since = clock::before_now(conn, elapsed).await?;
-    V::is_activated_since(conn, id, since).await
+    queries::is_activated_since(conn, V::KIND, id, since).await
 }
 
 /// Returns a refusal as a conflict with an earlier change.

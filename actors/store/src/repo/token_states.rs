@@ -14,6 +14,7 @@ use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use serde_json::{Value, json};
+use svc_model::EntityKind;
 use svc_secrets::{EnvelopeError, EnvelopeKeys};
 
 use crate::clock::{self, FromNow, Now};
@@ -22,8 +23,9 @@ use crate::database::Database;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
 use crate::pool::TransactionFn;
+use crate::repo::definitions::rows::ONLY_VERSION;
 use crate::repo::seal::{seal, state_place};
-use crate::schema::{connector_oauth_state as states, connectors, job_leases};
+use crate::schema::{connector_oauth_state as states, definitions, job_leases};
 
 /// Prefix of the name of a refresh lease, before the name of the connector.
 const LEASE: &str = "oauth-refresh:";
@@ -193,7 +195,10 @@ impl TokenStates {
 }
 
 async fn acquire_turn(conn: &mut Conn, begin: &BeginRequest) -> Result<RefreshLease, StoreError> {
-    let named = connectors::table.filter(connectors::name.eq(&begin.connector)).select(connectors::id);
+    let named = definitions::table
+        .filter(definitions::kind.eq(EntityKind::Connector.name()))
+        .filter(definitions::name.eq(&begin.connector))
+        .select(definitions::id);
     let connector: Option<String> = held!(conn, named)?;
     let Some(id) = &connector else {
         return Ok(RefreshLease { connector, turn: false, abandoned: false, state: Ok(None) });
@@ -216,7 +221,8 @@ async fn acquire_turn(conn: &mut Conn, begin: &BeginRequest) -> Result<RefreshLe
 }
 
 async fn keep(conn: &mut Conn, save: &SaveRequest) -> Result<SaveOutcome, StoreError> {
-    let named = connectors::table.find(&save.connector).select(connectors::name);
+    let key = (EntityKind::Connector.name(), save.connector.as_str(), ONLY_VERSION);
+    let named = definitions::table.find(key).select(definitions::name);
     let name: Option<String> = held!(conn, named)?;
     let outcome = match name {
         None => SaveOutcome::Gone,

@@ -5,18 +5,36 @@ use svc_secrets::EnvelopeKeys;
 
 use crate::conn::Conn;
 use crate::error::StoreError;
+use crate::repo::definitions::queries;
 use crate::repo::references::{References, distinct};
-use crate::repo::versioned::Versioned;
+
+/// Lists the active definitions that refer to a connector or a channel by a name under which it serves, as texts for a
+/// message.
+pub(super) async fn definitions_naming(
+    conn: &mut Conn,
+    references: &dyn References,
+    kind: EntityKind,
+    id: &str,
+    keys: &EnvelopeKeys,
+) -> Result<Vec<String>, StoreError> {
+    let names = queries::serving_names(conn, kind, id).await?;
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut users = workflows_naming(conn, references, kind, &names, keys).await?;
+    users.extend(channels_naming(conn, references, kind, &names, keys).await?);
+    Ok(users)
+}
 
 /// Lists the active workflows that refer to a connector or a channel, as texts for a message.
-pub(super) async fn workflows_naming(
+async fn workflows_naming(
     conn: &mut Conn,
     references: &dyn References,
     kind: EntityKind,
     names: &[String],
     keys: &EnvelopeKeys,
 ) -> Result<Vec<String>, StoreError> {
-    let active = Workflow::active(conn, None, keys).await?;
+    let active = queries::active::<Workflow>(conn, None, keys).await?;
     let names_it = |workflow: &Workflow| {
         names.iter().any(|name| references.workflow_names(&workflow.content, kind, name))
     };
@@ -26,14 +44,14 @@ pub(super) async fn workflows_naming(
 }
 
 /// Lists the active channels that refer to a connector or to another channel, as texts for a message.
-pub(super) async fn channels_naming(
+async fn channels_naming(
     conn: &mut Conn,
     references: &dyn References,
     kind: EntityKind,
     names: &[String],
     keys: &EnvelopeKeys,
 ) -> Result<Vec<String>, StoreError> {
-    let active = Channel::active(conn, None, keys).await?;
+    let active = queries::active::<Channel>(conn, None, keys).await?;
     let names_it = |channel: &Channel| {
         let others =
             names.iter().filter(|name| kind != EntityKind::Channel || **name != channel.content.name);

@@ -197,25 +197,30 @@ pub(crate) async fn a_foreign_row_spoils_no_other(db: TestDatabase) {
     channels.create(Some("good".into()), channel("good", None), any_mutation()).await.unwrap();
     channels.set_status("good", LifecycleStatus::Active, None, requirements(), any_mutation()).await.unwrap();
     db.execute(
-        "INSERT INTO channels (channel_id, version, name, channel_type, protocol, status, workflow_id, config_json)
-         VALUES ('ftp', 1, 'ftp', 'sync', 'ftp', 'active', 'w', '{\"timeout_ms\": 5}'),
-                ('both', 1, 'both', 'both', 'rest', 'active', 'w', '{}'),
-                ('list', 1, 'list', 'both', 'ftp', 'active', 'w', '[]')",
+        "INSERT INTO definitions (kind, id, version, name, status, content) VALUES
+         ('channel', 'ftp', 1, 'ftp', 'active', '{\"name\": \"ftp\", \"channel_type\": \"sync\",
+            \"protocol\": \"ftp\", \"workflow_id\": \"w\", \"config\": {\"timeout_ms\": 5}}'),
+         ('channel', 'both', 1, 'both', 'active', '{\"name\": \"both\", \"channel_type\": \"both\",
+            \"protocol\": \"rest\", \"workflow_id\": \"w\", \"config\": {}}'),
+         ('channel', 'list', 1, 'list', 'active', '{\"name\": \"list\", \"channel_type\": \"both\",
+            \"protocol\": \"ftp\", \"workflow_id\": \"w\", \"config\": []}'),
+         ('channel', 'torn', 1, 'torn', 'active', '{')",
     )
     .await
     .unwrap();
     let active = channels.active().await.unwrap();
     let ids: Vec<_> = active.iter().map(|row| row.channel_id.as_str()).collect();
-    assert_eq!(ids, ["both", "ftp", "good", "list"]);
+    assert_eq!(ids, ["both", "ftp", "good", "list", "torn"]);
     for (row, named) in [
         (&active[0], "unknown channel_type 'both'"),
         (&active[1], "unknown protocol 'ftp'"),
         (&active[3], "array"),
+        (&active[4], "unreadable"),
     ] {
         let refused = svc_model::ChannelConfig::parse(&row.content.config).unwrap_err();
         assert!(format!("{refused:?}").contains(named), "{refused:?}");
     }
-    assert_eq!(channels.list(EntityFilter::default(), Page::default()).await.unwrap().1, 4);
+    assert_eq!(channels.list(EntityFilter::default(), Page::default()).await.unwrap().1, 5);
     assert!(channels.latest("ftp").await.unwrap().is_some());
 }
 

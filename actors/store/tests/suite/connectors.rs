@@ -217,7 +217,7 @@ pub(crate) async fn settings_open_after_rename_but_not_as_copy(mut db: TestDatab
     connectors.update("a", rename, no_references(), any_mutation()).await.unwrap();
     assert!(connectors.list_stored(Some("a")).await.unwrap().remove(0).config_text.is_ok());
     db.execute(
-        "UPDATE connectors SET config_json = (SELECT config_json FROM connectors WHERE id = 'a') WHERE id = 'b'",
+        "UPDATE definitions SET content = (SELECT content FROM definitions WHERE id = 'a') WHERE id = 'b'",
     )
     .await
     .unwrap();
@@ -237,14 +237,15 @@ pub(crate) async fn settings_of_the_older_form_are_read_and_bound_by_rewriting(m
     for id in ["a", "b"] {
         connectors.create(Some(id.into()), connector(id, json!({})), any_mutation()).await.unwrap();
     }
-    db.execute(&format!("UPDATE connectors SET config_json = '{UNBOUND}'")).await.unwrap();
+    let content = json!({"name": "a", "connector_type": "http", "config": UNBOUND});
+    db.execute(&format!("UPDATE definitions SET content = '{content}'")).await.unwrap();
     for stored in connectors.list_stored(None).await.unwrap() {
         assert_eq!(stored.config_text.unwrap(), r#"{"url":"http://a"}"#);
     }
     assert_eq!(reencrypt(&db.config).await.unwrap().connectors, 2);
     assert_eq!(reencrypt(&db.config).await.unwrap().connectors, 0);
     db.execute(
-        "UPDATE connectors SET config_json = (SELECT config_json FROM connectors WHERE id = 'a') WHERE id = 'b'",
+        "UPDATE definitions SET content = (SELECT content FROM definitions WHERE id = 'a') WHERE id = 'b'",
     )
     .await
     .unwrap();

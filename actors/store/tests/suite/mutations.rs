@@ -123,6 +123,7 @@ pub(crate) async fn nul_character_is_found_nowhere(db: TestDatabase) {
         assert_eq!(store.connectors().list(filter.clone(), Page::default()).await.unwrap(), (vec![], 0));
         assert!(workflows.export(filter).await.unwrap().is_empty());
     }
+    let nul = || Some(svc_store::AnyOf::from(NUL));
     for filter in [
         AuditFilter { action: nul(), ..AuditFilter::default() },
         AuditFilter { resource_type: nul(), ..AuditFilter::default() },
@@ -131,6 +132,7 @@ pub(crate) async fn nul_character_is_found_nowhere(db: TestDatabase) {
     ] {
         assert_eq!(store.audit().list(filter, Page::default()).await.unwrap(), (vec![], 0));
     }
+    let nul = || Some(NUL.to_owned());
     let sorted = EntityFilter { sort_by: nul(), sort_order: nul(), ..EntityFilter::default() };
     assert_eq!(workflows.list(sorted, Page::default()).await.unwrap().1, 1, "these are only compared");
 }

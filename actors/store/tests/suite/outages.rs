@@ -272,8 +272,8 @@ pub(crate) async fn contention_in_another_language_is_tried_again(db: TestDataba
     ] {
         raise_once(&db, code, text).await;
         db.execute(&format!(
-            "INSERT INTO channels (channel_id, version, name, channel_type, protocol, status)
-             VALUES ('{channel}', 1, '{channel}', 'async', 'cron', 'active')"
+            "INSERT INTO definitions (kind, id, version, name, type, protocol, status, content)
+             VALUES ('channel', '{channel}', 1, '{channel}', 'async', 'cron', 'active', '{{}}')"
         ))
         .await
         .unwrap();

@@ -10,7 +10,7 @@ use tokio::runtime::{Builder, Handle};
 use super::database::{TestDatabase, connect};
 use super::{any_mutation, workflow};
 
-const MIGRATIONS: usize = 21;
+const MIGRATIONS: usize = 5;
 /// Processes that start at the same time.
 const STARTING: usize = 4;
 
@@ -58,7 +58,7 @@ pub(crate) async fn migrations_run_once_and_back(db: TestDatabase) {
     }
     assert!(migrate::revert(&db.config).await.unwrap().is_empty());
     let left = dump(&db).await;
-    assert!(!left.contains("workflows") && !left.contains("touch"), "{left}");
+    assert!(!left.contains("definitions") && !left.contains("touch"), "{left}");
 }
 
 /// Several processes start on one database at the same time; each is a thread here, which takes the same locks. The
@@ -88,7 +88,7 @@ pub(crate) async fn one_of_many_migrates_others_wait(db: TestDatabase) {
 pub(crate) async fn a_fresh_schema_equals_a_migrated_one(db: TestDatabase) {
     migrate::run(&db.config).await.unwrap();
     let fresh = dump(&db).await;
-    assert!(fresh.contains("current_channels") && fresh.contains("cron_singletons"));
+    assert!(fresh.contains("definitions_latest") && fresh.contains("cron_singletons"));
     for reverted in 1..=MIGRATIONS {
         for _ in 0..reverted {
             migrate::revert(&db.config).await.unwrap();
@@ -125,7 +125,7 @@ pub(crate) async fn newer_schema_with_only_additions_is_accepted(mut db: TestDat
     assert!(matches!(refused, OpenError::Newer { .. }), "the newer program reverts its own: {refused}");
     let requires =
         |version: &str| format!("UPDATE migration_checksums SET requires = '{version}' WHERE checksum = 'x'");
-    db.execute(&requires("20261124000012")).await.unwrap();
+    db.execute(&requires("20261128000020")).await.unwrap();
     assert!(db.open().await.is_ok(), "this program knows what the schema requires");
     db.execute(&requires("29991230000000")).await.unwrap();
     assert!(matches!(db.open().await.err().unwrap(), OpenError::Newer { .. }));
@@ -173,7 +173,7 @@ pub(crate) async fn database_files_are_readable_by_owner_only(db: TestDatabase) 
 pub(crate) async fn an_altered_migration_refuses_the_start_by_name(mut db: TestDatabase) {
     migrate::run(&db.config).await.unwrap();
     let altered =
-        "UPDATE migration_checksums SET checksum = 'of another text' WHERE version = '20261120000003'";
+        "UPDATE migration_checksums SET checksum = 'of another text' WHERE version = '20261128000020'";
     db.execute(altered).await.unwrap();
     for auto_migrate in [true, false] {
         db.config.auto_migrate = auto_migrate;
@@ -184,30 +184,17 @@ pub(crate) async fn an_altered_migration_refuses_the_start_by_name(mut db: TestD
         );
         assert!(refused.is_configuration());
         let line = refused.to_string();
-        assert!(line.contains("2026-11-20-000003_runs") && line.contains("checksum"), "{line}");
+        assert!(line.contains("2026-11-28-000020_schema") && line.contains("checksum"), "{line}");
     }
     assert!(matches!(migrate::revert(&db.config).await, Err(OpenError::Altered { .. })));
-}
-
-pub(crate) async fn a_database_without_checksums_is_adopted_once(db: TestDatabase) {
-    migrate::run(&db.config).await.unwrap();
-    // The state left by a program that does not know checksums.
-    db.execute("DROP TABLE migration_checksums").await.unwrap();
-    db.execute("DELETE FROM __diesel_schema_migrations WHERE version = '20261122000008'").await.unwrap();
-    assert_eq!(migrate::pending(&db.config).await.unwrap(), ["2026-11-22-000008_checksums"]);
-    assert_eq!(migrate::run(&db.config).await.unwrap(), ["2026-11-22-000008_checksums"]);
-    let altered = "UPDATE migration_checksums SET checksum = 'x' WHERE version = '20261120000001'";
-    db.execute(altered).await.unwrap();
-    let refused = migrate::run(&db.config).await.unwrap_err();
-    assert!(refused.to_string().contains("2026-11-20-000001_definitions"), "{refused}");
 }
 
 pub(crate) async fn pending_migrations_are_refused_when_they_must_not_run(mut db: TestDatabase) {
     db.config.auto_migrate = false;
     let refused = db.open().await.err().unwrap();
     let line = refused.to_string();
-    assert!(line.contains("definitions") && line.contains("runs") && line.contains("auto_migrate"), "{line}");
-    assert!(!dump(&db).await.contains("CREATE TABLE workflows"), "nothing was run");
+    assert!(line.contains("2026-11-28-000020_schema") && line.contains("auto_migrate"), "{line}");
+    assert!(!dump(&db).await.contains("definitions"), "nothing was run");
 }
 
 /// One statement per table names every column, so a different name or type fails.
@@ -235,46 +222,60 @@ pub(crate) async fn the_tables_are_those_the_queries_know(db: TestDatabase) {
         db.execute(&width).await.unwrap();
         tables += 1;
     }
-    assert_eq!(tables, 20);
+    assert_eq!(tables, 19);
 }
 
 pub(crate) async fn the_database_keeps_one_draft_and_freezes_what_is_active(db: TestDatabase) {
     migrate::run(&db.config).await.unwrap();
-    let insert = |version: i64, status: &str| {
-        format!(
-            "INSERT INTO workflows (workflow_id, version, name, status) VALUES ('w', {version}, 'n', '{status}')"
-        )
-    };
-    db.execute(&insert(1, "draft")).await.unwrap();
-    db.execute(&insert(2, "draft")).await.expect_err("a second draft is refused");
-    db.execute("UPDATE workflows SET name = 'm', status = 'active'").await.unwrap();
-    let frozen = db.execute("UPDATE workflows SET tasks_json = '[1]'").await.expect_err("content is frozen");
-    assert!(frozen.contains("immutable"), "{frozen}");
-    db.execute("UPDATE workflows SET rollout_percentage = 40").await.expect("the rollout is not");
-    db.execute("UPDATE workflows SET status = 'archived'").await.expect("the status is not");
-    db.execute("INSERT INTO channels (channel_id, version, name, channel_type, protocol, status) VALUES ('c', 1, 'n', 'sync', 'rest', 'active')").await.unwrap();
-    db.execute("UPDATE channels SET priority = 3").await.expect_err("the order of a route is content");
+    for kind in ["workflow", "channel"] {
+        let insert = |version: i64| {
+            format!(
+                "INSERT INTO definitions (kind, id, version, name, status, content)
+                 VALUES ('{kind}', 'a', {version}, 'n', 'draft', '{{}}')"
+            )
+        };
+        let update = async |columns: &str| {
+            db.execute(&format!("UPDATE definitions SET {columns} WHERE kind = '{kind}'")).await
+        };
+        db.execute(&insert(1)).await.unwrap();
+        db.execute(&insert(2)).await.expect_err("a second draft is refused");
+        update("name = 'm', status = 'active'").await.unwrap();
+        let frozen = update("content = '[1]'").await.expect_err("content is frozen");
+        assert!(frozen.contains("immutable"), "{frozen}");
+        update("priority = 3").await.expect_err("the order of a route is content");
+        update("tags = '[1]'").await.expect_err("tags are content");
+        update("rollout = 40").await.expect("the rollout is not");
+        update("status = 'archived'").await.expect("the status is not");
+    }
 }
 
-/// The tables of versions, each with the column of the id, and further columns with their values.
-const VERSIONED: [(&str, &str, &str, &str); 2] = [
-    ("workflows", "workflow_id", "name", "'n'"),
-    ("channels", "channel_id", "name, channel_type, protocol", "'n', 'sync', 'rest'"),
-];
+pub(crate) async fn connector_names_are_unique(db: TestDatabase) {
+    migrate::run(&db.config).await.unwrap();
+    let insert = |kind: &str, id: &str| {
+        format!(
+            "INSERT INTO definitions (kind, id, version, name, content) VALUES ('{kind}', '{id}', 1, 'n', '{{}}')"
+        )
+    };
+    db.execute(&insert("connector", "a")).await.unwrap();
+    db.execute(&insert("connector", "b")).await.expect_err("another connector has the name");
+    db.execute(&insert("workflow", "b")).await.expect("a workflow may have it");
+}
 
 pub(crate) async fn database_marks_the_latest_version_of_every_program(db: TestDatabase) {
     let insert = async |version: i64, status: &str| {
-        for (table, id, columns, values) in VERSIONED {
-            let row = format!("'a', {version}, '{status}', '2020-01-01 00:00:00', {values}");
-            let columns = format!("{id}, version, status, updated_at, {columns}");
-            db.execute(&format!("INSERT INTO {table} ({columns}) VALUES ({row})")).await.unwrap();
+        for kind in ["workflow", "channel"] {
+            let content = r#"{"name": "n", "channel_type": "sync", "protocol": "rest"}"#;
+            db.execute(&format!(
+                "INSERT INTO definitions (kind, id, version, status, updated_at, name, content)
+                 VALUES ('{kind}', 'a', {version}, '{status}', '2020-01-01 00:00:00', 'n', '{content}')"
+            ))
+            .await
+            .unwrap();
         }
     };
-    migrate::run(&db.config).await.unwrap();
-    while migrate::revert(&db.config).await.unwrap() != ["2026-11-24-000014_latest_versions"] {}
+    let store = db.store().await;
     insert(1, "archived").await;
     insert(2, "active").await;
-    let store = db.store().await;
     let page = Page { limit: 10, offset: 0 };
     for version in [2, 3] {
         let (channels, total) = store.channels().list(EntityFilter::default(), page).await.unwrap();
@@ -285,11 +286,7 @@ pub(crate) async fn database_marks_the_latest_version_of_every_program(db: TestD
             (1, 1, version, version)
         );
         insert(version + 1, "draft").await;
-        for (table, ..) in VERSIONED {
-            db.execute(&format!("UPDATE {table} SET status = 'archived' WHERE status = 'draft'"))
-                .await
-                .unwrap();
-        }
+        db.execute("UPDATE definitions SET status = 'archived' WHERE status = 'draft'").await.unwrap();
     }
     let earlier = Timestamp::parse("2020-01-01T00:00:00");
     let channel = store.channels().versions("a", page).await.unwrap().0.swap_remove(2);
@@ -312,23 +309,16 @@ pub(crate) async fn activation_checks_use_an_index(db: TestDatabase) {
     }
     migrate::run(&db.config).await.unwrap();
     let mut conn = connect(db.config.url.strip_prefix("sqlite:").unwrap());
-    for (query, index) in [
-        (
-            "SELECT name FROM channels WHERE route_shape = ? AND status = ? AND priority = ?",
-            "route_shape=? AND status=?",
-        ),
-        (
-            "SELECT version FROM channels WHERE name = ? AND status = ? AND channel_id <> ?",
-            "name=? AND status=?",
-        ),
-        ("SELECT channel_id FROM channels WHERE is_latest AND name = ? AND channel_id <> ?", "name=?"),
-        ("SELECT * FROM channels WHERE workflow_id IN (?, ?) AND status = ?", "workflow_id=? AND status=?"),
-        (
-            "SELECT * FROM channels WHERE status = ? AND channel_id IN (?, ?) ORDER BY channel_id",
-            "status=? AND channel_id=?",
-        ),
-        ("SELECT version FROM workflows WHERE workflow_id = ? AND status = ?", "status=? AND workflow_id=?"),
+    for (condition, index) in [
+        ("route_shape = ? AND status = ? AND priority = ? AND id <> ?", "route_shape=? AND status=?"),
+        ("name = ? AND status = ? AND id <> ?", "name=? AND status=?"),
+        ("is_latest AND name = ? AND id <> ?", "name=?"),
+        ("workflow_id IN (?, ?) AND status = ?", "workflow_id=? AND status=?"),
+        ("status = ? AND id IN (?, ?) ORDER BY id, version DESC", "status=? AND id=?"),
+        ("id = ? AND status = ?", "status=? AND id=?"),
+        ("id = ? ORDER BY version DESC LIMIT 1", "kind=? AND id=?"),
     ] {
+        let query = format!("SELECT * FROM definitions WHERE kind = ? AND {condition}");
         let plan = diesel::sql_query(format!("EXPLAIN QUERY PLAN {query}")).load::<Step>(&mut conn).unwrap();
         assert!(plan[0].detail.contains(index), "{query}: {}", plan[0].detail);
     }
@@ -337,18 +327,21 @@ pub(crate) async fn activation_checks_use_an_index(db: TestDatabase) {
 /// SQLite plans without statistics here, as in production.
 pub(crate) async fn page_of_definitions_is_read_in_the_order_of_an_index(db: TestDatabase) {
     migrate::run(&db.config).await.unwrap();
-    for (table, id) in [("channels", "channel_id"), ("workflows", "workflow_id")] {
-        let order = format!("ORDER BY priority DESC, name, {id} LIMIT 50");
-        for (condition, step) in [
-            ("", format!("SCAN {table} USING INDEX {table}_latest")),
-            ("AND status = 'active'", format!("SEARCH {table} USING INDEX {table}_latest_status (status=?)")),
-        ] {
-            for select in ["*", "COUNT(*)"] {
-                let query = format!("SELECT {select} FROM {table} WHERE is_latest {condition} {order}");
-                let plan = explain(&db, &query).await;
-                // A count may read either index of the latest versions.
-                assert!(plan == step || (select != "*" && plan.starts_with(&step)), "{query}: {plan}");
-            }
+    let order = "ORDER BY priority DESC, name, id LIMIT 50";
+    let index =
+        |name: &str, keys: &str| format!("SEARCH definitions USING INDEX definitions_{name} ({keys})");
+    for (condition, step) in [
+        ("", index("latest", "kind=?")),
+        ("AND status = 'active'", index("latest_status", "kind=? AND status=?")),
+    ] {
+        for select in ["*", "COUNT(*)"] {
+            let query = format!(
+                "SELECT {select} FROM definitions WHERE kind = 'channel' AND is_latest {condition} {order}"
+            );
+            let plan = explain(&db, &query).await;
+            // A count may read either index of the latest versions.
+            let reads_latest = plan.starts_with("SEARCH definitions USING INDEX definitions_latest");
+            assert!(plan == step || (select != "*" && reads_latest), "{query}: {plan}");
         }
     }
 }
@@ -398,6 +391,13 @@ pub(crate) async fn a_page_of_many_traces_is_read_from_an_index(db: TestDatabase
         let walked = format!("SELECT * FROM traces WHERE +status = 'completed' {newest}");
         let plan = explain(&db, &walked).await;
         assert!(plan.contains("traces_created") && !plan.contains("TEMP B-TREE"), "{plan}");
+        for (condition, index) in [("", "traces_failed"), (" AND request_id = 'r'", "traces_failed_requests")]
+        {
+            let failed = format!("SELECT * FROM traces WHERE status = 'failed'{condition} {newest}");
+            let plan = explain(&db, &failed).await;
+            let is_used = plan.contains(&format!("{index} ("));
+            assert!(is_used && !plan.contains("TEMP B-TREE"), "{plan}");
+        }
         let plan = explain(&db, due).await;
         assert!(plan.contains("trace_dlq_retry"), "{plan}");
     }

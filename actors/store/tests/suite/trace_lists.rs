@@ -19,6 +19,11 @@ fn ids(page: &TracePage) -> Vec<String> {
     page.rows.iter().map(|row| row.id.clone()).collect()
 }
 
+/// Returns a value of a condition, or of an order.
+fn some<T: for<'t> From<&'t str>>(text: &str) -> Option<T> {
+    Some(text.into())
+}
+
 /// Returns every page from the first to the last, by cursor.
 async fn by_cursor(traces: &TraceRepository, first: TraceQuery) -> Vec<String> {
     let (mut query, mut found) = (first, Vec::new());
@@ -46,10 +51,10 @@ pub(crate) async fn traces_are_filtered_by_the_version_that_ran(db: TestDatabase
     let done = TraceEnd { workflow: version(2), ..end(accepted.id, TraceStatus::Completed) };
     assert!(traces.finish(done).await.unwrap());
     let list = async |query| ids(&traces.list(query).await.unwrap());
-    let of = |number| TraceQuery { workflow_id: Some("w".into()), workflow_version: number, ..page(50, 0) };
-    assert_eq!(list(of(None)).await, [accepted.id.to_string(), inserted.id.to_string()]);
-    assert_eq!(list(of(Some(1))).await, [inserted.id.to_string()]);
-    assert_eq!(list(of(Some(2))).await, [accepted.id.to_string()]);
+    let of = |number| TraceQuery { workflow_id: Some("w".into()), workflow_versions: number, ..page(50, 0) };
+    assert_eq!(list(of(vec![])).await, [accepted.id.to_string(), inserted.id.to_string()]);
+    assert_eq!(list(of(vec![1])).await, [inserted.id.to_string()]);
+    assert_eq!(list(of(vec![2])).await, [accepted.id.to_string()]);
     assert_eq!(list(TraceQuery { workflow_id: Some("x".into()), ..page(50, 0) }).await, [""; 0]);
     let row = traces.get(&accepted.id.to_string()).await.unwrap().unwrap().row;
     assert_eq!((row.workflow_id.as_deref(), row.workflow_version), (Some("w"), Some(2)));
@@ -144,7 +149,6 @@ pub(crate) async fn traces_are_filtered_and_sorted(db: TestDatabase) {
     let list = async |query| ids(&traces.list(query).await.unwrap());
     let of = |places: &[usize]| places.iter().map(|place| rows[*place].clone()).collect::<Vec<_>>();
     assert_eq!(list(page(50, 0)).await, of(&[3, 2, 1, 0]), "newest first");
-    let some = |text: &str| Some(text.to_owned());
     for (query, found) in [
         (TraceQuery { status: some("completed"), ..page(50, 0) }, of(&[0])),
         (TraceQuery { channel: some("a"), ..page(50, 0) }, of(&[2, 0])),
@@ -176,7 +180,6 @@ pub(crate) async fn a_cursor_goes_with_the_default_order_only(db: TestDatabase) 
     let cursor = traces.list(page(1, 0)).await.unwrap().next_cursor;
     assert!(cursor.is_some());
     let with = |query: TraceQuery| TraceQuery { cursor: cursor.clone(), ..query };
-    let some = |text: &str| Some(text.to_owned());
     for refused in [
         with(page(1, 1)),
         with(TraceQuery { sort_by: some("status"), ..page(1, 0) }),

@@ -256,14 +256,20 @@ fn need(connector: &str, accepts: &str) -> ConnectorNeed {
 pub(crate) async fn an_activation_names_every_connector_that_is_missing(db: TestDatabase) {
     let store = db.store().await;
     let workflows = store.workflows();
-    db.execute(
-        "INSERT INTO connectors (id, name, connector_type, config_json) VALUES
-         ('1', 'api', 'http', '{}'), ('2', 'mongo', 'db', '{\"connection_string\": \"mongodb://h\"}'),
-         ('3', 'sql', 'db', '{\"connection_string\": \"postgres://h/d\"}'),
-         ('4', 'open', 'db', '{\"connection_string\": \"env://URL\"}')",
-    )
-    .await
-    .unwrap();
+    for (name, kind, config) in [
+        ("api", "http", json!({})),
+        ("mongo", "db", json!({"connection_string": "mongodb://h"})),
+        ("sql", "db", json!({"connection_string": "postgres://h/d"})),
+        ("open", "db", json!({"connection_string": "env://URL"})),
+    ] {
+        let content = json!({"name": name, "connector_type": kind, "config": config});
+        db.execute(&format!(
+            "INSERT INTO definitions (kind, id, version, name, type, content)
+             VALUES ('connector', '{name}', 1, '{name}', '{kind}', '{content}')"
+        ))
+        .await
+        .unwrap();
+    }
     let requirements = |connectors| WorkflowRequirements { connectors };
     workflows.create(Some("w".into()), workflow("one"), any_mutation()).await.unwrap();
     let wrong =

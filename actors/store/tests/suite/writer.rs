@@ -58,10 +58,10 @@ pub(crate) async fn a_failed_commit_fails_every_unit_of_it(db: TestDatabase) {
     let broken = if db.is_sqlite() {
         "CREATE TABLE parents (id INTEGER PRIMARY KEY);
          CREATE TABLE children (parent INTEGER REFERENCES parents (id) DEFERRABLE INITIALLY DEFERRED);
-         CREATE TRIGGER no_commit AFTER INSERT ON workflows BEGIN INSERT INTO children VALUES (1); END;"
+         CREATE TRIGGER no_commit AFTER INSERT ON definitions BEGIN INSERT INTO children VALUES (1); END;"
     } else {
         "CREATE FUNCTION no_commit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no commit'; END $$;
-         CREATE CONSTRAINT TRIGGER no_commit AFTER INSERT ON workflows DEFERRABLE INITIALLY DEFERRED
+         CREATE CONSTRAINT TRIGGER no_commit AFTER INSERT ON definitions DEFERRABLE INITIALLY DEFERRED
          FOR EACH ROW EXECUTE FUNCTION no_commit();"
     };
     db.execute(broken).await.unwrap();
@@ -71,7 +71,7 @@ pub(crate) async fn a_failed_commit_fails_every_unit_of_it(db: TestDatabase) {
     }
     assert_eq!(workflows.list(Default::default(), Default::default()).await.unwrap().1, 0);
     let mended =
-        if db.is_sqlite() { "DROP TRIGGER no_commit" } else { "DROP TRIGGER no_commit ON workflows" };
+        if db.is_sqlite() { "DROP TRIGGER no_commit" } else { "DROP TRIGGER no_commit ON definitions" };
     db.execute(mended).await.unwrap();
     workflows.create(Some("w".into()), workflow("w"), any_mutation()).await.expect("the next commit holds");
 }

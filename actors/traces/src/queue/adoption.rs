@@ -276,6 +276,7 @@ impl Adoption {
             result_json: None,
             error_message,
             error_code: None,
+            error_group: None,
             duration_ms: None,
             task_trace_json: None,
             workflow: None,

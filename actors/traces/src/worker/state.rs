@@ -55,8 +55,9 @@ impl JobAttempt {
     /// # Errors
     /// Returns the reason if the job is to run again without a further attempt.
     pub(crate) fn outcome_of(&self, completed: JobResult) -> Result<AttemptOutcome, UnrunJob> {
-        let JobResult { ended, task_trace, workflow, took } = completed;
+        let JobResult { ended, task_trace, workflow, error_group, took } = completed;
         let duration_ms = Some(took.as_secs_f64() * 1000.0);
+        let group = error_group.clone();
         let over = |status, result_json, error_message| {
             AttemptOutcome::Over(TraceEnd {
                 id: self.id,
@@ -64,6 +65,7 @@ impl JobAttempt {
                 result_json,
                 error_message,
                 error_code: None,
+                error_group: group.clone(),
                 duration_ms,
                 task_trace_json: task_trace.clone(),
                 workflow: workflow.clone(),
@@ -78,6 +80,7 @@ impl JobAttempt {
                     duration_ms,
                     task_trace_json: task_trace,
                     workflow,
+                    error_group,
                     ..self.failure(failure)
                 };
                 AttemptOutcome::Failed(failure)
@@ -122,6 +125,7 @@ impl JobAttempt {
             result_json: errors,
             error_message: if is_transient { message } else { format!("{message} (not retried)") },
             error_code: code,
+            error_group: None,
             duration_ms: None,
             task_trace_json: None,
             workflow: None,

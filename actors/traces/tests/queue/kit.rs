@@ -158,7 +158,7 @@ impl Process {
 
     /// Counts the traces with this status; an empty status counts all.
     pub(crate) async fn count(&self, status: &str) -> i64 {
-        let status = Some(status.to_owned()).filter(|status| !status.is_empty());
+        let status = Some(status).filter(|status| !status.is_empty()).map(Into::into);
         let query = TraceQuery { status, include_total: true, ..TraceQuery::default() };
         self.store.traces().list(query).await.unwrap().total.unwrap()
     }

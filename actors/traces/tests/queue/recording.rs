@@ -25,6 +25,7 @@ fn record(clean: bool) -> Record {
         request_id: None,
         input: None,
         error_code: None,
+        error_group: None,
         result: Some(json!({ "data": {} }).to_string()),
         error: None,
         workflow: None,

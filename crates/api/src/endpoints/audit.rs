@@ -2,10 +2,11 @@
 
 use svc_model::{AuditAction, AuditResource};
 
-use crate::audit::{AuditLogEntry, CallerIdentity};
+use crate::audit::{AuditListEnvelope, CallerIdentity};
 use crate::endpoint::{Answer, Endpoint, LIMIT, Method, OFFSET, SchemaSource, Tag};
-use crate::envelope::{DataEnvelope, PageEnvelope};
-use crate::parameter::ParameterKind::{Instant, OneOf, Text};
+use crate::envelope::DataEnvelope;
+use crate::filters::{FilteredList, parameters_of};
+use crate::parameter::ParameterKind::{Moment, SeveralOf, Texts};
 use crate::parameter::QueryParameter;
 
 pub(super) const ENDPOINTS: &[Endpoint] = &[
@@ -16,25 +17,25 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         Tag::Audit,
         "Lists the audit log, newest first",
     )
-    .with_query(&[
-        QueryParameter::new("action", OneOf(AuditAction::NAMES), "Only entries of this action"),
-        QueryParameter::new(
-            "resource_type",
-            OneOf(AuditResource::NAMES),
-            "Only entries about resources of this type",
-        ),
-        QueryParameter::new("resource_id", Text, "Only entries about this resource"),
-        QueryParameter::new("principal", Text, "Only entries of this caller"),
-        QueryParameter::new("start_time", Instant, "Only entries from this instant on"),
-        QueryParameter::new("end_time", Instant, "Only entries before this instant"),
-        LIMIT,
-        OFFSET,
-    ])
-    .answers(&[Answer::json(
-        200,
-        "A page of entries",
-        &[SchemaSource::for_type::<PageEnvelope<AuditLogEntry>>()],
-    )]),
+    .describes("The list can be read on from `next_cursor`, which an `offset` excludes.")
+    .with_query(parameters_of!(
+        FilteredList::Audit,
+        &[
+            QueryParameter::new("action", SeveralOf(AuditAction::NAMES), "Only entries of these actions"),
+            QueryParameter::new(
+                "resource_type",
+                SeveralOf(AuditResource::NAMES),
+                "Only entries about resources of these types",
+            ),
+            QueryParameter::new("resource_id", Texts, "Only entries about these resources"),
+            QueryParameter::new("principal", Texts, "Only entries of these callers"),
+            QueryParameter::new("start_time", Moment, "The same as `since`"),
+            QueryParameter::new("end_time", Moment, "The same as `until`"),
+            LIMIT,
+            OFFSET,
+        ]
+    ))
+    .answers(&[Answer::json(200, "A page of entries", &[SchemaSource::for_type::<AuditListEnvelope>()])]),
     Endpoint::new(
         Method::Get,
         "/api/v1/admin/whoami",

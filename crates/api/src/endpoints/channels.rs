@@ -12,6 +12,7 @@ use crate::endpoint::{
     SchemaSource, TAG, Tag, sort_by,
 };
 use crate::envelope::{DataEnvelope, ListEnvelope, PageEnvelope, WarnedEnvelope};
+use crate::filters::{FilteredList, parameters_of};
 use crate::import::{ImportBatch, ImportSummary};
 use crate::lifecycle::{RollbackRequest, StatusChange, VersionRequest};
 use crate::names::LIFECYCLE_STATUSES;
@@ -50,7 +51,7 @@ const MANY: SchemaSource = SchemaSource::for_type::<PageEnvelope<ChannelResource
 
 pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint::new(Method::Get, "/api/v1/admin/channels", "listChannels", Tag::Channels, "Lists the latest version of every channel")
-        .with_query(PAGE)
+        .with_query(parameters_of!(FilteredList::Channels, PAGE))
         .answers(&[Answer::json(200, "A page of channels", &[MANY])]),
     Endpoint::new(Method::Post, "/api/v1/admin/channels", "createChannel", Tag::Channels, "Creates a channel with a draft as version 1")
         .with_query(&[DOCUMENT_DRY_RUN])

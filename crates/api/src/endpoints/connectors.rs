@@ -10,6 +10,7 @@ use crate::endpoint::{
     sort_by,
 };
 use crate::envelope::{DataEnvelope, ListEnvelope, PageEnvelope, WarnedEnvelope};
+use crate::filters::{FilteredList, parameters_of};
 use crate::import::{ImportBatch, ImportSummary};
 use crate::lifecycle::StatusChange;
 use crate::parameter::{PathParameter, QueryParameter};
@@ -30,7 +31,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         Tag::Connectors,
         "Lists the connectors with their load status",
     )
-    .with_query(PAGE)
+    .with_query(parameters_of!(FilteredList::Connectors, PAGE))
     .answers(&[Answer::json(
         200,
         "A page of connectors",

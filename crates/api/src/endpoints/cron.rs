@@ -3,8 +3,8 @@
 use crate::cron::{OccurrenceDetail, OccurrenceListEnvelope, OccurrenceRetryRequest, ScheduleSummary};
 use crate::endpoint::{Answer, Endpoint, LIMIT, Method, NO_DRY_RUN, OFFSET, SchemaSource, Tag};
 use crate::envelope::{DataEnvelope, ListEnvelope};
-use crate::names::OCCURRENCE_STATUSES;
-use crate::parameter::ParameterKind::{Boolean, Instant, OneOf, Text};
+use crate::filters::{FilteredList, parameters_of};
+use crate::parameter::ParameterKind::{Boolean, Texts};
 use crate::parameter::{PathParameter, QueryParameter};
 
 const ID: &[PathParameter] =
@@ -19,15 +19,10 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         "Lists the occurrences of schedules, newest first",
     )
     .describes("The list can be read on from `next_cursor`, which an `offset` excludes.")
-    .with_query(&[
-        QueryParameter::new("channel_id", Text, "Only occurrences of this channel"),
-        QueryParameter::new("status", OneOf(OCCURRENCE_STATUSES), "Only occurrences of this status"),
-        QueryParameter::new("since", Instant, "Only occurrences due at this instant or later"),
-        QueryParameter::new("until", Instant, "Only occurrences due at this instant or earlier"),
-        LIMIT,
-        OFFSET,
-        QueryParameter::new("cursor", Text, "`next_cursor` of the page before"),
-    ])
+    .with_query(parameters_of!(
+        FilteredList::Occurrences,
+        &[QueryParameter::new("channel_id", Texts, "Only occurrences of these channels"), LIMIT, OFFSET]
+    ))
     .answers(&[Answer::json(
         200,
         "A page of occurrences",

@@ -1,11 +1,12 @@
 //! Endpoints of dead letters.
 
-use crate::dead_letters::{DeadLetterDetail, DeadLetterSummary, PurgeRequest, PurgeResult};
+use crate::dead_letters::{DeadLetterDetail, DeadLetterListEnvelope, PurgeRequest, PurgeResult};
 use crate::endpoint::{
     Answer, DRY_RUN_PARAMETER, DRY_RUN_REPORT, Endpoint, LIMIT, Method, OFFSET, SchemaSource, Tag,
 };
-use crate::envelope::{DataEnvelope, PageEnvelope};
-use crate::parameter::ParameterKind::{Boolean, Moment, Text};
+use crate::envelope::DataEnvelope;
+use crate::filters::{FilteredList, parameters_of};
+use crate::parameter::ParameterKind::Boolean;
 use crate::parameter::{PathParameter, QueryParameter};
 
 const LETTER: &[PathParameter] =
@@ -19,22 +20,23 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         Tag::DeadLetters,
         "Lists the dead letters, newest first",
     )
-    .with_query(&[
-        QueryParameter::new("channel", Text, "Only letters of the channel of this name"),
-        QueryParameter::new(
-            "exhausted",
-            Boolean,
-            "`true` lists letters without a retry left, `false` those with one",
-        ),
-        QueryParameter::new("since", Moment, "Only letters of failures at this instant or later"),
-        QueryParameter::new("until", Moment, "Only letters of failures before this instant"),
-        LIMIT,
-        OFFSET,
-    ])
+    .describes("The list can be read on from `next_cursor`, which an `offset` excludes.")
+    .with_query(parameters_of!(
+        FilteredList::DeadLetters,
+        &[
+            QueryParameter::new(
+                "exhausted",
+                Boolean,
+                "`true` lists letters without a retry left, `false` those with one",
+            ),
+            LIMIT,
+            OFFSET,
+        ]
+    ))
     .answers(&[Answer::json(
         200,
         "A page of dead letters",
-        &[SchemaSource::for_type::<PageEnvelope<DeadLetterSummary>>()],
+        &[SchemaSource::for_type::<DeadLetterListEnvelope>()],
     )]),
     Endpoint::new(
         Method::Post,

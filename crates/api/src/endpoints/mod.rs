@@ -8,6 +8,7 @@ mod cron;
 mod data;
 mod dead_letters;
 mod engine;
+mod errors;
 mod functions;
 mod operational;
 mod packages;
@@ -26,6 +27,7 @@ const AREAS: &[&[Endpoint]] = &[
     audit::ENDPOINTS,
     traces::ENDPOINTS,
     dead_letters::ENDPOINTS,
+    errors::ENDPOINTS,
     backups::ENDPOINTS,
     packages::ENDPOINTS,
     cron::ENDPOINTS,

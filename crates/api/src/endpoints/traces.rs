@@ -5,8 +5,8 @@ use crate::endpoint::{
     Access, Answer, Endpoint, LIMIT, Method, NO_DRY_RUN, OFFSET, SORT_ORDER, SchemaSource, Tag, sort_by,
 };
 use crate::envelope::DataEnvelope;
-use crate::names::{TRACE_MODES, TRACE_STATUSES};
-use crate::parameter::ParameterKind::{Boolean, Moment, Natural, OneOf, Text};
+use crate::filters::{FilteredList, parameters_of};
+use crate::parameter::ParameterKind::{Boolean, Naturals, Text, Texts};
 use crate::parameter::{PathParameter, QueryParameter};
 use crate::traces::{RerunAccepted, RerunRequest, TraceDetail, TraceListEnvelope};
 
@@ -34,28 +34,24 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         "Lists traces, newest first, without payloads",
     )
     .describes(
-        "The default order can be read on from `next_cursor`, which an `offset` excludes. Later attempts at accepted \
-         work are left out: the work has the state of the newest one.",
+        "The default order, and its reverse with `order=asc`, can be read on from `next_cursor`, which an `offset` \
+         excludes. Later attempts at accepted work are left out: the work has the state of the newest one. For words \
+         that no index serves a call reads at most 20000 rows: `scanned_until` tells how far, and `next_cursor` goes on \
+         there even after an empty page.",
     )
-    .with_query(&[
-        QueryParameter::new("status", OneOf(TRACE_STATUSES), "Only traces of this status"),
-        QueryParameter::new("channel", Text, "Only traces of the channel of this name"),
-        QueryParameter::new("mode", OneOf(TRACE_MODES), "Only runs of this origin"),
-        QueryParameter::new("workflow_id", Text, "Only runs of this workflow"),
-        QueryParameter::new("workflow_version", Natural, "Only runs of this version"),
-        QueryParameter::new("request_id", Text, "Only the runs of this request; of failed ones fast"),
-        QueryParameter::new("error_code", Text, "Only runs with this code"),
-        QueryParameter::new("min_duration_ms", Natural, "Only runs that took so many milliseconds or longer"),
-        QueryParameter::new("since", Moment, "Only traces created at this instant or later"),
-        QueryParameter::new("until", Moment, "Only traces created before this instant"),
-        sort_by(TRACE_COLUMNS),
-        SORT_ORDER,
-        LIMIT,
-        OFFSET,
-        QueryParameter::new("cursor", Text, "`next_cursor` of the page before"),
-        QueryParameter::new("attempts", Boolean, "`true` lists later attempts at accepted work, too"),
-        QueryParameter::new("include_total", Boolean, "`true` counts the matching rows"),
-    ])
+    .with_query(parameters_of!(
+        FilteredList::Traces,
+        &[
+            QueryParameter::new("workflow_id", Texts, "The same as `workflow`"),
+            QueryParameter::new("workflow_version", Naturals, "The same as `version`"),
+            sort_by(TRACE_COLUMNS),
+            SORT_ORDER,
+            LIMIT,
+            OFFSET,
+            QueryParameter::new("attempts", Boolean, "`true` lists later attempts at accepted work, too"),
+            QueryParameter::new("include_total", Boolean, "`true` counts the matching rows"),
+        ]
+    ))
     .answers(&[Answer::json(200, "A page of traces", &[SchemaSource::for_type::<TraceListEnvelope>()])]),
     Endpoint::new(
         Method::Get,

@@ -7,6 +7,7 @@ use crate::endpoint::{
     SchemaSource, TAG, Tag, sort_by,
 };
 use crate::envelope::{DataEnvelope, ListEnvelope, PageEnvelope, WarnedEnvelope};
+use crate::filters::{FilteredList, parameters_of};
 use crate::import::{ImportBatch, ImportSummary};
 use crate::lifecycle::{RollbackRequest, RolloutChange, StatusChange, VersionRequest};
 use crate::names::LIFECYCLE_STATUSES;
@@ -45,7 +46,7 @@ const MANY: SchemaSource = SchemaSource::for_type::<PageEnvelope<WorkflowResourc
 
 pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint::new(Method::Get, "/api/v1/admin/workflows", "listWorkflows", Tag::Workflows, "Lists the latest version of every workflow")
-        .with_query(PAGE)
+        .with_query(parameters_of!(FilteredList::Workflows, PAGE))
         .answers(&[Answer::json(200, "A page of workflows", &[MANY])]),
     Endpoint::new(Method::Post, "/api/v1/admin/workflows", "createWorkflow", Tag::Workflows, "Creates a workflow with a draft as version 1")
         .with_query(&[DOCUMENT_DRY_RUN])

@@ -54,6 +54,9 @@ pub(crate) struct AuditListArgs {
     /// Show changes before this time
     #[arg(long, visible_alias = "until", value_name = "TIME", value_parser = parse_moment)]
     end_time: Option<String>,
+    /// Go on behind this position
+    #[arg(long)]
+    cursor: Option<String>,
     #[command(flatten)]
     page: PageArgs,
 }
@@ -67,7 +70,8 @@ pub(crate) async fn run(command: AuditCommand, context: &CommandContext) -> Resu
         .optional("resource_id", args.resource_id)
         .optional("principal", args.principal)
         .optional("start_time", args.start_time)
-        .optional("end_time", args.end_time);
+        .optional("end_time", args.end_time)
+        .optional("cursor", args.cursor);
     show_page_of(args.page.add_to(request), &AUDIT_ROWS, "changes", with_change, context).await
 }
 

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use svc_client::{ApiRequest, admin_path};
 
 use super::entity::{rows, show_page, show_record};
+use super::errors::FailureFilterArgs;
 use super::several::IdsArgs;
 use super::traces::{parse_version, show_cancel};
 use crate::context::CommandContext;
@@ -79,15 +80,20 @@ pub(crate) struct OccurrenceListArgs {
     /// Show those of this channel alone
     #[arg(long, value_name = "ID")]
     channel_id: Option<String>,
-    /// Show those in this state alone, such as failed
+    /// Show those in these states alone, separated by commas, such as failed
     #[arg(long)]
     status: Option<String>,
+    #[command(flatten)]
+    failures: FailureFilterArgs,
     /// Show those due at this time or later: RFC 3339, or a time ago such as 15m, 2h, 1d
     #[arg(long, value_name = "TIME", value_parser = parse_moment)]
     since: Option<String>,
     /// Show those due at this time or earlier
     #[arg(long, value_name = "TIME", value_parser = parse_moment)]
     until: Option<String>,
+    /// Go on behind this position
+    #[arg(long)]
+    cursor: Option<String>,
     #[command(flatten)]
     page: PageArgs,
 }
@@ -101,8 +107,10 @@ pub(crate) async fn run(command: CronCommand, context: &CommandContext) -> Resul
                 .optional("channel_id", args.channel_id)
                 .optional("status", args.status)
                 .optional("since", args.since)
-                .optional("until", args.until);
-            show_page(args.page.add_to(request), &OCCURRENCES, "occurrences", context).await
+                .optional("until", args.until)
+                .optional("cursor", args.cursor);
+            let request = args.page.add_to(args.failures.add_to(request));
+            show_page(request, &OCCURRENCES, "occurrences", context).await
         }
         CronCommand::Get { id } => {
             show_record(&ApiRequest::get(admin_path(&["cron", "occurrences", &id])), "id", context).await

@@ -5,6 +5,7 @@ use serde_json::json;
 use svc_client::{ApiRequest, admin_path};
 
 use super::entity::{show_page, show_record};
+use super::errors::FailureFilterArgs;
 use super::several::IdsArgs;
 use crate::context::CommandContext;
 use crate::error::CliError;
@@ -36,12 +37,17 @@ pub(crate) enum DeadLetterCommand {
         /// Show those without a retry left alone; with =false, the others
         #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
         exhausted: Option<bool>,
+        #[command(flatten)]
+        failures: FailureFilterArgs,
         /// Show those of failures from this time on: RFC 3339, or a time ago such as 15m, 2h, 1d
         #[arg(long, value_name = "TIME", value_parser = parse_moment)]
         since: Option<String>,
         /// Show those of failures before this time
         #[arg(long, value_name = "TIME", value_parser = parse_moment)]
         until: Option<String>,
+        /// Go on behind this position
+        #[arg(long)]
+        cursor: Option<String>,
         #[command(flatten)]
         page: PageArgs,
     },
@@ -60,13 +66,14 @@ pub(crate) enum DeadLetterCommand {
 /// Runs a command of dead letters.
 pub(crate) async fn run(command: DeadLetterCommand, context: &CommandContext) -> Result<u8, CliError> {
     match command {
-        DeadLetterCommand::List { channel, exhausted, since, until, page } => {
+        DeadLetterCommand::List { channel, exhausted, failures, since, until, cursor, page } => {
             let request = ApiRequest::get(admin_path(&["trace-dlq"]))
                 .optional("channel", channel)
                 .optional("exhausted", exhausted)
                 .optional("since", since)
-                .optional("until", until);
-            show_page(page.add_to(request), &LETTERS, "dead letters", context).await
+                .optional("until", until)
+                .optional("cursor", cursor);
+            show_page(page.add_to(failures.add_to(request)), &LETTERS, "dead letters", context).await
         }
         DeadLetterCommand::Get(ids) => {
             ids.for_each(context, async |id: &str| {

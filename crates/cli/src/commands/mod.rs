@@ -13,6 +13,7 @@ mod definition_diff;
 pub(crate) mod dlq;
 pub(crate) mod engine;
 mod entity;
+pub(crate) mod errors;
 pub(crate) mod functions;
 pub(crate) mod health;
 mod import;
@@ -47,6 +48,7 @@ pub(crate) async fn run(command: ClientCommand, context: &CommandContext) -> Res
         ClientCommand::Send(args) => send::run(&args, context).await,
         ClientCommand::Traces(command) => traces::run(command, context).await,
         ClientCommand::Dlq(command) => dlq::run(command, context).await,
+        ClientCommand::Errors(args) => errors::run(args, context).await,
         ClientCommand::Cron(command) => cron::run(command, context).await,
         ClientCommand::Kafka(command) => kafka::run(command, context).await,
         ClientCommand::Engine(command) => engine::run(command, context).await,

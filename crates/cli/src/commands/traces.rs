@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use svc_client::{ApiRequest, admin_path};
 
 use super::entity::{rows, show_page_of};
+use super::errors::FailureFilterArgs;
 use super::several::IdsArgs;
 use super::trace_tail::TraceTail;
 use super::trace_view::view;
@@ -82,7 +83,8 @@ pub(crate) struct RerunArgs {
 /// The filters of traces.
 #[derive(Args, Debug)]
 pub(crate) struct TraceFilterArgs {
-    /// Show those in this state alone: pending, scheduled, waiting, running, retrying, completed, failed, cancelled
+    /// Show those in these states alone, separated by commas: pending, scheduled, waiting, running, retrying, completed,
+    /// failed, cancelled
     #[arg(long)]
     status: Option<String>,
     /// Show those of this channel alone
@@ -94,6 +96,8 @@ pub(crate) struct TraceFilterArgs {
     /// Show the runs of this request alone, as its answer names it in x-request-id
     #[arg(long, value_name = "ID")]
     request_id: Option<String>,
+    #[command(flatten)]
+    failures: FailureFilterArgs,
     /// Show those created at this time or later: RFC 3339, or a time ago such as 15m, 2h, 1d
     #[arg(long, value_name = "TIME", value_parser = parse_moment)]
     since: Option<String>,
@@ -153,13 +157,14 @@ pub(crate) struct FollowArgs {
 
 impl TraceFilterArgs {
     fn request(&self) -> ApiRequest {
-        ApiRequest::get(admin_path(&["traces"]))
+        let request = ApiRequest::get(admin_path(&["traces"]))
             .optional("status", self.status.as_deref())
             .optional("channel", self.channel.as_deref())
             .optional("mode", self.mode.as_deref())
             .optional("request_id", self.request_id.as_deref())
             .optional("since", self.since.as_deref())
-            .optional("until", self.until.as_deref())
+            .optional("until", self.until.as_deref());
+        self.failures.add_to(request)
     }
 }
 

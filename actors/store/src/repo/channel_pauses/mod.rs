@@ -9,7 +9,7 @@ mod rows;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use svc_model::config::RepeatedFailureConfig;
-use svc_model::{Channel, ChannelPause, EntityKind, FieldError, ServiceError, Timestamp, lifecycle};
+use svc_model::{ChannelPause, EntityKind, FieldError, ServiceError, Timestamp, lifecycle};
 
 use crate::clock;
 use crate::conn::Conn;
@@ -17,10 +17,10 @@ use crate::database::Database;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
 use crate::repo::config_changes::{PAUSES, record_change};
+use crate::repo::definitions::queries;
 use crate::repo::key;
 use crate::repo::mutation::{Mutation, lock, record};
 use crate::repo::traces::{NewTrace, TraceWrite};
-use crate::repo::versioned::Versioned;
 use crate::writer::UnitOutcome;
 
 pub(super) use rows::forget;
@@ -219,7 +219,7 @@ fn distinct_keys(ids: &[String]) -> Vec<String> {
 /// Refuses an id that no version of a channel has.
 async fn require_channels(conn: &mut Conn, ids: &[String]) -> Result<(), StoreError> {
     for id in ids {
-        if <Channel as Versioned>::states(conn, id).await?.is_empty() {
+        if queries::states(conn, EntityKind::Channel, id).await?.is_empty() {
             return Err(lifecycle::absent(EntityKind::Channel, id).into());
         }
     }

@@ -44,10 +44,10 @@ bulk_statement! {
      claimed_by = o.claimed_by, claimed_until = o.claimed_until, singleton_key = o.singleton_key, \
      singleton_slot = o.singleton_slot, fencing_token = o.fencing_token, \
      executing_version = o.executing_version, trace_id = o.trace_id, error_message = o.error_message, \
-     started_at = o.started_at, completed_at = o.completed_at FROM unnest(",
+     error_group = o.error_group, started_at = o.started_at, completed_at = o.completed_at FROM unnest(",
     ") AS o (id, status, attempt, attempt_counted, recoveries, claims, claimed_by, claimed_until, \
-     singleton_key, singleton_slot, fencing_token, executing_version, trace_id, error_message, started_at, \
-     completed_at) WHERE cron_occurrences.id = o.id",
+     singleton_key, singleton_slot, fencing_token, executing_version, trace_id, error_message, error_group, \
+     started_at, completed_at) WHERE cron_occurrences.id = o.id",
     ids: Texts = String => row.id.to_string(),
     statuses: Texts = &'a str => row.status.name(),
     attempts: Numbers = i64 => row.attempt,
@@ -62,6 +62,7 @@ bulk_statement! {
     executing_versions: MaybeNumbers = Option<i64> => row.executing_version,
     trace_ids: MaybeTexts = Option<String> => row.trace_id.map(|id| id.to_string()),
     errors: MaybeTexts = Option<&'a str> => row.error_message.as_deref(),
+    error_groups: MaybeTexts = Option<&'a str> => row.error_group.as_deref(),
     started: MaybeInstants = Option<NaiveDateTime> => row.started_at,
     completed: MaybeInstants = Option<NaiveDateTime> => row.completed_at,
 }

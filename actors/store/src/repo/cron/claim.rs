@@ -1,11 +1,13 @@
 //! Claims of due occurrences.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use svc_ledger::{ClaimOutcome, Occurrence, Trigger};
+use svc_model::{ErrorGroup, FailureFacts};
 use uuid::Uuid;
 
 use super::conditions::{IsLeased, IsPending};
@@ -147,13 +149,20 @@ impl SingleCall for ExhaustRequest {
         if let Some(slot) = &slot {
             slots::lock_one(conn, slot).await?;
         }
-        let Some((mut row, _)) = rows::lock(conn, self.id).await? else { return Ok(false) };
+        let Some((mut row, facts)) = rows::lock(conn, self.id).await? else { return Ok(false) };
         let now = clock::now(conn).await?;
         // The holder of a slot writes the slot to its row, so a different slot means a different claim.
         let exhausted = row.slot == slot && is_exhausted(&mut row, self.max_recoveries, now);
         if !exhausted {
             return Ok(false);
         }
+        let group = ErrorGroup::new(FailureFacts {
+            channel: &facts.channel_name,
+            message: row.error_message.as_deref().unwrap_or_default(),
+            ..FailureFacts::default()
+        });
+        row.error_group = Some(group.id.clone());
+        TraceWrite::Group(Arc::new(group)).apply(conn).await?;
         rows::save(conn, &row, now).await?;
         if let Some(slot) = &slot {
             slots::free(conn, slot, row.id).await?;

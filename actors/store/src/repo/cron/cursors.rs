@@ -7,6 +7,7 @@ use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use svc_ledger::{AlignRequest, Cursor};
+use svc_model::EntityKind;
 
 use super::bulk;
 use super::model::AlignOutcome;
@@ -17,7 +18,7 @@ use crate::error::StoreError;
 use crate::group::SingleCall;
 use crate::prepared::Prepared;
 use crate::repo::IDS_PER_QUERY;
-use crate::schema::{channels, cron_schedule_state as state};
+use crate::schema::{cron_schedule_state as state, definitions};
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = state)]
@@ -105,10 +106,10 @@ pub(super) async fn save_all(conn: &mut Conn, cursors: &[Cursor]) -> Result<(), 
 /// Returns whether a version is active, and keeps it so until the transaction ends: a transaction that
 /// archives or deletes the version, and then changes its cursor, waits.
 async fn is_active(conn: &mut Conn, channel_id: &str, version: i64) -> Result<bool, StoreError> {
-    let row = channels::table
-        .find((channel_id, version))
-        .filter(channels::status.eq("active"))
-        .select(channels::version);
+    let row = definitions::table
+        .find((EntityKind::Channel.name(), channel_id, version))
+        .filter(definitions::status.eq("active"))
+        .select(definitions::version);
     let row: Option<i64> = match conn {
         Conn::Sqlite(c) => row.first(c).await.optional()?,
         Conn::Postgres(c) => row.for_share().first(&mut **c).await.optional()?,
@@ -193,11 +194,12 @@ impl SingleCall for PauseStaleRequest {
 async fn filter_scheduled(conn: &mut Conn, ids: Vec<&str>) -> Result<HashSet<String>, StoreError> {
     let mut scheduled = HashSet::new();
     for ids in ids.chunks(IDS_PER_QUERY) {
-        let some = channels::table
-            .filter(channels::channel_id.eq_any(ids))
-            .filter(channels::status.eq("active"))
-            .filter(channels::protocol.eq("cron"))
-            .select(channels::channel_id);
+        let some = definitions::table
+            .filter(definitions::kind.eq(EntityKind::Channel.name()))
+            .filter(definitions::id.eq_any(ids))
+            .filter(definitions::status.eq("active"))
+            .filter(definitions::protocol.eq("cron"))
+            .select(definitions::id);
         scheduled.extend(on!(conn, c => some.load::<String>(c).await)?);
     }
     Ok(scheduled)

@@ -1,10 +1,11 @@
 //! Reads of the ledger.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
+use svc_ledger::OccurrenceStatus;
 use svc_model::{Page, Timestamp};
 
 use super::conditions::IsPending;
@@ -15,8 +16,9 @@ use super::rows::columns;
 use crate::clock::{self, Now};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
+use crate::repo::filters::{AnyOf, GroupConditions, StatusCount, any_of, find_tagged};
 use crate::repo::keyset::{self, KeysetCondition};
-use crate::repo::{IDS_PER_QUERY, RowKey};
+use crate::repo::{IDS_PER_QUERY, RowKey, sorted};
 use crate::schema::{cron_occurrences, cron_schedule_state, cron_singletons};
 
 #[derive(Queryable, Selectable)]
@@ -31,6 +33,7 @@ struct Summary {
     attempt: i64,
     started_at: Option<NaiveDateTime>,
     completed_at: Option<NaiveDateTime>,
+    error_group: Option<String>,
     created_at: NaiveDateTime,
 }
 
@@ -46,6 +49,7 @@ impl From<Summary> for OccurrenceRow {
             attempt: row.attempt,
             started_at: row.started_at.map(Timestamp::from_naive),
             completed_at: row.completed_at.map(Timestamp::from_naive),
+            error_group: row.error_group,
             created_at: Timestamp::from_naive(row.created_at),
         }
     }
@@ -94,14 +98,55 @@ impl From<Full> for OccurrenceRecord {
     }
 }
 
+/// The conditions of a filter whose values are looked up first.
+struct Resolved {
+    /// Ids of the channels with the tag.
+    tagged: Option<AnyOf>,
+    groups: Option<AnyOf>,
+}
+
+impl Resolved {
+    async fn load(conn: &mut Conn, filter: &OccurrenceFilter) -> Result<Self, StoreError> {
+        let tagged = match &filter.tag {
+            Some(tag) => Some(find_tagged(conn, tag).await?.ids),
+            None => None,
+        };
+        let conditions = GroupConditions {
+            groups: filter.error_group.as_ref(),
+            tasks: filter.task.as_ref(),
+            codes: filter.error_code.as_ref(),
+            workflows: None,
+        };
+        Ok(Self { tagged, groups: conditions.resolve(conn).await? })
+    }
+}
+
 macro_rules! filtered {
-    ($db:ident, $filter:expr) => {{
+    ($db:ident, $filter:expr, $resolved:expr) => {{
         let mut query = cron_occurrences::table.into_boxed::<$db>();
-        if let Some(channel) = &$filter.channel_id {
-            query = query.filter(cron_occurrences::channel_id.eq(channel.clone()));
+        for channels in [&$filter.channel_id, &$resolved.tagged].into_iter().flatten() {
+            query = any_of!(query, cron_occurrences::channel_id, channels);
+        }
+        if let Some(names) = &$filter.channel {
+            query = any_of!(query, cron_occurrences::channel_name, names);
         }
         if let Some(status) = &$filter.status {
-            query = query.filter(cron_occurrences::status.eq(status.clone()));
+            query = any_of!(query, cron_occurrences::status, status);
+        }
+        if let Some(workflow) = &$filter.workflow {
+            query = any_of!(query, cron_occurrences::workflow_id, workflow);
+        }
+        if !$filter.versions.is_empty() {
+            query = query.filter(cron_occurrences::executing_version.eq_any($filter.versions.clone()));
+        }
+        if let Some(groups) = &$resolved.groups {
+            query = any_of!(query, cron_occurrences::error_group, groups);
+        }
+        if let Some(ids) = &$filter.trace_id {
+            query = any_of!(query, cron_occurrences::trace_id, ids);
+        }
+        if let Some(ids) = &$filter.run_key {
+            query = any_of!(query, cron_occurrences::id, ids);
         }
         if let Some(since) = $filter.since {
             query = query.filter(cron_occurrences::scheduled_for.ge(since.naive()));
@@ -120,26 +165,65 @@ pub(super) async fn list(
     page: Page,
     after: Option<RowKey>,
 ) -> Result<OccurrencePage, StoreError> {
+    let resolved = Resolved::load(conn, filter).await?;
+    let descending = !filter.oldest_first;
     let (mut rows, total): (Vec<Summary>, i64) = on!(conn, c: Db => {
-        let mut rows = filtered!(Db, filter).select(columns::<Summary>());
+        let mut rows = filtered!(Db, filter, resolved).select(columns::<Summary>());
         if let Some(key) = after {
-            rows = rows.filter(KeysetCondition::newest_first(key));
+            rows = rows.filter(match descending {
+                true => KeysetCondition::newest_first(key),
+                false => KeysetCondition::oldest_first(key),
+            });
         }
-        let rows = rows
-            .order((cron_occurrences::created_at.desc(), cron_occurrences::id.desc()))
-            .limit(page.limit.saturating_add(1))
-            .offset(page.offset)
-            .load(c)
-            .await?;
-        (rows, filtered!(Db, filter).count().get_result(c).await?)
+        rows = sorted!(rows, cron_occurrences::created_at, descending);
+        rows = match descending {
+            true => rows.then_order_by(cron_occurrences::id.desc()),
+            false => rows.then_order_by(cron_occurrences::id.asc()),
+        };
+        let rows = rows.limit(page.limit.saturating_add(1)).offset(page.offset).load(c).await?;
+        (rows, filtered!(Db, filter, resolved).count().get_result(c).await?)
     });
+    let counts = match filter.include_counts {
+        true => Some(count_by_status(conn, filter, &resolved).await?),
+        false => None,
+    };
     let limit = usize::try_from(page.limit).unwrap_or_default();
     let more = rows.len() > limit;
     rows.truncate(limit);
     let last = rows.last().filter(|_| more);
-    let next_cursor =
-        last.map(|row| keyset::encode(&RowKey { created_at: row.created_at, id: row.id.clone() }));
-    Ok(OccurrencePage { rows: rows.into_iter().map(OccurrenceRow::from).collect(), total, next_cursor })
+    let next_cursor = last.map(|row| {
+        keyset::encode(filter.cursor_kind(), &RowKey { created_at: row.created_at, id: row.id.clone() })
+    });
+    let rows = rows.into_iter().map(OccurrenceRow::from).collect();
+    Ok(OccurrencePage { rows, total, counts, next_cursor })
+}
+
+/// Counts the rows that the filter selects, by status; versions and the inclusive end of the range do not count.
+async fn count_by_status(
+    conn: &mut Conn,
+    filter: &OccurrenceFilter,
+    resolved: &Resolved,
+) -> Result<BTreeMap<String, i64>, StoreError> {
+    let conditions = [
+        ("channel_id", filter.channel_id.as_ref()),
+        ("channel_id", resolved.tagged.as_ref()),
+        ("channel_name", filter.channel.as_ref()),
+        ("workflow_id", filter.workflow.as_ref()),
+        ("error_group", resolved.groups.as_ref()),
+        ("trace_id", filter.trace_id.as_ref()),
+        ("id", filter.run_key.as_ref()),
+    ];
+    let conditions = conditions.into_iter().filter_map(|(column, values)| Some((column, values?)));
+    let count = StatusCount {
+        table: "cron_occurrences",
+        time: "scheduled_for",
+        statuses: OccurrenceStatus::ALL.map(OccurrenceStatus::name).to_vec(),
+        conditions: conditions.collect(),
+        indexed: "",
+        since: filter.since,
+        until: filter.until,
+    };
+    count.count(conn).await
 }
 
 pub(super) async fn get(conn: &mut Conn, id: &str) -> Result<Option<OccurrenceRecord>, StoreError> {

@@ -45,10 +45,11 @@ use crate::database::Database;
 use crate::error::StoreError;
 use crate::group::CallQueue;
 use crate::metrics::QueryOperation;
+use crate::repo::error_groups;
 use crate::repo::mutation::AuditEntry;
 use crate::repo::traces::cancel::record_in_flight;
 use crate::repo::traces::{NewTrace, RerunVersion, TraceEnd};
-use crate::repo::{is_impossible, key, keyset};
+use crate::repo::{key, keyset};
 use crate::writer::UnitOutcome;
 
 use admin::{RetryRequest, TriggerRequest};
@@ -201,6 +202,7 @@ impl Ledger {
         trace: Option<TraceEnd>,
         report: Option<NewTrace>,
     ) -> Result<bool, StoreError> {
+        error_groups::store_new(&self.database, settlement.error_group.iter().cloned().collect()).await;
         let end = SettleRequest { key: key.clone(), slot: slot.cloned(), settlement, trace, report };
         self.database.call_grouped(operation("settle"), &self.queues.settle, end).await
     }
@@ -235,7 +237,7 @@ impl Ledger {
             .await
     }
 
-    /// Returns a page of the occurrences that match the filter, newest first, and the number of all matches.
+    /// Returns a page of the occurrences that match the filter, in its order, and the number of all matches.
     /// With the cursor of a page, returns those after it, regardless of rows recorded in between.
     ///
     /// # Errors
@@ -246,10 +248,7 @@ impl Ledger {
         page: Page,
         cursor: Option<&str>,
     ) -> Result<OccurrencePage, StoreError> {
-        let after = cursor.map(keyset::decode).transpose()?;
-        if is_impossible([&filter.channel_id, &filter.status]) {
-            return Ok(OccurrencePage { rows: Vec::new(), total: 0, next_cursor: None });
-        }
+        let after = cursor.map(|cursor| keyset::decode(filter.cursor_kind(), cursor)).transpose()?;
         self.database
             .read(operation("list"), move |conn| {
                 Box::pin(async move { list::list(conn, &filter, page, after).await })

@@ -1,11 +1,15 @@
 //! Requests to the ledger, and their results.
 
+use std::collections::BTreeMap;
+
 use chrono::NaiveDateTime;
 use serde::Serialize;
 use svc_ledger::{ClaimKey, HeldSlot, Missed, Singleton, Trigger};
 use svc_model::Timestamp;
 use uuid::Uuid;
 
+use crate::repo::AnyOf;
+use crate::repo::keyset::CursorKind;
 use crate::repo::traces::{CancelStep, NewTrace};
 
 /// The facts about its channel that a row keeps.
@@ -146,13 +150,41 @@ pub enum StartResult {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OccurrenceFilter {
     /// Id of the channel.
-    pub channel_id: Option<String>,
+    pub channel_id: Option<AnyOf>,
+    /// Name of the channel when the row was written.
+    pub channel: Option<AnyOf>,
+    /// A tag of the channel.
+    pub tag: Option<String>,
     /// Name of the status.
-    pub status: Option<String>,
+    pub status: Option<AnyOf>,
+    /// Id of the workflow that the channel had when the row was written.
+    pub workflow: Option<AnyOf>,
+    /// Versions of the channel that ran it; any if there are none.
+    pub versions: Vec<i64>,
+    /// Task whose error the failure is.
+    pub task: Option<AnyOf>,
+    /// Code of the error.
+    pub error_code: Option<AnyOf>,
+    /// Group of the failure.
+    pub error_group: Option<AnyOf>,
+    /// Id of the trace of the latest run.
+    pub trace_id: Option<AnyOf>,
+    /// Key of the runs: the id of the occurrence.
+    pub run_key: Option<AnyOf>,
     /// Due at this instant or later.
     pub since: Option<Timestamp>,
     /// Due at this instant or earlier.
     pub until: Option<Timestamp>,
+    /// True to list the oldest first.
+    pub oldest_first: bool,
+    /// True to count the rows by status.
+    pub include_counts: bool,
+}
+
+impl OccurrenceFilter {
+    pub(super) const fn cursor_kind(&self) -> CursorKind {
+        if self.oldest_first { CursorKind::OccurrencesOldestFirst } else { CursorKind::Occurrences }
+    }
 }
 
 /// An order to cancel an occurrence.
@@ -188,6 +220,8 @@ pub struct OccurrencePage {
     pub rows: Vec<OccurrenceRow>,
     /// Number of matching rows on all pages.
     pub total: i64,
+    /// Number of rows by status, if requested.
+    pub counts: Option<BTreeMap<String, i64>>,
     /// Cursor of the next page; `None` on the last one.
     pub next_cursor: Option<String>,
 }
@@ -213,6 +247,8 @@ pub struct OccurrenceRow {
     pub started_at: Option<Timestamp>,
     /// End of the occurrence.
     pub completed_at: Option<Timestamp>,
+    /// Group of the failure.
+    pub error_group: Option<String>,
     /// Instant at which the row was recorded.
     pub created_at: Timestamp,
 }

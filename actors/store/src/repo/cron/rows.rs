@@ -31,6 +31,7 @@ pub(super) struct OccurrenceState {
     executing_version: Option<i64>,
     trace_id: Option<String>,
     error_message: Option<String>,
+    error_group: Option<String>,
     started_at: Option<NaiveDateTime>,
     completed_at: Option<NaiveDateTime>,
 }
@@ -56,6 +57,7 @@ impl OccurrenceState {
             executing_version: self.executing_version,
             trace_id: self.trace_id.and_then(|id| Uuid::try_parse(&id).ok()),
             error_message: self.error_message,
+            error_group: self.error_group,
             started_at: self.started_at,
             completed_at: self.completed_at,
         })
@@ -78,6 +80,7 @@ impl From<&Occurrence> for OccurrenceState {
             executing_version: row.executing_version,
             trace_id: row.trace_id.map(|id| id.to_string()),
             error_message: row.error_message.clone(),
+            error_group: row.error_group.clone(),
             started_at: row.started_at,
             completed_at: row.completed_at,
         }

@@ -116,6 +116,7 @@ fn end_as_lost(trace: Uuid) -> TraceWrite {
         result_json: None,
         error_message: Some(LOST.into()),
         error_code: None,
+        error_group: None,
         duration_ms: None,
         task_trace_json: None,
         workflow: None,

@@ -14,13 +14,15 @@ use crate::database::Database;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
 use crate::repo::change_facts::ChangeFacts;
+use crate::repo::key;
 use crate::repo::mutation::{Mutation, MutationResult, mutate};
 use crate::repo::traces::NewTrace;
-use crate::repo::{is_impossible, key};
 use crate::writer::UnitOutcome;
 
 pub use lease::DueLetters;
-pub use rows::{ClaimedLetter, DeadLetter, DeadLetterFilter, DeadLetterRow, LetterShare};
+pub use rows::{
+    ClaimedLetter, DeadLetter, DeadLetterFilter, DeadLetterPage, DeadLetterRow, LetterShare,
+};
 
 const fn operation(method: &'static str) -> QueryOperation {
     QueryOperation::new("dead_letters", method)
@@ -31,22 +33,33 @@ const fn operation(method: &'static str) -> QueryOperation {
 pub struct DeadLetterRepository(pub(crate) Database);
 
 impl DeadLetterRepository {
-    /// Returns a page of the letters that match the filter, newest first, and the number of all matches.
+    /// Returns a page of the letters that match the filter, in its order, and the number of all matches.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
-    /// query.
+    /// As [`list_page`](Self::list_page).
     pub async fn list(
         &self,
         filter: DeadLetterFilter,
         page: Page,
     ) -> Result<(Vec<DeadLetterRow>, i64), StoreError> {
-        if is_impossible([&filter.channel]) {
-            return Ok((Vec::new(), 0));
-        }
+        let page = self.list_page(filter, page).await?;
+        Ok((page.rows, page.total))
+    }
+
+    /// Returns a page of the letters that match the filter, in its order, and the counts that the filter asks for.
+    ///
+    /// # Errors
+    /// [`StoreError::Refused`]: 400 for an invalid cursor; [`StoreError::Unavailable`] while the database is away,
+    /// [`StoreError::Database`] if it refuses the query.
+    pub async fn list_page(
+        &self,
+        filter: DeadLetterFilter,
+        page: Page,
+    ) -> Result<DeadLetterPage, StoreError> {
+        let after = filter.after()?;
         self.0
             .read(operation("list"), move |conn| {
-                Box::pin(async move { rows::list(conn, &filter, page).await })
+                Box::pin(async move { rows::list(conn, &filter, page, after).await })
             })
             .await
     }

@@ -1,29 +1,78 @@
 //! The table of dead letters.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use serde::Serialize;
-use svc_model::{Page, Timestamp};
+use svc_model::{Page, ServiceError, Timestamp};
 
 use crate::clock::{self, Now};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
+use crate::repo::filters::{AnyOf, GroupConditions, any_of, find_tagged};
+use crate::repo::keyset::{self, CursorKind, KeysetCondition};
 use crate::repo::traces::{LenientTimestamp, attempts};
+use crate::repo::{RowKey, sorted};
 use crate::schema::{trace_dlq, traces};
 
-/// A filter on dead letters. All given conditions must hold.
+/// A filter on dead letters, and their order. All given conditions must hold, each with any of its values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeadLetterFilter {
     /// Name of the channel.
-    pub channel: Option<String>,
+    pub channel: Option<AnyOf>,
+    /// A tag of the channel.
+    pub tag: Option<String>,
     /// Selects letters without a retry left (true), or with one (false).
     pub exhausted: Option<bool>,
+    /// Id of the workflow of the failure.
+    pub workflow: Option<AnyOf>,
+    /// Task whose error the failure is.
+    pub task: Option<AnyOf>,
+    /// Code of the error.
+    pub error_code: Option<AnyOf>,
+    /// Group of the failure.
+    pub error_group: Option<AnyOf>,
+    /// Id of the trace of the failed run, or of its work.
+    pub trace_id: Option<AnyOf>,
     /// Earliest instant of the failure, inclusive.
     pub since: Option<Timestamp>,
     /// Latest instant of the failure, exclusive.
     pub until: Option<Timestamp>,
+    /// True to list the oldest first.
+    pub oldest_first: bool,
+    /// The cursor of the previous page.
+    pub cursor: Option<String>,
+    /// True to count the letters with and without a retry left.
+    pub include_counts: bool,
+}
+
+impl DeadLetterFilter {
+    const fn cursor_kind(&self) -> CursorKind {
+        if self.oldest_first { CursorKind::DeadLettersOldestFirst } else { CursorKind::DeadLetters }
+    }
+
+    /// Returns the key after which the page begins.
+    ///
+    /// # Errors
+    /// 400 for the cursor of another list.
+    pub(super) fn after(&self) -> Result<Option<RowKey>, ServiceError> {
+        self.cursor.as_ref().map(|cursor| keyset::decode(self.cursor_kind(), cursor)).transpose()
+    }
+}
+
+/// A page of dead letters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeadLetterPage {
+    /// The rows.
+    pub rows: Vec<DeadLetterRow>,
+    /// Number of matching rows on all pages.
+    pub total: i64,
+    /// Number of letters with a retry left (`retrying`) and without (`exhausted`), if requested.
+    pub counts: Option<BTreeMap<String, i64>>,
+    /// Cursor of the next page; `None` on the last one.
+    pub next_cursor: Option<String>,
 }
 
 /// A dead letter without its payload.
@@ -39,6 +88,8 @@ pub struct DeadLetterRow {
     pub channel: String,
     /// Reason of the failure.
     pub error_message: String,
+    /// Group of the failure.
+    pub error_group: Option<String>,
     /// Retries so far.
     pub retry_count: i64,
     /// Maximum number of retries.
@@ -108,6 +159,7 @@ type ListColumns = (
     trace_dlq::attempt_of,
     trace_dlq::channel,
     trace_dlq::error_message,
+    trace_dlq::error_group,
     trace_dlq::retry_count,
     trace_dlq::max_retries,
     trace_dlq::next_retry_at,
@@ -121,6 +173,7 @@ const COLUMNS: ListColumns = (
     trace_dlq::attempt_of,
     trace_dlq::channel,
     trace_dlq::error_message,
+    trace_dlq::error_group,
     trace_dlq::retry_count,
     trace_dlq::max_retries,
     trace_dlq::next_retry_at,
@@ -135,6 +188,7 @@ struct Columns {
     attempt_of: Option<String>,
     channel: String,
     error_message: String,
+    error_group: Option<String>,
     retry_count: i64,
     max_retries: i64,
     next_retry_at: LenientTimestamp,
@@ -151,6 +205,7 @@ impl Columns {
             attempt_of: self.attempt_of,
             channel: self.channel,
             error_message: self.error_message,
+            error_group: self.error_group,
             retry_count: self.retry_count,
             max_retries: self.max_retries,
             next_retry_at: self.next_retry_at.into_timestamp()?,
@@ -160,16 +215,50 @@ impl Columns {
     }
 }
 
+/// The conditions of a filter whose values are looked up first.
+struct Resolved {
+    /// Names of the channels with the tag.
+    tagged: Option<AnyOf>,
+    groups: Option<AnyOf>,
+}
+
+impl Resolved {
+    async fn load(conn: &mut Conn, filter: &DeadLetterFilter) -> Result<Self, StoreError> {
+        let tagged = match &filter.tag {
+            Some(tag) => Some(find_tagged(conn, tag).await?.names),
+            None => None,
+        };
+        let conditions = GroupConditions {
+            groups: filter.error_group.as_ref(),
+            tasks: filter.task.as_ref(),
+            codes: filter.error_code.as_ref(),
+            workflows: filter.workflow.as_ref(),
+        };
+        Ok(Self { tagged, groups: conditions.resolve(conn).await? })
+    }
+}
+
 macro_rules! filtered {
-    ($db:ident, $filter:expr) => {{
+    ($db:ident, $filter:expr, $resolved:expr) => {{
         let mut query = trace_dlq::table.into_boxed::<$db>();
-        if let Some(channel) = &$filter.channel {
-            query = query.filter(trace_dlq::channel.eq(channel.clone()));
+        for channels in [&$filter.channel, &$resolved.tagged].into_iter().flatten() {
+            query = any_of!(query, trace_dlq::channel, channels);
         }
         match $filter.exhausted {
             Some(true) => query = query.filter(trace_dlq::retry_count.ge(trace_dlq::max_retries)),
             Some(false) => query = query.filter(trace_dlq::retry_count.lt(trace_dlq::max_retries)),
             None => {}
+        }
+        if let Some(groups) = &$resolved.groups {
+            query = any_of!(query, trace_dlq::error_group, groups);
+        }
+        if let Some(ids) = &$filter.trace_id {
+            let (traces, works) = (ids.storable(), ids.storable());
+            query = query.filter(
+                trace_dlq::trace_id.eq_any(traces).or(trace_dlq::attempt_of
+                    .is_not_null()
+                    .and(trace_dlq::attempt_of.assume_not_null().eq_any(works))),
+            );
         }
         if let Some(since) = $filter.since {
             query = query.filter(trace_dlq::created_at.ge(since.naive()));
@@ -181,22 +270,65 @@ macro_rules! filtered {
     }};
 }
 
+/// Reads one row more than the page holds, to know whether more follow.
 pub(super) async fn list(
     conn: &mut Conn,
     filter: &DeadLetterFilter,
     page: Page,
-) -> Result<(Vec<DeadLetterRow>, i64), StoreError> {
-    on!(conn, c: Db => {
-        let rows = filtered!(Db, filter)
-            .select(COLUMNS)
-            .order((trace_dlq::created_at.desc(), trace_dlq::id.desc()))
-            .limit(page.limit)
-            .offset(page.offset)
-            .load::<Columns>(c)
-            .await?;
-        let total = filtered!(Db, filter).count().get_result::<i64>(c).await?;
-        Ok((rows.into_iter().filter_map(Columns::into_row).collect(), total))
+    after: Option<RowKey>,
+) -> Result<DeadLetterPage, StoreError> {
+    let resolved = Resolved::load(conn, filter).await?;
+    let descending = !filter.oldest_first;
+    let (mut rows, total): (Vec<Columns>, i64) = on!(conn, c: Db => {
+        let mut query = filtered!(Db, filter, resolved).select(COLUMNS);
+        if let Some(key) = after {
+            query = query.filter(match descending {
+                true => KeysetCondition::newest_first(key),
+                false => KeysetCondition::oldest_first(key),
+            });
+        }
+        query = sorted!(query, trace_dlq::created_at, descending);
+        query = match descending {
+            true => query.then_order_by(trace_dlq::id.desc()),
+            false => query.then_order_by(trace_dlq::id.asc()),
+        };
+        let rows = query.limit(page.limit.saturating_add(1)).offset(page.offset).load(c).await?;
+        (rows, filtered!(Db, filter, resolved).count().get_result(c).await?)
+    });
+    let counts = match filter.include_counts {
+        true => Some(count_by_retries(conn, filter, &resolved).await?),
+        false => None,
+    };
+    let limit = usize::try_from(page.limit).unwrap_or_default();
+    let more = rows.len() > limit;
+    rows.truncate(limit);
+    let last = rows
+        .iter()
+        .rev()
+        .filter(|_| more)
+        .find_map(|columns| Some(RowKey { created_at: columns.created_at.0?, id: columns.id.clone() }));
+    let next_cursor = last.map(|key| keyset::encode(filter.cursor_kind(), &key));
+    Ok(DeadLetterPage {
+        rows: rows.into_iter().filter_map(Columns::into_row).collect(),
+        total,
+        counts,
+        next_cursor,
     })
+}
+
+/// Counts the letters with a retry left, and those without, whichever the filter selects.
+async fn count_by_retries(
+    conn: &mut Conn,
+    filter: &DeadLetterFilter,
+    resolved: &Resolved,
+) -> Result<BTreeMap<String, i64>, StoreError> {
+    let mut counts = BTreeMap::new();
+    for (name, exhausted) in [("retrying", false), ("exhausted", true)] {
+        let filter = DeadLetterFilter { exhausted: Some(exhausted), ..filter.clone() };
+        let count: i64 = on!(conn, c: Db => filtered!(Db, filter, resolved).count().get_result(c).await)?;
+        counts.insert(name.to_owned(), count);
+    }
+    Ok(counts)
 }
 
 pub(super) async fn get(conn: &mut Conn, id: &str) -> Result<Option<DeadLetter>, StoreError> {

@@ -137,6 +137,7 @@ async fn end_work(conn: &mut Conn, work: &str, end: &TraceEnd) -> Result<(), Sto
         traces::result_json.eq(end.result_json.as_deref()),
         traces::error_message.eq(end.error_message.as_deref()),
         traces::error_code.eq(end.error_code),
+        traces::error_group.eq(end.error_group.as_ref().map(|group| &*group.id)),
         traces::duration_ms.eq(end.duration_ms),
         workflow_id,
         version,

@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use crate::bulk_statement::{MaybeInstants, MaybeNumbers, MaybeTexts, Texts, bulk_statement};
 use crate::error::StoreError;
+use crate::repo::error_groups::GroupRows;
 use crate::repo::traces::{NewTrace, Ownership, TraceEnd, TraceWrite, WaitReason, WaitTerms};
 
 /// Applies the changes like [`TraceWrite::apply_all`](super::TraceWrite::apply_all).
@@ -20,6 +21,7 @@ pub(super) async fn apply(
 ) -> Result<Vec<bool>, StoreError> {
     let (mut inserts, mut starts, mut ends) = (Vec::new(), Vec::new(), Vec::new());
     let (mut waits, mut ended_claims) = (Vec::new(), HashSet::new());
+    let mut groups = GroupRows::default();
     for change in changes {
         match change {
             TraceWrite::Insert(trace) => {
@@ -41,8 +43,11 @@ pub(super) async fn apply(
                     ends.push(end);
                 }
             }
+            TraceWrite::Group(group) => groups.push(group),
         }
     }
+    // First: a transaction that waits for the new groups of another one holds no other row yet.
+    groups.store(c).await?;
     if !inserts.is_empty() {
         Inserts::new(&inserts).execute(c).await?;
     }
@@ -59,7 +64,7 @@ pub(super) async fn apply(
     }
     // Each row is changed once: of two requests for the same change, the first one gets the success.
     let outcomes = changes.iter().map(|change| match change {
-        TraceWrite::Insert(_) => true,
+        TraceWrite::Insert(_) | TraceWrite::Group(_) => true,
         TraceWrite::Start(id, ..) | TraceWrite::Recover(id, _) => started.remove(&id.to_string()),
         TraceWrite::Finish(end) => ended.remove(&end.id.to_string()),
     });
@@ -71,7 +76,7 @@ bulk_statement! {
     Inserts(trace: &'a NewTrace),
     "INSERT INTO traces (id, channel, channel_id, mode, status, input_json, result_json, error_message, \
      duration_ms, started_at, completed_at, task_trace_json, access_token_hash, owner, workflow_id, \
-     request_id, error_code, workflow_version) SELECT * FROM unnest(",
+     request_id, error_code, error_group, workflow_version) SELECT * FROM unnest(",
     ")",
     ids: Texts = String => trace.id.to_string(),
     channels: Texts = &'a str => &*trace.channel,
@@ -90,6 +95,7 @@ bulk_statement! {
     workflows: MaybeTexts = Option<&'a str> => trace.workflow.as_ref().map(|workflow| &*workflow.id),
     requests: MaybeTexts = Option<&'a str> => trace.request_id.as_deref(),
     error_codes: MaybeTexts = Option<&'a str> => trace.error_code,
+    error_groups: MaybeTexts = Option<&'a str> => trace.error_group.as_ref().map(|group| &*group.id),
     workflow_versions: MaybeNumbers = Option<i64> => trace.workflow.as_ref().map(|workflow| workflow.version),
 }
 
@@ -156,15 +162,15 @@ bulk_statement! {
     /// Ends to write.
     Ends(end: &'a TraceEnd),
     "UPDATE traces SET status = e.status, result_json = e.result, error_message = e.error, \
-     error_code = e.error_code, duration_ms = e.duration, task_trace_json = e.task_trace, \
+     error_code = e.error_code, error_group = e.error_group, duration_ms = e.duration, task_trace_json = e.task_trace, \
      workflow_id = coalesce(e.workflow, traces.workflow_id), \
      workflow_version = coalesce(e.workflow_version, traces.workflow_version), \
      started_at = coalesce(started_at, (clock_timestamp() AT TIME ZONE 'utc') \
      - make_interval(secs => coalesce(e.duration, 0) / 1000.0)), \
      completed_at = (clock_timestamp() AT TIME ZONE 'utc'), \
      updated_at = (clock_timestamp() AT TIME ZONE 'utc') FROM unnest(",
-    ") AS e (id, status, result, error, error_code, duration, task_trace, owner, workflow, workflow_version, \
-     recoveries) \
+    ") AS e (id, status, result, error, error_code, error_group, duration, task_trace, owner, workflow, \
+     workflow_version, recoveries) \
      WHERE traces.id = e.id AND traces.status IN ('pending', 'running') \
      AND coalesce(traces.owner, '') = coalesce(e.owner, traces.owner, '') \
      AND traces.recoveries = coalesce(e.recoveries, traces.recoveries) RETURNING traces.id",
@@ -173,6 +179,7 @@ bulk_statement! {
     results: MaybeTexts = Option<&'a str> => end.result_json.as_deref(),
     errors: MaybeTexts = Option<&'a str> => end.error_message.as_deref(),
     error_codes: MaybeTexts = Option<&'a str> => end.error_code,
+    error_groups: MaybeTexts = Option<&'a str> => end.error_group.as_ref().map(|group| &*group.id),
     durations: Array<Nullable<Double>> = Option<f64> => end.duration_ms,
     task_traces: MaybeTexts = Option<&'a str> => end.task_trace_json.as_deref(),
     owners: MaybeTexts = Option<&'a str> => end.ownership.as_ref().map(|claim| &*claim.owner),

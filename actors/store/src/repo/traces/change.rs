@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use svc_model::WorkflowVersion;
+use svc_model::{ErrorGroup, WorkflowVersion};
 use uuid::Uuid;
 
 use crate::conn::Conn;
@@ -18,6 +18,8 @@ pub(crate) enum TraceWrite {
     /// Restarts a run that another node left. The claim carries the incremented number of recoveries.
     Recover(Uuid, Ownership),
     Finish(TraceEnd),
+    /// Stores the group of failures, or that it was seen again.
+    Group(Arc<ErrorGroup>),
 }
 
 impl TraceWrite {
@@ -27,6 +29,7 @@ impl TraceWrite {
             Self::Insert(trace) => trace.bytes(),
             Self::Start(..) | Self::Recover(..) => 0,
             Self::Finish(end) => end.bytes(),
+            Self::Group(group) => group.message.len(),
         }
     }
 

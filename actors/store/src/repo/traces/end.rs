@@ -1,11 +1,14 @@
 //! The ends of traces off the hot path: a failure with its dead letter, and deletion.
 
+use std::sync::Arc;
+
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
 use diesel_async::RunQueryDsl;
 use serde_json::{Map, Value};
 use svc_model::id::new_ordered_id;
+use svc_model::{ErrorGroup, FailureFacts};
 use uuid::Uuid;
 
 use crate::clock::{self, FromNow};
@@ -24,37 +27,14 @@ const FORGOTTEN: &str = "((traces.status = 'retrying' OR (traces.status = 'runni
      AND a.status IN ('pending', 'running', 'scheduled', 'waiting')))";
 
 /// Writes the end, and the dead letter if the trace had not ended before.
-pub(super) async fn fail(conn: &mut Conn, failure: TraceFailure) -> Result<bool, StoreError> {
+pub(super) async fn fail(conn: &mut Conn, mut failure: TraceFailure) -> Result<bool, StoreError> {
     let retry = failure.retry();
-    let TraceFailure {
-        id,
-        result_json,
-        error_message,
-        error_code,
-        duration_ms,
-        task_trace_json,
-        workflow,
-        retry_count,
-        max_retries,
-        delay,
-        retries: _,
-        ownership,
-        report,
-    } = failure;
-    let end = TraceEnd {
-        id,
-        status: TraceStatus::Failed,
-        result_json,
-        error_message: Some(error_message.clone()),
-        error_code,
-        duration_ms,
-        task_trace_json,
-        workflow,
-        ownership,
-    };
+    let error_group = find_group(conn, &failure).await?;
+    let end = take_end(&mut failure, error_group.clone());
     if !TraceWrite::Finish(end.clone()).apply(conn).await? {
         return Ok(false);
     }
+    let TraceFailure { id, error_message, retry_count, max_retries, delay, report, .. } = failure;
     let id = id.to_string();
     let (channel, input, work): (String, Option<String>, Option<String>) = on!(conn, c => {
         traces::table
@@ -76,12 +56,49 @@ pub(super) async fn fail(conn: &mut Conn, failure: TraceFailure) -> Result<bool,
         trace_dlq::max_retries.eq(max_retries),
         trace_dlq::next_retry_at.eq(FromNow::seconds(delay.as_secs_f64())),
         trace_dlq::attempt_of.eq(work),
+        trace_dlq::error_group.eq(error_group.map(|group| group.id.clone())),
     );
     on!(conn, c => diesel::insert_into(trace_dlq::table).values(letter).execute(c).await)?;
     if let Some(report) = report {
         TraceWrite::Insert(*report).apply(conn).await?;
     }
     Ok(true)
+}
+
+/// Takes the end of the run out of its failure.
+fn take_end(failure: &mut TraceFailure, error_group: Option<Arc<ErrorGroup>>) -> TraceEnd {
+    TraceEnd {
+        id: failure.id,
+        status: TraceStatus::Failed,
+        result_json: failure.result_json.take(),
+        error_message: Some(failure.error_message.clone()),
+        error_code: failure.error_code,
+        error_group,
+        duration_ms: failure.duration_ms,
+        task_trace_json: failure.task_trace_json.take(),
+        workflow: failure.workflow.take(),
+        ownership: failure.ownership.take(),
+    }
+}
+
+/// Returns the group of a failure. One that its channel and its message alone make, of a run that did not come to its
+/// workflow, is stored with it.
+async fn find_group(conn: &mut Conn, failure: &TraceFailure) -> Result<Option<Arc<ErrorGroup>>, StoreError> {
+    if failure.error_group.is_some() {
+        return Ok(failure.error_group.clone());
+    }
+    let channel: Option<String> = on!(conn, c => {
+        traces::table.find(failure.id.to_string()).select(traces::channel).first(c).await.optional()
+    })?;
+    let Some(channel) = channel else { return Ok(None) };
+    let group = Arc::new(ErrorGroup::new(FailureFacts {
+        channel: &channel,
+        code: failure.error_code,
+        message: &failure.error_message,
+        ..FailureFacts::default()
+    }));
+    TraceWrite::Group(Arc::clone(&group)).apply(conn).await?;
+    Ok(Some(group))
 }
 
 /// Returns the payload and the metadata of a stored input. Any other text is all payload.

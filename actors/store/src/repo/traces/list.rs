@@ -9,23 +9,28 @@ use svc_model::ServiceError;
 use crate::config::Backend;
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
-use crate::repo::keyset::{self, KeysetCondition};
-use crate::repo::traces::read::{COLUMNS, Columns};
-use crate::repo::traces::{TracePage, TraceQuery, TraceStatus};
-use crate::repo::{RowKey, is_impossible, sorted};
+use crate::repo::filters::{AnyOf, Continuation, GroupConditions, ROWS_BEFORE_LAST, any_of, find_tagged};
+use crate::repo::keyset::{self, CursorKind, KeysetCondition};
+use crate::repo::traces::read::{COLUMNS, Columns, LenientTimestamp};
+use crate::repo::traces::{TracePage, TraceQuery, TraceStatus, counts};
+use crate::repo::{RowKey, sorted};
 use crate::schema::traces;
 
-/// Condition on the status of a row.
-const STATUS: &str = "status = ";
+/// Column of the status of a row.
+const STATUS: &str = "status";
 /// Prevents SQLite from using the index on the status. Without statistics it would choose that index for any status and
 /// sort all rows it finds, possibly the whole table. The plus sign disables the index.
-const STATUS_WITHOUT_INDEX: &str = "+status = ";
+const STATUS_WITHOUT_INDEX: &str = "+status";
+/// Condition of the indexes of failed rows. As text, by which the database knows that the index has all of them.
+const IS_FAILED: &str = "status = 'failed'";
 
 /// A query with a decoded cursor.
 pub(super) struct Listing {
     query: TraceQuery,
     after: Option<RowKey>,
     descending: bool,
+    /// Names of the channels with the tag of the query.
+    tagged: Option<AnyOf>,
 }
 
 impl Listing {
@@ -34,50 +39,88 @@ impl Listing {
     /// # Errors
     /// 400 for an invalid cursor, or a cursor together with an offset or another order.
     pub(super) fn new(mut query: TraceQuery) -> Result<Self, ServiceError> {
-        let descending = query.sort_order.as_deref() != Some("asc");
-        let after = query.cursor.take().map(|cursor| keyset::decode(&cursor)).transpose()?;
-        let listing = Self { query, after, descending };
-        if listing.after.is_some() && !(listing.is_default_order() && listing.query.page.offset == 0) {
+        let order = query.order.as_deref().or(query.sort_order.as_deref());
+        let descending = order != Some("asc");
+        let cursor = query.cursor.take();
+        let mut listing = Self { query, after: None, descending, tagged: None };
+        if cursor.is_some() && !(listing.goes_by_cursor() && listing.query.page.offset == 0) {
             return Err(ServiceError::validation(
                 "query parameter 'cursor' goes with neither an offset nor another order than the default",
             ));
         }
+        listing.after = cursor.map(|cursor| keyset::decode(listing.cursor_kind(), &cursor)).transpose()?;
         Ok(listing)
     }
 
-    fn is_default_order(&self) -> bool {
-        self.descending && self.is_by_time()
+    fn cursor_kind(&self) -> CursorKind {
+        if self.descending { CursorKind::Traces } else { CursorKind::TracesOldestFirst }
+    }
+
+    /// Returns whether the order is one that a cursor goes on in.
+    fn goes_by_cursor(&self) -> bool {
+        self.is_by_time() && (self.descending || self.query.order.is_some())
     }
 
     fn is_by_time(&self) -> bool {
         matches!(self.query.sort_by.as_deref(), None | Some("created_at"))
     }
 
+    fn is_failed_only(&self) -> bool {
+        self.query.status.as_ref().is_some_and(|status| status.is_only(TraceStatus::Failed.name()))
+    }
+
     /// Returns whether the query scans rows in the order of time until enough match. That suits statuses of
     /// most rows, but not those for which an index finds the few matches.
     fn walks(&self) -> bool {
         let query = &self.query;
-        let ended = [TraceStatus::Completed, TraceStatus::Failed];
-        let is_usual = ended.iter().any(|status| query.status.as_deref() == Some(status.name()));
-        let is_indexed = query.request_id.is_some();
-        self.is_by_time() && is_usual && !is_indexed && !(query.channel.is_some() && query.mode.is_some())
+        let is_usual = query.status.as_ref().is_some_and(|status| {
+            let ended = [TraceStatus::Completed, TraceStatus::Failed];
+            ended.iter().any(|ended| status.values().iter().any(|status| status == ended.name()))
+        });
+        self.is_by_time() && is_usual && !self.is_found_by_index()
     }
 
-    pub(super) async fn load(self, conn: &mut Conn) -> Result<TracePage, StoreError> {
+    /// Returns whether an index finds the rows that match.
+    fn is_found_by_index(&self) -> bool {
         let query = &self.query;
-        if is_impossible([
-            &query.status,
-            &query.channel,
-            &query.mode,
-            &query.workflow_id,
-            &query.request_id,
-            &query.error_code,
-        ]) {
-            let total = query.include_total.then_some(0);
-            return Ok(TracePage { rows: Vec::new(), total, next_cursor: None });
-        }
-        let mut rows = self.rows(conn).await?;
+        let is_open = query.status.as_ref().is_some_and(|status| {
+            let is_open = |name: &String| TraceStatus::parse(name).is_some_and(|status| !status.is_end());
+            status.values().iter().all(is_open)
+        });
+        let is_pair = query.status.is_some()
+            && query.channel.is_some()
+            && query.mode.is_some()
+            && !self.is_failed_only();
+        let is_failed_request = query.request_id.is_some() && self.is_failed_only();
+        let is_named = query.trace_id.is_some() || query.error_group.is_some() || query.task.is_some();
+        is_open || is_pair || is_failed_request || is_named
+    }
+
+    /// Returns whether the conditions may leave out so many rows that what one call reads has to be bounded.
+    fn is_bounded(&self) -> bool {
+        let query = &self.query;
+        let leaves_out = (query.status.is_some() && !self.is_failed_only())
+            || query.channel.is_some()
+            || query.mode.is_some()
+            || query.workflow_id.is_some()
+            || !query.workflow_versions.is_empty()
+            || query.request_id.is_some()
+            || query.error_code.is_some()
+            || query.min_duration_ms.is_some()
+            || query.tag.is_some();
+        self.goes_by_cursor() && query.page.offset == 0 && leaves_out && !self.is_found_by_index()
+    }
+
+    pub(super) async fn load(mut self, conn: &mut Conn) -> Result<TracePage, StoreError> {
+        self.resolve(conn).await?;
+        let end = if self.is_bounded() { self.window_end(conn).await? } else { None };
+        let mut rows = self.rows(conn, end.clone()).await?;
+        let query = &self.query;
         let total = if query.include_total { Some(self.count(conn).await?) } else { None };
+        let counts = match query.include_counts {
+            true => Some(counts::count_by_status(conn, query, self.tagged.as_ref()).await?),
+            false => None,
+        };
         let limit = usize::try_from(query.page.limit).unwrap_or_default();
         let more = rows.len() > limit;
         rows.truncate(limit);
@@ -86,19 +129,70 @@ impl Listing {
             .iter()
             .rev()
             .find_map(|columns| Some(RowKey { created_at: columns.created_at.0?, id: columns.id.clone() }));
-        let next_cursor = last.filter(|_| more && self.is_default_order()).map(|key| keyset::encode(&key));
-        Ok(TracePage { rows: rows.into_iter().filter_map(Columns::into_row).collect(), total, next_cursor })
+        let next = match self.goes_by_cursor() {
+            true => Continuation::after(last.filter(|_| more), end),
+            false => Continuation::default(),
+        };
+        let next_cursor = next.key.map(|key| keyset::encode(self.cursor_kind(), &key));
+        let rows = rows.into_iter().filter_map(Columns::into_row).collect();
+        Ok(TracePage { rows, total, counts, next_cursor, scanned_until: next.scanned_until })
     }
 
-    /// Reads one row more than the page holds, to know whether more follow.
-    async fn rows(&self, conn: &mut Conn) -> Result<Vec<Columns>, StoreError> {
+    /// Replaces the tag by the channels that have it, and the task by the groups of its errors.
+    async fn resolve(&mut self, conn: &mut Conn) -> Result<(), StoreError> {
+        let query = &mut self.query;
+        if let Some(tag) = &query.tag {
+            self.tagged = Some(find_tagged(conn, tag).await?.names);
+        }
+        let conditions = GroupConditions {
+            groups: query.error_group.as_ref(),
+            tasks: query.task.as_ref(),
+            codes: None,
+            workflows: None,
+        };
+        query.error_group = conditions.resolve(conn).await?;
+        Ok(())
+    }
+
+    /// Returns the key of the last row that this call may read, if more follow.
+    async fn window_end(&self, conn: &mut Conn) -> Result<Option<RowKey>, StoreError> {
+        let row: Option<(LenientTimestamp, String)> = on!(conn, c: Db => {
+            let mut query = traces::table.select((traces::created_at, traces::id)).into_boxed::<Db>();
+            if self.is_failed_only() {
+                query = query.filter(sql::<Bool>(IS_FAILED));
+            }
+            query = in_range!(query, self.query);
+            if let Some(key) = self.after.clone() {
+                query = query.filter(self.after_key(key));
+            }
+            query = match self.descending {
+                true => query.order((traces::created_at.desc(), traces::id.desc())),
+                false => query.order((traces::created_at.asc(), traces::id.asc())),
+            };
+            query.limit(1).offset(ROWS_BEFORE_LAST).first(c).await.optional()
+        })?;
+        Ok(row.and_then(|(created_at, id)| Some(RowKey { created_at: created_at.0?, id })))
+    }
+
+    fn after_key(&self, key: RowKey) -> KeysetCondition {
+        if self.descending { KeysetCondition::newest_first(key) } else { KeysetCondition::oldest_first(key) }
+    }
+
+    /// Reads one row more than the page holds, to know whether more follow; none behind `end`.
+    async fn rows(&self, conn: &mut Conn, end: Option<RowKey>) -> Result<Vec<Columns>, StoreError> {
         let (page, descending) = (self.query.page, self.descending);
         let status =
             if conn.backend() == Backend::Sqlite && self.walks() { STATUS_WITHOUT_INDEX } else { STATUS };
         Ok(on!(conn, c: Db => {
-            let mut query = filtered!(Db, self.query, status).select(COLUMNS);
+            let mut query = filtered!(Db, self, status, self.is_failed_only()).select(COLUMNS);
             if let Some(key) = self.after.clone() {
-                query = query.filter(KeysetCondition::newest_first(key));
+                query = query.filter(self.after_key(key));
+            }
+            if let Some(end) = end {
+                query = query.filter(match descending {
+                    true => KeysetCondition::newest_first_up_to(end),
+                    false => KeysetCondition::oldest_first_up_to(end),
+                });
             }
             query = match self.query.sort_by.as_deref() {
                 Some("updated_at") => sorted!(query, traces::updated_at, descending),
@@ -122,53 +216,68 @@ impl Listing {
     }
 
     async fn count(&self, conn: &mut Conn) -> Result<i64, StoreError> {
-        Ok(on!(conn, c: Db => filtered!(Db, self.query, STATUS).count().get_result::<i64>(c).await)?)
+        Ok(on!(conn, c: Db => {
+            filtered!(Db, self, STATUS, false).count().get_result::<i64>(c).await
+        })?)
     }
 }
 
-macro_rules! filtered {
-    ($db:ident, $query:expr, $status:expr) => {{
-        let mut query = traces::table.into_boxed::<$db>();
-        if !$query.attempts {
-            query = query.filter(traces::attempt_of.is_null());
-        }
-        if let Some(status) = &$query.status {
-            query = query.filter(sql::<Bool>($status).bind::<Text, _>(status.clone()));
-        }
-        if let Some(channel) = &$query.channel {
-            query = query.filter(traces::channel.eq(channel.clone()));
-        }
-        if let Some(mode) = &$query.mode {
-            query = query.filter(traces::mode.eq(mode.clone()));
-        }
-        if let Some(workflow) = &$query.workflow_id {
-            query = query.filter(traces::workflow_id.eq(workflow.clone()));
-        }
-        if let Some(request) = &$query.request_id {
-            query = query.filter(traces::request_id.eq(request.clone()));
-            if $query.status.as_deref() == Some(TraceStatus::Failed.name()) {
-                // As text, by which the database knows that the index of failed rows has them all.
-                query = query.filter(sql::<Bool>("status = 'failed'"));
-            }
-        }
-        if let Some(code) = &$query.error_code {
-            query = query.filter(traces::error_code.eq(code.clone()));
-        }
-        if let Some(least) = $query.min_duration_ms {
-            #[expect(clippy::cast_precision_loss, reason = "a duration has far fewer digits")]
-            let least = least as f64;
-            query = query.filter(traces::duration_ms.ge(least));
-        }
+/// Restricts a boxed query to the range of time.
+macro_rules! in_range {
+    ($boxed:expr, $query:expr) => {{
+        let mut query = $boxed;
         if let Some(since) = $query.since {
             query = query.filter(traces::created_at.ge(since.naive()));
         }
         if let Some(until) = $query.until {
             query = query.filter(traces::created_at.lt(until.naive()));
         }
-        if let Some(version) = $query.workflow_version {
-            query = query.filter(traces::workflow_version.eq(version));
-        }
         query
+    }};
+}
+use in_range;
+
+macro_rules! filtered {
+    ($db:ident, $listing:expr, $status:expr, $is_failed_only:expr) => {{
+        let mut query = traces::table.into_boxed::<$db>();
+        if !$listing.query.attempts {
+            query = query.filter(traces::attempt_of.is_null());
+        }
+        if $is_failed_only {
+            query = query.filter(sql::<Bool>(IS_FAILED));
+        } else if let Some(status) = &$listing.query.status {
+            query = any_of!(query, sql::<Text>($status), status);
+        }
+        for channels in [&$listing.query.channel, &$listing.tagged].into_iter().flatten() {
+            query = any_of!(query, traces::channel, channels);
+        }
+        if let Some(mode) = &$listing.query.mode {
+            query = any_of!(query, traces::mode, mode);
+        }
+        if let Some(workflow) = &$listing.query.workflow_id {
+            query = any_of!(query, traces::workflow_id, workflow);
+        }
+        if let Some(request) = &$listing.query.request_id {
+            query = any_of!(query, traces::request_id, request);
+        }
+        if let Some(code) = &$listing.query.error_code {
+            query = any_of!(query, traces::error_code, code);
+        }
+        if let Some(group) = &$listing.query.error_group {
+            query = any_of!(query, traces::error_group, group);
+        }
+        if let Some(id) = &$listing.query.trace_id {
+            query = any_of!(query, traces::id, id);
+        }
+        if let Some(least) = $listing.query.min_duration_ms {
+            #[expect(clippy::cast_precision_loss, reason = "a duration has far fewer digits")]
+            let least = least as f64;
+            query = query.filter(traces::duration_ms.ge(least));
+        }
+        if !$listing.query.workflow_versions.is_empty() {
+            query = query.filter(traces::workflow_version.eq_any($listing.query.workflow_versions.clone()));
+        }
+        in_range!(query, $listing.query)
     }};
 }
 use filtered;

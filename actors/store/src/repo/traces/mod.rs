@@ -8,6 +8,7 @@ pub(super) mod attempts;
 mod bulk;
 pub(super) mod cancel;
 mod change;
+mod counts;
 mod end;
 mod list;
 mod model;
@@ -24,7 +25,7 @@ use uuid::Uuid;
 use crate::database::Database;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
-use crate::repo::{RowKey, key};
+use crate::repo::{RowKey, error_groups, key};
 use crate::writer::UnitOutcome;
 
 pub(super) use adopt::mark_emptied;
@@ -59,6 +60,7 @@ impl TraceRepository {
     /// exists.
     pub async fn insert(&self, mut trace: NewTrace) -> Result<(), StoreError> {
         trace.error_message = trace.error_message.map(storable);
+        error_groups::store_new(&self.0, trace.error_group.iter().cloned().collect()).await;
         self.0.change(operation("insert"), TraceWrite::Insert(trace)).await.map(drop)
     }
 
@@ -73,6 +75,8 @@ impl TraceRepository {
     /// Writes traces and returns the result of each, as of [`insert`](Self::insert), when all that can be written are
     /// on disk.
     pub async fn insert_each(&self, traces: Vec<NewTrace>) -> Vec<Result<(), StoreError>> {
+        let groups = traces.iter().filter_map(|trace| trace.error_group.clone()).collect();
+        error_groups::store_new(&self.0, groups).await;
         let changes = traces.into_iter().map(|mut trace| {
             trace.error_message = trace.error_message.map(storable);
             TraceWrite::Insert(trace)
@@ -132,6 +136,7 @@ impl TraceRepository {
     /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn finish(&self, mut end: TraceEnd) -> Result<bool, StoreError> {
         end.error_message = end.error_message.map(storable);
+        error_groups::store_new(&self.0, end.error_group.iter().cloned().collect()).await;
         self.0.change(operation("finish"), TraceWrite::Finish(end)).await
     }
 
@@ -142,6 +147,7 @@ impl TraceRepository {
     /// As [`finish`](Self::finish).
     pub async fn finish_attempt(&self, mut end: TraceEnd) -> Result<bool, StoreError> {
         end.error_message = end.error_message.map(storable);
+        error_groups::store_new(&self.0, end.error_group.iter().cloned().collect()).await;
         self.0
             .write(operation("finish_attempt"), move |conn| {
                 Box::pin(async move { attempts::finish(conn, end).await.map(UnitOutcome::Keep) })
@@ -157,6 +163,7 @@ impl TraceRepository {
     /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn fail_to_dead_letters(&self, mut failure: TraceFailure) -> Result<bool, StoreError> {
         failure.error_message = storable(failure.error_message);
+        error_groups::store_new(&self.0, failure.error_group.iter().cloned().collect()).await;
         self.0
             .write(operation("fail_to_dead_letters"), move |conn| {
                 Box::pin(async move { end::fail(conn, failure).await.map(UnitOutcome::Keep) })

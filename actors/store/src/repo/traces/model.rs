@@ -1,15 +1,16 @@
 //! The data of a trace: to be written, and as read.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::NaiveDateTime;
 use serde::{Deserialize, Serialize};
-use svc_model::{Page, RunEnd, Timestamp, WorkflowVersion};
+use svc_model::{ErrorGroup, Page, RunEnd, Timestamp, WorkflowVersion};
 use uuid::Uuid;
 
-use crate::repo::RowKey;
 use crate::repo::traces::WaitTerms;
+use crate::repo::{AnyOf, RowKey};
 
 /// The origin of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -150,6 +151,8 @@ pub struct NewTrace {
     /// The terms under which it waits, of a [scheduled](TraceStatus::Scheduled) or [waiting](TraceStatus::Waiting)
     /// one.
     pub wait: Option<Box<WaitTerms>>,
+    /// Group of the failure.
+    pub error_group: Option<Arc<ErrorGroup>>,
 }
 
 impl NewTrace {
@@ -174,6 +177,7 @@ impl NewTrace {
             request_id: None,
             error_code: None,
             wait: None,
+            error_group: None,
         }
     }
 
@@ -216,6 +220,8 @@ pub struct TraceEnd {
     pub error_message: Option<String>,
     /// Code of the error that ended the run.
     pub error_code: Option<&'static str>,
+    /// Group of the failure.
+    pub error_group: Option<Arc<ErrorGroup>>,
     /// Duration of the run in milliseconds.
     pub duration_ms: Option<f64>,
     /// The execution trace of the tasks, as JSON.
@@ -235,6 +241,7 @@ impl TraceEnd {
             result_json: None,
             error_message: None,
             error_code: None,
+            error_group: None,
             duration_ms: None,
             task_trace_json: None,
             workflow: None,
@@ -259,6 +266,8 @@ pub struct TraceFailure {
     pub error_message: String,
     /// Code of the error that ended the run.
     pub error_code: Option<&'static str>,
+    /// Group of the failure; `None` for one that its channel and its message alone make.
+    pub error_group: Option<Arc<ErrorGroup>>,
     /// Duration of the run in milliseconds.
     pub duration_ms: Option<f64>,
     /// The execution trace of the tasks, as JSON.
@@ -325,29 +334,39 @@ pub struct AdoptedRun {
     pub is_handed_back: bool,
 }
 
-/// Filter and order of a list of traces.
+/// Filter and order of a list of traces. A row matches a condition with any of its values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceQuery {
     /// Status of the run.
-    pub status: Option<String>,
+    pub status: Option<AnyOf>,
     /// Name of the channel.
-    pub channel: Option<String>,
+    pub channel: Option<AnyOf>,
+    /// A tag of the channel.
+    pub tag: Option<String>,
     /// Origin of the run.
-    pub mode: Option<String>,
+    pub mode: Option<AnyOf>,
     /// Id of the workflow that was chosen for the run.
-    pub workflow_id: Option<String>,
-    /// Version of that workflow.
-    pub workflow_version: Option<i64>,
+    pub workflow_id: Option<AnyOf>,
+    /// Versions of that workflow; any if there are none.
+    pub workflow_versions: Vec<i64>,
     /// The correlation id of the request.
-    pub request_id: Option<String>,
+    pub request_id: Option<AnyOf>,
+    /// Id of the trace.
+    pub trace_id: Option<AnyOf>,
     /// Code of the error of the run.
-    pub error_code: Option<String>,
+    pub error_code: Option<AnyOf>,
+    /// Group of the failure.
+    pub error_group: Option<AnyOf>,
+    /// Task whose error the failure is.
+    pub task: Option<AnyOf>,
     /// Least duration of the run in milliseconds.
     pub min_duration_ms: Option<i64>,
     /// Earliest instant of the first write.
     pub since: Option<Timestamp>,
     /// End of the instants of the first write, exclusive.
     pub until: Option<Timestamp>,
+    /// `asc` or `desc`, of the time of the first write; goes with a cursor, and not with `sort_by`.
+    pub order: Option<String>,
     /// `created_at`, `updated_at`, `status`, `channel`, `mode`, `duration_ms`, `workflow_version` or `error_code`;
     /// an unknown one means `created_at`. A value that a row lacks is the smallest.
     pub sort_by: Option<String>,
@@ -361,6 +380,8 @@ pub struct TraceQuery {
     pub attempts: bool,
     /// True to count the matching rows.
     pub include_total: bool,
+    /// True to count rows by status.
+    pub include_counts: bool,
 }
 
 /// A page of traces.
@@ -370,8 +391,12 @@ pub struct TracePage {
     pub rows: Vec<TraceRow>,
     /// Number of matching rows on all pages, if requested.
     pub total: Option<i64>,
-    /// Cursor of the next page, if the order is the default and more rows may follow.
+    /// Number of rows by status, if requested.
+    pub counts: Option<BTreeMap<String, i64>>,
+    /// Cursor of the next page, if the order is one of time and more rows may follow.
     pub next_cursor: Option<String>,
+    /// The instant up to which the rows were read, if the page is not full because no more may be read at once.
+    pub scanned_until: Option<Timestamp>,
 }
 
 /// A trace without input, result and execution trace.
@@ -395,6 +420,8 @@ pub struct TraceRow {
     pub request_id: Option<String>,
     /// Code of the error that ended the run, or of the first one that it went on after.
     pub error_code: Option<String>,
+    /// Group of the failure.
+    pub error_group: Option<String>,
     /// Reason of the failure.
     pub error_message: Option<String>,
     /// Duration of the run in milliseconds.

@@ -13,6 +13,7 @@ use svc_model::WorkflowVersion;
 use uuid::Uuid;
 
 use crate::clock;
+use crate::repo::error_groups::GroupStatement;
 use crate::repo::traces::waiting::WaitStatement;
 use crate::repo::traces::{NewTrace, Ownership, TraceEnd, TraceWrite};
 
@@ -36,6 +37,7 @@ fn apply_one(change: &TraceWrite, now: NaiveDateTime, c: &mut SqliteConnection) 
         }
         TraceWrite::Recover(id, claim) => RecoverStatement::new(*id, claim, now).execute(c),
         TraceWrite::Finish(end) => FinishStatement::new(end, now).execute(c),
+        TraceWrite::Group(group) => GroupStatement::new(group, now).execute(c),
     };
     changed.map(|rows| rows > 0)
 }
@@ -55,6 +57,7 @@ struct InsertStatement<'a> {
     owner: Option<&'a str>,
     workflow: Option<&'a str>,
     workflow_version: Option<i64>,
+    error_group: Option<&'a str>,
     started_at: Option<String>,
     completed_at: Option<String>,
     now: String,
@@ -72,6 +75,7 @@ impl<'a> InsertStatement<'a> {
             owner: trace.owner.as_deref(),
             workflow: workflow.map(|workflow| &*workflow.id),
             workflow_version: workflow.map(|workflow| workflow.version),
+            error_group: trace.error_group.as_ref().map(|group| &*group.id),
             started_at: trace.started_at.map(stored_time),
             completed_at: trace.completed_at.map(stored_time),
             now: stored_time(now),
@@ -139,6 +143,7 @@ struct FinishStatement<'a> {
     status: &'static str,
     workflow: Option<&'a str>,
     workflow_version: Option<i64>,
+    error_group: Option<&'a str>,
     claim: OwnershipCondition<'a>,
     /// Start time of a row that was never marked as running.
     began: String,
@@ -155,6 +160,7 @@ impl<'a> FinishStatement<'a> {
             status: end.status.name(),
             workflow: workflow.map(|workflow| &*workflow.id),
             workflow_version: workflow.map(|workflow| workflow.version),
+            error_group: end.error_group.as_ref().map(|group| &*group.id),
             claim: OwnershipCondition::from_claim(end.ownership.as_ref()),
             began: stored_time(now.checked_sub_signed(took).unwrap_or(now)),
             now: stored_time(now),
@@ -172,7 +178,7 @@ impl QueryFragment<Sqlite> for InsertStatement<'_> {
         out.push_sql(
             "INSERT INTO traces (id, channel, channel_id, mode, status, input_json, result_json, error_message, \
              duration_ms, started_at, completed_at, task_trace_json, access_token_hash, owner, workflow_id, \
-             workflow_version, request_id, error_code, created_at, updated_at) VALUES (",
+             workflow_version, request_id, error_code, error_group, created_at, updated_at) VALUES (",
         );
         out.push_bind_param::<Text, _>(&self.id)?;
         out.push_sql(", ");
@@ -205,6 +211,8 @@ impl QueryFragment<Sqlite> for InsertStatement<'_> {
         out.push_bind_param::<Nullable<Text>, _>(&self.trace.request_id)?;
         out.push_sql(", ");
         out.push_bind_param::<Nullable<Text>, _>(&self.trace.error_code)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Nullable<Text>, _>(&self.error_group)?;
         for _ in ["created_at", "updated_at"] {
             out.push_sql(", ");
             out.push_bind_param::<Text, _>(&self.now)?;
@@ -272,6 +280,8 @@ impl QueryFragment<Sqlite> for FinishStatement<'_> {
         out.push_bind_param::<Nullable<Text>, _>(&self.end.error_message)?;
         out.push_sql(", error_code = ");
         out.push_bind_param::<Nullable<Text>, _>(&self.end.error_code)?;
+        out.push_sql(", error_group = ");
+        out.push_bind_param::<Nullable<Text>, _>(&self.error_group)?;
         out.push_sql(", duration_ms = ");
         out.push_bind_param::<Nullable<Double>, _>(&self.end.duration_ms)?;
         out.push_sql(", task_trace_json = ");

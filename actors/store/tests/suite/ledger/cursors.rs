@@ -27,7 +27,7 @@ pub(crate) async fn a_cursor_is_made_taken_over_and_begun_anew(db: TestDatabase)
     let other = AlignRequest { version: 3, config_hash: "other".into(), ..edited };
     let anew = align_cursor(&db, &ledger, other).await;
     assert_eq!((anew.next_fire_at, anew.config_hash.as_str()), (later, "other"));
-    db.execute("UPDATE channels SET status = 'archived' WHERE version < 3").await.unwrap();
+    db.execute("UPDATE definitions SET status = 'archived' WHERE version < 3").await.unwrap();
     let stale = ledger.align(align("c", next)).await.unwrap();
     assert_eq!(stale, AlignOutcome::NotActive, "a node that has not heard changes nothing");
     assert_eq!(ledger.cursors().await.unwrap(), [anew]);
@@ -167,7 +167,7 @@ pub(crate) async fn a_cursor_left_by_a_channel_that_is_gone_begins_anew(db: Test
     let ledger = db.store().await.ledger();
     let next = ago(&ledger, 10).await;
     align_cursor(&db, &ledger, AlignRequest { version: 3, ..align("c", next) }).await;
-    db.execute("DELETE FROM channels").await.unwrap();
+    db.execute("DELETE FROM definitions").await.unwrap();
     let later = next + seconds(99);
     let anew = align_cursor(&db, &ledger, align("c", later)).await;
     assert_eq!((anew.next_fire_at, anew.channel_version), (later, 1));
@@ -179,7 +179,7 @@ pub(crate) async fn a_cursor_that_nobody_moves_is_paused(db: TestDatabase) {
         let next = ago(&ledger, due).await;
         align_cursor(&db, &ledger, align(channel, next)).await;
     }
-    db.execute("UPDATE channels SET status = 'archived' WHERE channel_id IN ('archived', 'recent')")
+    db.execute("UPDATE definitions SET status = 'archived' WHERE id IN ('archived', 'recent')")
         .await
         .unwrap();
     let resting = || HashSet::from(["resting".to_owned()]);

@@ -48,8 +48,9 @@ pub(crate) async fn align_cursor(db: &TestDatabase, ledger: &Ledger, align: Alig
     let patience = if db.is_sqlite() { "PRAGMA busy_timeout = 5000;" } else { "" };
     let AlignRequest { channel_id, version, .. } = &align;
     db.execute(&format!(
-        "{patience} INSERT INTO channels (channel_id, version, name, channel_type, protocol, status)
-         VALUES ('{channel_id}', {version}, '{channel_id}', 'async', 'cron', 'active') ON CONFLICT DO NOTHING"
+        "{patience} INSERT INTO definitions (kind, id, version, name, type, protocol, status, content)
+         VALUES ('channel', '{channel_id}', {version}, '{channel_id}', 'async', 'cron', 'active', '{{}}')
+         ON CONFLICT DO NOTHING"
     ))
     .await
     .unwrap();

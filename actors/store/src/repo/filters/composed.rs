@@ -1,0 +1,86 @@
+//! Statements that are composed of texts and values, for conditions whose number depends on the caller.
+
+use std::marker::PhantomData;
+
+use chrono::NaiveDateTime;
+use diesel::QueryResult;
+use diesel::backend::Backend;
+use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
+use diesel::serialize::ToSql;
+use diesel::sql_types::{Text, Timestamp};
+
+use super::AnyOf;
+
+/// A statement in parts, with the types of its columns.
+pub(in crate::repo) struct ComposedQuery<ST> {
+    parts: Vec<Part>,
+    columns: PhantomData<fn() -> ST>,
+}
+
+/// A part of a statement: text, or a value that it binds.
+enum Part {
+    Sql(String),
+    Text(String),
+    Time(NaiveDateTime),
+}
+
+impl<ST> ComposedQuery<ST> {
+    /// Begins a statement.
+    pub(in crate::repo) fn new(text: impl Into<String>) -> Self {
+        Self { parts: vec![Part::Sql(text.into())], columns: PhantomData }
+    }
+
+    /// Appends text.
+    pub(in crate::repo) fn push(&mut self, text: impl Into<String>) {
+        self.parts.push(Part::Sql(text.into()));
+    }
+
+    /// Appends an instant, as a value.
+    pub(in crate::repo) fn push_time(&mut self, instant: NaiveDateTime) {
+        self.parts.push(Part::Time(instant));
+    }
+
+    /// Appends the condition that a column has one of the values.
+    pub(in crate::repo) fn push_any_of(&mut self, column: &str, values: &AnyOf) {
+        let values = values.storable();
+        if values.is_empty() {
+            return self.push("1 = 0");
+        }
+        self.push(format!("{column} IN ("));
+        for (index, value) in values.into_iter().enumerate() {
+            if index > 0 {
+                self.push(", ");
+            }
+            self.parts.push(Part::Text(value));
+        }
+        self.push(")");
+    }
+}
+
+impl<DB, ST> QueryFragment<DB> for ComposedQuery<ST>
+where
+    DB: Backend,
+    String: ToSql<Text, DB>,
+    NaiveDateTime: ToSql<Timestamp, DB>,
+{
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
+        for part in &self.parts {
+            match part {
+                Part::Sql(text) => out.push_sql(text),
+                Part::Text(value) => out.push_bind_param::<Text, _>(value)?,
+                Part::Time(instant) => out.push_bind_param::<Timestamp, _>(instant)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The text differs from statement to statement.
+impl<ST> QueryId for ComposedQuery<ST> {
+    type QueryId = ();
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+impl<ST> Query for ComposedQuery<ST> {
+    type SqlType = ST;
+}

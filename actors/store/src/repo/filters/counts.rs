@@ -1,0 +1,106 @@
+//! Counts of rows by status, from indexes and over a bounded number of rows.
+
+use std::collections::BTreeMap;
+
+use diesel::sql_types::{BigInt, Text};
+use diesel_async::RunQueryDsl;
+use svc_model::Timestamp;
+
+use super::AnyOf;
+use super::composed::ComposedQuery;
+use crate::conn::{Conn, on};
+use crate::error::StoreError;
+
+/// The highest count of a status. It means as many rows or more.
+const MOST_COUNTED: &str = "10000";
+
+/// The newest rows of a range of time that are counted if no index counts all of them.
+const NEWEST: &str = "20000";
+
+/// A statement that counts rows by status.
+type CountQuery = ComposedQuery<(Text, BigInt)>;
+
+/// Rows to count by status.
+#[derive(Clone, Debug)]
+pub(in crate::repo) struct StatusCount<'a> {
+    /// The table.
+    pub(in crate::repo) table: &'static str,
+    /// The column of time that `since` and `until` bound.
+    pub(in crate::repo) time: &'static str,
+    /// The statuses to count.
+    pub(in crate::repo) statuses: Vec<&'static str>,
+    /// The conditions: a column and its values.
+    pub(in crate::repo) conditions: Vec<(&'static str, &'a AnyOf)>,
+    /// The column that the index of statuses has next.
+    pub(in crate::repo) indexed: &'static str,
+    pub(in crate::repo) since: Option<Timestamp>,
+    pub(in crate::repo) until: Option<Timestamp>,
+}
+
+impl StatusCount<'_> {
+    /// Counts the rows of each status, none of which is left out.
+    pub(in crate::repo) async fn count(&self, conn: &mut Conn) -> Result<BTreeMap<String, i64>, StoreError> {
+        let mut counts: BTreeMap<String, i64> =
+            self.statuses.iter().map(|status| ((*status).to_owned(), 0)).collect();
+        let has_range = self.since.is_some() || self.until.is_some();
+        let by_index = !has_range && self.conditions.iter().all(|(column, _)| *column == self.indexed);
+        let statements: Vec<CountQuery> = match by_index {
+            true => self.statuses.iter().map(|status| self.count_by_index(status)).collect(),
+            false => vec![self.count_by_time()],
+        };
+        for statement in statements {
+            let rows: Vec<(String, i64)> = on!(conn, c => statement.load(c).await)?;
+            for (status, count) in rows {
+                if let Some(counted) = counts.get_mut(&status) {
+                    *counted = count;
+                }
+            }
+        }
+        Ok(counts)
+    }
+
+    /// Counts the rows of a status by the index of statuses.
+    fn count_by_index(&self, status: &str) -> CountQuery {
+        let mut statement = CountQuery::new(format!(
+            "SELECT '{status}', count(*) FROM (SELECT 1 FROM {} WHERE status = '{status}'",
+            self.table
+        ));
+        self.push_conditions(&mut statement, " AND ");
+        statement.push(format!(" LIMIT {MOST_COUNTED}) counted"));
+        statement
+    }
+
+    /// Counts the newest rows of the range.
+    fn count_by_time(&self) -> CountQuery {
+        let mut columns: Vec<_> = self.conditions.iter().map(|(column, _)| *column).collect();
+        columns.push("status");
+        columns.sort_unstable();
+        columns.dedup();
+        let mut statement = CountQuery::new(format!(
+            "SELECT status, count(*) FROM (SELECT {} FROM {}",
+            columns.join(", "),
+            self.table
+        ));
+        let mut link = " WHERE ";
+        for (bound, operator) in [(self.since, ">="), (self.until, "<")] {
+            if let Some(instant) = bound {
+                statement.push(format!("{link}{} {operator} ", self.time));
+                statement.push_time(instant.naive());
+                link = " AND ";
+            }
+        }
+        statement.push(format!(" ORDER BY {} DESC LIMIT {NEWEST}) counted", self.time));
+        self.push_conditions(&mut statement, " WHERE ");
+        statement.push(" GROUP BY status");
+        statement
+    }
+
+    fn push_conditions(&self, statement: &mut CountQuery, first: &str) {
+        let mut link = first;
+        for (column, values) in &self.conditions {
+            statement.push(link);
+            statement.push_any_of(column, values);
+            link = " AND ";
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! `errors`: failures grouped by their cause, and the filters that lists of runs share.
+
+use clap::Args;
+use serde_json::Value;
+use svc_client::{ApiRequest, admin_path};
+
+use super::entity::show_page_of;
+use crate::context::CommandContext;
+use crate::error::CliError;
+use crate::moment::parse_moment;
+use crate::output::{CellKind, TableColumn, TableLayout, plain};
+use crate::paging::PageArgs;
+
+const GROUPS: TableLayout = TableLayout {
+    id: "group",
+    columns: &[
+        TableColumn::new("MESSAGE", "message", CellKind::Text),
+        TableColumn::new("COUNT", "count", CellKind::Number),
+        TableColumn::new("SINCE", "first_seen", CellKind::Time),
+        TableColumn::new("CHANNEL", "channel", CellKind::Text),
+        TableColumn::new("CHANGE", "change", CellKind::Text).optional(1).movable(),
+        TableColumn::new("GROUP", "group", CellKind::Id).optional(2),
+    ],
+};
+
+/// The filters by the cause of a failure.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct FailureFilterArgs {
+    /// Show those of channels with this tag alone
+    #[arg(long)]
+    tag: Option<String>,
+    /// Show those of these workflows alone, separated by commas
+    #[arg(long, value_name = "IDS")]
+    workflow: Option<String>,
+    /// Show failures by an error of these tasks alone, separated by commas
+    #[arg(long, value_name = "IDS")]
+    task: Option<String>,
+    /// Show those with these codes of errors alone, separated by commas
+    #[arg(long, value_name = "CODES")]
+    error_code: Option<String>,
+    /// Show failures of these groups alone, as 'errors' names them
+    #[arg(long, value_name = "GROUPS")]
+    error_group: Option<String>,
+}
+
+impl FailureFilterArgs {
+    /// Adds the filters to a request.
+    pub(crate) fn add_to(&self, request: ApiRequest) -> ApiRequest {
+        request
+            .optional("tag", self.tag.as_deref())
+            .optional("workflow", self.workflow.as_deref())
+            .optional("task", self.task.as_deref())
+            .optional("error_code", self.error_code.as_deref())
+            .optional("error_group", self.error_group.as_deref())
+    }
+}
+
+/// The options of the list of groups.
+#[derive(Args, Debug)]
+pub(crate) struct ErrorListArgs {
+    /// Show those of these channels alone, separated by commas
+    #[arg(long)]
+    channel: Option<String>,
+    #[command(flatten)]
+    failures: FailureFilterArgs,
+    /// Count failures from this time on: RFC 3339, or a time ago such as 15m, 2h, 1d
+    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
+    since: Option<String>,
+    /// Count failures before this time
+    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
+    until: Option<String>,
+    /// Show groups with this text in their message alone
+    #[arg(long, value_name = "TEXT")]
+    q: Option<String>,
+    /// Print the answer as JSON, as -o json does
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    page: PageArgs,
+}
+
+/// Lists the groups, the most frequent first.
+pub(crate) async fn run(args: ErrorListArgs, context: &CommandContext) -> Result<u8, CliError> {
+    let request = ApiRequest::get(admin_path(&["errors"]))
+        .optional("channel", args.channel)
+        .optional("since", args.since)
+        .optional("until", args.until)
+        .optional("q", args.q);
+    let request = args.page.add_to(args.failures.add_to(request));
+    if args.json {
+        let answer = context.fetch(&request).await?;
+        context.output.print(&context.output.document(&answer)?)?;
+        return Ok(0);
+    }
+    show_page_of(request, &GROUPS, "groups of errors", with_change, context).await
+}
+
+/// Describes the last change before the first failure of a group in one text.
+fn with_change(mut row: Value) -> Value {
+    let change = row["change"].take();
+    let part = |name: &str| plain(&change[name]);
+    row["change"] = match change.is_object() {
+        true => format!(
+            "{} {} {} by {} at {}",
+            part("action"),
+            part("resource_type"),
+            part("resource_id"),
+            part("principal"),
+            part("created_at")
+        )
+        .into(),
+        false => "".into(),
+    };
+    row
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn change_is_one_text() {
+        let change = json!({"action": "update", "resource_type": "workflow", "resource_id": "intake",
+            "principal": "ci", "created_at": "2026-01-02T12:00:00Z"});
+        let expected = "update workflow intake by ci at 2026-01-02T12:00:00Z";
+        assert_eq!(with_change(json!({"change": change}))["change"], expected);
+        assert_eq!(with_change(json!({"change": null}))["change"], "");
+    }
+}

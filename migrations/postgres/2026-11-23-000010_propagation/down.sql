@@ -1,3 +1,0 @@
-ALTER TABLE nodes DROP COLUMN applied_epoch;
-DROP TABLE breaker_resets;
-DROP TABLE config_changes;

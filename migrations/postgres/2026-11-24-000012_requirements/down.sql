@@ -1,1 +1,0 @@
-ALTER TABLE migration_checksums DROP COLUMN requires;

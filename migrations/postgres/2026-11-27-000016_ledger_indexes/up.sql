@@ -1,6 +1,0 @@
--- A claim finds the oldest rows that wait, and the oldest whose lease has expired, whatever else the ledger keeps: each of
--- these indexes holds such rows only, in the order of claims. Rows that have ended cost neither anything.
-DROP INDEX cron_occurrences_due;
-DROP INDEX cron_occurrences_claimed;
-CREATE INDEX cron_occurrences_pending ON cron_occurrences (status, scheduled_for, id) WHERE status = 'pending';
-CREATE INDEX cron_occurrences_leased ON cron_occurrences (scheduled_for, id) WHERE status IN ('claimed', 'running');

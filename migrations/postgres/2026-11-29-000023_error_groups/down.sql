@@ -1,0 +1,12 @@
+DROP INDEX cron_occurrences_error_groups;
+ALTER TABLE cron_occurrences DROP COLUMN error_group;
+DROP INDEX trace_dlq_attempt_of;
+DROP INDEX trace_dlq_trace;
+DROP INDEX trace_dlq_error_groups;
+ALTER TABLE trace_dlq DROP COLUMN error_group;
+DROP INDEX traces_failed_requests;
+CREATE INDEX traces_failed_requests ON traces (request_id) WHERE status = 'failed';
+DROP INDEX traces_failed;
+DROP INDEX traces_error_groups;
+ALTER TABLE traces DROP COLUMN error_group;
+DROP TABLE error_groups;

@@ -1,1 +1,0 @@
-DROP INDEX channels_order;

@@ -1,0 +1,15 @@
+DROP TABLE definitions;
+DROP TABLE cron_singletons;
+DROP TABLE cron_occurrences;
+DROP TABLE cron_schedule_state;
+DROP TABLE trace_dlq;
+DROP TABLE traces;
+DROP TABLE nodes;
+DROP TABLE job_leases;
+DROP TABLE packages;
+DROP TABLE breaker_resets;
+DROP TABLE config_changes;
+DROP TABLE config_epoch;
+DROP TABLE audit_logs;
+DROP TABLE connector_oauth_state;
+DROP TABLE migration_checksums;

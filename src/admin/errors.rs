@@ -1,0 +1,159 @@
+//! Groups of errors: failures by their cause, with the change that came before the first.
+
+use std::collections::BTreeMap;
+
+use actix_web::HttpResponse;
+use actix_web::web::Data;
+use svc_api::{AuditLogEntry, ErrorGroupSummary, PageEnvelope};
+use svc_model::{ErrorGroup, FailureFacts, Page, Timestamp};
+use svc_registry::Snapshot;
+use svc_store::{AnyOf, ChangeScope, ErrorGroupFilter, ErrorGroupRow};
+
+use super::query::QueryParameters;
+use crate::assembly::parts::kafka::HeldFailure;
+use crate::http::Error;
+use crate::state::AppState;
+
+/// `GET /errors`, the most frequent first. The records that this node holds back come before the rest, on the first page.
+pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Result<HttpResponse, Error> {
+    let page = query.page()?;
+    let (since, until) = query.range(Timestamp::now())?;
+    let filter = ErrorGroupFilter {
+        channel: query.any_of("channel"),
+        tag: query.text("tag"),
+        workflow: query.any_of("workflow"),
+        task: query.any_of("task"),
+        code: query.any_of("error_code"),
+        group: query.any_of("error_group"),
+        text: query.text("q"),
+        since,
+        until,
+    };
+    let held = held_groups(&state, &filter, page);
+    let groups = state.store.error_groups().list(filter, page).await?;
+    let scopes = {
+        let snapshot = state.serving.registry.snapshot();
+        groups.rows.iter().map(|row| scope_of(row, &snapshot)).collect()
+    };
+    let changes = state.store.error_groups().last_changes(scopes).await?;
+    let rows = groups.rows.into_iter().zip(changes).map(|(row, change)| ErrorGroupSummary {
+        group: row.group,
+        channel: row.channel,
+        workflow: row.workflow,
+        task: row.task,
+        code: row.code,
+        message: row.message,
+        count: row.count,
+        first_seen: row.first_seen,
+        last_seen: row.last_seen,
+        versions: row.versions,
+        samples: row.samples,
+        change: change.map(AuditLogEntry::from),
+        node: None,
+    });
+    Ok(HttpResponse::Ok().json(PageEnvelope::new(held.into_iter().chain(rows), groups.total, page)))
+}
+
+/// Returns the definitions whose change may be the cause of a group.
+fn scope_of(row: &ErrorGroupRow, snapshot: &Snapshot) -> ChangeScope {
+    let channel = snapshot.channel_by_name(&row.channel);
+    let workflow_id = row.workflow.clone().or_else(|| channel?.row.content.workflow_id.clone());
+    ChangeScope {
+        channel_id: channel.map(|channel| channel.id().to_owned()),
+        connectors: workflow_id.as_deref().map(|id| snapshot.connectors_of_workflow(id)).unwrap_or_default(),
+        workflow_id,
+        before: row.first_seen,
+    }
+}
+
+/// Returns the groups of the records that this node holds back and that are in no trace; none behind the first page.
+fn held_groups(state: &AppState, filter: &ErrorGroupFilter, page: Page) -> Vec<ErrorGroupSummary> {
+    let Some(kafka) = state.work.kafka.as_ref().filter(|_| page.offset == 0 && filter.tag.is_none()) else {
+        return Vec::new();
+    };
+    let mut groups: BTreeMap<String, ErrorGroupSummary> = BTreeMap::new();
+    for failure in kafka.untraced_failures() {
+        let group = to_held_group(&failure, state.work.nodes.id().to_string());
+        if selects(filter, &group) {
+            let known = groups.entry(group.group.clone());
+            known
+                .and_modify(|known| {
+                    known.count += 1;
+                    known.first_seen = known.first_seen.min(group.first_seen);
+                    known.last_seen = known.last_seen.max(group.last_seen);
+                })
+                .or_insert(group);
+        }
+    }
+    groups.into_values().collect()
+}
+
+fn to_held_group(failure: &HeldFailure, node: String) -> ErrorGroupSummary {
+    let (channel, message, since) = failure;
+    let group = ErrorGroup::new(FailureFacts { channel, message, ..FailureFacts::default() });
+    ErrorGroupSummary {
+        group: group.id,
+        channel: group.channel,
+        workflow: None,
+        task: None,
+        code: None,
+        message: group.message,
+        count: 1,
+        first_seen: *since,
+        last_seen: *since,
+        versions: Vec::new(),
+        samples: Vec::new(),
+        change: None,
+        node: Some(node),
+    }
+}
+
+/// Returns whether a filter selects the group of a held record, which has no workflow, task and code.
+fn selects(filter: &ErrorGroupFilter, group: &ErrorGroupSummary) -> bool {
+    let has = |values: &Option<AnyOf>, value: &String| {
+        values.as_ref().is_none_or(|values| values.values().contains(value))
+    };
+    let text = filter.text.as_ref().map(|text| text.to_lowercase());
+    filter.workflow.is_none()
+        && filter.task.is_none()
+        && filter.code.is_none()
+        && has(&filter.channel, &group.channel)
+        && has(&filter.group, &group.group)
+        && text.is_none_or(|text| group.message.to_lowercase().contains(&text))
+        && filter.since.is_none_or(|since| group.first_seen >= since)
+        && filter.until.is_none_or(|until| group.first_seen < until)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held() -> ErrorGroupSummary {
+        let since = Timestamp::parse("2026-01-02T12:00:00Z").unwrap();
+        let failure: HeldFailure = ("orders".into(), "order 17 is unknown".into(), since);
+        to_held_group(&failure, "n1".into())
+    }
+
+    #[test]
+    fn held_record_is_grouped_by_channel_and_message() {
+        let group = held();
+        assert_eq!((group.message.as_str(), group.node.as_deref()), ("order # is unknown", Some("n1")));
+    }
+
+    #[test]
+    fn filters_select_held_records() {
+        let at = |text| Timestamp::parse(text);
+        for (filter, expected) in [
+            (ErrorGroupFilter::default(), true),
+            (ErrorGroupFilter { channel: Some("orders".into()), ..Default::default() }, true),
+            (ErrorGroupFilter { channel: Some("refunds".into()), ..Default::default() }, false),
+            (ErrorGroupFilter { text: Some("UNKNOWN".into()), ..Default::default() }, true),
+            (ErrorGroupFilter { text: Some("timeout".into()), ..Default::default() }, false),
+            (ErrorGroupFilter { task: Some("charge".into()), ..Default::default() }, false),
+            (ErrorGroupFilter { since: at("2026-01-02T12:00:00Z"), ..Default::default() }, true),
+            (ErrorGroupFilter { until: at("2026-01-02T12:00:00Z"), ..Default::default() }, false),
+        ] {
+            assert_eq!(selects(&filter, &held()), expected, "{filter:?}");
+        }
+    }
+}
