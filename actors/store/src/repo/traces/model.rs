@@ -353,6 +353,8 @@ pub struct TraceQuery {
     pub request_id: Option<AnyOf>,
     /// Id of the trace.
     pub trace_id: Option<AnyOf>,
+    /// Id of the trace that the run is a rerun of.
+    pub rerun_of: Option<AnyOf>,
     /// Code of the error of the run.
     pub error_code: Option<AnyOf>,
     /// Group of the failure.
