@@ -145,7 +145,7 @@ impl<V: Versioned> Repository<V> {
         let (id, keys) = (key(id), Arc::clone(&self.keys));
         self.database
             .read(operation::<V>("version"), move |conn| {
-                Box::pin(async move { queries::find::<V>(conn, &id, Some(version), &keys).await })
+                Box::pin(async move { queries::find(conn, &id, Some(version), &keys).await })
             })
             .await
     }

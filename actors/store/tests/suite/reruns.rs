@@ -5,7 +5,7 @@ use svc_model::WorkflowVersion;
 use svc_model::id::new_ordered_id;
 use svc_store::{
     AcceptedRerun, NewTrace, RERUN, RerunOrder, RerunVersion, Store, StoreError, TraceEnd, TraceFailure,
-    TraceMode, TraceStatus, WaitReason, WaitTerms,
+    TraceMode, TraceQuery, TraceStatus, WaitReason, WaitTerms,
 };
 use uuid::Uuid;
 
@@ -62,6 +62,10 @@ pub(crate) async fn rerun_waits_with_the_stored_input(db: TestDatabase) {
     assert_eq!(shown.reruns, [key.clone(), again.to_string()]);
     let shown = store.traces().get(&key).await.unwrap().unwrap();
     assert_eq!((shown.rerun_of.as_deref(), &*shown.row.status), (Some(&*former.to_string()), "waiting"));
+    let query = TraceQuery { rerun_of: Some(former.to_string().into()), ..TraceQuery::default() };
+    let listed = store.traces().list(query).await.unwrap().rows;
+    let listed: Vec<_> = listed.into_iter().map(|row| row.id).collect();
+    assert_eq!(listed, [again.to_string(), key]);
 }
 
 pub(crate) async fn rerun_takes_the_share_of_its_work(db: TestDatabase) {

@@ -222,7 +222,7 @@ pub(crate) async fn the_tables_are_those_the_queries_know(db: TestDatabase) {
         db.execute(&width).await.unwrap();
         tables += 1;
     }
-    assert_eq!(tables, 20);
+    assert_eq!(tables, 19);
 }
 
 pub(crate) async fn the_database_keeps_one_draft_and_freezes_what_is_active(db: TestDatabase) {

@@ -96,6 +96,9 @@ pub(crate) struct TraceFilterArgs {
     /// Show the runs of this request alone, as its answer names it in x-request-id
     #[arg(long, value_name = "ID")]
     request_id: Option<String>,
+    /// Show the reruns of this trace alone
+    #[arg(long, value_name = "ID")]
+    rerun_of: Option<String>,
     #[command(flatten)]
     failures: FailureFilterArgs,
     /// Show those created at this time or later: RFC 3339, or a time ago such as 15m, 2h, 1d
@@ -162,6 +165,7 @@ impl TraceFilterArgs {
             .optional("channel", self.channel.as_deref())
             .optional("mode", self.mode.as_deref())
             .optional("request_id", self.request_id.as_deref())
+            .optional("rerun_of", self.rerun_of.as_deref())
             .optional("since", self.since.as_deref())
             .optional("until", self.until.as_deref());
         self.failures.add_to(request)

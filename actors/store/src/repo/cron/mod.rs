@@ -50,7 +50,7 @@ use crate::repo::error_groups;
 use crate::repo::mutation::AuditEntry;
 use crate::repo::traces::cancel::record_in_flight;
 use crate::repo::traces::{NewTrace, RerunVersion, TraceEnd};
-use crate::repo::{is_impossible, key, keyset};
+use crate::repo::{key, keyset};
 use crate::writer::UnitOutcome;
 
 use admin::{RetryRequest, TriggerRequest};

@@ -241,6 +241,7 @@ impl TraceEnd {
             result_json: None,
             error_message: None,
             error_code: None,
+            error_group: None,
             duration_ms: None,
             task_trace_json: None,
             workflow: None,
@@ -352,6 +353,8 @@ pub struct TraceQuery {
     pub request_id: Option<AnyOf>,
     /// Id of the trace.
     pub trace_id: Option<AnyOf>,
+    /// Id of the trace that the run is a rerun of.
+    pub rerun_of: Option<AnyOf>,
     /// Code of the error of the run.
     pub error_code: Option<AnyOf>,
     /// Group of the failure.

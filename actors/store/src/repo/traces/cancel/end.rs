@@ -1,9 +1,12 @@
 //! The ends of cancelled work.
 
+use std::sync::Arc;
+
 use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use svc_model::id::new_ordered_id;
+use svc_model::{ErrorGroup, FailureFacts};
 
 use super::model::{CancelFailure, CancelledEnd, CancelledRun};
 use crate::clock::Now;
@@ -80,6 +83,9 @@ pub(super) async fn leave_failure(
             .first(c)
             .await
     })?;
+    let facts = FailureFacts { channel: &channel, message: CANCELLED, ..FailureFacts::default() };
+    let group = Arc::new(ErrorGroup::new(facts));
+    TraceWrite::Group(Arc::clone(&group)).apply(conn).await?;
     let (payload, metadata) = split_input(input.as_deref());
     let letter = (
         trace_dlq::id.eq(new_ordered_id().to_string()),
@@ -92,6 +98,7 @@ pub(super) async fn leave_failure(
         trace_dlq::max_retries.eq(failure.max_retries),
         trace_dlq::next_retry_at.eq(Now),
         trace_dlq::attempt_of.eq(work),
+        trace_dlq::error_group.eq(group.id.clone()),
     );
     on!(conn, c => diesel::insert_into(trace_dlq::table).values(letter).execute(c).await)?;
     if let Some(report) = &failure.report {

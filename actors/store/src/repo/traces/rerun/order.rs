@@ -6,7 +6,7 @@ use diesel::prelude::*;
 use diesel::sqlite::Sqlite;
 use diesel_async::RunQueryDsl;
 use serde_json::{Map, Value, json};
-use svc_model::{FieldError, LifecycleStatus, ServiceError, WorkflowVersion};
+use svc_model::{EntityKind, FieldError, LifecycleStatus, ServiceError, WorkflowVersion};
 use uuid::Uuid;
 
 use super::model::{AcceptedRerun, RERUN, RerunOrder, RerunVersion};
@@ -14,7 +14,7 @@ use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::repo::traces::change::TraceWrite;
 use crate::repo::traces::{DueTime, NewTrace, TraceMode, TraceStatus, WaitReason, WaitTerms};
-use crate::schema::{trace_dlq, traces, workflows};
+use crate::schema::{definitions, trace_dlq, traces};
 
 /// The columns of a trace that a rerun needs.
 #[derive(Queryable, Selectable)]
@@ -160,9 +160,11 @@ pub(in crate::repo) async fn find_version(
     conn: &mut Conn,
     version: &WorkflowVersion,
 ) -> Result<(), StoreError> {
-    let row = workflows::table.find((&*version.id, version.version)).select(workflows::status);
-    let status: Option<String> = on!(conn, c => row.first(c).await.optional())?;
-    match status {
+    let row = definitions::table
+        .find((EntityKind::Workflow.name(), &*version.id, version.version))
+        .select(definitions::status);
+    let status: Option<Option<String>> = on!(conn, c => row.first(c).await.optional())?;
+    match status.flatten() {
         Some(status) if status != LifecycleStatus::Draft.name() => Ok(()),
         _ => {
             let reason = format!("workflow '{}' has no version {} that ran", version.id, version.version);
