@@ -80,6 +80,7 @@ pub(crate) fn read_trace_query(
         workflow_versions,
         request_id: query.any_of("request_id"),
         trace_id: query.any_of("trace_id"),
+        rerun_of: query.any_of("rerun_of"),
         error_code: query.any_of("error_code"),
         error_group: query.any_of("error_group"),
         task: query.any_of("task"),

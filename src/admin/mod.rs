@@ -7,6 +7,7 @@
 mod audit;
 mod backups;
 mod bulk;
+mod cancels;
 mod cron;
 mod dead_letters;
 mod definitions;
@@ -21,6 +22,7 @@ mod packages;
 mod parameters;
 mod query;
 mod request_body;
+mod reruns;
 mod response;
 mod traces;
 
@@ -55,12 +57,15 @@ pub(crate) fn add_routes(router: &mut Router) {
     router.get("/channels/{id}/why", explanations::explain_instant);
     router.get("/cron/occurrences", cron::list);
     router.get("/cron/occurrences/{id}", cron::read);
+    router.post("/cron/occurrences/{id}/cancel", cancels::cancel_occurrence);
     router.post("/cron/occurrences/{id}/retry", cron::retry);
     router.get("/cron/status", cron::status);
     router.get("/kafka/partitions", kafka::list);
     router.post("/kafka/partitions/{topic}/{partition}/skip", kafka::skip);
     router.get("/traces", traces::list);
     router.get("/traces/{id}", traces::read);
+    router.post("/traces/{id}/cancel", cancels::cancel_trace);
+    router.post("/traces/{id}/rerun", reruns::rerun);
     router.get("/trace-dlq", dead_letters::list);
     router.post("/trace-dlq/purge", dead_letters::purge);
     router.get("/trace-dlq/{id}", dead_letters::read);

@@ -79,8 +79,19 @@ pub(super) async fn read(
 
 /// Returns a trace as operators see it. It omits the metadata, which has details of the caller, and the members by
 /// which a workflow shapes its response.
-fn to_detail(trace: TraceRecord) -> TraceDetail {
-    let TraceRecord { row, result_json, task_trace_json, deliver_at, attempts } = trace;
+pub(super) fn to_detail(trace: TraceRecord) -> TraceDetail {
+    let TraceRecord {
+        row,
+        result_json,
+        task_trace_json,
+        deliver_at,
+        cancel_requested_at,
+        cancelled_by,
+        in_flight_json,
+        rerun_of,
+        reruns,
+        attempts,
+    } = trace;
     let (mut message, mut error) = (None, None);
     let result = parse_json(result_json);
     let errors = result.as_ref().and_then(task_errors);
@@ -112,6 +123,11 @@ fn to_detail(trace: TraceRecord) -> TraceDetail {
         next_retry_at: row.next_retry_at,
         deliver_at,
         waits_for: None,
+        cancel_requested_at,
+        cancelled_by,
+        in_flight: parse_json(in_flight_json),
+        rerun_of,
+        reruns,
         attempts: attempts.into_iter().filter(|_| is_work).map(to_attempt).collect(),
         task_trace_json: parse_json(task_trace_json).map(visible_steps),
     }
@@ -254,6 +270,11 @@ mod tests {
             result_json: result.map(str::to_owned),
             task_trace_json: task_trace.map(str::to_owned),
             deliver_at: None,
+            cancel_requested_at: None,
+            cancelled_by: None,
+            in_flight_json: None,
+            rerun_of: None,
+            reruns: Vec::new(),
             attempts: vec![first],
         }
     }

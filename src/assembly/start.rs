@@ -164,7 +164,7 @@ async fn start_parts(
     housekeeping::start(assembly, &store, &nodes, &registry, local_caches).await?;
     let cron = cron::start(assembly, &store, &registry).await?;
     let bulk = bulk::start(assembly, &store, &nodes, &traces, cron.as_ref()).await?;
-    let loader = propagation::applier(&connectors, &registry);
+    let loader = propagation::applier(&connectors, &registry, &traces, cron.as_ref());
     let propagation = cluster::start_watcher(assembly, &store, &nodes, loader, seed).await?;
     #[cfg(feature = "kafka")]
     let kafka = KafkaIngress::start(assembly, &registry).await?;

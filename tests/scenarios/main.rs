@@ -20,6 +20,7 @@ mod bulk;
 mod call_chain;
 mod calls;
 mod canary;
+mod cancels;
 mod channels;
 mod cluster;
 mod commands;

@@ -155,6 +155,11 @@ table! {
         queue_channel -> Nullable<Text>,
         queue_key -> Nullable<Text>,
         error_group -> Nullable<Text>,
+        cancel_requested_at -> Nullable<Timestamp>,
+        cancelled_by -> Nullable<Text>,
+        cancel_reports -> Nullable<Bool>,
+        in_flight_json -> Nullable<Text>,
+        rerun_of -> Nullable<Text>,
     }
 }
 
@@ -259,6 +264,10 @@ table! {
         claims -> BigInt,
         attempt_counted -> Bool,
         error_group -> Nullable<Text>,
+        cancel_requested_at -> Nullable<Timestamp>,
+        cancelled_by -> Nullable<Text>,
+        cancel_reports -> Nullable<Bool>,
+        workflow_version -> Nullable<BigInt>,
         bulk_run_id -> Nullable<Text>,
     }
 }

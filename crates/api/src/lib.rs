@@ -58,7 +58,7 @@ pub use connectors::{
 };
 pub use cron::{
     ClockComparison, CursorDetail, OccurrenceDetail, OccurrenceExcerpt, OccurrenceListEnvelope,
-    OccurrenceSummary, ScheduleExplanation, ScheduleSummary, SlotHolderDetail,
+    OccurrenceRetryRequest, OccurrenceSummary, ScheduleExplanation, ScheduleSummary, SlotHolderDetail,
 };
 pub use data::{RunError, RunResponse, SubmissionError, SubmissionReceipt, SubmissionState};
 pub use dead_letters::{
@@ -88,7 +88,9 @@ pub use operational::{
 };
 pub use packages::{Inventory, PackageDetail, Receipt, ReceiptRequest};
 pub use parameter::{ParameterKind, PathParameter, QueryParameter};
-pub use traces::{AttemptSummary, TraceDetail, TraceListEnvelope, TraceSummary, WorkWaitDetail};
+pub use traces::{
+    AttemptSummary, RerunAccepted, RerunRequest, TraceDetail, TraceListEnvelope, TraceSummary, WorkWaitDetail,
+};
 pub use validation::{ValidationIssue, ValidationResult};
 pub use workflows::{
     ConnectorDependency, TrialStep, TrialTrace, WorkflowDependencies, WorkflowResource, WorkflowTrial,

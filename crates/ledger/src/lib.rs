@@ -31,7 +31,7 @@ pub use instant_explanation::{
     ActiveVersion, InstantExplanation, InstantFacts, InstantReason, InstantRow, SlotHolder,
 };
 pub use occurrence::{
-    ClaimKey, ClaimOutcome, NotRetryable, Occurrence, Settlement, StartOutcome, StartRequest,
+    ClaimKey, ClaimOutcome, NotCancellable, NotRetryable, Occurrence, Settlement, StartOutcome, StartRequest,
 };
 pub use plan::{LONGEST_WALK, Misfire, MisfirePlan, MisfirePlanner, Missed, plan};
 pub use slot::{ConcurrencySlot, HeldSlot, Singleton, acquire_slot, is_saturated};

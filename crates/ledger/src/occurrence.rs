@@ -4,7 +4,8 @@
 //! pending ─claim→ claimed ─start→ running ─settle→ completed | failed
 //!    ↑               ├─ no slot → skipped_singleton, or pending again for one that waits
 //!    └── give back ──┴── lease expired: claimed again, or failed after too many recoveries
-//! failed, skipped_misfire, skipped_singleton ─retry→ pending
+//! failed, skipped_misfire, skipped_singleton, cancelled ─retry→ pending
+//! pending, claimed, running ─cancel→ cancelled: at once without a live lease, else by the holder, as it settles
 //! ```
 
 use std::sync::Arc;
@@ -136,6 +137,11 @@ impl Settlement {
         Self { end: RunEnd::Completed, message: None, error_group: None }
     }
 
+    /// Returns the outcome of a run that was cancelled.
+    pub const fn cancelled() -> Self {
+        Self { end: RunEnd::Cancelled, message: None, error_group: None }
+    }
+
     /// Returns the outcome of a run that failed, or could not be started.
     pub fn failed(message: impl Into<String>) -> Self {
         Self { end: RunEnd::Failed, message: Some(message.into()), error_group: None }
@@ -146,6 +152,11 @@ impl Settlement {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an occurrence that is {0} cannot be retried")]
 pub struct NotRetryable(pub OccurrenceStatus);
+
+/// The row has ended, so that nothing is left to cancel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an occurrence that is {0} cannot be cancelled")]
+pub struct NotCancellable(pub OccurrenceStatus);
 
 impl Occurrence {
     /// Creates a pending row.
@@ -287,8 +298,29 @@ impl Occurrence {
         if settles {
             self.end(settlement.end.into(), settlement.message, now);
             self.error_group = settlement.error_group.map(|group| group.id.clone());
+            if settlement.end == RunEnd::Cancelled {
+                self.claimed_by = None;
+            }
         }
         settles
+    }
+
+    /// Cancels a row that nobody holds under a live lease, and clears its claim, so that no late write of a former holder
+    /// counts; the caller then frees its slot. Returns `false` if somebody holds it: the holder ends its run first, and
+    /// [settles](Self::settle) it as cancelled.
+    ///
+    /// # Errors
+    /// [`NotCancellable`] if the row has ended.
+    pub fn cancel(&mut self, now: NaiveDateTime) -> Result<bool, NotCancellable> {
+        if self.status.is_terminal() {
+            return Err(NotCancellable(self.status));
+        }
+        let is_held = self.status != OccurrenceStatus::Pending && !self.is_free(now);
+        if !is_held {
+            self.end(OccurrenceStatus::Cancelled, None, now);
+            self.claimed_by = None;
+        }
+        Ok(!is_held)
     }
 
     /// Gives back a claim that led to no run. Returns whether the claim was still valid; the caller then

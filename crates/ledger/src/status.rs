@@ -22,11 +22,13 @@ pub enum OccurrenceStatus {
     SkippedMisfire,
     /// Skipped: every slot of its concurrency key was held.
     SkippedSingleton,
+    /// Ended by an administrator.
+    Cancelled,
 }
 
 impl OccurrenceStatus {
     /// All statuses.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Pending,
         Self::Claimed,
         Self::Running,
@@ -34,6 +36,7 @@ impl OccurrenceStatus {
         Self::Failed,
         Self::SkippedMisfire,
         Self::SkippedSingleton,
+        Self::Cancelled,
     ];
 
     /// Returns the name in rows and responses.
@@ -46,6 +49,7 @@ impl OccurrenceStatus {
             Self::Failed => "failed",
             Self::SkippedMisfire => "skipped_misfire",
             Self::SkippedSingleton => "skipped_singleton",
+            Self::Cancelled => "cancelled",
         }
     }
 
@@ -66,7 +70,7 @@ impl OccurrenceStatus {
 
     /// Returns whether another attempt may be requested.
     pub const fn is_retryable(self) -> bool {
-        matches!(self, Self::Failed | Self::SkippedMisfire | Self::SkippedSingleton)
+        matches!(self, Self::Failed | Self::SkippedMisfire | Self::SkippedSingleton | Self::Cancelled)
     }
 }
 
@@ -75,6 +79,7 @@ impl From<RunEnd> for OccurrenceStatus {
         match end {
             RunEnd::Completed => Self::Completed,
             RunEnd::Failed | RunEnd::TimedOut => Self::Failed,
+            RunEnd::Cancelled => Self::Cancelled,
         }
     }
 }

@@ -162,8 +162,8 @@ fn end_pauses(store: Store, registry: Registry) -> JobSpec {
     JobSpec { name: "pause_end", every: PAUSE_ENDS, work: Arc::new(work) }
 }
 
-/// Resumes the channels whose pauses have reached their end, by the clock of the database. While no pause has an end,
-/// nothing is asked for.
+/// Resumes the channels whose pauses have reached their end, by the clock of the database. While no pause has
+/// an end, nothing is asked for.
 async fn resume_due(store: &Store, registry: &Registry) -> Result<JobPass, JobError> {
     if !registry.snapshot().has_timed_pause() {
         return Ok(JobPass::Done);

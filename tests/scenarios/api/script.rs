@@ -204,6 +204,21 @@ fn traces(recorder: &mut Recorder) {
     recorder.send("POST", &format!("{letters}/purge?dry_run=true"), r#"{"older_than_hours": 1}"#);
     recorder.send("POST", &format!("{letters}/purge"), r#"{"older_than_hours": 1}"#);
     recorder.send("POST", &format!("{letters}/purge"), r#"{"older_than_hours": "1"}"#);
+    cancels_and_reruns(recorder, text(&submitted, "trace_id"));
+}
+
+fn cancels_and_reruns(recorder: &mut Recorder, ended: &str) {
+    let later = [("svc-delay", "1h")];
+    let delayed =
+        recorder.send_as("POST", "/api/v1/data/greetings/async", r#"{"n": 2}"#, &later, Shown::Body);
+    let delayed = format!("{ADMIN}/traces/{}", text(&delayed.json(), "trace_id"));
+    recorder.send("POST", &format!("{delayed}/cancel"), "");
+    recorder.send("POST", &format!("{delayed}/cancel"), "");
+    let rerun =
+        recorder.send("POST", &format!("{ADMIN}/traces/{ended}/rerun"), r#"{"version": "same"}"#).json();
+    let rerun = format!("{ADMIN}/traces/{}", text(&rerun["data"], "trace_id"));
+    recorder.wait_for(&rerun, |trace| trace["data"]["status"] == "completed");
+    recorder.send("POST", &format!("{delayed}/rerun"), r#"{"version": "latest"}"#);
 }
 
 fn schedules(recorder: &mut Recorder) {
@@ -213,6 +228,7 @@ fn schedules(recorder: &mut Recorder) {
     recorder.wait_for(&path, |occurrence| occurrence["data"]["status"] == "failed");
     recorder.send("GET", &path, "");
     recorder.send("GET", &format!("{ADMIN}/cron/occurrences?channel_id=nightly&status=failed&limit=1"), "");
+    recorder.send("POST", &format!("{path}/cancel"), "");
     recorder.send("POST", &format!("{path}/retry"), "");
     recorder.wait_for(&path, |occurrence| occurrence["data"]["status"] == "failed");
     recorder.send("POST", &format!("{ADMIN}/channels/greetings/trigger"), "");

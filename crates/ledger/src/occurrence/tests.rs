@@ -171,6 +171,23 @@ fn only_what_failed_or_was_skipped_is_retried() {
 }
 
 #[test]
+fn unheld_row_is_cancelled_held_one_by_holder() {
+    let mut row = due();
+    assert_eq!(row.cancel(time_at(5)), Ok(true));
+    assert_eq!((row.status, row.completed_at), (OccurrenceStatus::Cancelled, Some(time_at(5))));
+    assert_eq!(row.cancel(time_at(6)), Err(NotCancellable(OccurrenceStatus::Cancelled)));
+    assert!(row.retry().is_ok());
+    let key = claim(&mut row, "a", 10);
+    assert_eq!(row.cancel(time_at(11)), Ok(false), "its holder ends it");
+    assert!(row.settle(&key, Settlement::cancelled(), time_at(12)));
+    assert_eq!((row.status, row.claimed_by, row.claims), (OccurrenceStatus::Cancelled, None, 1));
+    let mut row = due();
+    let key = claim(&mut row, "a", 0);
+    assert_eq!(row.cancel(time_at(100)), Ok(true), "its lease is over");
+    assert!(!row.is_held(&key));
+}
+
+#[test]
 fn claim_beyond_key_slots_is_skipped() {
     let (mut first, mut second) = (due(), Occurrence::pending(Uuid::from_u128(2), time_at(0)));
     let (a, b) = (claim(&mut first, "a", 0), claim(&mut second, "b", 0));

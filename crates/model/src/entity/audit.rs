@@ -32,6 +32,8 @@ audit_words! {
         BulkEnd = "bulk_end",
         /// A bulk run began.
         BulkStart = "bulk_start",
+        /// Accepted work or an occurrence was cancelled.
+        Cancel = "cancel",
         /// A definition or a backup was created.
         Create = "create",
         /// A version was copied to a new draft.
@@ -54,6 +56,8 @@ audit_words! {
         Reload = "reload",
         /// A dead letter was made due.
         Requeue = "requeue",
+        /// A trace was run again.
+        Rerun = "rerun",
         /// A circuit breaker was closed.
         Reset = "reset",
         /// An actor was restarted.
@@ -104,6 +108,8 @@ audit_words! {
         KafkaPartition = "kafka_partition",
         /// A package.
         Package = "package",
+        /// A trace.
+        Trace = "trace",
         /// The dead letters.
         TraceDlq = "trace_dlq",
         /// A workflow.

@@ -91,6 +91,7 @@ fn claim_from_row(
         scheduled_for: row.scheduled_for,
         raised,
         recovered,
+        workflow_version: facts.workflow_version,
     })
 }
 
@@ -113,7 +114,12 @@ async fn candidates(
     take: &ClaimRequest,
 ) -> Result<Vec<LoadedOccurrence>, StoreError> {
     let order = (cron_occurrences::scheduled_for.asc(), cron_occurrences::id.asc());
-    let rows = cron_occurrences::table.select(columns::<LoadedOccurrence>()).order(order).limit(take.limit);
+    // Cancelled rows are ended, not claimed.
+    let rows = cron_occurrences::table
+        .filter(cron_occurrences::cancel_requested_at.is_null())
+        .select(columns::<LoadedOccurrence>())
+        .order(order)
+        .limit(take.limit);
     Ok(match kind {
         Kind::Pending => {
             let due = rows

@@ -16,10 +16,11 @@
 //!
 //! Committed rows survive a restart. Nothing here runs by itself.
 
-mod admin;
+pub(super) mod admin;
 mod backfill;
 mod bulk;
 mod bulk_rows;
+pub(super) mod cancel;
 mod claim;
 mod conditions;
 mod cursors;
@@ -49,21 +50,24 @@ use crate::group::CallQueue;
 use crate::metrics::QueryOperation;
 use crate::repo::error_groups;
 use crate::repo::mutation::AuditEntry;
-use crate::repo::traces::{NewTrace, TraceEnd};
+use crate::repo::traces::cancel::record_in_flight;
+use crate::repo::traces::{NewTrace, RerunVersion, TraceEnd};
 use crate::repo::{key, keyset};
+use crate::writer::UnitOutcome;
 
 use admin::{RetryRequest, TriggerRequest};
 pub use backfill::ScheduleHistory;
 pub(super) use backfill::{backfill, count_open};
 pub(super) use bulk_rows::retry_each;
+use cancel::CancelRequest;
 use claim::{ClaimRequest, ExhaustRequest};
 use cursors::PauseStaleRequest;
 pub(super) use cursors::pause;
 use expiry::ExpireRequest;
 pub use model::{
     AlignOutcome, Backlog, ChannelFacts, ClaimBatch, ExhaustedOccurrence, InstantRequest, MaterialiseOutcome,
-    MaterialiseRequest, OccurrenceClaim, OccurrenceFilter, OccurrencePage, OccurrenceRecord, OccurrenceRow,
-    ScheduleStatus, StartResult,
+    MaterialiseRequest, OccurrenceCancel, OccurrenceClaim, OccurrenceFilter, OccurrencePage,
+    OccurrenceRecord, OccurrenceRow, OpenOccurrenceCancel, ScheduleStatus, StartResult,
 };
 use run::{EndLostRequest, GiveBackRequest, RenewRequest, SettleRequest, StartRunRequest};
 
@@ -242,6 +246,18 @@ impl Ledger {
         self.database.call(operation("end_lost"), EndLostRequest { trace }).await
     }
 
+    /// Names the calls, as JSON, that had left when the run of a cancelled occurrence was dropped.
+    pub async fn record_in_flight(&self, trace: Uuid, in_flight_json: String) -> Result<(), StoreError> {
+        self.database
+            .write(operation("record_in_flight"), move |conn| {
+                Box::pin(async move {
+                    let ids = vec![trace.to_string()];
+                    record_in_flight(conn, ids, in_flight_json).await.map(UnitOutcome::Keep)
+                })
+            })
+            .await
+    }
+
     /// Returns a page of the occurrences that match the filter, in its order, and the number of all matches.
     /// With the cursor of a page, returns those after it, regardless of rows recorded in between.
     ///
@@ -269,13 +285,43 @@ impl Ledger {
             .await
     }
 
-    /// Makes another attempt at an occurrence possible, and returns its new state.
+    /// Makes another attempt at an occurrence possible, with a version of its workflow, and returns its new state.
     ///
     /// # Errors
-    /// [`StoreError::Refused`]: 404 if there is none, 409 unless it failed or was skipped; the other variants if the
-    /// database fails.
-    pub async fn retry(&self, id: &str, audit: AuditEntry) -> Result<OccurrenceRecord, StoreError> {
-        self.database.call(operation("retry"), RetryRequest { id: key(id), audit }).await
+    /// [`StoreError::Refused`]: 404 if there is none, 409 unless it failed, was skipped or cancelled, 400 for an unknown
+    /// version; the other variants if the database fails.
+    pub async fn retry(
+        &self,
+        id: &str,
+        version: RerunVersion,
+        audit: AuditEntry,
+    ) -> Result<OccurrenceRecord, StoreError> {
+        self.database.call(operation("retry"), RetryRequest { id: key(id), version, audit }).await
+    }
+
+    /// Cancels an occurrence, and returns its new state. One that is held under a live lease gets the order, which its
+    /// holder carries out. Idempotent until it has ended. Without an audit row for an order that is on record already.
+    ///
+    /// # Errors
+    /// [`StoreError::Refused`]: 404 if there is none, 409 if it has ended; the other variants if the database fails.
+    pub async fn cancel(
+        &self,
+        order: OccurrenceCancel,
+        audit: Option<AuditEntry>,
+    ) -> Result<OccurrenceRecord, StoreError> {
+        let order = OccurrenceCancel { id: key(&order.id), ..order };
+        self.database.call(operation("cancel"), CancelRequest { order, audit }).await
+    }
+
+    /// Returns the orders to cancel that are not carried out yet and concern `holder`: for its own attempts, and for
+    /// occurrences that nobody holds under a live lease.
+    pub async fn open_cancels(&self, holder: &str) -> Result<Vec<OpenOccurrenceCancel>, StoreError> {
+        let holder = holder.to_owned();
+        self.database
+            .read(operation("open_cancels"), move |conn| {
+                Box::pin(async move { cancel::list_open(conn, &holder).await })
+            })
+            .await
     }
 
     /// Records an occurrence that is due now, or at the next free instant of the channel, and returns it.

@@ -92,7 +92,10 @@ impl Listing {
             && query.mode.is_some()
             && !self.is_failed_only();
         let is_failed_request = query.request_id.is_some() && self.is_failed_only();
-        let is_named = query.trace_id.is_some() || query.error_group.is_some() || query.task.is_some();
+        let is_named = query.trace_id.is_some()
+            || query.rerun_of.is_some()
+            || query.error_group.is_some()
+            || query.task.is_some();
         is_open || is_pair || is_failed_request || is_named
     }
 
@@ -268,6 +271,9 @@ macro_rules! filtered {
         }
         if let Some(id) = &$listing.query.trace_id {
             query = any_of!(query, traces::id, id);
+        }
+        if let Some(former) = &$listing.query.rerun_of {
+            query = any_of!(query, traces::rerun_of, former);
         }
         if let Some(least) = $listing.query.min_duration_ms {
             #[expect(clippy::cast_precision_loss, reason = "a duration has far fewer digits")]
