@@ -50,12 +50,12 @@ pub use listener::ConfigListener;
 pub use metrics::StoreMetrics;
 pub use reencrypt::{ReencryptError, ReencryptionReport, reencrypt};
 pub use repo::{
-    AdoptedRun, AlignOutcome, AnyOf, AuditEntry, AuditFilter, AuditLog, AuditPage, Backlog, BreakerReset,
-    BulkAction, BulkClaim, BulkError, BulkKind, BulkPage, BulkRun, BulkRuns, BulkState, BulkStep,
-    ChangeScope, ChangedEntity, ChannelFacts, ChannelPauses, ChannelRequirements, ClaimBatch, ClaimedLetter,
-    ConfigChange, ConfigEpoch, ConnectorRepository, CountedFailure, DeadLetter, DeadLetterFilter,
-    DeadLetterPage, DeadLetterRepository, DeadLetterRow, Definition, DrivenRun, DueLetters, DueTime,
-    EntityFilter, EpochNumbers, ErrorGroupFilter, ErrorGroupPage, ErrorGroupRow, ErrorGroups,
+    AdoptedRun, AlignOutcome, AnyOf, AppliedPage, AuditEntry, AuditFilter, AuditLog, AuditPage, Backlog,
+    BreakerReset, BulkAction, BulkClaim, BulkError, BulkKind, BulkPage, BulkRun, BulkRuns, BulkState,
+    BulkStep, ChangeScope, ChangedEntity, ChannelFacts, ChannelPauses, ChannelRequirements, ClaimBatch,
+    ClaimedLetter, ConfigChange, ConfigEpoch, ConnectorRepository, CountedFailure, DeadLetter,
+    DeadLetterFilter, DeadLetterPage, DeadLetterRepository, DeadLetterRow, Definition, DrivenRun, DueLetters,
+    DueTime, EntityFilter, EpochNumbers, ErrorGroupFilter, ErrorGroupPage, ErrorGroupRow, ErrorGroups,
     ExhaustedOccurrence, ExpectedTokens, ImportAction, ImportOutcome, JobLeases, Ledger, LetterShare,
     MaterialiseOutcome, MaterialiseRequest, Merge, Mutation, NewBulkRun, NewNode, NewPause, NewTrace,
     NodeLeases, NodeRow, NodeStatus, OccurrenceClaim, OccurrenceFilter, OccurrencePage, OccurrenceRecord,

@@ -53,7 +53,7 @@ fn page(ids: &[String], next: Option<&str>) -> BulkPage {
 }
 
 async fn apply(store: &Store, claim: &BulkClaim, page: BulkPage) -> BulkStep {
-    store.bulk_runs().apply(claim.clone(), page, LEASE).await.unwrap()
+    store.bulk_runs().apply(claim.clone(), page, LEASE).await.unwrap().step
 }
 
 async fn read_run(store: &Store, id: &str) -> BulkRun {

@@ -28,7 +28,7 @@ pub(in crate::repo) async fn retry_each(
     }
     let now = clock::now(conn).await?;
     rows::save_all(conn, &retried, now).await?;
-    Ok(RowResults { done: retried.len(), skipped: ids.len() - retried.len(), errors: Vec::new() })
+    Ok(RowResults { done: retried.len(), skipped: ids.len() - retried.len(), ..RowResults::default() })
 }
 
 /// Locks the rows that have not changed since an instant.

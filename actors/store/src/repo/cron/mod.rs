@@ -55,6 +55,7 @@ use admin::{RetryRequest, TriggerRequest};
 pub use backfill::ScheduleHistory;
 pub(super) use backfill::{backfill, count_open};
 pub(super) use bulk_rows::retry_each;
+pub(super) use cancel::cancel_occurrence;
 use claim::{ClaimRequest, ExhaustRequest};
 use cursors::PauseStaleRequest;
 pub(super) use cursors::pause;
