@@ -16,7 +16,7 @@ use super::page::take_step;
 use super::shared::{BulkShared, LEASE};
 use super::state::{AfterFailure, RunPace};
 
-/// Time between two looks for runs that nobody drives.
+/// Time between two looks for runs without a driver.
 const POLL: Duration = Duration::from_secs(2);
 
 /// The actor.
@@ -41,7 +41,7 @@ impl Actor for BulkDriver {
 
 impl Supervised for BulkDriver {}
 
-/// Takes the runs that nobody drives, and drives each until it ends or another node has taken it.
+/// Takes the runs without a driver, and drives each until it ends or another node has taken it.
 async fn drive_runs(shared: &BulkShared) {
     let (mut driven, mut ids) = (FuturesUnordered::new(), HashSet::new());
     loop {

@@ -1,6 +1,6 @@
 //! Actions of operators on many rows: requeue, purge, retry and the like, and backfills of schedules.
 //!
-//! A run is a row of the store. One actor on each node looks for runs that nobody drives, takes them under a lease, and
+//! A run is a row of the store. One actor on each node looks for runs without a driver, takes them under a lease, and
 //! drives them page by page. What it has done is in the database with the position of the next page, so another node goes
 //! on after a crash. The actor takes no messages: a notification wakes it after an operator's order, and it polls as well.
 //!

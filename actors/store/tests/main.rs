@@ -84,7 +84,7 @@ on_both! {
     bulk_runs::purge_ends_work_that_waited_for_retries,
     bulk_runs::occurrences_are_retried_where_status_allows,
     bulk_runs::ended_runs_are_deleted_after_their_time,
-    bulk_runs::history_tells_what_is_known_of_a_schedule,
+    bulk_runs::history_has_known_occurrences_of_schedule,
     bulk_runs::backfill_keeps_its_bound_and_runs_last,
     bulk_runs::skipped_rows_are_used_again_by_backfill,
     channel_pauses::pause_is_stored_replaced_and_ended,

@@ -41,7 +41,7 @@ async fn begin_requeue(store: &Store, matched: i64) -> BulkRun {
     begin(store, BulkKind::DeadLetters, BulkAction::Requeue, matched).await
 }
 
-/// Takes the runs that nobody drives; the proof of the one with this id.
+/// Takes the runs without a driver; returns the proof of the one with this id.
 async fn take(store: &Store, holder: &str, id: &str) -> Option<BulkClaim> {
     let driven = store.bulk_runs().claim(holder, LEASE).await.unwrap();
     let run = driven.into_iter().find(|driven| driven.run.id == id)?.run;
@@ -208,7 +208,7 @@ pub(crate) async fn ended_runs_are_deleted_after_their_time(db: TestDatabase) {
     assert!(store.bulk_runs().get(&open.id).await.unwrap().is_some());
 }
 
-pub(crate) async fn history_tells_what_is_known_of_a_schedule(db: TestDatabase) {
+pub(crate) async fn history_has_known_occurrences_of_schedule(db: TestDatabase) {
     let ledger = db.store().await.ledger();
     let range = |from| (from, from + seconds(100));
     let from = ago(&ledger, 5000).await;

@@ -44,7 +44,7 @@ pub struct BulkSample {
     /// Its status; `null` for a dead letter.
     #[schema(required = true)]
     pub status: Option<String>,
-    /// Reason of its failure, where the list shows it.
+    /// Reason of its failure, if the list shows it.
     #[schema(required = true)]
     pub error: Option<String>,
     /// Instant at which the row was written.

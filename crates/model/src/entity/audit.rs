@@ -26,7 +26,7 @@ macro_rules! audit_words {
 audit_words! {
     /// An audited action.
     AuditAction {
-        /// A bulk run was told to end.
+        /// The end of a bulk run was ordered.
         Abort = "abort",
         /// A bulk run ended.
         BulkEnd = "bulk_end",

@@ -14,7 +14,7 @@ use crate::progress::ProgressDisplay;
 
 /// Time between two looks.
 const INTERVAL: Duration = Duration::from_millis(500);
-/// Parts of the rows after which a line tells the progress where there is no terminal.
+/// Lines that report the progress if there is no terminal: one after each such part of the rows.
 const LINES: u64 = 10;
 
 /// The option to wait for a run.
