@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lag_is_the_smallest_bound_that_holds_for_a_share() {
+    fn lag_is_smallest_bound_holding_for_the_share() {
         let lags = vec![(0.1, 50.0), (0.5, 98.0), (1.0, 99.0), (f64::INFINITY, 100.0)];
         let observed = Observed { recorded: 0.0, completed: 0.0, processor: 0.0, lags };
         assert_eq!([0.5, 0.51, 0.99, 1.0].map(|share| observed.lag(share)), [0.1, 0.5, 1.0, f64::INFINITY]);

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_figure_stands_beside_that_of_the_same_work() {
+    fn figure_is_next_to_that_of_equal_work() {
         let figure = |work, measured| Figure::new(work, "1 ms", measured);
         let mut figures = [figure("start", "2 ms"), figure("change", "3 ms")];
         set_beside(&mut figures, vec![figure("change", "4 ms"), figure("other", "5 ms")]);

@@ -33,7 +33,7 @@ pub struct Cli {
     pub command: Option<CliCommand>,
 }
 
-/// The commands beside starting the server.
+/// The commands other than starting the server.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum CliCommand {
     /// A command of authors, as `svc-cli` has it.
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn the_configuration_file_may_stand_before_or_behind_the_command() {
+    fn config_option_may_precede_or_follow_the_command() {
         for line in ["svc-server -c a.toml migrate --dry-run", "svc-server migrate --dry-run --config a.toml"]
         {
             let cli = parse(line).unwrap();

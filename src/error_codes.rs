@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_code_has_a_cause_and_a_remedy_in_whole_sentences() {
+    fn every_code_has_cause_and_remedy_as_sentences() {
         for entry in response_codes().chain(task_error_codes()).chain(field_error_codes()) {
             for text in [entry.cause, entry.remedy] {
                 assert!(text.ends_with('.') && text.len() > 15, "{}: {text}", entry.name);

@@ -52,6 +52,8 @@
 //! # }
 //! ```
 
+#![warn(missing_docs)]
+
 mod admin;
 mod assembly;
 mod backups;

@@ -12,6 +12,17 @@ use crate::config::ConfigSource;
 use crate::logging::LogLevelHandle;
 
 /// The inputs of a start other than the configuration.
+///
+/// ```
+/// use svc::prometheus_client::metrics::counter::Counter;
+/// use svc::prometheus_client::registry::Registry;
+/// use svc::{Options, config};
+///
+/// let mut metrics = Registry::with_prefix("shop");
+/// let orders: Counter = Counter::default();
+/// metrics.register("orders", "Orders of the shop", orders.clone());
+/// let options = Options { environment: config::process_environment(), metrics, ..Options::default() };
+/// ```
 pub struct Options {
     /// The root logger; discards messages by default. [`logging::to_tracing`](crate::logging::to_tracing) hands
     /// them to the subscriber of an application that logs with `tracing`.
@@ -71,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_print_the_names_of_the_environment_and_no_value() {
+    fn options_print_environment_names_without_values() {
         let environment = vec![("DATABASE_PASSWORD".to_owned(), "hunter2".to_owned())];
         let printed = format!("{:?}", Options { environment, ..Options::default() });
         assert!(printed.contains("DATABASE_PASSWORD") && !printed.contains("hunter2"), "{printed}");

@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_route_is_described_and_every_description_has_a_route() {
+    fn routes_and_descriptions_match_one_to_one() {
         let admin = admin_routes();
         let admin = admin.endpoints().map(|(method, path)| (method.to_owned(), format!("{ADMIN}{path}")));
         let (operational, docs) = (operational_routes(true), docs_routes());

@@ -138,6 +138,14 @@ impl Service {
     ///
     /// # Errors
     /// The error that a caller over HTTP would get.
+    ///
+    /// ```no_run
+    /// # async fn order(service: &svc::Service) -> Result<(), Box<dyn std::error::Error>> {
+    /// let answer = service.submit("orders", serde_json::json!({"order_id": "A-1001"})).await?;
+    /// assert_eq!(answer.status, 200);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn submit(&self, channel: &str, payload: Value) -> Result<ChannelResponse, ServiceError> {
         self.hand_over(channel, payload, Delivery::Sync).await
     }
@@ -300,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn plugin_with_the_name_of_another_function_ends_the_start() {
+    fn plugin_with_a_taken_name_prevents_the_start() {
         static TAKEN: FunctionEntry = FunctionEntry::plugin("http_call", "");
         static BUILT_IN: FunctionEntry = FunctionEntry::plugin("validate", "");
         static FOREIGN: FunctionEntry = FunctionEntry::utility("mine", "");

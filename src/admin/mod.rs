@@ -5,7 +5,6 @@
 //! cannot disagree. The edge authenticates the caller before a handler runs. Nothing here keeps state.
 
 mod audit;
-mod backfill;
 mod backups;
 mod bulk;
 mod cron;
@@ -13,6 +12,7 @@ mod dead_letters;
 mod definitions;
 mod engine;
 mod errors;
+mod explanations;
 mod filters;
 mod kafka;
 mod mutation_request;
@@ -47,11 +47,12 @@ pub(crate) fn add_routes(router: &mut Router) {
     router.post("/channels/{id}/pause", pauses::pause);
     router.post("/channels/{id}/resume", pauses::resume);
     router.post("/channels/{id}/trigger", cron::trigger);
-    router.post("/channels/{id}/backfill", backfill::start);
+    router.post("/channels/{id}/backfill", bulk::backfill::start);
     router.get("/bulk", bulk::list);
     router.post("/bulk", bulk::start);
     router.get("/bulk/{id}", bulk::read);
     router.post("/bulk/{id}/abort", bulk::abort);
+    router.get("/channels/{id}/why", explanations::explain_instant);
     router.get("/cron/occurrences", cron::list);
     router.get("/cron/occurrences/{id}", cron::read);
     router.post("/cron/occurrences/{id}/retry", cron::retry);

@@ -8,6 +8,7 @@ use svc_channels::remove_response_control;
 use svc_model::{ServiceError, Timestamp};
 use svc_store::{TraceAttempt, TraceMode, TraceRecord, TraceRow, TraceStatus};
 
+use super::explanations;
 use super::filters::read_trace_query;
 use super::query::QueryParameters;
 use super::response::data_response;
@@ -69,7 +70,10 @@ pub(super) async fn read(
     let trace = traces.get(&id).await?.ok_or_else(unknown)?;
     Ok(match view {
         TraceView::Submitter => state_response(trace),
-        TraceView::Operator => data_response(to_detail(trace)),
+        TraceView::Operator => {
+            let waits_for = explanations::explain_wait(&state, &trace.row).await?;
+            data_response(TraceDetail { waits_for, ..to_detail(trace) })
+        }
     })
 }
 
@@ -107,6 +111,7 @@ fn to_detail(trace: TraceRecord) -> TraceDetail {
         attempt_of: row.attempt_of,
         next_retry_at: row.next_retry_at,
         deliver_at,
+        waits_for: None,
         attempts: attempts.into_iter().filter(|_| is_work).map(to_attempt).collect(),
         task_trace_json: parse_json(task_trace_json).map(visible_steps),
     }

@@ -28,7 +28,7 @@ section! {
         pub shutdown_force_timeout_secs: u64 = 30,
         /// Connections that the kernel keeps until they are accepted.
         pub backlog: u32 = 1024,
-        /// Connections served at once; fewer where the limit of open files asks for it. One more gets 503.
+        /// Connections served at once; fewer if the limit of open files asks for it. One more gets 503.
         pub max_connections: usize = 10_000,
         /// Connections of one address, or of one IPv6 network (`rate_limit.ipv6_prefix`), served at once; at most half of
         /// those served in all. One more gets 429. Addresses in `rate_limit.trusted_proxies` are not counted.
@@ -49,9 +49,9 @@ section! {
         /// Bytes that requests in flight may hold in memory, all together: the head, the body, what is made of it and
         /// its answer; a request beyond gets 503, one that is alone is always taken. 0 sets no bound.
         pub max_in_flight_bytes: usize = 268_435_456,
-        /// Further path prefixes of the data plane beside `/api/v1/data`.
+        /// Further path prefixes of the data plane, next to `/api/v1/data`.
         pub data_mounts: Vec<String> = Vec::new(),
-        /// Shows internal detail in errors. Unset: everywhere but in production, where `true` is refused.
+        /// Shows internal detail in errors. Unset: everywhere but in production, which refuses `true`.
         pub verbose_errors: Option<bool> = None,
         /// The served API documentation.
         pub docs: DocsSection = DocsSection::default(),
@@ -96,13 +96,13 @@ section! {
         /// Requires a key. Production refuses to start without.
         pub enabled: bool = false,
         /// Keys with all rights: plain text of 32 characters or more, or `sha256:` and 64 hexadecimal digits. A table
-        /// `{name, key}`, in the file alone, names the holder in the audit log; each name stands once in both lists.
+        /// `{name, key}`, in the file alone, names the holder in the audit log; each name occurs once in both lists.
         pub api_keys: Vec<AdminKey> = Vec::new(),
         /// Keys that may only read (GET and HEAD), written alike.
         pub read_only_api_keys: Vec<AdminKey> = Vec::new(),
         /// A further header that carries a raw key, looked at before `x-api-key` and `Authorization`.
         pub header: String = "Authorization".into(),
-        /// Host names by which the admin API may be called while no key is required, beside `server.host`, `localhost`
+        /// Host names by which the admin API may be called while no key is required, next to `server.host`, `localhost`
         /// and every IP address: what a compose file or a cluster calls the service. Another name in `Host` gets 403,
         /// because a web page can give its own name the address of this host.
         pub allowed_hosts: Vec<String> = Vec::new(),
@@ -115,10 +115,10 @@ section! {
         /// Origins that may read answers; `*` alone allows any, but not at the admin API, and is refused in
         /// production; an empty list allows none.
         pub allowed_origins: Vec<String> = vec!["*".into()],
-        /// Request headers allowed beside content-type, authorization, accept, x-api-key, idempotency-key,
+        /// Request headers allowed in addition to content-type, authorization, accept, x-api-key, idempotency-key,
         /// x-request-id, x-trace-token.
         pub additional_allowed_headers: Vec<String> = Vec::new(),
-        /// Response headers exposed beside x-request-id, x-trace-id, retry-after and location.
+        /// Response headers exposed in addition to x-request-id, x-trace-id, retry-after and location.
         pub additional_exposed_headers: Vec<String> = Vec::new(),
         /// Allows credentials; not together with `*`.
         pub allow_credentials: bool = false,
@@ -159,7 +159,7 @@ section! {
 }
 
 section! {
-    /// The channels that this node serves, by name; `*` stands for any characters.
+    /// The channels that this node serves, by name; `*` matches any characters.
     pub struct ChannelFilterSection {
         /// Names served; empty serves all.
         pub include: Vec<String> = Vec::new(),

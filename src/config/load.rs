@@ -77,6 +77,12 @@ impl Config {
     ///
     /// # Errors
     /// As [`load`].
+    ///
+    /// ```no_run
+    /// let mut config = svc::Config::from_file("svc.toml")?;
+    /// config.server.port = 8081;
+    /// # Ok::<(), svc::config::ConfigError>(())
+    /// ```
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
         load(Some(path.as_ref()), &process_environment()).map(|loaded| loaded.config)
     }

@@ -30,7 +30,7 @@ section! {
         /// Speaks HTTP/2 with clients that ask for it.
         pub http2: bool = true,
         /// PEM file with the authorities of client certificates. The admin API then needs a certificate of
-        /// one of them beside its key; other paths do not. Empty: nobody needs one.
+        /// one of them and its key; other paths do not. Empty: no caller needs one.
         pub client_ca_path: String = String::new(),
     }
 }

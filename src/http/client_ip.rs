@@ -113,13 +113,13 @@ mod tests {
     }
 
     #[test]
-    fn an_untrusted_peer_is_the_client_whatever_it_claims() {
+    fn untrusted_peer_is_the_client_whatever_it_claims() {
         assert_eq!(client(&[], "9.9.9.9", &["1.1.1.1"], Some("2.2.2.2")), "9.9.9.9");
         assert_eq!(client(&["10.0.0.0/8"], "::ffff:9.9.9.9", &["1.1.1.1"], None), "9.9.9.9");
     }
 
     #[test]
-    fn behind_trusted_proxies_the_rightmost_foreign_hop_is_the_client() {
+    fn rightmost_untrusted_hop_is_the_client() {
         let trusted = ["10.0.0.0/8", "fd00::/8"];
         assert_eq!(client(&trusted, "10.0.0.1", &["6.6.6.6, 1.1.1.1, 10.0.0.2"], None), "1.1.1.1");
         assert_eq!(client(&trusted, "10.0.0.1", &["6.6.6.6", "1.1.1.1:443"], None), "1.1.1.1");

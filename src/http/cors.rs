@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn by_default_any_origin_may_read_and_no_age_is_named() {
+    fn default_lets_any_origin_read_without_an_age() {
         let headers = answer(&CorsPolicy::new(&config::CorsSection::default()), None);
         assert_eq!(headers.get(ACCESS_CONTROL_ALLOW_ORIGIN).unwrap(), "*");
         assert_eq!(

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn the_root_mount_never_takes_the_admin_tree_or_the_probes() {
+    fn root_mount_leaves_admin_tree_and_probes() {
         let planes = Planes::new(&["/".to_owned()]);
         assert_eq!(planes.plane_of("/api/v1/admin/nope"), Plane::Admin);
         assert_eq!(planes.plane_of("/health"), Plane::Operational("/health"));
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_plain_read_of_one_trace_has_its_own_rule() {
+    fn only_plain_read_of_a_trace_is_excepted() {
         let reads = |method: &str, path: &str| reads_trace(&method.parse().unwrap(), path);
         assert!(reads("GET", "/api/v1/admin/traces/x") && reads("HEAD", "/api/v1/admin/traces/0199-a"));
         for (method, path) in [
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_root_mount_brings_a_pattern_onto_the_platforms_paths() {
+    fn only_root_mount_maps_patterns_to_platform_paths() {
         let (root, shop) = (Planes::new(&["/".to_owned()]), Planes::new(&["/shop".to_owned()]));
         for pattern in ["/health", "/metrics", "/api/v1/admin/x", "/api"] {
             assert!(root.platform_route(pattern).is_some(), "{pattern}");

@@ -23,7 +23,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn names_and_values_are_decoded_once_and_the_last_wins() {
+    fn query_is_decoded_once_last_value_wins() {
         let parsed = parse("a=1&b=x+y&a=2&c%20d=%2541&flag&=e&&").unwrap();
         assert_eq!(Value::Object(parsed), json!({"a": "2", "b": "x y", "c d": "%41", "flag": "", "": "e"}));
     }

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn the_callers_id_is_echoed_unchanged_and_stored_cut() {
+    fn callers_id_is_echoed_unchanged_and_stored_cut() {
         let long = "x".repeat(TAKEN);
         assert_eq!(id(long.as_bytes()).header(), long.as_str());
         assert_eq!(id(long.as_bytes()).as_str().len(), STORED);
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn an_absent_empty_or_overlong_id_is_replaced_by_a_uuid() {
+    fn missing_or_overlong_id_becomes_a_uuid() {
         for refused in [Vec::new(), vec![b'x'; TAKEN + 1]] {
             assert!(Uuid::parse_str(id(&refused).as_str()).is_ok());
         }

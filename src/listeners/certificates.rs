@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn changed_files_are_used_once_they_are_stable_and_whole() {
+    fn changed_files_are_used_once_stable_and_whole() {
         let directory = tempfile::tempdir().unwrap();
         let certificates = load(&write(directory.path(), &issue_certificate().unwrap())).unwrap();
         let first = certificates.current.load_full();

@@ -46,7 +46,7 @@ fn send_while_blocked(address: SocketAddr, is_blocked: &mpsc::Receiver<()>) -> V
 }
 
 #[test]
-fn requests_to_a_blocked_thread_are_answered_when_it_goes_on() {
+fn requests_during_a_blocked_thread_are_answered_later() {
     let directory = tempfile::tempdir().unwrap();
     System::new().block_on(async {
         let mut config = Config::default();

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn reserve_gives_up_what_it_holds_and_takes_it_back() {
+    fn descriptor_reserve_is_released_and_refilled() {
         let mut reserve = DescriptorReserve::new(2);
         assert!(reserve.release_one() && reserve.release_one() && !reserve.release_one());
         reserve.refill();

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn io_runtime_can_be_dropped_where_blocking_is_forbidden() {
+    fn io_runtime_drops_inside_an_async_context() {
         System::new().block_on(async {
             for threads in [0, 1, 2].into_iter().cycle().take(60) {
                 let io = IoRuntime::start().unwrap();

@@ -64,7 +64,7 @@ impl Logs {
         Ok(())
     }
 
-    /// Logs panics that no supervisor catches, where messages are JSON: the panic hook of the standard library writes text.
+    /// Logs panics that no supervisor catches, if messages are JSON: the panic hook of the standard library writes text.
     /// For a program that owns its process, before the service starts.
     pub fn log_panics(&self) {
         if self.format != LogFormat::Json {
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn the_configured_level_holds_until_rust_log_says_otherwise() {
+    fn configured_level_holds_until_rust_log_says_otherwise() {
         let level = |rust_log, module| Filter::new(LogLevel::Warn, rust_log).0.level(module);
         assert_eq!(level(None, "svc"), FilterLevel::Warning);
         assert_eq!(level(Some(""), "svc"), FilterLevel::Warning);

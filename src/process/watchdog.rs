@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn it_acts_at_its_deadline_though_its_owner_is_gone() {
+    fn watchdog_acts_although_its_owner_is_gone() {
         let (watchdog, told) = arm_watchdog(Duration::from_millis(10));
         drop(watchdog);
         told.recv_timeout(Duration::from_secs(30)).unwrap();

@@ -10,7 +10,7 @@ use crate::support::{CliClient, launch, start};
 const KEY: &str = "an-admin-key-that-must-never-be-printed";
 
 #[test]
-fn refusal_has_its_code_and_the_paths_of_its_fields() {
+fn refusal_shows_code_and_field_paths() {
     let server = start();
     let cli = CliClient::with_server(&server);
     let error = cli.fails(&["workflows", "create", "-d", r#"{"name": "w", "tasks": [{"id": "a"}]}"#], 1);
@@ -27,7 +27,7 @@ fn refusal_has_its_code_and_the_paths_of_its_fields() {
 }
 
 #[test]
-fn server_that_is_not_there_is_named_with_the_remedy() {
+fn absent_server_is_named_with_the_remedy() {
     let address = format!("http://127.0.0.1:{}", free_port().unwrap());
     let error = CliClient::new().fails(&["health", "--server", &address], 1);
     assert!(error.contains(&address) && error.contains("hint: start the server"), "{error}");

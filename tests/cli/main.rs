@@ -14,6 +14,7 @@ mod errors;
 mod help;
 mod messages;
 mod operations;
+mod planted;
 mod settings;
 mod support;
 mod tables;

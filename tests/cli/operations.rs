@@ -39,7 +39,7 @@ fn engine_shows_its_status_and_reloads() {
 }
 
 #[test]
-fn supervision_tree_is_shown_and_a_part_of_it_restarted() {
+fn supervision_tree_is_shown_and_partly_restarted() {
     let server = start();
     let cli = CliClient::with_server(&server);
     serve_echo(&cli, "a");
@@ -53,7 +53,7 @@ fn supervision_tree_is_shown_and_a_part_of_it_restarted() {
 }
 
 #[test]
-fn status_is_shown_again_and_again_until_it_is_interrupted() {
+fn watched_status_repeats_until_interrupted() {
     use std::io::{BufRead as _, BufReader};
     let server = start();
     let cli = CliClient::with_server(&server);
@@ -106,6 +106,43 @@ fn schedules_and_their_occurrences_are_shown() {
     assert_eq!(cli.ok(&["cron", "list", "--channel-id", "nightly", "-q"]).trim(), id);
     assert_eq!(cli.json(&["cron", "get", &id])["data"]["trigger"], "manual");
     assert!(cli.fails(&["cron", "retry", &id], 1).contains("[CONFLICT]"));
+}
+
+#[test]
+fn explanation_is_sentence_and_short_lines() {
+    let server = start();
+    let cli = CliClient::with_server(&server).env("COLUMNS", "80");
+    serve_echo(&cli, "a");
+    let cron = json!({"channel_id": "nightly", "name": "nightly", "channel_type": "async", "protocol": "cron",
+        "workflow_id": "a", "transport_config": {"schedule": "0 0 3 * * *"}});
+    cli.ok(&["channels", "create", "-d", &cron.to_string()]);
+    cli.ok(&["channels", "activate", "nightly"]);
+    let shown = cli.ok(&["why", "nightly", "--at", "2999-01-01T00:30:00Z"]);
+    let (sentence, lines) = shown.split_once("\n\n").unwrap();
+    assert!(sentence.starts_with("The schedule of channel 'nightly' does not name 2999-01-01T"), "{shown}");
+    assert!(lines.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    assert_eq!(cli.ok(&["why", "nightly", "--at", "2999-01-01T00:30:00Z", "-q"]), "not_due\n");
+    cli.ok(&["channels", "pause", "nightly", "--reason", "down"]);
+    assert_eq!(cli.ok(&["why", "nightly", "-q"]), "paused\n");
+    assert_eq!(cli.json(&["why", "nightly", "--at", "1h"])["data"]["paused"]["reason"], "down");
+    assert!(cli.fails(&["why", "a"], 1).contains("[VALIDATION_ERROR]"));
+    assert!(cli.fails(&["why", "nothing"], 1).contains("[NOT_FOUND]"));
+    assert!(cli.fails(&["why", "nightly", "--at", "soon"], 1).contains("[VALIDATION_ERROR]"));
+    cli.fails(&["why"], 2);
+}
+
+#[test]
+fn waiting_trace_shows_its_reason() {
+    let server = start();
+    let cli = CliClient::with_server(&server).env("COLUMNS", "80");
+    serve_echo(&cli, "a");
+    cli.ok(&["channels", "pause", "a", "--reason", "down"]);
+    let id = cli.ok(&["send", "a", "--async", "-d", "{}", "-q"]).trim().to_owned();
+    let shown = cli.ok(&["traces", "get", &id]);
+    assert!(shown.contains("Work of channel 'a' waits for a resume"), "{shown}");
+    assert!(shown.lines().any(|line| line.starts_with("waits_for") && line.ends_with("paused")), "{shown}");
+    cli.ok(&["channels", "resume", "a"]);
+    assert!(!cli.ok(&["traces", "wait", &id]).contains("waits_for"));
 }
 
 #[test]

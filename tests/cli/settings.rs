@@ -37,7 +37,7 @@ fn clear_key_through_proxy_is_warned_of() {
 }
 
 #[test]
-fn option_wins_over_the_environment_and_that_over_the_file() {
+fn option_wins_over_environment_environment_over_file() {
     let servers = [listing(), listing(), listing()];
     let [option, environment, file] = servers.each_ref().map(|server| format!("http://{}", server.address()));
     let count = || servers.each_ref().map(|server| server.requests().len());
@@ -73,7 +73,7 @@ fn option_wins_over_the_environment_and_that_over_the_file() {
 }
 
 #[test]
-fn config_show_tells_the_settings_that_count_and_their_sources() {
+fn config_show_lists_effective_settings_with_sources() {
     let cli = CliClient::new();
     let bare = cli.json(&["config", "show"]);
     let expected = json!({"server_url": "http://localhost:8080", "default_output": "json", "api_key": null,

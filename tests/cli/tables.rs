@@ -40,6 +40,34 @@ fn tables_fit_their_width() {
 }
 
 #[test]
+fn lists_of_waiting_work_fit_80_columns() {
+    let server = start();
+    let cli = CliClient::with_server(&server).env("COLUMNS", "80");
+    serve_echo(&cli, "orders-intake");
+    let nightly = json!({"channel_id": "nightly-reconciliation", "name": "nightly-reconciliation",
+        "channel_type": "async", "protocol": "cron", "workflow_id": "orders-intake",
+        "transport_config": {"schedule": "0 0 3 * * *", "timezone": "America/Argentina/Buenos_Aires"}});
+    cli.ok(&["channels", "create", "-d", &nightly.to_string()]);
+    cli.ok(&["channels", "activate", "nightly-reconciliation"]);
+    cli.ok(&["channels", "trigger", "nightly-reconciliation"]);
+    cli.ok(&["send", "orders-intake", "--async", "--header", "svc-delay: 1h", "-d", "{}"]);
+    cli.ok(&["channels", "pause", "orders-intake", "--reason", "the warehouse does not answer"]);
+    cli.ok(&["send", "orders-intake", "--async", "-d", "{}"]);
+    for args in [
+        &["traces", "list"][..],
+        &["traces", "list", "--status", "scheduled,waiting"],
+        &["cron", "status"],
+        &["cron", "list"],
+        &["channels", "list"],
+    ] {
+        let shown = cli.ok(args);
+        assert!(shown.lines().count() > 1, "{args:?}: {shown}");
+        let is_wide = |line: &str| line.chars().count() > 80;
+        assert!(!shown.lines().any(is_wide), "{args:?}:\n{shown}");
+    }
+}
+
+#[test]
 fn piped_output_has_neither_colours_nor_wrapped_lines() {
     let server = start();
     let cli = CliClient::with_server(&server);

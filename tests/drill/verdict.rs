@@ -40,7 +40,6 @@ pub(crate) struct DrillLimits {
     pub(crate) takeovers: usize,
 }
 
-/// Judges.
 pub(crate) fn judge(evidence: &Evidence, limits: &DrillLimits) -> DrillVerdict {
     let mut judge = Findings::default();
     let in_window: Vec<&RecordedOccurrence> =

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_go_in_turn_to_the_nodes_that_are_ready() {
+    fn requests_rotate_over_ready_nodes() {
         let addresses: Vec<SocketAddr> =
             (1..=3).map(|port| SocketAddr::from(([127, 0, 0, 1], port))).collect();
         let rotation = BackendPool::new(addresses);

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn job_that_is_gone_open_or_begun_again_is_found() {
+    fn missing_open_or_repeated_job_is_found() {
         assert!(failure(|evidence| drop(evidence.jobs.remove("t7"))).contains("did not complete: t7"));
         let open = |evidence: &mut RollingEvidence| {
             evidence.jobs.get_mut("t7").unwrap().status = "running".to_owned();
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn node_that_did_not_end_in_good_order_is_found() {
+    fn node_with_a_disorderly_end_is_found() {
         let killed =
             |evidence: &mut RollingEvidence| evidence.restarts[1].problem = Some("signal: 9".to_owned());
         assert!(failure(killed).contains("node 1: signal: 9"));

@@ -61,7 +61,6 @@ impl ClusterLimits {
     }
 }
 
-/// Judges.
 pub(crate) fn judge(evidence: &ClusterEvidence, limits: &ClusterLimits) -> DrillVerdict {
     let mut findings = Findings::default();
     let runs = runs_by_name(&evidence.runs);

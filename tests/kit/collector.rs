@@ -31,7 +31,6 @@ pub struct CollectedSpan {
     pub id: String,
     /// The span id of the parent; empty for a root.
     pub parent_id: String,
-    /// The name.
     pub name: String,
     /// The kind: `SERVER`, `CLIENT`, `PRODUCER`, `CONSUMER` or `INTERNAL`.
     pub kind: String,

@@ -96,7 +96,6 @@ pub struct RecordedOccurrence {
     pub channel: String,
     /// The scheduled instant, in seconds since 1970.
     pub scheduled_for: i64,
-    /// The status.
     pub status: String,
     /// The number of attempts.
     pub attempt: i64,

@@ -22,7 +22,6 @@ pub const PASSWORD: &str = "swordfish, of the brokers";
 pub enum BrokerAccess {
     /// Neither encrypted nor authenticated.
     Plain,
-    /// TLS.
     Tls,
     /// TLS with a certificate of the client.
     MutualTls,

@@ -72,12 +72,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn skips_are_recorded_one_line_each_with_peer_and_test() {
+    fn skips_are_recorded_by_peer_and_test() {
         let file = tempfile::NamedTempFile::new().unwrap();
         record_skip(file.path(), "redis").unwrap();
         record_skip(file.path(), "postgres").unwrap();
         let test = test_name();
-        assert!(test.ends_with("skips_are_recorded_one_line_each_with_peer_and_test"), "{test}");
+        assert!(test.ends_with("skips_are_recorded_by_peer_and_test"), "{test}");
         let expected = format!("redis\t{test}\npostgres\t{test}\n");
         assert_eq!(std::fs::read_to_string(file.path()).unwrap(), expected);
     }

@@ -31,7 +31,6 @@ pub enum Behaviour {
         status: u16,
         /// Headers other than the length.
         headers: Vec<(String, String)>,
-        /// The body.
         body: Vec<u8>,
     },
     /// Raw bytes, then the end of the connection.
@@ -225,7 +224,6 @@ fn answer(stream: &mut impl Write, behaviour: &Behaviour) -> io::Result<()> {
 pub struct IssuedCertificate {
     /// The authority's certificate.
     pub authority: String,
-    /// The certificate.
     pub certificate: String,
     /// The private key.
     pub key: String,

@@ -31,7 +31,6 @@ impl Trap {
         Err(io::Error::other("no port is free on both loopback addresses"))
     }
 
-    /// The port.
     pub fn port(&self) -> u16 {
         self.port
     }

@@ -7,16 +7,13 @@ use std::thread;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-/// A received request.
 #[derive(Clone, Debug)]
 pub struct ReceivedRequest {
-    /// The method.
     pub method: String,
     /// Path and query.
     pub target: String,
     /// Headers, names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The body.
     pub body: Vec<u8>,
     /// The number of the connection, counted from 0.
     pub connection: usize,
@@ -43,7 +40,6 @@ pub enum UpstreamReply {
         status: u16,
         /// Headers other than the length.
         headers: Vec<(String, String)>,
-        /// The body.
         body: Vec<u8>,
     },
     /// Raw bytes, then the end of the connection.

@@ -43,7 +43,7 @@ fn a_read_only_key_reads_and_writes_nothing() {
 }
 
 #[test]
-fn an_unregistered_path_is_guarded_and_the_probes_are_open() {
+fn unregistered_path_is_guarded_probes_are_open() {
     let server = start_guarded();
     let mut client = server.client();
     error(&client.get("/api/v1/admin/no/such/thing").unwrap(), 401, "UNAUTHORIZED");

@@ -81,7 +81,7 @@ fn rows_and_count(client: &mut HttpClient, action: &str, resource_type: &str) ->
 }
 
 #[test]
-fn import_counts_as_many_audit_events_as_it_writes_rows() {
+fn import_counts_one_audit_event_per_row() {
     let server = launch().env("SVC_METRICS__ENABLED", "true").start().unwrap();
     let mut client = server.client();
     let batch = json!([echo_workflow("one"), {"name": "refused", "tasks": []}, echo_workflow("two")]);

@@ -296,7 +296,7 @@ fn mask_is_restored_in_place_refused_elsewhere() {
 }
 
 #[test]
-fn channel_with_an_unset_reference_is_quarantined_until_it_changes() {
+fn channel_with_unset_reference_is_quarantined_until_changed() {
     let server = start();
     let mut client = server.client();
     echo(&mut client, "good", json!({}));

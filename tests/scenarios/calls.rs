@@ -114,7 +114,7 @@ fn call_skips_credentials_but_meets_target_limits() {
 }
 
 #[test]
-fn a_failed_call_fails_its_task_and_may_be_tolerated() {
+fn failed_call_fails_its_task_unless_tolerated() {
     let server = launch().env("SVC_VERBOSE_ERRORS", "true").start().unwrap();
     let mut client = server.client();
     let rule = json!({"rules": [{"logic": {"var": "payload.ok"}, "message": "not ok"}]});
@@ -327,7 +327,7 @@ fn confiding(canary: &str) -> ServerProcess {
 }
 
 #[test]
-fn a_secret_given_to_a_called_channel_is_recorded_nowhere() {
+fn secret_passed_to_channel_is_recorded_nowhere() {
     const CANARY: &str = "canary \"quoted\"\nsecond line 0123456789";
     let server = confiding(CANARY);
     let mut client = server.client();

@@ -60,7 +60,7 @@ fn names_are_unique_across_channels() {
 }
 
 #[test]
-fn secrets_are_masked_restored_and_never_stored_as_the_mask() {
+fn secrets_are_masked_and_restored_on_update() {
     let server = start();
     let mut client = server.client();
     let auth = json!({"auth": {"mode": "api_key", "keys": ["one-secret", "env://OTHER"]}});
@@ -81,7 +81,7 @@ fn secrets_are_masked_restored_and_never_stored_as_the_mask() {
 }
 
 #[test]
-fn a_guard_that_cannot_be_enforced_quarantines_its_channel_everywhere() {
+fn unenforceable_guard_quarantines_its_channel_everywhere() {
     let server = start();
     let mut client = server.client();
     echo(&mut client, "open", json!({}));
@@ -187,7 +187,7 @@ fn channel_may_be_named_like_service_part() {
 }
 
 #[test]
-fn channels_of_a_group_with_different_rates_are_warned_of() {
+fn different_rates_in_a_group_are_warned_of() {
     let server = start();
     let mut client = server.client();
     let limit = |rate: u64| json!({"rate_limit": {"requests_per_second": rate, "burst": 5, "group": "api"}});

@@ -208,7 +208,7 @@ fn killed_reencryption_leaves_rows_under_either_key() {
 }
 
 #[test]
-fn without_its_key_a_connector_fails_alone_and_is_kept() {
+fn connector_without_its_key_fails_alone() {
     let directory = tempfile::tempdir().unwrap();
     let key = "c3".repeat(32);
     let server = command(directory.path(), None, None).start().unwrap();

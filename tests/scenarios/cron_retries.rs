@@ -127,7 +127,7 @@ fn pending_occurrence_is_not_retried() {
 }
 
 #[test]
-fn orders_at_once_are_all_taken_each_with_its_instant() {
+fn simultaneous_triggers_each_get_an_instant() {
     let server = start();
     schedule(&mut server.client(), "many", telling(), json!({"schedule": RARELY}), json!({}));
     let rows: Vec<Value> = thread::scope(|scope| {

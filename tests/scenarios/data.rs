@@ -25,7 +25,7 @@ fn the_quickstart_order_is_answered_in_the_envelope() {
 }
 
 #[test]
-fn task_errors_are_in_the_envelope_with_the_request_id() {
+fn task_errors_are_in_envelope_with_request_id() {
     let server = start();
     let mut client = server.client();
     serve(
@@ -44,7 +44,7 @@ fn task_errors_are_in_the_envelope_with_the_request_id() {
 }
 
 #[test]
-fn a_failing_task_stops_the_run_with_an_engine_error() {
+fn failing_task_stops_run_with_engine_error() {
     let server = start();
     let mut client = server.client();
     serve(
@@ -164,7 +164,7 @@ fn a_channel_past_its_deadline_answers_504() {
 }
 
 #[test]
-fn guards_that_exist_refuse_and_guards_that_do_not_quarantine() {
+fn known_guards_refuse_unknown_guards_quarantine() {
     let server = start();
     let mut client = server.client();
     let rule = json!({"validation_logic": {"==": [{"var": "data.ok"}, true]}, "origin_allow_list": ["https://a.example"]});
@@ -268,7 +268,7 @@ fn a_copied_integer_keeps_every_digit() {
 }
 
 #[test]
-fn a_method_the_data_plane_does_not_know_is_405() {
+fn unknown_method_of_the_data_plane_is_405() {
     let server = start();
     let mut client = server.client();
     echo(&mut client, "w", json!({}));

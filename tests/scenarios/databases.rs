@@ -9,7 +9,7 @@ use crate::support::{details, error, serve, start};
 const CONNECTORS: &str = "/api/v1/admin/connectors";
 
 #[test]
-fn the_database_of_the_service_is_refused_as_a_connector() {
+fn own_database_is_refused_as_a_connector() {
     let server = start();
     let mut client = server.client();
     let (directory, own) = (server.directory().to_owned(), server.directory().join("svc.db"));

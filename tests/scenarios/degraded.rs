@@ -123,7 +123,7 @@ fn with_a_clock_to_set(postgres: &Postgres) -> PostgresDatabase {
 }
 
 #[test]
-fn schedule_goes_on_after_the_clock_was_an_hour_ahead() {
+fn schedule_continues_after_clock_was_ahead() {
     let Some(postgres) = Postgres::shared() else { return };
     let database = with_a_clock_to_set(&postgres);
     let server = launch().env("SVC_STORAGE__URL", database.url()).start().unwrap();

@@ -95,7 +95,7 @@ fn is_settled(client: &mut HttpClient) -> bool {
 }
 
 #[test]
-fn every_202_ends_completed_or_dead_lettered_after_kill_9() {
+fn every_202_is_settled_after_kill_9() {
     let mut server: ServerProcess =
         launch().env("SVC_TRACE_QUEUE__DLQ_RETRY_ENABLED", "false").start().unwrap();
     let rule = json!({"rules": [{"logic": {"!": {"var": "payload.bad"}}, "message": "bad"}]});

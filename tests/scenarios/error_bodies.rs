@@ -60,7 +60,7 @@ fn quarantine_reason_is_hidden_from_strangers() {
 }
 
 #[test]
-fn every_wrong_template_and_key_is_named_in_one_refusal() {
+fn refusal_names_all_wrong_templates_and_keys() {
     let server = start();
     let config = json!({"response": {"error_bodies": {
         "400": {"body": "{nope}"},

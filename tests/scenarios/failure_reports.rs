@@ -78,7 +78,7 @@ fn permanent_failure_is_reported_to_named_channel() {
 }
 
 #[test]
-fn failed_occurrence_is_reported_and_a_channel_cannot_name_itself() {
+fn failed_occurrence_is_reported_to_another_channel() {
     let server = launch().start().unwrap();
     let mut client = server.client();
     echo(&mut client, "alerts", json!({}));

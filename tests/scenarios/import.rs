@@ -7,7 +7,7 @@ use crate::support::{channel, details, echo_workflow, error, eventually, start};
 const BASE: &str = "/api/v1/admin/workflows";
 
 #[test]
-fn good_items_apply_and_bad_ones_are_reported_by_index() {
+fn good_items_apply_bad_ones_are_reported() {
     let server = start();
     let mut client = server.client();
     let batch = json!([echo_workflow("a"), {"name": "no tasks"}, echo_workflow("b"), 5]);

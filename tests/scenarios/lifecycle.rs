@@ -136,7 +136,7 @@ fn rolled_back_channel_serves_its_former_settings() {
 }
 
 #[test]
-fn change_that_is_based_on_an_older_state_is_refused() {
+fn change_based_on_older_state_is_refused() {
     let server = start();
     let mut client = server.client();
     client.json("POST", &format!("{ADMIN}/workflows"), &echo_workflow("w")).unwrap();
@@ -229,7 +229,7 @@ fn used_definition_is_deleted_only_by_force() {
 }
 
 #[test]
-fn simultaneous_activations_of_one_draft_leave_one_winner_and_conflicts() {
+fn simultaneous_activations_leave_one_winner_and_conflicts() {
     let server = start();
     let mut client = server.client();
     let address = server.address();

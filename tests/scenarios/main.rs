@@ -42,6 +42,7 @@ mod error_bodies;
 mod error_walk;
 mod errors;
 mod examples;
+mod explanations;
 mod failure_reports;
 mod functions;
 mod guesses;

@@ -61,7 +61,7 @@ fn probe(client: &mut HttpClient, name: &str, allow_private_urls: bool) -> Value
 }
 
 #[test]
-fn servers_of_an_srv_record_are_found_checked_and_used() {
+fn servers_of_srv_record_are_checked_and_used() {
     let Some(mongo) = Mongo::shared() else { return };
     let port = mongo.url().rsplit_once(':').and_then(|(_, port)| port.trim_end_matches('/').parse().ok());
     let dns = match DnsServer::start(records(port.expect("the URL of the server ends with its port"))) {

@@ -25,7 +25,7 @@ fn path(directory: &Path, name: &str) -> String {
 }
 
 #[test]
-fn a_new_project_is_canonical_lints_and_passes_its_tests() {
+fn new_project_is_canonical_and_passes_its_tests() {
     let root = tempfile::tempdir().unwrap();
     let shop = path(root.path(), "shop");
     let created = succeeds(&["new", &shop]);

@@ -159,7 +159,7 @@ fn metrics_on_own_listener_are_404_without_challenge() {
 }
 
 #[test]
-fn the_actor_tree_is_served_and_takes_a_restart_order() {
+fn actor_tree_is_served_and_takes_restarts() {
     let server = start();
     let mut client = server.client();
     echo(&mut client, "t", json!({}));
@@ -216,7 +216,7 @@ fn the_function_catalogue_lists_27_spellings() {
 }
 
 #[test]
-fn a_known_admin_path_with_the_wrong_method_is_405() {
+fn wrong_method_of_an_admin_path_is_405() {
     let server = start();
     let mut client = server.client();
     for (method, path, allowed) in [

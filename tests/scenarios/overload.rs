@@ -114,7 +114,7 @@ fn submissions_beyond_queue_are_shed_and_queue_empties() {
 }
 
 #[test]
-fn requests_beyond_the_permits_are_shed_and_served_again_afterwards() {
+fn requests_beyond_permits_are_shed_then_served() {
     let server = launch().start().unwrap();
     busy(&server, json!({"backpressure": {"max_concurrent_per_node": 1}}));
     let accepted = flood(&server, "/api/v1/data/busy", 200, REFUSED_REQUESTS);

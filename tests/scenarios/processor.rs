@@ -93,7 +93,7 @@ fn numbers() -> Value {
 }
 
 #[test]
-fn submission_that_uses_up_its_processor_time_is_not_retried() {
+fn submission_exhausting_processor_time_is_not_retried() {
     let server = launch().env("SVC_ENGINE__CPU_BUDGET_MS", "50").start().unwrap();
     let mut client = server.client();
     serve_square(&mut client);

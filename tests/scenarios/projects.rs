@@ -131,7 +131,7 @@ fn call(
 }
 
 #[test]
-fn generated_projects_answer_as_their_cases_and_dry_runs_say() {
+fn generated_projects_answer_like_cases_and_dry_runs() {
     let directory = TempDir::new().unwrap();
     let file = directory.path().join("shop.db");
     std::fs::write(&file, "").unwrap();

@@ -118,7 +118,7 @@ fn every_bad_key_and_signature_is_answered_alike() {
 }
 
 #[test]
-fn every_bad_token_is_answered_alike_but_an_expired_one() {
+fn bad_tokens_are_answered_alike_except_expired_ones() {
     let server = start();
     let mut client = server.client();
     let auth = json!({

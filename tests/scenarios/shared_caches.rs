@@ -63,7 +63,7 @@ fn idempotency_key_is_duplicate_in_other_process() {
 }
 
 #[test]
-fn a_request_that_finds_no_capacity_gives_its_key_back() {
+fn request_without_capacity_releases_its_key() {
     let Some(store) = Redis::own() else { return };
     let held = Upstream::start(|_| UpstreamReply::Held).unwrap();
     let server = start();
@@ -89,7 +89,7 @@ fn a_request_that_finds_no_capacity_gives_its_key_back() {
 }
 
 #[test]
-fn cached_response_of_one_process_is_reused_by_the_other() {
+fn cached_response_is_reused_by_another_process() {
     let Some(store) = Redis::own() else { return };
     let servers = [start(), start()];
     let mut clients = servers.each_ref().map(|server| server.client());
@@ -118,7 +118,7 @@ fn cached_response_of_one_process_is_reused_by_the_other() {
 }
 
 #[test]
-fn redis_outage_lets_keys_pass_or_refuses_them_as_configured() {
+fn redis_outage_passes_or_refuses_as_configured() {
     let Some(store) = Redis::own() else { return };
     for (word, status) in [("allow", 200), ("deny", 503)] {
         let server = launch().env("SVC_METRICS__ENABLED", "true").start().unwrap();

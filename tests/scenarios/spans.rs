@@ -75,7 +75,7 @@ fn metric(client: &mut HttpClient, series: &str) -> f64 {
 }
 
 #[test]
-fn request_continues_its_trace_and_passes_it_to_the_upstream() {
+fn request_passes_its_trace_to_the_upstream() {
     let Some(collector) = Collector::start() else { return };
     let server = exporting(&collector.endpoint(), "0").start().unwrap();
     let (mut client, upstream) = (server.client(), shop());
@@ -133,7 +133,7 @@ fn caller_decides_sampling_and_rate_decides_new_traces() {
 }
 
 #[test]
-fn trace_context_is_not_passed_on_while_tracing_is_off() {
+fn disabled_tracing_passes_no_trace_context_on() {
     let server = launch().start().unwrap();
     let (mut client, upstream) = (server.client(), shop());
     connect(&mut client, &upstream);
@@ -194,7 +194,7 @@ fn accepted_work_links_to_submission_after_crash() {
 }
 
 #[test]
-fn occurrence_and_call_between_channels_are_parts_of_one_trace() {
+fn occurrence_and_its_channel_call_share_a_trace() {
     let Some(collector) = Collector::start() else { return };
     let server = exporting(&collector.endpoint(), "1").start().unwrap();
     let (mut client, upstream) = (server.client(), shop());

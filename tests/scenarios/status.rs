@@ -8,7 +8,7 @@ use crate::support::{channel, echo, echo_workflow, error, start};
 const ADMIN: &str = "/api/v1/admin";
 
 #[test]
-fn a_channel_needs_its_workflow_active_and_its_route_free() {
+fn channel_needs_active_workflow_and_free_route() {
     let server = start();
     let mut client = server.client();
     client.json("POST", &format!("{ADMIN}/channels"), &channel("c", "w", json!({}))).unwrap();

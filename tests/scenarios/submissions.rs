@@ -25,7 +25,7 @@ fn with_token(client: &mut HttpClient, id: &str, token: &str) -> HttpResponse {
 }
 
 #[test]
-fn a_submission_is_accepted_run_and_read_with_its_token() {
+fn submission_runs_and_is_read_by_token() {
     let server = start();
     let mut client = server.client();
     echo(&mut client, "jobs", json!({}));
@@ -135,7 +135,7 @@ fn token_shows_no_more_than_synchronous_answer() {
 }
 
 #[test]
-fn a_trace_with_a_token_is_closed_to_everyone_else() {
+fn trace_with_a_token_refuses_other_readers() {
     let server = start();
     let mut client = server.client();
     echo(&mut client, "jobs", json!({}));

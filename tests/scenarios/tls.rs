@@ -199,7 +199,7 @@ fn requests_within_tls_survive_a_stop_of_the_process() {
 }
 
 #[test]
-fn a_certificate_is_replaced_under_load_without_a_failed_request() {
+fn certificate_replacement_under_load_fails_no_request() {
     let issued = [certificate(), certificate(), certificate()];
     let server = over_tls(&issued[0]).start().unwrap();
     let (done, served) = (AtomicBool::new(false), AtomicUsize::new(0));
@@ -262,7 +262,7 @@ fn break_certificate(server: &ServerProcess, in_use: &IssuedCertificate) -> Valu
 }
 
 #[test]
-fn the_admin_api_needs_a_certificate_where_authorities_are_named() {
+fn admin_api_needs_certificate_if_authorities_are_set() {
     let (own, stranger, issued) = (certificate(), certificate(), certificate());
     let launch = over_tls(&issued);
     let authority = launch.directory().join("clients.pem");
@@ -367,7 +367,7 @@ fn a_certificate_that_cannot_be_used_stops_the_start() {
 }
 
 #[test]
-fn a_client_that_leaves_in_the_handshake_is_no_finding() {
+fn client_leaving_during_handshake_is_not_reported() {
     let server = over_tls(&certificate()).env("SVC_METRICS__ENABLED", "true").start().unwrap();
     drop(open(server.address(), b""));
     drop(open(server.address(), &[0x16, 3, 1]));

@@ -66,7 +66,7 @@ fn metric(client: &mut HttpClient, name: &str) -> f64 {
 const GET: &[u8] = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
 
 #[test]
-fn requests_that_arrive_while_the_process_is_stopped_are_answered() {
+fn requests_during_a_stopped_process_are_answered() {
     let server = launch()
         .env("SVC_SERVER__KEEP_ALIVE_SECS", "1")
         .env("SVC_SERVER__HEAD_TIMEOUT_SECS", "1")
@@ -129,7 +129,7 @@ fn unreadable_heads_get_envelope_and_are_counted() {
 }
 
 #[test]
-fn garbage_behind_a_good_request_is_refused_after_its_answer() {
+fn garbage_after_a_request_is_refused_separately() {
     let server = start();
     let text = rest(&mut open(&server, &[GET, b"garbage\r\n\r\n"].concat()));
     assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
@@ -347,7 +347,7 @@ fn connections_wait_in_line_while_the_process_is_stopped() {
 }
 
 #[test]
-fn client_that_hangs_up_is_no_error_in_the_log() {
+fn client_hanging_up_logs_no_error() {
     let server = launch().env("SVC_LOGGING__LEVEL", "debug").start().unwrap();
     echo(&mut server.client(), "e", json!({}));
     let head = b"POST /api/v1/data/e HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{";

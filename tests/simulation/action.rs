@@ -11,9 +11,7 @@ use super::database::Request;
 /// Work that must run on one node at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum SimulatedRun {
-    /// A job.
     Job(u64),
-    /// An occurrence.
     Occurrence(Uuid),
 }
 

@@ -82,7 +82,6 @@ struct OpenJob {
     owner: Arc<str>,
 }
 
-/// The database.
 pub(super) struct SimulatedDatabase {
     base: Instant,
     nodes: BTreeMap<Arc<str>, NodeRecord>,

@@ -126,7 +126,7 @@ async fn every_live_node_serves_the_configuration_of_the_database() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn statements_grow_with_nodes_and_instants_as_the_model_says() {
+async fn statement_counts_grow_as_the_model_says() {
     let settings =
         Settings { id: "n:1".into(), version: "1", lease: LEASE, is_alone: false, needs: Vec::new() };
     let intervals = Intervals {

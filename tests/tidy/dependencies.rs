@@ -251,7 +251,7 @@ fn dependency_on_a_floor_above_is_found() {
 }
 
 #[test]
-fn libraries_with_an_owner_are_used_by_the_owner_alone() {
+fn owned_libraries_are_used_by_their_owner_only() {
     for (library, owners) in OWNED {
         let users: Vec<_> =
             members().into_iter().filter(|member| used_by(member).contains(*library)).collect();

@@ -13,7 +13,6 @@ use svc_schedule::Schedule;
 /// The parsed transport of a scheduled channel.
 #[derive(Clone, Debug)]
 pub struct CronConfig {
-    /// The schedule.
     pub schedule: Schedule,
     /// The payload of every run.
     pub payload: Value,
@@ -122,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_follows_what_decides_about_instants_and_nothing_else() {
+    fn hash_follows_only_keys_that_decide_instants() {
         let base = json!({"schedule": "0 0 3 * * *", "timezone": "Europe/Berlin"});
         let with = |key: &str, value: Value| {
             let mut transport = base.clone();

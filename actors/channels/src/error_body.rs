@@ -74,9 +74,9 @@ mod tests {
         let refusal = ServiceError::conflict("key '\"\n' already seen");
         let answer = render_body(template, &refusal).unwrap();
         let body: Value = serde_json::from_slice(&answer.body).unwrap();
-        let due = json!({"s": 409, "c": "CONFLICT", "m": "key '\"\n' already seen", "r": "r".repeat(200),
+        let expected = json!({"s": 409, "c": "CONFLICT", "m": "key '\"\n' already seen", "r": "r".repeat(200),
             "n": "orders", "t": "2026-03-04T05:06:07.089Z", "b": "{x}"});
-        assert_eq!(body, due);
+        assert_eq!(body, expected);
         assert_eq!(answer.status, 409);
         assert_eq!(answer.headers, [("content-type".to_owned(), "application/json".to_owned())]);
     }
@@ -86,8 +86,9 @@ mod tests {
         let template = json!({"body": "<no/>", "content_type": "application/xml"});
         let refusal = ServiceError::rate_limited().with_challenge("Bearer");
         let answer = render_body(template, &refusal).unwrap();
-        let due = [("content-type", "application/xml"), ("retry-after", "1"), ("www-authenticate", "Bearer")];
-        assert_eq!(answer.headers, due.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        let expected =
+            [("content-type", "application/xml"), ("retry-after", "1"), ("www-authenticate", "Bearer")];
+        assert_eq!(answer.headers, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
         assert_eq!((answer.status, &*answer.body), (429, &b"<no/>"[..]));
     }
 

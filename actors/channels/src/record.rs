@@ -12,9 +12,7 @@ use crate::compute_gate::ComputeGate;
 
 /// A record of a topic: its place, its key, its value and its headers.
 pub struct TopicRecord {
-    /// The topic.
     pub topic: Arc<str>,
-    /// The partition.
     pub partition: i32,
     /// The offset within the partition.
     pub offset: i64,

@@ -50,7 +50,6 @@ pub(crate) async fn unusable(kind: &str, config: &Value, settings: &Settings) ->
 pub struct UnresolvedText {
     /// Its place below the config: `.auth.token`, `.brokers[0]`.
     pub path: String,
-    /// The reason.
     pub reason: String,
 }
 

@@ -102,9 +102,7 @@ impl LoadState {
 /// The load status of one connector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadStatus {
-    /// Its id.
     pub id: Arc<str>,
-    /// Its name.
     pub name: Arc<str>,
     /// The result of its last load.
     pub state: LoadState,

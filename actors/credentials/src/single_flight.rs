@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn entry_that_does_not_match_is_replaced_without_a_deadlock() {
+    fn mismatched_entry_is_replaced_without_a_deadlock() {
         let map: Arc<SharedMap<u32>> = Arc::default();
         // The lookup holds the last reference to the entry that it replaces.
         let first = map.get_or_insert("a", |_| true, || 1);

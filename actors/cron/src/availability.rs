@@ -8,7 +8,6 @@ use tokio::time::Instant;
 /// one call and not the next, which is no news.
 const SILENCE: Duration = Duration::from_secs(2);
 
-/// A change of availability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AvailabilityChange {
     /// The ledger does not answer.
@@ -47,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ledger_is_unavailable_only_after_lasting_silence_and_is_reported_once() {
+    fn lasting_silence_reports_the_ledger_unavailable_once() {
         let start = Instant::now();
         let at = |tenths: u64| start + Duration::from_millis(tenths * 100);
         let mut answers = DatabaseAvailability::default();

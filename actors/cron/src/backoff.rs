@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn retry_delays_stay_below_a_second_and_differ_between_owners() {
+    fn retry_delays_are_bounded_and_differ_by_owner() {
         let delays: HashSet<Duration> = (0..1000).map(|n| retry_delay(&format!("channel-{n}"), 1)).collect();
         assert!(delays.len() > 50);
         let bounds = Duration::from_millis(250)..Duration::from_secs(1);

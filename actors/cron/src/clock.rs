@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_clock_that_was_set_back_or_forward_is_followed() {
+    async fn clock_set_back_or_forward_is_followed() {
         let clock = DatabaseClock::default();
         for millis in [0, 60_000, 5_000] {
             clock.record_reading(Instant::now(), displayed_time(millis));

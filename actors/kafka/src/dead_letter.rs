@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letter_has_the_source_the_error_and_the_payload_as_text() {
+    fn letter_has_source_error_and_payload_text() {
         let record = TopicRecord {
             topic: "orders".into(),
             partition: 2,

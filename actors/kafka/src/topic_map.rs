@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn higher_priority_gets_the_topic_and_then_the_smaller_name() {
+    fn higher_priority_then_smaller_name_gets_the_topic() {
         let claims = vec![claim("t", "b", 1, None), claim("t", "a", 1, None), claim("t", "z", 2, None)];
         let (map, conflicts) = build(&[], claims.clone());
         assert_eq!(channel_of(&map, "t").as_deref(), Some("z"));
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn group_is_that_of_the_channel_or_else_the_service_one() {
+    fn topic_without_own_group_joins_the_service_group() {
         let claims = vec![claim("a", "one", 0, Some("g")), claim("b", "two", 0, None)];
         let (map, _) = build(&[("c", "grouped"), ("d", "unknown")], claims);
         let groups: Vec<_> = map

@@ -7,7 +7,6 @@
 /// A recorded migration with what it requires.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Requirement {
-    /// Its version.
     pub(crate) version: String,
     /// The version of the migration that a program must know to run on the schema; `None` if any program can.
     pub(crate) requires: Option<String>,
@@ -53,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn migration_that_takes_away_needs_a_program_that_knows_its_requirement() {
+    fn removing_migration_needs_program_knowing_its_requirement() {
         assert!(judge(&["20260302000003"], &[("20260302000003", Some("20260301000002"))]));
         assert!(!judge(&["20260401000004"], &[("20260401000004", Some("20260302000003"))]));
     }

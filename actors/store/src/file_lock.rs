@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn second_holder_is_refused_with_the_name_of_the_first() {
+    fn second_holder_is_refused_naming_the_first() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("svc.db");
         let lock = FileLock::acquire(&config(&path), "first").unwrap().expect("a file is locked");

@@ -56,15 +56,17 @@ pub use repo::{
     ClaimedLetter, ConfigChange, ConfigEpoch, ConnectorRepository, CountedFailure, DeadLetter,
     DeadLetterFilter, DeadLetterPage, DeadLetterRepository, DeadLetterRow, Definition, DrivenRun, DueLetters,
     DueTime, EntityFilter, EpochNumbers, ErrorGroupFilter, ErrorGroupPage, ErrorGroupRow, ErrorGroups,
-    ExhaustedOccurrence, ExpectedTokens, ImportAction, ImportOutcome, JobLeases, Ledger, LetterShare,
-    MaterialiseOutcome, MaterialiseRequest, Merge, Mutation, NewBulkRun, NewNode, NewPause, NewTrace,
-    NodeLeases, NodeRow, NodeStatus, OccurrenceClaim, OccurrenceFilter, OccurrencePage, OccurrenceRecord,
-    OccurrenceRow, OnConflict, Ownership, PackageReceipts, PlatformRoute, QueueShares, References,
-    RefreshLease, Repository, RollbackSource, RowKey, SaveOutcome, ScheduleHistory, ScheduleStatus,
-    StartResult, StoredConnector, TokenState, TokenStates, TraceAccess, TraceAttempt, TraceEnd, TraceFailure,
-    TraceMode, TracePage, TraceQuery, TraceRecord, TraceRepository, TraceRow, TraceStatus, UnfinishedRun,
-    Versioned, WaitReason, WaitTerms, WaitingCount, WaitingCounts, WaitingWork, WorkflowRequirements,
+    ExhaustedOccurrence, ExpectedTokens, ImportAction, ImportOutcome, InstantRequest, JobLeases, Ledger,
+    LetterShare, MaterialiseOutcome, MaterialiseRequest, Merge, Mutation, NewBulkRun, NewNode, NewPause,
+    NewTrace, NodeLeases, NodeRow, NodeStatus, OccurrenceClaim, OccurrenceFilter, OccurrencePage,
+    OccurrenceRecord, OccurrenceRow, OnConflict, Ownership, PackageReceipts, PlatformRoute, QueueShares,
+    References, RefreshLease, Repository, RollbackSource, RowKey, SaveOutcome, ScheduleHistory,
+    ScheduleStatus, StartResult, StoredConnector, TokenState, TokenStates, TraceAccess, TraceAttempt,
+    TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery, TraceRecord, TraceRepository, TraceRow,
+    TraceStatus, UnfinishedRun, Versioned, WaitReason, WaitTerms, WaitingCount, WaitingCounts, WaitingWork,
+    WorkflowRequirements,
 };
 pub use retry_window::RetryWindow;
 pub use status::DatabaseStatus;
 pub use store::{OpenedStore, Store};
+pub use svc_ledger::{InstantFacts, InstantRow, WorkWait};

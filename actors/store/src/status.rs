@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn late_word_of_an_outage_does_not_outweigh_an_answer() {
+    fn late_outage_report_does_not_outweigh_an_answer() {
         let level = StatusLevel::new();
         let asked = level.answers();
         level.set_up();

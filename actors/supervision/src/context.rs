@@ -22,6 +22,26 @@ use crate::vitals::NodeVitals;
 ///
 /// `Actor::started` is called once per instance. `stopping` and `stopped` are never called, because they
 /// cannot wait: clean-up belongs in [`drain`](Self::drain).
+///
+/// ```
+/// use actix_supervision::{Context, Supervised};
+/// use futures_util::future::LocalBoxFuture;
+///
+/// struct LineWriter {
+///     lines: Vec<String>,
+/// }
+///
+/// impl actix::Actor for LineWriter {
+///     type Context = Context<Self>;
+/// }
+///
+/// impl Supervised for LineWriter {
+///     fn drain(&mut self, _: &mut Context<Self>) -> LocalBoxFuture<'static, ()> {
+///         let lines = std::mem::take(&mut self.lines);
+///         Box::pin(async move { println!("{} lines are written", lines.len()) })
+///     }
+/// }
+/// ```
 pub trait Supervised: Actor<Context = Context<Self>> {
     /// Cleans up. Awaited once, after the last message of an instance that ends in order: retired, replaced,
     /// shut down, restarted by a command, or stopped by itself. Not called after a panic or a failure. It may

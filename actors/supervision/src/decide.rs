@@ -204,6 +204,24 @@ impl History {
 /// - once the restart budget is used up, the [`ExhaustedAction`] of the policy applies;
 /// - otherwise the child restarts, after the delay of the backoff. `jitter` is a random number that varies
 ///   the delay.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use actix_supervision::{Directive, Exit, History, Restart, RestartPolicy, decide};
+///
+/// let policy = RestartPolicy { max_restarts: 1, ..RestartPolicy::default() };
+/// let mut history = History::default();
+/// let exit = Exit::Failed { reason: "no connection".to_owned() };
+/// let now = Duration::from_secs(10);
+///
+/// let first = decide(&policy, Restart::Permanent, &history, &exit, now, 0);
+/// assert_eq!(first, Directive::Restart { after: Duration::ZERO });
+///
+/// history.record(&policy, now, Duration::ZERO);
+/// let second = decide(&policy, Restart::Permanent, &history, &exit, now, 0);
+/// assert!(matches!(second, Directive::Quarantine { .. }));
+/// ```
 pub fn decide(
     policy: &RestartPolicy,
     restart: Restart,

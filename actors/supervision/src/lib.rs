@@ -2,6 +2,8 @@
 #![doc = ""]
 #![doc = include_str!("../README.md")]
 
+#![warn(missing_docs)]
+
 mod address;
 mod admission;
 mod backoff;

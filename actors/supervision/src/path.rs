@@ -9,6 +9,14 @@ use serde::{Serialize, Serializer};
 /// The path of a node below the root of its tree: names joined by `/`, as in `channels/orders`.
 ///
 /// Cheap to clone. Ordered segment by segment, so a sorted list of paths is the tree in depth-first order.
+///
+/// ```
+/// use actix_supervision::NodePath;
+///
+/// let path = NodePath::parse("channels/orders").unwrap();
+/// assert_eq!(path.name(), "orders");
+/// assert_eq!(NodePath::parse("channels//orders"), None);
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct NodePath(Arc<str>);
 
@@ -115,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_knows_its_parent_and_what_it_lies_within() {
+    fn path_has_its_parent_and_ancestors() {
         assert_eq!(path("a/b").parent(), Some(path("a")));
         assert_eq!(path("a").parent(), Some(NodePath::root()));
         assert_eq!(NodePath::root().parent(), None);

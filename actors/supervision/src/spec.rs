@@ -5,6 +5,20 @@ use std::time::Duration;
 use crate::decide::{ExhaustedAction, Restart, RestartPolicy};
 
 /// The supervision of an actor. Built by chaining: `ChildSpec::new().mailbox(64).needs(["store"])`.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use actix_supervision::{ChildSpec, Restart, RestartPolicy};
+///
+/// let policy = RestartPolicy { max_restarts: 2, ..RestartPolicy::default() };
+/// let spec = ChildSpec::new()
+///     .mailbox(64)
+///     .needs(["store"])
+///     .policy(policy)
+///     .restart(Restart::OnFailure)
+///     .drain_deadline(Duration::from_secs(5));
+/// ```
 #[derive(Debug, Clone)]
 pub struct ChildSpec {
     pub(crate) mailbox: usize,
@@ -118,6 +132,12 @@ pub enum Strategy {
 }
 
 /// The supervision of a group. Built by chaining.
+///
+/// ```
+/// use actix_supervision::{ExhaustedAction, GroupSpec, Strategy};
+///
+/// let spec = GroupSpec::new().strategy(Strategy::RestForOne).exhausted(ExhaustedAction::Escalate);
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct GroupSpec {
     pub(crate) strategy: Strategy,

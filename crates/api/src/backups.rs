@@ -13,7 +13,7 @@ pub struct CreatedBackup {
     pub path: String,
     /// Size of the file in bytes.
     pub size_bytes: u64,
-    /// Instant from which on changes are missing in it.
+    /// Instant of the backup: later changes are not in it.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
 }

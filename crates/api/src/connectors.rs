@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = Connector)]
 pub struct ConnectorResource {
-    /// Its id.
+    /// Id of the connector.
     pub id: String,
     /// Unique name; tasks refer to the connector by it.
     pub name: String,
@@ -25,7 +25,7 @@ pub struct ConnectorResource {
     pub config: Value,
     /// `true` if the connector is to be loaded.
     pub enabled: bool,
-    /// Labels.
+    /// Tags, by which lists are filtered.
     pub tags: Vec<String>,
     /// `sha256:` and the hash of the content with its secrets; empty if the stored configuration cannot be read.
     pub content_hash: String,
@@ -76,7 +76,7 @@ impl From<Connector> for ConnectorResource {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = ConnectorExport)]
 pub struct ExportedConnector {
-    /// Its id.
+    /// Id of the connector.
     pub id: String,
     /// Unique name.
     pub name: String,
@@ -89,7 +89,7 @@ pub struct ExportedConnector {
     pub config: Value,
     /// `true` if the connector is to be loaded.
     pub enabled: bool,
-    /// Labels.
+    /// Tags, by which lists are filtered.
     pub tags: Vec<String>,
 }
 
@@ -111,7 +111,7 @@ pub struct ConnectorProbeResult {
     pub supported: bool,
     /// The type of the external system.
     pub connector_type: String,
-    /// The trial that was made.
+    /// The operation that was tried, or the stage that failed before it.
     pub probe: String,
     /// The reason of a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -137,9 +137,9 @@ pub struct CircuitBreakerMap {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = BreakerReset)]
 pub struct CircuitBreakerReset {
-    /// `true`.
+    /// Always `true`.
     pub reset: bool,
-    /// The breaker.
+    /// Key of the breaker: `channel:connector`.
     pub key: String,
     /// `true` if this node has the breaker.
     pub found_on_this_node: bool,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use svc_model::Timestamp;
 use utoipa::ToSchema;
 
+use crate::channels::PauseDetail;
 use crate::names::next_instants;
 
 /// An occurrence as it appears in lists.
@@ -149,4 +150,152 @@ pub struct ScheduleSummary {
     /// The next instants.
     #[schema(schema_with = next_instants)]
     pub next_fires: Vec<Timestamp>,
+}
+
+/// The explanation of an instant of a schedule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ScheduleExplanation {
+    /// Id of the channel.
+    pub channel_id: String,
+    /// Name of the channel.
+    pub channel_name: String,
+    /// The instant that is explained.
+    #[schema(value_type = String, format = DateTime)]
+    pub at: Timestamp,
+    /// The status of the occurrence that has the reason; without one `not_due`, `ahead`, `archived`,
+    /// `quarantined`, `paused`, `unplanned` (due, and not on record yet), `expired` (older than the rows that are kept) or
+    /// `not_recorded` (the schedule passed it without a record).
+    pub reason: String,
+    /// The reason in one sentence.
+    pub sentence: String,
+    /// `true` if the schedule, as it is now, names the instant; `null` if it cannot be read.
+    #[schema(required = true)]
+    pub due: Option<bool>,
+    /// The occurrence that has the reason: that of the instant, or the row of the missed instants that it is one of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub occurrence: Option<OccurrenceExcerpt>,
+    /// Place of a pending occurrence among all that wait for a worker, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub position: Option<i64>,
+    /// The runs that hold the slots of the concurrency key; of a skipped occurrence those that held them then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub holders: Vec<SlotHolderDetail>,
+    /// The last occurrence before the instant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub previous: Option<OccurrenceExcerpt>,
+    /// The next instant of the schedule.
+    #[schema(value_type = Option<String>, format = DateTime, required = true)]
+    pub next: Option<Timestamp>,
+    /// Number of the version that serves; `null` for a channel that is archived or was never activated.
+    #[schema(required = true)]
+    pub active_version: Option<i64>,
+    /// Time since which it serves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
+    pub active_since: Option<Timestamp>,
+    /// The pause of the channel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub paused: Option<PauseDetail>,
+    /// Reason of the quarantine of the channel on the node that answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub quarantined: Option<String>,
+    /// The position of the schedule in the ledger; absent until the schedule is planned for the first time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub cursor: Option<CursorDetail>,
+    /// The clocks of the database, by which schedules run, and of the node that answers.
+    pub clock: ClockComparison,
+}
+
+/// An occurrence, as far as an explanation shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct OccurrenceExcerpt {
+    /// Its id.
+    pub id: String,
+    /// Instant at which it is due.
+    #[schema(value_type = String, format = DateTime)]
+    pub scheduled_for: Timestamp,
+    /// `cron` or `manual`.
+    pub trigger: String,
+    /// Its status.
+    pub status: String,
+    /// Number of attempts that ran or were requested.
+    pub attempt: i64,
+    /// The current or last holder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub claimed_by: Option<String>,
+    /// End of the lease.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
+    pub claimed_until: Option<Timestamp>,
+    /// Trace of the latest run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub trace_id: Option<String>,
+    /// Reason for the failure or the skip.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub error_message: Option<String>,
+    /// Start of the latest run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
+    pub started_at: Option<Timestamp>,
+    /// End of the occurrence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
+    pub completed_at: Option<Timestamp>,
+}
+
+/// A run that holds or held a slot of the concurrency key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = SlotHolder)]
+pub struct SlotHolderDetail {
+    /// Id of its occurrence.
+    pub occurrence_id: String,
+    /// Name of its channel when its row was written.
+    pub channel_name: String,
+    /// The worker that runs it, or ran it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub claimed_by: Option<String>,
+    /// Start of its run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
+    pub started_at: Option<Timestamp>,
+    /// End of its run; absent while it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
+    pub completed_at: Option<Timestamp>,
+}
+
+/// The position of a schedule: every earlier instant is on record, no later one is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ScheduleCursor)]
+pub struct CursorDetail {
+    /// The next instant to record.
+    #[schema(value_type = String, format = DateTime)]
+    pub next_fire_at: Timestamp,
+    /// Time since which it is stopped, because the channel was archived or no node moved it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
+    pub paused_at: Option<Timestamp>,
+}
+
+/// The clock of the database, compared with that of the node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ClockComparison {
+    /// Time of the database.
+    #[schema(value_type = String, format = DateTime)]
+    pub database: Timestamp,
+    /// Milliseconds by which the clock of the node is ahead of it; 0 if the difference is less than the time of
+    /// the answer.
+    pub offset_ms: i64,
+    /// `true` if they differ by more than a second.
+    pub is_off: bool,
 }

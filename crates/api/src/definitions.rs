@@ -35,7 +35,7 @@ bodies! {
     /// The body of the creation of a channel. `null` counts as absent; read-only members of a response are ignored.
     ChannelDefinition as "NewChannel" = CHANNEL;
     /// The body of an update of a draft. An absent or `null` member keeps its value (`null` removes `description`);
-    /// an empty text or list clears it. `******` stands for a stored secret at the same place. Read-only members are
+    /// an empty text or list clears it. `******` keeps the stored secret at the same place. Read-only members are
     /// ignored.
     ChannelUpdate as "ChannelUpdate" = CHANNEL without Channel::ONLY_READ;
     /// The body of the creation of a workflow. `null` counts as absent; read-only members of a response are ignored.
@@ -46,7 +46,7 @@ bodies! {
     /// The body of the creation of a connector. `null` counts as absent; read-only members of a response are ignored.
     ConnectorDefinition as "NewConnector" = CONNECTOR;
     /// The body of an update. An absent member keeps its value; `config` replaces the stored one, `******` in it
-    /// stands for the stored secret at the same place. Read-only members are ignored.
+    /// keeps the stored secret at the same place. Read-only members are ignored.
     ConnectorUpdate as "ConnectorUpdate" = CONNECTOR without Connector::ONLY_READ;
 }
 

@@ -39,7 +39,6 @@ impl Method {
 
 /// The area of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum Tag {
     Channels,
     Workflows,
@@ -102,7 +101,7 @@ impl Tag {
 pub enum Access {
     /// None.
     Open,
-    /// An admin key, where admin authentication is on.
+    /// An admin key, if admin authentication is on.
     Admin,
     /// An admin key for details; the response without one is shorter.
     Optional,

@@ -11,11 +11,11 @@ use crate::validation::ValidationIssue;
 pub struct EngineStatus {
     /// Version of the service.
     pub version: String,
-    /// Seconds since its start.
+    /// Seconds since the start of the process.
     pub uptime_seconds: u64,
     /// Number of workflows that serve.
     pub workflows_count: usize,
-    /// The same.
+    /// Number of workflows that serve; the same as `workflows_count`.
     pub active_workflows: usize,
     /// Names of the channels that serve, sorted.
     pub channels: Vec<String>,
@@ -28,7 +28,7 @@ pub struct EngineStatus {
 /// The result of a reload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct EngineReloaded {
-    /// `true`.
+    /// Always `true`.
     pub reloaded: bool,
     /// Number of workflows that serve.
     pub workflows_count: usize,
@@ -36,7 +36,7 @@ pub struct EngineReloaded {
     pub quarantined: Vec<QuarantinedChannel>,
     /// The connectors that could not be loaded.
     pub failed_connectors: Vec<FailedConnector>,
-    /// The channels that serve and are questionable; absent if there are none.
+    /// The channels that serve despite a problem; absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub warnings: Vec<QuestionableChannel>,
@@ -60,11 +60,11 @@ pub struct QuarantinedChannel {
     pub channel_id: String,
     /// Name of the channel.
     pub channel: String,
-    /// The reason.
+    /// Reason of the quarantine.
     pub reason: String,
 }
 
-/// A channel that serves, with what is questionable about it.
+/// A channel that serves despite a problem.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct QuestionableChannel {
     /// Id of the channel.

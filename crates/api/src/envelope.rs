@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_shows_the_applied_limits_after_its_rows() {
+    fn page_shows_the_applied_limits_after_its_rows() {
         let page = PageEnvelope::new([1, 2], 7, Page { limit: 2, offset: 4 });
         assert_eq!(serde_json::to_string(&page).unwrap(), r#"{"data":[1,2],"total":7,"limit":2,"offset":4}"#);
     }

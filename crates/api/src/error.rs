@@ -10,7 +10,7 @@ use utoipa::openapi::{RefOr, Schema, Type};
 /// `{"error": …}`: the body of every refusal and failure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ErrorEnvelope {
-    /// The error.
+    /// Code, message and details of the error.
     pub error: ErrorDescription,
 }
 
@@ -27,11 +27,11 @@ pub struct ErrorDescription {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(nullable = false, required = false)]
     pub details: Vec<ErrorDetail>,
-    /// The value of the header `x-request-id`, under which the log of the service has the cause.
+    /// The value of the header `x-request-id`, by which the log of the service has the cause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub request_id: Option<String>,
-    /// Id of the trace of a run that failed, where one is stored; also in the header `x-trace-id`.
+    /// Id of the trace of a run that failed, if one is stored; also in the header `x-trace-id`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub trace_id: Option<String>,
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_of_the_service_reads_as_an_envelope_and_back() {
+    fn service_error_round_trips_through_the_envelope() {
         let refused = ServiceError::invalid(vec![
             FieldError::type_mismatch("body.status", "string", &Value::Null),
             FieldError::required("channel.name"),

@@ -8,13 +8,13 @@ use utoipa::ToSchema;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = CatalogueEntry)]
 pub struct FunctionDescription {
-    /// Its name.
+    /// Name of the function.
     pub name: String,
     /// `connector`, `control`, `data`, `compute` or `utility`.
     pub category: String,
-    /// The part of the system that brings it.
+    /// The part of the service that defines it.
     pub source: String,
-    /// Its other names.
+    /// Other names that it is accepted by.
     pub aliases: Vec<String>,
     /// `pure`, `read`, `idempotent_write`, `unsafe_write` or `depends_on` with the deciding input.
     pub retry_safety: String,
@@ -24,7 +24,7 @@ pub struct FunctionDescription {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub input_fields: Option<Vec<FunctionInput>>,
-    /// The application that brings it.
+    /// The application that defines it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub plugin: Option<FunctionPlugin>,
@@ -37,13 +37,13 @@ pub struct FunctionInput {
     pub name: String,
     /// The type that the value must evaluate to.
     pub kind: String,
-    /// `true` if the function cannot do without it.
+    /// `true` if the input is required.
     pub required: bool,
     /// `true` if `{"var": path}` is folded before use.
     pub resolvable: bool,
-    /// Paths inside of the field that are expressions.
+    /// Paths inside the field that are expressions.
     pub template_at: Vec<String>,
-    /// Paths inside of the field that hold key material.
+    /// Paths inside the field that hold key material.
     pub secret_at: Vec<String>,
     /// Its other name.
     #[schema(required = true)]
@@ -52,14 +52,14 @@ pub struct FunctionInput {
     pub description: String,
 }
 
-/// The application that brings a function.
+/// The application that defines a function.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FunctionPlugin {
-    /// Its id.
+    /// Id of the application.
     pub id: String,
-    /// Its version.
+    /// Version of the application.
     pub version: String,
-    /// The hash of what it declares.
+    /// Hash of the declarations of the application.
     pub digest: String,
 }
 
@@ -67,7 +67,7 @@ pub struct FunctionPlugin {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = Operator)]
 pub struct OperatorDescription {
-    /// Its name.
+    /// Name of the operator.
     pub name: String,
     /// Its group.
     pub category: String,
@@ -75,7 +75,7 @@ pub struct OperatorDescription {
     pub arity: OperatorArity,
     /// A description for people.
     pub description: String,
-    /// An example.
+    /// An expression with its data and its result.
     pub example: OperatorExample,
 }
 
@@ -98,7 +98,7 @@ pub struct OperatorExample {
     /// The `data` of the message.
     #[schema(value_type = Value)]
     pub data: Value,
-    /// The result; absent where it is not the same every time.
+    /// The result; absent if it differs from time to time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Value>,
 }

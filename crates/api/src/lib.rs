@@ -56,7 +56,10 @@ pub use channels::{
 pub use connectors::{
     CircuitBreakerMap, CircuitBreakerReset, ConnectorProbeResult, ConnectorResource, ExportedConnector,
 };
-pub use cron::{OccurrenceDetail, OccurrenceListEnvelope, OccurrenceSummary, ScheduleSummary};
+pub use cron::{
+    ClockComparison, CursorDetail, OccurrenceDetail, OccurrenceExcerpt, OccurrenceListEnvelope,
+    OccurrenceSummary, ScheduleExplanation, ScheduleSummary, SlotHolderDetail,
+};
 pub use data::{RunError, RunResponse, SubmissionError, SubmissionReceipt, SubmissionState};
 pub use dead_letters::{
     DeadLetterDetail, DeadLetterListEnvelope, DeadLetterSummary, PurgeRequest, PurgeResult,
@@ -85,7 +88,7 @@ pub use operational::{
 };
 pub use packages::{Inventory, PackageDetail, Receipt, ReceiptRequest};
 pub use parameter::{ParameterKind, PathParameter, QueryParameter};
-pub use traces::{AttemptSummary, TraceDetail, TraceListEnvelope, TraceSummary};
+pub use traces::{AttemptSummary, TraceDetail, TraceListEnvelope, TraceSummary, WorkWaitDetail};
 pub use validation::{ValidationIssue, ValidationResult};
 pub use workflows::{
     ConnectorDependency, TrialStep, TrialTrace, WorkflowDependencies, WorkflowResource, WorkflowTrial,

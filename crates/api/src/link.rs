@@ -1,4 +1,4 @@
-//! Links: the requests that continue where a response ends. They follow from the types of the bodies: if one shows a
+//! Links: the requests that may come after a response. They follow from the types of the bodies: if one shows a
 //! resource, or names it, each operation about that resource takes its key.
 
 use std::borrow::Cow;

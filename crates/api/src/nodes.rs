@@ -4,15 +4,15 @@ use serde::{Deserialize, Serialize};
 use svc_model::Timestamp;
 use utoipa::ToSchema;
 
-/// A node.
+/// A process that shares the database, or did until it ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = Node)]
 pub struct NodeSummary {
-    /// Its id.
+    /// Id of the node.
     pub id: String,
     /// `live`, `expired` or `stopped`.
     pub status: String,
-    /// Version of its program.
+    /// Version of `svc-server`.
     pub version: String,
     /// Its process id on its machine.
     pub pid: i64,
@@ -31,9 +31,9 @@ pub struct NodeSummary {
     /// The configuration epoch that it serves; `null` until its first load.
     #[schema(required = true)]
     pub applied_epoch: Option<i64>,
-    /// The ids of the encryption keys that it can read; `null` for a program that does not tell them.
+    /// The ids of the encryption keys that it can read; `null` for an earlier version, which does not report them.
     #[schema(required = true)]
     pub encryption_key_ids: Option<Vec<String>>,
-    /// `true` for the node that answers.
+    /// `true` for the node that answers this request.
     pub is_this: bool,
 }

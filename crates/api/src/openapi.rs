@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn an_admin_operation_documents_its_credential_and_every_refusal() {
+    fn admin_operation_documents_its_credential_and_every_refusal() {
         let document = rendered_document();
         for endpoint in endpoints::all().filter(|endpoint| endpoint.access == Access::Admin) {
             let operation = &document["paths"][endpoint.path][endpoint.method.name().to_lowercase()];
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn responses_lead_to_every_operation_about_what_they_show_or_name() {
+    fn responses_link_to_operations_on_their_resources() {
         let links = all_links();
         let from = |id: &str| -> BTreeMap<&'static str, String> {
             let links = links.iter().filter(|(endpoint, ..)| endpoint.id == id);
@@ -474,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn every_operation_about_one_resource_is_reached_by_a_link() {
+    fn every_operation_on_a_resource_has_a_link() {
         const UNREACHED: [(&str, &str); 11] = [
             ("getDocumentationFile", "browsers find its path in the page"),
             ("getSubmission", "it takes two parameters, and `Location` leads there"),

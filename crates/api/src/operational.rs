@@ -38,11 +38,11 @@ pub struct ReadinessComponents {
     pub engine: String,
     /// `true` from the end of the start to the beginning of the shutdown.
     pub initialized: bool,
-    /// The Redis server of the cluster; absent where cluster mode is off.
+    /// The Redis server of the cluster; absent if cluster mode is off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = component_state, required = false)]
     pub cluster_redis: Option<String>,
-    /// The brokers; absent where Kafka is off.
+    /// The brokers; absent if Kafka is off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = component_state, required = false)]
     pub kafka: Option<String>,
@@ -84,7 +84,7 @@ pub struct HealthReport {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub channels: Option<ChannelsHealth>,
-    /// The configuration that serves, beside the stored one.
+    /// The epoch of the configuration that serves, and that of the stored one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub epoch: Option<EpochHealth>,
@@ -145,19 +145,19 @@ pub struct HealthComponents {
     /// File descriptors.
     #[schema(schema_with = component_state)]
     pub descriptors: String,
-    /// Dead letters without a retry left; absent where `trace_queue.dlq_exhausted_threshold` is 0.
+    /// Dead letters without a retry left; absent if `trace_queue.dlq_exhausted_threshold` is 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = component_state, required = false)]
     pub dead_letters: Option<String>,
-    /// The schedules; absent where there are none.
+    /// The schedules; absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = component_state, required = false)]
     pub cron: Option<String>,
-    /// The brokers; absent where Kafka is off.
+    /// The brokers; absent if Kafka is off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = component_state, required = false)]
     pub kafka: Option<String>,
-    /// The certificate; absent where TLS is off.
+    /// The certificate; absent if TLS is off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = component_state, required = false)]
     pub tls: Option<String>,
@@ -249,7 +249,7 @@ pub struct SchedulesHealth {
     pub lease_renewal_failures: u64,
     /// Number of channels with a schedule.
     pub scheduled_channels: usize,
-    /// The trouble.
+    /// The reason why the component is degraded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub reason: Option<String>,
@@ -264,11 +264,11 @@ pub struct ActorsHealth {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub truncated: Option<bool>,
-    /// Number of all nodes, where some were left out.
+    /// Number of all nodes, if some were left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub total: Option<usize>,
-    /// Number of the nodes that run, where some were left out.
+    /// Number of the nodes that run, if some were left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub running: Option<usize>,
@@ -277,10 +277,10 @@ pub struct ActorsHealth {
 /// The brokers and the ingress of topics.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct KafkaHealth {
-    /// The problem of the brokers.
+    /// The reason why the brokers cannot be used.
     #[schema(required = true)]
     pub problem: Option<String>,
-    /// The troubles of the ingress.
+    /// The problems of consumers and partitions.
     pub ingest: Vec<String>,
     /// Number of partitions assigned to this node.
     pub assigned_partitions: usize,
@@ -311,14 +311,14 @@ pub struct TlsHealth {
     pub reason: String,
 }
 
-/// The configuration that a process serves, beside the stored one.
+/// The epoch of the configuration that a process serves, and that of the stored one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct EpochHealth {
     /// The epoch that this process serves.
     pub applied: i64,
     /// The epoch of the database, as last read.
     pub current: i64,
-    /// The reason why the last look at the database failed.
+    /// The reason why the last read of the stored epoch failed.
     #[schema(required = true)]
     pub problem: Option<String>,
 }

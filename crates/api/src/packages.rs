@@ -26,7 +26,7 @@ pub struct Receipt {
     /// Time of the last change; the newest applied receipt is the current version.
     #[schema(value_type = String, format = DateTime)]
     pub updated_at: Timestamp,
-    /// The entities of the package; absent if the apply did not tell them.
+    /// The entities of the package; absent if the apply did not report them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub inventory: Option<Inventory>,
@@ -56,7 +56,7 @@ pub struct ReceiptRequest {
     /// Its progress.
     #[schema(schema_with = states)]
     pub state: ReceiptState,
-    /// The entities of the package, by which a later version finds what it no longer has.
+    /// The entities of the package; a later version finds by them the ones to delete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inventory: Option<Inventory>,
 }

@@ -94,6 +94,31 @@ pub struct AttemptSummary {
     pub duration_ms: Option<f64>,
 }
 
+/// The reason for which accepted work does not run yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = TraceWait)]
+pub struct WorkWaitDetail {
+    /// `queue`, `scheduled`, `retry`, `paused`, `quarantined`, `share`, `permit` or `lease`; more may follow.
+    pub reason: String,
+    /// The reason in one sentence.
+    pub sentence: String,
+    /// Time since which it waits for this reason.
+    #[schema(value_type = String, format = DateTime)]
+    pub since: Timestamp,
+    /// Time until which it waits, if one is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
+    pub until: Option<Timestamp>,
+    /// Its place among the work that waits for the same, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub position: Option<i64>,
+    /// The node that has it, or the trace of work that has the share that it waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub holder: Option<String>,
+}
+
 /// A page of traces.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = TracePage)]
@@ -190,6 +215,10 @@ pub struct TraceDetail {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
     pub deliver_at: Option<Timestamp>,
+    /// The reason for which accepted work does not run yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub waits_for: Option<WorkWaitDetail>,
     /// The attempts at accepted work, the first one first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<AttemptSummary>,

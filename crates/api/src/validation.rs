@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_report_is_sent_as_the_model_writes_it() {
+    fn report_is_sent_as_the_model_writes_it() {
         let mut report = ValidationReport::from(vec![FieldError::required("x")]);
         report.warnings.push(Issue::root("careful"));
         let expected = report.to_json().to_string();

@@ -24,7 +24,7 @@ pub struct WorkflowResource {
     /// Tasks and groups, in execution order.
     #[schema(value_type = Vec<Object>)]
     pub tasks: Vec<Value>,
-    /// Labels.
+    /// Tags, by which lists are filtered.
     pub tags: Vec<String>,
     /// `true` if the workflow continues after a failed task.
     pub continue_on_error: bool,
@@ -50,7 +50,7 @@ pub struct WorkflowResource {
     #[schema(value_type = String, format = DateTime)]
     pub updated_at: Timestamp,
     /// Number of the version that serves, in lists and in the read of the latest version; of several the one with the
-    /// largest share of the traffic. Absent where none serves.
+    /// largest share of the traffic. Absent if none serves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub active_version: Option<i64>,
@@ -86,9 +86,9 @@ impl From<Workflow> for WorkflowResource {
 pub struct WorkflowDependencies {
     /// Id of the workflow.
     pub workflow_id: String,
-    /// The version.
+    /// Number of the version.
     pub version: i64,
-    /// The connectors, with the functions that call them; each pair once.
+    /// The connectors and the functions that call them, each pair once.
     pub connectors: Vec<ConnectorDependency>,
     /// Names of the channels that tasks call.
     pub channels: Vec<String>,
@@ -115,7 +115,7 @@ pub struct WorkflowTrial {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub metadata: Option<Map<String, Value>>,
-    /// Answers in the place of connectors and channels, which are called for real without it.
+    /// Answers that replace connectors and channels; without it both are called.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub stubs: Option<Value>,
@@ -135,7 +135,7 @@ pub struct WorkflowTrialResult {
     /// The errors of tasks.
     #[schema(value_type = Vec<Object>)]
     pub errors: Vec<Value>,
-    /// `true` if connectors and channels were called for real.
+    /// `true` if connectors and channels were called, not replaced by stubs.
     pub live: bool,
     /// The calls that stubs answered, by function; only with stubs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -163,7 +163,7 @@ pub struct TrialTrace {
 pub struct TrialStep {
     /// Id of the workflow.
     pub workflow_id: String,
-    /// Id of the task; `null` where the condition of the whole workflow was not satisfied.
+    /// Id of the task; `null` if the condition of the whole workflow was not satisfied.
     #[schema(required = true)]
     pub task_id: Option<String>,
     /// The result of the step.

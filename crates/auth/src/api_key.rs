@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_digest_is_accepted_whole_or_not_at_all() {
+    fn digest_is_accepted_whole_or_not_at_all() {
         let keys = ApiKeys {
             header: "authorization".into(),
             scheme: None,

@@ -22,7 +22,7 @@ mod tests {
     use super::credential;
 
     #[test]
-    fn a_scheme_is_followed_by_blanks_and_the_credential() {
+    fn scheme_is_followed_by_blanks_and_the_credential() {
         for (value, found) in [
             ("Bearer abc", Some("abc")),
             ("bEARER   abc", Some("abc")),
@@ -40,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_scheme_the_whole_value_is_the_credential() {
+    fn value_without_a_scheme_is_the_credential() {
         assert_eq!(credential(b"Bearer abc", None), Some(&b"Bearer abc"[..]));
         assert_eq!(credential(b"", None), None);
     }

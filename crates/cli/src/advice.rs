@@ -5,7 +5,6 @@ use svc_client::ClientError;
 use crate::context::CommandContext;
 use crate::error::CliError;
 
-/// Sources of the key.
 const KEY_SOURCES: &str = "--api-key, SVC_API_KEY or 'svc-cli config set api_key <key>'";
 
 /// Adds the remedy to an error, if there is a usual one.

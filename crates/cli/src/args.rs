@@ -11,7 +11,7 @@ use crate::commands::channels::ChannelCommand;
 use crate::commands::completions::CompletionsArgs;
 use crate::commands::config::ConfigCommand;
 use crate::commands::connectors::ConnectorCommand;
-use crate::commands::cron::CronCommand;
+use crate::commands::cron::{CronCommand, WhyArgs};
 use crate::commands::dlq::DeadLetterCommand;
 use crate::commands::engine::EngineCommand;
 use crate::commands::errors::ErrorListArgs;
@@ -72,6 +72,8 @@ pub(crate) enum ClientCommand {
     /// Show schedules and their occurrences
     #[command(subcommand)]
     Cron(CronCommand),
+    /// Explain why a scheduled channel ran at an instant, or did not
+    Why(WhyArgs),
     /// Show Kafka partitions, and skip a record that holds one up
     #[command(subcommand)]
     Kafka(KafkaCommand),

@@ -23,7 +23,6 @@ pub(crate) enum CliError {
     /// As [`Client`](Self::Client), with a remedy.
     #[error("{error}")]
     Advised {
-        /// The error.
         error: ClientError,
         /// The remedy.
         advice: String,
@@ -58,17 +57,11 @@ pub(crate) enum CliError {
     TimedOut {
         /// The subject of the wait.
         subject: String,
-        /// The limit.
         limit: Duration,
     },
     /// The answer of the server cannot be shown in this format.
     #[error("the answer cannot be written as {format}: {cause}")]
-    Format {
-        /// The format.
-        format: &'static str,
-        /// The cause.
-        cause: String,
-    },
+    Format { format: &'static str, cause: String },
     /// Standard output is closed.
     #[error("standard output: {}", describe_cause(source))]
     Output {
@@ -127,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn control_characters_of_a_message_do_not_reach_the_terminal() {
+    fn control_characters_of_a_message_are_escaped() {
         let error = CliError::Usage("a\u{1b}[2Jb".to_owned());
         assert_eq!(error.describe(false), "a\\u{1b}[2Jb");
     }

@@ -26,7 +26,7 @@ pub(crate) struct GlobalArgs {
     /// Print ids alone
     #[arg(short, long)]
     pub(crate) quiet: bool,
-    /// Tell the requests on standard error
+    /// Report the requests on standard error
     #[arg(short, long)]
     pub(crate) verbose: bool,
     /// Use no colours [env: NO_COLOR]

@@ -9,6 +9,14 @@ use url::{Host, Url};
 use crate::error::ClientError;
 
 /// The base URL of a server, such as `https://svc.example.com` or `http://localhost:8080/gateway`.
+///
+/// ```
+/// use svc_client::ServerAddress;
+///
+/// let server: ServerAddress = "https://svc.example.com/gateway".parse()?;
+/// assert!(!server.is_exposed());
+/// # Ok::<(), svc_client::ClientError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerAddress(Url);
 

@@ -22,6 +22,17 @@ use crate::tls::{self, ClientIdentity};
 const CHANGE_CONTEXT: HeaderName = HeaderName::from_static("x-svc-change-context");
 
 /// The settings of a client.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use svc_client::{ClientSettings, RetryPolicy};
+///
+/// let mut settings = ClientSettings::new("https://svc.example.com".parse()?);
+/// settings.timeout = Duration::from_secs(5);
+/// settings.retry = RetryPolicy { max_attempts: 5, ..RetryPolicy::default() };
+/// # Ok::<(), svc_client::ClientError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct ClientSettings {
     /// The server.
@@ -63,6 +74,21 @@ impl ClientSettings {
 }
 
 /// A client of one server. Cheap to clone; clones share their connections.
+///
+/// ```no_run
+/// use serde_json::Value;
+/// use svc_client::{ApiKey, Client, ClientSettings, admin_path};
+///
+/// # async fn show() -> Result<(), svc_client::ClientError> {
+/// let mut settings = ClientSettings::new("http://localhost:8080".parse()?);
+/// settings.key = Some(ApiKey::new("an admin key", None)?);
+/// let client = Client::new(settings)?;
+///
+/// let channel: Value = client.get(&admin_path(&["channels", "orders"])).await?;
+/// println!("{}", channel["status"]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Client {
     inner: reqwest::Client,

@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn key_is_a_bearer_token_unless_a_header_is_named() {
+    fn key_is_bearer_token_unless_header_is_named() {
         let pair = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
         assert_eq!(sent_headers(&ApiKey::new("k1", None).unwrap()), pair("authorization", "Bearer k1"));
         assert_eq!(

@@ -8,6 +8,21 @@ use svc_outbound::{SetupError, describe_cause};
 use crate::api_error::ApiError;
 
 /// The reason why a request has no usable response.
+///
+/// ```no_run
+/// use serde_json::Value;
+/// use svc_client::{Client, admin_path};
+///
+/// # async fn show(client: &Client) {
+/// match client.get::<Value>(&admin_path(&["channels", "orders"])).await {
+///     Ok(channel) => println!("{channel}"),
+///     Err(error) => match error.api() {
+///         Some(refusal) if refusal.code == "NOT_FOUND" => println!("there is no such channel"),
+///         _ => println!("{error}"),
+///     },
+/// }
+/// # }
+/// ```
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// The address of the server cannot be used.

@@ -6,6 +6,8 @@
 //!
 //! A response is bytes, a [`Value`](serde_json::Value) whose members keep their order, or any type that deserialises.
 
+#![warn(missing_docs)]
+
 mod address;
 mod api_error;
 mod client;

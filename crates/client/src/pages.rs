@@ -19,6 +19,21 @@ pub struct ResultPage {
 }
 
 /// The pages of a list, one request each.
+///
+/// ```no_run
+/// use svc_client::{ApiRequest, Client, Pages, admin_path};
+///
+/// # async fn list(client: &Client) -> Result<(), svc_client::ClientError> {
+/// let request = ApiRequest::get(admin_path(&["traces"])).query("status", "failed");
+/// let mut pages = Pages::new(client, request, 100);
+/// while let Some(page) = pages.next_page().await? {
+///     for trace in page.data {
+///         println!("{}", trace["id"]);
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Pages<'a> {
     client: &'a Client,
@@ -109,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn cursor_wins_and_ends_with_the_page_that_has_none() {
+    fn cursor_wins_and_ends_with_the_last_page() {
         let next = following(&Position::Offset(0), &page(2, None, Some("c")), 2);
         assert!(matches!(&next, Some(Position::Cursor(cursor)) if cursor == "c"));
         assert!(following(&next.unwrap(), &page(2, None, None), 2).is_none());

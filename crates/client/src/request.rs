@@ -30,6 +30,13 @@ pub fn admin_path(segments: &[&str]) -> String {
 }
 
 /// A request to the server.
+///
+/// ```
+/// use svc_client::{ApiRequest, admin_path};
+///
+/// let request = ApiRequest::get(admin_path(&["traces"])).query("limit", 10).optional("q", Some("late"));
+/// assert_eq!(request.to_string(), "GET /api/v1/admin/traces");
+/// ```
 #[derive(Clone)]
 pub struct ApiRequest {
     pub(crate) method: Method,

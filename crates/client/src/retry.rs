@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn request_that_may_have_been_carried_out_is_not_repeated() {
+    fn request_with_unknown_outcome_is_not_repeated() {
         let policy = RetryPolicy::default();
         for error in [broken(), refused(503, Some(1)), refused(500, None), refused(400, None)] {
             assert_eq!(policy.delay(1, false, &error), None, "{error}");

@@ -15,7 +15,6 @@ pub(crate) const BINARY: &str = "$binary";
 pub enum Constant {
     /// True or false.
     Bool(bool),
-    /// A number.
     Number(Number),
     /// A string.
     Text(String),

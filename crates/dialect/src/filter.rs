@@ -3,12 +3,16 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use svc_model::FieldCode;
+use svc_model::{FieldCode, FieldError, nearest};
 
 use crate::operand::{Argument, Operand, OperandSource, is_var};
 use crate::predicate::{Comparison, Quantifier, TextPosition};
 use crate::reader::{DocumentReader, join, single};
 use crate::schema::{ColumnUse, SchemaColumn, SchemaRelation, SchemaScope};
+
+/// The operators of a filter whose names may be misspelt.
+const OPERATORS: [&str; 9] =
+    ["and", "or", "in", "starts_with", "ends_with", "missing", "some", "none", "all"];
 
 /// A node of a filter.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,9 +88,13 @@ impl DocumentReader {
                 None
             }
             other => {
-                let hint = if is_var(node) { "; what a message holds is never a filter" } else { "" };
+                let hint = match nearest(other, OPERATORS) {
+                    _ if is_var(node) => "; what a message holds is never a filter".to_owned(),
+                    Some(meant) => format!(", did you mean \"{meant}\"?"),
+                    None => String::new(),
+                };
                 let message = format!("filters know no operator \"{other}\"{hint}");
-                self.problem(&at, FieldCode::UnknownOp, message);
+                self.errors.push(FieldError::new(&at, FieldCode::UnknownOp, message).with_wrong_key());
                 None
             }
         }

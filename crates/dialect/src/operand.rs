@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use svc_model::FieldCode;
+use svc_model::{FieldCode, FieldError};
 
 use crate::constant::{BINARY, Constant};
 use crate::reader::{DocumentReader, join, single};
@@ -144,7 +144,8 @@ impl DocumentReader {
             }
             Some((name, _)) if !name.starts_with('$') => {
                 let message = format!("\"{name}\" makes no value; use a constant, param or var");
-                self.problem(&join(at, name), FieldCode::UnknownOp, message);
+                self.errors
+                    .push(FieldError::new(join(at, name), FieldCode::UnknownOp, message).with_wrong_key());
                 return None;
             }
             _ => {

@@ -60,9 +60,7 @@ impl Comparison {
 /// The position of a searched text in a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextPosition {
-    /// At the start.
     Start,
-    /// At the end.
     End,
     /// At any position.
     Anywhere,
@@ -107,23 +105,19 @@ pub enum Predicate {
     Compare(SchemaColumn, Comparison, Constant),
     /// Matches if the column is null, or if it is not when negated.
     Null {
-        /// The column.
         column: SchemaColumn,
         /// True to match values that are not null.
         negated: bool,
     },
     /// Matches if the column equals one of the values (at least one), or none of them when negated.
     OneOf {
-        /// The column.
         column: SchemaColumn,
-        /// The values.
         values: Vec<Constant>,
         /// True to match columns that equal none of the values.
         negated: bool,
     },
     /// Matches if the column contains the text, or does not when negated.
     Text {
-        /// The column.
         column: SchemaColumn,
         /// The position of the text in the column.
         place: TextPosition,
@@ -134,7 +128,6 @@ pub enum Predicate {
     },
     /// A condition on the rows that a relation leads to.
     Related {
-        /// The relation.
         relation: Arc<SchemaRelation>,
         /// The number of related rows that must match.
         quantifier: Quantifier,

@@ -39,7 +39,6 @@ pub enum Projection {
 /// One column of a sort order. Nulls sort before all other values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SortKey {
-    /// The column.
     pub column: SchemaColumn,
     /// True to sort the largest value first.
     pub descending: bool,

@@ -39,6 +39,11 @@ impl DocumentReader {
         result.map_err(|why| self.invalid(at, why)).ok()
     }
 
+    /// Returns the value, or reports the error of the key at a path.
+    pub(crate) fn accept_key<T>(&mut self, at: &str, result: Result<T, String>) -> Option<T> {
+        result.map_err(|why| self.errors.push(FieldError::invalid(at, why).with_wrong_key())).ok()
+    }
+
     /// Returns the members of an object, and reports those that are neither in `known` nor annotations.
     pub(crate) fn object<'v>(
         &mut self,

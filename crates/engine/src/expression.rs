@@ -50,6 +50,16 @@ pub enum SecretPolicy {
 }
 
 /// A compiled expression. Cheap to clone.
+///
+/// ```
+/// use serde_json::json;
+/// use svc_engine::Engine;
+///
+/// let engine = Engine::builder().build();
+/// let is_large = engine.compile_expression(&json!({">": [{"var": "data.total"}, 100]}))?;
+/// assert_eq!(engine.evaluate(&is_large, &[("data", &json!({"total": 119}))])?, json!(true));
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone)]
 pub struct Expression {
     logic: Arc<Logic>,

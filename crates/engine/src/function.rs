@@ -49,6 +49,48 @@ pub enum TaskOutcome {
 }
 
 /// A task function, by name.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use serde_json::Value;
+/// use svc_engine::catalogue::FunctionEntry;
+/// use svc_engine::{
+///     CompileCx, CompiledTask, Engine, Function, Path, TaskCx, TaskExecution, TaskOutcome,
+/// };
+///
+/// static STAMP: FunctionEntry = FunctionEntry::plugin("stamp", "Writes the time of the run");
+///
+/// struct StampFunction;
+///
+/// impl Function for StampFunction {
+///     fn entry(&self) -> &'static FunctionEntry {
+///         &STAMP
+///     }
+///
+///     fn compile(&self, _: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
+///         let output = Path::parse_target("data.stamped_at").map_err(|error| error.to_string())?;
+///         Ok(Box::new(StampTask { output }))
+///     }
+/// }
+///
+/// struct StampTask {
+///     output: Path,
+/// }
+///
+/// impl CompiledTask for StampTask {
+///     fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> TaskExecution<'a> {
+///         Box::pin(async move {
+///             let now = cx.now().to_rfc3339();
+///             cx.write(&self.output, now.into())?;
+///             Ok(TaskOutcome::Success)
+///         })
+///     }
+/// }
+///
+/// let builder = Engine::builder().function(Arc::new(StampFunction));
+/// assert!(builder.has_function("stamp"));
+/// ```
 pub trait Function: Send + Sync {
     /// Returns the catalogue entry: the names of the function, its inputs and the systems that it calls.
     fn entry(&self) -> &'static FunctionEntry;

@@ -52,6 +52,8 @@
 //! # Ok::<(), svc_engine::CompileError>(())
 //! ```
 
+#![warn(missing_docs)]
+
 mod authored;
 mod bounded_json;
 mod budget;
@@ -89,7 +91,7 @@ mod trace;
 mod truth;
 
 pub use bounded_json::{ParseJsonError, RunStopped, parse_json_within};
-pub use checks::UnknownCall;
+pub use checks::{UnknownCall, recorded_secrets};
 pub use closure_function::ClosureFunction;
 pub use dependencies::{ChannelCallUse, ConnectorUse, Dependencies};
 pub use engine::{Engine, EngineBuilder};

@@ -25,6 +25,17 @@ const STAMPED: [&str; 14] = [
 ];
 
 /// One message: what came in, what the tasks make of it, and facts about it.
+///
+/// ```
+/// use serde_json::{Map, json};
+/// use svc_engine::{Message, Path};
+///
+/// let mut message = Message::new(json!({"net": 100}), Map::new());
+/// message.data = json!({"items": [{"price": 3}]});
+/// let price = Path::parse("data.items.0.price")?;
+/// assert_eq!(message.read(&price), Some(&json!(3)));
+/// # Ok::<(), svc_engine::path::PathError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
     /// Time-ordered id, shown to the caller.

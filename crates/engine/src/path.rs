@@ -135,6 +135,15 @@ impl WriteError {
 }
 
 /// A parsed path: its root and the segments below it.
+///
+/// ```
+/// use svc_engine::path::{Path, PathError};
+///
+/// let path = Path::parse("data.items.0.price")?;
+/// assert_eq!(path.segments().len(), 3);
+/// assert_eq!(Path::parse_target("payload.total"), Err(PathError::ReadOnly));
+/// # Ok::<(), PathError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
     text: String,

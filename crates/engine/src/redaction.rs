@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_masked_as_json_text_escapes_it() {
+    fn value_is_masked_as_json_text_escapes_it() {
         let hidden = redaction(&[json!("line one\nline \"two\"")]);
         let text = json!({"key": "line one\nline \"two\""}).to_string();
         assert_eq!(hidden.mask_text(text), r#"{"key":"******"}"#);
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn of_more_than_can_be_looked_for_everything_is_masked() {
+    fn too_many_derived_values_mask_everything() {
         let many: Vec<_> = (1000..2000).map(Value::from).collect();
         let hidden = Redaction::default().with_derived(&many);
         let mut value = json!({"a": "b"});

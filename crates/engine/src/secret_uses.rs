@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_found_in_conditions_and_inputs_at_any_depth() {
+    fn secret_use_is_found_at_any_depth() {
         let of = |condition: Value, tasks: Value| {
             secret_uses(&WorkflowContent {
                 name: "w".into(),

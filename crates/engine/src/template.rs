@@ -8,6 +8,15 @@ use crate::message::Message;
 use crate::path::Path;
 
 /// A compiled input.
+///
+/// ```
+/// use serde_json::{Map, json};
+/// use svc_engine::{Message, Template};
+///
+/// let template = Template::compile(&json!({"to": {"var": "payload.email"}, "subject": "Order"}));
+/// let message = Message::new(json!({"email": "ann@example.com"}), Map::new());
+/// assert_eq!(template.resolve(&message), json!({"to": "ann@example.com", "subject": "Order"}));
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Template(Node);
 

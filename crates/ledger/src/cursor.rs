@@ -5,7 +5,6 @@ use chrono::NaiveDateTime;
 /// The cursor of a schedule. Every instant before `next_fire_at` is recorded; no later one is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cursor {
-    /// Id of the channel.
     pub channel_id: String,
     /// The newest version of the channel that has aligned the cursor.
     pub channel_version: i64,
@@ -21,7 +20,6 @@ pub struct Cursor {
 /// scheduler that does not know it must not send the request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AlignRequest {
-    /// Id of the channel.
     pub channel_id: String,
     /// The version that is being scheduled.
     pub version: i64,
@@ -162,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_those_who_see_the_same_cursor_moves_it() {
+    fn cursor_is_moved_once_from_one_position() {
         let mut cursor = Cursor::begin(&align(1, "x", 10));
         assert!(cursor.advance(1, time_at(10), time_at(20)));
         assert!(!cursor.advance(1, time_at(10), time_at(20)));

@@ -16,21 +16,27 @@
 mod backfill;
 mod cursor;
 mod fence;
+mod instant_explanation;
 pub mod memory;
 mod occurrence;
 mod plan;
 mod slot;
 mod status;
+mod work_wait;
 
 pub use backfill::{BackfillRange, BackfillRefusal, KeptOccurrences, MOST_BACKFILLED, plan_backfill};
 pub use cursor::{AlignRequest, Cursor};
 pub use fence::lease_fence;
+pub use instant_explanation::{
+    ActiveVersion, InstantExplanation, InstantFacts, InstantReason, InstantRow, SlotHolder,
+};
 pub use occurrence::{
     ClaimKey, ClaimOutcome, NotRetryable, Occurrence, Settlement, StartOutcome, StartRequest,
 };
 pub use plan::{LONGEST_WALK, Misfire, MisfirePlan, MisfirePlanner, Missed, plan};
 pub use slot::{ConcurrencySlot, HeldSlot, Singleton, acquire_slot, is_saturated};
 pub use status::{OccurrenceStatus, Trigger};
+pub use work_wait::{WorkFacts, WorkOwner, WorkState, WorkWait, WorkWaitReason};
 
 use std::time::Duration;
 

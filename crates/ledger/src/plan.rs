@@ -1,8 +1,9 @@
 //! The misfire plan: the choice of the passed instants that still run.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+use chrono::{DateTime, NaiveDateTime, SecondsFormat, TimeDelta, Utc};
 
 /// Maximum number of instants walked in one step.
 pub const LONGEST_WALK: usize = 200_000;
@@ -55,11 +56,13 @@ impl Missed {
         )
     }
 
-    /// Returns the first instant that a row sums up, from its message; `None` for any other text.
-    pub fn read_oldest(message: &str) -> Option<DateTime<Utc>> {
-        let (_, range) = message.split_once(" missed occurrence(s) between ")?;
-        let (oldest, _) = range.split_once(" and ")?;
-        DateTime::parse_from_rfc3339(oldest).ok().map(|instant| instant.to_utc())
+    /// Returns the instants of the row with this message, from the first one to the last one.
+    pub fn read_range(message: &str) -> Option<RangeInclusive<NaiveDateTime>> {
+        let (_, instants) = message.split_once(" between ")?;
+        let (oldest, instants) = instants.split_once(" and ")?;
+        let (newest, _) = instants.split_once(' ')?;
+        let read = |text| DateTime::parse_from_rfc3339(text).ok().map(|instant| instant.naive_utc());
+        Some(read(oldest)?..=read(newest)?)
     }
 }
 

@@ -343,7 +343,7 @@ fn all(state: &State, status: OccurrenceStatus) -> bool {
 }
 
 #[test]
-fn the_protocol_keeps_its_promises_in_every_order_of_events() {
+fn protocol_holds_in_every_order_of_events() {
     let checker = Protocol.checker().threads(2).symmetry_fn(State::representative).spawn_dfs().join();
     println!("{} states, {} of them unique", checker.state_count(), checker.unique_state_count());
     checker.assert_properties();

@@ -271,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_body_holds_what_is_known_and_nothing_else() {
+    fn body_holds_only_the_known_members() {
         let bare = ServiceError::not_found("no such thing");
         assert_eq!(bare.body(None), json!({"error": {"code": "NOT_FOUND", "message": "no such thing"}}));
         let detail = FieldError::required("channel.name");

@@ -27,9 +27,12 @@ pub struct FieldError {
     /// The received value. Never a value that may be secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub got: Option<Box<Value>>,
-    /// The path of the member that the problem is about, where `path` is the path of its block.
+    /// The path of the member that the problem is about; `path` is the path of its block.
     #[serde(skip)]
     pub member: Option<Box<str>>,
+    /// True if the key at `path` is wrong, whatever its value is, and the code does not say so.
+    #[serde(skip)]
+    pub is_wrong_key: bool,
 }
 
 impl fmt::Display for FieldError {
@@ -41,7 +44,15 @@ impl fmt::Display for FieldError {
 impl FieldError {
     /// Creates a problem.
     pub fn new(path: impl Into<String>, code: FieldCode, message: impl Into<String>) -> Self {
-        Self { path: path.into(), code, message: message.into(), expected: None, got: None, member: None }
+        Self {
+            path: path.into(),
+            code,
+            message: message.into(),
+            expected: None,
+            got: None,
+            member: None,
+            is_wrong_key: false,
+        }
     }
 
     /// Creates a problem about an invalid value.
@@ -81,6 +92,18 @@ impl FieldError {
     pub fn with_member(mut self, path: impl Into<Box<str>>) -> Self {
         self.member = Some(path.into());
         self
+    }
+
+    /// Marks the problem as one of the key at its path.
+    #[must_use]
+    pub fn with_wrong_key(mut self) -> Self {
+        self.is_wrong_key = true;
+        self
+    }
+
+    /// Returns `true` for a problem of the key at the path, whatever its value is.
+    pub fn is_about_key(&self) -> bool {
+        self.is_wrong_key || self.code.is_about_key()
     }
 
     /// Adds the received value.

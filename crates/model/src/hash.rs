@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_sort_by_bytes_and_strings_are_escaped_as_json() {
+    fn canonical_json_sorts_keys_and_escapes_strings() {
         let value = json!({"é": "\u{1}\"\\", "z": 1.5, "Z": true});
         let text = canonical_json(&value);
         assert_eq!(text, "{\"Z\":true,\"z\":1.5,\"é\":\"\\u0001\\\"\\\\\"}");

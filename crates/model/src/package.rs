@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn an_applied_version_keeps_its_content_and_its_state() {
+    fn applied_version_keeps_its_content_and_its_state() {
         use ReceiptState::{Applied, Staged};
         for (stored, hash, state, is_accepted) in [
             (None, "a", "staged", true),

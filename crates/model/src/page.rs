@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_defaults_and_is_moved_into_its_range() {
+    fn page_defaults_and_is_moved_into_its_range() {
         let page = |limit, offset| Page::parse(limit, offset).map(|p| (p.limit, p.offset)).unwrap();
         assert_eq!(page(None, None), (50, 0));
         assert_eq!(page(Some("0"), Some("-5")), (1, 0));
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_no_integer_is_refused_by_name() {
+    fn non_integer_value_is_refused_by_name() {
         for bad in ["", "ten", "1.5"] {
             let error = Page::parse(Some(bad), None).unwrap_err();
             assert_eq!(error.status(), 400);

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn field_is_absent_any_state_or_a_list_of_tags() {
+    fn precondition_is_absent_any_or_tags() {
         for (lines, expected) in [
             (&[][..], Precondition::None),
             (&["*"], Precondition::Any),

@@ -121,7 +121,7 @@ fn auth() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn any_document_is_answered_with_content_or_with_problems(body in document()) {
+    fn any_document_gives_content_or_problems(body in document()) {
         if let Err(errors) = parse_new_workflow(&body, &NoChecks) {
             prop_assert!(!errors.is_empty());
             prop_assert!(errors.iter().all(|error| !error.path.is_empty() && !error.message.is_empty()));
@@ -151,7 +151,7 @@ proptest! {
     }
 
     #[test]
-    fn a_masked_config_sent_back_is_the_stored_one(keys in proptest::collection::vec("[a-z]{1,8}|env://[A-Z]{1,4}", 0..5)) {
+    fn masked_config_sent_back_is_the_stored_one(keys in proptest::collection::vec("[a-z]{1,8}|env://[A-Z]{1,4}", 0..5)) {
         let stored = json!({"auth": {"mode": "api_key", "keys": keys}, "timeout_ms": 3});
         let mut update = mask_channel_config(&stored);
         prop_assert!(mask::restore_channel_config(&mut update, Some(&stored)).is_empty());

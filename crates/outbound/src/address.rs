@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_is_refused_in_every_spelling_of_a_private_address() {
+    fn private_host_is_refused_in_every_spelling() {
         for host in
             ["127.0.0.1", "127.1", "0x7f000001", "::1", "[::1]", "[::ffff:10.0.0.1]", "169.254.169.254"]
         {

@@ -141,7 +141,6 @@ pub struct OutboundClient {
 pub struct OutboundResponse {
     /// The status. A redirect is a response like any other and is not followed.
     pub status: StatusCode,
-    /// The headers.
     pub headers: HeaderMap,
     /// The body, decoded if it was compressed.
     pub body: Bytes,

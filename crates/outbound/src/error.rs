@@ -40,7 +40,6 @@ pub enum FetchError {
     Connect {
         /// The host asked, with its port if the URL names one.
         host: String,
-        /// The cause.
         cause: String,
     },
     /// The connection or the answer broke off, or was no HTTP.
@@ -48,7 +47,6 @@ pub enum FetchError {
     Broken {
         /// The host asked, with its port if the URL names one.
         host: String,
-        /// The cause.
         cause: String,
     },
     /// The answer is a redirect that is not followed.
@@ -56,7 +54,6 @@ pub enum FetchError {
     Redirect {
         /// The host that sent it.
         host: String,
-        /// The cause.
         cause: String,
     },
     /// The answer is longer than the caller takes.

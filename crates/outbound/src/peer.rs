@@ -33,7 +33,6 @@ const SETTLED: Duration = Duration::from_millis(250);
 /// A request to a peer.
 #[derive(Clone)]
 pub struct PeerRequest {
-    /// The method.
     pub method: Method,
     /// The URL. Only its origin receives the private parts of the request.
     pub url: Url,
@@ -56,7 +55,6 @@ pub struct PeerRequest {
 pub struct RequestBody {
     /// The content type, unless the headers name one.
     pub content_type: &'static str,
-    /// The bytes.
     pub bytes: Bytes,
 }
 
@@ -73,7 +71,6 @@ impl fmt::Debug for PeerRequest {
 /// A complete response: of the peer, or of the server that a redirect led to.
 #[derive(Clone, Debug)]
 pub struct PeerResponse {
-    /// The response.
     pub response: OutboundResponse,
     /// Set if the responding server received the headers of the request.
     pub is_home_origin: bool,

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_a_network_a_machine_or_a_document_are_not() {
+    fn network_machine_and_documentation_addresses_are_not_public() {
         for address in [
             "0.0.0.0",
             "0.1.2.3",

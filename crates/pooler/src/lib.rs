@@ -1,4 +1,4 @@
-//! Streams to a PostgreSQL that may lie behind a pooler, encrypted where its server can.
+//! Streams to a PostgreSQL that may lie behind a pooler, encrypted if its server can.
 //!
 //! The driver keeps prepared statements by names that every process counts from zero. A pooler in transaction mode gives
 //! each transaction another server connection, with the statements that other processes have left there under the same

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn server_that_declines_is_used_where_tls_is_preferred() {
+    async fn declining_server_is_used_if_tls_is_preferred() {
         for (request, answer, expected) in [
             (TlsRequest::Preferred, b"S", Some(true)),
             (TlsRequest::Preferred, b"N", Some(false)),
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn byte_behind_the_answer_is_left_to_the_session() {
+    async fn byte_after_the_answer_belongs_to_the_session() {
         let (outcome, _server, mut client) = ask_for(TlsRequest::Required, b"Sx").await;
         assert!(matches!(outcome, Ok(true)), "{outcome:?}");
         assert_eq!(client.read_u8().await.unwrap(), b'x');

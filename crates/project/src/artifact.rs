@@ -74,9 +74,7 @@ impl Absent {
 /// A package, read to be applied.
 #[derive(Clone, Debug)]
 pub struct PackageArtifact {
-    /// The name.
     pub name: String,
-    /// The version.
     pub version: String,
     /// The hash of the content.
     pub content_hash: String,
@@ -89,11 +87,9 @@ pub struct PackageArtifact {
 /// An item of a package.
 #[derive(Clone, Debug)]
 pub struct PackageItem {
-    /// The kind.
     pub kind: EntityKind,
     /// The key by which an import finds the stored entity.
     pub key: String,
-    /// The document.
     pub document: Value,
     /// The hash that a server shows for the entity once it has this content.
     pub content_hash: String,

@@ -10,14 +10,11 @@ use crate::project::AuthoredEntity;
 /// The kinds, in the order of an import.
 pub const IMPORT_ORDER: [EntityKind; 3] = [EntityKind::Connector, EntityKind::Workflow, EntityKind::Channel];
 
-/// A compiled document.
 #[derive(Clone, Debug)]
 pub struct CompiledDocument<'p> {
-    /// The entity.
     pub entity: &'p AuthoredEntity,
     /// The content that an import stores.
     pub content: &'p EntityContent,
-    /// The document.
     pub document: Value,
 }
 

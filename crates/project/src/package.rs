@@ -19,9 +19,7 @@ use crate::source::SourceFile;
 /// The header of a package to be made.
 #[derive(Clone, Debug)]
 pub struct PackageHeader {
-    /// The name.
     pub name: String,
-    /// The version.
     pub version: String,
     /// The version of the tool.
     pub tool_version: String,

@@ -15,7 +15,6 @@ use crate::source::SourceFile;
 /// A workflow, connector or channel of a project, expanded.
 #[derive(Clone, Debug)]
 pub struct AuthoredEntity {
-    /// The kind.
     pub kind: EntityKind,
     /// The name in findings.
     pub label: String,

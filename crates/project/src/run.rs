@@ -28,7 +28,6 @@ pub struct OfflineWorkflow {
 /// The input of one offline run.
 #[derive(Debug, Default)]
 pub struct OfflineInput {
-    /// The payload.
     pub payload: Value,
     /// The metadata, checked by [`offline_metadata`](crate::offline_metadata).
     pub metadata: Map<String, Value>,

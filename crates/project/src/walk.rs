@@ -35,14 +35,12 @@ pub struct ProjectFiles {
 pub struct FoundFile {
     /// The name relative to the directory, with `/` between its parts.
     pub name: String,
-    /// The path.
     pub path: PathBuf,
 }
 
 /// The authored files of a directory, test cases among them, in the order of their paths.
 #[derive(Debug, Default)]
 pub struct FoundFiles {
-    /// The files.
     pub files: Vec<FoundFile>,
     /// The names of the links out of the directory that were not followed.
     pub links: Vec<String>,

@@ -104,7 +104,6 @@ impl RedisConnection {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{failure}")]
 pub struct RedisQueryError {
-    /// The failure.
     pub failure: RedisFailure,
     /// True if the connection must not be used again.
     pub is_broken: bool,

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn calls_wait_for_no_other_call_while_a_server_hangs() {
+    async fn calls_do_not_queue_behind_a_hanging_server() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let client = client_of(listener.local_addr().unwrap().port());
         let hangs = client.shared.target.late(client.shared.limit);

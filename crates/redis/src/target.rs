@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_names_host_port_user_password_and_database() {
+    fn url_names_host_port_user_password_and_database() {
         let target = RedisTarget::new("rediss://bob:p%40ss@cache.example:6380/3", false).unwrap();
         assert_eq!((target.host.as_str(), target.port, target.tls), ("cache.example", 6380, true));
         assert_eq!(target.login.username(), Some("bob"));
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_that_cannot_be_used_is_not_repeated() {
+    fn url_that_cannot_be_used_is_not_repeated() {
         for url in ["redis://:swordfish@h/first", "redis://:swordfish@", "rediss://:swordfish@h#insecure"] {
             let refused = RedisTarget::new(url, true).err().unwrap();
             assert!(!refused.contains("swordfish"), "{refused}");

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_list_allows_no_variable_and_no_list_every_one() {
+    fn empty_list_allows_nothing_missing_list_everything() {
         assert!(!AllowedVariables::only([]).allows("A"));
         assert!(AllowedVariables::all().allows("A") && AllowedVariables::default().allows("A"));
     }

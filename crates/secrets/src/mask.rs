@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn masking_reaches_every_depth_and_keeps_references_and_emptiness() {
+    fn masking_reaches_every_depth_and_keeps_references() {
         let mut value = json!({
             "a": [{"token": "t1"}, {"url": "amqp://u:p1@h"}],
             "secret": {"deep": ["t2", "env://X", ""], "n": 7, "on": true},

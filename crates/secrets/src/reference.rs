@@ -39,10 +39,7 @@ impl fmt::Display for Reference {
 pub enum ReferenceError {
     /// The scheme is reserved for a later backend.
     #[error("{scheme}:// is reserved and cannot be resolved; use env:// or vault://")]
-    Reserved {
-        /// The scheme.
-        scheme: &'static str,
-    },
+    Reserved { scheme: &'static str },
     /// `env://` without a valid variable name.
     #[error("'{text}' names no variable: expected env:// and a name of letters, digits and underscores")]
     Env {
@@ -126,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_malformed_reference_is_an_error_and_no_text() {
+    fn malformed_reference_is_an_error_and_no_text() {
         for text in ["env://", "env://A-B", "env://A B", "vault://", "vault://p", "vault://p#", "vault://#f"]
         {
             assert!(parse(text).is_err(), "{text:?}");

@@ -22,14 +22,10 @@ pub enum ResolveError {
     },
     /// No secret store is configured.
     #[error("{reference}: not usable here: VAULT_ADDR and VAULT_TOKEN are not both set")]
-    NotUsable {
-        /// The reference.
-        reference: Reference,
-    },
+    NotUsable { reference: Reference },
     /// The location could not be read, or has no such value.
     #[error("{reference}: {cause}")]
     Unreadable {
-        /// The reference.
         reference: Reference,
         /// The cause, without any value.
         cause: String,

@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn it_cannot_be_printed_serialised_or_compared_by_accident() {
+    fn secret_is_not_printed_serialised_or_compared() {
         has_not!(Secret: printed: Display, serialised: Serialize, compared: PartialEq, ordered: PartialOrd,
             hashed: Hash, borrowed: AsRef<str>, dereferenced: std::ops::Deref, converted: Into<String>);
     }

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn stored_definitions_read_allowed_variables_alone_and_settings_any() {
+    fn allowed_variables_bound_definitions_but_not_settings() {
         let source = Arc::new(EnvironmentResolver(|name: &str| Some(format!("value of {name}"))));
         let declared = BTreeMap::from([("own".to_owned(), env("OPERATOR"))]);
         let keyring =

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_project_is_written_into_a_new_or_empty_directory() {
+    fn project_is_written_into_an_empty_directory() {
         let root = tempfile::tempdir().unwrap();
         for directory in [root.path().join("a/My Shop"), root.path().join("empty")] {
             if directory.ends_with("empty") {
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_holds_something_is_left_as_it_is() {
+    fn filled_directory_is_refused_and_unchanged() {
         let root = tempfile::tempdir().unwrap();
         fs::write(root.path().join(".hidden"), "x").unwrap();
         let (code, out, err) = run(root.path());

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_offline_engine_checks_every_function_of_the_service() {
+    fn offline_engine_checks_every_function_of_the_service() {
         let engine = engine_builder().build();
         let names: Vec<_> = engine.catalogue().names().collect();
         for name in ["map", "crypto", "jwt_verify", "http_call", "cache_read", "channel_call"] {

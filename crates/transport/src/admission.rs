@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn one_address_has_its_share_and_all_have_the_total() {
+    fn address_has_its_share_of_the_total() {
         let admission = admission(3, 2);
         let held: Vec<_> = (0..2).map(|_| admission.admit(address("192.0.2.1")).unwrap()).collect();
         assert_eq!(

@@ -122,11 +122,9 @@ fn last_position(text: &[u8], part: &[u8]) -> Option<usize> {
 
 /// A response without a handler.
 pub struct RefusalResponse {
-    /// The status.
     pub status: StatusCode,
     /// Its headers but for those of the connection and the date.
     pub headers: Vec<(HeaderName, HeaderValue)>,
-    /// The body.
     pub body: Vec<u8>,
 }
 
@@ -189,7 +187,7 @@ mod tests {
         b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\ndate: Sun, 22 Nov 2026 21:00:00 GMT\r\n\r\n";
 
     #[test]
-    fn answer_of_the_dispatcher_is_found_at_the_end_of_output() {
+    fn dispatcher_answer_is_found_at_the_output_end() {
         assert_eq!(bare_refusal(BAD), Some(0));
         let first = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nx-request-id: a\r\n\r\n{}";
         assert_eq!(bare_refusal(&[first, BAD].concat()), Some(first.len()));

@@ -19,7 +19,6 @@ struct RefusalLabels {
     reason: &'static str,
 }
 
-/// The metrics of connections.
 #[derive(Clone, Debug, Default)]
 pub struct ConnectionMetrics {
     open: Gauge,

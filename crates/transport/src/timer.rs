@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn time_in_which_the_thread_did_not_run_does_not_count() {
+    async fn time_of_a_blocked_thread_does_not_count() {
         let limit = Duration::from_secs(10);
         let mut waiting = std::pin::pin!(timeout(limit, std::future::pending::<()>()));
         assert!(waiting.as_mut().now_or_never().is_none());

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn missed_time_does_not_count_and_reaches_no_further_than_now() {
+    async fn missed_time_shifts_the_window_to_now() {
         let start = Instant::now();
         let mut window = TransferWindow::starting_at(start);
         window.shift(seconds(20), start + seconds(40));

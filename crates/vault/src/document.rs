@@ -37,7 +37,7 @@ mod tests {
     }
 
     #[test]
-    fn both_versions_of_the_engine_are_understood_and_the_newer_wins() {
+    fn both_engine_versions_are_read_the_newer_wins() {
         let older = json!({"data": {"key": "one", "data": "a text"}});
         assert_eq!(field(&older, "key").as_deref(), Some("one"));
         assert_eq!(field(&older, "data").as_deref(), Some("a text"));

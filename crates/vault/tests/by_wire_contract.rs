@@ -116,7 +116,7 @@ async fn unresolved_secret_names_only_reference_and_cause() {
 }
 
 #[tokio::test]
-async fn without_address_and_token_it_is_not_usable_here() {
+async fn store_without_address_and_token_is_unusable() {
     let text = "vault://secret/data/db#password";
     for environment in [
         &[][..],
@@ -130,7 +130,7 @@ async fn without_address_and_token_it_is_not_usable_here() {
 }
 
 #[tokio::test]
-async fn an_unusable_address_or_token_is_named_and_not_repeated() {
+async fn unusable_address_or_token_is_named_without_text() {
     let text = "vault://secret/data/db#password";
     for (address, token) in [
         ("not a url", TOKEN),
@@ -146,7 +146,7 @@ async fn an_unusable_address_or_token_is_named_and_not_repeated() {
 }
 
 #[tokio::test]
-async fn no_redirect_is_followed_and_no_stranger_is_trusted() {
+async fn redirects_and_untrusted_servers_are_refused() {
     let document = json!({"data": {"data": {"password": "swordfish"}}}).to_string();
     let server = HttpsServer::start(Behaviour::json(document, &[])).unwrap();
     let elsewhere = HttpsServer::start(Behaviour::json("{}", &[])).unwrap();
@@ -173,7 +173,7 @@ async fn no_redirect_is_followed_and_no_stranger_is_trusted() {
 
 /// The clock runs ahead while nothing happens.
 #[tokio::test(start_paused = true)]
-async fn many_documents_of_a_store_that_hangs_cost_one_timeout() {
+async fn hanging_store_costs_one_timeout_for_all_documents() {
     let server = Server::start(TOKEN).unwrap();
     server.set_health(Health::Hanging);
     let store = store(&[("VAULT_ADDR", &server.url()), ("VAULT_TOKEN", TOKEN)], &Trust::System);

@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_target_is_active_or_archived_with_an_integer_share() {
+    fn target_is_active_or_archived_with_integer_share() {
         assert_eq!(parse_target(&json!({"status": "active"})).unwrap(), (LifecycleStatus::Active, None));
         let partial = json!({"status": "active", "rollout_percentage": 5});
         assert_eq!(parse_target(&partial).unwrap(), (LifecycleStatus::Active, Some(5.into())));

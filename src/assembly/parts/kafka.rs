@@ -316,7 +316,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn brokers_are_told_who_calls_and_extra_properties_come_last() {
+    fn broker_settings_end_with_extra_properties() {
         let mut config = Config::default();
         config.kafka.auth.security_protocol = Some(config::SecurityProtocol::SaslSsl);
         config.kafka.auth.sasl_mechanism = Some(config::SaslMechanism::ScramSha256);

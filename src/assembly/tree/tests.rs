@@ -156,7 +156,7 @@ fn has_thread(node: &NodeView) -> bool {
 }
 
 #[test]
-fn every_node_of_a_running_service_is_as_its_row_says() {
+fn every_running_node_matches_its_row() {
     let tree = live_tree();
     let mut threads = BTreeMap::<RunsOn, BTreeSet<String>>::new();
     for node in &tree.nodes {

@@ -6,7 +6,7 @@ use super::super::{ConfigFormat, load, render};
 use super::{environment, problems, read};
 
 #[test]
-fn without_a_file_the_defaults_apply_and_a_note_says_so() {
+fn missing_file_means_defaults_and_a_note() {
     let loaded = load(None, &[]).unwrap();
     assert_eq!(loaded.config.server.port, 8080);
     assert!(loaded.notes[0].contains("no configuration file"), "{:?}", loaded.notes);
@@ -30,7 +30,7 @@ fn placeholders_are_replaced_before_the_text_is_parsed() {
 }
 
 #[test]
-fn every_unset_placeholder_is_told_with_file_and_position() {
+fn unset_placeholders_are_named_with_file_and_position() {
     assert_eq!(
         problems("a = \"${ONE}\"\nb = \"x${TWO}\"", &[]),
         [
@@ -41,7 +41,7 @@ fn every_unset_placeholder_is_told_with_file_and_position() {
 }
 
 #[test]
-fn a_syntax_error_tells_the_position_and_not_the_line() {
+fn syntax_error_names_position_without_the_text() {
     for text in [
         "[admin_auth]\napi_keys = [\"swordfish\", swordfish",
         "[admin_auth]\napi_keys = \"swordfish",
@@ -57,14 +57,14 @@ fn a_syntax_error_tells_the_position_and_not_the_line() {
 }
 
 #[test]
-fn the_environment_is_checked_even_when_the_file_is_no_toml() {
+fn environment_is_checked_although_the_file_is_broken() {
     let problems = problems("nonsense", &[("SVC_SERVER__PROT", "1")]);
     assert_eq!(problems.len(), 2, "{problems:?}");
     assert_eq!(problems[1], "SVC_SERVER__PROT: is no setting; did you mean SVC_SERVER__PORT?");
 }
 
 #[test]
-fn every_unknown_key_is_refused_with_the_nearest_name() {
+fn unknown_keys_of_file_name_the_nearest() {
     for (text, problem) in [
         ("server.prot = 1", "server.prot: unknown key; did you mean server.port?"),
         ("server.tls.enable = true", "server.tls.enable: unknown key; did you mean server.tls.enabled?"),
@@ -86,7 +86,7 @@ fn every_unknown_key_is_refused_with_the_nearest_name() {
 }
 
 #[test]
-fn a_wrong_type_is_refused_without_telling_a_string() {
+fn wrong_type_is_refused_without_telling_a_string() {
     for (text, problem) in [
         ("server.port = 70000", "server.port: expected a whole number from 0 to 65535, found 70000"),
         (

@@ -114,7 +114,7 @@ fn unparsable_override_names_variable_value_and_type() {
 }
 
 #[test]
-fn a_rule_broken_by_an_override_names_the_variable() {
+fn rule_broken_by_an_override_names_the_variable() {
     assert_eq!(
         problems("", &[("SVC_CRON__WORKERS", "0")]),
         ["cron.workers (SVC_CRON__WORKERS): must be greater than 0"]
@@ -136,7 +136,7 @@ fn tables_of_free_names_cannot_be_overridden() {
 }
 
 #[test]
-fn unknown_names_with_a_double_underscore_are_refused_all_at_once() {
+fn unknown_double_underscore_names_are_all_refused() {
     let variables =
         [("SVC_SERVER__PROT", "1"), ("SVC_FROB__NICATE", "1"), ("SVC_TRACE_QUEUE_WORKERS__", "1")];
     assert_eq!(
@@ -194,7 +194,7 @@ fn retired_names_are_refused_first_with_their_successor() {
 }
 
 #[test]
-fn a_setting_and_its_other_name_are_not_both_taken() {
+fn setting_and_its_alias_together_are_refused() {
     assert_eq!(
         problems("", &[("SVC_TRACING__MODE", "off"), ("SVC_TRACE_STORAGE__MODE", "sync")]),
         ["SVC_TRACING__MODE: is another name of SVC_TRACE_STORAGE__MODE, which is set too; keep one of them"]

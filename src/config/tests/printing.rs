@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use super::super::reload::is_reloadable;
-use super::super::setting::{self, SettingEntry, SettingNode};
+use super::super::setting::{self, Setting, SettingEntry, SettingNode};
 use super::super::{Config, ConfigFormat, config_schema, render, show};
 use super::read;
 
@@ -123,13 +123,19 @@ fn manual() -> String {
                     text,
                     "| `{}` | {name} | {} | {} |{effect} {doc} |",
                     entry.path,
-                    setting.describe_expected(),
+                    describe_values(setting),
                     default(entry)
                 );
             }
         }
     }
     text
+}
+
+/// Returns the column for the values of a setting. The range of 32 bits is left out: the column for the meaning has the
+/// bounds.
+fn describe_values(setting: &dyn Setting) -> String {
+    setting.describe_expected().replace(&format!(" from 0 to {}", u32::MAX), "")
 }
 
 fn default(entry: &SettingEntry<'_>) -> String {

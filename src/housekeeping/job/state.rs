@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_begins_only_when_none_is_under_way() {
+    fn run_begins_only_when_none_is_under_way() {
         let mut runs = JobRunState::default();
         assert!(runs.try_begin());
         assert!(!runs.try_begin());

@@ -91,7 +91,7 @@ fn valid_key_passes_during_lock_out() {
 }
 
 #[test]
-fn read_only_key_does_not_clear_the_failures_of_its_holder() {
+fn read_only_key_leaves_its_holders_failures() {
     let auth = auth("Authorization");
     let mut reasons = Vec::new();
     for _ in 0..8 {

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_success_or_a_quiet_while_clears_the_record() {
+    fn success_or_a_quiet_while_clears_the_record() {
         let (lockout, start) = (Lockout::default(), Instant::now());
         fail_five_times(&lockout, CLIENT, start);
         assert!(!lockout.record_failure(CLIENT, start).is_counted, "the client is locked out");

@@ -127,7 +127,7 @@ mod tests {
     const SMALL: usize = 0;
 
     #[tokio::test(start_paused = true)]
-    async fn burst_leaves_at_once_and_the_rest_at_the_rate() {
+    async fn burst_leaves_at_once_rest_is_paced() {
         let pacer = RefusalPacer::new();
         assert!((0..100).all(|_| pacer.schedule(SMALL).is_zero()));
         let delays: Vec<_> = (0..500).map(|_| pacer.schedule(SMALL)).collect();

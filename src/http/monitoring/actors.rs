@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn node_and_events_are_sent_as_the_tree_serialises_them() {
+    fn node_is_sent_as_the_tree_serialises() {
         actix_rt::System::new().block_on(async {
             let tree = Tree::builder("t").build();
             tree.add_group("g", actix_supervision::GroupSpec::new()).await.unwrap();

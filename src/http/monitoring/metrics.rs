@@ -230,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_exposition_names_counters_with_total_and_has_no_end_mark() {
+    fn exposition_names_counters_total_without_end_mark() {
         let metrics = Metrics::new(Registry::default(), None);
         metrics.record_http("GET", "/health".into(), 200, Duration::from_millis(3));
         metrics.record_auth_failure("invalid_key");

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_are_read_off_the_files_of_the_system() {
+    fn process_figures_are_read_from_system_files() {
         let status = "Name:\tsvc\nVmSize:\t  4000 kB\nVmRSS:\t     12 kB\n";
         assert_eq!(
             (memory_bytes(status, "VmRSS:"), memory_bytes(status, "VmSize:")),

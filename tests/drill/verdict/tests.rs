@@ -105,7 +105,7 @@ fn two_runs_of_a_key_at_once_are_found() {
 }
 
 #[test]
-fn a_long_run_overlaps_even_the_run_after_the_next() {
+fn long_run_overlaps_the_run_after_next() {
     let run =
         |begin, end| WitnessedRun { begin: millis(begin), end: Some(millis(end)), ..WitnessedRun::default() };
     let runs = [run(0, 3_000), run(1_000, 1_100), run(2_000, 2_100)];

@@ -20,7 +20,7 @@ fn printed_document_is_the_served_one() {
 }
 
 #[test]
-fn documentation_needs_no_key_and_may_load_nothing_from_outside() {
+fn documentation_needs_no_key_and_loads_nothing_foreign() {
     let server = launch()
         .env("SVC_ADMIN_AUTH__ENABLED", "true")
         .env("SVC_ADMIN_AUTH__API_KEYS", super::KEY)
@@ -91,6 +91,10 @@ fn examples_of_request_bodies_run() {
         "rollBackChannel",
         "runChannel",
         "submit",
+        "pauseChannel",
+        "resumeChannel",
+        "pauseChannels",
+        "resumeChannels",
         "purgeDeadLetters",
         "putPackageReceipt",
     ];

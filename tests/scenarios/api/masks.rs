@@ -3,8 +3,15 @@
 use serde_json::Value;
 
 /// Members whose numbers differ from run to run.
-const NUMBERS: [&str; 6] =
-    ["applied_epoch", "duration_ms", "duration_us", "pid", "uptime_seconds", "workflow_overhead_ms"];
+const NUMBERS: [&str; 7] = [
+    "applied_epoch",
+    "duration_ms",
+    "duration_us",
+    "offset_ms",
+    "pid",
+    "uptime_seconds",
+    "workflow_overhead_ms",
+];
 
 /// Members whose texts differ from run to run.
 const TEXTS: [&str; 4] = ["instance_id", "next_cursor", "trace_token", "version"];

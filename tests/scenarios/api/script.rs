@@ -217,7 +217,16 @@ fn schedules(recorder: &mut Recorder) {
     recorder.wait_for(&path, |occurrence| occurrence["data"]["status"] == "failed");
     recorder.send("POST", &format!("{ADMIN}/channels/greetings/trigger"), "");
     pauses(recorder);
+    explanations(recorder);
     recorder.send("GET", &format!("{ADMIN}/cron/occurrences?since=yesterday"), "");
+}
+
+fn explanations(recorder: &mut Recorder) {
+    let channels = format!("{ADMIN}/channels");
+    recorder.send("GET", &format!("{channels}/nightly/why?at=2020-01-01T00:00:00Z"), "");
+    recorder.send("GET", &format!("{channels}/greetings/why"), "");
+    recorder.send("GET", &format!("{channels}/nothing/why"), "");
+    recorder.send("GET", &format!("{channels}/nightly/why?at=yesterday"), "");
 }
 
 fn pauses(recorder: &mut Recorder) {

@@ -50,7 +50,7 @@ fn every_change_of_the_lifecycle_reaches_the_other_node() {
 }
 
 #[test]
-fn connector_changed_on_one_node_is_called_by_the_other() {
+fn connector_changed_on_one_node_serves_the_other() {
     let Some((_postgres, database)) = database() else { return };
     let [first, second] = two_nodes(&database);
     let (mut here, mut there) = (first.client(), second.client());
@@ -102,7 +102,7 @@ fn change_is_announced_and_waits_for_no_poll() {
 }
 
 #[test]
-fn deferred_changes_serve_everywhere_after_one_reload_with_one_epoch() {
+fn deferred_changes_serve_everywhere_after_one_reload() {
     let Some((_postgres, database)) = database() else { return };
     let [first, second] = two_nodes(&database);
     let (mut here, mut there) = (first.client(), second.client());

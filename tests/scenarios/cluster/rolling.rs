@@ -48,7 +48,7 @@ fn node_runs_on_schema_of_next_release() {
 }
 
 #[test]
-fn node_that_a_schema_has_left_behind_refuses_to_start() {
+fn node_behind_the_schema_refuses_to_start() {
     let Some((_postgres, database)) = database() else { return };
     assert!(node(&database).args(&["migrate"]).run_to_end().unwrap().status.success());
     migrate_later(&database, Some("29991230000000"));

@@ -39,7 +39,7 @@ const COMMANDS: &[&[&str]] = &[
 ];
 
 #[test]
-fn unusable_files_are_named_with_their_cause_in_plain_words() {
+fn unusable_files_are_named_with_plain_causes() {
     let scratch = tempfile::tempdir().unwrap();
     let root = scratch.path();
     std::fs::write(root.join("file"), "{}").unwrap();

@@ -7,7 +7,7 @@ use super::{Database, stderr, stdout};
 const KINDS: [&str; 6] = ["channel", "workflow", "connector", "shared", "case", "config"];
 
 #[test]
-fn schemas_are_printed_alone_and_together_and_written_as_files() {
+fn schemas_are_printed_singly_together_or_to_files() {
     let database = Database::sqlite();
     let output = database.run(&["schema"]);
     assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()));

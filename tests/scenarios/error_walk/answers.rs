@@ -27,13 +27,13 @@ const UNPROVOKED: &[UnprovokedCode] = &[
         "CONFIG_ERROR",
         "kept for clients: a faulty configuration stops the start or quarantines",
         "src/error_codes.rs",
-        "every_code_has_a_cause_and_a_remedy_in_whole_sentences",
+        "every_code_has_cause_and_remedy_as_sentences",
     ),
     (
         "SERIALIZATION_ERROR",
         "every value of a message can be written as JSON",
         "src/error_codes.rs",
-        "every_code_has_a_cause_and_a_remedy_in_whole_sentences",
+        "every_code_has_cause_and_remedy_as_sentences",
     ),
 ];
 

@@ -11,7 +11,6 @@ use std::path::Path;
 use serde_json::Value;
 use svc_model::CodeEntry;
 
-/// A provoked error.
 struct ProvokedError {
     /// The code of the table.
     code: &'static str,

@@ -20,13 +20,13 @@ const UNPROVOKED: &[UnprovokedCode] = &[
         "FUNCTION_NOT_FOUND",
         "kept for traces: a workflow with such a task is refused, or its channels are quarantined",
         "src/error_codes.rs",
-        "every_code_has_a_cause_and_a_remedy_in_whole_sentences",
+        "every_code_has_cause_and_remedy_as_sentences",
     ),
     (
         "UNKNOWN_ERROR",
         "kept for stubs of test cases: every error of the service has a class",
         "src/error_codes.rs",
-        "every_code_has_a_cause_and_a_remedy_in_whole_sentences",
+        "every_code_has_cause_and_remedy_as_sentences",
     ),
     (
         "channel_forbidden",
@@ -38,7 +38,7 @@ const UNPROVOKED: &[UnprovokedCode] = &[
         "channel_conflict",
         "no guard that applies to calls between channels answers 409",
         "src/error_codes.rs",
-        "every_code_has_a_cause_and_a_remedy_in_whole_sentences",
+        "every_code_has_cause_and_remedy_as_sentences",
     ),
 ];
 

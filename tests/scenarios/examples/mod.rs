@@ -128,7 +128,7 @@ fn scalar(database: &PostgresDatabase, sql: &str) -> String {
 }
 
 #[test]
-fn quickstart_is_loaded_by_the_script_and_prices_an_order() {
+fn quickstart_loaded_by_script_prices_an_order() {
     let project = Project { files: TempDir::new().unwrap(), key: None };
     copy(&examples().join("quickstart"), project.files.path(), &mut |text| text);
     let server = launch().start().unwrap();
@@ -139,7 +139,7 @@ fn quickstart_is_loaded_by_the_script_and_prices_an_order() {
 }
 
 #[test]
-fn dry_runs_of_the_quickstart_answer_as_the_service_did() {
+fn dry_runs_of_quickstart_answer_like_the_service() {
     let traced = ("\"timeout_ms\": 5000", "\"timeout_ms\": 5000, \"tracing\": {\"task_details\": true}");
     let project = Project::copy("quickstart", &[traced]);
     let server = launch().start().unwrap();

@@ -90,7 +90,7 @@ fn sales_of_yesterday_are_summed_and_sent() {
 }
 
 #[test]
-fn refused_report_fails_its_occurrence_until_an_operator_repeats_it() {
+fn refused_report_fails_its_occurrence_until_repeated() {
     let Some((world, mut client)) = world() else { return };
     world.refuses.store(true, Ordering::Relaxed);
     let due = admin(&mut client, "POST", "channels/nightly/trigger", json!({}));

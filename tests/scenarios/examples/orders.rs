@@ -99,7 +99,7 @@ fn get(client: &mut HttpClient, path: &str) -> HttpResponse {
 }
 
 #[test]
-fn dry_runs_of_the_orders_answer_as_the_service_did() {
+fn dry_runs_of_orders_answer_like_the_service() {
     let traced = (
         "\"config\": {\n    \"auth\"",
         "\"config\": {\n    \"tracing\": {\"task_details\": true},\n    \"auth\"",
@@ -175,7 +175,7 @@ fn wrong_bodies_and_tokens_store_nothing() {
 }
 
 #[test]
-fn repeated_idempotency_key_orders_once_and_statistics_come_from_redis() {
+fn repeated_key_orders_once_statistics_use_redis() {
     let Some(world) = world() else { return };
     let mut ada = world.client("ada", "orders:write").with_header("idempotency-key", "a-1");
     assert_eq!(order(&mut ada, "lamp").status, 201);

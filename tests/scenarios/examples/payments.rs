@@ -112,7 +112,7 @@ fn repeated_payment_is_recorded_and_mailed_once() {
 }
 
 #[test]
-fn dry_runs_of_the_payments_answer_as_the_service_did() {
+fn dry_runs_of_payments_answer_like_the_service() {
     let traced =
         ("\"on_failure\": \"alerts\"", "\"on_failure\": \"alerts\", \"tracing\": {\"task_details\": true}");
     let Some((world, mut client)) = world_with(&[traced]) else { return };

@@ -89,7 +89,7 @@ fn share(ranked: &[bool]) -> usize {
 }
 
 #[test]
-fn dry_runs_of_the_pipeline_answer_as_the_service_did() {
+fn dry_runs_of_pipeline_answer_like_the_service() {
     let traced = (
         "\"config\": {\"validation_logic\"",
         "\"config\": {\"tracing\": {\"task_details\": true}, \"validation_logic\"",

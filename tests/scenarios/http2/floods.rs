@@ -15,7 +15,7 @@ const MANY: u32 = 20_000;
 const GIVEN_UP: [u8; 4] = [0, 0, 0, 8];
 
 #[test]
-fn client_that_resets_its_requests_at_once_loses_its_connection() {
+fn client_resetting_requests_loses_its_connection() {
     let issued = issue_certificate().unwrap();
     let server = start(&issued, &[]);
     for waits in [false, true] {
@@ -74,7 +74,7 @@ fn frames_that_break_the_protocol_end_the_connection() {
 
 /// Unread answers must not be kept: the service stops reading instead.
 #[test]
-fn client_that_asks_and_never_reads_keeps_no_memory_busy() {
+fn client_that_never_reads_keeps_no_memory() {
     let issued = issue_certificate().unwrap();
     let server = start(&issued, &[("SVC_SERVER__HEAD_TIMEOUT_SECS", "2")]);
     for question in [frame(PING, 0, 0, &[0; 8]), frame(SETTINGS, 0, 0, &[])] {

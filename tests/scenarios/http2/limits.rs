@@ -171,7 +171,7 @@ fn waiting_heads_count_among_the_bytes_in_flight() {
 }
 
 #[test]
-fn connection_without_a_request_is_closed_whatever_frames_it_carries() {
+fn connection_without_request_is_closed_despite_frames() {
     let issued = issue_certificate().unwrap();
     let server =
         start(&issued, &[("SVC_SERVER__KEEP_ALIVE_SECS", "1"), ("SVC_SERVER__HEAD_TIMEOUT_SECS", "1")]);
@@ -214,7 +214,7 @@ fn draining_service_answers_and_says_goodbye() {
 }
 
 #[test]
-fn idle_connection_is_told_at_the_begin_of_the_drain() {
+fn idle_connection_gets_goaway_when_draining_begins() {
     let issued = issue_certificate().unwrap();
     let server = start(&issued, &[("SVC_SERVER__SHUTDOWN_DRAIN_SECS", "60")]);
     let mut client = open(&server, &issued, &[]);

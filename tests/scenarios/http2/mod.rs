@@ -85,7 +85,7 @@ fn http_2_serves_what_http_1_serves() {
 }
 
 #[test]
-fn http_2_is_left_out_where_the_setting_says_so() {
+fn http2_is_off_if_the_setting_says_so() {
     if !peer::is_installed("curl", "curl") {
         return;
     }

@@ -132,7 +132,7 @@ fn broker_over_tls_is_consumed_and_published_to() {
 
 #[test]
 #[ignore = "builds a broker from source"]
-fn broker_that_wants_client_certificates_is_consumed_and_published_to() {
+fn broker_with_client_certificates_is_used() {
     consume_publish_and_resume(BrokerAccess::MutualTls, "");
 }
 
@@ -144,7 +144,7 @@ fn broker_with_scram_is_consumed_and_published_to() {
 
 #[test]
 #[ignore = "builds a broker from source"]
-fn broker_with_scram_over_tls_is_consumed_and_published_to() {
+fn broker_with_scram_over_tls_is_used() {
     consume_publish_and_resume(BrokerAccess::ScramOverTls, "SCRAM-SHA-512");
 }
 

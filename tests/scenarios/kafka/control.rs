@@ -167,7 +167,7 @@ fn consuming_goes_on_when_brokers_come_back() {
 }
 
 #[test]
-fn brokers_that_are_away_at_the_start_are_waited_for() {
+fn absent_brokers_are_awaited_at_the_start() {
     let cluster = Cluster::start(&[("orders", 1)]);
     cluster.send("orders", r#"{"n": 1}"#);
     cluster.mock.broker_down(-1).unwrap();

@@ -36,7 +36,7 @@ fn check_once_in_order(sink: &Upstream, partitions: i32, count: i64) {
 }
 
 #[test]
-fn cooperative_group_moves_only_the_partitions_that_change_their_owner() {
+fn cooperative_group_moves_only_reassigned_partitions() {
     const COOPERATIVE: [(&str, &str); 1] = [("partition.assignment.strategy", "cooperative-sticky")];
     let cluster = Cluster::start(&[("orders", 4)]);
     let sink = sink();

@@ -245,7 +245,7 @@ fn forbidden_topic_is_trouble_until_permitted() {
 }
 
 #[test]
-fn topic_with_an_impossible_name_is_trouble_and_no_pattern() {
+fn impossible_topic_name_is_trouble_no_pattern() {
     let cluster = Cluster::start(&[("orders", 1), ("private", 1)]);
     let server = launch_at(&cluster).start().unwrap();
     let mut client = server.client();

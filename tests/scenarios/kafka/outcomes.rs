@@ -7,7 +7,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn record_runs_with_its_payload_and_metadata_and_is_committed() {
+fn record_runs_with_metadata_and_is_committed() {
     let cluster = Cluster::start(&[("orders", 1)]);
     let server = launch_at(&cluster).start().unwrap();
     let (mut client, sink) = (server.client(), sink());
@@ -191,7 +191,7 @@ fn idempotency_key_of_header_or_record_is_claimed_once() {
 }
 
 #[test]
-fn idempotency_key_is_free_between_two_attempts_at_its_record() {
+fn idempotency_key_is_free_between_record_attempts() {
     let cluster = Cluster::start(&[("orders", 2)]);
     let server = launch_at(&cluster).start().unwrap();
     let mut client = server.client();
@@ -271,7 +271,7 @@ fn bucket(text: &str) -> u64 {
 }
 
 #[test]
-fn every_attempt_at_a_record_sends_the_same_idempotency_key() {
+fn record_attempts_send_the_same_idempotency_key() {
     let cluster = Cluster::start(&[("orders", 1)]);
     let server = launch_at(&cluster).start().unwrap();
     let attempts = AtomicUsize::new(0);

@@ -108,17 +108,17 @@ fn corpus(take: fn((Value, Value)) -> Value) -> Vec<Value> {
 }
 
 #[test]
-fn lint_refuses_a_workflow_for_what_create_refuses_it_for() {
+fn lint_refuses_workflows_that_create_refuses() {
     agree("workflows", &corpus(|(workflow, _)| workflow));
 }
 
 #[test]
-fn lint_refuses_a_channel_for_what_create_refuses_it_for() {
+fn lint_refuses_channels_that_create_refuses() {
     agree("channels", &corpus(|(_, channel)| channel));
 }
 
 #[test]
-fn lint_refuses_a_connector_for_what_create_refuses_it_for() {
+fn lint_refuses_connectors_that_create_refuses() {
     let connector =
         |kind: &str, config: Value| json!({"name": "c", "connector_type": kind, "config": config});
     let definitions = [
@@ -156,7 +156,7 @@ fn import_outcomes(client: &mut HttpClient, kind: &str, documents: &[Value]) -> 
 }
 
 #[test]
-fn lint_of_a_set_refuses_the_items_that_import_refuses() {
+fn lint_of_set_refuses_items_that_import_refuses() {
     let server = start();
     let mut client = server.client();
     let engine = Arc::new(svc::offline::engine_builder().build());

@@ -138,7 +138,7 @@ fn case_of_failed_order_passes_after_correction() {
 }
 
 #[test]
-fn a_completed_run_becomes_a_case_that_expects_its_end() {
+fn completed_run_becomes_case_expecting_its_end() {
     let Some(postgres) = Postgres::shared() else { return };
     let (_server, mut client) = shop(&postgres);
     let answer = client.json("POST", "/api/v1/data/pricing", &json!({"sku": "lamp", "qty": 2})).unwrap();
@@ -162,7 +162,7 @@ fn a_completed_run_becomes_a_case_that_expects_its_end() {
 }
 
 #[test]
-fn a_trace_without_task_details_is_refused_with_the_remedy() {
+fn trace_without_task_details_is_refused_with_remedy() {
     let project = project(careless());
     let bare = json!({"data": {"id": "t", "status": "completed", "channel": "c", "workflow_id": "pricing"}});
     write(project.path(), "trace.json", &bare);

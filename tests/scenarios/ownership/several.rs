@@ -27,7 +27,7 @@ fn renewals_pass(server: &ServerProcess, database: &PostgresDatabase) {
 }
 
 #[test]
-fn second_process_runs_nothing_of_what_a_live_one_runs() {
+fn second_process_runs_no_work_of_another() {
     let Some((_postgres, database)) = database() else { return };
     let witness = Upstream::start(|_| UpstreamReply::Held).unwrap();
     let first = node(&database).env("SVC_TRACE_QUEUE__WORKERS", "6").start().unwrap();
@@ -162,7 +162,7 @@ fn keep_submitting(told: &Told, address: std::net::SocketAddr) {
 }
 
 #[test]
-fn rolling_start_under_load_runs_nothing_twice_and_loses_nothing() {
+fn rolling_start_runs_all_work_exactly_once() {
     let Some((_postgres, database)) = database() else { return };
     let witness = Upstream::start(|_| UpstreamReply::new(200, "{}")).unwrap();
     // No lease is to run out here, however busy the machine is.

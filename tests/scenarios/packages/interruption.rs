@@ -60,7 +60,7 @@ fn finish(server: &ServerProcess, file: &str, round: usize) -> bool {
 }
 
 #[test]
-fn apply_that_was_killed_is_finished_by_the_next_one() {
+fn killed_apply_is_finished_by_the_next() {
     let (target, fresh, directory) = (start(), start(), TempDir::new().unwrap());
     let url = format!("http://{}", target.address());
     let mut interrupted = 0;
@@ -89,7 +89,7 @@ fn apply_that_was_killed_is_finished_by_the_next_one() {
 }
 
 #[test]
-fn current_version_is_restored_after_an_interrupted_apply_of_another() {
+fn current_version_is_restored_after_an_interrupted_apply() {
     let (target, directory) = (start(), TempDir::new().unwrap());
     let files = [1, 2].map(|version| package(&directory, version).display().to_string());
     assert_eq!(exit(&verb("apply", &target, &["-f", &files[0]])), 0);
@@ -104,7 +104,7 @@ fn current_version_is_restored_after_an_interrupted_apply_of_another() {
 }
 
 #[test]
-fn current_version_is_restored_where_the_server_holds_something_else() {
+fn current_version_is_restored_over_foreign_changes() {
     let (target, directory) = (start(), TempDir::new().unwrap());
     let file = package(&directory, 1).display().to_string();
     assert_eq!(exit(&verb("apply", &target, &["-f", &file])), 0);
@@ -157,7 +157,7 @@ fn of_two_that_apply_at_once_one_is_told() {
 }
 
 #[test]
-fn of_two_that_go_back_at_once_one_is_told() {
+fn one_of_two_simultaneous_rollbacks_is_refused() {
     let (target, directory) = (start(), TempDir::new().unwrap());
     let files = [1, 2, 3].map(|version| package(&directory, version));
     for file in &files {

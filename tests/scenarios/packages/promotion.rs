@@ -359,7 +359,7 @@ fn second_canary_blocks_unless_it_replaces_the_first() {
 }
 
 #[test]
-fn masked_values_are_named_at_export_and_refused_at_apply() {
+fn masked_values_are_named_then_refused_at_apply() {
     let (source, directory) = (start(), TempDir::new().unwrap());
     let mut client = source.client();
     create_and_activate(&mut client, "workflows", "workflow_id", &echo_workflow("a")).unwrap();

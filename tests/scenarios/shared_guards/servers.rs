@@ -120,7 +120,7 @@ fn cluster_guards_notice_a_lost_server() {
 }
 
 #[test]
-fn user_of_a_redis_cluster_over_tls_shares_every_guard() {
+fn redis_cluster_over_tls_shares_every_guard() {
     let (Some(postgres), Some(redis)) = (Postgres::shared(), RedisCluster::encrypted()) else { return };
     let database = postgres.database().unwrap();
     redis.servers().iter().for_each(|server| allow_user(server, &CLUSTER_RULES));

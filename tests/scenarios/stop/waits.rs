@@ -75,7 +75,7 @@ fn a_run_that_waits_for_kafka_is_cut() {
 }
 
 #[test]
-fn a_run_that_waits_for_a_mail_server_is_cut() {
+fn run_waiting_for_a_mail_server_is_cut() {
     let (_peer, port) = silent();
     let config = json!({"host": "127.0.0.1", "port": port, "tls": "none", "from": "svc@example.com",
         "allow_private_urls": true, "timeout_ms": LONG_MS});

@@ -378,7 +378,7 @@ fn a_package_needs_ids_and_a_directory_does_not() {
 }
 
 #[test]
-fn names_on_the_boundary_need_not_be_in_the_set() {
+fn boundary_names_may_be_outside_the_set() {
     let files = call(Files::default(), json!({"channel": "billing", "output": "data.o"}));
     let files = files.set(CHANNEL, "/config", json!({"on_failure": "alerts"}));
     let files = files.file(
@@ -398,7 +398,7 @@ fn names_on_the_boundary_need_not_be_in_the_set() {
 }
 
 #[test]
-fn inventory_names_each_variable_and_secret_once_with_its_users() {
+fn inventory_names_variables_and_secrets_with_users() {
     let files = Files::default()
         .set(CONNECTOR, "/config/connection_string", json!("postgres://db.example/${SHOP_DB:-shop}"))
         .file(

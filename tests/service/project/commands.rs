@@ -96,7 +96,7 @@ fn near_definition_is_warned_of_at_its_key() {
 }
 
 #[test]
-fn warnings_fail_only_where_they_are_denied_and_notes_never() {
+fn denied_warnings_fail_notes_never_do() {
     let files = Files::default().tasks(json!([note("n", &json!({"uper": 1}))]));
     let files = files.set("connectors/shop.json", "/config/connection_string", json!("env://SHOP"));
     let directory = Directory::new(&files);

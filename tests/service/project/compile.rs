@@ -76,7 +76,7 @@ fn the_hash_is_that_of_the_projected_content() {
 }
 
 #[test]
-fn layout_order_and_annotations_of_the_sources_do_not_show() {
+fn package_ignores_layout_order_and_annotations() {
     let files = files();
     let plain = to_json_text(&package(&files.project()));
     let mut moved = Files(Default::default());

@@ -88,7 +88,7 @@ fn truncated_file_is_in_every_report() {
 }
 
 #[test]
-fn a_directory_that_cannot_be_linted_has_a_report_too() {
+fn unlintable_directory_has_a_report_too() {
     let directory = Directory::new(&Files::default());
     fs::create_dir(directory.path("empty")).unwrap();
     directory.write("empty/broken.yaml", "a: [1");

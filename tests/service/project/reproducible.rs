@@ -60,7 +60,7 @@ fn package(directory: &Directory, line: &str) -> String {
 }
 
 #[test]
-fn output_is_the_same_in_every_locale_and_time_zone() {
+fn output_is_equal_across_locales_and_zones() {
     let directory = sorted_directory();
     let plain = package(&directory, PACKAGE);
     assert!(plain.contains(r"Dear all,\nit is late.\n"), "{plain}");

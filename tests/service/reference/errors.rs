@@ -42,6 +42,6 @@ fn page() -> String {
 }
 
 #[test]
-fn page_of_errors_is_made_from_the_tables_of_codes() {
+fn page_of_errors_matches_the_code_tables() {
     assert_golden("errors.md", &page());
 }

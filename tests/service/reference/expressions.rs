@@ -46,6 +46,6 @@ fn page() -> String {
 }
 
 #[test]
-fn page_of_expressions_is_made_from_the_list_of_operators() {
+fn page_of_expressions_matches_the_operators() {
     assert_golden("expressions.md", &page());
 }

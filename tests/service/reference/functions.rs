@@ -135,7 +135,7 @@ fn catalogue_names_have_examples_in_their_section() {
 }
 
 #[test]
-fn every_target_is_named_by_an_input_of_its_function() {
+fn target_is_an_input_of_its_function() {
     with_catalogue(|catalogue| {
         for entry in catalogue.entries() {
             let named = ["channel", "connector"].into_iter().find(|name| entry.field(name).is_some());
@@ -179,7 +179,7 @@ fn input_that_decides_about_repetition_exists() {
 }
 
 #[test]
-fn every_function_refuses_an_input_that_it_does_not_have() {
+fn every_function_refuses_unknown_inputs() {
     with_service(Options::default(), |running| {
         let engine = &running.service.state().serving.engine;
         for name in engine.catalogue().names() {

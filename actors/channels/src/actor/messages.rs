@@ -26,7 +26,6 @@ pub struct Submit(pub Box<DataRequest>);
 #[derive(Debug, Message)]
 #[rtype(result = "JobResult")]
 pub struct RunJob {
-    /// The job.
     pub job: Job,
     /// Upper bound of its duration; the channel may set a lower one.
     pub limit: Duration,

@@ -114,7 +114,7 @@ fn an_embedded_call_has_no_http_facts() {
 }
 
 #[test]
-fn claims_are_stamped_over_what_a_caller_says_of_them() {
+fn verified_claims_replace_those_of_the_caller() {
     let claims = Some(map(json!({"sub": "u-1"})));
     let caller = map(json!({"auth": {"claims": {"sub": "root"}}}));
     let stamped = stamp(caller, &mut http(&[]), MetadataStamps { claims, ..stamps(None, &[]) });

@@ -81,8 +81,9 @@ fn only_allowed_headers_are_set_in_lower_case() {
     let (answer, dropped) = shape(control, &json!({}));
     let mut set = answer.headers.clone();
     set.sort();
-    let due = [("content-type", "text/plain"), ("etag", ""), ("link", "a\tb"), ("location", "/orders/7")];
-    assert_eq!(set, headers(&due));
+    let expected =
+        [("content-type", "text/plain"), ("etag", ""), ("link", "a\tb"), ("location", "/orders/7")];
+    assert_eq!(set, headers(&expected));
     let mut names: Vec<_> = dropped
         .iter()
         .map(|dropped| match dropped {
@@ -91,7 +92,7 @@ fn only_allowed_headers_are_set_in_lower_case() {
         })
         .collect();
     names.sort_unstable();
-    let due = [
+    let expected = [
         "",
         "Set-Cookie",
         "X-Request-Id",
@@ -102,7 +103,7 @@ fn only_allowed_headers_are_set_in_lower_case() {
         "retry-after",
         "x-own",
     ];
-    assert_eq!(names, due);
+    assert_eq!(names, expected);
 }
 
 #[test]
@@ -118,8 +119,8 @@ fn header_list_replaces_default_and_refuses_forbidden_names() {
     let control = ResponseControl(Map::from_iter([("headers".to_owned(), Value::Object(wanted))]));
     let (mut answer, dropped) = shaper.shape(&control, &json!({}));
     answer.headers.sort();
-    let due = [("content-type", "application/json"), ("set-cookie", "a=b"), ("x-own", "1")];
-    assert_eq!(answer.headers, headers(&due));
+    let expected = [("content-type", "application/json"), ("set-cookie", "a=b"), ("x-own", "1")];
+    assert_eq!(answer.headers, headers(&expected));
     assert_eq!(dropped.len(), NEVER.len() + 1);
 }
 
@@ -130,7 +131,7 @@ fn of_two_spellings_of_a_header_one_is_sent() {
 }
 
 #[test]
-fn a_logged_name_is_short_and_the_value_is_not_told() {
+fn logged_header_is_cut_and_loses_its_value() {
     let (_, dropped) = shape(json!({"headers": {"x".repeat(500): "secret"}}), &json!({}));
     assert_eq!(dropped, [DroppedPart::Header("x".repeat(MAX_LOGGED))]);
 }

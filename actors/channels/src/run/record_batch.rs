@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn added_records_follow_in_order_until_the_batch_is_closed() {
+    fn added_records_follow_until_the_batch_closes() {
         let progress = Arc::new(BatchProgress::default());
         let batch = RecordBatch::new([run(0), run(1)], Arc::clone(&progress));
         let next = || Some(batch.progress.next_run()?.record.offset);

@@ -84,7 +84,7 @@ fn stopping_failure_names_task_and_requested_cause() {
 }
 
 #[test]
-fn a_result_over_the_cap_is_refused_with_both_sizes() {
+fn result_over_cap_is_refused_with_both_sizes() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings { max_result_bytes: Some(200), ..Settings::default() });
         let orders = kit.serve(&tree, json!({}), &json!([copy("payload.text", "data.text")])).await;
@@ -183,7 +183,7 @@ fn too_wide_body_is_refused_before_any_guard() {
 }
 
 #[test]
-fn a_profile_is_added_only_when_asked_for_and_allowed() {
+fn profile_is_added_if_requested_and_allowed() {
     for (allowed, asked, given) in [(true, true, true), (true, false, false), (false, true, false)] {
         Universe::new(1).run(async |tree| {
             let kit = Kit::new(Settings { profiles: allowed, ..Settings::default() });
@@ -225,7 +225,7 @@ fn every_failed_call_has_its_answer() {
 }
 
 #[test]
-fn workflows_and_tasks_are_timed_until_the_last_definition_goes() {
+fn timings_last_until_the_last_definition_goes() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let tasks = json!([copy("payload.a", "data.a"), copy("payload.b", "data.b")]);

@@ -10,7 +10,7 @@ use svc_model::Code;
 use crate::kit::{Kit, Orders, empty_workflow, http, row};
 
 #[test]
-fn computed_key_wins_over_the_header_and_null_is_none() {
+fn computed_key_wins_over_header_null_is_none() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let logic = json!({"var": "data.id"});
@@ -56,7 +56,7 @@ fn key_that_cannot_be_computed_is_refused() {
 }
 
 #[test]
-fn computed_keys_outlive_a_rebuild_and_end_with_their_expression() {
+fn computed_keys_outlive_rebuilds_of_the_same_expression() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let config = |logic| json!({"deduplication": {"key_logic": logic}});

@@ -63,7 +63,7 @@ fn a_signature_is_over_the_bytes_as_received() {
 }
 
 #[test]
-fn a_token_is_told_when_it_expired_and_nothing_else() {
+fn only_an_expired_token_gets_its_reason() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let orders = kit.serve(&tree, json!({"auth": token_auth()}), &empty_workflow()).await;
@@ -112,7 +112,7 @@ fn claims_must_satisfy_the_authorization_or_it_is_403() {
 }
 
 #[test]
-fn validation_and_workflow_see_the_claims_and_never_the_token() {
+fn validation_and_workflow_see_claims_without_token() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let mut auth = token_auth();

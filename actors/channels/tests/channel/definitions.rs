@@ -76,7 +76,7 @@ fn an_authorization_that_does_not_compile_refuses_the_channel() {
 }
 
 #[test]
-fn nothing_is_shown_of_a_channel_before_its_first_message() {
+fn channel_has_no_metrics_before_its_first_message() {
     let kit = Kit::new(Settings::default());
     let _definition = kit.build(json!({}), &empty_workflow()).unwrap();
     // The reasons of errors are there from the start.

@@ -24,7 +24,7 @@ fn message_failing_validation_is_refused_without_cause() {
 }
 
 #[test]
-fn a_validation_that_cannot_be_evaluated_refuses_the_same_way() {
+fn failing_validation_expression_refuses_like_false() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let orders =
@@ -106,7 +106,7 @@ fn no_more_runs_at_once_than_there_are_permits() {
 }
 
 #[test]
-fn taken_permits_outlive_a_rebuild_that_leaves_their_number_alone() {
+fn taken_permits_outlive_a_rebuild_with_equal_limit() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let tasks = json!([task("hold", json!({}))]);

@@ -73,7 +73,7 @@ fn summarize(answer: Result<ChannelResponse, ServiceError>) -> (u16, String) {
 }
 
 #[test]
-fn of_two_guards_that_would_refuse_the_earlier_one_does() {
+fn earlier_of_two_refusing_guards_refuses() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let mut hold = task("hold", json!({}));
@@ -127,7 +127,7 @@ fn queued_message_meets_every_guard_but_cache() {
 }
 
 #[test]
-fn a_message_from_the_process_meets_validation_and_capacity_alone() {
+fn embedded_message_meets_validation_and_capacity_only() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let mut hold = task("hold", json!({}));

@@ -19,7 +19,7 @@ fn limit(key_logic: Value) -> Value {
 }
 
 #[test]
-fn callers_have_a_bucket_each_and_it_fills_up_again() {
+fn each_caller_has_a_refilling_bucket() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let config = json!({"rate_limit": {"requests_per_second": 1, "burst": 2}});

@@ -44,7 +44,7 @@ fn guard_refusal_uses_the_channel_error_body() {
 }
 
 #[test]
-fn failed_run_is_told_in_the_words_of_the_channel() {
+fn failed_run_gets_the_configured_error_body() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let config = json!({"response": {"error_bodies": {
@@ -63,7 +63,7 @@ fn failed_run_is_told_in_the_words_of_the_channel() {
 }
 
 #[test]
-fn a_workflow_shapes_its_answer_where_the_channel_lets_it() {
+fn workflow_shapes_answer_if_the_channel_allows() {
     for (mode, shaped) in [("shaped", true), ("envelope", false)] {
         Universe::new(1).run(async |tree| {
             let kit = Kit::new(Settings::default());

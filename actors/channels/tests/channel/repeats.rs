@@ -350,7 +350,7 @@ fn metadata_of_the_body_tells_answers_apart() {
 }
 
 #[test]
-fn shaped_refusals_are_kept_only_where_their_status_is_listed() {
+fn shaped_refusal_is_cached_if_status_is_listed() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let shape = json!([

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn change_is_pending_until_it_is_applied_dropped_or_late() {
+    async fn change_is_pending_until_applied_dropped_or_late() {
         let changes = LocalChanges::default();
         let [applied, dropped, late] = [1, 2, 3].map(Uuid::from_u128);
         let begun = [applied, dropped, late].map(|id| changes.begin(id));

@@ -54,9 +54,7 @@ pub struct EpochServices {
     pub applier: Arc<dyn ConfigApplier>,
     /// The changes that this process makes itself.
     pub local: LocalChanges,
-    /// The settings.
     pub settings: Settings,
-    /// The metrics.
     pub metrics: EpochMetrics,
     /// Called for each failure.
     pub errors: ErrorCallback,

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn change_that_this_process_has_loaded_only_moves_the_watermark() {
+    fn locally_loaded_change_only_moves_the_watermark() {
         let local = |id: &str| (id == "5").then_some(LocalState::Applied);
         let plan = LoadPlan::new(4, 6, &[channel(5), channel(6)], local);
         assert_eq!((plan.target, plan.changed.channels), (6, ["c6".to_owned()].into()));
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn change_committed_after_the_epoch_was_read_is_loaded_too() {
+    fn change_committed_after_reading_epoch_is_loaded() {
         assert_eq!(LoadPlan::new(4, 5, &[channel(5), channel(6)], foreign).target, 6);
     }
 

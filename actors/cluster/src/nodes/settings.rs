@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_ids_of_one_instance_differ_in_their_last_part() {
+    fn ids_of_one_instance_differ_at_the_end() {
         let id = Settings::new_id("eu:1");
         let settings = Settings {
             id: id.clone(),

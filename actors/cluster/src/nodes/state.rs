@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn lease_is_proven_from_the_sending_of_its_last_renewal() {
+    fn lease_is_proven_from_its_last_sent_renewal() {
         let begun = Instant::now();
         let at = |seconds| begun + Duration::from_secs(seconds);
         let mut standing = standing(LeaseProof::Until(at(10)), begun);
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn lease_that_could_not_be_proven_is_never_proven_again() {
+    fn lost_lease_is_never_proven_again() {
         let begun = Instant::now();
         let at = |seconds| begun + Duration::from_secs(seconds);
         let mut standing = standing(LeaseProof::Until(at(10)), begun);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn lease_is_renewed_while_it_is_proven_and_registered_anew_after() {
+    fn proven_lease_is_renewed_expired_one_registered_anew() {
         let begun = Instant::now();
         let at = |seconds| begun + Duration::from_secs(seconds);
         let lease = standing(LeaseProof::Until(at(12)), begun);

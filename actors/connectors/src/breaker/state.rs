@@ -57,7 +57,6 @@ enum Phase {
     HalfOpen { probing: bool },
 }
 
-/// A breaker.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Breaker(Phase);
 

@@ -18,7 +18,7 @@ fn state(breakers: &Breakers) -> BreakerState {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failures_in_a_row_open_it_and_one_success_forgets_them() {
+async fn consecutive_failures_open_the_breaker_success_resets() {
     let breakers = breakers(3, 10);
     for verdict in [
         CallVerdict::Failure,
@@ -82,7 +82,7 @@ async fn a_call_from_before_decides_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn beyond_the_bound_the_longest_unused_goes_closed_ones_first() {
+async fn least_recently_used_closed_breaker_is_dropped_first() {
     let breakers = breakers(1, 2);
     breakers.admit("ch", "open").unwrap().settle(CallVerdict::Failure);
     breakers.admit("ch", "a").unwrap().settle(CallVerdict::Success);

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trying_again_may_help_unless_the_address_or_the_system_refused() {
+    fn refused_call_is_not_retryable_unreachable_one_is() {
         let host = || "cache.example".to_owned();
         for (failure, code, retryable) in [
             (CallFailure::Unreachable("gone".into()), "IO_ERROR", true),

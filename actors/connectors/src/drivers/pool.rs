@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_pool_is_opened_once_and_again_after_a_failure() {
+    async fn pool_is_opened_once_and_after_failure() {
         let slot = OpenPools::new(3).slot();
         assert_eq!(slot.get(async || Err::<u32, _>("away")).await, Err("away"));
         assert_eq!(open_pool(&slot, 1).await, 1);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_pool_that_is_of_no_use_is_opened_again() {
+    async fn discarded_pool_is_opened_again() {
         let slot = OpenPools::new(3).slot();
         slot.discard(|_: &u32| true);
         assert_eq!(open_pool(&slot, 1).await, 1);

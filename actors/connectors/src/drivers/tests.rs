@@ -33,7 +33,7 @@ fn configs() -> Vec<(ConnectorType, serde_json::Value, Option<&'static str>, boo
 }
 
 #[test]
-fn type_without_its_driver_is_refused_with_type_and_feature() {
+fn type_without_driver_is_refused_naming_the_feature() {
     for (kind, config, feature, is_built) in configs() {
         let config = ConnectorConfig::parse(kind, &config).unwrap();
         let refused = resolve(&config).err();

@@ -156,8 +156,9 @@ mod tests {
 
     #[test]
     fn only_scalars_are_cache_keys() {
-        for (given, due) in [(json!("k"), "k"), (json!(7), "7"), (json!(true), "true"), (json!(""), "")] {
-            assert_eq!(key(given).unwrap(), due);
+        for (given, expected) in [(json!("k"), "k"), (json!(7), "7"), (json!(true), "true"), (json!(""), "")]
+        {
+            assert_eq!(key(given).unwrap(), expected);
         }
         for wrong in [json!(null), json!([1]), json!({"a": 1})] {
             let error = key(wrong).unwrap_err();
@@ -168,7 +169,7 @@ mod tests {
 
     #[test]
     fn json_text_is_parsed_other_text_is_kept() {
-        for (text, due) in [
+        for (text, expected) in [
             (r#"{"a":[1,null]}"#, json!({"a": [1, null]})),
             ("7", json!(7)),
             (r#""x""#, json!("x")),
@@ -177,7 +178,7 @@ mod tests {
             ("", json!("")),
         ] {
             let parsed = parse_json_within(text.as_bytes(), 1 << 10);
-            assert_eq!(value(text.to_owned(), parsed, "c").unwrap(), due);
+            assert_eq!(value(text.to_owned(), parsed, "c").unwrap(), expected);
         }
         let large = "[0,1,2,3]";
         let refused = value(large.to_owned(), parse_json_within(large.as_bytes(), 64), "c").unwrap_err();

@@ -156,10 +156,10 @@ mod tests {
     #[test]
     fn a_key_is_a_text_and_null_is_none() {
         assert_eq!(key(json!(null)), None);
-        for (given, due) in
+        for (given, expected) in
             [(json!("k"), "k"), (json!(""), ""), (json!(7), "7"), (json!({"a": 1}), r#"{"a":1}"#)]
         {
-            assert_eq!(key(given).as_deref(), Some(due));
+            assert_eq!(key(given).as_deref(), Some(expected));
         }
     }
 }

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_joined_with_one_slash_and_both_queries_are_kept() {
+    fn paths_join_with_one_slash_keeping_both_queries() {
         for (base, path, whole) in [
             ("http://h", "", "http://h/"),
             ("http://h/api", "", "http://h/api"),
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn computed_header_that_cannot_be_sent_is_refused_by_name() {
+    fn unsendable_computed_header_is_refused_by_name() {
         for (value, named) in [
             (json!({"Host": "evil.example"}), "headers_logic.Host: "),
             (json!({"content-length": 1}), "headers_logic.content-length: "),

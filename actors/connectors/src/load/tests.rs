@@ -99,7 +99,7 @@ async fn empty_variable_is_a_value_refused_by_field() {
 }
 
 #[tokio::test]
-async fn variable_that_is_not_allowed_is_refused_in_references_and_placeholders() {
+async fn forbidden_variable_is_refused_in_references_and_placeholders() {
     let only = |pattern: &str| AllowedVariables::only([pattern.to_owned()]);
     for (text, stage) in [
         (r#"{"url": "https://a.example/", "headers": {"a": "env://TOKEN"}}"#, LoadStage::SecretResolution),

@@ -95,7 +95,7 @@ fn operation_that_connector_disallows_is_refused() {
 }
 
 #[test]
-fn entries_in_memory_belong_to_one_connector_as_it_is() {
+fn memory_entries_belong_to_one_unchanged_connector() {
     run(async |world| {
         for name in ["one", "other"] {
             world.put(name, "cache", true, json!({"backend": "memory"})).await;

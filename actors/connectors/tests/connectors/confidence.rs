@@ -47,7 +47,7 @@ fn a_secret_that_an_api_repeats_is_not_written() {
 }
 
 #[test]
-fn an_error_shows_nothing_of_a_secret_that_was_sent() {
+fn error_hides_the_secret_that_was_sent() {
     run(async |world| {
         let upstream = repeating();
         world.connect(connector_to(&upstream, json!({}))).await;

@@ -44,7 +44,7 @@ fn every_filter_finds_rows_by_wire_contract() {
         let (name, city, orders) =
             (json!({"field": "name"}), json!({"field": "city"}), json!({"field": "orders"}));
         let total = |least: i64| json!({">=": [{"field": "total"}, least]});
-        for (filter, due) in [
+        for (filter, expected) in [
             (json!({"and": []}), json!([1, 2, 3])),
             (json!({"or": []}), json!([])),
             (json!({"==": [city, "Ulm"]}), json!([1])),
@@ -67,7 +67,7 @@ fn every_filter_finds_rows_by_wire_contract() {
                 json!({"source": "client", "fields": ["id"], "sort": [{"id": "asc"}], "filter": filter});
             let rows = run_task(world, "data_query", input_for(&database, "query", query), Value::Null).await;
             let ids: Value = rows.as_array().unwrap().iter().map(|row| row["id"].clone()).collect();
-            assert_eq!(ids, due, "{filter}");
+            assert_eq!(ids, expected, "{filter}");
         }
         let query = json!({"source": "client", "fields": ["name", "city"], "sort": [{"id": "desc"}], "limit": 2, "skip": 1});
         let rows = run_task(world, "data_query", input_for(&database, "query", query), Value::Null).await;

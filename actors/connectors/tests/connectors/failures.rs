@@ -10,7 +10,7 @@ use svc_testkit::upstream::{Upstream, UpstreamReply};
 use crate::kit::{connector_to, run};
 
 #[test]
-fn a_refused_answer_is_shown_in_part_and_without_secrets() {
+fn refused_answer_is_excerpted_without_secrets() {
     run(async |world| {
         let upstream = Upstream::start(|asked| {
             let text = format!("{:?} {}", asked.headers, asked.target);
@@ -65,7 +65,7 @@ fn captured_body_is_readable_bounded_and_without_secrets() {
 
 /// An upstream that repeats the request as it came, form-encoded, as JSON and as HTML.
 #[test]
-fn a_secret_is_hidden_in_whatever_spelling_it_is_repeated() {
+fn repeated_secret_is_hidden_in_every_spelling() {
     run(async |world| {
         let upstream = Upstream::start(|asked| {
             let value = |value: &str| value.trim_start_matches("Token ").to_owned();

@@ -83,13 +83,13 @@ fn absent_value_expression_publishes_all_data() {
                 "it writes no data"
             );
         }
-        let due = [
+        let expected = [
             (Some("order-7".to_owned()), payload),
             (Some("7".to_owned()), json!([1, 2])),
             (None, json!({})),
             (None, json!(7)),
         ];
-        assert_eq!(records(&cluster, "t", due.len()).await, due);
+        assert_eq!(records(&cluster, "t", expected.len()).await, expected);
         let probe = world.probe("k").await;
         assert!(probe.reachable && probe.supported, "{probe:?}");
     });
@@ -260,7 +260,7 @@ fn operator_password_is_not_sent_to_connector_brokers() {
 }
 
 #[test]
-fn health_of_the_brokers_follows_their_absence_and_their_return() {
+fn broker_health_follows_absence_and_return() {
     let cluster = cluster("t");
     let patience = Some(Duration::from_secs(90));
     run_in(Setup { patience, ..Setup::default() }, async |world| {

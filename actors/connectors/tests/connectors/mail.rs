@@ -186,7 +186,7 @@ fn each_tls_mode_works_and_verifies_the_server() {
 }
 
 #[test]
-fn one_connection_carries_mail_after_mail_whatever_was_refused_between() {
+fn connection_is_reused_after_refused_mails() {
     let Some(mut server) = MailServer::start(Protection::None, None) else { return };
     run(async |world| {
         world.put("c", "smtp", true, connector_to(server.port(), json!({}))).await;

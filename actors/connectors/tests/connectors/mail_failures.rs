@@ -95,7 +95,7 @@ fn a_mail_that_was_begun_is_never_sent_again() {
 }
 
 #[test]
-fn tls_is_never_given_up_for_a_server_without_it() {
+fn server_without_tls_gets_no_plain_mail() {
     let bare = Scripted::start(|talk| talk.go_on(|_, _| false));
     let forged = Scripted::start(|talk| {
         talk.go_on(|talk, line| {

@@ -43,7 +43,7 @@ async fn run_task(world: &ConnectorWorld, function: &str, input: Value, payload:
 }
 
 #[test]
-fn documents_cross_as_extended_json_both_ways_by_wire_contract() {
+fn extended_json_crosses_both_ways_by_wire_contract() {
     let Some(server) = Mongo::shared() else { return };
     run(async |world| {
         let database = fresh("crossing");
@@ -271,7 +271,7 @@ fn forbidden_write_sends_nothing_by_wire_contract() {
 fn authors_are_told_the_place_and_the_code() {
     run(async |world| {
         let (set, field) = (json!({"$set": {"a": 1}}), json!({"a": 1}));
-        for (input, due) in [
+        for (input, expected) in [
             (json!({"op": "insert_one", "document": field}), vec![]),
             (json!({"op": "insert_many", "documents": [{"var": "data.d"}], "ordered": false}), vec![]),
             (json!({"op": "update_one", "filter": {}, "update": set, "upsert": true}), vec![]),
@@ -317,9 +317,9 @@ fn authors_are_told_the_place_and_the_code() {
                 vec!["upsert TYPE_MISMATCH"],
             ),
         ] {
-            assert_eq!(world.problems("mongo_write", input_for("d", input.clone())), due, "{input}");
+            assert_eq!(world.problems("mongo_write", input_for("d", input.clone())), expected, "{input}");
         }
-        for (function, input, due) in [
+        for (function, input, expected) in [
             ("mongo_read", json!({"limit": 0, "skip": -1}), vec!["limit INVALID", "skip INVALID"]),
             ("mongo_read", json!({"limit": 1, "skip": 0}), vec![]),
             ("mongo_read", json!({"collection": ""}), vec!["collection INVALID"]),
@@ -331,7 +331,7 @@ fn authors_are_told_the_place_and_the_code() {
         ] {
             let mut whole = input_for("d", json!({}));
             whole.as_object_mut().unwrap().extend(input.as_object().unwrap().clone());
-            assert_eq!(world.problems(function, whole), due, "{input}");
+            assert_eq!(world.problems(function, whole), expected, "{input}");
         }
         assert_eq!(
             world.problems("mongo_read", input_for("", json!({}))),

@@ -78,7 +78,7 @@ fn server_refusal_is_no_outage_and_hides_password() {
 }
 
 #[test]
-fn a_private_server_is_refused_where_that_was_not_allowed() {
+fn private_server_is_refused_unless_allowed() {
     run(async |world| {
         for url in ["redis://:swordfish@127.0.0.1:1", "redis://:swordfish@localhost:1"] {
             world.put("r", "cache", true, json!({"backend": "redis", "url": url})).await;
@@ -92,7 +92,7 @@ fn a_private_server_is_refused_where_that_was_not_allowed() {
 }
 
 #[test]
-fn over_tls_the_server_must_be_one_that_is_trusted() {
+fn tls_server_must_be_trusted() {
     let Some(redis) = Redis::encrypted() else { return };
     let authority = redis.authority().unwrap().to_owned();
     run_in(Setup { authority, ..Setup::default() }, async |world| {
@@ -151,7 +151,7 @@ fn server_death_opens_breaker_and_return_closes_it() {
 }
 
 #[test]
-fn a_server_that_hangs_costs_its_callers_a_bounded_time() {
+fn hanging_server_costs_callers_bounded_time() {
     run(async |world| {
         let Some(redis) = Redis::own() else { return };
         connect(world, redis.url()).await;

@@ -60,8 +60,8 @@ fn query_order_is_url_task_then_sorted_connector() {
         // No message takes out what the connector says.
         for more in ["&z=2", "&%7A=2", "&z"] {
             let outcome = world.run(input.clone(), json!({"id": 7, "more": more})).await;
-            let due = format!("/api/o/7?v=1&q=1{more}&b=x+y&z=1");
-            assert_eq!(outcome.message.data["api"]["target"], due);
+            let expected = format!("/api/o/7?v=1&q=1{more}&b=x+y&z=1");
+            assert_eq!(outcome.message.data["api"]["target"], expected);
         }
     });
 }

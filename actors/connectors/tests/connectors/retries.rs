@@ -130,7 +130,7 @@ fn an_attempt_ends_with_its_own_limit() {
 }
 
 #[test]
-fn a_change_of_the_connector_counts_from_the_next_attempt() {
+fn connector_change_counts_from_the_next_attempt() {
     run(async |world| {
         let (bad, good) = (always(500), Upstream::start(|_| UpstreamReply::new(200, "1")).unwrap());
         world.connect(connector_to(&bad, json!({"retry": {"max_retries": 16, "retry_delay_ms": 20}}))).await;

@@ -58,9 +58,9 @@ fn search_hits_become_rows_by_wire_contract() {
             query(json!({"source": "client", "fields": ["id", "name", "city"], "sort": [{"name": "asc"}],
             "filter": {"==": [{"field": "city"}, {"var": "payload.city"}]}, "limit": 10}));
         let rows = run_task(world, "data_query", input, json!({"city": "Ulm"})).await;
-        let due =
+        let expected =
             json!([{"id": "7", "name": "Ann", "city": "Ulm"}, {"id": "8", "name": "Bob", "city": null}]);
-        assert_eq!(rows, due);
+        assert_eq!(rows, expected);
         let request = upstream.requests().pop().unwrap();
         assert_eq!((request.method.as_str(), request.target.as_str()), ("POST", "/es/clients/_search"));
         assert_eq!(request.header("content-type"), Some("application/json"));
@@ -139,7 +139,7 @@ fn bulk_reports_every_row_by_wire_contract() {
 }
 
 #[test]
-fn changes_by_query_and_upserts_are_counted_by_wire_contract() {
+fn query_changes_and_upserts_count_by_wire_contract() {
     run(async |world| {
         let upstream = Upstream::start(|asked| {
             let target = asked.target.split('?').next().unwrap_or_default().to_owned();
@@ -165,7 +165,7 @@ fn changes_by_query_and_upserts_are_counted_by_wire_contract() {
             json!({"op": "upsert", "target": "client", "values": {"id": id, "name": "n"},
                 "on_conflict": {"target": ["id"], "action": action}})
         };
-        for (document, due) in [
+        for (document, expected) in [
             (
                 json!({"op": "update", "target": "client", "set": {"city": "Ulm"}, "filter": filter}),
                 json!({"status": "ok", "matched": 3, "modified": 2}),
@@ -187,13 +187,13 @@ fn changes_by_query_and_upserts_are_counted_by_wire_contract() {
         ] {
             assert_eq!(
                 run_task(world, "data_write", write(document.clone()), Value::Null).await,
-                due,
+                expected,
                 "{document}"
             );
         }
         let request = upstream.requests().pop().unwrap();
-        let due = ("PUT", "/clients/_doc/old?op_type=create&refresh=wait_for");
-        assert_eq!((request.method.as_str(), request.target.as_str()), due);
+        let expected = ("PUT", "/clients/_doc/old?op_type=create&refresh=wait_for");
+        assert_eq!((request.method.as_str(), request.target.as_str()), expected);
         let error = world.task_error("data_write", write(upsert("old", "update")), Value::Null).await;
         assert_eq!(
             error.code.name(),

@@ -84,7 +84,7 @@ fn presigned_url_works_for_every_object_key() {
 }
 
 #[test]
-fn a_large_object_is_known_by_its_size_and_type() {
+fn large_object_has_its_size_and_type() {
     let Some(store) = ObjectStore::start() else { return };
     run(async |world| {
         world.put("c", "storage", true, connector_to(&store.endpoint(), json!({}))).await;
@@ -210,7 +210,7 @@ fn signing_needs_no_store_and_minds_no_breaker() {
 }
 
 #[test]
-fn a_store_in_trouble_is_told_from_one_that_refuses() {
+fn failing_store_is_distinguished_from_a_refusing_one() {
     let store = Upstream::start(|asked| match asked.target.split('?').next().unwrap_or_default() {
         "/bucket/held" => UpstreamReply::Held,
         "/bucket/cut" => UpstreamReply::Cut,

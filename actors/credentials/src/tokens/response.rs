@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_names_its_status_and_code_and_nothing_else() {
+    fn refusal_names_only_its_status_and_code() {
         for (status, body, part) in [
             (
                 400,

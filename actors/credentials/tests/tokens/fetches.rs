@@ -21,7 +21,7 @@ fn numbering(seconds: u64) -> Upstream {
 }
 
 #[test]
-fn of_many_who_want_a_token_at_once_one_asks() {
+fn concurrent_callers_cause_one_token_request() {
     run(async |world| {
         let (upstream, node) = (numbering(3600), world.node().await);
         let source = node.source(&oauth(&upstream, json!({})));

@@ -10,10 +10,10 @@ use svc_testkit::upstream::{Upstream, UpstreamReply};
 use crate::kit::{granting, oauth, run};
 
 #[test]
-fn a_refusal_is_the_answer_to_all_who_ask_soon() {
+fn refusal_answers_all_callers_for_a_while() {
     run(async |world| {
         let node = world.node().await;
-        for (reply, due) in [
+        for (reply, expected) in [
             (
                 UpstreamReply::new(400, r#"{"error": "invalid_scope", "error_description": "swordfish"}"#),
                 "connector 'c': the token endpoint refused with status 400: invalid_scope",
@@ -37,9 +37,9 @@ fn a_refusal_is_the_answer_to_all_who_ask_soon() {
             for _ in 0..5 {
                 let error = source.token().await.unwrap_err();
                 assert!(error.is_final());
-                assert_eq!(error.to_string(), due);
+                assert_eq!(error.to_string(), expected);
             }
-            assert_eq!(upstream.requests().len(), 1, "{due}");
+            assert_eq!(upstream.requests().len(), 1, "{expected}");
         }
         assert!((node.count("rejected") - 4.0).abs() < f64::EPSILON);
     });

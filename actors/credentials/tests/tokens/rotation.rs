@@ -54,7 +54,7 @@ fn a_changed_block_begins_with_its_own_seed() {
 }
 
 #[test]
-fn an_answer_without_a_refresh_token_leaves_the_former_one() {
+fn answer_without_refresh_token_keeps_the_former() {
     run(async |world| {
         let upstream = Upstream::start(|_| granting("t", 30)).unwrap();
         let node = world.node().await;
@@ -147,7 +147,7 @@ async fn want(source: &TokenSource) -> usize {
 }
 
 #[test]
-fn many_callers_of_two_nodes_use_no_refresh_token_twice() {
+fn callers_of_two_nodes_share_refresh_tokens() {
     run(async |world| {
         // Never fresh: every wait is a refresh.
         let (provider, upstream) = Provider::start(30);

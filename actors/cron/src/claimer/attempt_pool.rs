@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_channel_without_capacity_is_passed_over_for_a_while() {
+    async fn channel_without_capacity_is_skipped_briefly() {
         let attempts = AttemptPool::new(1);
         attempts.pass_over("c");
         assert_eq!(attempts.passed_over(), ["c"]);

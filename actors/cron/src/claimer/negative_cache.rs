@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn absent_channel_is_cached_briefly_for_its_snapshot_and_version() {
+    async fn absent_channel_is_cached_briefly_by_version() {
         let absent = NegativeCache::default();
         assert!(!absent.contains("c", 1, 7));
         absent.insert("c", 2, 7);

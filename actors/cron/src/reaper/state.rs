@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_is_absent_before_the_ledger_has_answered_for_long_enough() {
+    fn absences_count_after_the_ledger_answered_long_enough() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let mut absences = AbsenceSweep::new(Duration::from_secs(60), Duration::from_secs(30));

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn it_waits_until_the_cursor_is_due_and_writes_then() {
+    fn schedule_waits_for_its_cursor_then_writes() {
         let spec = spec(2, "a");
         let next = |due_in| next_step(&spec, Some(&cursor(2, "a", due_in)), now());
         assert_eq!(next(3), ScheduleStep::Wait(now() + TimeDelta::seconds(3)));
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn cursor_that_passes_over_instants_still_to_come_is_turned_back() {
+    fn cursor_ahead_of_coming_instants_is_turned_back() {
         let every_second = spec(2, "a");
         assert_eq!(next_step(&every_second, Some(&cursor(2, "a", 3_600)), now()), ScheduleStep::TurnBack);
         assert_eq!(
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn write_is_bounded_and_keeps_missed_and_caught_up_instants_together() {
+    fn bounded_write_keeps_missed_with_caught_up_instants() {
         let at = |second: i64| now() + TimeDelta::seconds(second);
         let plan = |seconds: &[i64], missed: Option<i64>| MisfirePlan {
             fire: seconds.iter().copied().map(at).collect(),

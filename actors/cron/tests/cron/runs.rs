@@ -50,7 +50,7 @@ fn attempt_shorter_than_a_heartbeat_renews_no_lease() {
 }
 
 #[test]
-fn a_run_ends_as_its_workflow_does_and_says_why() {
+fn run_ends_like_its_workflow_with_reason() {
     run(async |world| {
         let node = world.start().await;
         let row = of_one(&node, "well", "", json!({})).await;

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn properties_of_the_operator_go_before_defaults_and_after_guarantees() {
+    fn operator_properties_override_defaults_but_not_guarantees() {
         let given = [
             ("auto.offset.reset", "latest"),
             ("group.instance.id", "own"),
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn property_that_makes_no_consumer_is_named_without_its_value() {
+    fn unusable_consumer_property_is_named_without_value() {
         let refused = check(&settings(&[("security.protocol", "swordfish")])).unwrap_err();
         assert!(refused.contains("security.protocol") && !refused.contains("swordfish"), "{refused}");
     }

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn error_of_a_topic_or_a_partition_holds_no_other_up() {
+    fn error_is_limited_to_its_topic_or_partition() {
         use RDKafkaErrorCode as Code;
         for (code, expected) in [
             (Code::AllBrokersDown, ErrorScope::Brokers),

@@ -15,7 +15,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pattern_or_illegal_character_or_length_makes_no_topic_name() {
+    fn pattern_illegal_character_or_length_is_refused() {
         for name in ["orders", "a.b_C-9", "...", &"x".repeat(249)] {
             assert!(is_topic_name(name), "{name}");
         }

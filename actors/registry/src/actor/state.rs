@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn other_jobs_leave_what_was_missed_to_the_next_reload() {
+    fn other_jobs_leave_missed_changes_to_the_reload() {
         let mut queue = ChangeQueue::<()>::default();
         queue.push(SnapshotChange::Reload(ReloadScope::channel("a")), None);
         queue.begin_next();

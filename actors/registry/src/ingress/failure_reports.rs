@@ -21,9 +21,7 @@ const READ_BACKOFF: Backoff = Backoff::new(Duration::from_millis(100), Duration:
 /// An occurrence of a schedule that ends as failed.
 #[derive(Clone, Copy, Debug)]
 pub struct FailedOccurrence<'a> {
-    /// Id of the channel.
     pub channel_id: &'a str,
-    /// Name of the channel.
     pub channel_name: &'a str,
     /// Trace of its run; `None` if no run began.
     pub trace_id: Option<Uuid>,

@@ -99,7 +99,7 @@ fn jobs_rotate_over_workers_and_stay_there() {
 }
 
 #[test]
-fn a_job_of_a_quarantined_channel_fails_with_the_reason() {
+fn job_of_quarantined_channel_fails_with_reason() {
     run(vec![], async |world| {
         world.workflow("w", "w").await;
         world.channel(channel("orders", &["POST"], "/orders")).await;

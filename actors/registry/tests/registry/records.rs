@@ -24,7 +24,7 @@ fn batch() -> RecordBatch {
 }
 
 #[test]
-fn record_whose_channel_is_archived_on_the_way_is_deferred() {
+fn record_of_a_just_archived_channel_is_deferred() {
     run(vec![], async |world| {
         world.workflow("w", "w").await;
         world.channel(channel("orders", &["POST"], "/orders")).await;
@@ -39,7 +39,7 @@ fn record_whose_channel_is_archived_on_the_way_is_deferred() {
 }
 
 #[test]
-fn record_that_is_added_to_a_batch_runs_with_it() {
+fn added_record_runs_with_its_batch() {
     run(vec![], async |world| {
         world.workflow("w", "w").await;
         world.channel(channel("orders", &["POST"], "/orders")).await;

@@ -140,7 +140,7 @@ fn wrong_method_is_refused_with_allowed_ones() {
 }
 
 #[test]
-fn a_final_async_marks_the_submission_and_is_taken_off() {
+fn final_async_segment_marks_a_submission() {
     run(vec![], async |world| {
         world.workflow("w", "w").await;
         world.channel(channel("orders", &["POST"], "/orders/{id}")).await;

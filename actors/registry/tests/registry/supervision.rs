@@ -116,7 +116,7 @@ fn exhausted_channel_is_quarantined_until_operator_restarts_it() {
 }
 
 #[test]
-fn a_reload_and_a_changed_configuration_bring_it_back_too() {
+fn reload_or_changed_configuration_ends_the_quarantine() {
     for all in [true, false] {
         run(panics("channels/orders/*", "ProbeVersion", 1..=3), async |world| {
             world.workflow("w", "w").await;

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_arrive_while_a_group_runs_form_the_next_one() {
+    fn calls_during_a_group_form_the_next_one() {
         let queue = Arc::default();
         let (task, _first) = push(&queue, 1);
         let mut task = task.expect("the first caller starts the task");

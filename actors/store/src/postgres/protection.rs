@@ -6,7 +6,6 @@ use slog::{Logger, info, warn};
 /// The protection of a new connection against readers of the network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum LinkProtection {
-    /// Encrypted.
     Encrypted,
     /// Plain, as the mode asks for.
     Disabled,

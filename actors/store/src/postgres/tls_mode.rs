@@ -11,7 +11,6 @@ const SYSTEM: &str = "system";
 /// Encryption of connections to a server, and the check of its certificate. Unix sockets are never encrypted.
 #[derive(Clone, Debug)]
 pub(crate) enum TlsMode {
-    /// `disable`.
     Disable,
     /// `prefer`, and the default: encrypted if the server can, plain otherwise. The certificate is not checked.
     Prefer,
@@ -157,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_of_the_url_is_kept_for_the_driver() {
+    fn rest_of_url_is_kept_for_the_driver() {
         for (url, expected) in [
             ("postgres://svc:a?b@db/svc?sslmode=require", "postgres://svc:a?b@db/svc"),
             ("postgres://db/svc?a=1&sslmode=require&b=2", "postgres://db/svc?a=1&b=2"),

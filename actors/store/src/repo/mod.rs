@@ -43,9 +43,9 @@ pub use config_changes::{BreakerReset, ChangedEntity, ConfigChange, EpochNumbers
 pub use connectors::ConnectorRepository;
 pub(crate) use cron::LedgerQueues;
 pub use cron::{
-    AlignOutcome, Backlog, ChannelFacts, ClaimBatch, ExhaustedOccurrence, Ledger, MaterialiseOutcome,
-    MaterialiseRequest, OccurrenceClaim, OccurrenceFilter, OccurrencePage, OccurrenceRecord, OccurrenceRow,
-    ScheduleHistory, ScheduleStatus, StartResult,
+    AlignOutcome, Backlog, ChannelFacts, ClaimBatch, ExhaustedOccurrence, InstantRequest, Ledger,
+    MaterialiseOutcome, MaterialiseRequest, OccurrenceClaim, OccurrenceFilter, OccurrencePage,
+    OccurrenceRecord, OccurrenceRow, ScheduleHistory, ScheduleStatus, StartResult,
 };
 pub use dead_letters::{
     ClaimedLetter, DeadLetter, DeadLetterFilter, DeadLetterPage, DeadLetterRepository, DeadLetterRow,

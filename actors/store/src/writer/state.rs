@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn writing_task_waits_for_the_next_write_before_it_ends() {
+    fn writing_task_waits_once_before_it_ends() {
         let mut queue: WriteQueue<u8, ()> = WriteQueue::new();
         queue.push_unit(1);
         assert_eq!((queue.wake(), queue.start()), (Wake::Start, Some((vec![1], vec![]))));
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn callers_of_a_slow_commit_come_back_into_one_batch() {
+    fn callers_of_slow_commits_share_a_batch() {
         let mut queue: WriteQueue<(), u8> = WriteQueue::new();
         queue.push_row(1, 1).unwrap();
         queue.push_row(2, 1).unwrap();

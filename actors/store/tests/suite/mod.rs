@@ -29,8 +29,8 @@ pub(crate) mod workflows;
 pub(crate) mod writer;
 
 pub(crate) use ledger::{
-    admin as ledger_admin, cursors as ledger_cursors, groups as ledger_groups, model as ledger_model,
-    races as ledger_races, runs as ledger_runs,
+    admin as ledger_admin, cursors as ledger_cursors, explanations as ledger_explanations,
+    groups as ledger_groups, model as ledger_model, races as ledger_races, runs as ledger_runs,
 };
 use serde_json::{Value, json};
 use svc_model::{ChannelContent, ChannelType, EntityKind, Protocol, ServiceError, WorkflowContent};

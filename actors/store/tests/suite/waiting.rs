@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join;
+use svc_ledger::{WorkOwner, WorkState};
 use svc_model::Timestamp;
 use svc_store::{
     DueLetters, DueTime, NewNode, NewTrace, Ownership, QueueShares, Store, TraceEnd, TraceFailure,
@@ -256,4 +257,34 @@ pub(crate) async fn retry_takes_the_share_of_its_work(db: TestDatabase) {
     assert!(traces.finish_attempt(ended).await.unwrap());
     let work = Uuid::try_parse(&letter.trace_id).unwrap();
     assert_eq!(status(&traces, work).await.as_deref(), Some("completed"));
+}
+
+pub(crate) async fn facts_give_reason_of_wait(db: TestDatabase) {
+    let traces = db.store().await.traces();
+    let state = async |id: Uuid| traces.work_facts(&id.to_string()).await.unwrap().map(|facts| facts.state);
+    let reason = async |id: Uuid| {
+        let facts = traces.work_facts(&id.to_string()).await.unwrap()?;
+        facts.explain().map(|wait| wait.reason.name())
+    };
+    let later = accept_for(&traces, DueTime::After(HOUR)).await;
+    assert!(matches!(state(later).await, Some(WorkState::Scheduled { .. })));
+    assert_eq!(reason(later).await, Some("scheduled"));
+
+    let [first, second] = [accept_in_line(&traces, "t1").await, accept_in_line(&traces, "t1").await];
+    let in_line = |before, holder| Some(WorkState::InLine { key: "t1".into(), before, holder });
+    assert_eq!(state(second).await, in_line(1, None));
+    assert_eq!(claim(&traces, "a", &[first], Some(&shares(Some(1), None))).await, [first]);
+    assert_eq!(state(second).await, in_line(0, Some(first.to_string())));
+    let owner = Some(WorkOwner { node: "a".into(), lease_until: None });
+    assert_eq!(state(first).await, Some(WorkState::Queued { owner, before: 0 }));
+    assert_eq!(reason(first).await, Some("lease"), "that node is not registered");
+    assert!(finish(&traces, "a", first).await);
+    assert_eq!(state(first).await, None);
+
+    let terms = WaitTerms { reason: WaitReason::Paused, due: None, share: None };
+    accept(&traces, terms.clone()).await;
+    let paused = accept(&traces, terms).await;
+    assert_eq!(state(paused).await, Some(WorkState::Paused { before: 1 }));
+    assert_eq!(reason(paused).await, Some("paused"));
+    assert!(traces.work_facts("nothing").await.unwrap().is_none());
 }

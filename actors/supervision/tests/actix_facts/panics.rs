@@ -64,7 +64,7 @@ fn a_panicked_instance_runs_stopping_and_stopped_while_unwinding() {
 }
 
 #[test]
-fn a_panicked_instance_that_refuses_to_stop_handles_its_queue() {
+fn panicked_instance_refusing_to_stop_handles_its_queue() {
     system(async {
         let addr = ProbeActor { handled: 100, clings: true, ..ProbeActor::default() }.start();
         let (boom, queued) = (addr.send(Boom), addr.send(Count));

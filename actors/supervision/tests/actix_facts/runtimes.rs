@@ -32,7 +32,7 @@ mod an_arbiter {
     }
 
     #[test]
-    fn that_is_dead_starts_a_closed_actor_without_an_error() {
+    fn dead_arbiter_starts_a_closed_actor_silently() {
         system(async {
             let arbiter = Arbiter::new();
             let handle = arbiter.handle();
@@ -73,7 +73,7 @@ async fn spawn_on(arbiter: &Arbiter) -> (ThreadId, ThreadId, oneshot::Receiver<(
 }
 
 #[test]
-fn a_task_spawned_in_a_handler_dies_with_its_arbiter() {
+fn task_spawned_in_a_handler_dies_with_arbiter() {
     system(async {
         let arbiter = Arbiter::new();
         let (actor, task, life) = spawn_on(&arbiter).await;

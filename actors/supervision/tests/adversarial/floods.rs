@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn to_oneself_starve_no_neighbour_and_end_with_the_actor() {
+fn messages_to_oneself_starve_no_neighbour() {
     for again in [Again::Cast, Again::Notify] {
         Universe::new(1).run(async |tree| {
             let victim = spawn(&tree, "v", ChildSpec::new()).await;

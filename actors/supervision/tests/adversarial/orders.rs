@@ -20,7 +20,7 @@ fn to_replace_win_over_a_crash_in_between() {
 }
 
 #[test]
-fn to_replace_that_are_given_up_leave_the_node_running() {
+fn abandoned_replacements_leave_the_node_running() {
     Universe::new(1).run(async |tree| {
         let victim = spawn(&tree, "v", ChildSpec::new()).await;
         let prepared = tree.replace(&victim, None, victims(Victim::default)).await.unwrap();

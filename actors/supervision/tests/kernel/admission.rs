@@ -99,7 +99,7 @@ fn an_abandoned_read_gives_its_place_back() {
 }
 
 #[test]
-fn a_call_dropped_before_it_is_handled_is_taken_back() {
+fn call_dropped_before_handling_is_withdrawn() {
     Universe::new(1).run(async |tree| {
         let probe = Lab::new(&tree).running("probe", ChildSpec::new()).await;
         assert!(probe.call(Count).now_or_never().is_none());

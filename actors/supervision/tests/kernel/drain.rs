@@ -59,7 +59,7 @@ fn node_ends_at_retirement_and_shutdown_alone() {
 }
 
 #[test]
-fn a_retired_node_finishes_what_it_admitted_and_is_gone() {
+fn retired_node_finishes_admitted_calls_and_ends() {
     Universe::new(1).run(async |tree| {
         let lab = Lab::new(&tree);
         let probe = lab.running("probe", ChildSpec::new()).await;
@@ -113,7 +113,7 @@ fn at_the_deadline_what_is_left_ends_by_force() {
 }
 
 #[test]
-fn a_path_is_free_again_after_its_node_is_retired() {
+fn path_is_free_after_its_node_retires() {
     Universe::new(1).run(async |tree| {
         let lab = Lab::new(&tree);
         tree.add_group("g", GroupSpec::new()).await.unwrap();

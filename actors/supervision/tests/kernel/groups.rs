@@ -24,7 +24,7 @@ fn one_for_one_restarts_the_failed_child_only() {
 }
 
 #[test]
-fn one_for_all_restarts_every_child_in_order_of_need() {
+fn one_for_all_restarts_children_by_need() {
     Universe::new(1).run(async |tree| {
         let lab = Lab::new(&tree);
         tree.add_group("g", GroupSpec::new().strategy(Strategy::OneForAll)).await.unwrap();

@@ -35,7 +35,7 @@ fn dropped_it_is_discarded() {
 }
 
 #[test]
-fn a_factory_that_fails_leaves_the_old_one_in_service() {
+fn failing_factory_leaves_the_old_instance_serving() {
     fn fails(_: StartContext) -> std::future::Ready<Result<ProbeActor, StartError>> {
         std::future::ready(Err(StartError::Config("bad".to_owned())))
     }

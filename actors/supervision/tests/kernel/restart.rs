@@ -67,7 +67,7 @@ fn a_failure_by_its_own_word_restarts_it() {
 }
 
 #[test]
-fn during_a_backoff_calls_are_refused_with_the_time_left() {
+fn calls_during_backoff_are_refused_with_remaining_time() {
     Universe::new(1).run(async |tree| {
         let probe = Lab::new(&tree).running("probe", spec(5)).await;
         let _ = probe.call(Boom).await;
@@ -112,7 +112,7 @@ fn an_essential_node_takes_the_tree_with_it() {
 }
 
 #[test]
-fn a_normal_exit_drains_and_stops_what_is_not_permanent() {
+fn normal_exit_drains_and_stops_non_permanent_actors() {
     Universe::new(1).run(async |tree| {
         let lab = Lab::new(&tree);
         let probe = lab.running("probe", ChildSpec::new().restart(Restart::OnFailure)).await;

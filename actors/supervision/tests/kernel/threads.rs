@@ -100,7 +100,7 @@ fn blocked_thread_is_named_with_its_message() {
 }
 
 #[test]
-fn a_shutdown_gives_a_blocked_thread_up_at_its_deadline() {
+fn shutdown_gives_up_a_blocked_thread_in_time() {
     System::new().block_on(async {
         let one = arbiter();
         let tree = Tree::builder("test").build();
@@ -113,7 +113,7 @@ fn a_shutdown_gives_a_blocked_thread_up_at_its_deadline() {
 }
 
 #[test]
-fn a_node_whose_thread_ends_is_stopped_and_refuses_calls() {
+fn node_of_an_ended_thread_refuses_calls() {
     System::new().block_on(async {
         let one = arbiter();
         let tree = Tree::builder("test").build();

@@ -5,7 +5,7 @@ use crate::channels::{
     BulkPauseRequest, BulkResumeRequest, ChannelPauseStatus, ChannelResource, ChannelValidationResult,
     PauseRequest, ResumeRequest,
 };
-use crate::cron::OccurrenceDetail;
+use crate::cron::{OccurrenceDetail, ScheduleExplanation};
 use crate::definitions::{ChannelDefinition, ChannelUpdate};
 use crate::endpoint::{
     Answer, CHANNEL_TYPE, DOCUMENT_DRY_RUN, DRY_RUN, DRY_RUN_PARAMETER, DRY_RUN_REPORT, Endpoint, FORCE,
@@ -17,7 +17,7 @@ use crate::filters::{FilteredList, parameters_of};
 use crate::import::{ImportBatch, ImportSummary};
 use crate::lifecycle::{RollbackRequest, StatusChange, VersionRequest};
 use crate::names::LIFECYCLE_STATUSES;
-use crate::parameter::ParameterKind::OneOf;
+use crate::parameter::ParameterKind::{Moment, OneOf};
 use crate::parameter::{PathParameter, QueryParameter};
 
 const ID: &[PathParameter] = &[PathParameter::new("id", "Id of the channel", "greetings")];
@@ -202,6 +202,28 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         200,
         "The resumed channels; with `dry_run=true` the report",
         &[SELECTED, DRY_RUN_REPORT],
+    )]),
+    Endpoint::new(
+        Method::Get,
+        "/api/v1/admin/channels/{id}/why",
+        "explainSchedule",
+        Tag::Channels,
+        "Explains why a cron channel ran at an instant, or did not",
+    )
+    .describes(
+        "The answer is from the ledger: the occurrence of the instant, or what kept it from being recorded. A channel \
+         without a schedule is refused with 400.",
+    )
+    .path_parameters(&[PathParameter::new("id", "Id of the channel", "nightly")])
+    .with_query(&[QueryParameter::new(
+        "at",
+        Moment,
+        "The instant, or a time before now, such as `-15m`; without it now",
+    )])
+    .answers(&[Answer::json(
+        200,
+        "The explanation",
+        &[SchemaSource::for_type::<DataEnvelope<ScheduleExplanation>>()],
     )]),
     Endpoint::new(
         Method::Post,

@@ -9,7 +9,7 @@ use crate::parameter::{ParameterKind, PathParameter, QueryParameter};
 
 const CHANNEL: &[PathParameter] = &[PathParameter::new(
     "channel",
-    "Name of the channel; a route of the channel stands in its place",
+    "Name of the channel; a route of the channel may replace it",
     "greetings",
 )];
 
@@ -50,7 +50,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         "/api/v1/data/{channel}/async",
         "submit",
         Tag::Data,
-        "Runs a channel without waiting",
+        "Accepts work for a channel",
     )
     .describes("The run is accepted once it is stored. `Location` is the address of its state.")
     .with_access(Access::Channel)
@@ -81,7 +81,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     .with_query(&[QueryParameter::new(
         "token",
         ParameterKind::Text,
-        "The token of the submission, where the header `x-trace-token` cannot be sent",
+        "The token of the submission, if the header `x-trace-token` cannot be sent",
     )])
     .answers(&[Answer::json(
         200,

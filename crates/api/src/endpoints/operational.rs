@@ -13,7 +13,7 @@ const READINESS: SchemaSource = SchemaSource::for_type::<ReadinessReport>();
 const HEALTH: SchemaSource = SchemaSource::for_type::<HealthReport>();
 
 pub(super) const ENDPOINTS: &[Endpoint] = &[
-    Endpoint::new(Method::Get, "/healthz", "getLiveness", Tag::Operational, "Tells that the process runs")
+    Endpoint::new(Method::Get, "/healthz", "getLiveness", Tag::Operational, "Reports that the process runs")
         .with_access(Access::Open)
         .answers(&[Answer::json(200, "The process runs", &[SchemaSource::for_type::<LivenessReport>()])]),
     Endpoint::new(
@@ -21,7 +21,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         "/readyz",
         "getReadiness",
         Tag::Operational,
-        "Tells a balancer whether to send requests",
+        "Reports to a balancer if the node takes requests",
     )
     .with_access(Access::Open)
     .answers(&[
@@ -48,9 +48,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         Tag::Operational,
         "Returns everything measured, as Prometheus text",
     )
-    .describes(
-        "It is here where `metrics.enabled` is on and `metrics.bind_addr` gives it no listener of its own.",
-    )
+    .describes("Served if `metrics.enabled` is on and `metrics.bind_addr` names no listener of its own.")
     .answers(&[Answer::other(200, "The metrics", &["text/plain"])])
     .refuses(&[404]),
     Endpoint::new(

@@ -48,7 +48,7 @@ mod tests {
     use SignatureEncoding::{Base64, Base64Url, Hex};
 
     #[test]
-    fn a_prefix_stands_at_the_start_byte_by_byte() {
+    fn prefix_stands_at_the_start_byte_by_byte() {
         let form = SignatureForm::Prefixed("v0=".into());
         assert_eq!(extract(&form, b"v0=ab"), Some(vec![&b"ab"[..]]));
         assert_eq!(extract(&form, b"v0=ab v1=x v0=cd"), Some(vec![&b"ab"[..], b"cd"]));

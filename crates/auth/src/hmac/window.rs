@@ -12,7 +12,7 @@ mod tests {
     use super::holds;
 
     #[test]
-    fn the_edge_of_the_window_is_inside_on_both_sides() {
+    fn window_includes_both_of_its_edges() {
         for (text, inside) in [
             ("1000", true),
             ("700", true),

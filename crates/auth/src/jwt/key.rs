@@ -40,7 +40,6 @@ pub enum KeyError {
     /// The key is shorter than its algorithm requires.
     #[error("{} needs a key of at least {least} bytes", .algorithm.name())]
     Short {
-        /// The algorithm.
         algorithm: JwtAlgorithm,
         /// Minimum length, in bytes.
         least: usize,

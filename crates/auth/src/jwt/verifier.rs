@@ -20,7 +20,6 @@ const MAX_BYTES: usize = 8192;
 pub struct NamedKey {
     /// The key id; a key without one is tried for every token.
     pub kid: Option<String>,
-    /// The key.
     pub key: VerifyingKey,
 }
 

@@ -1,6 +1,7 @@
-//! `cron`: schedules and their occurrences.
+//! `cron`: schedules and their occurrences; `why`: the explanation of an instant.
 
 use clap::{Args, Subcommand};
+use serde_json::{Map, Value};
 use svc_client::{ApiRequest, admin_path};
 
 use super::entity::{rows, show_page, show_record};
@@ -9,7 +10,7 @@ use super::several::IdsArgs;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::moment::parse_moment;
-use crate::output::{CellKind, TableColumn, TableLayout, plain};
+use crate::output::{CellKind, TableColumn, TableLayout, member, plain};
 use crate::paging::PageArgs;
 use crate::watch::{WatchArgs, WatchFrame};
 
@@ -38,6 +39,35 @@ const OCCURRENCES: TableLayout = TableLayout {
         TableColumn::new("COMPLETED", "completed_at", CellKind::Time).optional(1),
     ],
 };
+
+const HOLDERS: TableLayout = TableLayout {
+    id: "occurrence_id",
+    columns: &[
+        TableColumn::new("HELD BY", "occurrence_id", CellKind::Id),
+        TableColumn::new("CHANNEL", "channel_name", CellKind::Text),
+        TableColumn::new("SINCE", "started_at", CellKind::Time),
+        TableColumn::new("UNTIL", "completed_at", CellKind::Time).optional(1),
+        TableColumn::new("NODE", "claimed_by", CellKind::Id).optional(2),
+    ],
+};
+
+/// The lines of an explanation, each with the place of its value in the answer.
+const EXPLANATION: [(&str, &str); 14] = [
+    ("at", "at"),
+    ("reason", "reason"),
+    ("due", "due"),
+    ("occurrence", "occurrence.id"),
+    ("trace", "occurrence.trace_id"),
+    ("position", "position"),
+    ("quarantined", "quarantined"),
+    ("paused", "paused.reason"),
+    ("previous", "previous.scheduled_for"),
+    ("previous_status", "previous.status"),
+    ("cursor", "cursor.next_fire_at"),
+    ("next", "next"),
+    ("version", "active_version"),
+    ("clock_offset_ms", "clock.offset_ms"),
+];
 
 /// The commands of schedules.
 #[derive(Debug, Subcommand)]
@@ -82,6 +112,42 @@ pub(crate) struct OccurrenceListArgs {
     page: PageArgs,
 }
 
+/// The arguments of an explanation.
+#[derive(Args, Debug)]
+pub(crate) struct WhyArgs {
+    /// Id of the channel
+    channel: String,
+    /// The instant, by default now: RFC 3339, or a time ago such as 15m, 2h, 1d
+    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
+    at: Option<String>,
+}
+
+/// Explains why a channel ran at an instant of its schedule, or did not.
+pub(crate) async fn explain(args: &WhyArgs, context: &CommandContext) -> Result<u8, CliError> {
+    let request = ApiRequest::get(admin_path(&["channels", &args.channel, "why"]));
+    let answer = context.fetch(&request.optional("at", args.at.as_deref())).await?;
+    let (output, explained) = (&context.output, &answer["data"]);
+    if !output.is_table() {
+        output.print(&output.record(&answer, explained, "reason")?)?;
+        return Ok(0);
+    }
+    let lines = output.members(&explanation_lines(explained));
+    let mut text = format!("{}\n\n{lines}", plain(&explained["sentence"]));
+    let holders = explained["holders"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if !holders.is_empty() {
+        text += &format!("\n{}", output.table(holders, &HOLDERS));
+    }
+    output.print(&text)?;
+    Ok(0)
+}
+
+/// Returns the lines of an explanation that have a value.
+fn explanation_lines(explained: &Value) -> Value {
+    let lines = EXPLANATION.iter().map(|(name, path)| (*name, member(explained, path)));
+    let lines = lines.filter(|(_, value)| !value.is_null());
+    Value::Object(lines.map(|(name, value)| (name.to_owned(), value.clone())).collect::<Map<_, _>>())
+}
+
 /// Runs a command of schedules.
 pub(crate) async fn run(command: CronCommand, context: &CommandContext) -> Result<u8, CliError> {
     match command {
@@ -116,4 +182,20 @@ pub(crate) async fn run(command: CronCommand, context: &CommandContext) -> Resul
 async fn status(context: &CommandContext) -> Result<WatchFrame, CliError> {
     let answer = context.fetch(&ApiRequest::get(admin_path(&["cron", "status"]))).await?;
     WatchFrame::list(context, &answer, &rows(&answer), &SCHEDULES, "schedules")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn explanation_has_lines_for_values_alone() {
+        let explained = json!({"at": "2026-01-01T00:00:00Z", "reason": "completed", "due": null,
+            "occurrence": {"id": "o-1"}, "clock": {"offset_ms": 0}});
+        let expected = json!({"at": "2026-01-01T00:00:00Z", "reason": "completed", "occurrence": "o-1",
+            "clock_offset_ms": 0});
+        assert_eq!(explanation_lines(&explained), expected);
+    }
 }

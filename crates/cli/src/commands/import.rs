@@ -31,7 +31,7 @@ const RESULTS: TableLayout = TableLayout {
 pub(crate) struct ImportArgs {
     #[command(flatten)]
     input: InputArgs,
-    /// Only tell the outcome
+    /// Only report the outcome
     #[arg(long)]
     dry_run: bool,
     /// Handling of definitions that exist, by default fail
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_of_batches_become_one_with_the_places_in_the_file() {
+    fn batch_reports_merge_with_places_in_the_file() {
         let report = |failed: u64| {
             json!({"data": {"dry_run": false, "imported": 1, "failed": failed, "unchanged": 0, "skipped": 0,
                 "errors": [{"index": 1, "error": "no"}], "results": [{"index": 0, "id": "a", "action": "created"}]}})

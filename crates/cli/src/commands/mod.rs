@@ -52,6 +52,7 @@ pub(crate) async fn run(command: ClientCommand, context: &CommandContext) -> Res
         ClientCommand::Errors(args) => errors::run(args, context).await,
         ClientCommand::Bulk(command) => bulk::run(command, context).await,
         ClientCommand::Cron(command) => cron::run(command, context).await,
+        ClientCommand::Why(args) => cron::explain(&args, context).await,
         ClientCommand::Kafka(command) => kafka::run(command, context).await,
         ClientCommand::Engine(command) => engine::run(command, context).await,
         ClientCommand::Actors(args) => actors::run(args, context).await,

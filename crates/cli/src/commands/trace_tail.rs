@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn row_is_shown_once_and_again_when_its_state_changes() {
+    fn row_is_shown_again_only_after_a_change() {
         let mut tail = TraceTail::default();
         tail.skip(&[row("a", 1, "completed")], false);
         assert_eq!(

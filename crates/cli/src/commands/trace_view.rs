@@ -4,13 +4,13 @@ use serde_json::{Map, Value, json};
 
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::output::{CellKind, Output, TableColumn, TableLayout};
+use crate::output::{CellKind, Output, TableColumn, TableLayout, plain};
 
 /// Lines of a result that are shown.
 const RESULT_LINES: usize = 40;
 
 /// Members that have a part of the view of their own.
-const PARTS: [&str; 5] = ["message", "data", "errors", "attempts", "task_trace_json"];
+const PARTS: [&str; 6] = ["message", "data", "errors", "attempts", "task_trace_json", "waits_for"];
 
 const STEPS: TableLayout = TableLayout {
     id: "task",
@@ -43,6 +43,9 @@ pub(super) fn view(answer: &Value, context: &CommandContext) -> Result<String, C
         return output.record(answer, trace, "id");
     }
     let mut text = output.members(&summary(trace));
+    if let Some((sentence, wait)) = read_wait(trace) {
+        text += &format!("\n{sentence}\n{}", output.members(&wait));
+    }
     let attempts = trace["attempts"].as_array().filter(|attempts| attempts.len() > 1);
     if let Some(attempts) = attempts {
         text += &format!("\n{}", output.table(attempts, &ATTEMPTS));
@@ -62,6 +65,15 @@ fn summary(trace: &Value) -> Value {
     let members = trace.as_object().into_iter().flatten();
     let own = members.filter(|(name, _)| !PARTS.contains(&name.as_str()));
     Value::Object(own.map(|(name, value)| (name.clone(), value.clone())).collect())
+}
+
+/// Returns the reason for which the work does not run yet: its sentence, and its members.
+fn read_wait(trace: &Value) -> Option<(String, Value)> {
+    let wait = trace.get("waits_for")?.as_object()?;
+    let others = wait.iter().filter(|(name, _)| !["reason", "sentence"].contains(&name.as_str()));
+    let others = others.map(|(name, value)| (name.clone(), value.clone()));
+    let members = [("waits_for".to_owned(), wait.get("reason")?.clone())].into_iter().chain(others);
+    Some((plain(wait.get("sentence")?), Value::Object(members.collect())))
 }
 
 /// Returns a row for each task that ran or was skipped, with its errors. Errors of no step have rows of their own.
@@ -187,6 +199,14 @@ mod tests {
         let submission =
             json!({"errors": [{"code": "IO_ERROR", "task_id": "call"}, {"code": "WORKFLOW_ERROR"}]});
         assert_eq!(cells(&submission)[0][3], json!("IO_ERROR"));
+    }
+
+    #[test]
+    fn wait_shows_its_sentence_and_members() {
+        let trace = json!({"waits_for": {"reason": "queue", "sentence": "It waits.", "position": 3}});
+        let expected = ("It waits.".to_owned(), json!({"waits_for": "queue", "position": 3}));
+        assert_eq!(read_wait(&trace), Some(expected));
+        assert_eq!(read_wait(&json!({"status": "completed"})), None);
     }
 
     #[test]

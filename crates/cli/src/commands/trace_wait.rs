@@ -13,7 +13,6 @@ use crate::output::plain;
 
 /// A trace to wait for.
 pub(super) struct TraceWait<'a> {
-    /// The id.
     pub(super) id: &'a str,
     /// The token of its submitter.
     pub(super) token: Option<&'a str>,

@@ -82,7 +82,7 @@ pub(crate) enum WorkflowCommand {
     Activate {
         #[command(flatten)]
         args: ServingArgs,
-        /// Give it this share of the traffic, in percent, beside the active version
+        /// Give it this share of the traffic, in percent, next to the active version
         #[arg(long, value_name = "PERCENT")]
         rollout: Option<u8>,
         /// Replace the version that has a share now

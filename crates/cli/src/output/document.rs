@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_keeps_the_order_of_members_and_the_digits_of_numbers() {
+    fn json_keeps_member_order_and_number_digits() {
         let body = json!({"b": 1.5, "a": 18_446_744_073_709_551_615_u64, "c": []});
         let expected = "{\n  \"b\": 1.5,\n  \"a\": 18446744073709551615,\n  \"c\": []\n}\n";
         assert_eq!(json_text(&body).unwrap(), expected);

@@ -48,7 +48,7 @@ fn predicates_are_queries_over_physical_names() {
     let not = |query: Value| json!({"bool": {"must_not": [query]}});
     let other =
         |query: Value| json!({"bool": {"filter": [{"exists": {"field": "town"}}], "must_not": [query]}});
-    for (filter, due) in [
+    for (filter, expected) in [
         (json!({"==": [city, "Ulm"]}), json!({"term": {"town": {"value": "Ulm"}}})),
         (json!({"!=": [city, "Ulm"]}), not(json!({"term": {"town": {"value": "Ulm"}}}))),
         (json!({"<": [5, city]}), json!({"range": {"town": {"gt": 5}}})),
@@ -81,22 +81,22 @@ fn predicates_are_queries_over_physical_names() {
             not(json!({"has_child": {"type": "order", "query": {"range": {"total": {"gt": 5}}}}})),
         ),
     ] {
-        assert_eq!(filter_query(filter.clone()), Ok(due), "{filter}");
+        assert_eq!(filter_query(filter.clone()), Ok(expected), "{filter}");
     }
 }
 
 #[test]
-fn a_search_pages_orders_and_names_as_it_was_asked() {
+fn search_pages_orders_and_names_as_asked() {
     let query = json!({"source": "client", "fields": ["id", "city", "name"], "sort": [{"city": "desc"}, {"name": "asc"}],
         "limit": 5, "skip": 2});
     let call = search_call(query.clone()).unwrap();
     assert_eq!((call.method, call.path.join("/").as_str(), call.query), ("POST", "clients/_search", ""));
-    let due = json!({
+    let expected = json!({
         "query": {"bool": {"filter": [{"match_all": {}}]}}, "from": 2, "size": 5, "track_total_hits": false,
         "sort": [{"town": {"order": "desc", "missing": "_last"}}, {"name": {"order": "asc", "missing": "_first"}}],
         "_source": ["town", "name"],
     });
-    assert_eq!(call.body, EsBody::Json(due));
+    assert_eq!(call.body, EsBody::Json(expected));
     let hit = json!({"_id": "7", "_source": {"town": "Ulm", "x": 1}});
     assert_eq!(
         row(&select(query).unwrap().fields, hit.clone()),
@@ -162,11 +162,11 @@ fn changes_go_by_query_and_values_are_parameters() {
     let update = json!({"op": "update", "target": "client", "set": {"city": hostile}, "filter": filter});
     let call = write_call(update).unwrap();
     assert_eq!((call.path.join("/").as_str(), call.query), ("clients/_update_by_query", "refresh=true"));
-    let due = json!({
+    let expected = json!({
         "query": {"term": {"total": {"value": 1}}},
         "script": {"lang": "painless", "source": SET, "params": {"set": {"town": hostile}}},
     });
-    assert_eq!((call.body, call.expects), (EsBody::Json(due), EsExpectation::Updated));
+    assert_eq!((call.body, call.expects), (EsBody::Json(expected), EsExpectation::Updated));
     let call = write_call(json!({"op": "delete", "target": "order", "filter": filter})).unwrap();
     assert_eq!((call.path.join("/").as_str(), call.query), ("order/_delete_by_query", "refresh=true"));
     assert_eq!(call.body, EsBody::Json(json!({"query": {"term": {"total": {"value": 1}}}})));

@@ -39,7 +39,6 @@ pub enum MongoStatement {
     Insert {
         /// The collection to write.
         collection: String,
-        /// The documents.
         documents: Vec<Value>,
     },
     /// Updates every document that matches. With `upsert`, updates one document or inserts it.

@@ -41,7 +41,7 @@ fn write_statement(write: Value) -> Result<MongoStatement, String> {
 #[test]
 fn comparisons_are_operators_over_physical_names() {
     let city = json!({"field": "city"});
-    for (filter, due) in [
+    for (filter, expected) in [
         (json!({"==": [city, "Ulm"]}), json!({"town": {"$eq": "Ulm"}})),
         (json!({"!=": [city, "Ulm"]}), json!({"town": {"$ne": "Ulm"}})),
         (json!({"<": [5, city]}), json!({"town": {"$gt": 5}})),
@@ -66,20 +66,20 @@ fn comparisons_are_operators_over_physical_names() {
         (json!({">": [{"field": "at"}, {"$date": "d"}]}), json!({"at": {"$gt": {"$date": "d"}}})),
         (json!({"==": [city, {"param": "p"}]}), json!({"town": {"$eq": "$where"}})),
     ] {
-        assert_eq!(filter_query(filter.clone()), Ok(due), "{filter}");
+        assert_eq!(filter_query(filter.clone()), Ok(expected), "{filter}");
     }
 }
 
 #[test]
 fn texts_are_found_as_they_are() {
     let city = json!({"field": "city"});
-    for (filter, due) in [
+    for (filter, expected) in [
         (json!({"in": ["a.b", city]}), json!({"town": {"$regex": "a\\.b"}})),
         (json!({"starts_with": [city, "(^$*"]}), json!({"town": {"$regex": "^\\(\\^\\$\\*"}})),
         (json!({"ends_with": [city, "x\u{1}é"]}), json!({"town": {"$regex": "x\u{1}é(?![\\s\\S])"}})),
         (json!({"!": {"in": ["a", city]}}), json!({"town": {"$not": {"$regex": "a"}, "$ne": null}})),
     ] {
-        assert_eq!(filter_query(filter.clone()), Ok(due), "{filter}");
+        assert_eq!(filter_query(filter.clone()), Ok(expected), "{filter}");
     }
 }
 
@@ -89,7 +89,7 @@ fn relations_are_looked_through_where_they_are_embedded() {
     let over = |word: &str, relation: &str, filter: &Value| json!({word: [{"field": relation}, filter]});
     let large_mongo = json!({"total": {"$gt": 5}});
     let there = json!({"orders.0": {"$exists": true}});
-    for (filter, due) in [
+    for (filter, expected) in [
         (over("some", "orders", &large), json!({"orders": {"$elemMatch": large_mongo}})),
         (over("none", "orders", &large), json!({"$nor": [{"orders": {"$elemMatch": large_mongo}}]})),
         (
@@ -102,7 +102,7 @@ fn relations_are_looked_through_where_they_are_embedded() {
             json!({"$and": [{"address": {"$ne": null}}, {"address.zip": {"$eq": "1"}}]}),
         ),
     ] {
-        assert_eq!(filter_query(filter.clone()), Ok(due), "{filter}");
+        assert_eq!(filter_query(filter.clone()), Ok(expected), "{filter}");
     }
     for relation in ["far", "plain"] {
         assert!(
@@ -113,7 +113,7 @@ fn relations_are_looked_through_where_they_are_embedded() {
 }
 
 #[test]
-fn a_read_projects_orders_and_names_as_it_was_asked() {
+fn read_projects_orders_and_names_as_asked() {
     let query = json!({"source": "client", "fields": ["name", "city"], "sort": [{"city": "desc"}, {"id": "asc"}],
         "limit": 5, "skip": 2});
     let select = select(query).unwrap();
@@ -146,17 +146,17 @@ fn writes_are_of_many_documents_and_upserts_of_one() {
     let documents = rows.as_array().unwrap().clone();
     assert_eq!(insert, MongoStatement::Insert { collection: orders.clone(), documents });
     let filter = json!({"==": [{"field": "total"}, 1]});
-    let due = json!({"total": {"$eq": 1}});
+    let expected = json!({"total": {"$eq": 1}});
     let update =
         write_statement(json!({"op": "update", "target": "order", "set": {"state": "x"}, "filter": filter}));
     let set = json!({"$set": {"state": "x"}});
-    let (collection, filter_) = (orders.clone(), due.clone());
+    let (collection, filter_) = (orders.clone(), expected.clone());
     assert_eq!(
         update,
         Ok(MongoStatement::Update { collection, filter: filter_, update: set, upsert: false })
     );
     let delete = write_statement(json!({"op": "delete", "target": "order", "filter": filter}));
-    assert_eq!(delete, Ok(MongoStatement::Delete { collection: orders, filter: due }));
+    assert_eq!(delete, Ok(MongoStatement::Delete { collection: orders, filter: expected }));
 }
 
 #[test]
@@ -174,8 +174,8 @@ fn upsert_sets_given_fields_and_inserts_the_rest() {
     assert_eq!(upsert(json!({})), (filter.clone(), json!({"$set": {"name": "a", "town": "b"}})));
     let nothing = json!({"on_conflict": {"target": ["id"], "action": "nothing"}});
     assert_eq!(upsert(nothing), (filter.clone(), json!({"$setOnInsert": {"name": "a", "town": "b"}})));
-    let due = json!({"$set": {"town": "c"}, "$setOnInsert": {"name": "a"}});
-    assert_eq!(upsert(json!({"set": {"city": "c"}})), (filter.clone(), due));
+    let expected = json!({"$set": {"town": "c"}, "$setOnInsert": {"name": "a"}});
+    assert_eq!(upsert(json!({"set": {"city": "c"}})), (filter.clone(), expected));
     let only = json!({"values": {"id": 1}});
     assert_eq!(upsert(only), (filter, json!({"$setOnInsert": {"_id": 1}})));
 }

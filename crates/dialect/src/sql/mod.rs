@@ -25,7 +25,6 @@ pub enum SqlFlavour {
     Postgres,
     /// MySQL and MariaDB.
     MySql,
-    /// SQLite.
     Sqlite,
 }
 

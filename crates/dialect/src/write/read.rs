@@ -178,7 +178,7 @@ impl DocumentReader {
         let mut read: Vec<(SchemaColumn, Operand)> = Vec::new();
         for (name, value) in members {
             let at = join(at, name);
-            let column = self.accept(&at, scope.column(name, ColumnUse::Write));
+            let column = self.accept_key(&at, scope.column(name, ColumnUse::Write));
             if let (Some(column), Some(value)) = (column, self.read_stored_value(value, &at)) {
                 if read.iter().any(|(other, _)| other.physical == column.physical) {
                     self.invalid(&at, "another column of the same row is the same to the database");

@@ -21,7 +21,7 @@ fn select(query: Value, folded: &[Value]) -> Result<Select, String> {
 }
 
 #[test]
-fn a_text_with_u_0000_is_refused_whatever_the_backend() {
+fn text_with_nul_is_refused_by_every_backend() {
     for nul in [json!("a\0b"), json!({"a": ["\0"]}), json!({"a\0": 1})] {
         let write = json!({"op": "insert", "target": "t", "values": [{"a": {"var": "payload"}, "b": nul}]});
         let read = WriteDocument::read(&write, Some(&json!({"unmapped": "identity"})), "").unwrap();
@@ -111,7 +111,7 @@ fn short(predicate: &Predicate) -> String {
 #[test]
 fn nulls_lists_and_negations_are_settled() {
     let field = json!({"field": "a"});
-    for (filter, due) in [
+    for (filter, expected) in [
         (json!({"==": [field, null]}), "null a"),
         (json!({"!=": [{"param": "null"}, field]}), "set a"),
         (json!({"!": {"==": [field, null]}}), "set a"),
@@ -144,7 +144,7 @@ fn nulls_lists_and_negations_are_settled() {
         (json!({"and": [{"missing": ["a"]}, {"!": {"missing": ["a"]}}]}), "false"),
         (json!({"or": [{"==": [field, 1]}, {"or": []}]}), "a=1"),
     ] {
-        assert_eq!(short(&predicate(filter.clone(), &[]).unwrap()), due, "{filter}");
+        assert_eq!(short(&predicate(filter.clone(), &[]).unwrap()), expected, "{filter}");
     }
 }
 
@@ -161,7 +161,7 @@ fn constant_conditions_over_relations_are_settled() {
     };
     let over = |quantifier: &str, filter: Value| json!({ quantifier: [{"field": "r"}, filter] });
     let (yes, no, some) = (json!({"and": []}), json!({"or": []}), json!({"<": [{"field": "x"}, 1]}));
-    for (filter, due) in [
+    for (filter, expected) in [
         (over("some", yes.clone()), "Some r(true)"),
         (over("some", no.clone()), "false"),
         (over("none", no.clone()), "true"),
@@ -171,12 +171,12 @@ fn constant_conditions_over_relations_are_settled() {
         (json!({"!": over("none", some.clone())}), "Some r(x<1)"),
         (json!({"!": over("all", some)}), "NotAll r(x<1)"),
     ] {
-        assert_eq!(run(filter.clone()), due, "{filter}");
+        assert_eq!(run(filter.clone()), expected, "{filter}");
     }
 }
 
 #[test]
-fn a_value_is_a_value_whatever_it_looks_like() {
+fn value_resembling_syntax_stays_a_value() {
     let compared = |value: Value| predicate(json!({"==": [{"field": "a"}, {"var": "data.x"}]}), &[value]);
     for shape in [
         json!({"field": "b"}),

@@ -175,7 +175,7 @@ fn a_schema_says_what_there_is() {
     let at = "in.schema.entities.t";
     assert_eq!(schema(shop()), [""; 0]);
     assert_eq!(schema(json!({"unmapped": "identity"})), [""; 0]);
-    for (wrong, due) in [
+    for (wrong, expected) in [
         (json!({}), vec!["in.query.source INVALID"]),
         (json!({"entities": {}, "x": 1}), vec!["in.schema.x UNKNOWN_FIELD", "in.query.source INVALID"]),
         (
@@ -193,9 +193,9 @@ fn a_schema_says_what_there_is() {
             vec!["in.query.fields INVALID"],
         ),
     ] {
-        assert_eq!(schema(wrong.clone()), due, "{wrong}");
+        assert_eq!(schema(wrong.clone()), expected, "{wrong}");
     }
-    for (wrong, due) in [
+    for (wrong, expected) in [
         (json!({"table": "x", "columns": {"a": {}}}), "table UNKNOWN_FIELD"),
         (json!({"physical": "a.b", "columns": {"a": {}}}), "physical INVALID"),
         (json!({"columns": {"a": {}, "b": {"column": "x"}}}), "columns.b.column UNKNOWN_FIELD"),
@@ -203,9 +203,9 @@ fn a_schema_says_what_there_is() {
         (json!({"columns": {"a": {}, "b\"": {}}}), "columns.b\" INVALID"),
         (json!({"columns": {"a": {}, "b": {"queryable": 1}}}), "columns.b.queryable TYPE_MISMATCH"),
     ] {
-        assert_eq!(schema(json!({"entities": {"t": wrong}})), [format!("{at}.{due}")]);
+        assert_eq!(schema(json!({"entities": {"t": wrong}})), [format!("{at}.{expected}")]);
     }
-    for (wrong, due) in [
+    for (wrong, expected) in [
         (json!({"to": "t", "local": "a"}), "foreign REQUIRED"),
         (json!({"to": "u", "local": "a", "foreign": "a"}), "to INVALID"),
         (json!({"to": "t", "local": "a", "foreign": "a", "kind": "some"}), "kind INVALID"),
@@ -218,7 +218,7 @@ fn a_schema_says_what_there_is() {
             "through.foreign REQUIRED",
         ),
     ] {
-        assert_eq!(relation(wrong.clone()), [format!("{at}.relations.r.{due}")], "{wrong}");
+        assert_eq!(relation(wrong.clone()), [format!("{at}.relations.r.{expected}")], "{wrong}");
     }
     for kind in ["has_one", "has_many", "one", "many"] {
         assert_eq!(relation(json!({"to": "t", "local": "a", "foreign": "a", "kind": kind})), [""; 0]);

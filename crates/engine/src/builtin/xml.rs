@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn the_root_name_is_dropped_and_attributes_and_text_are_marked() {
+    fn root_name_is_dropped_attributes_and_text_marked() {
         assert_eq!(
             parse(r#"<?xml version="1.0"?><order id="7&amp;8"><sku>A &lt;1&gt; &#65;</sku><note/></order>"#),
             Ok(json!({"@id": "7&8", "sku": {"$text": "A <1> A"}, "note": {}}))
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entity_of_a_document_type_is_never_expanded() {
+    fn entity_of_a_document_type_is_never_expanded() {
         let bomb = r#"<!DOCTYPE a [<!ENTITY x "xxxxxxxx">]><a>&x;</a>"#;
         assert_eq!(parse(bomb), Err("unknown entity &x;".into()));
     }

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn inputs_of_a_built_in_are_listed_only_on_request() {
+    fn inputs_of_built_ins_are_listed_on_request() {
         let map = built_in("map").to_json(false);
         assert_eq!(
             (&map["source"], &map["category"], &map["aliases"]),

@@ -78,7 +78,7 @@ impl Check<'_, '_> {
             return self.expression(at, value);
         }
         // Only the whole field can be folded into a value of another type.
-        if field.resolvable && is_var(value) {
+        if field.resolvable && (is_folded(value) || (!self.author && is_var(value))) {
             return;
         }
         if field.secret_at.contains(&"") {
@@ -164,14 +164,26 @@ impl Check<'_, '_> {
                     || is_secret(argument)
                     || self.looks_computed(argument)
             };
-            operator == "val"
-                || (operator != "var" && self.engine.evaluator.knows(operator) && takes_operands())
+            match operator.as_str() {
+                "val" => true,
+                "var" => !is_folded(value),
+                operator => self.engine.evaluator.knows(operator) && takes_operands(),
+            }
         })
     }
 }
 
 fn is_var(value: &Value) -> bool {
     is_call(value, "var")
+}
+
+/// Returns true for a read of the message that a field folds: a literal path, and a default if there is one.
+fn is_folded(value: &Value) -> bool {
+    let Some(argument) = value.get("var").filter(|_| is_var(value)) else { return false };
+    match argument.as_array().map(Vec::as_slice) {
+        Some(operands) => matches!(operands, [Value::String(_)] | [Value::String(_), _]),
+        None => argument.is_string(),
+    }
 }
 
 fn is_secret(value: &Value) -> bool {

@@ -143,6 +143,9 @@ impl<'e> Misspellings<'e> {
     fn condition(&mut self, at: &str, source: &Value) {
         self.errors.extend(unknown_calls(self.evaluator, at, source).iter().map(|call| call.refusal()));
         self.refuse_constant_truths(at, source, ResultUse::Truth);
+        if source.is_string() || source.is_number() {
+            self.warnings.push(Issue::new(at, "this is no expression, and never true: only true passes"));
+        }
     }
 
     fn refuse_constant_truths(&mut self, at: &str, source: &Value, used_as: ResultUse) {
@@ -167,7 +170,8 @@ impl<'e> Misspellings<'e> {
             }
             Value::Object(members) => {
                 for (name, member) in members {
-                    if members.len() == 1 && is_near_var(name, member) {
+                    let is_alone = members.len() == 1 && !self.evaluator.knows(name);
+                    if is_alone && is_near_var(name, member) {
                         let message = format!("'{name}' is kept as data, did you mean 'var'?");
                         let warning = Issue::new(format!("{at}.{name}"), message);
                         self.warnings.push(warning.with_code(FieldCode::SuspectOperator));

@@ -2,8 +2,10 @@
 //!
 //! The shape of the document has been checked before; these checks pass over what they cannot read.
 
+mod answers;
 mod input;
 mod misspellings;
+mod patterns;
 mod reads;
 mod roots;
 mod secrets;
@@ -25,6 +27,7 @@ use crate::loop_spec::parse_loop;
 
 pub(crate) use misspellings::Misspellings;
 pub(crate) use reads::literal_reads;
+pub use secrets::recorded_secrets;
 pub use unknown_calls::UnknownCall;
 pub(crate) use unknown_calls::unknown_calls;
 
@@ -45,6 +48,7 @@ impl WorkflowChecks for Engine {
         check.errors.extend(misspelt.errors);
         check.warnings.extend(misspelt.warnings);
         reads::warn(&self.catalogue, content, check.warnings);
+        patterns::warn(content, check.warnings);
     }
 }
 

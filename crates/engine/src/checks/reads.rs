@@ -1,8 +1,10 @@
-//! Reads of `data` that nothing in the workflow writes: usually a typo in a path.
+//! Reads of what nothing writes: usually a typo in a path.
 
 use serde_json::Value;
-use svc_model::{Issue, WorkflowContent};
+use svc_model::{Issue, WorkflowContent, distance};
 
+use super::answers;
+use super::roots::{bracketed_index, describe_index};
 use super::written::WrittenPaths;
 use crate::builtin;
 use crate::catalogue::{Catalogue, DefaultOutput};
@@ -10,28 +12,64 @@ use crate::catalogue::{Catalogue, DefaultOutput};
 /// More than this are of no use.
 const MAX_WARNINGS: usize = 10;
 
-/// Adds a warning for every read of `data`, `temp_data` or a root of another name that no task prepares.
+/// Members of `metadata` that the service sets.
+const METADATA: [&str; 14] = [
+    "auth",
+    "body_encoding",
+    "channel",
+    "cookies",
+    "engine_version",
+    "headers",
+    "http_method",
+    "params",
+    "processed_at",
+    "progress",
+    "query",
+    "run",
+    "trigger",
+    "vars",
+];
+
+/// Adds a warning for every read of `data`, `temp_data` or a root of another name that no task prepares, for paths with
+/// an index in brackets, and for names that are nearly those of `metadata` or of an answer.
 pub(super) fn warn(catalogue: &Catalogue, content: &WorkflowContent, warnings: &mut Vec<Issue>) {
     let mut written = Vec::new();
-    if !writes(catalogue, &content.tasks, &mut written) {
-        return;
-    }
+    let are_all_known = writes(catalogue, &content.tasks, &mut written);
     written.extend(counter(content));
     let written = WrittenPaths::new(written);
+    let written = are_all_known.then_some(&written);
+    answers::warn(content, written, warnings);
     let mut reads = literal_reads("condition", &content.condition);
     for (n, task) in content.tasks.iter().enumerate() {
         reads.extend(literal_reads(&format!("tasks[{n}]"), task));
         sources(&format!("tasks[{n}]"), task, &mut reads);
     }
-    let prepared = |path: &str| {
-        let root = path.split('.').next().unwrap_or_default();
-        matches!(root, "" | "payload" | "metadata") || written.touch(path)
-    };
-    let orphans =
-        reads.into_iter().filter(|(_, path)| path != "data" && path != "temp_data" && !prepared(path));
-    for (at, path) in orphans.take(MAX_WARNINGS) {
-        warnings.push(Issue::new(at, format!("nothing in the workflow writes {path}")));
+    let issues = reads.into_iter().filter_map(|(at, path)| Some(Issue::new(at, problem(&path, written)?)));
+    warnings.extend(issues.take(MAX_WARNINGS));
+}
+
+/// Returns the likely mistake in a path that is read. `written` is absent where a task may write anything.
+fn problem(path: &str, written: Option<&WrittenPaths>) -> Option<String> {
+    if let Some(meant) = bracketed_index(path) {
+        return Some(describe_index(&meant));
     }
+    let written = written?;
+    match path.split('.').next().unwrap_or_default() {
+        "" | "payload" => None,
+        "metadata" => misspelt_metadata(path, written),
+        _ if path == "data" || path == "temp_data" || written.touch(path) => None,
+        _ => Some(format!("nothing in the workflow writes {path}")),
+    }
+}
+
+/// A caller may send metadata of its own, so that only a name which is nearly one of the service is a mistake.
+fn misspelt_metadata(path: &str, written: &WrittenPaths) -> Option<String> {
+    let name = path.split('.').nth(1)?;
+    if METADATA.contains(&name) || name.starts_with('_') || written.touch(&format!("metadata.{name}")) {
+        return None;
+    }
+    let meant = METADATA.into_iter().find(|known| distance(name, known) == 1)?;
+    Some(format!("the service sets no metadata.{name}, did you mean 'metadata.{meant}'?"))
 }
 
 /// Returns the path of the counter of a loop.

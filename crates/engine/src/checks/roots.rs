@@ -17,6 +17,9 @@ pub(super) fn check_target(
     errors: &mut Vec<FieldError>,
     warnings: &mut Vec<Issue>,
 ) {
+    if let Some(meant) = bracketed_index(path) {
+        warnings.push(Issue::new(at, describe_index(&meant)));
+    }
     let (root, rest) = path.split_once('.').map_or((path, None), |(root, rest)| (root, Some(rest)));
     if WRITTEN.contains(&root) || root == "payload" || root.is_empty() {
         return;
@@ -43,6 +46,33 @@ pub(super) fn check_source(path: &str, at: &str) -> Option<FieldError> {
     near(root, &READ).map(|meant| misspelt_root(root, meant, path, at))
 }
 
+/// Returns the path that was likely meant by one with an index in brackets, which is a part of a key there.
+pub(super) fn bracketed_index(path: &str) -> Option<String> {
+    let mut segments = Vec::new();
+    let mut has_index = false;
+    for segment in path.split('.') {
+        match segment.strip_suffix(']').and_then(|segment| segment.split_once('[')) {
+            Some((name, index)) if is_indexed(name, index) => {
+                has_index = true;
+                segments.extend([name, index]);
+            }
+            _ => segments.push(segment),
+        }
+    }
+    has_index.then(|| segments.join("."))
+}
+
+/// `#` before a name says that a key is meant.
+fn is_indexed(name: &str, index: &str) -> bool {
+    let is_number = !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit());
+    is_number && !name.is_empty() && !name.starts_with('#')
+}
+
+/// Returns the message of such a path.
+pub(super) fn describe_index(meant: &str) -> String {
+    format!("an index is a segment of its own, did you mean '{meant}'?")
+}
+
 fn misspelt_root(root: &str, meant: &str, path: &str, at: &str) -> FieldError {
     let whole = format!("{meant}{}", path.strip_prefix(root).unwrap_or_default());
     let message = format!("no part of a message has the name '{root}', did you mean '{whole}'?");
@@ -57,6 +87,20 @@ fn near<'r>(root: &str, roots: &[&'r str]) -> Option<&'r str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn index_in_brackets_has_the_path_meant() {
+        for (path, expected) in [
+            ("data.rows[0].id", Some("data.rows.0.id")),
+            ("data.rows[10]", Some("data.rows.10")),
+            ("data.#rows[0]", None),
+            ("data.rows[x]", None),
+            ("data.[0]", None),
+            ("data.rows.0", None),
+        ] {
+            assert_eq!(bracketed_index(path).as_deref(), expected, "{path}");
+        }
+    }
 
     fn target(path: &str) -> (Vec<String>, Vec<Option<FieldCode>>) {
         let (mut errors, mut warnings) = (Vec::new(), Vec::new());

@@ -2,10 +2,47 @@
 //! engine refuses when it compiles the workflow for serving.
 
 use serde_json::{Map, Value};
-use svc_model::{FieldCode, Issue};
+use svc_model::{FieldCode, Issue, WorkflowContent};
 
 use super::Check;
 use crate::expression::Survey;
+
+/// The message about a secret that the history of a run would show.
+const RECORDED: &str = "a secret read here would be recorded; a channel that runs this is quarantined";
+
+/// Returns the inputs of a workflow in which a secret is read and would be recorded: no process can load it.
+pub fn recorded_secrets(content: &WorkflowContent) -> Vec<Issue> {
+    let mut issues = Vec::new();
+    find_recorded("tasks", &content.tasks, &mut issues);
+    issues
+}
+
+fn find_recorded(at: &str, steps: &[Value], issues: &mut Vec<Issue>) {
+    let mut report = |at: String, source: &Value| {
+        if !Survey::analyse(source).secrets.is_empty() {
+            issues.push(Issue::new(at, RECORDED));
+        }
+    };
+    for (n, step) in steps.iter().enumerate() {
+        let (function, input) = (&step["function"]["name"], &step["function"]["input"]);
+        let at = format!("{at}[{n}].function.input");
+        match (function.as_str(), input) {
+            (Some("map"), input) => {
+                let mappings = input["mappings"].as_array().into_iter().flatten().enumerate();
+                mappings.for_each(|(n, one)| report(format!("{at}.mappings[{n}].logic"), &one["logic"]));
+            }
+            (Some("log"), Value::Object(fields)) => {
+                fields.iter().for_each(|(field, source)| report(format!("{at}.{field}"), source));
+            }
+            _ => {}
+        }
+    }
+    for (n, step) in steps.iter().enumerate() {
+        if let Some(members) = step.get("tasks").and_then(Value::as_array) {
+            find_recorded(&format!("{at}[{n}].tasks"), members, issues);
+        }
+    }
+}
 
 impl Check<'_, '_> {
     /// Warns about secrets this process does not declare.
@@ -32,8 +69,7 @@ impl Check<'_, '_> {
             let at = format!("{at}.{field}");
             self.warn_of_undeclared_secrets(&at, source);
             if matches!(function, "map" | "log") && !Survey::analyse(source).secrets.is_empty() {
-                let message = "a secret read here would be recorded; a channel that runs this is quarantined";
-                self.warnings.push(Issue::new(at, message).with_code(FieldCode::NotLoadable));
+                self.warnings.push(Issue::new(at, RECORDED).with_code(FieldCode::NotLoadable));
             }
         }
     }

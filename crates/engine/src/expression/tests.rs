@@ -100,7 +100,7 @@ fn any_expression() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn leaving_out_what_an_expression_cannot_read_changes_nothing(source in any_expression()) {
+    fn omitting_unread_context_changes_no_result(source in any_expression()) {
         let mut message = Message::new(json!({"p": "in"}), serde_json::Map::new());
         message.data = json!({"a": 1, "list": [1, {"a": 2}]});
         message.metadata.insert("m".into(), json!("m"));
@@ -168,11 +168,11 @@ proptest! {
             let bump = arena.bump();
             let logic = library.compile(&source).unwrap();
             let context = bump.alloc(DataValue::from_serde_value_in(&spelled, bump));
-            let due = library.evaluate(&logic, *context, bump).unwrap().to_serde_value();
+            let expected = library.evaluate(&logic, *context, bump).unwrap().to_serde_value();
             let expression = evaluator.compile(&source, SecretPolicy::Allowed).unwrap();
             let context = bump.alloc(DataValue::from_serde_value_in(&data, bump));
             let result = evaluator.evaluate(&expression, context, &arena).unwrap().to_serde_value();
-            prop_assert_eq!(lettered(&result), due);
+            prop_assert_eq!(lettered(&result), expected);
         }
     }
 }

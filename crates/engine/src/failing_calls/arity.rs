@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_always_fails_is_found_at_its_place() {
+    fn always_failing_call_is_found_at_its_place() {
         for (source, place) in [
             (json!({"cat": ["a", {"reduce": [1]}]}), ".cat[1].reduce"),
             (json!({"a": 1, "b": {"map": [1]}}), ".b.map"),
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_may_not_be_evaluated_is_told_apart() {
+    fn call_that_may_be_skipped_is_distinguished() {
         for (source, place) in [
             (json!({"if": [{"var": "data.x"}, {"map": [1]}, 2]}), ".if[1].map"),
             (json!({"and": [true, {"length": []}]}), ".and[1].length"),

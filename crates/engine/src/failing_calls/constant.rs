@@ -77,7 +77,7 @@ mod tests {
     use crate::operators::DeclaredSecrets;
 
     #[test]
-    fn a_constant_that_fails_is_found_where_it_is_always_evaluated() {
+    fn failing_constant_is_found_if_always_evaluated() {
         let evaluator = Evaluator::new(DeclaredSecrets::default(), &EngineLimits::default());
         let found = |source: &Value| failing_constant(&evaluator, source).map(|(place, _)| place);
         for (source, place) in [

@@ -10,7 +10,7 @@ fn write_to(start: Value, path: &str, new: Value) -> Value {
 }
 
 #[test]
-fn a_missing_container_is_created_as_the_next_segment_needs_it() {
+fn missing_container_gets_kind_the_next_segment_needs() {
     assert_eq!(write_to(json!({}), "a.2", json!(7)), json!({"a": [null, null, 7]}));
     assert_eq!(write_to(json!({}), "a.b.c", json!(7)), json!({"a": {"b": {"c": 7}}}));
     assert_eq!(write_to(json!({"a": null}), "a.0.x", json!(1)), json!({"a": [{"x": 1}]}));
@@ -31,7 +31,7 @@ fn digits_are_a_key_where_an_object_already_stands() {
 }
 
 #[test]
-fn walking_through_a_scalar_writes_nothing_and_reads_nothing() {
+fn walking_through_a_scalar_reads_and_writes_nothing() {
     assert_eq!(write_to(json!({"a": 5}), "a.b", json!(1)), json!({"a": 5}));
     assert_eq!(write_to(json!({"a": [1]}), "a.name", json!(1)), json!({"a": [1]}));
     assert_eq!(read(&json!({"a": 5}), &segments("a.b").unwrap()), None);

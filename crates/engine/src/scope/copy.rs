@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_found_in_an_object_in_any_order() {
+    fn key_is_replaced_in_unsorted_objects() {
         let arena = Arena::lease();
         let pairs = [("c", DataValue::Null), ("b", DataValue::Null), ("a", DataValue::Null)];
         for (key, expected) in

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn double_leads_back_to_the_number_unless_two_share_it() {
+    fn double_maps_to_its_number_unless_shared() {
         let large = LargeIntegers::default();
         assert!(large.is_empty());
         let double = large.remember(u64::MAX);

@@ -20,7 +20,7 @@ fn on_a_worker_stack(document: Value, payload: Value) -> RunOutcome {
 }
 
 #[test]
-fn a_path_of_more_than_64_segments_is_refused() {
+fn path_of_more_than_64_segments_is_refused() {
     let engine = Engine::builder().build();
     for (segments, accepted) in [(64, true), (65, false), (3000, false)] {
         let path = format!("data{}", ".a".repeat(segments));
@@ -47,7 +47,7 @@ fn value_growing_each_sweep_ends_as_task_error() {
 }
 
 #[test]
-fn a_value_grown_by_reduce_ends_as_a_task_error() {
+fn value_grown_by_reduce_is_a_task_error() {
     let growing = [
         json!({"k": {"var": "accumulator"}, "z": 1}),
         json!([{"var": "accumulator"}]),
@@ -64,7 +64,7 @@ fn a_value_grown_by_reduce_ends_as_a_task_error() {
 }
 
 #[test]
-fn a_reduce_that_does_not_grow_is_left_alone() {
+fn reduce_that_does_not_grow_is_left_alone() {
     let sum = json!({"reduce": [{"var": "payload"},
         {"sum": {"+": [{"var": "accumulator.sum"}, {"var": "current"}]}, "n": {"+": [{"var": "accumulator.n"}, 1]}},
         {"sum": 0, "n": 0}]});
@@ -74,7 +74,7 @@ fn a_reduce_that_does_not_grow_is_left_alone() {
 }
 
 #[test]
-fn the_deepest_expression_fits_the_stack_of_a_worker() {
+fn deepest_expression_fits_the_stack_of_a_worker() {
     let nests: [fn(Value) -> Value; 7] = [
         |inner| json!({"!": [inner]}),
         |inner| json!({"if": [true, inner, 1]}),
@@ -108,7 +108,7 @@ fn the_deepest_expression_fits_the_stack_of_a_worker() {
 }
 
 #[test]
-fn deep_input_is_copied_parsed_and_published_within_the_limit() {
+fn deep_input_is_processed_within_the_limit() {
     let nested = |depth: usize| (0..depth).fold(json!(1), |inner, _| json!([inner]));
     let document = json!({"tasks": [
         {"id": "p", "function": {"name": "parse_json", "input": {"source": "payload", "target": "x"}}},
@@ -152,7 +152,7 @@ fn written_key_is_read_back_with_every_digit() {
 }
 
 #[test]
-fn a_stored_document_that_cannot_be_read_is_refused() {
+fn stored_document_that_cannot_be_read_is_refused() {
     let engine = Engine::builder().build();
     let unreadable = svc_model::unreadable;
     let task = json!({"id": "l", "function": {"name": "log"}});
@@ -167,7 +167,7 @@ fn a_stored_document_that_cannot_be_read_is_refused() {
 }
 
 #[test]
-fn a_counter_whose_place_can_never_be_written_is_refused() {
+fn counter_at_an_unwritable_place_is_refused() {
     let document =
         |counter: &str| json!({"loop": {"counter": counter, "max": 2}, "tasks": [map(&json!([]))]});
     let engine = Engine::builder().build();
@@ -199,7 +199,7 @@ fn slow() -> Value {
 }
 
 #[test]
-fn a_run_gives_way_between_mappings_and_between_skipped_tasks() {
+fn run_yields_between_mappings_and_skipped_tasks() {
     let mappings: Value = (0..300).map(|n| json!({"path": format!("data.a{n}"), "logic": slow()})).collect();
     let skipped: Value = (0..300)
         .map(|n| json!({"id": n.to_string(), "condition": slow(), "function": {"name": "log"}}))

@@ -76,7 +76,7 @@ fn inputs_are_checked_against_the_table_all_at_once() {
 }
 
 #[test]
-fn every_function_refuses_an_input_it_does_not_have() {
+fn every_function_refuses_an_unknown_input() {
     for name in declared::engine().catalogue().names() {
         let report = input(name, json!({"outptu": "data.x"}));
         assert!(
@@ -215,7 +215,7 @@ fn multi_member_object_as_condition_is_refused() {
 }
 
 #[test]
-fn var_misspelt_where_it_alone_is_folded_is_warned_of() {
+fn misspelt_var_in_folded_input_is_warned_of() {
     let fields = json!({"connector": "c", "query": "q", "params": [{"vr": "data.x"}, {"a": "plain"}], "output": "data.y"});
     let warnings = input("db_read", fields).warnings;
     let inside: Vec<_> = warnings.iter().filter(|field| field.contains(".input.")).collect();
@@ -386,4 +386,76 @@ fn a_read_nothing_prepares_is_warned_about() {
         [format!("{at}.+[1]"), format!("{at}.+[2]")],
         "a default hides a misspelt path"
     );
+}
+
+/// Returns the warnings about a workflow of one `map`, without the path of its mappings.
+fn mapped(mappings: Value) -> Vec<String> {
+    let warnings = input("map", json!({"mappings": mappings})).warnings;
+    let at = "tasks[0].function.input.mappings";
+    warnings.iter().map(|field| field.strip_prefix(at).unwrap_or(field).to_owned()).collect()
+}
+
+#[test]
+fn computed_path_where_only_var_folds_is_warned_of() {
+    let params = json!([{"var": [{"cat": ["data.", "x"]}, 1]}, {"var": ["payload.x", 1]}]);
+    let fields = json!({"connector": "c", "query": "q", "params": params, "output": "data.x"});
+    let report = input("db_read", fields);
+    assert_eq!(report.errors, []);
+    let inside: Vec<_> = report.warnings.iter().filter(|field| field.contains(".input.")).collect();
+    assert_eq!(inside, ["tasks[0].function.input.params[0]"]);
+}
+
+#[test]
+fn answer_without_effect_is_warned_of() {
+    let warned = |path: &str, logic: Value| mapped(json!([{"path": path, "logic": logic}]));
+    let at = "data._svc.response";
+    assert_eq!(warned(at, json!({"status": 201, "headers": {}, "raw": true})), Vec::<String>::new());
+    assert_eq!(warned(at, json!({"if": [true, {"status": 201}, null]})), Vec::<String>::new());
+    assert_eq!(warned(at, json!({"status": "created"})), ["[0].logic.status"]);
+    assert_eq!(warned(at, json!({"stauts": 201})), ["[0].logic.stauts"]);
+    assert_eq!(warned(at, json!({"body_path": "page"})), ["[0].logic.body_path"]);
+    assert_eq!(warned("data._svc.response.body_pth", json!("page")), ["[0].path"]);
+    assert_eq!(warned("data._svc.response.status", json!("created")), ["[0].logic"]);
+    assert_eq!(warned("data._svc.responce.status", json!(201)), ["[0].path"]);
+    assert_eq!(warned("data._svc.own", json!(201)), Vec::<String>::new());
+    let page = json!({"path": "data.page", "logic": 1});
+    for body in ["page", "data.page", "page.items", "data"] {
+        let answer = json!({"path": at, "logic": {"body_path": body}});
+        assert_eq!(mapped(json!([page, answer])), Vec::<String>::new(), "{body}");
+    }
+}
+
+#[test]
+fn index_in_brackets_is_warned_of() {
+    let mappings = json!([
+        {"path": "data.rows[0].id", "logic": 1},
+        {"path": "data.id", "logic": {"var": "payload.rows[0].id"}},
+        {"path": "data.key", "logic": {"var": "payload.#rows[0].id"}}]);
+    assert_eq!(mapped(mappings), ["[0].path", "[1].logic"]);
+}
+
+#[test]
+fn nearly_known_metadata_is_warned_of() {
+    let read = |path: &str| mapped(json!([{"path": "data.x", "logic": {"var": path}}]));
+    assert_eq!(read("metadata.header.x-id"), ["[0].logic"]);
+    for path in ["metadata.headers.x-id", "metadata.tenant", "metadata._svc_errors.0.code", "metadata"] {
+        assert_eq!(read(path), Vec::<String>::new(), "{path}");
+    }
+}
+
+#[test]
+fn pattern_without_named_groups_is_warned_of() {
+    let split = |by: &str| mapped(json!([{"path": "data.x", "logic": {"split": [{"var": "payload"}, by]}}]));
+    assert_eq!(split("^([^;]+);"), ["[0].logic.split[1]"]);
+    for by in [";", "^(?P<id>[^;]+);", "(?<id>[0-9]+)", " (a) "] {
+        assert_eq!(split(by), Vec::<String>::new(), "{by}");
+    }
+}
+
+#[test]
+fn literal_as_condition_is_warned_of() {
+    let report = check(&json!({"condition": "payload.id", "tasks": [
+        {"id": "t", "name": "", "condition": 1, "function": {"name": "log"}},
+        {"id": "u", "name": "", "condition": false, "function": {"name": "log"}}]}));
+    assert_eq!(report.warnings, ["condition", "tasks[0].condition"]);
 }

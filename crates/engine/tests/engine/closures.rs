@@ -43,7 +43,7 @@ fn run_closure(function: &str, mut input: Value) -> Value {
 }
 
 #[test]
-fn closure_gets_folded_and_literal_inputs_of_its_entry() {
+fn closure_gets_folded_and_literal_inputs() {
     let var = json!({"var": "payload.text"});
     let input = json!({"text": var, "case": "upper", "options": var});
     assert_eq!(run_closure("show", input), json!({"text": "a", "case": "upper", "options": var}));

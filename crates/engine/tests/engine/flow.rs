@@ -111,7 +111,7 @@ fn statuses(outcome: &RunOutcome) -> Vec<u16> {
 }
 
 #[test]
-fn a_status_of_4xx_always_goes_on_and_5xx_stops() {
+fn status_4xx_continues_and_5xx_stops() {
     let document = json!({"tasks": [answer("a", json!({"partial": true})), answer("b", json!({"status": 422})),
         answer("c", json!({"skip": true})), answer("d", json!({"status": 503})), answer("e", json!({}))]});
     let outcome = run(&answering(), &document, message(Value::Null));
@@ -223,7 +223,7 @@ fn run_within(deadline: Duration, document: &Value) -> RunOutcome {
 }
 
 #[test]
-fn a_task_that_hangs_is_cancelled_at_the_deadline() {
+fn task_that_hangs_is_cancelled_at_the_deadline() {
     let document = json!({"tasks": [answer("t", json!({"hang": true})), answer("u", json!({}))]});
     let outcome = run_within(Duration::from_secs(5), &document);
     assert_eq!(outcome.failure.unwrap().to_service_error(false).status(), 504);
@@ -232,7 +232,7 @@ fn a_task_that_hangs_is_cancelled_at_the_deadline() {
 }
 
 #[test]
-fn a_passed_deadline_ends_the_run_whatever_tolerates_errors() {
+fn passed_deadline_ends_the_run_whatever_tolerates_errors() {
     let mut hanging = answer("t", json!({"hang": true}));
     hanging["continue_on_error"] = json!(true);
     let document =
@@ -277,7 +277,7 @@ fn changes_are_recorded_only_when_asked_for() {
 }
 
 #[test]
-fn a_trace_shows_each_step_without_headers_and_cookies() {
+fn trace_shows_each_step_without_headers_and_cookies() {
     let document = json!({"tasks": [{"id": "m", "function": {"name": "map", "input": {"mappings": [
         {"path": "data.a", "logic": 1}, {"path": "data.b", "logic": 2}]}}}]});
     let mut message = message(Value::Null);
@@ -332,7 +332,7 @@ fn the_engine_stamps_its_facts() {
 }
 
 #[test]
-fn metadata_that_neither_caller_nor_workflow_reads_are_not_stamped() {
+fn metadata_without_a_reader_are_not_stamped() {
     let engine = Engine::builder().build();
     let map =
         |logic: Value| json!({"name": "map", "input": {"mappings": [{"path": "data.a", "logic": logic}]}});

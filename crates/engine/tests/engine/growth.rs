@@ -135,7 +135,7 @@ fn loops_inside_loops_end_when_their_time_is_over() {
 }
 
 #[test]
-fn a_run_executes_so_many_tasks_and_no_more() {
+fn run_executes_so_many_tasks_and_no_more() {
     let tasks: Value = (0..101)
         .map(|n| json!({"id": n.to_string(), "function": {"name": "map", "input": {"mappings": []}}}))
         .collect();
@@ -162,7 +162,7 @@ fn traced_loop_stays_within_its_snapshot_budget() {
 }
 
 #[test]
-fn loops_over_large_operands_end_when_their_time_is_over() {
+fn loops_over_large_operands_end_in_time() {
     let payload = json!({"many": (0..50_000).collect::<Vec<_>>(), "text": "é".repeat(200_000),
         "same": "x".repeat(1 << 20)});
     let large = json!({"val": [[2], "payload", "text"]});

@@ -47,7 +47,7 @@ fn log_line_has_message_and_sorted_fields() {
 }
 
 #[test]
-fn a_message_is_an_expression_and_info_by_default() {
+fn message_is_an_expression_and_info_by_default() {
     assert_eq!(
         run_log(json!({"message": {"cat": ["id ", {"var": "data.id"}]}})),
         (slog::Level::Info, "id 7".into())

@@ -84,7 +84,7 @@ fn expression_failing_inside_function_is_logic_error() {
 }
 
 #[test]
-fn an_error_never_holds_the_value_of_a_secret() {
+fn error_never_holds_the_value_of_a_secret() {
     for logic in [json!({"throw": {"secret": "token"}}), json!({"+": [{"secret": "token"}, 1]})] {
         let error = evaluate(&engine(), &logic).unwrap_err();
         assert!(!format!("{error:?}").contains("s3cret"), "{error:?}");

@@ -95,7 +95,7 @@ fn expression_beyond_processor_time_times_out() {
 }
 
 #[test]
-fn an_expression_ends_at_the_deadline_of_its_run() {
+fn expression_ends_at_the_deadline_of_its_run() {
     let engine = engine(Duration::from_secs(3600));
     for document in places() {
         let outcome = run(&engine, &document, numbers(), Some(Duration::from_millis(30)));

@@ -91,7 +91,7 @@ fn any_task() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn any_values_of_the_right_shape_run_without_a_panic(
+    fn well_formed_tasks_never_panic(
         tasks in prop::collection::vec(any_task(), 1..6),
         payload in any_document(),
     ) {
@@ -108,7 +108,7 @@ proptest! {
     }
 
     #[test]
-    fn any_document_is_checked_compiled_and_run_without_a_panic(
+    fn arbitrary_documents_never_panic(
         tasks in prop::collection::vec(any_document(), 0..5),
         condition in any_document(),
         looping in prop::option::of(any_document()),

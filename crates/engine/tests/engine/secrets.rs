@@ -17,7 +17,7 @@ fn refusal(task: Value) -> String {
 }
 
 #[test]
-fn a_condition_and_a_rule_may_read_a_secret() {
+fn condition_and_a_rule_may_read_a_secret() {
     let document = json!({"tasks": [
         {"id": "f", "function": {"name": "filter", "input": {"condition": {"==": [{"secret": "token"}, "s3cret"]}}}},
         {"id": "v", "condition": {"==": [{"secret": "token"}, "s3cret"]}, "function": {"name": "validation", "input": {

@@ -32,7 +32,7 @@ fn codes(outcome: &RunOutcome) -> Vec<&str> {
 }
 
 #[test]
-fn a_call_is_recorded_as_its_function_would_send_it() {
+fn call_is_recorded_as_it_would_be_sent() {
     let tasks = json!([
         task("in", "parse_json", json!({"source": "payload", "target": "o"})),
         task(
@@ -96,7 +96,7 @@ fn recorded_tombstone_has_no_value() {
 }
 
 #[test]
-fn a_result_without_output_replaces_data_or_is_discarded() {
+fn result_without_output_replaces_data_or_is_discarded() {
     let alone = |function: &str, input: Value| {
         run(json!([task("t", function, input)]), json!({}), &json!({function: {"*": {"new": 1}}}))
             .message

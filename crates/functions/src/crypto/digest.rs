@@ -8,7 +8,6 @@ use subtle::ConstantTimeEq;
 
 use crate::encoding::ByteEncoding;
 
-/// A hash function.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum HashFunction {
     Md5,

@@ -89,7 +89,6 @@ static ENTRY: FunctionEntry = FunctionEntry {
     ..FunctionEntry::utility("crypto", "Hashes, keyed hashes and password hashes")
 };
 
-/// The function `crypto`.
 pub(crate) struct CryptoFunction {
     blocking: BlockingPool,
 }

@@ -112,7 +112,6 @@ fn bcrypt_takes(password: &str) -> Result<(), TaskError> {
     Ok(())
 }
 
-/// A stored password hash.
 #[derive(Debug)]
 pub(super) enum StoredPasswordHash {
     Argon2(Box<PasswordHash>),

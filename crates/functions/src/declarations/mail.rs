@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_of_the_author_cannot_stand_in_for_the_mails_own() {
+    fn author_headers_cannot_replace_headers_of_the_mail() {
         for name in OWN.iter().chain([&REPLY_TO]) {
             assert!(header(name, "x").is_err() && header(&name.to_uppercase(), "x").is_err(), "{name}");
         }
@@ -234,14 +234,14 @@ mod tests {
 
     #[test]
     fn every_line_of_a_body_ends_in_crlf_alone() {
-        for (text, due) in [
+        for (text, expected) in [
             ("", ""),
             ("a\r\nb", "a\r\nb"),
             ("a\nb\n", "a\r\nb\r\n"),
             ("a\r.\r", "a\r\n.\r\n"),
             ("\r\r\n\n", "\r\n\r\n\r\n"),
         ] {
-            assert_eq!(lines(text).unwrap(), due, "{text:?}");
+            assert_eq!(lines(text).unwrap(), expected, "{text:?}");
         }
         assert!(lines("a\0b").is_err());
     }

@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn a_lifetime_is_a_second_to_a_week() {
         let seconds = |value: Value| lifetime("at", &value).map(|time| time.as_secs());
-        for (value, due) in [
+        for (value, expected) in [
             (json!(1), 1),
             (json!(604_800), 604_800),
             (json!("1s"), 1),
@@ -164,7 +164,7 @@ mod tests {
             (json!("2h"), 7_200),
             (json!("7d"), 604_800),
         ] {
-            assert_eq!(seconds(value.clone()), Ok(due), "{value}");
+            assert_eq!(seconds(value.clone()), Ok(expected), "{value}");
         }
         for value in [
             json!(0),

@@ -39,8 +39,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_duration_is_an_integer_or_digits_and_a_unit() {
-        for (value, due) in [
+    fn duration_is_an_integer_or_has_a_unit() {
+        for (value, expected) in [
             (json!(1), 1),
             (json!(315_360_000), 315_360_000),
             (json!("90s"), 90),
@@ -48,7 +48,7 @@ mod tests {
             (json!("12h"), 43_200),
             (json!("3650d"), 315_360_000),
         ] {
-            assert_eq!(seconds(&value), Ok(due), "{value}");
+            assert_eq!(seconds(&value), Ok(expected), "{value}");
         }
     }
 

@@ -135,7 +135,7 @@ fn a_key_that_is_written_out_is_inspected() {
 }
 
 #[test]
-fn a_signing_key_that_is_written_out_is_inspected() {
+fn signing_key_that_is_written_out_is_inspected() {
     let vectors: Value = serde_json::from_str(include_str!("../vectors/keys.json")).unwrap();
     let sign = |algorithm: &str, key: Value| json!({"algorithm": algorithm, "key": key, "expires_in": "1h"});
     reports("jwt_sign", sign("HS256", json!(&SHARED[..32])), &[]);
@@ -281,7 +281,7 @@ fn no_report_repeats_a_secret() {
 }
 
 #[test]
-fn secret_references_are_resolved_in_the_fields_that_take_secrets() {
+fn secret_references_resolve_only_in_secret_fields() {
     let engine = engine();
     for (function, place) in [
         ("crypto", ".key"),

@@ -48,12 +48,12 @@ fn claims_may_bring_their_own_instants() {
 }
 
 #[test]
-fn a_field_of_its_own_wins_over_the_same_claim() {
+fn own_field_wins_over_the_same_claim() {
     let input = json!({
         "claims": {"iss": "claims", "aud": "claims", "nbf": 1, "exp": 2, "sub": {"var": "data.user"}},
         "issuer": "field", "audience": ["a", {"var": "data.aud"}], "not_before": "1m", "expires_in": "2m"});
-    let due = json!({"iss": "field", "aud": ["a", "b"], "nbf": NOW + 60, "exp": NOW + 120, "sub": "u1", "iat": NOW});
-    assert_eq!(claims(input, json!({"user": "u1", "aud": "b"})), due);
+    let expected = json!({"iss": "field", "aud": ["a", "b"], "nbf": NOW + 60, "exp": NOW + 120, "sub": "u1", "iat": NOW});
+    assert_eq!(claims(input, json!({"user": "u1", "aud": "b"})), expected);
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn claims_from_the_message_are_checked_again() {
     const DURATION: &str = "1 to 315360000 seconds, as an integer or as a text such as 90s, 15m, 12h, 30d";
     let duration = |field: &str| invalid(&format!("{field}: {DURATION}"));
     let var = || json!({"var": "data.in"});
-    for (mut input, value, due) in [
+    for (mut input, value, expected) in [
         (json!({"claims": var()}), json!("text"), invalid("claims: expected object, got string")),
         (json!({"claims": var()}), json!(null), invalid("claims: expected object, got null")),
         (json!({"claims": var()}), json!({"exp": "1"}), invalid("claims.exp: expected number, got string")),
@@ -107,8 +107,8 @@ fn claims_from_the_message_are_checked_again() {
     ] {
         let fields = input.as_object_mut().unwrap();
         fields.entry("expires_in").or_insert(json!(60));
-        assert_eq!(refusal(input.clone(), json!({"in": value})), due, "{input} {value}");
+        assert_eq!(refusal(input.clone(), json!({"in": value})), expected, "{input} {value}");
     }
-    let due = invalid("expires_in: required without claims.exp");
-    assert_eq!(refusal(json!({"claims": {"var": "data.in"}}), json!({"in": {"sub": "s"}})), due);
+    let expected = invalid("expires_in: required without claims.exp");
+    assert_eq!(refusal(json!({"claims": {"var": "data.in"}}), json!({"in": {"sub": "s"}})), expected);
 }

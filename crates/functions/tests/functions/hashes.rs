@@ -12,7 +12,7 @@ fn crypto(input: Value) -> Value {
 #[test]
 fn hashes_are_those_of_their_standards() {
     // FIPS 180-4 examples (NIST) and RFC 1321, appendix A.5.
-    for (algorithm, data, due) in [
+    for (algorithm, data, expected) in [
         ("sha256", "abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
         ("sha256", "", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
         (
@@ -29,7 +29,7 @@ fn hashes_are_those_of_their_standards() {
         ("md5", "message digest", "f96b697d7cb7938d525a2f31aaf161d0"),
     ] {
         let input = json!({"op": "hash", "algorithm": algorithm, "data": data});
-        assert_eq!(crypto(input), due, "{algorithm} {data}");
+        assert_eq!(crypto(input), expected, "{algorithm} {data}");
     }
 }
 
@@ -77,10 +77,10 @@ const RFC: [(&str, &str, &str, &str); 6] = [
 
 #[test]
 fn keyed_hashes_are_those_of_the_rfcs() {
-    for (algorithm, key, data, due) in RFC {
+    for (algorithm, key, data, expected) in RFC {
         let input = json!({"op": "hmac", "algorithm": algorithm, "key": key, "key_encoding": "hex",
             "data": data, "input_encoding": "hex"});
-        assert_eq!(crypto(input), due, "{algorithm} {key}");
+        assert_eq!(crypto(input), expected, "{algorithm} {key}");
     }
 }
 
@@ -103,8 +103,8 @@ fn wycheproof_vectors_are_verified() {
                 "data": {"var": "data.in"}, "input_encoding": "hex", "signature": {"var": "data.tag"}});
             let data = json!({"in": hex::encode(&test.msg), "tag": hex::encode(&test.tag)});
             let outcome = run_in(&engine(), "crypto", &input, data);
-            let due = test.result == TestResult::Valid;
-            assert_eq!(outcome.message.data["out"], due, "{algorithm} {}", test.tc_id);
+            let expected = test.result == TestResult::Valid;
+            assert_eq!(outcome.message.data["out"], expected, "{algorithm} {}", test.tc_id);
         }
     }
 }
@@ -121,19 +121,19 @@ fn the_default_is_sha256_in_hexadecimal() {
 
 #[test]
 fn results_are_written_in_the_encoding_asked_for() {
-    for (encoding, due) in [
+    for (encoding, expected) in [
         ("hex", "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"),
         ("base64", "W9zBRr9gdU5qBCQmCJV1x1oAPwidJzmDnexYuWTsOEM="),
         ("base64url", "W9zBRr9gdU5qBCQmCJV1x1oAPwidJzmDnexYuWTsOEM"),
     ] {
         let input = json!({"op": "hmac", "key": "SmVmZQ", "key_encoding": "base64",
             "data": "what do ya want for nothing?", "encoding": encoding});
-        assert_eq!(crypto(input), due);
+        assert_eq!(crypto(input), expected);
     }
 }
 
 #[test]
-fn data_is_read_by_its_encoding_and_other_json_compactly() {
+fn data_is_decoded_and_json_written_compactly() {
     let of = |input: Value| crypto(input);
     let abc = of(json!({"op": "hash", "data": "abc"}));
     assert_eq!(of(json!({"op": "hash", "data": "616263", "input_encoding": "hex"})), abc);
@@ -149,7 +149,7 @@ fn data_is_read_by_its_encoding_and_other_json_compactly() {
 
 #[test]
 fn unreadable_data_is_an_error_of_its_field() {
-    for (data, encoding, due) in [
+    for (data, encoding, expected) in [
         (json!(null), "utf8", "data: null has no bytes"),
         (json!("xyz"), "hex", "data: this is not hexadecimal"),
         (json!("abc"), "hex", "data: this is not hexadecimal"),
@@ -157,7 +157,7 @@ fn unreadable_data_is_an_error_of_its_field() {
         (json!("-_-_"), "base64", "data: this is not base64"),
     ] {
         let input = json!({"op": "hash", "data": {"var": "data.in"}, "input_encoding": encoding});
-        assert_eq!(error("crypto", input, json!({"in": data})), invalid(due));
+        assert_eq!(error("crypto", input, json!({"in": data})), invalid(expected));
     }
 }
 
@@ -169,7 +169,7 @@ fn verify(signature: Value) -> Result<Value, (svc_engine::ErrorCode, String)> {
 }
 
 #[test]
-fn a_signature_is_verified_in_whatever_encoding_it_comes() {
+fn signature_is_verified_in_whatever_encoding_it_comes() {
     for signature in [
         "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843",
         "5BDCC146BF60754E6A042426089575C75A003F089D2739839DEC58B964EC3843",
@@ -214,7 +214,7 @@ fn claims_from_the_message_are_checked_again() {
         if op == "password_verify" {
             input["hash"] = json!("$2b$");
         }
-        let due = invalid(&format!("{field}: expected string, got array"));
-        assert_eq!(error("crypto", input, json!({"in": ["x"]})), due);
+        let expected = invalid(&format!("{field}: expected string, got array"));
+        assert_eq!(error("crypto", input, json!({"in": ["x"]})), expected);
     }
 }

@@ -33,7 +33,7 @@ fn verify(algorithm: &str, key: &Value, token: &str) -> Value {
 }
 
 #[test]
-fn every_private_key_signs_in_every_form_it_comes_in() {
+fn every_form_of_a_private_key_signs() {
     let keys = keys();
     for algorithm in ALGORITHMS {
         let private = keys[algorithm]["private"].as_array().unwrap();

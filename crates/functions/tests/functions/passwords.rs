@@ -57,14 +57,14 @@ fn bcrypt_refuses_what_it_would_ignore() {
     let input = json!({"op": "password_hash", "algorithm": "bcrypt", "params": {"cost": 10}, "password": {"var": "data.p"}});
     let longest = "x".repeat(72);
     assert!(call("crypto", input.clone(), json!({"p": longest})).is_ok());
-    let due = invalid("password: bcrypt reads at most 72 bytes");
-    assert_eq!(error("crypto", input.clone(), json!({"p": format!("{longest}x")})), due);
-    let due = invalid("password: bcrypt cannot hold the character U+0000");
-    assert_eq!(error("crypto", input, json!({"p": "a\0a"})), due);
+    let expected = invalid("password: bcrypt reads at most 72 bytes");
+    assert_eq!(error("crypto", input.clone(), json!({"p": format!("{longest}x")})), expected);
+    let expected = invalid("password: bcrypt cannot hold the character U+0000");
+    assert_eq!(error("crypto", input, json!({"p": "a\0a"})), expected);
 }
 
 #[test]
-fn a_stored_hash_that_cannot_be_read_is_an_error() {
+fn unreadable_stored_hash_is_an_error() {
     let input = json!({"op": "password_verify", "password": "p", "hash": {"var": "data.h"}});
     for stored in [
         "",
@@ -83,13 +83,13 @@ fn a_stored_hash_that_cannot_be_read_is_an_error() {
         "$2z$10$......................21jzCB1r6pN6rp5O2Ev0ejjTAboskKm",
         "$2b$10$......................21jzCB1r6pN6rp5O2Ev0ejjTAboské",
     ] {
-        let due = invalid("hash: this is no password hash that can be read");
-        assert_eq!(error("crypto", input.clone(), json!({"h": stored})), due, "{stored}");
+        let expected = invalid("hash: this is no password hash that can be read");
+        assert_eq!(error("crypto", input.clone(), json!({"h": stored})), expected, "{stored}");
     }
 }
 
 #[test]
-fn a_stored_hash_cannot_make_the_service_work_for_ever() {
+fn costly_stored_hash_is_refused() {
     let input = json!({"op": "password_verify", "password": "p", "hash": {"var": "data.h"}});
     let argon2 = |params: &str| {
         format!("$argon2id$v=19${params}$SOWwt1W8IgjZZVAfuqQW6A$ML6LKk5LW7OqbDjHwGC7ZjYu/vw4tJqVZkp04xrJkIY")
@@ -100,13 +100,13 @@ fn a_stored_hash_cannot_make_the_service_work_for_ever() {
         argon2("m=8192,t=1,p=64"),
         "$2b$31$......................21jzCB1r6pN6rp5O2Ev0ejjTAboskKm".to_owned(),
     ] {
-        let due = invalid("hash: its cost is above what is spent on one");
-        assert_eq!(error("crypto", input.clone(), json!({"h": stored})), due, "{stored}");
+        let expected = invalid("hash: its cost is above what is spent on one");
+        assert_eq!(error("crypto", input.clone(), json!({"h": stored})), expected, "{stored}");
     }
 }
 
 #[test]
-fn a_password_hash_does_not_hold_up_its_thread() {
+fn password_hash_does_not_hold_up_its_thread() {
     let engine = engine();
     let slow =
         json!({"op": "password_hash", "password": "p", "params": {"memory_kib": 65536, "iterations": 4}});
@@ -127,7 +127,7 @@ fn a_password_hash_does_not_hold_up_its_thread() {
 }
 
 #[test]
-fn a_password_hash_ends_with_the_deadline_of_its_run() {
+fn password_hash_ends_at_the_run_deadline() {
     let engine = engine();
     let slow =
         json!({"op": "password_hash", "password": "p", "params": {"memory_kib": 65536, "iterations": 4}});

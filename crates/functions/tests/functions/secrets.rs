@@ -34,7 +34,7 @@ fn literal_reference_and_declared_secret_are_equal_keys() {
 }
 
 #[test]
-fn an_unset_reference_fails_the_task_and_names_the_field() {
+fn unset_reference_fails_the_task_naming_the_field() {
     for (reference, detail) in [
         ("env://GONE", "env://GONE: the variable is not set"),
         ("env://BLANK", "env://BLANK: the value is blank"),
@@ -54,13 +54,13 @@ fn an_unset_reference_fails_the_task_and_names_the_field() {
         let mut input = json!({"token": "a.b.c", "algorithms": ["HS256"], "keys": [{"algorithm": "HS256", "key": SHARED}]});
         input[field] = value.clone();
         let at = if value.is_array() { format!("{field}[1]") } else { field.to_owned() };
-        let due = (ErrorCode::Validation, format!("{at}: the secret it refers to has no value"));
-        assert_eq!(error("jwt_verify", input, json!({})), due);
+        let expected = (ErrorCode::Validation, format!("{at}: the secret it refers to has no value"));
+        assert_eq!(error("jwt_verify", input, json!({})), expected);
     }
 }
 
 #[test]
-fn an_undeclared_or_computed_secret_keeps_the_workflow_from_loading() {
+fn undeclared_or_computed_secret_prevents_loading() {
     for (source, why) in [
         (json!({"secret": "other"}), "the secret \"other\" is not declared"),
         (json!({"secret": {"var": "data.name"}}), "a secret is read by a literal name"),

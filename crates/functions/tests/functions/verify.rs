@@ -35,10 +35,10 @@ fn reason(fields: Value, token: Value) -> String {
 
 #[test]
 fn the_result_is_the_claims() {
-    let mut due = valid();
-    due["iat"] = json!(NOW);
+    let mut expected = valid();
+    expected["iat"] = json!(NOW);
     let claims = call("jwt_verify", task(json!({})), json!({"token": token(valid())})).unwrap();
-    assert_eq!(claims, due);
+    assert_eq!(claims, expected);
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn a_token_is_refused_with_its_reason() {
         json!(format!("{}{flipped}{}", &token[..token.len() - 4], &token[token.len() - 3..]))
     };
     let unsigned = "eyJhbGciOiJub25lIn0.e30.";
-    for (fields, token, due) in [
+    for (fields, token, expected) in [
         (json!({}), json!(null), "missing"),
         (json!({}), json!(""), "missing"),
         (json!({}), json!("a".repeat(8193)), "oversized"),
@@ -77,12 +77,12 @@ fn a_token_is_refused_with_its_reason() {
         (json!({"audience": ["a", "b"]}), signed(valid()), "audience_mismatch"),
         (json!({"audience": "orders"}), with("aud", json!({"orders": 1})), "missing_claim"),
     ] {
-        assert_eq!(reason(fields.clone(), token), due, "{fields}");
+        assert_eq!(reason(fields.clone(), token), expected, "{fields}");
     }
 }
 
 #[test]
-fn a_token_without_an_expiry_is_refused_unless_it_may() {
+fn token_without_expiry_is_refused_unless_allowed() {
     // From another implementation, because this service does not create such a token.
     let vectors: Value = serde_json::from_str(include_str!("../vectors/keys.json")).unwrap();
     let key = vectors["HS256"]["public"].as_str().unwrap();
@@ -126,7 +126,7 @@ fn issuers_and_audiences_are_literal_or_from_message() {
 
 #[test]
 fn issuer_that_evaluates_to_nothing_fails_verification() {
-    for (field, value, due) in [
+    for (field, value, expected) in [
         ("issuer", json!(null), "issuer: no value to accept"),
         ("audience", json!([]), "audience: no value to accept"),
         ("audience", json!([null]), "audience: no value to accept"),
@@ -136,14 +136,14 @@ fn issuer_that_evaluates_to_nothing_fails_verification() {
         let mut fields = json!({});
         fields[field] = json!({"var": "data.in"});
         let data = json!({"token": token(valid()), "in": value});
-        assert_eq!(error("jwt_verify", task(fields), data), invalid(due));
+        assert_eq!(error("jwt_verify", task(fields), data), invalid(expected));
     }
 }
 
 #[test]
 fn a_token_of_another_type_is_bad_input() {
-    let due = invalid("token: expected string, got number");
-    assert_eq!(error("jwt_verify", task(json!({})), json!({"token": 5})), due);
+    let expected = invalid("token: expected string, got number");
+    assert_eq!(error("jwt_verify", task(json!({})), json!({"token": 5})), expected);
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn failure() -> Settlement {
 }
 
 #[test]
-fn a_row_is_claimed_when_due_started_renewed_and_settled() {
+fn due_row_is_claimed_started_renewed_and_settled() {
     let mut row = due();
     assert_eq!(row.claim("a", LEASE, 5, time_at(-1)), ClaimOutcome::Unavailable, "not yet due");
     assert_eq!(row.claim("a", LEASE, 5, time_at(0)), ClaimOutcome::Taken { raised: true, recovered: false });

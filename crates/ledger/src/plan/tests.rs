@@ -43,7 +43,7 @@ fn misfire_policy_selects_only_late_instants() {
 }
 
 #[test]
-fn an_instant_as_old_as_the_grace_is_in_time() {
+fn instant_as_old_as_the_grace_fires() {
     let plan = plan(time_at(0), time_at(5), Duration::from_secs(5), Misfire::Skip, (0..).map(time_at));
     assert_eq!((seconds(&plan), plan.missed), ((0..=5).collect(), None));
 }
@@ -62,7 +62,7 @@ fn a_schedule_that_ends_has_no_next() {
 }
 
 #[test]
-fn the_row_of_the_missed_tells_count_range_and_policy() {
+fn row_of_missed_instants_names_range_and_policy() {
     assert_eq!(
         plan_with(Misfire::Latest).missed.unwrap().message(),
         "skipped 8 missed occurrence(s) between 2027-01-15T08:00:00Z and 2027-01-15T08:01:10Z (misfire_policy \"latest\")"
@@ -81,15 +81,6 @@ fn day_of_missed_seconds_is_one_row() {
 
 fn policy() -> impl Strategy<Value = Misfire> {
     prop_oneof![Just(Misfire::Skip), Just(Misfire::Latest), (0_u32..20).prop_map(Misfire::CatchUp)]
-}
-
-#[test]
-fn message_of_misfire_row_names_its_oldest_instant() {
-    let missed = plan_with(Misfire::Skip).missed.unwrap();
-    assert_eq!(Missed::read_oldest(&missed.message()), Some(missed.oldest));
-    for other in ["", "the run was lost", "skipped 3 missed occurrence(s) between yesterday and today"] {
-        assert_eq!(Missed::read_oldest(other), None, "{other}");
-    }
 }
 
 proptest! {
@@ -130,7 +121,7 @@ proptest! {
     }
 
     #[test]
-    fn a_walk_in_stretches_is_the_walk_in_one_go(
+    fn walk_in_stretches_equals_one_walk(
         stretch in 1_usize..40,
         from in 0_i64..100,
         span in 0_i64..300,
@@ -142,5 +133,15 @@ proptest! {
         let mut instants = (0..).map(time_at);
         while !walk.advance(&mut instants, stretch) {}
         prop_assert_eq!(walk.plan(), plan(from, now, grace, policy, (0..).map(time_at)));
+    }
+}
+
+#[test]
+fn range_of_missed_instants_is_read_back() {
+    let missed = plan_with(Misfire::CatchUp(3)).missed.unwrap();
+    let range = Missed::read_range(&missed.message()).unwrap();
+    assert_eq!((range.start(), range.end()), (&missed.oldest.naive_utc(), &missed.newest.naive_utc()));
+    for other in ["", "held between two", "between 1 and 2 (x)"] {
+        assert_eq!(Missed::read_range(other), None, "{other}");
     }
 }

@@ -70,7 +70,7 @@ block! {
 }
 
 choice! {
-    /// The admission of a run beside others.
+    /// The admission of a run next to others.
     pub(crate) enum ConcurrencyPolicy {
         /// Runs overlap.
         Allow = "allow",

@@ -71,7 +71,7 @@ pub(in crate::config) trait Literal {
     fn from_literal(written: Self::Written) -> Self;
 }
 
-/// A value that stands for one of a set of words.
+/// A value that is written as one of a set of words.
 pub(in crate::config) trait Choice: Copy + PartialEq + 'static {
     /// The words with their values.
     const WORDS: &'static [(&'static str, Self)];
@@ -295,7 +295,7 @@ macro_rules! block {
     ($($declaration:tt)+) => { $crate::config::declare::block!(@declare first [] $($declaration)+); };
 }
 
-/// Declares a set of words and the value that each stands for.
+/// Declares a set of words and the value of each.
 macro_rules! choice {
     (
         $(#[$about:meta])*

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mask_is_restored_from_its_own_field_only() {
+    fn mask_is_restored_from_its_own_field_only() {
         let stored = json!({"auth": {"mode": "api_key", "keys": ["k"]}});
         for auth in [
             json!({"mode": "hmac", "secret": MASK}),
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_of_a_wrong_type_is_hidden_too() {
+    fn secret_of_a_wrong_type_is_hidden_too() {
         let masked =
             mask_channel_config(&json!({"auth": {"keys": "k1", "secret": 12, "secrets": [{"a": "s"}]}}));
         assert_eq!(masked, json!({"auth": {"keys": MASK, "secret": MASK, "secrets": [MASK]}}));

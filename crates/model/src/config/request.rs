@@ -70,7 +70,7 @@ block! {
         pub body_format as "body": RequestBodyFormat = "json" => "auto";
         /// cookies that workflows see
         pub cookies_to_metadata: Vec<String> = _ => ["session"], by(cookies);
-        /// the channel answers to its name, beside its route
+        /// the channel answers to its name, in addition to its route
         pub by_name: bool = true => false;
     }
 }

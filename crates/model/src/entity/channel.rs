@@ -96,7 +96,6 @@ pub struct ChannelContent {
     pub protocol: Protocol,
     /// HTTP methods of the route, in upper case; `None` accepts all.
     pub methods: Option<Vec<String>>,
-    /// Route pattern.
     pub route_pattern: Option<String>,
     /// Topic of the message broker.
     pub topic: Option<String>,

@@ -38,7 +38,6 @@ connector_types! {
     Es = "es",
     /// A database.
     Db = "db",
-    /// A cache.
     Cache = "cache",
     /// Kafka brokers.
     Kafka = "kafka",

@@ -65,7 +65,7 @@ fn is_split(read: &Value, authored: &Value, only_read: &[&str]) {
 }
 
 #[test]
-fn every_key_of_a_read_is_written_or_passed_over() {
+fn every_read_key_is_written_or_ignored() {
     let (workflow, channel) = (workflow(), channel(json!({})));
     is_split(&workflow.to_json(), &workflow.content.hashable(), &Workflow::ONLY_READ);
     is_split(&channel.to_json(), &channel.content.hashable(), &Channel::ONLY_READ);
@@ -74,11 +74,11 @@ fn every_key_of_a_read_is_written_or_passed_over() {
 #[test]
 fn only_looping_workflow_shows_a_loop() {
     let workflow = workflow();
-    let due = json!({"workflow_id": "w", "version": 2, "name": "W", "description": null, "priority": 1,
+    let expected = json!({"workflow_id": "w", "version": 2, "name": "W", "description": null, "priority": 1,
         "status": "active", "rollout_percentage": 100, "condition": true, "tasks": [{"id": "a"}], "tags": ["t"],
         "continue_on_error": false, "content_hash": workflow.content.content_hash(),
         "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z"});
-    assert_eq!(workflow.to_json(), due);
+    assert_eq!(workflow.to_json(), expected);
     let mut looping = workflow;
     looping.content.loop_ = Some(json!({"max": 3}));
     assert_eq!(looping.to_json()["loop"], json!({"max": 3}));
@@ -87,16 +87,16 @@ fn only_looping_workflow_shows_a_loop() {
 #[test]
 fn channel_shows_every_field_absent_as_null() {
     let channel = channel(json!({}));
-    let due = json!({"channel_id": "c", "version": 1, "name": "C", "description": null, "channel_type": "sync",
+    let expected = json!({"channel_id": "c", "version": 1, "name": "C", "description": null, "channel_type": "sync",
         "protocol": "rest", "methods": null, "route_pattern": null, "topic": null, "consumer_group": null,
         "transport_config": {}, "workflow_id": null, "config": {}, "status": "draft", "priority": 0, "tags": [],
         "content_hash": channel.content.content_hash(), "created_at": "2026-01-01T00:00:00Z",
         "updated_at": "2026-01-01T00:00:00Z"});
-    assert_eq!(channel.to_json(), due);
+    assert_eq!(channel.to_json(), expected);
 }
 
 #[test]
-fn a_channel_reads_masked_and_hashes_what_is_stored() {
+fn channel_reads_masked_and_hashes_what_is_stored() {
     let with = |key: &str| channel(json!({"auth": {"mode": "api_key", "keys": [key]}}));
     let (one, other) = (with("one"), with("other"));
     assert_eq!(one.to_json()["config"]["auth"]["keys"], json!([MASK]));
@@ -134,9 +134,9 @@ fn a_connector_is_hashed_by_its_five_fields() {
         created_at: timestamp(),
         updated_at: timestamp(),
     };
-    let due = json!({"name": "n", "connector_type": "http", "config": {"url": "https://x"}, "enabled": true, "tags": []});
-    assert_eq!(connector.content.hashable(), due);
-    assert_eq!(connector.content.content_hash(), crate::content_hash(&due));
+    let expected = json!({"name": "n", "connector_type": "http", "config": {"url": "https://x"}, "enabled": true, "tags": []});
+    assert_eq!(connector.content.hashable(), expected);
+    assert_eq!(connector.content.content_hash(), crate::content_hash(&expected));
 }
 
 #[test]

@@ -117,7 +117,7 @@ fn a_channel_has_one_active_version() {
 }
 
 #[test]
-fn archiving_takes_every_active_version_and_answers_with_the_newest() {
+fn archiving_takes_all_active_versions() {
     let rows = versions(&[(1, Active, 80), (2, Active, 20), (3, Draft, 100)]);
     let transition = archive(EntityKind::Workflow, "w", &rows).unwrap();
     assert_eq!(versions_after(&transition), [(1, Archived, 80), (2, Archived, 20)]);
@@ -126,7 +126,7 @@ fn archiving_takes_every_active_version_and_answers_with_the_newest() {
 }
 
 #[test]
-fn a_rollout_moves_the_split_and_ends_at_100() {
+fn rollout_moves_the_split_and_ends_at_100() {
     let rows = versions(&[(1, Active, 80), (2, Active, 20)]);
     let moved = rollout("w", &rows, 50).unwrap();
     assert_eq!(versions_after(&moved), [(1, Active, 50), (2, Active, 50)]);
@@ -137,7 +137,7 @@ fn a_rollout_moves_the_split_and_ends_at_100() {
 }
 
 #[test]
-fn a_single_version_serves_everything_or_the_rollout_is_refused() {
+fn single_version_takes_a_full_rollout_only() {
     let one = versions(&[(1, Active, 100), (2, Draft, 100)]);
     assert!(rollout("w", &one, 100).unwrap().changes.is_empty());
     for (rows, percentage) in [(&one[..], 50), (&one[..], -1), (&one[..], 101), (&one[1..], 100)] {
@@ -149,7 +149,7 @@ fn a_single_version_serves_everything_or_the_rollout_is_refused() {
 }
 
 #[test]
-fn whatever_is_activated_over_a_serving_version_fills_the_buckets() {
+fn activation_over_a_serving_version_fills_buckets() {
     let rows = versions(&[(1, Active, 60), (2, Active, 40), (3, Draft, 100)]);
     for percentage in 0..=100 {
         let replace = Rollout { percentage, replace_canary: true };

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn static_segments_match_byte_for_byte_and_parameters_match_anything() {
+    fn static_segments_match_exactly_parameters_match_anything() {
         let pattern = RoutePattern::parse("/orders/{id}").unwrap();
         assert_eq!(pattern.matches(&["orders", "a/b"]), Some(vec![("id", "a/b".to_owned())]));
         assert_eq!(pattern.matches(&["Orders", "1"]), None);

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_final_async_segment_marks_async_only_behind_something() {
+    fn final_async_segment_marks_async_only_behind_something() {
         assert_eq!(parse("/orders/async"), (segments(&["orders"]), true));
         assert_eq!(parse("/orders/async/"), (segments(&["orders"]), true));
         assert_eq!(parse("/orders/1/async"), (segments(&["orders", "1"]), true));

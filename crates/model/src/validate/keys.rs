@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_key_is_refused_with_the_one_nearest_name() {
+    fn unknown_key_is_refused_with_nearest_name() {
         let object = json!({"condition": 1, "conditon": 1, "auth": 1, "timeout": 1, "zzz": 1, "$schema": "s", "x-a": 1});
         let places: [KeyPlace<'_>; 1] = [("config", &["auth", "timeout_ms"])];
         let refused = unknown_keys(object.as_object().unwrap(), "w", &["condition", "name"], &places);

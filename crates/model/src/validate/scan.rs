@@ -9,7 +9,7 @@ use super::WorkflowChecks;
 use super::steps::is_fragment_call;
 use crate::entity::{EntityKind, WorkflowContent};
 use crate::field::{FieldCode, FieldError, Issue};
-use crate::mask::{embedded_reference, is_secret_reference};
+use crate::mask::{embedded_reference, is_resolvable_reference, is_secret_reference};
 
 /// Adds an error for each piece of uncompiled source in a workflow, and for each secret reference that is not
 /// resolved. Only the input of a function resolves references, in the fields that `checks` admits.
@@ -56,12 +56,16 @@ pub(super) fn each_string(path: &str, value: &Value, visit: &mut dyn FnMut(&str,
 /// Warns of secret references that nothing resolves because they are not the whole text.
 pub(super) fn embedded_references(path: &str, value: &Value, warnings: &mut Vec<Issue>) {
     each_string(path, value, &mut |path, text| {
-        if let Some(scheme) = embedded_reference(text) {
-            let message = format!(
+        let message = match embedded_reference(text) {
+            Some(scheme) => format!(
                 "{scheme} is resolved where it begins the text in small letters; here it is sent as it is written"
-            );
-            warnings.push(Issue::new(path, message).with_code(FieldCode::EmbeddedReference));
-        }
+            ),
+            None if text.starts_with("env://") && !is_resolvable_reference(text) => {
+                "the whole text behind env:// is the name of a variable: letters, digits and '_'".to_owned()
+            }
+            None => return,
+        };
+        warnings.push(Issue::new(path, message).with_code(FieldCode::EmbeddedReference));
     });
 }
 

@@ -103,7 +103,7 @@ async fn credentials_go_to_own_origin_until_redirected_away() {
 
 /// RFC 9110: 303 turns any request, 301 and 302 a POST into a GET without a body; the others repeat it.
 #[tokio::test]
-async fn redirect_to_another_origin_carries_neither_body_nor_credentials() {
+async fn redirect_elsewhere_carries_neither_body_nor_credentials() {
     for code in [301, 302, 303, 307, 308] {
         let other = Upstream::start(|_| UpstreamReply::new(200, "there")).unwrap();
         let away = other.url("/away");

@@ -60,7 +60,7 @@ async fn a_name_without_addresses_is_unresolved() {
 
 /// A name answers whoever checks it with a public address and the one who dials with another.
 #[tokio::test]
-async fn a_name_that_changes_its_mind_is_not_dialled() {
+async fn name_with_changed_answers_is_not_dialled() {
     let trap = TcpListener::bind("127.0.0.1:0").unwrap();
     trap.set_nonblocking(true).unwrap();
     let port = trap.local_addr().unwrap().port();
@@ -78,7 +78,7 @@ async fn a_name_that_changes_its_mind_is_not_dialled() {
 
 /// Of a name that answers otherwise at every question, what was checked is dialled, and it is asked for once.
 #[tokio::test]
-async fn a_driver_gets_the_very_addresses_that_were_checked() {
+async fn driver_gets_the_very_addresses_that_were_checked() {
     let public: &[&str] = &["1.1.1.1", "2606:4700::1111"];
     let script = Script::new(&[public, &["127.0.0.1"], &["8.8.8.8", "10.0.0.1"], public]);
     let outbound = Outbound::with_lookup(&Trust::Only(String::new()), script).unwrap();
@@ -86,9 +86,9 @@ async fn a_driver_gets_the_very_addresses_that_were_checked() {
     for _ in 0..4 {
         answers.push(outbound.addresses("name.example", 5432, false).await);
     }
-    let due = ["1.1.1.1:5432", "[2606:4700::1111]:5432"].map(|address| address.parse().unwrap());
+    let expected = ["1.1.1.1:5432", "[2606:4700::1111]:5432"].map(|address| address.parse().unwrap());
     for answer in [&answers[0], &answers[3]] {
-        assert_eq!(answer.as_ref().unwrap(), &due);
+        assert_eq!(answer.as_ref().unwrap(), &expected);
     }
     for (answer, inner) in [(&answers[1], "127.0.0.1"), (&answers[2], "10.0.0.1")] {
         let refused = answer.as_ref().unwrap_err();
@@ -100,7 +100,7 @@ async fn a_driver_gets_the_very_addresses_that_were_checked() {
 }
 
 #[tokio::test]
-async fn a_name_that_mixes_its_answers_is_refused_at_every_request() {
+async fn name_with_mixed_answers_is_refused_every_time() {
     let trap = TcpListener::bind("127.0.0.1:0").unwrap();
     trap.set_nonblocking(true).unwrap();
     let script =

@@ -54,7 +54,7 @@ async fn the_cap_holds_whatever_length_is_announced() {
 }
 
 #[tokio::test]
-async fn an_error_keeps_its_status_though_its_body_breaks_off() {
+async fn error_with_truncated_body_keeps_its_status() {
     let server = HttpsServer::start(Behaviour::Down).unwrap();
     let head = b"HTTP/1.1 401 No\r\ncontent-length: 500\r\n\r\n0123456789".to_vec();
     server.set_behaviour(Behaviour::Raw(head));
@@ -63,7 +63,7 @@ async fn an_error_keeps_its_status_though_its_body_breaks_off() {
 }
 
 #[tokio::test]
-async fn an_error_keeps_its_status_however_long_it_is() {
+async fn error_keeps_its_status_however_long_it_is() {
     let server = HttpsServer::start(Behaviour::Down).unwrap();
     for (status, announced) in [(400, true), (503, false), (302, true)] {
         let framing = if announced { "content-length: 500000" } else { "connection: close" };
@@ -75,7 +75,7 @@ async fn an_error_keeps_its_status_however_long_it_is() {
 }
 
 #[tokio::test]
-async fn a_redirect_is_an_answer_and_is_not_followed() {
+async fn redirect_is_an_answer_and_is_not_followed() {
     let (server, target) =
         (HttpsServer::start(Behaviour::Down).unwrap(), HttpsServer::start(body(1)).unwrap());
     for status in [301, 302, 303, 307, 308] {

@@ -10,7 +10,7 @@ use svc_outbound::describe_cause;
 struct DialFailure(#[source] io::Error);
 
 #[test]
-fn cause_has_a_remedy_and_no_number_of_the_system() {
+fn cause_has_remedy_without_an_errno() {
     for (kind, expected) in [
         (
             io::ErrorKind::ConnectionRefused,

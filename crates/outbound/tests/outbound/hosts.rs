@@ -39,7 +39,7 @@ async fn no_spelling_of_an_inner_address_is_handed_out() {
 
 /// The spellings lead to the trap: whoever dialled what is handed out would be seen.
 #[tokio::test]
-async fn the_same_spellings_lead_inside_where_that_is_allowed() {
+async fn same_spellings_lead_inside_where_that_is_allowed() {
     let (outbound, trap) = (outbound(), Trap::bind().unwrap());
     let mut reached = 0;
     for host in disguises("127.0.0.1").into_iter().chain(["localhost", "::1", "[::1]"].map(str::to_owned)) {

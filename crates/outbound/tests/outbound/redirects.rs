@@ -44,7 +44,7 @@ fn pointing() -> (Upstream, Arc<Mutex<(u16, String)>>) {
 }
 
 #[tokio::test]
-async fn a_redirect_that_nobody_asked_to_follow_is_the_answer() {
+async fn unfollowed_redirect_is_the_answer() {
     let (home, told) = pointing();
     let (peer, other) = (peer(&home), Upstream::start(|_| UpstreamReply::new(200, "{}")).unwrap());
     for code in CODES {
@@ -100,7 +100,7 @@ async fn redirect_to_obscured_host_reaches_nothing() {
 }
 
 #[tokio::test]
-async fn a_redirect_to_another_scheme_or_with_credentials_is_refused() {
+async fn redirect_to_foreign_scheme_or_credentials_is_refused() {
     let (home, told) = pointing();
     let peer = peer(&home);
     for location in [

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_case_has_a_workflow_and_an_input() {
+    fn smallest_case_has_a_workflow_and_an_input() {
         let engine = Engine::builder().build();
         let case = Case::parse(&with("x-ticket", json!(7)), engine.catalogue()).unwrap();
         assert_eq!((case.name, case.input, case.stubs), (None, Value::Null, CaseStubs::None));
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_key_is_refused_with_the_nearest_name() {
+    fn unknown_key_is_refused_with_the_nearest_name() {
         let engine = Engine::builder().build();
         let errors = Case::parse(&with("expect_task", json!([])), engine.catalogue()).unwrap_err();
         assert_eq!(errors[0].path, "expect_task");
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_has_its_type_and_all_problems_are_reported() {
+    fn wrong_key_types_are_all_reported() {
         for (key, value, problem) in [
             ("name", json!(7), "name TYPE_MISMATCH"),
             ("name", json!(" "), "name INVALID"),

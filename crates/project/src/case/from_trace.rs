@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_completed_run_is_expected_to_end_as_it_did() {
+    fn case_of_completed_run_expects_its_end() {
         let mut answer = trace(
             "completed",
             json!([step("load", "db_read", Some("shop"), json!([{"paid": true}])),
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_that_holds_too_little_says_what_to_do() {
+    fn insufficient_trace_names_the_remedy() {
         let refusal = |answer: Value| {
             case_from_trace(&answer, None, "w", ExpectedEnd::Corrected).unwrap_err().to_string()
         };

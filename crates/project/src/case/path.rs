@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_without_a_root_is_refused_with_a_hint() {
+    fn path_without_root_is_refused_with_hint() {
         for (path, hint) in [
             ("state", "data.state"),
             ("payload.x", "data.payload.x"),

@@ -125,7 +125,7 @@ fn every_expectation_that_fails_is_reported_with_its_difference() {
 }
 
 #[test]
-fn a_run_that_aborts_passes_where_its_codes_are_expected() {
+fn aborted_run_passes_with_its_expected_codes() {
     let project = Project::new();
     let aborting = |codes: Value| json!({"workflow": "../checkout.json", "input": {"basket": 7}, "expect_errors": codes, "expect_tasks": ["load"]});
     assert_eq!(project.lines(&aborting(json!(["FUNCTION_ERROR"]))), [""; 0], "a missing stub");
@@ -139,7 +139,7 @@ fn a_run_that_aborts_passes_where_its_codes_are_expected() {
 }
 
 #[test]
-fn an_unrooted_path_fails_the_case_before_it_runs() {
+fn unrooted_path_fails_the_case_before_it_runs() {
     let lines = Project::new().lines(&json!({"workflow": "none.json", "input": 1, "expect": {"state": 1}}));
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert!(
@@ -148,7 +148,7 @@ fn an_unrooted_path_fails_the_case_before_it_runs() {
 }
 
 #[test]
-fn a_directory_is_read_one_level_deep_and_sorted_by_name() {
+fn directory_is_read_one_level_sorted_by_name() {
     let project = Project::new();
     for (file, name) in [("b", Some("second")), ("a", None), ("c", None)] {
         let mut case = refused_case();
@@ -201,7 +201,7 @@ fn a_case_and_its_workflow_may_be_yaml() {
 }
 
 #[test]
-fn stand_ins_are_read_by_name_and_shown_by_no_failure() {
+fn stand_ins_are_read_and_never_shown() {
     let project = Project::new();
     project.write(
         "checkout.json",

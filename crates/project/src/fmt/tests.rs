@@ -86,7 +86,7 @@ fn yaml_in_braces_or_with_aliases_keeps_its_order() {
 }
 
 #[test]
-fn a_file_that_holds_no_value_is_refused_with_its_place() {
+fn file_without_a_value_is_refused_with_place() {
     let error = format_text("a.json", SourceFormat::Json, "{\"a\": 1,}").unwrap_err();
     assert_eq!(error.to_string(), "trailing comma at line 1 column 9");
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use svc_engine::Engine;
 use svc_engine::catalogue::{Catalogue, DefaultOutput};
+use svc_engine::{Engine, recorded_secrets};
 use svc_model::{
     EntityKind, FieldCode, FieldError, Issue, WorkflowContent, channel_warnings, parse_new_channel,
     parse_new_connector, parse_new_workflow, validate_connector, workflow_warnings,
@@ -84,7 +84,7 @@ pub(super) fn refusal(entity: &AuthoredEntity, error: &FieldError) -> Finding {
     let call = Some(path).filter(|_| error.code == FieldCode::DuplicateTaskId);
     let finding = match call.and_then(|path| entity.expansion.origins.call(path)) {
         Some(call) => finding_from(check, entity, call, &message),
-        None if error.code.is_about_key() => finding_at_key(check, entity, path, &message),
+        None if error.is_about_key() => finding_at_key(check, entity, path, &message),
         None => finding_at(check, entity, path, &message),
     };
     match check {
@@ -153,13 +153,16 @@ pub(super) fn warnings(
     told.map(|(check, issue)| warning(*check, entity, issue)).collect()
 }
 
-/// Returns the warnings of validation about a workflow, and those about results that replace all data.
+/// Returns the warnings of validation about a workflow, and those about secrets that would be recorded and results that
+/// replace all data.
 fn workflow_issues(workflow: &WorkflowContent, engine: &Engine) -> Vec<(Check, Issue)> {
     let mut whole = Vec::new();
     replaced_data(engine.catalogue(), "tasks", &workflow.tasks, &mut whole);
     let message = "the task has no output, so its result replaces the whole of data";
     let whole = whole.into_iter().map(|path| (Check::OutputDefault, Issue::new(path, message)));
-    judged(EntityKind::Workflow, workflow_warnings(workflow, engine)).into_iter().chain(whole).collect()
+    let recorded = recorded_secrets(workflow).into_iter().map(|issue| (Check::SuspectWorkflow, issue));
+    let judged = judged(EntityKind::Workflow, workflow_warnings(workflow, engine));
+    judged.into_iter().chain(recorded).chain(whole).collect()
 }
 
 /// Returns the warnings of validation that a document alone gives rise to, each with its check.

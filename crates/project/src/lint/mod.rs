@@ -47,7 +47,6 @@ pub struct LintedProject<'p> {
 /// An entity and its content.
 #[derive(Debug)]
 pub struct CheckedEntity<'p> {
-    /// The entity.
     pub entity: &'p AuthoredEntity,
     /// The content that an import would store; `None` if it would refuse the document.
     pub content: Option<EntityContent>,

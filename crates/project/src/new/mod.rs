@@ -5,7 +5,6 @@
 pub struct TemplateFile {
     /// The path within the project, with `/` between its parts.
     pub path: &'static str,
-    /// The text.
     pub text: String,
 }
 

@@ -63,6 +63,20 @@ fn refuse_origins(origins: &[String]) -> impl Iterator<Item = FieldError> {
     })
 }
 
+/// Refuses a literal in the place of an expression: a path without `var` admits every caller, or gives all one key.
+/// A boolean switches a guard.
+fn refuse_literal(expression: GuardExpression<'_>) -> Option<FieldError> {
+    let GuardExpression { name, logic, .. } = expression;
+    let kind = match logic {
+        Value::String(_) => "a text",
+        Value::Number(_) => "a number",
+        Value::Bool(_) if expression.is_key() => "a boolean",
+        _ => return None,
+    };
+    let message = format!("{kind} is no expression: it is the same for every message");
+    Some(FieldError::invalid(format!("channel.config.{name}"), message))
+}
+
 impl ChannelRules {
     /// Refuses unknown operators and constant truths, at any depth.
     fn refuse_unknown_and_constant(&self, expression: GuardExpression<'_>) -> Vec<FieldError> {
@@ -70,7 +84,8 @@ impl ChannelRules {
         let unknown = self.engine.unknown_calls(&at, expression.logic);
         let constant = self.engine.constant_truths(&at, expression.logic, !expression.is_key());
         if unknown.is_empty() && constant.is_empty() {
-            return self.refuse_constant_key(expression).into_iter().collect();
+            let literal = refuse_literal(expression);
+            return literal.or_else(|| self.refuse_constant_key(expression)).into_iter().collect();
         }
         unknown.iter().map(UnknownCall::refusal).chain(constant.iter().map(ConstantTruth::refusal)).collect()
     }

@@ -5,7 +5,6 @@ use svc_model::config::connector::{ConnectionTarget, ConnectorConfig};
 use svc_model::{ConnectorChecks, FieldError};
 use svc_outbound::{check_host, check_peer_url};
 
-/// The rules of connectors.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ConnectorRules;
 

@@ -22,11 +22,8 @@ use svc_engine::catalogue::operators;
 /// A kind of authored document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DocumentKind {
-    /// A channel.
     Channel,
-    /// A workflow.
     Workflow,
-    /// A connector.
     Connector,
     /// Shared definitions.
     Shared,

@@ -123,7 +123,7 @@ fn a_second_expansion_changes_nothing() {
 }
 
 #[test]
-fn calls_that_cannot_be_expanded_are_refused_at_their_place() {
+fn unexpandable_calls_are_refused_at_their_place() {
     let call = |call: Value| refusals(json!({"tasks": [call]}));
     let at = |check, path: &str| vec![(check, path.to_owned())];
     assert_eq!(call(json!({"use": "sesion"})), at("closure.fragment", "tasks[0].use"));
@@ -208,7 +208,7 @@ fn nest(levels: usize, value: Value) -> Value {
 }
 
 #[test]
-fn a_document_may_not_expand_beyond_the_depth_of_a_body() {
+fn document_expanding_beyond_body_depth_is_refused() {
     let (shared, findings) = collect(&[json!({"constants": {"deep": nest(100, json!(1))}})]);
     assert!(findings.is_empty(), "{findings:?}");
     let expanded = |levels: usize| {

@@ -33,7 +33,6 @@ const BYTE_ORDER_MARK: char = '\u{FEFF}';
 /// The notation of an authored file, known by its extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourceFormat {
-    /// `.json`
     Json,
     /// `.yaml` or `.yml`
     Yaml,
@@ -57,7 +56,6 @@ pub struct SourceFile {
     pub name: String,
     /// The text, without a byte order mark.
     pub text: String,
-    /// The value.
     pub value: Value,
     format: SourceFormat,
     root: Element,

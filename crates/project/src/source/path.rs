@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn members_of_large_objects_are_found_as_those_of_small_ones() {
+    fn members_of_large_and_small_objects_are_found() {
         for members in [3, 10, 40, 400] {
             let source = source(members);
             let text_at = |path: &str| source.text[source.place(path).unwrap().span].to_owned();

@@ -47,7 +47,7 @@ fn hidden_entries_and_made_directories_are_skipped_silently() {
 }
 
 #[test]
-fn a_directory_that_is_named_like_a_skipped_one_is_walked() {
+fn named_directory_is_walked_despite_a_skipped_name() {
     let directory = tempfile::tempdir().unwrap();
     write(directory.path(), ".hidden/target/a.json", b"1");
     assert_eq!(names(&walk(&directory.path().join(".hidden/target")).unwrap()), ["a.json"]);
@@ -123,6 +123,6 @@ fn entries_in_svcignore_are_left_out() {
 }
 
 #[test]
-fn a_directory_that_is_not_there_is_an_error() {
+fn directory_that_is_not_there_is_an_error() {
     assert!(walk(Path::new("/nowhere")).is_err());
 }

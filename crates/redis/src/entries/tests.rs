@@ -41,7 +41,7 @@ async fn claim_belongs_to_its_owner_until_released_or_transferred() {
 }
 
 #[tokio::test]
-async fn events_are_counted_by_key_and_second_and_the_counts_end() {
+async fn events_are_counted_by_key_and_second_temporarily() {
     let Some(server) = Redis::own() else { return };
     let client = client_of(&server);
     // Two events fall into one second at last.
@@ -79,7 +79,7 @@ async fn cluster_entries_are_kept_by_slot_owner() {
 }
 
 #[tokio::test]
-async fn client_without_the_slots_of_a_redis_cluster_follows_its_servers() {
+async fn client_without_slots_follows_redirects_of_the_cluster() {
     let Some(cluster) = RedisCluster::own() else { return };
     // Not connected first, so that it does not know that the server is one of several.
     let client = client_of(&cluster.servers()[1]);

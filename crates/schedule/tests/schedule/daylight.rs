@@ -31,7 +31,7 @@ const fn case(
 }
 
 #[test]
-fn a_named_hour_inside_the_gap_fires_at_its_end() {
+fn named_hour_inside_gap_fires_at_its_end() {
     check(&[
         case(
             "Europe/Berlin",
@@ -54,7 +54,7 @@ fn a_named_hour_inside_the_gap_fires_at_its_end() {
 }
 
 #[test]
-fn a_named_hour_that_is_repeated_fires_at_the_first() {
+fn repeated_named_hour_fires_at_the_first() {
     check(&[
         case(
             "Europe/Berlin",

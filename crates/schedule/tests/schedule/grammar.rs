@@ -83,7 +83,7 @@ fn five_fields_mean_what_they_mean_on_unix() {
 }
 
 #[test]
-fn five_short_names_in_any_case_stand_for_expressions() {
+fn short_names_in_any_case_mean_expressions() {
     for (expression, due) in [
         ("@hourly", ["01-01 00:00:00", "01-01 01:00:00", "01-01 02:00:00"]),
         ("@daily", ["01-01 00:00:00", "01-02 00:00:00", "01-03 00:00:00"]),
@@ -98,7 +98,7 @@ fn five_short_names_in_any_case_stand_for_expressions() {
 }
 
 #[test]
-fn a_fault_is_found_in_its_field_at_its_character() {
+fn fault_is_found_by_field_and_character() {
     for (expression, due) in [
         ("60 * * * * *", [("second", 1, 1)]),
         ("0 60 * * * *", [("minute", 2, 3)]),

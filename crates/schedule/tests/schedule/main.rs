@@ -11,7 +11,6 @@ mod zones;
 use chrono::{DateTime, Utc};
 use svc_schedule::Schedule;
 
-/// Parses an instant.
 fn parse_instant(text: &str) -> DateTime<Utc> {
     text.parse().unwrap_or_else(|_| panic!("{text} is no instant"))
 }

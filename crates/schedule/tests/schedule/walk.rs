@@ -58,7 +58,7 @@ fn a_repeated_hour_is_passed_in_one_step() {
 }
 
 #[test]
-fn an_instant_costs_one_probe_where_clocks_stand_still() {
+fn instant_costs_one_probe_where_clocks_stand_still() {
     let (probes, found) =
         effort("* * * * * *", "Europe/Berlin", "2026-06-01T00:00:00Z", "2026-06-01T02:00:00Z");
     assert_eq!((probes, found), (7201, 7200));

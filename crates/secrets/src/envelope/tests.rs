@@ -34,7 +34,7 @@ fn sealed_text_is_opened_only_by_its_key() {
 }
 
 #[test]
-fn envelope_moved_to_another_table_row_or_column_is_not_opened() {
+fn envelope_moved_to_another_place_is_not_opened() {
     let one = keys(Some(ONE), &[]);
     let sealed_text = one.seal("swordfish", HERE, [7; NONCE]).unwrap();
     for elsewhere in [
@@ -55,7 +55,7 @@ fn envelope_moved_to_another_table_row_or_column_is_not_opened() {
 }
 
 #[test]
-fn older_envelope_is_read_at_any_place_and_is_not_current() {
+fn older_envelope_opens_anywhere_but_is_not_current() {
     for (named, missing) in [(true, "not configured"), (false, "no configured key")] {
         let sealed_text = seal_unbound(ONE, named, "text");
         assert!(is_sealed(&sealed_text) && !keys(Some(ONE), &[]).is_current(&sealed_text));

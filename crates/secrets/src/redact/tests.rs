@@ -5,7 +5,7 @@ fn redact_text(text: &str, secrets: &[&str]) -> String {
 }
 
 #[test]
-fn a_secret_is_hidden_however_its_characters_are_spelled() {
+fn secret_is_hidden_however_its_characters_are_spelled() {
     let spelled = |secret: &str, spellings: &[&str]| {
         for spelling in spellings {
             let text = format!("ä?k={spelling}&x ü");
@@ -93,12 +93,12 @@ fn text_without_secret_is_unchanged() {
 }
 
 #[test]
-fn a_value_of_three_bytes_or_less_is_left() {
+fn value_of_three_bytes_or_less_is_left() {
     assert_eq!(redact_text("a 1 key abc", &["", "1", "abc", "key "]), "a 1 ******abc");
 }
 
 #[test]
-fn secrets_that_contain_or_overlap_each_other_leave_no_rest() {
+fn overlapping_secrets_are_redacted_without_rest() {
     assert_eq!(redact_text("Bearer swordfish.", &["swordfish", "Bearer swordfish"]), "******.");
     assert_eq!(redact_text("xabcdef", &["xabc", "abcdef"]), "******");
     assert_eq!(redact_text("abcdef abcdef", &["abcd", "cdef"]), "****** ******");

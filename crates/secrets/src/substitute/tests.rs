@@ -47,7 +47,7 @@ fn placeholders_defaults_and_escapes() {
 }
 
 #[test]
-fn a_placeholder_that_cannot_be_replaced_is_told_with_its_position() {
+fn irreplaceable_placeholder_is_reported_with_its_position() {
     assert_eq!(problem("a\nä ${NO}"), (2, 3, PlaceholderError::Unset { var: "NO".into() }));
     assert_eq!(problem("${}"), (1, 1, PlaceholderError::Name));
     assert_eq!(problem("${A-B}"), (1, 1, PlaceholderError::Name));

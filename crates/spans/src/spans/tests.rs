@@ -89,7 +89,7 @@ fn attribute(span: &SpanData, key: &str) -> Option<Value> {
 }
 
 #[tokio::test]
-async fn spans_of_one_message_make_one_trace_and_shutdown_exports_them() {
+async fn spans_of_a_message_share_one_trace() {
     let exporter = TestExporter::new(Collector::Takes);
     let (spans, metrics) = exporter.start(0.0);
     let mut server = extract(&spans, PARENT).begin(request);
@@ -123,7 +123,7 @@ async fn spans_of_one_message_make_one_trace_and_shutdown_exports_them() {
 }
 
 #[tokio::test]
-async fn sender_decides_about_its_trace_and_the_rate_about_new_ones() {
+async fn sender_decides_its_trace_rate_decides_new_ones() {
     for rate in [0.0, 1.0] {
         let exporter = TestExporter::new(Collector::Takes);
         let (spans, metrics) = exporter.start(rate);
@@ -178,7 +178,7 @@ async fn spans_that_are_off_read_and_write_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failed_export_costs_the_batch_and_the_next_one_is_exported() {
+async fn failed_export_drops_only_its_own_batch() {
     let exporter = TestExporter::new(Collector::Refuses);
     let (spans, metrics) = exporter.start(1.0);
     drop(spans.new_trace().begin(request));
@@ -192,7 +192,7 @@ async fn failed_export_costs_the_batch_and_the_next_one_is_exported() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn full_queue_drops_spans_and_shutdown_ends_at_its_limit() {
+async fn full_queue_drops_spans_shutdown_is_limited() {
     let exporter = TestExporter::new(Collector::Hangs);
     let (spans, metrics) = exporter.start(1.0);
     drop(spans.new_trace().begin(request));

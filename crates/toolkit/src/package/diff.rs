@@ -38,9 +38,7 @@ impl Drift {
 /// An item and its relation to the server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct ItemDrift {
-    /// The kind.
     pub(super) kind: EntityKind,
-    /// The key.
     pub(super) key: String,
     /// The relation.
     pub(super) drift: Drift,

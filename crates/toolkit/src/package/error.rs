@@ -25,7 +25,6 @@ pub(super) enum PackageError {
     /// A step of the verb was refused.
     #[error("{step}")]
     Step {
-        /// The step.
         step: String,
         /// The refusal.
         source: ClientError,

@@ -47,7 +47,7 @@ pub enum PackageCommand {
     Export(PackageExportArgs),
     /// Check a package: its header, its hash and everything in it
     Lint(PackageLintArgs),
-    /// Tell what an apply would do, and what stands in its way; changes nothing
+    /// Report what an apply would do, and what prevents it; changes nothing
     Plan(PlanArgs),
     /// Bring a server to the state of a package
     Apply(ApplyArgs),
@@ -151,10 +151,10 @@ pub struct ApplyArgs {
     /// Delete without a question
     #[arg(short, long)]
     pub yes: bool,
-    /// Succeed, with a warning, where the server quarantines a channel or cannot load a connector of the package
+    /// Succeed, with a warning, if the server quarantines a channel or cannot load a connector of the package
     #[arg(long)]
     pub allow_degraded: bool,
-    /// Tell what would be done, as `plan` does, and change nothing
+    /// Report what would be done, as `plan` does, and change nothing
     #[arg(long)]
     pub dry_run: bool,
 }

@@ -18,9 +18,7 @@ const DELETION_ORDER: [EntityKind; 3] = [EntityKind::Channel, EntityKind::Workfl
 /// An entity that a prune deletes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct StaleEntity {
-    /// The kind.
     pub(super) kind: EntityKind,
-    /// The key.
     pub(super) key: String,
     /// The id, by which it is deleted.
     #[serde(skip)]
@@ -150,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_no_package_has_any_more_is_stale() {
+    fn entity_in_no_package_any_more_is_stale() {
         use ReceiptState::{Applied, Staged};
         let artifact = PackageArtifact {
             name: "orders".into(),

@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn key_over_plain_http_to_another_machine_is_warned_of() {
+    fn key_over_remote_plain_http_is_warned_of() {
         let with_key = [(TOKEN.to_owned(), "0123456789".to_owned())];
         let warning = |address: &str, environment: &[(String, String)]| {
             PackageServer::new(address, "package=p@1", "svc-cli", environment).unwrap().1

@@ -9,7 +9,6 @@ use svc_project::{Finding, Severity, SourcePlace};
 pub struct ReportRule {
     /// The stable id.
     pub id: &'static str,
-    /// The severity.
     pub severity: Severity,
     /// The condition under which it fires.
     pub description: &'static str,
@@ -17,7 +16,6 @@ pub struct ReportRule {
     pub remedy: &'static str,
 }
 
-/// Findings to report.
 #[derive(Clone, Copy, Debug)]
 pub struct FindingReport<'r> {
     /// The findings, in their order.

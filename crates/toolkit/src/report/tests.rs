@@ -88,7 +88,7 @@ fn plain_findings_are_their_lines_and_nothing_else() {
 }
 
 #[test]
-fn a_terminal_gets_the_lines_of_the_source_and_a_caret() {
+fn terminal_shows_source_lines_with_a_caret() {
     let directory = tempfile::tempdir().unwrap();
     fs::create_dir(directory.path().join("flows")).unwrap();
     fs::write(directory.path().join("flows/a, b.json"), format!("\u{FEFF}{TEXT}")).unwrap();
@@ -111,7 +111,7 @@ fn a_terminal_gets_the_lines_of_the_source_and_a_caret() {
 }
 
 #[test]
-fn a_file_that_is_gone_or_changed_is_reported_without_lines() {
+fn missing_or_changed_file_is_reported_without_lines() {
     let directory = tempfile::tempdir().unwrap();
     let gone = text(TextStyle::Excerpt { color: false }, directory.path());
     fs::create_dir(directory.path().join("flows")).unwrap();

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn client_may_give_up_some_requests_and_half_of_many() {
+    fn client_may_reset_some_or_half_of_many() {
         let mut budget = ResetBudget::default();
         for _ in 0..10_000 {
             assert!(budget.record(ExchangeEnd::Reset));

@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn size_of_a_head_counts_every_header_with_its_overhead() {
+    fn head_size_counts_headers_with_their_overhead() {
         let head = |request: http::request::Builder| head_size(&request.body(()).unwrap().into_parts().0);
         let bare = head(http::Request::get("https://a/b"));
         assert_eq!(bare, 7 + 3 + 7 + 5 + 10 + 1 + 5 + 2 + 4 * 32);

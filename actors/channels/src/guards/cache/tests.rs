@@ -147,7 +147,7 @@ fn answer(size: usize) -> ChannelResponse {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_is_replayed_whole_until_its_life_is_over() {
+async fn cached_answer_is_replayed_until_it_expires() {
     let (cache, key) = (ResponseCache::new(Duration::from_secs(5), 10), whole(&json!(1)));
     assert_eq!(cache.get(&key), None);
     cache.put(key, &answer(3));

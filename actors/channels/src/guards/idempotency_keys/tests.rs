@@ -7,7 +7,7 @@ fn idempotency_keys(seconds: u64) -> IdempotencyKeys {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_is_claimed_once_until_the_window_has_passed() {
+async fn key_is_claimed_once_per_window() {
     let keys = idempotency_keys(300);
     assert!(keys.claim("a", None).is_some());
     assert!(keys.claim("a", None).is_none() && keys.claim("b", None).is_some());

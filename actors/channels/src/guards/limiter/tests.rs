@@ -93,7 +93,7 @@ async fn zero_counts_as_one_and_the_largest_numbers_work() {
 }
 
 #[test]
-fn buckets_that_are_full_again_are_dropped_as_others_come() {
+fn refilled_buckets_are_dropped_as_others_come() {
     let (limiter, clock) = driven(1_000, 1);
     for key in 0..1_000_000u64 {
         clock.advance(Duration::from_micros(10));

@@ -47,7 +47,7 @@ fn chain(world: &World, last: usize, config: &Value) {
 }
 
 #[test]
-fn a_chain_is_as_long_as_allowed_and_no_longer() {
+fn chain_longer_than_allowed_is_refused() {
     for (last, refused) in [(MAX_DEPTH, false), (MAX_DEPTH + 1, true)] {
         run(async |world| {
             chain(&world, last, &json!({}));
@@ -135,7 +135,7 @@ fn call_is_bounded_by_task_and_callee_timeout() {
 }
 
 #[test]
-fn a_channel_that_is_replaced_finishes_the_calls_it_began() {
+fn replaced_channel_finishes_the_calls_it_began() {
     run(async |world| {
         world.peer("stock", json!({}), json!([task("hold", json!({})), copy("payload", "data.n")]));
         let orders = world.orders(json!({}), json!([get("stock")])).await;

@@ -88,7 +88,7 @@ async fn refusal(world: &World, tasks: Value) -> ServiceError {
 }
 
 #[test]
-fn a_call_brings_back_the_data_of_the_other_channel() {
+fn call_returns_the_data_of_the_channel() {
     let read = json!({"var": "payload.n"});
     for (input, expected) in [
         (
@@ -245,7 +245,7 @@ fn a_call_runs_exactly_one_version() {
 }
 
 #[test]
-fn a_secret_reaches_the_called_workflow_and_comes_back_masked() {
+fn secret_reaches_called_workflow_and_returns_masked() {
     let logic = json!({"merge": [[{"secret": "token"}], [1]]});
     let secret = json!({"channel": "stock", "output": "data.got", "data_logic": logic});
     run(async |world| {
@@ -254,8 +254,8 @@ fn a_secret_reaches_the_called_workflow_and_comes_back_masked() {
         world.peer("deeper", logic.clone(), json!([copy("payload", "data.all")]));
         world.peer("stock", logic, json!([copy("payload", "data.all"), deeper]));
         let orders = world.orders(json!({}), json!([call(secret.clone())])).await;
-        let due = json!({"got": {"all": ["******", 1], "deeper": {"all": ["******", 1]}}});
-        assert_eq!(data(&orders, json!({})).await, due);
+        let expected = json!({"got": {"all": ["******", 1], "deeper": {"all": ["******", 1]}}});
+        assert_eq!(data(&orders, json!({})).await, expected);
     });
     run(async |world| {
         let rule = json!({"logic": {"throw": {"var": "payload.0"}}, "message": "no"});

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_lives_as_long_as_its_last_write_says() {
+    fn entry_lives_as_its_last_write_says() {
         let cache = MemoryCache::new(0);
         cache.write("k".into(), "short", Some(1));
         cache.write("k".into(), "long", None);

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_property_that_cannot_be_used_is_named_without_its_value() {
+    fn unusable_property_is_named_without_its_value() {
         let mut config = rdkafka::ClientConfig::new();
         config.set("security.protocol", "swordfish");
         let log = Logger::root(slog::Discard, slog::o!());

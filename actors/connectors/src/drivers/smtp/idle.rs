@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn at_most_four_wait_and_the_last_is_used_first() {
+    fn at_most_four_idle_newest_used_first() {
         let now = Instant::now();
         let mut idle = Idle::default();
         let surplus: Vec<_> = (0..6).filter_map(|number| idle.park(number, now)).collect();

@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn the_spellings_of_both_worlds_are_known() {
-        for (name, due) in [
+        for (name, expected) in [
             ("disable", Encryption::Never),
             ("DISABLED", Encryption::Never),
             ("prefer", Encryption::Preferred),
@@ -86,7 +86,7 @@ mod tests {
             ("verify-full", Encryption::Required),
             ("VERIFY_IDENTITY", Encryption::Required),
         ] {
-            assert_eq!(Encryption::parse(name), Ok(due), "{name}");
+            assert_eq!(Encryption::parse(name), Ok(expected), "{name}");
         }
         assert!(Encryption::parse("no-verify").is_err());
     }

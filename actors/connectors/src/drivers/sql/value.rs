@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn decimals_keep_what_a_json_number_can_hold() {
-        for (digits, due) in [
+        for (digits, expected) in [
             ("0", json!(0)),
             ("-42", json!(-42)),
             ("12.50", json!(12.5)),
@@ -119,7 +119,7 @@ mod tests {
             ("123456789.123456", json!(123_456_789.123_456)),
             ("-0.000001", json!(-0.000_001)),
         ] {
-            assert_eq!(decimal(digits), Ok(due), "{digits}");
+            assert_eq!(decimal(digits), Ok(expected), "{digits}");
         }
         assert_eq!(decimal("NaN"), Err(NOT_FINITE));
         assert!(decimal("1.2.3").is_err());

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_stands_in_the_host_or_in_the_path() {
+    fn bucket_is_in_the_host_or_path() {
         let host = settings(json!({})).unwrap();
         assert_eq!(&get(&host, "a/b.txt")[..url::Position::AfterPath], "https://b.s3.example.com/a/b.txt");
         let path =

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_filter_that_leaves_nothing_out_is_known_in_any_dress() {
+    fn filter_matching_everything_is_recognised_in_every_form() {
         for all in [
             doc! {},
             doc! {"$and": [{}]},

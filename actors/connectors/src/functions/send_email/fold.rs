@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_is_folded_at_blanks_and_reads_as_before() {
+    fn long_line_is_folded_at_blanks_without_loss() {
         let head = format!("From: a\r\nTo: {}\r\nX: y", vec!["a@example.com"; 300].join(", "));
         let folded = fold_head(&head).unwrap();
         assert!(folded.split("\r\n").all(|line| line.len() <= TARGET_LENGTH), "{folded}");
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_no_line_holds_is_named_by_its_header() {
+    fn word_longer_than_a_line_names_its_header() {
         let word = "x".repeat(1000);
         for head in [format!("From: a\r\nSubject: b {word} c"), format!("Subject: a\r\n b\r\n {word}")] {
             assert_eq!(fold_head(&head), Err("Subject".to_owned()));

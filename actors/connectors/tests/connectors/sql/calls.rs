@@ -94,8 +94,8 @@ fn invalid_statement_or_parameters_are_named() {
             }
             for query in ["SELEC 1", "SELECT * FROM nowhere", "SELECT 1; SELECT 2"] {
                 let error = read(world, query, json!([])).await.unwrap_err();
-                let due = ["FUNCTION_ERROR", "VALIDATION_ERROR"];
-                assert!(due.contains(&error.code.name()), "{:?} {error:?}", base.kind);
+                let expected = ["FUNCTION_ERROR", "VALIDATION_ERROR"];
+                assert!(expected.contains(&error.code.name()), "{:?} {error:?}", base.kind);
                 assert!(!error.retryable(), "{:?} {error:?}", base.kind);
             }
             assert_eq!(read(world, "SELECT 1 AS a", json!([])).await.unwrap(), json!([{"a": 1}]));
@@ -203,7 +203,7 @@ fn the_first_host_that_answers_serves() {
 }
 
 #[test]
-fn a_database_in_memory_lives_as_long_as_its_connector() {
+fn memory_database_lives_as_long_as_its_connector() {
     run(async |world| {
         world.put("c", "db", true, config("sqlite::memory:", json!({"max_connections": 5}))).await;
         write(world, "CREATE TABLE t (a INTEGER)", json!([])).await.unwrap();
@@ -216,7 +216,7 @@ fn a_database_in_memory_lives_as_long_as_its_connector() {
 }
 
 #[test]
-fn a_statement_prepared_before_a_table_changed_is_prepared_anew() {
+fn statement_is_prepared_anew_after_table_change() {
     run(async |world| {
         for mut base in Base::all() {
             base.connect(world, json!({"max_connections": 1})).await;

@@ -28,8 +28,8 @@ const MARIADB: &str =
 fn check(url: &str, query: &str, modes: [&str; 3], anchors: &str, trusted: [Option<bool>; 4]) {
     let setup = Setup { authority: anchors.to_owned(), ..Setup::default() };
     run_in(setup, async |world| {
-        for (mode, due) in ["", modes[0], modes[1], modes[2]].into_iter().zip(trusted) {
-            assert_eq!(is_encrypted(world, url, mode, query).await, due, "{mode}");
+        for (mode, expected) in ["", modes[0], modes[1], modes[2]].into_iter().zip(trusted) {
+            assert_eq!(is_encrypted(world, url, mode, query).await, expected, "{mode}");
         }
     });
 }

@@ -33,7 +33,7 @@ const CORPUS: [&str; 24] = [
 ];
 
 #[test]
-fn values_come_back_as_they_went_and_meet_themselves_alone() {
+fn hostile_values_round_trip_and_match_only_themselves() {
     run(async |world| {
         for mut base in Base::all() {
             base.connect(world, json!({})).await;

@@ -160,8 +160,8 @@ fn db_read_refuses_every_statement_that_writes() {
             for statement in writes(base.kind) {
                 let outcome = read(world, statement, json!([])).await;
                 let error = outcome.expect_err(&format!("{:?}: {statement}", base.kind));
-                let due = ["FUNCTION_ERROR", "VALIDATION_ERROR"];
-                assert!(due.contains(&error.code.name()), "{:?} {statement}: {error:?}", base.kind);
+                let expected = ["FUNCTION_ERROR", "VALIDATION_ERROR"];
+                assert!(expected.contains(&error.code.name()), "{:?} {statement}: {error:?}", base.kind);
                 assert!(!error.retryable(), "{:?} {statement}: {error:?}", base.kind);
                 assert_eq!(state(world, base.kind).await, before, "{:?}: {statement}", base.kind);
             }

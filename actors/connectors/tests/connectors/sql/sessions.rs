@@ -60,10 +60,10 @@ fn nothing_stays_behind_in_a_session() {
     run(async |world| {
         for mut base in Base::all() {
             base.connect(world, json!({"max_connections": 1})).await;
-            for (statement, question, due) in traces(base.kind) {
+            for (statement, question, expected) in traces(base.kind) {
                 query_value(world, "c", "SELECT 1 AS v").await;
                 write(world, statement, json!([])).await.unwrap();
-                assert_eq!(query_value(world, "c", question).await, due, "{:?}: {statement}", base.kind);
+                assert_eq!(query_value(world, "c", question).await, expected, "{:?}: {statement}", base.kind);
             }
         }
     });
@@ -115,7 +115,7 @@ fn session_setting_loses_no_write_of_next_task() {
 }
 
 #[test]
-fn a_connection_is_used_again_after_statements_about_rows_alone() {
+fn connection_is_reused_after_row_statements_only() {
     run(async |world| {
         for mut base in Base::all().filter(|base| base.kind != Kind::Sqlite) {
             base.connect(world, json!({"max_connections": 1})).await;

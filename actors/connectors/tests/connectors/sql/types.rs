@@ -20,9 +20,9 @@ async fn there_and_back(world: &ConnectorWorld, base: &Base, kind: &str, value: 
 async fn check(kind: Kind, world: &ConnectorWorld, cases: Vec<(&str, Value, Value)>) {
     let Some(mut base) = Base::new(kind) else { return };
     base.connect(world, json!({})).await;
-    for (column, value, due) in cases {
+    for (column, value, expected) in cases {
         let read = there_and_back(world, &base, column, value.clone()).await;
-        assert_eq!(read.to_string(), due.to_string(), "{column} {value}");
+        assert_eq!(read.to_string(), expected.to_string(), "{column} {value}");
         assert_eq!(there_and_back(world, &base, column, Value::Null).await, Value::Null, "{column}");
     }
 }
@@ -81,12 +81,12 @@ fn postgres() {
         base.connect(world, json!({})).await;
         write(world, "CREATE TYPE mood AS ENUM ('sad', 'happy')", json!([])).await.unwrap();
         write(world, "CREATE DOMAIN positive AS integer CHECK (VALUE > 0)", json!([])).await.unwrap();
-        for (column, value, due) in cases {
+        for (column, value, expected) in cases {
             let read = there_and_back(world, &base, column, value.clone()).await;
-            assert_eq!(read.to_string(), due.to_string(), "{column} {value}");
+            assert_eq!(read.to_string(), expected.to_string(), "{column} {value}");
             assert_eq!(there_and_back(world, &base, column, Value::Null).await, Value::Null, "{column}");
         }
-        for (query, due) in [
+        for (query, expected) in [
             ("SELECT '\\xff00'::bytea AS v", json!({"$binary": "/wA="})),
             ("SELECT pg_sleep (0) AS v", json!("")),
             ("SELECT 'a'::\"char\" AS v", json!("a")),
@@ -95,8 +95,8 @@ fn postgres() {
             ("SELECT current_setting('TimeZone') AS v", json!("UTC")),
         ] {
             let rows = read(world, query, json!([])).await.unwrap();
-            let due = if query.contains("sleep") { Value::Null } else { due };
-            assert_eq!(rows, json!([{"v": due}]), "{query}");
+            let expected = if query.contains("sleep") { Value::Null } else { expected };
+            assert_eq!(rows, json!([{"v": expected}]), "{query}");
         }
         let any = "SELECT 1 AS v WHERE 5 = ANY($1::bigint[])";
         assert_eq!(read(world, any, json!([[4, 5]])).await.unwrap(), json!([{"v": 1}]));
@@ -265,14 +265,14 @@ fn mariadb() {
         check(Kind::MariaDb, world, cases).await;
         let Some(mut base) = Base::new(Kind::MariaDb) else { return };
         base.connect(world, json!({})).await;
-        for (query, due) in [
+        for (query, expected) in [
             ("SELECT X'ff00' AS v", json!({"$binary": "/wA="})),
             ("SELECT 7 DIV 2 AS v", json!(3)),
             ("SELECT count(*) AS v FROM seq_1_to_5", json!(5)),
             ("SELECT sum(seq) AS v FROM seq_1_to_5", json!(15)),
             ("SELECT @@time_zone AS v", json!("+00:00")),
         ] {
-            assert_eq!(read(world, query, json!([])).await.unwrap(), json!([{"v": due}]), "{query}");
+            assert_eq!(read(world, query, json!([])).await.unwrap(), json!([{"v": expected}]), "{query}");
         }
         let error = read(world, "SELECT POINT(1, 1) AS p", json!([])).await.unwrap_err();
         assert!(error.message.contains("column 'p' of type geometry "), "{}", error.message);

@@ -58,7 +58,6 @@ pub(crate) enum Need {
     Nothing,
     /// The running fetch decides.
     Running,
-    /// A fetch.
     Fetch,
     /// A fetch that takes the place for unknown key ids.
     ForcedFetch,

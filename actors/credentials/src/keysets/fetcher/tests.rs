@@ -132,7 +132,7 @@ fn sixty_four_first_callers_share_one_fetch() {
 }
 
 #[test]
-fn a_silent_issuer_costs_nobody_more_than_the_fetch_limit() {
+fn silent_issuer_costs_at_most_the_fetch_limit() {
     let issuer = Issuer::in_mood(Mood::Hangs);
     with(&issuer, async |cache| {
         let (set, start) = (cache.key_set(URL).unwrap(), Instant::now());

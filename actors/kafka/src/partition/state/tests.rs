@@ -16,7 +16,7 @@ fn budget_is_four_fifths_of_the_poll_interval() {
 }
 
 #[test]
-fn failed_record_is_retried_with_doubled_delays_up_to_a_minute() {
+fn failed_record_retries_with_doubling_delays_to_minute() {
     let (mut state, now) = (state(100_000, 60), Instant::now());
     state.begin(7, now);
     let delays: Vec<_> = (0..8).map(|_| state.fail("no".into(), now)).collect();
@@ -27,7 +27,7 @@ fn failed_record_is_retried_with_doubled_delays_up_to_a_minute() {
 }
 
 #[test]
-fn deferred_record_is_offered_again_soon_and_is_no_failure() {
+fn deferred_record_returns_soon_without_a_failure() {
     let (mut state, now) = (state(1000, 1), Instant::now());
     state.begin(7, now);
     let delays: Vec<_> = (0..8).map(|_| state.defer("full".into(), now)).collect();
@@ -108,7 +108,7 @@ fn records_wait_for_commits_once_too_many_are_unconfirmed() {
 }
 
 #[test]
-fn records_that_are_not_done_run_again_in_another_instance() {
+fn unfinished_records_run_again_in_another_instance() {
     let (mut state, now) = (state(10, 1), Instant::now());
     assert_eq!(state.go_back(), None);
     for offset in 0..10 {
@@ -125,7 +125,7 @@ fn records_that_are_not_done_run_again_in_another_instance() {
 }
 
 #[test]
-fn position_is_the_record_at_hand_or_the_next_one() {
+fn position_is_the_current_or_next_record() {
     let (mut state, now) = (state(10, 1), Instant::now());
     assert_eq!(state.position(), None);
     state.record_committed(3);

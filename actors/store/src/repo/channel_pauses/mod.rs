@@ -23,7 +23,7 @@ use crate::repo::mutation::{Mutation, lock, record};
 use crate::repo::traces::{NewTrace, TraceWrite};
 use crate::writer::UnitOutcome;
 
-pub(super) use rows::forget;
+pub(super) use rows::{find, forget};
 
 /// The pauses of channels.
 #[derive(Clone)]

@@ -41,7 +41,10 @@ pub(super) async fn list(conn: &mut Conn) -> Result<Vec<(String, ChannelPause)>,
 }
 
 /// Returns the pauses of some channels, in the order of `ids`, which are sorted.
-pub(super) async fn find(conn: &mut Conn, ids: &[String]) -> Result<Vec<(String, ChannelPause)>, StoreError> {
+pub(in crate::repo) async fn find(
+    conn: &mut Conn,
+    ids: &[String],
+) -> Result<Vec<(String, ChannelPause)>, StoreError> {
     let mut pauses = Vec::new();
     for ids in ids.chunks(IDS_PER_QUERY) {
         let rows = channel_pauses::table

@@ -61,8 +61,8 @@ async fn find_oldest(conn: &mut Conn, channel_id: &str) -> Result<Option<NaiveDa
         .select((cron_occurrences::scheduled_for, cron_occurrences::error_message));
     let oldest: Option<(NaiveDateTime, Option<String>)> = on!(conn, c => oldest.first(c).await.optional())?;
     Ok(oldest.map(|(instant, message)| {
-        let first = message.as_deref().and_then(Missed::read_oldest);
-        first.map_or(instant, |first| first.naive_utc().min(instant))
+        let summed_up = message.as_deref().and_then(Missed::read_range);
+        summed_up.map_or(instant, |range| (*range.start()).min(instant))
     }))
 }
 

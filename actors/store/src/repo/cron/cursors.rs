@@ -48,6 +48,13 @@ pub(super) async fn load_cursors(conn: &mut Conn) -> Result<Vec<Cursor>, StoreEr
     Ok(rows.into_iter().map(Cursor::from).collect())
 }
 
+/// Reads a cursor, without a lock.
+pub(super) async fn find(conn: &mut Conn, channel_id: &str) -> Result<Option<Cursor>, StoreError> {
+    let row = state::table.find(channel_id).select(columns::<Row>());
+    let row: Option<Row> = on!(conn, c => row.first(c).await.optional())?;
+    Ok(row.map(Cursor::from))
+}
+
 /// Locks and reads a cursor.
 pub(super) async fn lock(conn: &mut Conn, channel_id: &str) -> Result<Option<Cursor>, StoreError> {
     let row = state::table.find(channel_id).select(columns::<Row>());

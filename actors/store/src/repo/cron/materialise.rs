@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trigger_takes_the_next_free_instant_and_no_whole_second() {
+    fn trigger_takes_next_free_instant_between_whole_seconds() {
         let tick = TimeDelta::milliseconds(1);
         let free = |now: &str, taken: &[&str]| {
             free_instant(parse_time(now), tick, &taken.iter().map(|time| parse_time(time)).collect())

@@ -24,6 +24,7 @@ mod claim;
 mod conditions;
 mod cursors;
 mod expiry;
+mod instant_facts;
 mod list;
 mod materialise;
 mod model;
@@ -36,7 +37,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::NaiveDateTime;
-use svc_ledger::{AlignRequest, ClaimKey, Cursor, HeldSlot, Settlement, Singleton};
+use svc_ledger::{AlignRequest, ClaimKey, Cursor, HeldSlot, InstantFacts, Settlement, Singleton};
 use svc_model::Page;
 use uuid::Uuid;
 
@@ -61,7 +62,7 @@ use cursors::PauseStaleRequest;
 pub(super) use cursors::pause;
 use expiry::ExpireRequest;
 pub use model::{
-    AlignOutcome, Backlog, ChannelFacts, ClaimBatch, ExhaustedOccurrence, MaterialiseOutcome,
+    AlignOutcome, Backlog, ChannelFacts, ClaimBatch, ExhaustedOccurrence, InstantRequest, MaterialiseOutcome,
     MaterialiseRequest, OccurrenceClaim, OccurrenceFilter, OccurrencePage, OccurrenceRecord, OccurrenceRow,
     ScheduleStatus, StartResult,
 };
@@ -311,6 +312,12 @@ impl Ledger {
         self.database
             .read(operation("status"), move |conn| Box::pin(async move { list::status(conn, &ids).await }))
             .await
+    }
+
+    /// Returns the facts about an instant of a schedule, read in one transaction. Those that the database does not have
+    /// (quarantine, instants of the schedule, clock of the node, retention) are for the caller to add.
+    pub async fn instant_facts(&self, request: InstantRequest) -> Result<InstantFacts, StoreError> {
+        self.database.call(operation("instant_facts"), request).await
     }
 
     /// Returns the number of held slots per concurrency key. Keys without held slots are omitted.

@@ -52,6 +52,19 @@ impl MaterialiseRequest {
     }
 }
 
+/// The request for the facts about an instant of a schedule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstantRequest {
+    /// Id of the channel.
+    pub channel_id: String,
+    /// Its name.
+    pub channel_name: String,
+    /// The instant, in UTC; `None` for now.
+    pub at: Option<NaiveDateTime>,
+    /// The concurrency key of the channel, if it limits concurrent runs.
+    pub singleton_key: Option<String>,
+}
+
 /// The result of an alignment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AlignOutcome {

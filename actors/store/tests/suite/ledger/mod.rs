@@ -2,6 +2,7 @@
 
 pub(crate) mod admin;
 pub(crate) mod cursors;
+pub(crate) mod explanations;
 pub(crate) mod groups;
 pub(crate) mod model;
 pub(crate) mod races;

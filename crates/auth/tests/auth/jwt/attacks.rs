@@ -90,7 +90,7 @@ fn a_public_key_signs_nothing() {
 }
 
 #[test]
-fn a_key_verifies_no_other_algorithm_than_its_own() {
+fn key_verifies_no_other_algorithm_than_its_own() {
     for (issuer, verifier) in issuers() {
         for other in ALGORITHMS.into_iter().filter(|other| *other != issuer.algorithm) {
             let mut forger = Issuer::new(other);
@@ -112,7 +112,7 @@ fn the_signature_of_another_key_is_refused() {
 }
 
 #[test]
-fn a_key_the_token_brings_along_is_not_looked_at() {
+fn key_inside_the_token_is_ignored() {
     for (issuer, verifier) in issuers() {
         let stranger = Issuer::stranger(issuer.algorithm);
         for (name, value) in [
@@ -185,7 +185,7 @@ fn a_header_that_asks_for_more_is_refused() {
 }
 
 #[test]
-fn a_header_or_claim_that_appears_twice_is_refused() {
+fn header_or_claim_that_appears_twice_is_refused() {
     for (issuer, verifier) in issuers() {
         let (name, claims) = (issuer.algorithm.name(), claims().to_string());
         for header in [
@@ -210,7 +210,7 @@ fn a_header_or_claim_that_appears_twice_is_refused() {
 }
 
 #[test]
-fn a_header_or_payload_that_is_no_object_is_refused() {
+fn header_or_payload_without_an_object_is_refused() {
     for (issuer, verifier) in issuers() {
         let (header, claims) = (header(&issuer).to_string(), claims().to_string());
         let deep = format!("{{\"exp\":{}}}", "[".repeat(500));
@@ -297,7 +297,7 @@ fn the_last_character_has_one_spelling() {
 }
 
 #[test]
-fn a_signature_is_exactly_over_what_it_stands_behind() {
+fn signature_covers_exactly_header_and_payload() {
     for (issuer, verifier) in issuers() {
         let token = good(&issuer);
         let [header, payload, signature] = parts(&token);

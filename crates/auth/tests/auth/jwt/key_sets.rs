@@ -130,7 +130,7 @@ fn token(issuer: &Issuer, kid: Option<&str>) -> String {
 }
 
 #[test]
-fn a_document_that_is_no_key_set_is_refused() {
+fn document_that_is_no_key_set_is_refused() {
     for document in ["", "{", "[]", "null", "{}", r#"{"keys":{}}"#, r#"{"keys":null}"#, r#"{"key":[]}"#] {
         assert_eq!(Jwks::parse(document.as_bytes()).unwrap_err(), JwksError::Malformed, "{document}");
     }
@@ -138,7 +138,7 @@ fn a_document_that_is_no_key_set_is_refused() {
 }
 
 #[test]
-fn an_empty_set_and_one_of_unusable_keys_are_refused() {
+fn set_without_a_usable_key_is_refused() {
     assert_eq!(set(&[]).unwrap_err(), JwksError::Empty);
     assert_eq!(set(&[json!(1), json!({}), json!({"kty": "oct", "k": "AA"})]).unwrap_err(), JwksError::Empty);
 }
@@ -151,7 +151,7 @@ fn a_set_holds_at_most_100_keys() {
 }
 
 #[test]
-fn an_unusable_key_is_skipped_and_spoils_no_other() {
+fn unusable_key_is_skipped_and_spoils_no_other() {
     let (p256, p384) = (ec(Nid::X9_62_PRIME256V1), ec(Nid::SECP384R1));
     let (ed25519, rsa2048) = (PKey::generate_ed25519().unwrap(), rsa(2048));
     let good = jwk(&p256, &json!({"kid": "good"}));
@@ -230,7 +230,7 @@ fn modulus(bits: usize) -> String {
 }
 
 #[test]
-fn no_more_than_sixteen_keys_are_tried_for_one_token() {
+fn at_most_sixteen_keys_are_tried_per_token() {
     let issuer = Issuer::new(JwtAlgorithm::Es256);
     let others = jwk(&ec(Nid::X9_62_PRIME256V1), &json!({"kid": "1"}));
     let elsewhere = jwk(&rsa(2048), &json!({"kid": "1"}));
@@ -263,7 +263,7 @@ fn key_serves_its_algorithm_or_whole_family() {
 }
 
 #[test]
-fn a_key_id_selects_exactly_and_none_tries_every_key() {
+fn key_id_selects_exactly_its_absence_tries_all() {
     let [one, two, other] = [0; 3].map(|_| Issuer::new(JwtAlgorithm::Es256));
     let keys = [
         jwk(&one.private, &json!({"kid": "1"})),

@@ -59,7 +59,7 @@ fn a_shared_secret_is_read_in_its_encoding() {
 }
 
 #[test]
-fn a_public_key_never_serves_as_a_shared_secret() {
+fn public_key_never_serves_as_a_shared_secret() {
     for algorithm in [JwtAlgorithm::Hs256, JwtAlgorithm::Hs384, JwtAlgorithm::Hs512] {
         for text in [pem(&rsa(2048)), format!("\n {}", pem(&ec(Nid::X9_62_PRIME256V1)))] {
             assert!(read(algorithm, &text).unwrap_err().contains("needs a shared secret"));

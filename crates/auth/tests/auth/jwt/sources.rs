@@ -49,7 +49,7 @@ fn token_header_accepts_any_scheme_case_and_blanks() {
 }
 
 #[test]
-fn a_header_without_a_scheme_carries_the_bare_token() {
+fn header_without_a_scheme_carries_the_bare_token() {
     let token = Issuer::new(JwtAlgorithm::Hs256).good();
     let raw = header("X-Access-Token", None);
     assert!(outcome(&raw, true, &[("x-access-token", &token)]).unwrap().claims.is_some());
@@ -98,7 +98,7 @@ fn present_cookie_is_checked_among_foreign_bytes() {
 }
 
 #[test]
-fn nobody_is_identified_without_a_token_where_none_is_required() {
+fn optional_token_that_is_absent_identifies_no_caller() {
     let token = Issuer::new(JwtAlgorithm::Hs256).good();
     for source in [header("Authorization", Some("Bearer")), header("X-Token", None)] {
         assert_eq!(outcome(&source, true, &[("accept", &token)]), Err(RefusalReason::Missing));
@@ -107,7 +107,7 @@ fn nobody_is_identified_without_a_token_where_none_is_required() {
 }
 
 #[test]
-fn an_empty_token_is_missing_even_where_none_is_required() {
+fn empty_token_is_missing_even_if_optional() {
     let bearer = header("Authorization", Some("Bearer"));
     for value in ["Bearer", "bearer ", "Bearer   "] {
         assert_eq!(

@@ -123,7 +123,7 @@ fn rsa_pss() {
 }
 
 #[test]
-fn an_rsa_pss_key_serves_the_parameters_it_names() {
+fn rsa_pss_key_serves_the_parameters_it_names() {
     use rsa_pss_verify::TestName as Name;
     let mut checked = 0;
     for (algorithm, name, fits) in [

@@ -231,9 +231,11 @@ async fn confirm_purge(body: Value, context: &CommandContext) -> Result<(), CliE
     channels.sort_unstable();
     channels.dedup();
     let matched = plain(&answer["data"]["matched"]);
+    let others =
+        if answer["data"]["matched"].as_u64() > Some(samples.len() as u64) { " and others" } else { "" };
     let of = match channels.as_slice() {
         [] => String::new(),
-        several => format!(" (of {} and others that match)", several.join(", ")),
+        channels => format!(" (of {}{others})", channels.join(", ")),
     };
     context.output.note(&format!(
         "{matched} dead letters{of} are lost with their payloads, for ever: their work ends as failed, and nothing can \

@@ -13,7 +13,7 @@ fn evaluator() -> Evaluator {
 }
 
 #[test]
-fn the_list_holds_exactly_the_operators_of_the_engine() {
+fn list_holds_exactly_the_operators_of_the_engine() {
     let evaluated: BTreeSet<_> = evaluator().names().into_iter().collect();
     assert_eq!(names().map(str::to_owned).collect::<BTreeSet<_>>(), evaluated);
     assert_eq!(names().count(), evaluated.len(), "each once");

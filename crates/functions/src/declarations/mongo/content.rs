@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_document_has_no_operators_and_a_batch_has_bounds() {
+    fn whole_document_refuses_operators_batch_is_bounded() {
         assert_eq!(code(plain(&map(json!({"a": {"$oid": "x"}})))), None);
         assert_eq!(code(plain(&map(json!({"a": 1, "$set": {}})))), Some("replace_document_is_plain"));
         let of = |count| code(batch(&vec![json!({}); count], 2));

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipeline_may_end_with_a_stage_that_writes() {
+    fn pipeline_may_end_with_a_stage_that_writes() {
         for stage in ["$out", "$merge"] {
             let pipeline = json!([{"$match": {}}, {stage: "c"}]);
             assert!(problems(pipeline.clone()).is_empty() && writes(&pipeline), "{stage}");

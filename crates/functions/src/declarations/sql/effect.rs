@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_come_or_go_outside_of_a_result_are_told() {
+    fn streaming_statements_are_recognised() {
         check(
             &[DatabaseKind::Postgres],
             StatementEffect::Stream,

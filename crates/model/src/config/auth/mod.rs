@@ -35,7 +35,7 @@ block! {
         pub keys: Vec<SecretText> => ["k"], by(parse::api_keys), secret();
         /// the header that carries the key
         pub header: String = "Authorization" => "x-api-key", by(parse::header);
-        /// stands in front of the key; `Bearer` by default in `Authorization`, else none
+        /// precedes the key; `Bearer` by default in `Authorization`, else none
         pub scheme: Option<String> => "Token", by(parse::api_key_scheme);
     }
 }

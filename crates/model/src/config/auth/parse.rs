@@ -88,13 +88,13 @@ block! {
         secret: Option<SecretText> => "s", required(), or("secrets"), secret();
         /// further secrets; any of them is accepted
         secrets: Vec<SecretText> = _ => ["s"], by(secrets), secret();
-        /// a provider, see [Signatures](#signatures); keys beside it go first
+        /// a provider, see [Signatures](#signatures); keys given in addition go first
         preset: Option<String> => "github";
         /// the header that carries the signature
         header: Option<String> => "x-hub-signature", default("\"X-Signature\""), by(header);
-        /// stands in front of the signature
+        /// precedes the signature
         signature_prefix: Option<String> => "v1=";
-        /// the key of the signature where the header is packed, `k=v,k=v`; not with `signature_prefix`
+        /// the key of the signature if the header is packed, `k=v,k=v`; not with `signature_prefix`
         signature_key: Option<String> => "v1";
         /// the hash
         algorithm: Option<HmacAlgorithm> => "sha512", default("\"sha256\""), by(hmac_algorithm);
@@ -102,7 +102,7 @@ block! {
         message: Option<String> => "{header:x-time}.{body}", default("\"{body}\"");
         /// the encoding of the signature; hex, then base64 is tried by default
         encoding: Option<SignatureEncoding> => "hex", by(signature_encoding);
-        /// where the signed time stands, `<header>` or `<header>:<key>`; with `tolerance_secs`
+        /// the place of the signed time, `<header>` or `<header>:<key>`; with `tolerance_secs`
         timestamp: Option<String> => "x-time";
         /// how far the signed time may be from now; with `timestamp`
         tolerance_secs: Option<i64> => 300;
@@ -328,7 +328,7 @@ block! {
     pub(in crate::config) struct TokenSourceKeys {
         /// a header; named alone it carries the bare token
         header: Option<String> => "x-token";
-        /// stands in front of the token
+        /// precedes the token
         scheme: Option<String> => "Token";
         /// a cookie, instead of a header
         cookie: Option<String> => "session";

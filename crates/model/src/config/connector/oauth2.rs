@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_block_has_its_defaults_and_prints_no_secret() {
+    fn smallest_block_has_defaults_and_prints_no_secret() {
         let oauth = parse_settings(json!({"extra_params": {"k": "swordfish", "n": 1}})).unwrap();
         assert_eq!(
             (&oauth.grant, oauth.client_auth),
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fingerprint_changes_with_anything_but_the_order_of_keys() {
+    fn fingerprint_ignores_only_the_order_of_keys() {
         let of = |more| parse_settings(more).unwrap().fingerprint;
         assert_eq!(
             of(json!({"audience": "a", "resource": "r"})),
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn the_token_endpoint_is_a_place_connections_go_to() {
+    fn token_endpoint_is_among_the_dialled_places() {
         let config = ConnectorConfig::parse(ConnectorType::Http, &config(json!({}))).unwrap();
         let places = config.connection_targets();
         let token =

@@ -34,7 +34,7 @@ block! {
         pub secret_key: SecretText => "env://S3_SECRET_KEY", by(secret_text), secret();
         /// of temporary credentials
         pub session_token: Option<SecretText> => "env://S3_SESSION", secret();
-        /// the bucket stands in the path, not in the host
+        /// the bucket is in the path, not in the host
         pub force_path_style: bool = false => true;
         /// the host may have a private address
         pub allow_private_urls: bool = false => true;

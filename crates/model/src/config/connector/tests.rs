@@ -16,7 +16,7 @@ fn refusal(config: Value) -> (String, FieldCode) {
 }
 
 #[test]
-fn a_url_is_enough_and_the_rest_has_defaults() {
+fn url_is_enough_and_the_rest_has_defaults() {
     let config = http(json!({"url": "https://api.example.com", "unknown": 1})).unwrap();
     assert_eq!((config.retry.max_retries, config.retry.retry_delay_ms), (3, 1000));
     assert_eq!(config.max_response_size, 10_485_760);
@@ -73,7 +73,7 @@ fn all_that_credentials_lack_is_named_at_once() {
 }
 
 #[test]
-fn the_form_of_what_is_still_open_is_not_judged() {
+fn unresolved_references_are_not_checked_for_form() {
     for url in ["${HOST}", "https://${HOST}/x", "env://URL", "vault://a#b"] {
         assert!(
             http(json!({"url": url, "auth": {"type": "apikey", "header": "${H}", "key": "env://K"}})).is_ok()

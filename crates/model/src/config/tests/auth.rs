@@ -189,7 +189,7 @@ fn refusal_of_the_block_knows_its_member() {
 }
 
 #[test]
-fn a_wrong_type_or_mode_is_refused_at_its_field() {
+fn wrong_type_or_mode_is_refused_by_field() {
     use crate::FieldCode::{Invalid, Required, TypeMismatch};
     for (auth, field, code) in [
         (json!({}), ".mode", Required),
@@ -275,7 +275,7 @@ fn api_key_is_bearer_unless_header_differs() {
 }
 
 #[test]
-fn a_key_may_hold_whatever_a_header_can_carry() {
+fn key_may_hold_whatever_a_header_can_carry() {
     for key in ["k", "a key", "a\tb", "{\"a\":1}", "~!@#$%^&*()"] {
         parse(json!({"mode": "api_key", "keys": [key]}));
     }

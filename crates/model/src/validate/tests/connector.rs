@@ -39,7 +39,7 @@ fn expect_refusal(config: &Value, path: &str) {
 }
 
 #[test]
-fn mask_that_no_masking_made_is_refused_at_every_depth() {
+fn authored_mask_is_refused_at_every_depth() {
     let url = "https://a.example/";
     for (config, path) in [
         (json!({"url": url, "headers": {"y": MASK}}), "connector.config.headers.y"),

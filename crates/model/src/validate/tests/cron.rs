@@ -51,7 +51,7 @@ fn schedule_has_five_or_six_fields_or_alias() {
 }
 
 #[test]
-fn a_schedule_and_its_zone_are_read_in_full() {
+fn schedule_and_its_zone_are_read_in_full() {
     for (transport, paths) in [
         (json!({"schedule": "0 0 24 * * *"}), vec!["schedule"]),
         (json!({"schedule": "0 0 0 31 2 *"}), vec!["schedule"]),
@@ -69,7 +69,7 @@ fn a_schedule_and_its_zone_are_read_in_full() {
 }
 
 #[test]
-fn a_refused_schedule_says_where_and_what_to_write() {
+fn refused_schedule_says_where_and_what_to_write() {
     let body = cron(json!({"schedule": "0 25 24 * * 0", "timezone": "europe/berlin"}));
     let errors = parse_new_channel(&body, &Marked).unwrap_err();
     let messages: Vec<_> = errors.iter().map(|error| error.message.as_str()).collect();
@@ -88,7 +88,7 @@ fn all_problems_of_a_schedule_are_reported_together() {
     let errors =
         transport_refused(json!({"shedule": "x", "timezone": 1, "payload": [], "misfire_policy": "never",
         "max_catch_up": 0, "concurrency": {"policy": "queue_one", "key": "-", "slots": 65, "x": 1}}));
-    let due = [
+    let expected = [
         ("concurrency.key", Invalid),
         ("concurrency.policy", Invalid),
         ("concurrency.slots", Invalid),
@@ -100,7 +100,7 @@ fn all_problems_of_a_schedule_are_reported_together() {
         ("shedule", UnknownField),
         ("timezone", TypeMismatch),
     ];
-    assert_eq!(errors, due.map(|(path, code)| (path.to_owned(), code)));
+    assert_eq!(errors, expected.map(|(path, code)| (path.to_owned(), code)));
 }
 
 #[test]

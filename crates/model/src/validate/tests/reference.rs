@@ -30,7 +30,7 @@ fn listed_keys(keys: &[KeyReference]) -> BTreeSet<String> {
 }
 
 #[test]
-fn readers_of_documents_know_exactly_the_keys_of_the_reference() {
+fn document_readers_know_exactly_the_listed_keys() {
     let body = json!({UNKNOWN: 1});
     assert_eq!(known_keys(parse_new_channel(&body, &Marked).unwrap_err()), listed_keys(&CHANNEL));
     assert_eq!(known_keys(parse_new_workflow(&body, &Marked).unwrap_err()), listed_keys(&WORKFLOW));

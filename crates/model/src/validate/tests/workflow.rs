@@ -78,9 +78,9 @@ fn misshapen_body_is_named_field_by_field() {
 #[test]
 fn type_mismatch_names_both_types_without_value() {
     let errors = parse_new_workflow(&json!({"name": 5, "tasks": [task("a")]}), &Marked).unwrap_err();
-    let due = json!({"path": "body.name", "code": "TYPE_MISMATCH", "message": "expected string, got number",
+    let expected = json!({"path": "body.name", "code": "TYPE_MISMATCH", "message": "expected string, got number",
         "expected": "string", "got": "number"});
-    assert_eq!(errors[0].to_json(), due);
+    assert_eq!(errors[0].to_json(), expected);
 }
 
 #[test]
@@ -151,8 +151,8 @@ fn ids_and_names_of_functions_have_a_length() {
     let tasks = |id: &str, function: &str| json!({"name": "n", "tasks": [{"id": id, "name": "", "function": {"name": function}}]});
     let (fits, long) = ("x".repeat(255), "x".repeat(256));
     assert!(parse_new_workflow(&tasks(&fits, &fits), &Marked).is_ok());
-    let due = [("tasks[0].function.name", TooLong), ("tasks[0].id", TooLong)];
-    assert_eq!(refusals(&tasks(&long, &long)), due.map(|(path, code)| (path.to_owned(), code)));
+    let expected = [("tasks[0].function.name", TooLong), ("tasks[0].id", TooLong)];
+    assert_eq!(refusals(&tasks(&long, &long)), expected.map(|(path, code)| (path.to_owned(), code)));
 }
 
 #[test]

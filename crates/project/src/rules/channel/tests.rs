@@ -1,6 +1,6 @@
 use serde_json::{Map, Value, json};
 use svc_engine::catalogue::operators;
-use svc_model::validate_channel;
+use svc_model::{FieldCode, validate_channel};
 
 use super::*;
 
@@ -112,6 +112,23 @@ fn impossible_origins_are_refused_at_their_place() {
     assert_eq!(errors.len(), 1);
     assert_eq!(errors[0].field, "channel.config.origin_allow_list[1]");
     assert!(errors[0].message.contains("write https://b.example"), "{errors:?}");
+}
+
+#[test]
+fn literals_in_guards_are_refused() {
+    let refused = |guard: &str, logic: Value| {
+        let [mut document, ..] = documents();
+        *document["config"].pointer_mut(guard).unwrap() = logic;
+        let errors = validate_channel(&document, &rules()).errors;
+        errors.into_iter().map(|error| (error.field, error.code.unwrap())).collect::<Vec<_>>()
+    };
+    let at = |place: &str| vec![(format!("channel.config.{place}"), FieldCode::Invalid)];
+    assert_eq!(refused("/auth/authorization_logic", json!("orders")), at("auth.authorization_logic"));
+    assert_eq!(refused("/auth/authorization_logic", json!(1)), at("auth.authorization_logic"));
+    assert_eq!(refused("/auth/authorization_logic", json!(false)), Vec::new());
+    let key = "/principal_rate_limit/key_logic";
+    assert_eq!(refused(key, json!("auth.claims.sub")), at("principal_rate_limit.key_logic"));
+    assert_eq!(refused(key, json!(true)), at("principal_rate_limit.key_logic"));
 }
 
 #[test]

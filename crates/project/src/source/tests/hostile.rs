@@ -49,7 +49,7 @@ fn aliases_that_multiply_are_refused() {
 }
 
 #[test]
-fn a_file_above_the_bound_is_refused_and_not_read_whole() {
+fn oversized_file_is_refused_without_reading_it_whole() {
     let file = tempfile::Builder::new().suffix(".json").tempfile().unwrap();
     file.as_file().set_len(100 << 20).unwrap();
     let error = SourceFile::read("big.json", file.path()).unwrap_err();
@@ -70,7 +70,7 @@ fn other_encodings_are_refused_with_their_place() {
 }
 
 #[test]
-fn a_nul_and_line_ends_of_other_systems_are_told_apart() {
+fn nul_is_refused_foreign_line_ends_are_read() {
     assert_eq!(read(SourceFormat::Yaml, "a: 1\r\nb:\r\n  - x\r\n"), Ok(json!({"a": 1, "b": ["x"]})));
     assert!(read(SourceFormat::Yaml, "a: \0\n").is_err());
     assert!(read(SourceFormat::Json, "\0").is_err());
@@ -202,7 +202,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn every_value_is_read_back_from_json_with_its_places(value in values()) {
+    fn every_json_value_round_trips_with_places(value in values()) {
         for text in [serde_json::to_string(&value).unwrap(), serde_json::to_string_pretty(&value).unwrap()] {
             let file = parse(SourceFormat::Json, &text).unwrap();
             assert_eq!(file.value, serde_json::from_str::<Value>(&text).unwrap());

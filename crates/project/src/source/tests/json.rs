@@ -38,7 +38,7 @@ fn a_path_leads_to_its_element() {
 }
 
 #[test]
-fn a_path_that_is_not_there_leads_to_its_nearest_ancestor() {
+fn missing_path_leads_to_its_nearest_ancestor() {
     let file = parse(SourceFormat::Json, WORKFLOW).unwrap();
     for (path, expected) in [
         ("tasks[7].id", (3, 3, "\"tasks\"")),
@@ -108,7 +108,7 @@ fn each_refusal_names_a_remedy_that_fits() {
 }
 
 #[test]
-fn a_text_that_was_cut_off_names_what_is_left_open() {
+fn truncated_text_names_the_open_bracket_or_quote() {
     for (text, expected) in [
         ("{\n  \"tasks\": [{\"id\": \"a\"}", "close the list that begins at line 2 column 12 with ]"),
         ("{\"tasks\": [], \"a\": ", "close the object that begins at line 1 column 1 with }"),
@@ -149,7 +149,7 @@ fn a_byte_order_mark_is_ignored() {
 }
 
 #[test]
-fn columns_count_characters_and_lines_end_with_or_without_a_return() {
+fn columns_count_characters_with_either_line_end() {
     let file = parse(SourceFormat::Json, "{\r\n  \"ä😀\": 1, \"b\": 2\r\n}").unwrap();
     assert_eq!((file.place("b").unwrap().line, file.place("b").unwrap().column), (2, 17));
 }

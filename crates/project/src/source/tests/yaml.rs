@@ -123,7 +123,7 @@ fn yaml_beyond_json_is_refused_at_its_position() {
 }
 
 #[test]
-fn aliases_repeat_values_and_keep_the_places_of_the_original() {
+fn aliases_repeat_values_at_the_original_places() {
     let file = parse(SourceFormat::Yaml, "base: &b\n  k: [1, 2]\nuse: *b\n").unwrap();
     assert_eq!(file.value, json!({"base": {"k": [1, 2]}, "use": {"k": [1, 2]}}));
     assert_eq!(locate(&file, "use.k[1]"), (2, 10, "2"));

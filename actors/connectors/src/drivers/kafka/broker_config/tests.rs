@@ -43,7 +43,7 @@ fn shows(config: &ClientConfig, text: &str) -> bool {
 }
 
 #[test]
-fn credentials_of_the_operator_go_to_brokers_of_the_operator_alone() {
+fn operator_credentials_go_to_operator_brokers_only() {
     for brokers in [json!([]), json!(["Home.example"]), json!(["b.example:9093", HOME])] {
         let config = client_config(json!({"brokers": brokers})).unwrap();
         assert_eq!(config.get("sasl.password"), Some("swordfish"), "{brokers}");
@@ -58,7 +58,7 @@ fn credentials_of_the_operator_go_to_brokers_of_the_operator_alone() {
 }
 
 #[test]
-fn credentials_of_a_connector_take_the_place_of_the_operators() {
+fn connector_credentials_replace_those_of_the_operator() {
     let auth = json!({"security_protocol": "sasl_ssl", "sasl_mechanism": "SCRAM-SHA-512", "sasl_username": "own",
         "sasl_password": "pencil"});
     for brokers in [json!(["partner.example:9093"]), json!([])] {

@@ -42,7 +42,7 @@ async fn hop_keeps_tls_server_name_by_wire_contract() {
 
 /// As when a name is answered with another address after it was checked, or a deployment names a server.
 #[tokio::test(flavor = "multi_thread")]
-async fn address_that_turned_private_is_not_dialled_under_tls_or_without() {
+async fn address_turned_private_is_refused_whatever_tls() {
     let outbound = Outbound::new(&Trust::Only(String::new())).unwrap();
     let trap = Trap::bind().unwrap();
     for tls in ["false", "true"] {
@@ -56,7 +56,7 @@ async fn address_that_turned_private_is_not_dialled_under_tls_or_without() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tokens_of_the_machine_and_proxies_of_authors_are_refused() {
+async fn machine_tokens_and_authored_proxies_are_refused() {
     let outbound = Outbound::new(&Trust::Only(String::new())).unwrap();
     let oidc = "mongodb://8.8.8.8/?authMechanism=MONGODB-OIDC&authMechanismProperties=ENVIRONMENT:k8s";
     for allow_private in [false, true] {

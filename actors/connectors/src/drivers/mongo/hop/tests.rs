@@ -28,7 +28,7 @@ async fn ask(hop: &Hop, host: &str, port: u16) -> (u8, TcpStream) {
 }
 
 #[tokio::test]
-async fn private_address_is_not_dialled_by_name_or_by_number() {
+async fn private_address_is_refused_by_name_and_number() {
     let (hop, trap) = (hop(false).await, Trap::bind().unwrap());
     for host in ["localhost", "127.0.0.1", "127.1", "::1", "::ffff:127.0.0.1", "0x7f000001"] {
         assert_eq!(ask(&hop, host, trap.port()).await.0, NOT_ALLOWED, "{host}");

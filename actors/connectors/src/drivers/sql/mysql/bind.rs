@@ -31,7 +31,7 @@ mod tests {
 
     #[test]
     fn values_keep_their_kind() {
-        for (value, due) in [
+        for (value, expected) in [
             (json!(null), Bound::NULL),
             (json!(true), Bound::Int(1)),
             (json!(-7), Bound::Int(-7)),
@@ -41,7 +41,7 @@ mod tests {
             (json!({"a": [1]}), Bound::Bytes(br#"{"a":[1]}"#.to_vec())),
             (json!({"$binary": "/wA="}), Bound::Bytes(vec![0xff, 0])),
         ] {
-            assert_eq!(param(&value), due, "{value}");
+            assert_eq!(param(&value), expected, "{value}");
         }
     }
 }

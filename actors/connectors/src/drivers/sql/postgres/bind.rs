@@ -117,8 +117,8 @@ mod tests {
     }
 
     #[test]
-    fn values_are_sent_as_the_text_their_type_is_written_in() {
-        for (value, kind, due) in [
+    fn values_are_sent_as_text_of_their_type() {
+        for (value, kind, expected) in [
             (json!(null), Type::INT4, None),
             (json!(5), Type::INT2, Some("5")),
             (json!(5.0), Type::INT8, Some("5")),
@@ -137,20 +137,20 @@ mod tests {
             (json!([1, "x"]), Type::JSONB, Some(r#"[1,"x"]"#)),
             (json!([1, "x"]), Type::TEXT, Some(r#"[1,"x"]"#)),
         ] {
-            assert_eq!(bind_text(value.clone(), &kind).as_deref(), due, "{value} as {kind}");
+            assert_eq!(bind_text(value.clone(), &kind).as_deref(), expected, "{value} as {kind}");
         }
     }
 
     #[test]
-    fn a_text_of_a_document_is_a_text_in_json_too() {
+    fn document_text_is_quoted_in_json_columns() {
         let document = StatementOrigin::Document { inserts: None };
-        for (kind, origin, due) in [
+        for (kind, origin, expected) in [
             (Type::JSONB, &document, r#""5""#),
             (Type::JSON, &document, r#""5""#),
             (Type::TEXT, &document, "5"),
             (Type::JSONB, &StatementOrigin::Author, "5"),
         ] {
-            assert_eq!(param(&json!("5"), &kind, origin).0.as_deref(), Some(due), "{kind} {origin:?}");
+            assert_eq!(param(&json!("5"), &kind, origin).0.as_deref(), Some(expected), "{kind} {origin:?}");
         }
     }
 

@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn parameter_of_a_context_is_found_in_any_language() {
-        for (context, due) in [
+        for (context, expected) in [
             ("unnamed portal parameter $2 = 'x'", Some(2)),
             ("unnamed portal parameter $12", Some(12)),
             ("unbenanntes Portal mit Parameter $1 = '...'", Some(1)),
@@ -202,12 +202,12 @@ mod tests {
             ("SQL statement \"SELECT $1 = 5\"", None),
             ("PL/pgSQL function f(integer) line 1\nSQL function costs $5", None),
         ] {
-            assert_eq!(parameter(context), due, "{context}");
+            assert_eq!(parameter(context), expected, "{context}");
         }
     }
 
     #[test]
-    fn parameter_of_json_is_found_behind_the_place_in_the_document() {
+    fn json_error_names_its_json_parameter() {
         let context = "JSON data, line 1: {\nunnamed portal parameter $2 = '{'";
         assert_eq!(json_parameter(context, &[Type::TEXT, Type::JSONB]), Some(2));
         assert_eq!(json_parameter(context, &[Type::JSONB, Type::TEXT]), None);

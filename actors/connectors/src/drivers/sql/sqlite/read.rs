@@ -94,7 +94,7 @@ mod tests {
     fn the_column_decides_where_the_value_leaves_room() {
         let (boolean, document) =
             (Declared::from_declaration(Some("boolean")), Declared::from_declaration(Some("JSON")));
-        for (sent, declared, due) in [
+        for (sent, declared, expected) in [
             (ValueRef::Integer(1), boolean, json!(true)),
             (ValueRef::Integer(2), boolean, json!(2)),
             (ValueRef::Integer(1), Declared::from_declaration(None), json!(1)),
@@ -105,7 +105,7 @@ mod tests {
             (ValueRef::Text(&[0xff]), Declared::Other, json!({"$binary": "/w=="})),
             (ValueRef::Null, boolean, json!(null)),
         ] {
-            assert_eq!(value(sent, declared, BinaryForm::Tagged), Ok(due));
+            assert_eq!(value(sent, declared, BinaryForm::Tagged), Ok(expected));
         }
         assert!(value(ValueRef::Real(f64::INFINITY), Declared::Other, BinaryForm::Tagged).is_err());
     }

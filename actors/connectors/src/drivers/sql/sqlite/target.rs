@@ -76,14 +76,14 @@ mod tests {
 
     #[test]
     fn files_are_written_in_many_ways() {
-        for (text, due) in [
+        for (text, expected) in [
             ("sqlite:app.db", "app.db"),
             ("sqlite://app.db", "app.db"),
             ("sqlite:./data/app.db?mode=rwc", "./data/app.db"),
             ("sqlite:/var/app.db", "/var/app.db"),
             ("sqlite:///var/app%20one.db", "/var/app one.db"),
         ] {
-            assert_eq!(file(text).as_deref(), Some(due), "{text}");
+            assert_eq!(file(text).as_deref(), Some(expected), "{text}");
         }
         for text in ["sqlite::memory:", "sqlite://:memory:", "sqlite:any?mode=memory&cache=shared"] {
             assert_eq!(file(text), None, "{text}");

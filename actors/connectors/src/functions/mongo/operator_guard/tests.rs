@@ -25,7 +25,7 @@ fn attacks() -> Vec<Value> {
 }
 
 #[test]
-fn a_value_of_a_message_asks_nothing_of_a_field() {
+fn message_value_is_compared_literally() {
     for attack in attacks() {
         let message = json!({"x": attack});
         let found = resolve(json!({"name": {"var": "data.x"}}), InputContext::Query, &message);
@@ -39,7 +39,7 @@ fn a_value_of_a_message_asks_nothing_of_a_field() {
 }
 
 #[test]
-fn it_is_refused_where_it_could_not_stand_as_a_value() {
+fn operator_object_is_refused_where_no_value_fits() {
     for attack in attacks() {
         let message = json!({"x": attack});
         for (source, place) in [
@@ -63,14 +63,14 @@ fn it_is_refused_where_it_could_not_stand_as_a_value() {
 }
 
 #[test]
-fn it_is_literal_in_an_expression_and_texts_read_no_field() {
+fn message_value_is_literal_in_an_expression() {
     let stage = json!([{"$set": {"note": {"var": "data.x"}}}, {"$match": {"$expr": {"$eq": ["$a", {"var": "data.x"}]}}}]);
     let texts = [json!("$password"), json!(["$$ROOT"]), json!({"a": "$b"})];
     for attack in attacks().into_iter().chain(texts) {
         let resolution = resolve(stage.clone(), InputContext::Expression, &json!({"x": attack}));
         let literal = json!({"$literal": attack});
-        let due = json!([{"$set": {"note": literal}}, {"$match": {"$expr": {"$eq": ["$a", literal]}}}]);
-        assert_eq!(resolution, Ok(due));
+        let expected = json!([{"$set": {"note": literal}}, {"$match": {"$expr": {"$eq": ["$a", literal]}}}]);
+        assert_eq!(resolution, Ok(expected));
     }
     let matched = json!([{"$match": {"price": {"var": "data.x"}}}]);
     let outcome = resolve(matched, InputContext::Expression, &json!({"x": "$5"}));
@@ -93,8 +93,8 @@ fn typed_values_and_plain_ones_pass_everywhere() {
             (json!([{"$limit": {"var": "data.x"}}]), InputContext::Expression),
             (json!({"a": {"var": "data.x"}}), InputContext::Sealed),
         ] {
-            let due = source.to_string().replace(r#"{"var":"data.x"}"#, &value.to_string());
-            assert_eq!(resolve(source, place, &message).map(|found| found.to_string()), Ok(due));
+            let expected = source.to_string().replace(r#"{"var":"data.x"}"#, &value.to_string());
+            assert_eq!(resolve(source, place, &message).map(|found| found.to_string()), Ok(expected));
         }
     }
 }

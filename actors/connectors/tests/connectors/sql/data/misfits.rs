@@ -16,7 +16,7 @@ async fn open(world: &ConnectorWorld) -> Option<Base> {
 }
 
 #[test]
-fn a_value_of_the_wrong_type_is_the_callers_mistake() {
+fn value_of_wrong_type_is_an_input_error() {
     kit::run(async |world| {
         let Some(_base) = open(world).await else { return };
         let filtered = |column: &str| json!({"==": [{"field": column}, {"var": "payload.x"}]});

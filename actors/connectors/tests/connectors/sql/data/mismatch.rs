@@ -40,8 +40,8 @@ fn a_text_that_is_no_number_meets_no_number() {
                         json!({"!": {"!=": [field, text]}}),
                     ] {
                         let rows = matching_rows(world, "t", &filter).await;
-                        let due = (base.kind != Kind::Postgres).then(Vec::new);
-                        assert_eq!(rows, due, "{:?} {filter}", base.kind);
+                        let expected = (base.kind != Kind::Postgres).then(Vec::new);
+                        assert_eq!(rows, expected, "{:?} {filter}", base.kind);
                         let delete = json!({"write": {"op": "delete", "target": "t", "filter": filter}});
                         match run(world, "data_write", delete, Value::Null).await {
                             Ok(gone) => assert_eq!(gone["rows_affected"], 0, "{:?} {filter}", base.kind),
@@ -115,7 +115,7 @@ fn numbers_are_compared_with_every_digit() {
                         values.push(json!(middle.to_string()));
                     }
                     for value in values {
-                        for (filter, due) in [
+                        for (filter, expected) in [
                             (json!({"==": [field, value]}), vec![1]),
                             (json!({"in": [field, [value]]}), vec![1]),
                             (json!({"in": [field, [value, 7, 8]]}), vec![1]),
@@ -127,14 +127,14 @@ fn numbers_are_compared_with_every_digit() {
                         ] {
                             assert_eq!(
                                 matching_rows(world, name, &filter).await.unwrap(),
-                                due,
+                                expected,
                                 "{:?} {filter}",
                                 base.kind
                             );
                         }
                     }
                 }
-                for (filter, due) in [
+                for (filter, expected) in [
                     (json!({"==": [{"field": "x"}, 0.1]}), vec![1]),
                     (json!({"in": [{"field": "x"}, [0.1, 1e300, 2e-1]]}), vec![1, 2]),
                     (json!({"<": [{"field": "x"}, 1e300]}), vec![0, 1, 2, 3]),
@@ -142,7 +142,7 @@ fn numbers_are_compared_with_every_digit() {
                 ] {
                     assert_eq!(
                         matching_rows(world, name, &filter).await.unwrap(),
-                        due,
+                        expected,
                         "{:?} {filter}",
                         base.kind
                     );
@@ -227,7 +227,7 @@ fn an_instant_is_the_same_whatever_its_offset() {
                     "2024-02-28T23:32:03.000-01:30",
                     "2024-02-29 01:02:03",
                 ] {
-                    for (filter, due) in [
+                    for (filter, expected) in [
                         (json!({"==": [field, at]}), vec![1]),
                         (json!({"!=": [field, at]}), vec![0, 2]),
                         (json!({"<": [field, at]}), vec![0]),
@@ -239,7 +239,7 @@ fn an_instant_is_the_same_whatever_its_offset() {
                     ] {
                         assert_eq!(
                             matching_rows(world, "t", &filter).await.unwrap(),
-                            due,
+                            expected,
                             "{:?} {filter}",
                             base.kind
                         );
@@ -247,7 +247,7 @@ fn an_instant_is_the_same_whatever_its_offset() {
                 }
             }
             let text = json!({"field": "s"});
-            for (filter, due) in [
+            for (filter, expected) in [
                 (json!({"==": [text, "2024-02-29T01:02:03Z"]}), vec![1]),
                 (json!({"==": [text, "2024-02-29T03:02:03+02:00"]}), vec![]),
                 (json!({"in": [text, ["2024-02-29T01:02:03Z", "x"]]}), vec![1]),
@@ -255,7 +255,7 @@ fn an_instant_is_the_same_whatever_its_offset() {
             ] {
                 assert_eq!(
                     matching_rows(world, "t", &filter).await.unwrap(),
-                    due,
+                    expected,
                     "{:?} {filter}",
                     base.kind
                 );
@@ -348,7 +348,7 @@ fn keys_of_other_types_meet_as_before() {
         let big = 9_007_199_254_740_993_i64;
         let latin = "VARCHAR(40) CHARACTER SET latin1";
         let raw = json!("\u{1}\u{2}");
-        for (parent, child, parents, children, due) in [
+        for (parent, child, parents, children, expected) in [
             ("INT", "BIGINT UNSIGNED", vec![json!(0), json!(1), json!(2)], vec![json!(1)], vec![1]),
             ("DECIMAL(20,2)", "INT", vec![json!(1), json!(1.5)], vec![json!(1)], vec![0]),
             ("INT", "DOUBLE", vec![json!(0), json!(3)], vec![json!(3)], vec![1]),
@@ -420,7 +420,7 @@ fn keys_of_other_types_meet_as_before() {
             ),
         ] {
             keyed(world, [parent, child], &parents, &children, &parents).await;
-            assert_eq!(families(world, "children").await.0, due, "{parent} {child}");
+            assert_eq!(families(world, "children").await.0, expected, "{parent} {child}");
             let all: Vec<_> = (0..i64::try_from(parents.len()).unwrap()).collect();
             assert_eq!(families(world, "linked").await.0, all, "{parent} {child}");
         }

@@ -108,7 +108,7 @@ fn an_upsert_adds_or_changes() {
 }
 
 #[test]
-fn rows_of_a_write_come_back_where_the_database_can() {
+fn written_rows_return_if_the_database_can() {
     kit::run(async |world| {
         for mut base in Base::all() {
             open_shop(&mut base, world).await;

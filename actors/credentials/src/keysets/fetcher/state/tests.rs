@@ -34,7 +34,7 @@ fn key_age_is_clamped_to_minute_and_day() {
 }
 
 #[test]
-fn a_set_never_fetched_needs_a_fetch_whatever_is_wanted() {
+fn unfetched_set_always_needs_a_fetch() {
     let (state, now) = (State::default(), Instant::now());
     assert_eq!(state.need(now, &Want::Fresh), Need::Fetch);
     assert_eq!(state.need(now, &Want::OtherThan(keys())), Need::Fetch);
@@ -68,7 +68,7 @@ fn failed_fetch_leaves_fresh_keys_fresh() {
 }
 
 #[test]
-fn every_failure_doubles_the_pause_up_to_half_a_minute() {
+fn failures_double_the_pause_to_half_a_minute() {
     let (mut state, mut now) = (State::default(), Instant::now());
     for pause in [1, 2, 4, 8, 16, 30, 30, 30, 30, 30, 30] {
         state = state.begin_fetch(now, false).record_failure(now);
@@ -81,7 +81,7 @@ fn every_failure_doubles_the_pause_up_to_half_a_minute() {
 }
 
 #[test]
-fn a_fetch_whose_end_is_never_seen_is_given_up() {
+fn fetch_without_an_end_is_given_up() {
     let (state, now) = (State::default(), Instant::now());
     let begun = state.begin_fetch(now, false);
     assert_eq!(begun.need(now + FETCH_LIMIT, &Want::Fresh), Need::Running);

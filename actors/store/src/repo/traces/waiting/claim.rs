@@ -25,7 +25,8 @@ const TAKEN: [&str; 2] = [TraceStatus::Pending.name(), TraceStatus::Running.name
 
 /// Condition of the index of the rows that take a share, as text: with bound values, the planner could not know that the
 /// index holds them all.
-const TAKES_SHARE: &str = "traces.queue_channel IS NOT NULL AND traces.status IN ('pending', 'running')";
+pub(super) const TAKES_SHARE: &str =
+    "traces.queue_channel IS NOT NULL AND traces.status IN ('pending', 'running')";
 
 /// Makes `node` the owner of those of the rows that still wait and are due; of rows that take `shares`, as many as the
 /// shares allow, in the order of `ids`. Returns the rows that belong to `node` now, in that order. Idempotent.

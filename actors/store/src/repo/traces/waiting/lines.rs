@@ -15,7 +15,8 @@ use crate::error::StoreError;
 use crate::schema::{queue_turns, traces};
 
 /// Condition of the index of the lines, as text.
-const IN_LINE: &str = "traces.waiting = 'share' AND traces.waits_until IS NULL AND traces.status = 'waiting'";
+pub(super) const IN_LINE: &str =
+    "traces.waiting = 'share' AND traces.waits_until IS NULL AND traces.status = 'waiting'";
 
 /// Returns the work of a channel whose turn it is: at most `room` rows, one of each key in turn, from the key after the
 /// one that had the last turn. It reads only; the claim checks the shares.

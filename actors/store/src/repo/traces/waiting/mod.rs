@@ -6,6 +6,7 @@
 //! what was taken and has not ended has one, whatever node took it and whether that node lives.
 
 mod claim;
+mod facts;
 mod lines;
 mod model;
 mod rows;
@@ -14,10 +15,12 @@ mod write;
 use std::sync::Arc;
 use std::time::Duration;
 
+use svc_ledger::WorkFacts;
 use uuid::Uuid;
 
 use super::{Ownership, TraceRepository, UnfinishedRun, operation};
 use crate::error::StoreError;
+use crate::repo::key;
 use crate::writer::UnitOutcome;
 
 pub use model::{DueTime, QueueShares, WaitReason, WaitTerms, WaitingCount, WaitingCounts, WaitingWork};
@@ -79,6 +82,15 @@ impl TraceRepository {
     /// As [`due_waiting`](Self::due_waiting).
     pub async fn count_waiting(&self) -> Result<WaitingCounts, StoreError> {
         self.0.read(operation("count_waiting"), |conn| Box::pin(rows::count(conn))).await
+    }
+
+    /// Returns the facts by which the wait of accepted work is explained, read in one transaction; `None` if it has ended,
+    /// is no accepted work, or does not exist. A quarantine is not among them: the caller knows it.
+    ///
+    /// # Errors
+    /// As [`due_waiting`](Self::due_waiting).
+    pub async fn work_facts(&self, id: &str) -> Result<Option<WorkFacts>, StoreError> {
+        self.0.transact(operation("work_facts"), key(id), |conn, id| Box::pin(facts::read(conn, id))).await
     }
 
     /// Makes `node` the owner of those of the rows that still wait and are due: of rows in the lines of a channel, as

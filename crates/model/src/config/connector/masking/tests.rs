@@ -71,14 +71,14 @@ fn mask_is_restored_only_at_its_path() {
         restore_connector_config(&mut sent, &stored);
         sent
     };
-    for (sent, due) in [
+    for (sent, expected) in [
         (json!({"url": "https://u:******@h/v2"}), json!({"url": "https://u:pw@h/v2"})),
         (json!({"headers": {"a": "new", "b": MASK}}), json!({"headers": {"a": "new", "b": "two"}})),
         (json!({"list": [MASK, MASK, MASK]}), json!({"list": ["x", 5, MASK]})),
         (json!({"ref": MASK, "headers": {"c": MASK}}), json!({"ref": MASK, "headers": {"c": MASK}})),
         (json!({"a": MASK, "headers": MASK}), json!({"a": MASK, "headers": MASK})),
     ] {
-        assert_eq!(restored(sent), due);
+        assert_eq!(restored(sent), expected);
     }
 }
 

@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn decimals_are_written_out() {
-        for (parts, due) in [
+        for (parts, expected) in [
             (vec![0, 0, 0, 0], "0"),
             (vec![0, 0, 0, 2], "0.00"),
             (vec![1, 0, 0, 0, 7], "7"),
@@ -145,7 +145,7 @@ mod tests {
             (vec![1, -3, 0, 12, 1], "0.000000000001"),
             (vec![3, 1, 0, 3, 1, 0, 1230], "10000.123"),
         ] {
-            assert_eq!(numeric(&raw(&parts)).as_deref(), Ok(due), "{parts:?}");
+            assert_eq!(numeric(&raw(&parts)).as_deref(), Ok(expected), "{parts:?}");
         }
         assert_eq!(numeric(&raw(&[0, 0, -0x4000, 0])), Err(NOT_FINITE));
         assert_eq!(numeric(&raw(&[3, 0, 0, 0, 1])), Err(MALFORMED));

@@ -11,10 +11,10 @@ use svc_model::{FieldError, ServiceError, Timestamp};
 use svc_registry::LoadedChannel;
 use svc_store::{BulkAction, BulkKind, NewBulkRun};
 
-use super::bulk::{read_flag, start_run};
-use super::mutation_request::MutationRequest;
-use super::request_body::require_known_keys;
-use super::response::data_response;
+use super::{read_flag, start_run};
+use crate::admin::mutation_request::MutationRequest;
+use crate::admin::request_body::require_known_keys;
+use crate::admin::response::data_response;
 use crate::http::{Error, JsonBody};
 use crate::state::AppState;
 
@@ -30,7 +30,7 @@ struct BackfillOrder {
 }
 
 /// `POST /channels/{id}/backfill`: makes up for the instants of a range that never ran, or lists them.
-pub(super) async fn start(
+pub(in crate::admin) async fn start(
     state: Data<AppState>,
     change: MutationRequest,
     id: Path<String>,

@@ -1,5 +1,7 @@
 //! Actions on many rows: a dry run, the start, the list, and the end before the last row.
 
+pub(super) mod backfill;
+
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use serde_json::{Map, Value, json};
@@ -9,10 +11,10 @@ use svc_api::{
 use svc_model::{AuditAction, AuditResource, FieldError, ServiceError, Timestamp};
 use svc_store::{BulkAction, BulkError, BulkKind, BulkRun, NewBulkRun};
 
-use super::mutation_request::MutationRequest;
-use super::query::QueryParameters;
-use super::request_body::require_known_keys;
-use super::response::data_response;
+use crate::admin::mutation_request::MutationRequest;
+use crate::admin::query::QueryParameters;
+use crate::admin::request_body::require_known_keys;
+use crate::admin::response::data_response;
 use crate::bulk::{BulkSelection, SelectedRow, fix_moments};
 use crate::http::{AdminCaller, Error, JsonBody};
 use crate::state::AppState;
@@ -62,7 +64,7 @@ pub(super) async fn start(state: Data<AppState>, change: MutationRequest, body: 
 }
 
 /// Stores a run with its audit row, and wakes the driver of this node. Returns the id of the run.
-pub(super) async fn start_run(
+async fn start_run(
     state: &AppState,
     change: &MutationRequest,
     run: NewBulkRun,
@@ -195,7 +197,7 @@ fn read_word<T>(
 }
 
 /// Reads a boolean member; absent means `false`.
-pub(super) fn read_flag(members: &Map<String, Value>, key: &str) -> Result<bool, ServiceError> {
+fn read_flag(members: &Map<String, Value>, key: &str) -> Result<bool, ServiceError> {
     match members.get(key) {
         None | Some(Value::Null) => Ok(false),
         Some(Value::Bool(flag)) => Ok(*flag),
