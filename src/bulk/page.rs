@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::NaiveDateTime;
 use serde_json::{Map, Value};
 use svc_model::{ServiceError, Timestamp};
-use svc_store::{BulkAction, BulkKind, BulkPage, BulkRun, BulkStep, ChannelFacts, StoreError};
+use svc_store::{AppliedPage, BulkAction, BulkKind, BulkPage, BulkRun, BulkStep, ChannelFacts, StoreError};
 
 use super::selection::BulkSelection;
 use super::shared::{BulkShared, LEASE};
@@ -34,7 +34,12 @@ pub(super) async fn take_step(
     }
     let page = read_page(shared, run, size).await?;
     let taken = TakenStep { rows: page.ids.len(), pause: Duration::ZERO };
-    Ok((shared.store.bulk_runs().apply(shared.make_claim(run), page, LEASE).await?, taken))
+    let AppliedPage { step, reruns } =
+        shared.store.bulk_runs().apply(shared.make_claim(run), page, LEASE).await?;
+    for rerun in &reruns {
+        shared.traces.note_rerun(rerun);
+    }
+    Ok((step, taken))
 }
 
 /// Reads the rows at the position of a run, up to its start.

@@ -46,7 +46,14 @@ impl BulkShared {
                     cron.nudge();
                 }
             }
-            Some(BulkAction::Cancel | BulkAction::Rerun) | None => {}
+            Some(BulkAction::Cancel) => {
+                self.traces.look_for_cancels();
+                if let Some(cron) = &self.cron {
+                    cron.look_for_cancels();
+                }
+            }
+            // Each rerun was noted with its channel.
+            Some(BulkAction::Rerun) | None => {}
         }
     }
 }

@@ -177,6 +177,33 @@ fn purge_deletes_what_matches_and_no_more() {
 }
 
 #[test]
+fn ended_runs_are_run_again_and_queued_work_is_cancelled() {
+    let server = start();
+    let mut client = server.client();
+    echo(&mut client, "orders", json!({}));
+    for n in 0..3 {
+        let answer = client.json("POST", "/api/v1/data/orders/async", &json!({"n": n})).unwrap();
+        assert_eq!(answer.status, 202, "{}", answer.text());
+    }
+    let count = |client: &mut HttpClient, status: &str| {
+        let page = client.get(&format!("{TRACES}?channel=orders&mode=async&status={status}")).unwrap().json();
+        page["data"].as_array().unwrap().len()
+    };
+    eventually(|| count(&mut client, "completed") == 3);
+    let rerun = json!({"kind": "traces", "action": "rerun", "filter": {"channel": "orders"}});
+    assert_eq!(counts(&wait_for_end_of(&mut client, &rerun)), [3, 3, 0, 0]);
+    eventually(|| count(&mut client, "completed") == 6);
+    let later = [("svc-delay", "1h"), ("content-type", "application/json")];
+    for _ in 0..2 {
+        let answer = client.send("POST", "/api/v1/data/orders/async", &later, b"{}").unwrap();
+        assert_eq!(answer.status, 202, "{}", answer.text());
+    }
+    let cancel = json!({"kind": "traces", "action": "cancel", "filter": {"channel": "orders"}});
+    assert_eq!(counts(&wait_for_end_of(&mut client, &cancel)), [2, 2, 0, 0]);
+    assert_eq!((count(&mut client, "scheduled"), count(&mut client, "cancelled")), (0, 2));
+}
+
+#[test]
 fn bulk_request_without_meaning_is_refused() {
     let server = start();
     let mut client = server.client();

@@ -87,6 +87,8 @@ on_both! {
     bulk_runs::history_has_known_occurrences_of_schedule,
     bulk_runs::backfill_keeps_its_bound_and_runs_last,
     bulk_runs::skipped_rows_are_used_again_by_backfill,
+    bulk_runs::work_and_occurrences_are_cancelled_once,
+    bulk_runs::trace_is_run_again_once_with_its_input,
     channel_pauses::pause_is_stored_replaced_and_ended,
     channel_pauses::pause_of_several_channels_is_one_change,
     channel_pauses::impossible_pause_leaves_nothing,

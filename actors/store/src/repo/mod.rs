@@ -34,8 +34,8 @@ mod usage;
 
 pub use audit::{AuditFilter, AuditLog, AuditPage};
 pub use bulk_runs::{
-    BulkAction, BulkClaim, BulkError, BulkKind, BulkPage, BulkRun, BulkRuns, BulkState, BulkStep, DrivenRun,
-    NewBulkRun,
+    AppliedPage, BulkAction, BulkClaim, BulkError, BulkKind, BulkPage, BulkRun, BulkRuns, BulkState,
+    BulkStep, DrivenRun, NewBulkRun,
 };
 pub use channel_pauses::{ChannelPauses, CountedFailure, NewPause};
 pub(crate) use config_changes::NOTIFICATIONS;

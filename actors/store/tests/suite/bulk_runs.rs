@@ -8,7 +8,7 @@ use svc_ledger::{OccurrenceStatus, Settlement};
 use svc_model::Page;
 use svc_store::{
     AuditFilter, BulkAction, BulkClaim, BulkKind, BulkPage, BulkRun, BulkState, BulkStep, DeadLetterFilter,
-    DueLetters, NewBulkRun, OccurrenceFilter, StartResult, Store,
+    DueLetters, NewBulkRun, NewTrace, OccurrenceFilter, StartResult, Store, TraceStatus,
 };
 use uuid::Uuid;
 
@@ -18,7 +18,7 @@ use super::ledger::{
     MOST, ago, align, align_cursor, claim_single, facts, read, seconds, singleton, start, statuses,
     write_occurrences,
 };
-use super::traces::status;
+use super::traces::{end, pending, status};
 use super::{mutation, refusal};
 
 const LEASE: Duration = Duration::from_secs(60);
@@ -53,7 +53,7 @@ fn page(ids: &[String], next: Option<&str>) -> BulkPage {
 }
 
 async fn apply(store: &Store, claim: &BulkClaim, page: BulkPage) -> BulkStep {
-    store.bulk_runs().apply(claim.clone(), page, LEASE).await.unwrap()
+    store.bulk_runs().apply(claim.clone(), page, LEASE).await.unwrap().step
 }
 
 async fn read_run(store: &Store, id: &str) -> BulkRun {
@@ -320,4 +320,57 @@ pub(crate) async fn skipped_rows_are_used_again_by_backfill(db: TestDatabase) {
     assert_eq!(statuses(&ledger).await, ["pending", "completed"]);
     let claims = ledger.claim("a", LEASE, 10, MOST, Vec::new()).await.unwrap().claimed;
     assert_eq!((claims.len(), claims[0].trigger.name()), (1, "backfill"));
+}
+
+pub(crate) async fn work_and_occurrences_are_cancelled_once(db: TestDatabase) {
+    let store = db.store().await;
+    let (waiting, completed) = (pending("orders"), pending("orders"));
+    let (open, over) = (waiting.id, completed.id);
+    store.traces().insert(waiting).await.unwrap();
+    store.traces().insert(completed).await.unwrap();
+    assert!(store.traces().finish(end(over, TraceStatus::Completed)).await.unwrap());
+    let ids = [open.to_string(), over.to_string(), "gone".to_owned()];
+    for expected in [[3, 1, 0, 2], [3, 0, 0, 3]] {
+        let run = begin(&store, BulkKind::Traces, BulkAction::Cancel, 3).await;
+        let claim = take(&store, "n", &run.id).await.unwrap();
+        apply(&store, &claim, page(&ids, None)).await;
+        assert_eq!(counts(&read_run(&store, &run.id).await), expected);
+    }
+    assert_eq!(status(&store.traces(), open).await.as_deref(), Some("cancelled"));
+    assert_eq!(status(&store.traces(), over).await.as_deref(), Some("completed"));
+
+    let ledger = store.ledger();
+    write_occurrences(&db, &ledger, "c", 2).await;
+    let rows = ledger.list(OccurrenceFilter::default(), Page::default(), None).await.unwrap().rows;
+    let ids: Vec<_> = rows.into_iter().map(|row| row.id).collect();
+    let run = begin(&store, BulkKind::Occurrences, BulkAction::Cancel, 2).await;
+    let claim = take(&store, "n", &run.id).await.unwrap();
+    apply(&store, &claim, page(&ids, None)).await;
+    assert_eq!(counts(&read_run(&store, &run.id).await), [2, 2, 0, 0]);
+    assert_eq!(statuses(&ledger).await, ["cancelled", "cancelled"]);
+}
+
+pub(crate) async fn trace_is_run_again_once_with_its_input(db: TestDatabase) {
+    let store = db.store().await;
+    let with_input = pending("orders");
+    let without_input = NewTrace { input_json: None, ..pending("orders") };
+    let ids = [with_input.id.to_string(), without_input.id.to_string()];
+    for trace in [with_input, without_input] {
+        let id = trace.id;
+        store.traces().insert(trace).await.unwrap();
+        assert!(store.traces().finish(end(id, TraceStatus::Completed)).await.unwrap());
+    }
+    let run = begin(&store, BulkKind::Traces, BulkAction::Rerun, 2).await;
+    let claim = take(&store, "n", &run.id).await.unwrap();
+    let applied = store.bulk_runs().apply(claim, page(&ids, None), LEASE).await.unwrap();
+    assert_eq!(applied.reruns.len(), 1);
+    let rerun = store.traces().get(&applied.reruns[0].trace_id.to_string()).await.unwrap().unwrap();
+    assert_eq!(rerun.rerun_of.as_deref(), Some(ids[0].as_str()));
+    let run = read_run(&store, &run.id).await;
+    assert_eq!(counts(&run), [2, 1, 1, 0]);
+    assert!(run.errors[0].id == ids[1] && run.errors[0].message.contains("tracing.keep_input"), "{run:?}");
+    let second = begin(&store, BulkKind::Traces, BulkAction::Rerun, 2).await;
+    let claim = take(&store, "n", &second.id).await.unwrap();
+    apply(&store, &claim, page(&ids, None)).await;
+    assert_eq!(counts(&read_run(&store, &second.id).await), [2, 0, 1, 1], "it has a rerun");
 }

@@ -7,6 +7,7 @@
 //! one acts on it. Each run leaves an audit row at its start and one at its end.
 
 mod model;
+mod orders;
 mod rows;
 mod step;
 
@@ -33,7 +34,8 @@ use crate::writer::UnitOutcome;
 
 pub(in crate::repo) use model::RowResults;
 pub use model::{
-    BulkAction, BulkClaim, BulkError, BulkKind, BulkPage, BulkRun, BulkState, BulkStep, NewBulkRun,
+    AppliedPage, BulkAction, BulkClaim, BulkError, BulkKind, BulkPage, BulkRun, BulkState, BulkStep,
+    NewBulkRun,
 };
 use step::{BackfillStepRequest, BulkEndRequest, BulkPageRequest};
 
@@ -149,7 +151,7 @@ impl BulkRuns {
         claim: BulkClaim,
         page: BulkPage,
         lease: Duration,
-    ) -> Result<BulkStep, StoreError> {
+    ) -> Result<AppliedPage, StoreError> {
         self.0.call(operation("apply"), BulkPageRequest { claim, page, lease }).await
     }
 

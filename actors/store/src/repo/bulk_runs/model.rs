@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use svc_model::Timestamp;
 
+use crate::repo::traces::AcceptedRerun;
+
 macro_rules! words {
     ($(#[$of:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)* }) => {
         $(#[$of])*
@@ -199,10 +201,20 @@ pub enum BulkStep {
     Lost,
 }
 
+/// The result of a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AppliedPage {
+    /// The step of the run.
+    pub step: BulkStep,
+    /// The reruns that it accepted. They wait for a free worker.
+    pub reruns: Vec<AcceptedRerun>,
+}
+
 /// The results of an action on the rows of a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::repo) struct RowResults {
     pub(in crate::repo) done: usize,
     pub(in crate::repo) skipped: usize,
     pub(in crate::repo) errors: Vec<BulkError>,
+    pub(in crate::repo) reruns: Vec<AcceptedRerun>,
 }

@@ -9,8 +9,10 @@ use serde_json::json;
 use svc_model::{AuditAction, AuditResource, Timestamp};
 
 use super::model::{
-    BulkAction, BulkClaim, BulkKind, BulkPage, BulkRun, BulkState, BulkStep, MOST_BULK_ERRORS, RowResults,
+    AppliedPage, BulkAction, BulkClaim, BulkKind, BulkPage, BulkRun, BulkState, BulkStep, MOST_BULK_ERRORS,
+    RowResults,
 };
+use super::orders::{RowOrder, give_orders};
 use super::rows;
 use crate::clock::{self, FromNow};
 use crate::conn::{Conn, on};
@@ -19,6 +21,7 @@ use crate::group::SingleCall;
 use crate::repo::cron::{self, ChannelFacts};
 use crate::repo::dead_letters;
 use crate::repo::mutation::{AuditEntry, record};
+use crate::repo::traces::AcceptedRerun;
 use crate::schema::bulk_runs;
 
 /// Acts on the rows of a page.
@@ -29,14 +32,23 @@ pub(super) struct BulkPageRequest {
 }
 
 impl SingleCall for BulkPageRequest {
-    type Answer = BulkStep;
+    type Answer = AppliedPage;
 
-    async fn run(&self, conn: &mut Conn) -> Result<BulkStep, StoreError> {
+    async fn run(&self, conn: &mut Conn) -> Result<AppliedPage, StoreError> {
+        let mut reruns = Vec::new();
+        let step = self.apply(conn, &mut reruns).await?;
+        Ok(AppliedPage { step, reruns })
+    }
+}
+
+impl BulkPageRequest {
+    async fn apply(&self, conn: &mut Conn, reruns: &mut Vec<AcceptedRerun>) -> Result<BulkStep, StoreError> {
         let Some(mut run) = lock_claimed(conn, &self.claim).await? else { return Ok(BulkStep::Lost) };
         if run.parsed_state() == Some(BulkState::Aborting) {
             return end(conn, run, BulkState::Aborted, 0).await;
         }
-        let results = act(conn, &run, &self.page.ids).await?;
+        let mut results = act(conn, &run, &self.page.ids).await?;
+        reruns.append(&mut results.reruns);
         let done = results.done;
         add_results(&mut run, results);
         run.position.clone_from(&self.page.next);
@@ -62,6 +74,15 @@ async fn act(conn: &mut Conn, run: &BulkRun, ids: &[String]) -> Result<RowResult
             dead_letters::purge_each(conn, ids, since).await
         }
         (Some(BulkKind::Occurrences), Some(BulkAction::Retry)) => cron::retry_each(conn, ids, since).await,
+        (Some(BulkKind::Occurrences), Some(BulkAction::Cancel)) => {
+            give_orders(conn, run, RowOrder::CancelOccurrence, ids).await
+        }
+        (Some(BulkKind::Traces), Some(BulkAction::Cancel)) => {
+            give_orders(conn, run, RowOrder::CancelTrace, ids).await
+        }
+        (Some(BulkKind::Traces), Some(BulkAction::Rerun)) => {
+            give_orders(conn, run, RowOrder::RerunTrace, ids).await
+        }
         _ => Err(StoreError::Database(format!("this program cannot {} {}", run.action, run.kind))),
     }
 }

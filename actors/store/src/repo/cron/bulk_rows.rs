@@ -6,7 +6,7 @@ use diesel_async::RunQueryDsl;
 
 use super::rows::{self, LoadedOccurrence, columns};
 use crate::clock;
-use crate::conn::Conn;
+use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::repo::bulk_runs::RowResults;
 use crate::schema::cron_occurrences;
@@ -28,7 +28,21 @@ pub(in crate::repo) async fn retry_each(
     }
     let now = clock::now(conn).await?;
     rows::save_all(conn, &retried, now).await?;
-    Ok(RowResults { done: retried.len(), skipped: ids.len() - retried.len(), errors: Vec::new() })
+    // As by a retry of one row: the order to cancel was for the former attempts, and the current version runs.
+    let begun_anew = (
+        cron_occurrences::cancel_requested_at.eq(None::<NaiveDateTime>),
+        cron_occurrences::cancelled_by.eq(None::<&str>),
+        cron_occurrences::cancel_reports.eq(None::<bool>),
+        cron_occurrences::workflow_version.eq(None::<i64>),
+    );
+    let changed: Vec<String> = retried.iter().map(|row| row.id.to_string()).collect();
+    on!(conn, c => {
+        diesel::update(cron_occurrences::table.filter(cron_occurrences::id.eq_any(changed)))
+            .set(begun_anew)
+            .execute(c)
+            .await
+    })?;
+    Ok(RowResults { done: retried.len(), skipped: ids.len() - retried.len(), ..RowResults::default() })
 }
 
 /// Locks the rows that have not changed since an instant.

@@ -54,7 +54,7 @@ pub(in crate::repo) async fn requeue_each(
     })?;
     let works: Vec<&str> = letters.iter().map(|(_, trace, work)| work.as_deref().unwrap_or(trace)).collect();
     attempts::wait_for_retries(conn, &works, Duration::ZERO).await?;
-    Ok(RowResults { done: letters.len(), skipped: ids.len() - letters.len(), errors: Vec::new() })
+    Ok(RowResults { done: letters.len(), skipped: ids.len() - letters.len(), ..RowResults::default() })
 }
 
 /// Deletes letters. Skips those that are gone or changed after `since`, and those that a node retries now.
@@ -81,5 +81,5 @@ pub(in crate::repo) async fn purge_each(
     })?;
     let works: Vec<&str> = letters.iter().map(|(_, trace, work)| work.as_deref().unwrap_or(trace)).collect();
     attempts::give_up_each(conn, &works).await?;
-    Ok(RowResults { done: letters.len(), skipped: ids.len() - letters.len(), errors: Vec::new() })
+    Ok(RowResults { done: letters.len(), skipped: ids.len() - letters.len(), ..RowResults::default() })
 }
