@@ -1,5 +1,5 @@
-//! Cancellations and reruns of the rows of a page. Each is given in a savepoint of its own: what is refused leaves nothing
-//! behind, and the others remain.
+//! Cancellations and reruns of the rows of a page. Each is given in a savepoint of its own: what is refused leaves
+//! nothing behind, and the others remain.
 
 use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
@@ -36,8 +36,8 @@ pub(super) enum RowOrder {
 /// Condition on a trace that was not run again yet.
 const HAS_NO_RERUN: &str = "NOT EXISTS (SELECT 1 FROM traces r WHERE r.rerun_of = traces.id)";
 
-/// Gives an order to the rows that still take it. A row that has ended, or was told already, is skipped; the rerun of a
-/// trace that did not change, and still is refused, is an error.
+/// Gives an order to the rows that still take it. A row that has ended, or has the order already, is skipped; the rerun of
+/// a trace that did not change, and still is refused, is an error.
 pub(super) async fn give_orders(
     conn: &mut Conn,
     run: &BulkRun,
