@@ -18,7 +18,8 @@
 //! (`shutdown.rs`).
 
 use crate::assembly::parts::{
-    bulk, channels, cluster, connectors, credentials, cron, host, housekeeping, kafka, registry, store, traces,
+    bulk, channels, cluster, connectors, credentials, cron, host, housekeeping, kafka, registry, store,
+    traces,
 };
 use crate::assembly::row::{EndedBy, RunsOn, ServicePart, task};
 

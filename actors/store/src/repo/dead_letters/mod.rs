@@ -22,9 +22,7 @@ use crate::writer::UnitOutcome;
 
 pub(in crate::repo) use bulk::{purge_each, requeue_each};
 pub use lease::DueLetters;
-pub use rows::{
-    ClaimedLetter, DeadLetter, DeadLetterFilter, DeadLetterPage, DeadLetterRow, LetterShare,
-};
+pub use rows::{ClaimedLetter, DeadLetter, DeadLetterFilter, DeadLetterPage, DeadLetterRow, LetterShare};
 
 const fn operation(method: &'static str) -> QueryOperation {
     QueryOperation::new("dead_letters", method)
