@@ -165,6 +165,7 @@ on_both! {
     waiting::work_of_dead_node_keeps_its_share,
     waiting::run_that_did_not_begin_is_put_back,
     waiting::retry_takes_the_share_of_its_work,
+    waiting::later_attempt_takes_one_share,
     waiting::facts_give_reason_of_wait,
     schema::waiting_work_is_found_by_an_index,
     nodes::lease_is_renewed_until_it_has_run_out,

@@ -119,6 +119,15 @@ pub(in crate::repo) async fn wait_for_retry(
     Ok(())
 }
 
+/// Has the work of a later attempt wait again that was marked as running and did not run to its end.
+pub(super) async fn put_back(conn: &mut Conn, id: Uuid) -> Result<(), StoreError> {
+    let Some(work) = work_of(conn, id).await? else { return Ok(()) };
+    let marked = traces::table.find(work).filter(traces::status.eq(TraceStatus::Running.name()));
+    let waits = (traces::status.eq(TraceStatus::Retrying.name()), traces::updated_at.eq(Now));
+    on!(conn, c => diesel::update(marked).set(waits).execute(c).await)?;
+    Ok(())
+}
+
 /// Returns the id of the work that a later attempt belongs to.
 async fn work_of(conn: &mut Conn, id: Uuid) -> Result<Option<String>, StoreError> {
     let work: Option<Option<String>> = on!(conn, c => {

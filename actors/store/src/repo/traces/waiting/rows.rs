@@ -15,7 +15,7 @@ use crate::clock::{self, FromNow, Now};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::repo::traces::read::LenientTimestamp;
-use crate::repo::traces::{Ownership, TraceStatus};
+use crate::repo::traces::{Ownership, TraceStatus, attempts};
 use crate::schema::traces;
 
 type Columns = (String, Option<String>, String, Option<String>);
@@ -131,5 +131,8 @@ pub(super) async fn put_back(
     );
     let until = delay.map(|delay| traces::waits_until.eq(FromNow::seconds(delay.as_secs_f64()).nullable()));
     let rows = on!(conn, c => diesel::update(owned).set((waits, until)).execute(c).await)?;
+    if rows > 0 {
+        attempts::put_back(conn, id).await?;
+    }
     Ok(rows > 0)
 }
