@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
@@ -199,6 +199,8 @@ pub(crate) struct Script {
     pub(crate) tells: AtomicBool,
     /// True while every channel is paused.
     pub(crate) paused: AtomicBool,
+    /// Number of jobs that failed for good.
+    pub(crate) failures: AtomicUsize,
     /// Most jobs of one key that may run at once, and most of all.
     pub(crate) shares: Mutex<(Option<u64>, Option<u64>)>,
     /// The threads that run channels, the next one first.
@@ -215,6 +217,7 @@ impl Default for Script {
             quarantined: AtomicBool::new(false),
             tells: AtomicBool::new(false),
             paused: AtomicBool::new(false),
+            failures: AtomicUsize::new(0),
             shares: Mutex::default(),
             threads: Mutex::default(),
             places: Mutex::default(),
@@ -252,6 +255,11 @@ impl Runner for Script {
 
     fn workflow_of(&self, job: JobKey<'_>) -> Option<WorkflowVersion> {
         Some(WorkflowVersion { id: job.channel.into(), version: 7 })
+    }
+
+    fn note_failure(&self, _: Option<Arc<str>>, _: Arc<str>) -> BoxFuture<'_, ()> {
+        self.failures.fetch_add(1, Ordering::AcqRel);
+        Box::pin(std::future::ready(()))
     }
 
     /// `alerts` names itself.
