@@ -6,3 +6,6 @@ mod jobs;
 mod records;
 mod repeated_failures;
 mod scheduled_runs;
+mod unknown_channels;
+
+pub(crate) use unknown_channels::UnknownChannels;

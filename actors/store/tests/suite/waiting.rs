@@ -84,6 +84,7 @@ pub(crate) async fn scheduled_work_is_due_by_the_database_clock(db: TestDatabase
     assert_eq!(traces.next_waiting_due().await.unwrap(), Some(Duration::ZERO));
     let rows = traces.due_waiting(10).await.unwrap();
     assert_eq!(rows.iter().map(|row| row.id).collect::<Vec<_>>(), [due]);
+    assert!(traces.due_waiting_except(10, vec!["orders".into()]).await.unwrap().is_empty());
     assert_eq!((rows[0].channel_id.as_deref(), &*rows[0].channel), (Some("c1"), "orders"));
     let shown = traces.get(&due.to_string()).await.unwrap().unwrap();
     assert_eq!((&*shown.row.status, shown.deliver_at), ("scheduled", Some(past)));

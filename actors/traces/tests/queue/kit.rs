@@ -134,7 +134,18 @@ impl Process {
         payload: Value,
         terms: JobTerms,
     ) -> Result<Uuid, svc_model::ServiceError> {
-        let job = Job { hold: None, ..job(payload) };
+        self.submit_waiting_job(job(payload), terms).await
+    }
+
+    /// Does the same for a job of the channel `elsewhere`.
+    pub(crate) async fn submit_elsewhere(&self, payload: Value, terms: JobTerms) -> Uuid {
+        let channel: Arc<str> = "elsewhere".into();
+        let job = Job { channel_id: Some(Arc::clone(&channel)), channel, ..job(payload) };
+        self.submit_waiting_job(job, terms).await.unwrap()
+    }
+
+    async fn submit_waiting_job(&self, job: Job, terms: JobTerms) -> Result<Uuid, svc_model::ServiceError> {
+        let job = Job { hold: None, ..job };
         Ok(self.traces.submit_waiting(job, terms, None).await?.trace_id)
     }
 
@@ -199,6 +210,8 @@ pub(crate) struct Script {
     pub(crate) tells: AtomicBool,
     /// True while every channel is paused.
     pub(crate) paused: AtomicBool,
+    /// True while another process serves the channel `elsewhere`.
+    pub(crate) serves_less: AtomicBool,
     /// Number of jobs that failed for good.
     pub(crate) failures: AtomicUsize,
     /// Most jobs of one key that may run at once, and most of all.
@@ -217,6 +230,7 @@ impl Default for Script {
             quarantined: AtomicBool::new(false),
             tells: AtomicBool::new(false),
             paused: AtomicBool::new(false),
+            serves_less: AtomicBool::new(false),
             failures: AtomicUsize::new(0),
             shares: Mutex::default(),
             threads: Mutex::default(),
@@ -246,6 +260,15 @@ impl Runner for Script {
 
     fn is_paused(&self, _: Option<&str>, _: &str) -> bool {
         self.paused.load(Ordering::Acquire)
+    }
+
+    fn serves(&self, channel_id: Option<&str>, channel: &str) -> bool {
+        let is_elsewhere = channel_id == Some("elsewhere") || channel == "elsewhere";
+        !is_elsewhere || !self.serves_less.load(Ordering::Acquire)
+    }
+
+    fn begins_unserved(&self, _: Option<Arc<str>>, _: Arc<str>) -> BoxFuture<'_, bool> {
+        Box::pin(std::future::ready(false))
     }
 
     fn shares(&self, channel_id: &str) -> Option<QueueShares> {

@@ -28,12 +28,18 @@ fn to_row((id, channel_id, channel, queue_channel): Columns) -> Option<WaitingWo
     Some(WaitingWork { id: Uuid::try_parse(&id).ok()?, channel_id, channel, queue_channel })
 }
 
-/// Returns the rows that waited for an instant that has come, the longest due first.
-pub(super) async fn list_due(conn: &mut Conn, limit: i64) -> Result<Vec<WaitingWork>, StoreError> {
+/// Returns the rows that waited for an instant that has come, the longest due first; none of the channels with a name
+/// in `others`.
+pub(super) async fn list_due(
+    conn: &mut Conn,
+    limit: i64,
+    others: &[String],
+) -> Result<Vec<WaitingWork>, StoreError> {
     let now = clock::now(conn).await?;
     let due = traces::table
         .select(COLUMNS)
         .filter(traces::waits_until.le(now))
+        .filter(traces::channel.ne_all(others))
         .order((traces::waits_until.asc(), traces::id.asc()))
         .limit(limit);
     let rows: Vec<Columns> = on!(conn, c => due.load(c).await)?;
