@@ -10,7 +10,7 @@ use futures_util::FutureExt;
 use slog::{Logger, error, info, warn};
 use svc_cluster::nodes::NodeHandle;
 use svc_model::{ErrorReason, WorkflowVersion};
-use svc_store::{Ownership, StoreError, WaitReason};
+use svc_store::{Ownership, StoreError};
 use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
@@ -35,10 +35,6 @@ const SHORT: Duration = Duration::from_millis(50);
 const GRACE: Duration = Duration::from_secs(1);
 /// Delays of a job whose channel has no permit for it.
 const REFUSAL_BACKOFF: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_millis(3200));
-/// Time after which a job that waited in the database is claimed again whose channel had no permit for it.
-const REFUSAL_PAUSE: Duration = Duration::from_millis(500);
-/// Time after which a job is looked at again whose channel, or one that it called, was paused.
-const LOOK_AT_PAUSED: Duration = Duration::from_secs(2);
 
 /// The facts of a queued job that it keeps when it is queued again.
 #[derive(Clone, Copy)]
@@ -72,9 +68,8 @@ pub(crate) struct WorkerShared {
 
 impl WorkerShared {
     /// Runs a job, on the thread of that id if it runs channels, and returns it with its outcome. Returns `None` if the
-    /// channel had no permit or is paused, so that the job is queued again or waits in the database, or if the job no
-    /// longer belongs to this node. Fails the job if its channel had no permit for as long as the job may run. A job that
-    /// is dropped is sent to `orphans`.
+    /// channel had no permit, so that the job is queued again, or if the job no longer belongs to this node. Fails the job
+    /// if its channel had no permit for as long as the job may run. A job that is dropped is sent to `orphans`.
     pub(crate) async fn run(
         &self,
         (queued, permit): (QueuedJob, Option<OwnedSemaphorePermit>),
@@ -87,7 +82,7 @@ impl WorkerShared {
         if !self.may_begin(job.trace_id, &mut claim).await {
             return None;
         }
-        let ownership = claim.ownership.clone();
+        let (ownership, has_waited) = (claim.ownership.clone(), claim.has_waited);
         let attempt = JobAttempt {
             id: job.trace_id,
             ownership,
@@ -126,61 +121,25 @@ impl WorkerShared {
                     format!("the channel had no capacity for it within {}ms", self.limit.as_millis());
                 Some(running.end(AttemptOutcome::Failed(attempt.failure(JobFailure::transient(message)))))
             }
-            Err(unrun) => {
-                self.queue_again(unrun, running.give_back()?, facts, channel_id).await;
+            Err(UnrunJob::Busy(job)) if !has_waited => {
+                self.queue_again(*job, running.give_back()?, facts);
                 None
             }
+            Err(unrun) => Some(running.end(unrun.into_wait())),
         }
     }
 
-    /// Queues a job again that did not run. It waits in the database if it did so before, or if a channel is paused.
-    async fn queue_again(
-        &self,
-        unrun: UnrunJob,
-        started: StartedJob,
-        QueueFacts { attempt_of, retry, refusals, refused_since }: QueueFacts,
-        channel_id: Option<Arc<str>>,
-    ) {
-        let StartedJob { attempt, slot, claim, .. } = started;
-        let wait = match unrun {
-            UnrunJob::Busy(job) if !claim.has_waited => {
-                let (now, delay) = (Instant::now(), REFUSAL_BACKOFF.delay(refusals));
-                let (refusals, refused_since) = (refusals.saturating_add(1), refused_since.or(Some(now)));
-                let job = Job { attempt: None, ..*job };
-                if let Some(slot) = slot {
-                    let queued = QueuedJob { job, slot, claim, attempt_of, retry, refusals, refused_since };
-                    self.waiting.push_later(now + delay, queued);
-                }
-                return;
-            }
-            UnrunJob::Busy(_) => (WaitReason::Share, REFUSAL_PAUSE),
-            UnrunJob::Paused => (WaitReason::Paused, LOOK_AT_PAUSED),
-        };
-        self.put_back(attempt.id, channel_id, &claim, wait).await;
-    }
-
-    /// Has a job that did not run wait in the database without an owner. Retries until it does, or no longer
-    /// belongs to this node.
-    async fn put_back(
-        &self,
-        id: Uuid,
-        channel_id: Option<Arc<str>>,
-        claim: &JobClaim,
-        (reason, delay): (WaitReason, Duration),
-    ) {
-        let mut backoff = DATABASE_BACKOFF.delays();
-        loop {
-            match self.store.put_back(id, claim.ownership.clone(), reason, Some(delay)).await {
-                Ok(_) => break,
-                Err(error) if self.nodes.holds(&claim.ownership.owner) => {
-                    warn!(self.log, "cannot put a job back"; "trace_id" => %id, "error" => %error);
-                    sleep(backoff.next_delay()).await;
-                }
-                Err(_) => return,
-            }
+    /// Queues a job again that did not run.
+    fn queue_again(&self, job: Job, started: StartedJob, facts: QueueFacts) {
+        let StartedJob { slot, claim, .. } = started;
+        let QueueFacts { attempt_of, retry, refusals, refused_since } = facts;
+        let (now, delay) = (Instant::now(), REFUSAL_BACKOFF.delay(refusals));
+        let (refusals, refused_since) = (refusals.saturating_add(1), refused_since.or(Some(now)));
+        let job = Job { attempt: None, ..job };
+        if let Some(slot) = slot {
+            let queued = QueuedJob { job, slot, claim, attempt_of, retry, refusals, refused_since };
+            self.waiting.push_later(now + delay, queued);
         }
-        self.tally.add(channel_id.as_deref().unwrap_or_default(), reason);
-        self.tally.wake();
     }
 
     /// Runs one attempt; handles panics and timeouts of the runner. The recorded outcome may start a retry,
@@ -314,6 +273,10 @@ impl WorkerShared {
                 JobClaim::for_accepted(attempt.ownership.owner.clone()),
             ));
         }
+        if let AttemptOutcome::Waits(reason, _) = verdict {
+            self.tally.add(channel.0.as_deref().unwrap_or_default(), *reason);
+            self.tally.wake();
+        }
         if let AttemptOutcome::Failed(failure) = verdict {
             self.letters_changed.notify_one();
             if !failure.is_exhausted() {
@@ -364,6 +327,10 @@ impl WorkerShared {
             AttemptOutcome::Over(end) if attempt.is_first() => self.store.finish(end.clone()).await?,
             AttemptOutcome::Over(end) => self.store.finish_attempt(end.clone()).await?,
             AttemptOutcome::Failed(failure) => self.store.fail_to_dead_letters(failure.clone()).await?,
+            AttemptOutcome::Waits(reason, delay) => {
+                let claim = attempt.ownership.clone();
+                self.store.put_back(attempt.id, claim, *reason, Some(*delay)).await?
+            }
         };
         if !news {
             warn!(self.log, "a job had ended before, or its row is gone");

@@ -342,6 +342,10 @@ impl Runner for Script {
                     gate.acquire().await.unwrap().forget();
                     JobOutcome::Failed(JobFailure::permanent("it is wrong"))
                 }
+                "wait, then be paused" => {
+                    gate.acquire().await.unwrap().forget();
+                    JobOutcome::Paused { message: "it calls a paused channel".to_owned() }
+                }
                 "fail" => failed(),
                 "fail for good" => JobOutcome::Failed(JobFailure::permanent("it is wrong")),
                 "be paused" => JobOutcome::Paused { message: "it is paused".to_owned() },
