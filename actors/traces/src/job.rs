@@ -219,6 +219,20 @@ pub trait Runner: Send + Sync + 'static {
         false
     }
 
+    /// Returns whether this node serves the channel with this id, or else with this name.
+    fn serves(&self, channel_id: Option<&str>, channel: &str) -> bool {
+        let _ = (channel_id, channel);
+        true
+    }
+
+    /// Returns whether accepted work of a channel that this node does not serve is to begin here nevertheless: a new
+    /// channel is loaded first, and work of a removed one ends as a failure. `false` for a channel that another node
+    /// serves, and while that is not known.
+    fn begins_unserved(&self, channel_id: Option<Arc<str>>, channel: Arc<str>) -> BoxFuture<'_, bool> {
+        let _ = (channel_id, channel);
+        Box::pin(std::future::ready(true))
+    }
+
     /// Returns the shares of the channel with this id: most of its accepted work that may run at once. A channel that
     /// has none, or no longer exists, has no bounds; `None` while this node can run nothing of it.
     fn shares(&self, channel_id: &str) -> Option<QueueShares> {

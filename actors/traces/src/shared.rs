@@ -1,5 +1,6 @@
 //! The state that survives the actors of the crate.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -110,6 +111,7 @@ impl TracesShared {
             runner,
             adoption: Arc::clone(&adoption),
             workers: self.settings.queue.workers.max(1),
+            leaves_due: AtomicBool::new(false),
             task: parking_lot::Mutex::default(),
             log: self.log.clone(),
         });

@@ -59,7 +59,18 @@ impl Runner for Registry {
     }
 
     fn is_paused(&self, channel_id: Option<&str>, channel: &str) -> bool {
-        self.find_channel(channel_id, channel).is_some_and(|entry| entry.pause().is_some())
+        let snapshot = self.snapshot();
+        // Also of a channel that is not active, or that another node serves.
+        channel_id.is_some_and(|id| snapshot.pause_of(id).is_some())
+            || self.find_channel(channel_id, channel).is_some_and(|entry| entry.pause().is_some())
+    }
+
+    fn serves(&self, channel_id: Option<&str>, channel: &str) -> bool {
+        self.find_channel(channel_id, channel).is_some()
+    }
+
+    fn begins_unserved(&self, channel_id: Option<Arc<str>>, channel: Arc<str>) -> BoxFuture<'_, bool> {
+        Box::pin(async move { self.begins_work_of_unknown(channel_id.as_deref(), &channel).await })
     }
 
     fn note_failure(&self, channel_id: Option<Arc<str>>, channel: Arc<str>) -> BoxFuture<'_, ()> {
@@ -84,12 +95,15 @@ impl Runner for Registry {
 
     fn is_available(&self, channel: &str) -> bool {
         let snapshot = self.snapshot();
-        // A removed channel has nothing to wait for.
-        snapshot.channel_by_name(channel).is_none_or(|entry| {
-            entry.quarantine().is_none()
-                && entry.pause().is_none()
-                && self.unreadable_secret(&snapshot, entry).is_none()
-        })
+        match snapshot.channel_by_name(channel) {
+            Some(entry) => {
+                entry.quarantine().is_none()
+                    && entry.pause().is_none()
+                    && self.unreadable_secret(&snapshot, entry).is_none()
+            }
+            // A removed channel has nothing to wait for, that of another node has.
+            None => self.admits(channel),
+        }
     }
 }
 

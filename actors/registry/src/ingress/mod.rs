@@ -7,3 +7,6 @@ mod pinned_versions;
 mod records;
 mod repeated_failures;
 mod scheduled_runs;
+mod unknown_channels;
+
+pub(crate) use unknown_channels::UnknownChannels;

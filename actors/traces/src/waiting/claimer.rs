@@ -1,6 +1,7 @@
 //! The task that claims accepted work which waits in the database, as soon as it may run and a worker is free.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use slog::{Logger, warn};
@@ -40,6 +41,8 @@ pub(crate) struct WaitingClaimer {
     pub(crate) adoption: Arc<Adoption>,
     /// Number of workers of this process.
     pub(crate) workers: usize,
+    /// True if the last look left due work to the nodes that serve its channels.
+    pub(crate) leaves_due: AtomicBool,
     pub(crate) task: parking_lot::Mutex<Option<JoinHandle<()>>>,
     pub(crate) log: Logger,
 }
@@ -129,6 +132,9 @@ impl WaitingClaimer {
         }
         let has_lines = !self.tally.channels(WaitReason::Share).is_empty();
         let longest = if has_lines { POLL_OF_LINES } else { POLL };
+        if self.leaves_due.load(Ordering::Relaxed) {
+            return Ok(longest);
+        }
         Ok(self.store.next_waiting_due().await?.map_or(longest, |due| due.clamp(SOON, longest)))
     }
 
@@ -159,16 +165,35 @@ impl WaitingClaimer {
         Ok(result)
     }
 
-    /// Takes the rows whose instant has come.
+    /// Takes the rows whose instant has come, but for those of channels that other nodes serve.
     async fn take_due(&self, room: &mut usize) -> Result<LookResult, StoreError> {
-        let rows = self.store.due_waiting(*room).await?;
-        self.begin(rows, room).await
+        let mut others = Vec::new();
+        loop {
+            let (rows, known) = (self.store.due_waiting_except(*room, others.clone()).await?, others.len());
+            for row in &rows {
+                if !others.contains(&row.channel)
+                    && !self.takes(row.channel_id.as_deref(), &row.channel).await
+                {
+                    others.push(row.channel.clone());
+                }
+            }
+            if others.len() == known {
+                self.leaves_due.store(known > 0, Ordering::Relaxed);
+                return self.begin(rows, room).await;
+            }
+        }
+    }
+
+    /// Returns whether work of the channel with this id, or else with this name, is to begin on this node.
+    async fn takes(&self, channel_id: Option<&str>, channel: &str) -> bool {
+        self.runner.serves(channel_id, channel)
+            || self.runner.begins_unserved(channel_id.map(Arc::from), Arc::from(channel)).await
     }
 
     /// Takes the rows of channels that were paused and are no longer.
     async fn take_resumed(&self, room: &mut usize) -> Result<LookResult, StoreError> {
         for channel in self.tally.channels(WaitReason::Paused) {
-            if self.runner.is_paused(Some(&channel), "") {
+            if self.runner.is_paused(Some(&channel), "") || !self.takes(Some(&channel), "").await {
                 continue;
             }
             let rows = self.store.paused_waiting(channel.clone(), *room).await?;
@@ -189,8 +214,10 @@ impl WaitingClaimer {
             channels.rotate_left(first);
         }
         for channel in channels {
-            let is_paused = self.runner.is_paused(Some(&channel), "");
-            let Some(shares) = self.runner.shares(&channel).filter(|_| !is_paused) else { continue };
+            if self.runner.is_paused(Some(&channel), "") || !self.takes(Some(&channel), "").await {
+                continue;
+            }
+            let Some(shares) = self.runner.shares(&channel) else { continue };
             let turns = self.store.next_turns(shares.clone(), *room).await?;
             if turns.is_empty() {
                 continue;

@@ -9,8 +9,13 @@ use actix_supervision::Backoff;
 use futures_util::FutureExt;
 use slog::{Logger, error, info, warn};
 use svc_cluster::nodes::NodeHandle;
+<<<<<<< HEAD
 use svc_model::{Cancellation, ErrorReason, WorkflowVersion};
 use svc_store::{CancelledEnd, Ownership, StoreError, WaitReason};
+=======
+use svc_model::{ErrorReason, WorkflowVersion};
+use svc_store::{Ownership, StoreError};
+>>>>>>> review1
 use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
@@ -36,10 +41,6 @@ const SHORT: Duration = Duration::from_millis(50);
 const GRACE: Duration = Duration::from_secs(1);
 /// Delays of a job whose channel has no permit for it.
 const REFUSAL_BACKOFF: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_millis(3200));
-/// Time after which a job that waited in the database is claimed again whose channel had no permit for it.
-const REFUSAL_PAUSE: Duration = Duration::from_millis(500);
-/// Time after which a job is looked at again whose channel, or one that it called, was paused.
-const LOOK_AT_PAUSED: Duration = Duration::from_secs(2);
 
 /// The facts of a queued job that it keeps when it is queued again.
 #[derive(Clone, Copy)]
@@ -87,9 +88,8 @@ pub(crate) struct WorkerShared {
 
 impl WorkerShared {
     /// Runs a job, on the thread of that id if it runs channels, and returns it with its outcome. Returns `None` if the
-    /// channel had no permit or is paused, so that the job is queued again or waits in the database, or if the job no
-    /// longer belongs to this node. Fails the job if its channel had no permit for as long as the job may run. A job that
-    /// is dropped is sent to `orphans`.
+    /// channel had no permit, so that the job is queued again, or if the job no longer belongs to this node. Fails the job
+    /// if its channel had no permit for as long as the job may run. A job that is dropped is sent to `orphans`.
     pub(crate) async fn run(
         &self,
         (queued, permit): (QueuedJob, Option<OwnedSemaphorePermit>),
@@ -102,8 +102,24 @@ impl WorkerShared {
         if !self.may_begin(job.trace_id, &mut claim).await {
             return None;
         }
+<<<<<<< HEAD
         let started = self.start_job(&job, facts, slot, claim, permit).await;
         let (attempt, channel_id) = (started.attempt.clone(), job.channel_id.clone());
+=======
+        let (ownership, has_waited) = (claim.ownership.clone(), claim.has_waited);
+        let attempt = JobAttempt {
+            id: job.trace_id,
+            ownership,
+            retry,
+            max_retries: self.max_retries,
+            retries: self.retries,
+        };
+        let target = FailureReport::find_target(&job, &*self.runner).await;
+        let report = target.map(|target| FailureReport::for_job(&job, attempt_of, target));
+        let slot = Some(slot);
+        let channel = (job.channel_id.clone(), Arc::clone(&job.channel));
+        let started = StartedJob { attempt: attempt.clone(), channel, slot, report, claim, permit };
+>>>>>>> review1
         let running = RunningJob::new(started, orphans, Arc::clone(&self.stop));
         if self.cancels.has(attempt.id) {
             return Some(running.end(attempt.cancelled(Duration::ZERO, None)));
@@ -125,13 +141,15 @@ impl WorkerShared {
                     format!("the channel had no capacity for it within {}ms", self.limit.as_millis());
                 Some(running.end(AttemptOutcome::Failed(attempt.failure(JobFailure::transient(message)))))
             }
-            Err(unrun) => {
-                self.queue_again(unrun, running.give_back()?, facts, channel_id).await;
+            Err(UnrunJob::Busy(job)) if !has_waited => {
+                self.queue_again(*job, running.give_back()?, facts);
                 None
             }
+            Err(unrun) => Some(running.end(unrun.into_wait())),
         }
     }
 
+<<<<<<< HEAD
     /// Makes the attempt at a job, with what belongs to it until its outcome is written.
     async fn start_job(
         &self,
@@ -246,9 +264,19 @@ impl WorkerShared {
                 }
                 Err(_) => return,
             }
+=======
+    /// Queues a job again that did not run.
+    fn queue_again(&self, job: Job, started: StartedJob, facts: QueueFacts) {
+        let StartedJob { slot, claim, .. } = started;
+        let QueueFacts { attempt_of, retry, refusals, refused_since } = facts;
+        let (now, delay) = (Instant::now(), REFUSAL_BACKOFF.delay(refusals));
+        let (refusals, refused_since) = (refusals.saturating_add(1), refused_since.or(Some(now)));
+        let job = Job { attempt: None, ..job };
+        if let Some(slot) = slot {
+            let queued = QueuedJob { job, slot, claim, attempt_of, retry, refusals, refused_since };
+            self.waiting.push_later(now + delay, queued);
+>>>>>>> review1
         }
-        self.tally.add(channel_id.as_deref().unwrap_or_default(), reason);
-        self.tally.wake();
     }
 
     /// Runs one attempt; handles panics and timeouts of the runner. The recorded outcome may start a retry,
@@ -382,6 +410,10 @@ impl WorkerShared {
                 JobClaim::for_accepted(attempt.ownership.owner.clone()),
             ));
         }
+        if let AttemptOutcome::Waits(reason, _) = verdict {
+            self.tally.add(channel.0.as_deref().unwrap_or_default(), *reason);
+            self.tally.wake();
+        }
         if let AttemptOutcome::Failed(failure) = verdict {
             self.letters_changed.notify_one();
             if !failure.is_exhausted() {
@@ -438,12 +470,18 @@ impl WorkerShared {
             AttemptOutcome::Over(end) if attempt.is_first() => self.store.finish(end.clone()).await?,
             AttemptOutcome::Over(end) => self.store.finish_attempt(end.clone()).await?,
             AttemptOutcome::Failed(failure) => self.store.fail_to_dead_letters(failure.clone()).await?,
+<<<<<<< HEAD
             AttemptOutcome::Cancelled(run) => {
                 let CancelledEnd { is_news, is_reported } = self.store.end_cancelled(run.clone()).await?;
                 if is_news && !is_reported {
                     return Ok(false);
                 }
                 is_news
+=======
+            AttemptOutcome::Waits(reason, delay) => {
+                let claim = attempt.ownership.clone();
+                self.store.put_back(attempt.id, claim, *reason, Some(*delay)).await?
+>>>>>>> review1
             }
         };
         if !news {

@@ -3,13 +3,22 @@
 use std::time::Duration;
 
 use actix_supervision::Backoff;
+<<<<<<< HEAD
 use svc_store::{CancelledRun, Ownership, TraceEnd, TraceFailure, TraceStatus};
+=======
+use svc_store::{Ownership, TraceEnd, TraceFailure, TraceStatus, WaitReason};
+>>>>>>> review1
 use uuid::Uuid;
 
 use crate::job::{Job, JobFailure, JobOutcome, JobResult};
 
 /// Delays before a dead letter is retried: from one second to a little more than 18 hours.
 const RETRY_BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(1 << 16));
+
+/// Time after which a job that waited in the database is claimed again whose channel had no permit for it.
+const REFUSAL_PAUSE: Duration = Duration::from_millis(500);
+/// Time after which a job is looked at again whose channel, or one that it called, was paused.
+const LOOK_AT_PAUSED: Duration = Duration::from_secs(2);
 
 /// One attempt at a job, with the number of its retries.
 #[derive(Clone, Debug)]
@@ -31,8 +40,13 @@ pub(crate) enum AttemptOutcome {
     Over(TraceEnd),
     /// The attempt failed, and may be retried.
     Failed(TraceFailure),
+<<<<<<< HEAD
     /// The job was cancelled.
     Cancelled(CancelledRun),
+=======
+    /// The job did not run to its end. It waits in the database for this reason, and is looked at after this time.
+    Waits(WaitReason, Duration),
+>>>>>>> review1
 }
 
 /// The reason why a job has no outcome.
@@ -42,6 +56,16 @@ pub(crate) enum UnrunJob {
     Busy(Box<Job>),
     /// Its channel, or one that it called, is paused.
     Paused,
+}
+
+impl UnrunJob {
+    /// Returns the record of a job that waits in the database.
+    pub(crate) fn into_wait(self) -> AttemptOutcome {
+        match self {
+            Self::Busy(_) => AttemptOutcome::Waits(WaitReason::Share, REFUSAL_PAUSE),
+            Self::Paused => AttemptOutcome::Waits(WaitReason::Paused, LOOK_AT_PAUSED),
+        }
+    }
 }
 
 impl JobAttempt {

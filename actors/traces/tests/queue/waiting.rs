@@ -185,6 +185,29 @@ fn paused_work_waits_for_its_resume() {
 }
 
 #[test]
+fn work_of_unserved_channel_is_left_to_others() {
+    run(async |world| {
+        let process = world.start(|_| {}).await;
+        process.runner.serves_less.store(true, Ordering::Release);
+        let now = Some(DueTime::After(Duration::ZERO));
+        let paused = JobTerms { is_paused: true, ..terms(None, None) };
+        let mut left = Vec::new();
+        for (n, terms) in [terms(now, None), terms(None, Some("t1")), paused].into_iter().enumerate() {
+            left.push(process.submit_elsewhere(json!({ "n": n }), terms).await);
+        }
+        for n in 0..3 {
+            let own = process.submit_waiting(json!({ "own": n }), terms(now, None)).await.unwrap();
+            process.ends(own, "completed").await;
+        }
+        assert_eq!(process.runner.count(), 3);
+        process.runner.serves_less.store(false, Ordering::Release);
+        for id in left {
+            process.ends(id, "completed").await;
+        }
+    });
+}
+
+#[test]
 fn job_without_permit_waits_in_the_database() {
     run(async |world| {
         let process = world.start(|settings| settings.queue.workers = 1).await;
