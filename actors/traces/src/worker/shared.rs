@@ -9,13 +9,8 @@ use actix_supervision::Backoff;
 use futures_util::FutureExt;
 use slog::{Logger, error, info, warn};
 use svc_cluster::nodes::NodeHandle;
-<<<<<<< HEAD
 use svc_model::{Cancellation, ErrorReason, WorkflowVersion};
-use svc_store::{CancelledEnd, Ownership, StoreError, WaitReason};
-=======
-use svc_model::{ErrorReason, WorkflowVersion};
-use svc_store::{Ownership, StoreError};
->>>>>>> review1
+use svc_store::{CancelledEnd, Ownership, StoreError};
 use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
@@ -102,24 +97,9 @@ impl WorkerShared {
         if !self.may_begin(job.trace_id, &mut claim).await {
             return None;
         }
-<<<<<<< HEAD
+        let has_waited = claim.has_waited;
         let started = self.start_job(&job, facts, slot, claim, permit).await;
-        let (attempt, channel_id) = (started.attempt.clone(), job.channel_id.clone());
-=======
-        let (ownership, has_waited) = (claim.ownership.clone(), claim.has_waited);
-        let attempt = JobAttempt {
-            id: job.trace_id,
-            ownership,
-            retry,
-            max_retries: self.max_retries,
-            retries: self.retries,
-        };
-        let target = FailureReport::find_target(&job, &*self.runner).await;
-        let report = target.map(|target| FailureReport::for_job(&job, attempt_of, target));
-        let slot = Some(slot);
-        let channel = (job.channel_id.clone(), Arc::clone(&job.channel));
-        let started = StartedJob { attempt: attempt.clone(), channel, slot, report, claim, permit };
->>>>>>> review1
+        let attempt = started.attempt.clone();
         let running = RunningJob::new(started, orphans, Arc::clone(&self.stop));
         if self.cancels.has(attempt.id) {
             return Some(running.end(attempt.cancelled(Duration::ZERO, None)));
@@ -149,7 +129,6 @@ impl WorkerShared {
         }
     }
 
-<<<<<<< HEAD
     /// Makes the attempt at a job, with what belongs to it until its outcome is written.
     async fn start_job(
         &self,
@@ -219,52 +198,6 @@ impl WorkerShared {
         }
     }
 
-    /// Queues a job again that did not run. It waits in the database if it did so before, or if a channel is paused.
-    async fn queue_again(
-        &self,
-        unrun: UnrunJob,
-        started: StartedJob,
-        QueueFacts { attempt_of, retry, refusals, refused_since }: QueueFacts,
-        channel_id: Option<Arc<str>>,
-    ) {
-        let StartedJob { attempt, slot, claim, .. } = started;
-        let wait = match unrun {
-            UnrunJob::Busy(job) if !claim.has_waited => {
-                let (now, delay) = (Instant::now(), REFUSAL_BACKOFF.delay(refusals));
-                let (refusals, refused_since) = (refusals.saturating_add(1), refused_since.or(Some(now)));
-                let job = Job { attempt: None, ..*job };
-                if let Some(slot) = slot {
-                    let queued = QueuedJob { job, slot, claim, attempt_of, retry, refusals, refused_since };
-                    self.waiting.push_later(now + delay, queued);
-                }
-                return;
-            }
-            UnrunJob::Busy(_) => (WaitReason::Share, REFUSAL_PAUSE),
-            UnrunJob::Paused => (WaitReason::Paused, LOOK_AT_PAUSED),
-        };
-        self.put_back(attempt.id, channel_id, &claim, wait).await;
-    }
-
-    /// Has a job that did not run wait in the database without an owner. Retries until it does, or no longer
-    /// belongs to this node.
-    async fn put_back(
-        &self,
-        id: Uuid,
-        channel_id: Option<Arc<str>>,
-        claim: &JobClaim,
-        (reason, delay): (WaitReason, Duration),
-    ) {
-        let mut backoff = DATABASE_BACKOFF.delays();
-        loop {
-            match self.store.put_back(id, claim.ownership.clone(), reason, Some(delay)).await {
-                Ok(_) => break,
-                Err(error) if self.nodes.holds(&claim.ownership.owner) => {
-                    warn!(self.log, "cannot put a job back"; "trace_id" => %id, "error" => %error);
-                    sleep(backoff.next_delay()).await;
-                }
-                Err(_) => return,
-            }
-=======
     /// Queues a job again that did not run.
     fn queue_again(&self, job: Job, started: StartedJob, facts: QueueFacts) {
         let StartedJob { slot, claim, .. } = started;
@@ -275,7 +208,6 @@ impl WorkerShared {
         if let Some(slot) = slot {
             let queued = QueuedJob { job, slot, claim, attempt_of, retry, refusals, refused_since };
             self.waiting.push_later(now + delay, queued);
->>>>>>> review1
         }
     }
 
@@ -427,7 +359,8 @@ impl WorkerShared {
                 self.runner.note_failure(channel_id, channel).await;
             }
         }
-        if claim.is_shared {
+        if claim.is_shared || claim.has_waited {
+            // Its share and its permit are free for work that waits.
             self.tally.wake();
         }
         self.cancels.remove(attempt.id);
@@ -470,18 +403,16 @@ impl WorkerShared {
             AttemptOutcome::Over(end) if attempt.is_first() => self.store.finish(end.clone()).await?,
             AttemptOutcome::Over(end) => self.store.finish_attempt(end.clone()).await?,
             AttemptOutcome::Failed(failure) => self.store.fail_to_dead_letters(failure.clone()).await?,
-<<<<<<< HEAD
             AttemptOutcome::Cancelled(run) => {
                 let CancelledEnd { is_news, is_reported } = self.store.end_cancelled(run.clone()).await?;
                 if is_news && !is_reported {
                     return Ok(false);
                 }
                 is_news
-=======
+            }
             AttemptOutcome::Waits(reason, delay) => {
                 let claim = attempt.ownership.clone();
                 self.store.put_back(attempt.id, claim, *reason, Some(*delay)).await?
->>>>>>> review1
             }
         };
         if !news {

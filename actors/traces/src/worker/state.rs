@@ -3,11 +3,7 @@
 use std::time::Duration;
 
 use actix_supervision::Backoff;
-<<<<<<< HEAD
-use svc_store::{CancelledRun, Ownership, TraceEnd, TraceFailure, TraceStatus};
-=======
-use svc_store::{Ownership, TraceEnd, TraceFailure, TraceStatus, WaitReason};
->>>>>>> review1
+use svc_store::{CancelledRun, Ownership, TraceEnd, TraceFailure, TraceStatus, WaitReason};
 use uuid::Uuid;
 
 use crate::job::{Job, JobFailure, JobOutcome, JobResult};
@@ -40,13 +36,10 @@ pub(crate) enum AttemptOutcome {
     Over(TraceEnd),
     /// The attempt failed, and may be retried.
     Failed(TraceFailure),
-<<<<<<< HEAD
     /// The job was cancelled.
     Cancelled(CancelledRun),
-=======
     /// The job did not run to its end. It waits in the database for this reason, and is looked at after this time.
     Waits(WaitReason, Duration),
->>>>>>> review1
 }
 
 /// The reason why a job has no outcome.

@@ -119,7 +119,6 @@ pub(in crate::repo) async fn wait_for_retry(
     Ok(())
 }
 
-<<<<<<< HEAD
 /// Has works wait for their next attempts like [`wait_for_retry`].
 pub(in crate::repo) async fn wait_for_retries(
     conn: &mut Conn,
@@ -150,14 +149,15 @@ pub(in crate::repo) async fn give_up_each(conn: &mut Conn, works: &[&str]) -> Re
         traces::updated_at.eq(Now),
     );
     on!(conn, c => diesel::update(waiting).set(ended).execute(c).await)?;
-=======
+    Ok(())
+}
+
 /// Has the work of a later attempt wait again that was marked as running and did not run to its end.
 pub(super) async fn put_back(conn: &mut Conn, id: Uuid) -> Result<(), StoreError> {
     let Some(work) = work_of(conn, id).await? else { return Ok(()) };
     let marked = traces::table.find(work).filter(traces::status.eq(TraceStatus::Running.name()));
     let waits = (traces::status.eq(TraceStatus::Retrying.name()), traces::updated_at.eq(Now));
     on!(conn, c => diesel::update(marked).set(waits).execute(c).await)?;
->>>>>>> review1
     Ok(())
 }
 
