@@ -290,7 +290,8 @@ impl WorkerShared {
                 self.runner.note_failure(channel_id, channel).await;
             }
         }
-        if claim.is_shared {
+        if claim.is_shared || claim.has_waited {
+            // Its share and its permit are free for work that waits.
             self.tally.wake();
         }
     }
