@@ -192,6 +192,11 @@ impl CompiledChannel {
         self.queue.shares(&self.id)
     }
 
+    /// Returns the number of messages that may begin on this node now; `None` if the channel does not limit them.
+    pub fn free_permits(&self) -> Option<usize> {
+        self.guards.free_permits()
+    }
+
     /// Returns `true` if a run may leave a trace.
     pub fn is_traced(&self) -> bool {
         self.tracing.is_some()

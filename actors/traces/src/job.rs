@@ -233,6 +233,12 @@ pub trait Runner: Send + Sync + 'static {
         Box::pin(std::future::ready(true))
     }
 
+    /// Returns the number of jobs of the channel with this id, or else with this name, that may begin on this node now.
+    fn free_permits(&self, channel_id: Option<&str>, channel: &str) -> usize {
+        let _ = (channel_id, channel);
+        usize::MAX
+    }
+
     /// Returns the shares of the channel with this id: most of its accepted work that may run at once. A channel that
     /// has none, or no longer exists, has no bounds; `None` while this node can run nothing of it.
     fn shares(&self, channel_id: &str) -> Option<QueueShares> {

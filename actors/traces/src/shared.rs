@@ -111,7 +111,7 @@ impl TracesShared {
             runner,
             adoption: Arc::clone(&adoption),
             workers: self.settings.queue.workers.max(1),
-            leaves_due: AtomicBool::new(false),
+            leaves_some: AtomicBool::new(false),
             task: parking_lot::Mutex::default(),
             log: self.log.clone(),
         });

@@ -85,6 +85,11 @@ impl Runner for Registry {
         entry.compiled_channel()?.workflow_for(job.bucket, job.trace_id)
     }
 
+    fn free_permits(&self, channel_id: Option<&str>, channel: &str) -> usize {
+        let entry = self.find_channel(channel_id, channel);
+        entry.and_then(|entry| entry.compiled_channel()?.free_permits()).unwrap_or(usize::MAX)
+    }
+
     fn shares(&self, channel_id: &str) -> Option<QueueShares> {
         match self.snapshot().channel_by_id(channel_id) {
             Some(entry) => entry.compiled_channel().map(|compiled| compiled.queue_shares()),

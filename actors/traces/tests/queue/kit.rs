@@ -212,6 +212,8 @@ pub(crate) struct Script {
     pub(crate) paused: AtomicBool,
     /// True while another process serves the channel `elsewhere`.
     pub(crate) serves_less: AtomicBool,
+    /// Number of jobs that may begin.
+    pub(crate) permits: AtomicUsize,
     /// Number of jobs that failed for good.
     pub(crate) failures: AtomicUsize,
     /// Most jobs of one key that may run at once, and most of all.
@@ -231,6 +233,7 @@ impl Default for Script {
             tells: AtomicBool::new(false),
             paused: AtomicBool::new(false),
             serves_less: AtomicBool::new(false),
+            permits: AtomicUsize::new(usize::MAX),
             failures: AtomicUsize::new(0),
             shares: Mutex::default(),
             threads: Mutex::default(),
@@ -269,6 +272,10 @@ impl Runner for Script {
 
     fn begins_unserved(&self, _: Option<Arc<str>>, _: Arc<str>) -> BoxFuture<'_, bool> {
         Box::pin(std::future::ready(false))
+    }
+
+    fn free_permits(&self, _: Option<&str>, _: &str) -> usize {
+        self.permits.load(Ordering::Acquire)
     }
 
     fn shares(&self, channel_id: &str) -> Option<QueueShares> {

@@ -222,6 +222,32 @@ fn job_without_permit_waits_in_the_database() {
 }
 
 #[test]
+fn work_without_permit_is_not_claimed() {
+    run(async |world| {
+        let process = world.start(|_| {}).await;
+        process.runner.permits.store(0, Ordering::Release);
+        let now = Some(DueTime::After(Duration::ZERO));
+        let paused = JobTerms { is_paused: true, ..terms(None, None) };
+        let mut held = Vec::new();
+        for (n, terms) in [terms(now, None), terms(None, Some("t1")), paused].into_iter().enumerate() {
+            held.push(process.submit_waiting(json!({ "n": n }), terms).await.unwrap());
+        }
+        wait_until(async || process.metric("trace_waiting{reason=\"paused\"}") == 1.0).await;
+        let other = process.submit(json!({ "other": 1 })).await.unwrap();
+        process.ends(other, "completed").await;
+        assert_eq!(process.runner.count(), 1);
+        for (id, status) in held.iter().zip(["scheduled", "waiting", "waiting"]) {
+            assert_eq!(process.trace(*id).await.row.status, status);
+        }
+        process.runner.permits.store(1, Ordering::Release);
+        for id in held {
+            process.ends(id, "completed").await;
+            assert_eq!(process.runner.runs_of(id), 1);
+        }
+    });
+}
+
+#[test]
 fn retry_of_shared_work_waits_for_its_share() {
     run(async |world| {
         let process = world.start(|settings| settings.queue.workers = 4).await;
