@@ -130,6 +130,7 @@ on_both! {
     trace_lists::a_cursor_goes_with_the_default_order_only,
     trace_lists::pages_stay_what_they_were_while_rows_arrive,
     trace_lists::pages_by_cursor_are_pages_by_offset,
+    trace_lists::cursor_passes_a_whole_second_once,
     trace_lists::a_foreign_row_spoils_no_list,
     error_groups::each_failure_counts_once,
     error_groups::failure_without_group_gets_one_of_its_message,

@@ -244,6 +244,21 @@ pub(crate) async fn pages_by_cursor_are_pages_by_offset(db: TestDatabase) {
     }
 }
 
+pub(crate) async fn cursor_passes_a_whole_second_once(db: TestDatabase) {
+    let traces = db.store().await.traces();
+    // SQLite has either text for a whole second: that of its clock, and that of a bound value.
+    for second in ["2026-01-01 12:00:00.000", "2026-01-01 12:00:00"] {
+        db.execute("DELETE FROM traces").await.unwrap();
+        for (id, time) in [("d", "2026-01-01 12:00:01.500"), ("c", second), ("b", second), ("a", second)] {
+            let row = format!("INSERT INTO traces (id, channel, created_at) VALUES ('{id}', 'c', '{time}')");
+            db.execute(&row).await.unwrap();
+        }
+        assert_eq!(by_cursor(&traces, page(1, 0)).await, ["d", "c", "b", "a"], "{second}");
+        let ascending = TraceQuery { order: some("asc"), ..page(1, 0) };
+        assert_eq!(by_cursor(&traces, ascending).await, ["a", "b", "c", "d"], "{second}");
+    }
+}
+
 pub(crate) async fn a_foreign_row_spoils_no_list(db: TestDatabase) {
     let traces = db.store().await.traces();
     traces.insert(NewTrace { owner: Some("me".into()), ..pending("a") }).await.unwrap();
