@@ -136,6 +136,7 @@ on_both! {
     error_groups::failure_without_group_gets_one_of_its_message,
     error_groups::group_is_filter_of_every_list,
     error_groups::counts_are_by_status_beside_the_page,
+    error_groups::counts_follow_the_words_of_the_list,
     error_groups::cursor_of_another_list_is_refused,
     error_groups::scan_without_index_is_bounded,
     error_groups::hundred_thousand_letters_are_grouped,

@@ -132,6 +132,40 @@ pub(crate) async fn counts_are_by_status_beside_the_page(db: TestDatabase) {
     assert_eq!(page.counts.unwrap()["failed"], 0);
 }
 
+pub(crate) async fn counts_follow_the_words_of_the_list(db: TestDatabase) {
+    let store = db.store().await;
+    let one = group("a", "charge", "x");
+    store.traces().insert(failed_trace("a", &one, 1)).await.unwrap();
+    db.execute(
+        "INSERT INTO traces (id, channel, status, attempt_of) VALUES ('later', 'a', 'failed', 'work')",
+    )
+    .await
+    .unwrap();
+    let all = TraceQuery { include_counts: true, ..TraceQuery::default() };
+    let failed =
+        async |query: TraceQuery| store.traces().list(query).await.unwrap().counts.unwrap()["failed"];
+    for (query, expected) in [
+        (all.clone(), 1),
+        (TraceQuery { attempts: true, ..all.clone() }, 2),
+        (TraceQuery { workflow_versions: vec![1, 3], ..all.clone() }, 1),
+        (TraceQuery { workflow_versions: vec![2], ..all.clone() }, 0),
+        (TraceQuery { min_duration_ms: Some(1), ..all.clone() }, 0),
+        (TraceQuery { error_group: Some(one.id.as_str().into()), ..all.clone() }, 1),
+    ] {
+        assert_eq!(failed(query.clone()).await, expected, "{query:?}");
+    }
+    let ledger = store.ledger();
+    write_occurrences(&db, &ledger, "c", 1).await;
+    let due =
+        ledger.list(OccurrenceFilter::default(), Page::default(), None).await.unwrap().rows[0].scheduled_for;
+    let until = OccurrenceFilter { until: Some(due), include_counts: true, ..Default::default() };
+    let page = ledger.list(until.clone(), Page::default(), None).await.unwrap();
+    assert_eq!((page.total, page.counts.unwrap()["pending"]), (1, 1), "the end of the range is inclusive");
+    let of_version = OccurrenceFilter { versions: vec![7], ..until };
+    let page = ledger.list(of_version, Page::default(), None).await.unwrap();
+    assert_eq!((page.total, page.counts.unwrap()["pending"]), (0, 0));
+}
+
 pub(crate) async fn cursor_of_another_list_is_refused(db: TestDatabase) {
     let store = db.store().await;
     let one = group("a", "charge", "x");
