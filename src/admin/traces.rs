@@ -29,6 +29,7 @@ pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Resul
         workflow_versions,
         request_id: query.any_of("request_id"),
         trace_id: query.any_of("trace_id"),
+        run_key: query.any_of("run_key"),
         error_code: query.any_of("error_code"),
         error_group: query.any_of("error_group"),
         task: query.any_of("task"),

@@ -155,6 +155,7 @@ table! {
         queue_channel -> Nullable<Text>,
         queue_key -> Nullable<Text>,
         error_group -> Nullable<Text>,
+        run_key -> Nullable<Text>,
     }
 }
 

@@ -21,6 +21,8 @@ pub struct Record {
     pub mode: TraceMode,
     /// The correlation id of the request; `None` if there was none.
     pub request_id: Option<String>,
+    /// The key of the run; `None` for one that is the id of the trace.
+    pub run_key: Option<String>,
     /// The whole answer as JSON; the errors of the tasks if the run failed.
     pub result: Option<String>,
     /// Reason of the failure; `None` for a run that was answered.
@@ -54,6 +56,7 @@ impl Record {
         NewTrace {
             channel_id: Some(self.channel_id),
             request_id: self.request_id,
+            run_key: self.run_key,
             result_json: self.result,
             error_message: self.error,
             error_code: self.error_code,

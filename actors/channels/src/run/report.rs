@@ -114,6 +114,7 @@ impl CompiledChannel {
             channel_id: self.id.clone(),
             mode,
             request_id: None,
+            run_key: None,
             result: None,
             error: None,
             error_code: None,

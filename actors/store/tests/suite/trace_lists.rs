@@ -87,6 +87,31 @@ pub(crate) async fn traces_are_filtered_by_request(db: TestDatabase) {
     assert_eq!(row.request_id.as_deref(), Some("r-2"));
 }
 
+pub(crate) async fn traces_are_found_by_run_key(db: TestDatabase) {
+    let traces = db.store().await.traces();
+    let plain = NewTrace::new(Uuid::now_v7(), "a".into(), TraceMode::Sync, TraceStatus::Completed);
+    let run_of = |key: &str| NewTrace {
+        run_key: Some(key.into()),
+        ..NewTrace::new(Uuid::now_v7(), "a".into(), TraceMode::Kafka, TraceStatus::Completed)
+    };
+    let (id, key) = (plain.id.to_string(), "orders:0:17");
+    let rows = [plain, run_of(key), run_of(key), run_of("orders:0:18")];
+    for row in &rows {
+        traces.insert(row.clone()).await.unwrap();
+    }
+    let list = async |key: Vec<String>| {
+        let query = TraceQuery { run_key: Some(key.into()), include_counts: true, ..page(50, 0) };
+        let page = traces.list(query).await.unwrap();
+        let count = page.counts.as_ref().unwrap()["completed"];
+        assert_eq!(usize::try_from(count).unwrap(), page.rows.len());
+        ids(&page)
+    };
+    let of = |places: &[usize]| places.iter().map(|place| rows[*place].id.to_string()).collect::<Vec<_>>();
+    assert_eq!(list(vec![key.into()]).await, of(&[2, 1]));
+    assert_eq!(list(vec![id, key.into()]).await, of(&[2, 1, 0]), "a row without a key has its id as such");
+    assert_eq!(list(vec![rows[1].id.to_string()]).await, of(&[]));
+}
+
 pub(crate) async fn traces_are_sorted_by_duration_code_and_version(db: TestDatabase) {
     let traces = db.store().await.traces();
     let mut rows = Vec::new();

@@ -23,6 +23,7 @@ fn record(clean: bool) -> Record {
         channel_id: "orders-id".into(),
         mode: TraceMode::Sync,
         request_id: None,
+        run_key: None,
         error_code: None,
         error_group: None,
         result: Some(json!({ "data": {} }).to_string()),

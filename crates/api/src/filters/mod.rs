@@ -64,7 +64,7 @@ pub const FILTER_WORDS: &[FilterWord] = &[
     declare("error_code", Texts, RUNS, "Only rows with these codes of errors"),
     declare("error_group", Texts, RUNS, "Only failures of these groups, as the list of errors names them"),
     declare("trace_id", Texts, &[Traces, DeadLetters, Occurrences], "Only rows of these traces"),
-    declare("run_key", Texts, &[Occurrences], "Only occurrences with these keys of runs"),
+    declare("run_key", Texts, &[Traces, Occurrences], "Only runs with these keys, `metadata.run.key`"),
     declare("request_id", Texts, &[Traces], "Only the runs of these requests; of failed ones fast"),
     declare("mode", SeveralOf(TRACE_MODES), &[Traces], "Only runs of these origins"),
     declare("min_duration_ms", Natural, &[Traces], "Only runs that took so many milliseconds or longer"),

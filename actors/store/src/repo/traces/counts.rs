@@ -11,7 +11,7 @@ use crate::repo::traces::{TraceQuery, TraceStatus};
 pub(super) async fn count_by_status(
     conn: &mut Conn,
     query: &TraceQuery,
-    tagged: Option<&AnyOf>,
+    (tagged, keyed): (Option<&AnyOf>, Option<&AnyOf>),
 ) -> Result<BTreeMap<String, i64>, StoreError> {
     let conditions = [
         ("channel", query.channel.as_ref()),
@@ -22,6 +22,7 @@ pub(super) async fn count_by_status(
         ("error_code", query.error_code.as_ref()),
         ("error_group", query.error_group.as_ref()),
         ("id", query.trace_id.as_ref()),
+        ("id", keyed),
     ];
     let conditions = conditions.into_iter().filter_map(|(column, values)| Some((column, values?)));
     let texts = [

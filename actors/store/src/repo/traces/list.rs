@@ -24,6 +24,9 @@ const STATUS_WITHOUT_INDEX: &str = "+status";
 /// Condition of the indexes of failed rows. As text, by which the database knows that the index has all of them.
 const IS_FAILED: &str = "status = 'failed'";
 
+/// Rows that a filter on run keys may select at most: a key has a few, one for each run under it.
+const MOST_KEYED: i64 = 10_000;
+
 /// A query with a decoded cursor.
 pub(super) struct Listing {
     query: TraceQuery,
@@ -31,6 +34,8 @@ pub(super) struct Listing {
     descending: bool,
     /// Names of the channels with the tag of the query.
     tagged: Option<AnyOf>,
+    /// Ids of the rows with the run keys of the query.
+    keyed: Option<AnyOf>,
 }
 
 impl Listing {
@@ -42,7 +47,7 @@ impl Listing {
         let order = query.order.as_deref().or(query.sort_order.as_deref());
         let descending = order != Some("asc");
         let cursor = query.cursor.take();
-        let mut listing = Self { query, after: None, descending, tagged: None };
+        let mut listing = Self { query, after: None, descending, tagged: None, keyed: None };
         if cursor.is_some() && !(listing.goes_by_cursor() && listing.query.page.offset == 0) {
             return Err(ServiceError::validation(
                 "query parameter 'cursor' goes with neither an offset nor another order than the default",
@@ -92,7 +97,10 @@ impl Listing {
             && query.mode.is_some()
             && !self.is_failed_only();
         let is_failed_request = query.request_id.is_some() && self.is_failed_only();
-        let is_named = query.trace_id.is_some() || query.error_group.is_some() || query.task.is_some();
+        let is_named = query.trace_id.is_some()
+            || query.run_key.is_some()
+            || query.error_group.is_some()
+            || query.task.is_some();
         is_open || is_pair || is_failed_request || is_named
     }
 
@@ -118,7 +126,10 @@ impl Listing {
         let query = &self.query;
         let total = if query.include_total { Some(self.count(conn).await?) } else { None };
         let counts = match query.include_counts {
-            true => Some(counts::count_by_status(conn, query, self.tagged.as_ref()).await?),
+            true => {
+                let looked_up = (self.tagged.as_ref(), self.keyed.as_ref());
+                Some(counts::count_by_status(conn, query, looked_up).await?)
+            }
             false => None,
         };
         let limit = usize::try_from(query.page.limit).unwrap_or_default();
@@ -138,11 +149,15 @@ impl Listing {
         Ok(TracePage { rows, total, counts, next_cursor, scanned_until: next.scanned_until })
     }
 
-    /// Replaces the tag by the channels that have it, and the task by the groups of its errors.
+    /// Replaces the tag by the channels that have it, the run keys by the rows that have them, and the task by the groups
+    /// of its errors.
     async fn resolve(&mut self, conn: &mut Conn) -> Result<(), StoreError> {
         let query = &mut self.query;
         if let Some(tag) = &query.tag {
             self.tagged = Some(find_tagged(conn, tag).await?.names);
+        }
+        if let Some(keys) = &query.run_key {
+            self.keyed = Some(find_keyed(conn, keys).await?);
         }
         let conditions = GroupConditions {
             groups: query.error_group.as_ref(),
@@ -222,6 +237,24 @@ impl Listing {
     }
 }
 
+/// Returns the ids of the rows of runs with these keys. A row without a key has its id as such.
+async fn find_keyed(conn: &mut Conn, keys: &AnyOf) -> Result<AnyOf, StoreError> {
+    let keys = keys.storable();
+    let same = traces::table
+        .filter(traces::id.eq_any(keys.clone()))
+        .filter(traces::run_key.is_null())
+        .select(traces::id);
+    let mut ids: Vec<String> = on!(conn, c => same.load(c).await)?;
+    let keyed = traces::table
+        .filter(traces::run_key.is_not_null())
+        .filter(traces::run_key.assume_not_null().eq_any(keys))
+        .limit(MOST_KEYED)
+        .select(traces::id);
+    let keyed: Vec<String> = on!(conn, c => keyed.load(c).await)?;
+    ids.extend(keyed);
+    Ok(AnyOf::new(ids))
+}
+
 /// Restricts a boxed query to the range of time.
 macro_rules! in_range {
     ($boxed:expr, $query:expr) => {{
@@ -266,8 +299,8 @@ macro_rules! filtered {
         if let Some(group) = &$listing.query.error_group {
             query = any_of!(query, traces::error_group, group);
         }
-        if let Some(id) = &$listing.query.trace_id {
-            query = any_of!(query, traces::id, id);
+        for ids in [&$listing.query.trace_id, &$listing.keyed].into_iter().flatten() {
+            query = any_of!(query, traces::id, ids);
         }
         if let Some(least) = $listing.query.min_duration_ms {
             #[expect(clippy::cast_precision_loss, reason = "a duration has far fewer digits")]
