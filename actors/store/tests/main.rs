@@ -125,6 +125,7 @@ on_both! {
     traces::a_page_of_foreign_rows_hides_none_behind_it,
     traces::expired_traces_are_deleted_in_steps,
     trace_lists::traces_are_filtered_by_request,
+    trace_lists::pages_of_channels_merge_statuses_and_modes,
     trace_lists::traces_are_found_by_run_key,
     trace_lists::traces_are_sorted_by_duration_code_and_version,
     trace_lists::traces_are_filtered_and_sorted,

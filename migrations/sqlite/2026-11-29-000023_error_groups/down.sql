@@ -4,6 +4,7 @@ DROP INDEX trace_dlq_attempt_of;
 DROP INDEX trace_dlq_trace;
 DROP INDEX trace_dlq_error_groups;
 ALTER TABLE trace_dlq DROP COLUMN error_group;
+DROP INDEX traces_resting;
 DROP INDEX traces_run_keys;
 ALTER TABLE traces DROP COLUMN run_key;
 DROP INDEX traces_failed_requests;

@@ -196,15 +196,21 @@ pub(crate) async fn scan_without_index_is_bounded(db: TestDatabase) {
     } else {
         "INSERT INTO traces (id, channel, status) SELECT n, 'many', 'completed' FROM generate_series(1, 20100) n"
     };
-    db.execute("INSERT INTO traces (id, channel, created_at) VALUES ('rare', 'rare', '2000-01-01 00:00:00')")
-        .await
-        .unwrap();
+    db.execute(
+        "INSERT INTO traces (id, channel, error_code, created_at)
+         VALUES ('rare', 'rare', 'RARE', '2000-01-01 00:00:00')",
+    )
+    .await
+    .unwrap();
     db.execute(many).await.unwrap();
-    let rare = |cursor| TraceQuery { channel: Some("rare".into()), cursor, ..TraceQuery::default() };
+    let rare = |cursor| TraceQuery { error_code: Some("RARE".into()), cursor, ..TraceQuery::default() };
     let first = store.traces().list(rare(None)).await.unwrap();
     assert!(first.rows.is_empty() && first.scanned_until.is_some(), "{first:?}");
     let second = store.traces().list(rare(first.next_cursor)).await.unwrap();
     assert_eq!((second.rows.len(), second.scanned_until, second.next_cursor), (1, None, None));
+    let of_channel = TraceQuery { channel: Some("rare".into()), ..TraceQuery::default() };
+    let found = store.traces().list(of_channel).await.unwrap();
+    assert_eq!((found.rows.len(), found.scanned_until, found.next_cursor), (1, None, None), "by an index");
 }
 
 pub(crate) async fn hundred_thousand_letters_are_grouped(db: TestDatabase) {

@@ -87,6 +87,32 @@ pub(crate) async fn traces_are_filtered_by_request(db: TestDatabase) {
     assert_eq!(row.request_id.as_deref(), Some("r-2"));
 }
 
+pub(crate) async fn pages_of_channels_merge_statuses_and_modes(db: TestDatabase) {
+    let traces = db.store().await.traces();
+    let mut expected = Vec::new();
+    for number in 0..24 {
+        let (status, mode) = (TraceStatus::ALL[number % 7], TraceMode::ALL[number % 4]);
+        let channel = ["a", "b", "c"][number % 3];
+        let row = NewTrace::new(Uuid::now_v7(), channel.into(), mode, status);
+        if channel != "c" {
+            expected.push(row.id.to_string());
+        }
+        traces.insert(row).await.unwrap();
+    }
+    let channels: Vec<String> = ["a", "b", "a", "none"].map(str::to_owned).into();
+    let of_both = TraceQuery { channel: Some(channels.into()), ..page(3, 0) };
+    let ascending = TraceQuery { order: some("asc"), ..of_both.clone() };
+    assert_eq!(by_cursor(&traces, ascending).await, expected);
+    expected.reverse();
+    assert_eq!(by_cursor(&traces, of_both.clone()).await, expected);
+    let several: Vec<String> = ["completed", "failed"].map(str::to_owned).into();
+    let ended = TraceQuery { status: Some(several.into()), mode: some("async"), ..of_both };
+    let expected =
+        traces.list(TraceQuery { page: Page { limit: 50, offset: 0 }, ..ended.clone() }).await.unwrap();
+    assert!(expected.rows.iter().all(|row| row.mode == "async" && row.channel != "c"));
+    assert_eq!(by_cursor(&traces, ended).await, ids(&expected));
+}
+
 pub(crate) async fn traces_are_found_by_run_key(db: TestDatabase) {
     let traces = db.store().await.traces();
     let plain = NewTrace::new(Uuid::now_v7(), "a".into(), TraceMode::Sync, TraceStatus::Completed);

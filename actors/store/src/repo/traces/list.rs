@@ -11,8 +11,9 @@ use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::repo::filters::{AnyOf, Continuation, GroupConditions, ROWS_BEFORE_LAST, any_of, find_tagged};
 use crate::repo::keyset::{self, CursorKind, KeysetCondition};
+use crate::repo::traces::by_channel::ChannelRows;
 use crate::repo::traces::read::{COLUMNS, Columns, LenientTimestamp};
-use crate::repo::traces::{TracePage, TraceQuery, TraceStatus, counts};
+use crate::repo::traces::{TraceMode, TracePage, TraceQuery, TraceStatus, counts};
 use crate::repo::{RowKey, sorted};
 use crate::schema::traces;
 
@@ -95,13 +96,53 @@ impl Listing {
         let is_pair = query.status.is_some()
             && query.channel.is_some()
             && query.mode.is_some()
-            && !self.is_failed_only();
+            && !self.is_failed_only()
+            && !self.has_other_words();
         let is_failed_request = query.request_id.is_some() && self.is_failed_only();
         let is_named = query.trace_id.is_some()
             || query.run_key.is_some()
             || query.error_group.is_some()
             || query.task.is_some();
         is_open || is_pair || is_failed_request || is_named
+    }
+
+    /// Returns whether there are conditions on other columns than those of the index of statuses, and the tag.
+    fn has_other_words(&self) -> bool {
+        let query = &self.query;
+        query.workflow_id.is_some()
+            || !query.workflow_versions.is_empty()
+            || query.request_id.is_some()
+            || query.trace_id.is_some()
+            || query.run_key.is_some()
+            || query.error_code.is_some()
+            || query.error_group.is_some()
+            || query.min_duration_ms.is_some()
+    }
+
+    /// Returns the rows of the channels of the query, if the index of statuses finds them in their order.
+    fn by_channel(&self) -> Option<ChannelRows> {
+        let query = &self.query;
+        if !self.goes_by_cursor() || query.page.offset != 0 || self.has_other_words() {
+            return None;
+        }
+        let channels = match (&query.channel, &self.tagged) {
+            (Some(channels), Some(tagged)) => {
+                let mut both = channels.storable();
+                both.retain(|channel| tagged.values().contains(channel));
+                both
+            }
+            (Some(channels), None) | (None, Some(channels)) => channels.storable(),
+            (None, None) => return None,
+        };
+        let statuses = select(TraceStatus::ALL.map(TraceStatus::name), query.status.as_ref());
+        let modes = select(TraceMode::ALL.map(TraceMode::name), query.mode.as_ref());
+        let mut rows = ChannelRows::new(&distinct(channels), &statuses, &modes)?;
+        rows.attempts = query.attempts;
+        (rows.since, rows.until) = (query.since, query.until);
+        rows.after = self.after.clone().map(|key| self.after_key(key));
+        rows.descending = self.descending;
+        rows.limit = query.page.limit.saturating_add(1);
+        Some(rows)
     }
 
     /// Returns whether the conditions may leave out so many rows that what one call reads has to be bounded.
@@ -121,8 +162,17 @@ impl Listing {
 
     pub(super) async fn load(mut self, conn: &mut Conn) -> Result<TracePage, StoreError> {
         self.resolve(conn).await?;
-        let end = if self.is_bounded() { self.window_end(conn).await? } else { None };
-        let mut rows = self.rows(conn, end.clone()).await?;
+        let found = match self.by_channel() {
+            Some(rows) => Some(rows.find(conn).await?),
+            None => None,
+        };
+        let end = match found.is_none() && self.is_bounded() {
+            true => self.window_end(conn).await?,
+            false => None,
+        };
+        let limit = usize::try_from(self.query.page.limit).unwrap_or_default();
+        let keys = found.as_deref().map(|keys| keys.get(..limit).unwrap_or(keys));
+        let mut rows = self.rows(conn, end.clone(), keys).await?;
         let query = &self.query;
         let total = if query.include_total { Some(self.count(conn).await?) } else { None };
         let counts = match query.include_counts {
@@ -132,14 +182,16 @@ impl Listing {
             }
             false => None,
         };
-        let limit = usize::try_from(query.page.limit).unwrap_or_default();
-        let more = rows.len() > limit;
+        let more = found.as_ref().map_or(rows.len(), Vec::len) > limit;
         rows.truncate(limit);
-        // The key of the last row with a readable time.
-        let last = rows
-            .iter()
-            .rev()
-            .find_map(|columns| Some(RowKey { created_at: columns.created_at.0?, id: columns.id.clone() }));
+        let last = match found {
+            // One of them may have changed since, and is in no row.
+            Some(keys) => keys.into_iter().take(limit).next_back(),
+            // The key of the last row with a readable time.
+            None => rows.iter().rev().find_map(|columns| {
+                Some(RowKey { created_at: columns.created_at.0?, id: columns.id.clone() })
+            }),
+        };
         let next = match self.goes_by_cursor() {
             true => Continuation::after(last.filter(|_| more), end),
             false => Continuation::default(),
@@ -193,14 +245,23 @@ impl Listing {
         if self.descending { KeysetCondition::newest_first(key) } else { KeysetCondition::oldest_first(key) }
     }
 
-    /// Reads one row more than the page holds, to know whether more follow; none behind `end`.
-    async fn rows(&self, conn: &mut Conn, end: Option<RowKey>) -> Result<Vec<Columns>, StoreError> {
+    /// Reads one row more than the page holds, to know whether more follow; none behind `end`. With keys that were `found`
+    /// it reads their rows.
+    async fn rows(
+        &self,
+        conn: &mut Conn,
+        end: Option<RowKey>,
+        found: Option<&[RowKey]>,
+    ) -> Result<Vec<Columns>, StoreError> {
         let (page, descending) = (self.query.page, self.descending);
         let status =
             if conn.backend() == Backend::Sqlite && self.walks() { STATUS_WITHOUT_INDEX } else { STATUS };
         Ok(on!(conn, c: Db => {
             let mut query = filtered!(Db, self, status, self.is_failed_only()).select(COLUMNS);
-            if let Some(key) = self.after.clone() {
+            if let Some(found) = found {
+                let ids: Vec<String> = found.iter().map(|key| key.id.clone()).collect();
+                query = query.filter(traces::id.eq_any(ids));
+            } else if let Some(key) = self.after.clone() {
                 query = query.filter(self.after_key(key));
             }
             if let Some(end) = end {
@@ -235,6 +296,20 @@ impl Listing {
             filtered!(Db, self, STATUS, false).count().get_result::<i64>(c).await
         })?)
     }
+}
+
+/// Returns the names that a condition takes; all of them without one.
+fn select<const N: usize>(names: [&'static str; N], condition: Option<&AnyOf>) -> Vec<&'static str> {
+    let is_taken =
+        |name: &&str| condition.is_none_or(|values| values.values().iter().any(|value| value == name));
+    names.into_iter().filter(is_taken).collect()
+}
+
+/// Returns the texts without those that are there twice.
+fn distinct(mut texts: Vec<String>) -> Vec<String> {
+    texts.sort_unstable();
+    texts.dedup();
+    texts
 }
 
 /// Returns the ids of the rows of runs with these keys. A row without a key has its id as such.

@@ -6,6 +6,7 @@
 mod adopt;
 pub(super) mod attempts;
 mod bulk;
+mod by_channel;
 mod change;
 mod counts;
 mod end;

@@ -36,9 +36,12 @@ impl TraceMode {
         }
     }
 
+    /// All modes.
+    pub const ALL: [Self; 4] = [Self::Sync, Self::Async, Self::Kafka, Self::Cron];
+
     /// Returns the mode with this name.
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::Sync, Self::Async, Self::Kafka, Self::Cron].into_iter().find(|mode| mode.name() == name)
+        Self::ALL.into_iter().find(|mode| mode.name() == name)
     }
 }
 
