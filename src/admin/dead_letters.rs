@@ -26,6 +26,7 @@ pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Resul
         tag: query.text("tag"),
         exhausted: query.choice("exhausted")?,
         workflow: query.any_of("workflow"),
+        versions: query.numbers("version")?,
         task: query.any_of("task"),
         error_code: query.any_of("error_code"),
         error_group: query.any_of("error_group"),

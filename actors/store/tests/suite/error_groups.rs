@@ -102,6 +102,9 @@ pub(crate) async fn group_is_filter_of_every_list(db: TestDatabase) {
     assert_eq!(letters(DeadLetterFilter { error_group: group(), ..Default::default() }).await, 1);
     assert_eq!(letters(DeadLetterFilter { task: task("ship"), ..Default::default() }).await, 0);
     assert_eq!(letters(DeadLetterFilter { workflow: task("intake"), ..Default::default() }).await, 1);
+    db.execute("UPDATE traces SET workflow_version = 2 WHERE mode = 'async'").await.unwrap();
+    assert_eq!(letters(DeadLetterFilter { versions: vec![2, 3], ..Default::default() }).await, 1);
+    assert_eq!(letters(DeadLetterFilter { versions: vec![1], ..Default::default() }).await, 0);
     let occurrences = OccurrenceFilter { error_group: group(), ..Default::default() };
     assert!(store.ledger().list(occurrences, Page::default(), None).await.unwrap().rows.is_empty());
     for (filter, expected) in [

@@ -58,7 +58,7 @@ pub const FILTER_WORDS: &[FilterWord] = &[
     declare("channel", Texts, RUNS, "Only rows of the channels of these names"),
     declare("tag", Text, RUNS, "Only rows of channels with exactly this label"),
     declare("workflow", Texts, RUNS, "Only rows of these workflows"),
-    declare("version", Naturals, &[Traces], "Only runs of these versions of the workflow"),
+    declare("version", Naturals, &[Traces, DeadLetters], "Only runs of these versions of the workflow"),
     declare("version", Naturals, &[Occurrences], "Only occurrences that these versions of the channel ran"),
     declare("task", Texts, RUNS, "Only failures by an error of these tasks"),
     declare("error_code", Texts, RUNS, "Only rows with these codes of errors"),
