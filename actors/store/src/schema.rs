@@ -160,6 +160,7 @@ table! {
         cancel_reports -> Nullable<Bool>,
         in_flight_json -> Nullable<Text>,
         rerun_of -> Nullable<Text>,
+        run_key -> Nullable<Text>,
     }
 }
 

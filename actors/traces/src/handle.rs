@@ -311,6 +311,7 @@ impl Traces {
             input_json: Some(input),
             access_token_hash: Some(token::hash(&token)),
             request_id: request_id.map(str::to_owned),
+            run_key: job.run_key(),
             owner: Some(Arc::clone(&owner)),
             ..NewTrace::new(id, Arc::clone(&job.channel), TraceMode::Async, TraceStatus::Pending)
         };

@@ -75,6 +75,15 @@ pub struct Job {
     pub trace_headers: BTreeMap<String, String>,
 }
 
+impl Job {
+    /// Returns the key of its runs; `None` for one that is the id of its trace.
+    pub(crate) fn run_key(&self) -> Option<String> {
+        let key = self.metadata.get("run")?.get("key")?.as_str()?;
+        let id = self.trace_id.hyphenated();
+        (key != &*id.encode_lower(&mut Uuid::encode_buffer())).then(|| key.to_owned())
+    }
+}
+
 /// The outcome of one run of a job.
 #[derive(Debug)]
 pub enum JobOutcome {

@@ -23,6 +23,8 @@ pub struct Record {
     pub request_id: Option<String>,
     /// The input, as JSON, if it is kept.
     pub input: Option<String>,
+    /// The key of the run; `None` for one that is the id of the trace.
+    pub run_key: Option<String>,
     /// The whole answer as JSON; the errors of the tasks if the run failed.
     pub result: Option<String>,
     /// Reason of the failure; `None` for a run that was answered.
@@ -61,6 +63,7 @@ impl Record {
             channel_id: Some(self.channel_id),
             request_id: self.request_id,
             input_json: self.input,
+            run_key: self.run_key,
             result_json: self.result,
             error_message: self.error,
             error_code: self.error_code,

@@ -116,6 +116,7 @@ impl CompiledChannel {
             mode,
             request_id: None,
             input: None,
+            run_key: None,
             result: None,
             error: None,
             error_code: None,

@@ -33,6 +33,8 @@ pub(crate) struct RunOrigin<'r> {
 /// A finished run and the recorder of its trace.
 struct FinishedRun<'t> {
     request_id: &'t str,
+    /// The key of the run, if it is not the id of the message.
+    run_key: Option<&'t str>,
     traced: Option<(&'t Traces, &'t TracePolicy)>,
     started_at: Option<Timestamp>,
     took: Duration,
@@ -55,7 +57,7 @@ impl CompiledChannel {
         let traced = self.sampled_trace();
         let id = Uuid::now_v7();
         if self.reads_metadata {
-            metadata::set_run_key(&mut metadata, run_key.unwrap_or_else(|| id.to_string()));
+            metadata::set_run_key(&mut metadata, run_key.clone().unwrap_or_else(|| id.to_string()));
         }
         let keeps_input = traced.is_some_and(|(_, policy)| policy.keep_input);
         let input = keeps_input.then(|| write_run_input(&payload, &metadata, bucket)).flatten();
@@ -73,8 +75,9 @@ impl CompiledChannel {
             cancellation: None,
         };
         let (started_at, started) = (traced.map(|_| Timestamp::now()), Instant::now());
-        let input = input.as_deref();
-        let finish = || FinishedRun { request_id, traced, started_at, took: started.elapsed(), input };
+        let (input, run_key) = (input.as_deref(), run_key.as_deref());
+        let finish =
+            || FinishedRun { request_id, run_key, traced, started_at, took: started.elapsed(), input };
         // What follows a run that failed is rare and large, so that it has futures of its own.
         let executed = AssertUnwindSafe(self.execute(run))
             .catch_unwind()
@@ -140,6 +143,7 @@ impl CompiledChannel {
         let mut record = self.new_record(TraceMode::Sync, id, finished.started_at?, finished.took);
         record.input = finished.input.map(str::to_owned);
         record.request_id = Some(finished.request_id).filter(|id| !id.is_empty()).map(str::to_owned);
+        record.run_key = finished.run_key.map(str::to_owned);
         Some((traces, policy, record))
     }
 

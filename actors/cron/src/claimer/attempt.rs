@@ -170,6 +170,7 @@ impl CronAttempt {
         NewTrace {
             channel_id: Some(self.claim.channel_id.as_str().into()),
             input_json: Some(payload.to_string()),
+            run_key: Some(self.claim.key.id.to_string()),
             started_at: self.shared.clock.now().map(|now| now.naive_utc()),
             ..NewTrace::new(self.trace_id, entry.name().into(), TraceMode::Cron, TraceStatus::Running)
         }

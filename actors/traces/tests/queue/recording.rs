@@ -24,6 +24,7 @@ fn record(clean: bool) -> Record {
         mode: TraceMode::Sync,
         request_id: None,
         input: None,
+        run_key: None,
         error_code: None,
         error_group: None,
         result: Some(json!({ "data": {} }).to_string()),

@@ -6,6 +6,7 @@
 mod adopt;
 pub(super) mod attempts;
 mod bulk;
+mod by_channel;
 pub(super) mod cancel;
 mod change;
 mod counts;

@@ -36,9 +36,12 @@ impl TraceMode {
         }
     }
 
+    /// All modes.
+    pub const ALL: [Self; 4] = [Self::Sync, Self::Async, Self::Kafka, Self::Cron];
+
     /// Returns the mode with this name.
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::Sync, Self::Async, Self::Kafka, Self::Cron].into_iter().find(|mode| mode.name() == name)
+        Self::ALL.into_iter().find(|mode| mode.name() == name)
     }
 }
 
@@ -146,6 +149,8 @@ pub struct NewTrace {
     pub workflow: Option<WorkflowVersion>,
     /// The correlation id of the request that brought it; `None` if there was none.
     pub request_id: Option<String>,
+    /// The key of the run; `None` for one that is the id of the row.
+    pub run_key: Option<String>,
     /// Code of the error that ended the run, or of the first one that it went on after.
     pub error_code: Option<&'static str>,
     /// The terms under which it waits, of a [scheduled](TraceStatus::Scheduled) or [waiting](TraceStatus::Waiting)
@@ -175,6 +180,7 @@ impl NewTrace {
             owner: None,
             workflow: None,
             request_id: None,
+            run_key: None,
             error_code: None,
             wait: None,
             error_group: None,
@@ -189,6 +195,7 @@ impl NewTrace {
             &self.error_message,
             &self.task_trace_json,
             &self.request_id,
+            &self.run_key,
         ])
     }
 }
@@ -355,6 +362,8 @@ pub struct TraceQuery {
     pub trace_id: Option<AnyOf>,
     /// Id of the trace that the run is a rerun of.
     pub rerun_of: Option<AnyOf>,
+    /// Key of the run.
+    pub run_key: Option<AnyOf>,
     /// Code of the error of the run.
     pub error_code: Option<AnyOf>,
     /// Group of the failure.
