@@ -60,6 +60,19 @@ enum LookResult {
     Progress,
 }
 
+/// Rows by what keeps them from running.
+#[derive(Default)]
+struct SortedWork {
+    /// Those that can run now.
+    ready: Vec<Uuid>,
+    /// Those whose channel is paused.
+    paused: Vec<Uuid>,
+    /// The same, by the id of the channel, which their rows do not name: without it they could not be found again.
+    paused_by_name: HashMap<Arc<str>, Vec<Uuid>>,
+    /// Those that take a share of their channel.
+    in_line: Vec<Uuid>,
+}
+
 /// The kinds of waiting work.
 #[derive(Clone, Copy)]
 enum WaitingKind {
@@ -250,30 +263,7 @@ impl WaitingClaimer {
         if rows.is_empty() {
             return Ok(LookResult::Nothing);
         }
-        let (mut ready, mut paused, mut in_line) = (Vec::new(), Vec::new(), Vec::new());
-        let mut permits: HashMap<String, usize> = HashMap::new();
-        for row in rows {
-            let is_paused = |id: &&str| self.runner.is_paused(Some(*id), &row.channel);
-            // Without the id of its channel a row could not be found again: it is claimed, and put back if need be.
-            if let Some(id) = row.channel_id.as_deref().filter(is_paused) {
-                self.tally.add(id, WaitReason::Paused);
-                paused.push(row.id);
-            } else if let Some(id) = &row.queue_channel {
-                self.tally.add(id, WaitReason::Share);
-                in_line.push(row.id);
-            } else {
-                let count = || self.runner.free_permits(row.channel_id.as_deref(), &row.channel);
-                let free = permits.entry(row.channel.clone()).or_insert_with(count);
-                if *free > 0 {
-                    *free -= 1;
-                    ready.push(row.id);
-                }
-            }
-        }
-        if ready.is_empty() && paused.is_empty() && in_line.is_empty() {
-            self.leaves_some.store(true, Ordering::Relaxed);
-            return Ok(LookResult::Nothing);
-        }
+        let SortedWork { ready, paused, paused_by_name, in_line } = self.sort(rows);
         let mut has_progress = false;
         for (ids, reason) in [(paused, WaitReason::Paused), (in_line, WaitReason::Share)] {
             if !ids.is_empty() {
@@ -281,10 +271,46 @@ impl WaitingClaimer {
                 has_progress = true;
             }
         }
-        if !ready.is_empty() {
-            has_progress |= self.claim(ready, None, room).await? > 0;
+        for (channel_id, ids) in paused_by_name {
+            self.store.rest_for_channel(ids, channel_id).await?;
+            has_progress = true;
         }
+        if ready.is_empty() {
+            let result = if has_progress { LookResult::Progress } else { LookResult::Nothing };
+            self.leaves_some.store(true, Ordering::Relaxed);
+            return Ok(result);
+        }
+        has_progress |= self.claim(ready, None, room).await? > 0;
         Ok(if has_progress { LookResult::Progress } else { LookResult::Contended })
+    }
+
+    /// Sorts rows by what keeps them from running. Those beyond the permits of their channel are left out.
+    fn sort(&self, rows: Vec<WaitingWork>) -> SortedWork {
+        let (mut sorted, mut permits) = (SortedWork::default(), HashMap::<String, usize>::new());
+        for row in rows {
+            let is_paused = |id: &&str| self.runner.is_paused(Some(*id), &row.channel);
+            let find_id = || self.runner.find_id(&row.channel).filter(|id| is_paused(&&**id));
+            if let Some(id) = row.channel_id.as_deref().filter(is_paused) {
+                self.tally.add(id, WaitReason::Paused);
+                sorted.paused.push(row.id);
+            } else if let Some(id) = &row.queue_channel {
+                self.tally.add(id, WaitReason::Share);
+                sorted.in_line.push(row.id);
+            } else if row.channel_id.is_none()
+                && let Some(id) = find_id()
+            {
+                self.tally.add(&id, WaitReason::Paused);
+                sorted.paused_by_name.entry(id).or_default().push(row.id);
+            } else {
+                let count = || self.runner.free_permits(row.channel_id.as_deref(), &row.channel);
+                let free = permits.entry(row.channel.clone()).or_insert_with(count);
+                if *free > 0 {
+                    *free -= 1;
+                    sorted.ready.push(row.id);
+                }
+            }
+        }
+        sorted
     }
 
     /// Claims rows and queues them. Returns their number.

@@ -185,6 +185,29 @@ fn paused_work_waits_for_its_resume() {
 }
 
 #[test]
+fn report_to_paused_channel_waits_without_attempts() {
+    run(async |world| {
+        let process = world.start(|_| {}).await;
+        process.report_failures();
+        let id = process.submit(json!({ "do": "wait, then fail for good" })).await.unwrap();
+        process.ends(id, "running").await;
+        process.runner.paused.store(true, Ordering::Release);
+        process.runner.gate.add_permits(1);
+        wait_until(async || process.runner.count() == 2).await;
+        let report = process.runner.runs.lock()[1].trace_id;
+        process.ends(report, "waiting").await;
+        world.execute(MAKE_DUE);
+        let channel = async || process.trace(report).await.row.channel_id;
+        wait_until(async || channel().await.as_deref() == Some("alerts-id")).await;
+        world.execute(MAKE_DUE);
+        assert_eq!((process.trace(report).await.row.status.as_str(), process.runner.count()), ("waiting", 2));
+        process.runner.paused.store(false, Ordering::Release);
+        process.traces.look_for_waiting_work();
+        process.ends(report, "completed").await;
+    });
+}
+
+#[test]
 fn work_of_unserved_channel_is_left_to_others() {
     run(async |world| {
         let process = world.start(|_| {}).await;

@@ -139,7 +139,22 @@ impl TraceRepository {
     pub async fn rest_waiting(&self, ids: Vec<Uuid>, reason: WaitReason) -> Result<(), StoreError> {
         self.0
             .write(operation("rest_waiting"), move |conn| {
-                Box::pin(async move { rows::rest(conn, &ids, reason).await.map(UnitOutcome::Keep) })
+                Box::pin(async move { rows::rest(conn, &ids, reason, None).await.map(UnitOutcome::Keep) })
+            })
+            .await
+    }
+
+    /// Has those of the rows that wait and are due wait for the resume of the channel with this id, which they do not name.
+    ///
+    /// # Errors
+    /// As [`claim_waiting`](Self::claim_waiting).
+    pub async fn rest_for_channel(&self, ids: Vec<Uuid>, channel_id: Arc<str>) -> Result<(), StoreError> {
+        let reason = WaitReason::Paused;
+        self.0
+            .write(operation("rest_waiting"), move |conn| {
+                Box::pin(async move {
+                    rows::rest(conn, &ids, reason, Some(&channel_id)).await.map(UnitOutcome::Keep)
+                })
             })
             .await
     }

@@ -98,8 +98,14 @@ pub(super) async fn count(conn: &mut Conn) -> Result<WaitingCounts, StoreError> 
     Ok(WaitingCounts { waiting, retrying: retrying.unsigned_abs() })
 }
 
-/// Has those of the rows that wait and are due wait for another reason, without an instant.
-pub(super) async fn rest(conn: &mut Conn, ids: &[Uuid], reason: WaitReason) -> Result<(), StoreError> {
+/// Has those of the rows that wait and are due wait for another reason, without an instant. They are of the channel with
+/// this id, if one is given.
+pub(super) async fn rest(
+    conn: &mut Conn,
+    ids: &[Uuid],
+    reason: WaitReason,
+    channel_id: Option<&str>,
+) -> Result<(), StoreError> {
     let now = clock::now(conn).await?;
     let due = traces::table
         .filter(traces::id.eq_any(ids.iter().map(Uuid::to_string).collect::<Vec<_>>()))
@@ -111,7 +117,8 @@ pub(super) async fn rest(conn: &mut Conn, ids: &[Uuid], reason: WaitReason) -> R
         traces::waits_until.eq(None::<NaiveDateTime>),
         traces::updated_at.eq(Now),
     );
-    on!(conn, c => diesel::update(due).set(waits).execute(c).await)?;
+    let channel = channel_id.map(|id| traces::channel_id.eq(id));
+    on!(conn, c => diesel::update(due).set((waits, channel)).execute(c).await)?;
     Ok(())
 }
 
