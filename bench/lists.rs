@@ -18,9 +18,11 @@ const READS: usize = 101;
 const ADMIN: &str = "/api/v1/admin";
 
 /// The lists, each with its path and the aim of its p99.
-const LISTS: [(&str, &str, &str); 10] = [
+const LISTS: [(&str, &str, &str); 12] = [
     ("traces", "/traces?limit=50", "5 ms"),
     ("traces of a channel", "/traces?limit=50&channel=c7", "5 ms"),
+    ("traces of a channel without any", "/traces?limit=50&channel=none", "5 ms"),
+    ("traces of a run key", "/traces?run_key=t500000", "5 ms"),
     ("traces that failed", "/traces?limit=50&status=failed", "5 ms"),
     ("traces of a version", "/traces?limit=50&workflow=w3&version=1", "5 ms"),
     ("traces of an error group", "/traces?limit=50&error_group=000000000000000a", "5 ms"),

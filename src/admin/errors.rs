@@ -1,6 +1,7 @@
 //! Groups of errors: failures by their cause, with the change that came before the first.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use actix_web::HttpResponse;
 use actix_web::web::Data;
@@ -14,7 +15,7 @@ use crate::assembly::parts::kafka::HeldFailure;
 use crate::http::Error;
 use crate::state::AppState;
 
-/// `GET /errors`, the most frequent first. The records that this node holds back come before the rest, on the first page.
+/// `GET /errors`, the most frequent first. The records that this node holds back come before the rest.
 pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Result<HttpResponse, Error> {
     let page = query.page()?;
     let (since, until) = query.range(Timestamp::now())?;
@@ -29,8 +30,10 @@ pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Resul
         since,
         until,
     };
-    let held = held_groups(&state, &filter, page);
-    let groups = state.store.error_groups().list(filter, page).await?;
+    let held = held_groups(&state, &filter);
+    let (shown, rest) = divide(page, held.len());
+    let groups = state.store.error_groups().list(filter, rest).await?;
+    let total = groups.total.saturating_add(i64::try_from(held.len()).unwrap_or(i64::MAX));
     let scopes = {
         let snapshot = state.serving.registry.snapshot();
         groups.rows.iter().map(|row| scope_of(row, &snapshot)).collect()
@@ -51,7 +54,18 @@ pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Resul
         change: change.map(AuditLogEntry::from),
         node: None,
     });
-    Ok(HttpResponse::Ok().json(PageEnvelope::new(held.into_iter().chain(rows), groups.total, page)))
+    let held = held.into_iter().skip(shown.start).take(shown.len());
+    Ok(HttpResponse::Ok().json(PageEnvelope::new(held.chain(rows), total, page)))
+}
+
+/// Divides a page of a list that begins with `held` groups: the places of those that it shows, and the page of the rest.
+fn divide(page: Page, held: usize) -> (Range<usize>, Page) {
+    let place = |rows: i64| usize::try_from(rows).unwrap_or(usize::MAX).min(held);
+    let shown = place(page.offset)..place(page.offset.saturating_add(page.limit));
+    let count = |rows: usize| i64::try_from(rows).unwrap_or(i64::MAX);
+    let limit = page.limit.saturating_sub(count(shown.len()));
+    let offset = page.offset.saturating_sub(count(held)).max(0);
+    (shown, Page { limit, offset })
 }
 
 /// Returns the definitions whose change may be the cause of a group.
@@ -66,15 +80,19 @@ fn scope_of(row: &ErrorGroupRow, snapshot: &Snapshot) -> ChangeScope {
     }
 }
 
-/// Returns the groups of the records that this node holds back and that are in no trace; none behind the first page.
-fn held_groups(state: &AppState, filter: &ErrorGroupFilter, page: Page) -> Vec<ErrorGroupSummary> {
-    let Some(kafka) = state.work.kafka.as_ref().filter(|_| page.offset == 0 && filter.tag.is_none()) else {
-        return Vec::new();
+/// Returns the groups of the records that this node holds back and that are in no trace.
+fn held_groups(state: &AppState, filter: &ErrorGroupFilter) -> Vec<ErrorGroupSummary> {
+    let Some(kafka) = state.work.kafka.as_ref() else { return Vec::new() };
+    let snapshot = state.serving.registry.snapshot();
+    let has_tag = |channel: &str| {
+        filter.tag.as_ref().is_none_or(|tag| {
+            snapshot.channel_by_name(channel).is_some_and(|entry| entry.row.content.tags.contains(tag))
+        })
     };
     let mut groups: BTreeMap<String, ErrorGroupSummary> = BTreeMap::new();
     for failure in kafka.untraced_failures() {
         let group = to_held_group(&failure, state.work.nodes.id().to_string());
-        if selects(filter, &group) {
+        if selects(filter, &group) && has_tag(&group.channel) {
             let known = groups.entry(group.group.clone());
             known
                 .and_modify(|known| {
@@ -128,7 +146,7 @@ fn selects(filter: &ErrorGroupFilter, group: &ErrorGroupSummary) -> bool {
 mod tests {
     use super::*;
 
-    fn held() -> ErrorGroupSummary {
+    fn make_held() -> ErrorGroupSummary {
         let since = Timestamp::parse("2026-01-02T12:00:00Z").unwrap();
         let failure: HeldFailure = ("orders".into(), "order 17 is unknown".into(), since);
         to_held_group(&failure, "n1".into())
@@ -136,8 +154,24 @@ mod tests {
 
     #[test]
     fn held_record_is_grouped_by_channel_and_message() {
-        let group = held();
+        let group = make_held();
         assert_eq!((group.message.as_str(), group.node.as_deref()), ("order # is unknown", Some("n1")));
+    }
+
+    #[test]
+    fn held_groups_begin_the_pages() {
+        for (limit, offset, held, expected) in [
+            (50, 0, 0, (0..0, 50, 0)),
+            (50, 0, 2, (0..2, 48, 0)),
+            (1, 0, 2, (0..1, 0, 0)),
+            (1, 1, 2, (1..2, 0, 0)),
+            (3, 1, 2, (1..2, 2, 0)),
+            (3, 4, 2, (2..2, 3, 2)),
+            (1000, i64::MAX, 2, (2..2, 1000, i64::MAX - 2)),
+        ] {
+            let (shown, rest) = divide(Page { limit, offset }, held);
+            assert_eq!((shown, rest.limit, rest.offset), expected, "{limit} {offset} {held}");
+        }
     }
 
     #[test]
@@ -153,7 +187,7 @@ mod tests {
             (ErrorGroupFilter { since: at("2026-01-02T12:00:00Z"), ..Default::default() }, true),
             (ErrorGroupFilter { until: at("2026-01-02T12:00:00Z"), ..Default::default() }, false),
         ] {
-            assert_eq!(selects(&filter, &held()), expected, "{filter:?}");
+            assert_eq!(selects(&filter, &make_held()), expected, "{filter:?}");
         }
     }
 }

@@ -66,7 +66,7 @@ fn accepted_work_counts_by_its_dead_letter() {
     let accepted = client.json("POST", "/api/v1/data/jobs/async", &json!({})).unwrap();
     assert_eq!(accepted.status, 202, "{}", accepted.text());
     eventually(|| client.get(&format!("{ADMIN}/trace-dlq")).unwrap().json()["total"] == 1);
-    let group = groups(&mut client, "?q=NO").remove(0);
+    let group = groups(&mut client, "?q=THROWN").remove(0);
     assert_eq!((&group["count"], &group["samples"]), (&json!(1), &json!([accepted.json()["trace_id"]])));
     let id = group["group"].as_str().unwrap();
     for list in ["traces", "trace-dlq"] {
@@ -76,6 +76,30 @@ fn accepted_work_counts_by_its_dead_letter() {
         assert!(page["counts"].is_object(), "{page}");
     }
     assert!(groups(&mut client, "?q=timeout").is_empty());
+}
+
+#[test]
+fn run_key_finds_runs_of_every_origin() {
+    let server = start();
+    let mut client = server.client();
+    let tasks = json!([
+        {"id": "key", "name": "Key", "function": {"name": "map", "input": {"mappings": [
+            {"path": "data.key", "logic": {"var": "metadata.run.key"}}]}}}
+    ]);
+    serve(&mut client, "jobs", tasks);
+    let answer = client.json("POST", "/api/v1/data/jobs", &json!({})).unwrap();
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let key = answer.json()["data"]["key"].as_str().unwrap().to_owned();
+    let accepted = client.json("POST", "/api/v1/data/jobs/async", &json!({})).unwrap().json();
+    let work = accepted["trace_id"].as_str().unwrap().to_owned();
+    for key in [key, work] {
+        eventually(|| {
+            let page = client.get(&format!("{ADMIN}/traces?run_key={key}")).unwrap().json();
+            page["data"].as_array().is_some_and(|rows| rows.len() == 1)
+        });
+    }
+    let page = client.get(&format!("{ADMIN}/traces?run_key=none&include_counts=true")).unwrap().json();
+    assert_eq!((&page["data"], &page["counts"]["completed"]), (&json!([]), &json!(0)));
 }
 
 #[test]

@@ -128,7 +128,7 @@ impl CompiledChannel {
         let tracing = services.traces.as_ref().map(|traces| traces.policy(&config.tracing));
         let reads_metadata = flow.reads_metadata()
             || guards.read_metadata()
-            || tracing.as_ref().is_some_and(|policy| policy.task_details);
+            || tracing.as_ref().is_some_and(|policy| policy.task_details || policy.keep_input);
         Ok(Self {
             id: row.channel_id.as_str().into(),
             failure_lines: LogRateLimit::default(),
@@ -180,6 +180,11 @@ impl CompiledChannel {
     /// Returns the version of the workflow that runs an accepted job of that bucket and id.
     pub fn workflow_for(&self, bucket: Option<u8>, id: Uuid) -> Option<WorkflowVersion> {
         self.flow.version_for(bucket, id)
+    }
+
+    /// Returns `true` if that version of the workflow serves here.
+    pub fn has_version(&self, version: &WorkflowVersion) -> bool {
+        self.flow.has_version(version)
     }
 
     /// Returns the shares of its accepted work that run at once, over all nodes.

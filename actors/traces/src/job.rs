@@ -9,7 +9,7 @@ use std::time::Duration;
 use actix_supervision::Placement;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
-use svc_model::{ErrorGroup, WorkflowVersion};
+use svc_model::{Cancellation, ErrorGroup, WorkflowVersion};
 use svc_store::QueueShares;
 use uuid::Uuid;
 
@@ -26,6 +26,26 @@ impl JobHold {
 impl fmt::Debug for JobHold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("JobHold")
+    }
+}
+
+/// The hold on one attempt at a job, with its cancellation.
+#[derive(Debug)]
+pub struct AttemptHold {
+    #[expect(dead_code, reason = "held for its drop")]
+    hold: JobHold,
+    cancellation: Arc<dyn Cancellation>,
+}
+
+impl AttemptHold {
+    /// Holds `what` until no part of the attempt runs any more.
+    pub fn new(what: impl Any + Send, cancellation: Arc<dyn Cancellation>) -> Self {
+        Self { hold: JobHold::new(what), cancellation }
+    }
+
+    /// Returns the cancellation of the attempt.
+    pub fn cancellation(&self) -> &Arc<dyn Cancellation> {
+        &self.cancellation
     }
 }
 
@@ -49,10 +69,19 @@ pub struct Job {
     pub hold: Option<JobHold>,
     /// Set by the queue for each attempt, and dropped when no part of the attempt runs any more on any
     /// thread.
-    pub attempt: Option<JobHold>,
+    pub attempt: Option<AttemptHold>,
     /// The headers that name the place of the submission in a distributed trace; empty if spans are off. Those of
     /// a dead letter are lost.
     pub trace_headers: BTreeMap<String, String>,
+}
+
+impl Job {
+    /// Returns the key of its runs; `None` for one that is the id of its trace.
+    pub(crate) fn run_key(&self) -> Option<String> {
+        let key = self.metadata.get("run")?.get("key")?.as_str()?;
+        let id = self.trace_id.hyphenated();
+        (key != &*id.encode_lower(&mut Uuid::encode_buffer())).then(|| key.to_owned())
+    }
 }
 
 /// The outcome of one run of a job.
@@ -82,6 +111,8 @@ pub enum JobOutcome {
         /// The message for operators.
         message: String,
     },
+    /// The run ended in the middle of a computation, because the job is cancelled.
+    Cancelled,
     /// The channel has no permit for the job now; nothing was run. Returned only for a job without a hold,
     /// which is queued again.
     Busy(Box<Job>),

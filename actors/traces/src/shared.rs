@@ -10,6 +10,7 @@ use svc_cluster::nodes::NodeHandle;
 use svc_store::Store;
 use tokio::sync::Notify;
 
+use crate::cancel::{CancelRequests, CancelWatch};
 use crate::dead_letters::{DueTimer, RetryShared};
 use crate::job::Runner;
 use crate::metrics::TraceMetrics;
@@ -42,6 +43,10 @@ pub(crate) struct TracesShared {
     pub(crate) letters_changed: Arc<Notify>,
     pub(crate) letters_due: Arc<DueTimer>,
     pub(crate) stop: Arc<StopSignal>,
+    /// The runs of this node that are to be cancelled.
+    pub(crate) cancels: Arc<CancelRequests>,
+    /// The watch for orders to cancel, once the work has started.
+    pub(crate) cancel_watch: OnceLock<Arc<CancelWatch>>,
     /// The running jobs of every worker.
     pub(crate) jobs: OnceLock<Vec<WorkerJobs>>,
 }
@@ -63,6 +68,7 @@ impl TracesShared {
         Arc::new(WorkerShared {
             waiting: Arc::clone(&self.waiting),
             tally: Arc::clone(&self.tally),
+            cancels: Arc::clone(&self.cancels),
             store: self.traces.clone(),
             nodes: self.nodes.clone(),
             runner,
@@ -78,7 +84,13 @@ impl TracesShared {
         })
     }
 
-    pub(crate) fn queue_shared(&self, runner: Arc<dyn Runner>) -> Arc<QueueShared> {
+    pub(crate) fn queue_shared(&self, worker: &Arc<WorkerShared>) -> Arc<QueueShared> {
+        let runner = Arc::clone(&worker.runner);
+        let watch = || {
+            let (requests, worker) = (Arc::clone(&self.cancels), Arc::clone(worker));
+            Arc::new(CancelWatch { requests, worker })
+        };
+        let cancels = Arc::clone(self.cancel_watch.get_or_init(watch));
         let adoption = Arc::new(Adoption::new(
             Arc::clone(&self.waiting),
             (self.traces.clone(), self.nodes.clone()),
@@ -103,7 +115,7 @@ impl TracesShared {
             task: parking_lot::Mutex::default(),
             log: self.log.clone(),
         });
-        Arc::new(QueueShared { waiting: Arc::clone(&self.waiting), adoption, claimer })
+        Arc::new(QueueShared { waiting: Arc::clone(&self.waiting), adoption, claimer, cancels })
     }
 
     pub(crate) fn retry_shared(&self, runner: Arc<dyn Runner>) -> Arc<RetryShared> {

@@ -22,6 +22,14 @@ CREATE INDEX traces_failed ON traces (status, created_at, id) WHERE status = 'fa
 DROP INDEX traces_failed_requests;
 CREATE INDEX traces_failed_requests ON traces (status, request_id, created_at, id) WHERE status = 'failed';
 
+-- Accepted work that waits, which may be a million rows.
+CREATE INDEX traces_resting ON traces (status, created_at, id)
+WHERE status = 'scheduled' OR status = 'waiting' OR status = 'retrying';
+
+-- The key of a run (`metadata.run.key`) that is not the id of its row.
+ALTER TABLE traces ADD COLUMN run_key TEXT;
+CREATE INDEX traces_run_keys ON traces (run_key) WHERE run_key IS NOT NULL;
+
 ALTER TABLE trace_dlq ADD COLUMN error_group TEXT;
 CREATE INDEX trace_dlq_error_groups ON trace_dlq (error_group, created_at, id) WHERE error_group IS NOT NULL;
 -- The letter of accepted work.

@@ -210,6 +210,8 @@ struct RecordAttempt {
     started_at: Timestamp,
     started: Instant,
     is_traced: bool,
+    /// The key of the run, if it is traced.
+    run_key: Option<String>,
     /// The reason why it is not traced, if the channel has a trace policy.
     untraced: Option<Untraced>,
 }
@@ -244,11 +246,13 @@ impl CompiledChannel {
             return Err(Box::new(RecordResult::new(RecordOutcome::Tombstone, None)));
         }
         let draw = self.draw_trace(&run.record);
+        let is_traced = draw == Some(Ok(()));
         let attempt = RecordAttempt {
             trace_id: Uuid::now_v7(),
             started_at: Timestamp::now(),
             started: Instant::now(),
-            is_traced: draw == Some(Ok(())),
+            is_traced,
+            run_key: is_traced.then(|| run.record.run_key()),
             untraced: draw.and_then(Result::err),
         };
         match run.record.parse_value(self.record_format, &self.services.compute_gate).await {
@@ -304,6 +308,8 @@ impl CompiledChannel {
                 metadata: is_traced,
             },
             caller: None,
+            pinned: None,
+            cancellation: None,
         };
         let mut report = self.execute(run).await;
         drop(permit);
@@ -378,6 +384,8 @@ impl CompiledChannel {
 
     /// Returns the trace of an attempt without its outcome.
     fn record_trace(&self, attempt: &RecordAttempt) -> Record {
-        self.new_record(TraceMode::Kafka, attempt.trace_id, attempt.started_at, attempt.started.elapsed())
+        let took = attempt.started.elapsed();
+        let record = self.new_record(TraceMode::Kafka, attempt.trace_id, attempt.started_at, took);
+        Record { run_key: attempt.run_key.clone(), ..record }
     }
 }

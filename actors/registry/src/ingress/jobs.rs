@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use actix_supervision::CallErrorKind;
 use futures_util::future::BoxFuture;
-use svc_channels::{CRASHED, PanicFlag, RunJob, refusal};
+use svc_channels::{CRASHED, PanicFlag, PinnedVersion, RunJob, refusal};
 use svc_model::WorkflowVersion;
 use svc_traces::{Job, JobFailure, JobKey, JobOutcome, JobResult, JobThread, QueueShares, Runner};
 
 use crate::dispatch::{DispatchError, FirstWorker};
 use crate::handle::Registry;
 use crate::ingress::failure_target;
+use crate::ingress::pinned_versions::{PinError, requested_version};
 use crate::resolve;
 use crate::snapshot::{LoadedChannel, Snapshot};
 use crate::worker::{WorkerId, WorkerThread};
@@ -21,7 +22,18 @@ use crate::worker::{WorkerId, WorkerThread};
 impl Runner for Registry {
     fn run(&self, job: Job, limit: Duration, thread: Option<usize>) -> BoxFuture<'static, JobResult> {
         let registry = self.clone();
-        Box::pin(async move { registry.run_job(job, limit, thread.map(WorkerId)).await })
+        Box::pin(async move {
+            let asked = requested_version(&job.metadata).map(|version| (version, registry.channel_of(&job)));
+            let pinned = match asked {
+                None => None,
+                Some((version, channel)) => match registry.pin_version(channel.as_deref(), &version).await {
+                    Ok(pinned) => Some(pinned),
+                    Err(PinError::Unusable(reason)) => return permanent(&reason),
+                    Err(PinError::Unavailable(reason)) => return unavailable(&reason),
+                },
+            };
+            registry.run_job(job, limit, pinned, thread.map(WorkerId)).await
+        })
     }
 
     fn next_thread(&self) -> Option<JobThread> {
@@ -117,7 +129,13 @@ enum Obstacle {
 impl Registry {
     /// Runs a job on the worker of the calling thread, or on the next one. The job is handed back as
     /// [`JobOutcome::Busy`] if nothing ran because no actor could take it.
-    async fn run_job(&self, job: Job, limit: Duration, own: Option<WorkerId>) -> JobResult {
+    async fn run_job(
+        &self,
+        job: Job,
+        limit: Duration,
+        pinned: Option<PinnedVersion>,
+        own: Option<WorkerId>,
+    ) -> JobResult {
         let services = &self.shared.services;
         let offset = match own {
             Some(_) => 0,
@@ -134,7 +152,7 @@ impl Registry {
             }
         };
         let panicked = PanicFlag::default();
-        let message = RunJob { job, limit, panicked: panicked.clone() };
+        let message = RunJob { job, limit, pinned, panicked: panicked.clone() };
         let error = match self.dispatch(FirstWorker { own, offset }, message, find).await {
             Ok(completed) => return completed,
             Err(error) => error,

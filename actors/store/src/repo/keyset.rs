@@ -81,41 +81,91 @@ pub(super) fn decode(kind: CursorKind, cursor: &str) -> Result<RowKey, ServiceEr
 /// hand-written fragment.
 #[derive(Clone, Debug)]
 pub(super) struct KeysetCondition {
-    /// The condition up to its two parameters: the pair of columns, the operator and the opening bracket.
-    sql_prefix: &'static str,
+    order: KeyOrder,
     created_at: NaiveDateTime,
     /// The creation time as SQLite compares it: text with milliseconds, the resolution of its clock, or with
     /// microseconds if the key has them.
     text: String,
+    /// The other text that SQLite has for a whole second: one without a fraction, as a bound value is written.
+    whole_second: Option<String>,
     id: String,
+}
+
+/// The place of the selected rows.
+#[derive(Clone, Copy, Debug)]
+enum KeyOrder {
+    Before,
+    UpTo,
+    After,
+    From,
+}
+
+impl KeyOrder {
+    /// Returns the operator between the pairs.
+    const fn operator(self) -> &'static str {
+        match self {
+            Self::Before => "<",
+            Self::UpTo => "<=",
+            Self::After => ">",
+            Self::From => ">=",
+        }
+    }
 }
 
 impl KeysetCondition {
     /// Selects the rows that follow `key` in descending order.
     pub(super) fn newest_first(key: RowKey) -> Self {
-        Self::new(key, "(created_at, id) < (")
+        Self::new(key, KeyOrder::Before)
     }
 
     /// Selects the rows that follow `key` in ascending order.
     pub(super) fn oldest_first(key: RowKey) -> Self {
-        Self::new(key, "(created_at, id) > (")
+        Self::new(key, KeyOrder::After)
     }
 
     /// Selects the rows up to `key` in descending order, and its own.
     pub(super) fn newest_first_up_to(key: RowKey) -> Self {
-        Self::new(key, "(created_at, id) >= (")
+        Self::new(key, KeyOrder::From)
     }
 
     /// Selects the rows up to `key` in ascending order, and its own.
     pub(super) fn oldest_first_up_to(key: RowKey) -> Self {
-        Self::new(key, "(created_at, id) <= (")
+        Self::new(key, KeyOrder::UpTo)
     }
 
-    fn new(key: RowKey, sql_prefix: &'static str) -> Self {
-        let fine = !key.created_at.nanosecond().is_multiple_of(1_000_000);
-        let format = if fine { "%Y-%m-%d %H:%M:%S%.6f" } else { "%Y-%m-%d %H:%M:%S%.3f" };
-        let text = key.created_at.format(format).to_string();
-        Self { sql_prefix, created_at: key.created_at, text, id: key.id }
+    fn new(key: RowKey, order: KeyOrder) -> Self {
+        let nanosecond = key.created_at.nanosecond();
+        let is_fine = !nanosecond.is_multiple_of(1_000_000);
+        let format = |format: &str| key.created_at.format(format).to_string();
+        let text = format(if is_fine { "%Y-%m-%d %H:%M:%S%.6f" } else { "%Y-%m-%d %H:%M:%S%.3f" });
+        let whole_second = (nanosecond == 0).then(|| format("%Y-%m-%d %H:%M:%S"));
+        Self { order, created_at: key.created_at, text, whole_second, id: key.id }
+    }
+
+    /// Writes the comparison with a whole second, all of whose rows are between its two texts.
+    fn walk_whole_second<'b>(
+        &'b self,
+        whole_second: &'b String,
+        mut out: AstPass<'_, 'b, Sqlite>,
+    ) -> QueryResult<()> {
+        let (bound, last, strict, first) = match self.order {
+            KeyOrder::Before | KeyOrder::UpTo => ("<=", &self.text, "<", whole_second),
+            KeyOrder::After | KeyOrder::From => (">=", whole_second, ">", &self.text),
+        };
+        out.push_sql("(created_at ");
+        out.push_sql(bound);
+        out.push_sql(" ");
+        out.push_bind_param::<Text, _>(last)?;
+        out.push_sql(" AND (created_at ");
+        out.push_sql(strict);
+        out.push_sql(" ");
+        out.push_bind_param::<Text, _>(first)?;
+        out.push_sql(" OR id ");
+        out.push_sql(self.order.operator());
+        out.push_sql(" ");
+        out.push_bind_param::<Text, _>(&self.id)?;
+        out.push_sql("))");
+        Ok(())
     }
 }
 
@@ -135,7 +185,12 @@ impl QueryId for KeysetCondition {
 
 impl QueryFragment<Sqlite> for KeysetCondition {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
-        out.push_sql(self.sql_prefix);
+        if let Some(whole_second) = &self.whole_second {
+            return self.walk_whole_second(whole_second, out);
+        }
+        out.push_sql("(created_at, id) ");
+        out.push_sql(self.order.operator());
+        out.push_sql(" (");
         out.push_bind_param::<Text, _>(&self.text)?;
         out.push_sql(", ");
         out.push_bind_param::<Text, _>(&self.id)?;
@@ -146,7 +201,9 @@ impl QueryFragment<Sqlite> for KeysetCondition {
 
 impl QueryFragment<Pg> for KeysetCondition {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        out.push_sql(self.sql_prefix);
+        out.push_sql("(created_at, id) ");
+        out.push_sql(self.order.operator());
+        out.push_sql(" (");
         out.push_bind_param::<Timestamp, _>(&self.created_at)?;
         out.push_sql(", ");
         out.push_bind_param::<Text, _>(&self.id)?;

@@ -74,7 +74,7 @@ pub(crate) async fn each_failure_counts_once(db: TestDatabase) {
     assert_eq!(groups(&store, ErrorGroupFilter::default()).await[0].count, 3);
     // A retry takes the failure of an occurrence back.
     let id = claim.key.id.to_string();
-    ledger.retry(&id, super::ledger::audit("retry")).await.unwrap();
+    ledger.retry(&id, svc_store::RerunVersion::Current, super::ledger::audit("retry")).await.unwrap();
     assert_eq!(groups(&store, ErrorGroupFilter::default()).await.len(), 1);
 }
 
@@ -102,6 +102,9 @@ pub(crate) async fn group_is_filter_of_every_list(db: TestDatabase) {
     assert_eq!(letters(DeadLetterFilter { error_group: group(), ..Default::default() }).await, 1);
     assert_eq!(letters(DeadLetterFilter { task: task("ship"), ..Default::default() }).await, 0);
     assert_eq!(letters(DeadLetterFilter { workflow: task("intake"), ..Default::default() }).await, 1);
+    db.execute("UPDATE traces SET workflow_version = 2 WHERE mode = 'async'").await.unwrap();
+    assert_eq!(letters(DeadLetterFilter { versions: vec![2, 3], ..Default::default() }).await, 1);
+    assert_eq!(letters(DeadLetterFilter { versions: vec![1], ..Default::default() }).await, 0);
     let occurrences = OccurrenceFilter { error_group: group(), ..Default::default() };
     assert!(store.ledger().list(occurrences, Page::default(), None).await.unwrap().rows.is_empty());
     for (filter, expected) in [
@@ -130,6 +133,40 @@ pub(crate) async fn counts_are_by_status_beside_the_page(db: TestDatabase) {
     let occurrences = OccurrenceFilter { include_counts: true, ..Default::default() };
     let page = store.ledger().list(occurrences, Page::default(), None).await.unwrap();
     assert_eq!(page.counts.unwrap()["failed"], 0);
+}
+
+pub(crate) async fn counts_follow_the_words_of_the_list(db: TestDatabase) {
+    let store = db.store().await;
+    let one = group("a", "charge", "x");
+    store.traces().insert(failed_trace("a", &one, 1)).await.unwrap();
+    db.execute(
+        "INSERT INTO traces (id, channel, status, attempt_of) VALUES ('later', 'a', 'failed', 'work')",
+    )
+    .await
+    .unwrap();
+    let all = TraceQuery { include_counts: true, ..TraceQuery::default() };
+    let failed =
+        async |query: TraceQuery| store.traces().list(query).await.unwrap().counts.unwrap()["failed"];
+    for (query, expected) in [
+        (all.clone(), 1),
+        (TraceQuery { attempts: true, ..all.clone() }, 2),
+        (TraceQuery { workflow_versions: vec![1, 3], ..all.clone() }, 1),
+        (TraceQuery { workflow_versions: vec![2], ..all.clone() }, 0),
+        (TraceQuery { min_duration_ms: Some(1), ..all.clone() }, 0),
+        (TraceQuery { error_group: Some(one.id.as_str().into()), ..all.clone() }, 1),
+    ] {
+        assert_eq!(failed(query.clone()).await, expected, "{query:?}");
+    }
+    let ledger = store.ledger();
+    write_occurrences(&db, &ledger, "c", 1).await;
+    let due =
+        ledger.list(OccurrenceFilter::default(), Page::default(), None).await.unwrap().rows[0].scheduled_for;
+    let until = OccurrenceFilter { until: Some(due), include_counts: true, ..Default::default() };
+    let page = ledger.list(until.clone(), Page::default(), None).await.unwrap();
+    assert_eq!((page.total, page.counts.unwrap()["pending"]), (1, 1), "the end of the range is inclusive");
+    let of_version = OccurrenceFilter { versions: vec![7], ..until };
+    let page = ledger.list(of_version, Page::default(), None).await.unwrap();
+    assert_eq!((page.total, page.counts.unwrap()["pending"]), (0, 0));
 }
 
 pub(crate) async fn cursor_of_another_list_is_refused(db: TestDatabase) {
@@ -162,15 +199,21 @@ pub(crate) async fn scan_without_index_is_bounded(db: TestDatabase) {
     } else {
         "INSERT INTO traces (id, channel, status) SELECT n, 'many', 'completed' FROM generate_series(1, 20100) n"
     };
-    db.execute("INSERT INTO traces (id, channel, created_at) VALUES ('rare', 'rare', '2000-01-01 00:00:00')")
-        .await
-        .unwrap();
+    db.execute(
+        "INSERT INTO traces (id, channel, error_code, created_at)
+         VALUES ('rare', 'rare', 'RARE', '2000-01-01 00:00:00')",
+    )
+    .await
+    .unwrap();
     db.execute(many).await.unwrap();
-    let rare = |cursor| TraceQuery { channel: Some("rare".into()), cursor, ..TraceQuery::default() };
+    let rare = |cursor| TraceQuery { error_code: Some("RARE".into()), cursor, ..TraceQuery::default() };
     let first = store.traces().list(rare(None)).await.unwrap();
     assert!(first.rows.is_empty() && first.scanned_until.is_some(), "{first:?}");
     let second = store.traces().list(rare(first.next_cursor)).await.unwrap();
     assert_eq!((second.rows.len(), second.scanned_until, second.next_cursor), (1, None, None));
+    let of_channel = TraceQuery { channel: Some("rare".into()), ..TraceQuery::default() };
+    let found = store.traces().list(of_channel).await.unwrap();
+    assert_eq!((found.rows.len(), found.scanned_until, found.next_cursor), (1, None, None), "by an index");
 }
 
 pub(crate) async fn hundred_thousand_letters_are_grouped(db: TestDatabase) {

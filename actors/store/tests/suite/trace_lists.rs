@@ -87,6 +87,57 @@ pub(crate) async fn traces_are_filtered_by_request(db: TestDatabase) {
     assert_eq!(row.request_id.as_deref(), Some("r-2"));
 }
 
+pub(crate) async fn pages_of_channels_merge_statuses_and_modes(db: TestDatabase) {
+    let traces = db.store().await.traces();
+    let mut expected = Vec::new();
+    for number in 0..24 {
+        let (status, mode) = (TraceStatus::ALL[number % 7], TraceMode::ALL[number % 4]);
+        let channel = ["a", "b", "c"][number % 3];
+        let row = NewTrace::new(Uuid::now_v7(), channel.into(), mode, status);
+        if channel != "c" {
+            expected.push(row.id.to_string());
+        }
+        traces.insert(row).await.unwrap();
+    }
+    let channels: Vec<String> = ["a", "b", "a", "none"].map(str::to_owned).into();
+    let of_both = TraceQuery { channel: Some(channels.into()), ..page(3, 0) };
+    let ascending = TraceQuery { order: some("asc"), ..of_both.clone() };
+    assert_eq!(by_cursor(&traces, ascending).await, expected);
+    expected.reverse();
+    assert_eq!(by_cursor(&traces, of_both.clone()).await, expected);
+    let several: Vec<String> = ["completed", "failed"].map(str::to_owned).into();
+    let ended = TraceQuery { status: Some(several.into()), mode: some("async"), ..of_both };
+    let expected =
+        traces.list(TraceQuery { page: Page { limit: 50, offset: 0 }, ..ended.clone() }).await.unwrap();
+    assert!(expected.rows.iter().all(|row| row.mode == "async" && row.channel != "c"));
+    assert_eq!(by_cursor(&traces, ended).await, ids(&expected));
+}
+
+pub(crate) async fn traces_are_found_by_run_key(db: TestDatabase) {
+    let traces = db.store().await.traces();
+    let plain = NewTrace::new(Uuid::now_v7(), "a".into(), TraceMode::Sync, TraceStatus::Completed);
+    let run_of = |key: &str| NewTrace {
+        run_key: Some(key.into()),
+        ..NewTrace::new(Uuid::now_v7(), "a".into(), TraceMode::Kafka, TraceStatus::Completed)
+    };
+    let (id, key) = (plain.id.to_string(), "orders:0:17");
+    let rows = [plain, run_of(key), run_of(key), run_of("orders:0:18")];
+    for row in &rows {
+        traces.insert(row.clone()).await.unwrap();
+    }
+    let list = async |key: Vec<String>| {
+        let query = TraceQuery { run_key: Some(key.into()), include_counts: true, ..page(50, 0) };
+        let page = traces.list(query).await.unwrap();
+        let count = page.counts.as_ref().unwrap()["completed"];
+        assert_eq!(usize::try_from(count).unwrap(), page.rows.len());
+        ids(&page)
+    };
+    let of = |places: &[usize]| places.iter().map(|place| rows[*place].id.to_string()).collect::<Vec<_>>();
+    assert_eq!(list(vec![key.into()]).await, of(&[2, 1]));
+    assert_eq!(list(vec![id, key.into()]).await, of(&[2, 1, 0]), "a row without a key has its id as such");
+    assert_eq!(list(vec![rows[1].id.to_string()]).await, of(&[]));
+}
+
 pub(crate) async fn traces_are_sorted_by_duration_code_and_version(db: TestDatabase) {
     let traces = db.store().await.traces();
     let mut rows = Vec::new();
@@ -241,6 +292,21 @@ pub(crate) async fn pages_by_cursor_are_pages_by_offset(db: TestDatabase) {
             by_offset.extend(ids(&page));
         }
         assert_eq!(by_cursor(&traces, query).await, by_offset);
+    }
+}
+
+pub(crate) async fn cursor_passes_a_whole_second_once(db: TestDatabase) {
+    let traces = db.store().await.traces();
+    // SQLite has either text for a whole second: that of its clock, and that of a bound value.
+    for second in ["2026-01-01 12:00:00.000", "2026-01-01 12:00:00"] {
+        db.execute("DELETE FROM traces").await.unwrap();
+        for (id, time) in [("d", "2026-01-01 12:00:01.500"), ("c", second), ("b", second), ("a", second)] {
+            let row = format!("INSERT INTO traces (id, channel, created_at) VALUES ('{id}', 'c', '{time}')");
+            db.execute(&row).await.unwrap();
+        }
+        assert_eq!(by_cursor(&traces, page(1, 0)).await, ["d", "c", "b", "a"], "{second}");
+        let ascending = TraceQuery { order: some("asc"), ..page(1, 0) };
+        assert_eq!(by_cursor(&traces, ascending).await, ["a", "b", "c", "d"], "{second}");
     }
 }
 

@@ -158,7 +158,7 @@ impl RetryShared {
         let (job, retry) = state::job(letter, new_ordered_id());
         let input = input::write(&job, retry).map_err(|error| StoreError::Database(error.to_string()))?;
         if let Some(share) = &letter.share {
-            return self.retry_in_line(letter, share, (job.trace_id, input)).await;
+            return self.retry_in_line(letter, share, (job.trace_id, job.run_key(), input)).await;
         }
         let slot =
             self.waiting.slots.reserve().and_then(|mut slot| slot.add_bytes(input.len()).map(|()| slot));
@@ -169,6 +169,7 @@ impl RetryShared {
         let owner = self.nodes.id();
         let row = NewTrace {
             input_json: Some(input),
+            run_key: job.run_key(),
             owner: Some(Arc::clone(&owner)),
             ..NewTrace::new(job.trace_id, Arc::clone(&job.channel), TraceMode::Async, TraceStatus::Pending)
         };
@@ -193,12 +194,13 @@ impl RetryShared {
         &self,
         letter: &ClaimedLetter,
         share: &LetterShare,
-        (id, input): (Uuid, String),
+        (id, run_key, input): (Uuid, Option<String>, String),
     ) -> Result<RetryOutcome, StoreError> {
         let reason = WaitReason::Share;
         let row = NewTrace {
             channel_id: Some(share.channel_id.as_str().into()),
             input_json: Some(input),
+            run_key,
             wait: Some(Box::new(WaitTerms { reason, due: None, share: Some(share.key.clone()) })),
             ..NewTrace::new(id, letter.channel.as_str().into(), TraceMode::Async, reason.status())
         };

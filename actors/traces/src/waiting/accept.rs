@@ -44,6 +44,7 @@ impl Traces {
             input_json: Some(input),
             access_token_hash: Some(token::hash(&token)),
             request_id: request_id.map(str::to_owned),
+            run_key: job.run_key(),
             wait: Some(Box::new(terms)),
             ..NewTrace::new(id, job.channel.clone(), TraceMode::Async, reason.status())
         };

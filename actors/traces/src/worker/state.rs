@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use actix_supervision::Backoff;
-use svc_store::{Ownership, TraceEnd, TraceFailure, TraceStatus, WaitReason};
+use svc_store::{CancelledRun, Ownership, TraceEnd, TraceFailure, TraceStatus, WaitReason};
 use uuid::Uuid;
 
 use crate::job::{Job, JobFailure, JobOutcome, JobResult};
@@ -36,6 +36,8 @@ pub(crate) enum AttemptOutcome {
     Over(TraceEnd),
     /// The attempt failed, and may be retried.
     Failed(TraceFailure),
+    /// The job was cancelled.
+    Cancelled(CancelledRun),
     /// The job did not run to its end. It waits in the database for this reason, and is looked at after this time.
     Waits(WaitReason, Duration),
 }
@@ -105,9 +107,31 @@ impl JobAttempt {
                 let earlier = Self { retry: self.retry.saturating_sub(1), ..self.clone() };
                 AttemptOutcome::Failed(earlier.failure(JobFailure::transient(message)))
             }
+            JobOutcome::Cancelled => {
+                let ended = TraceEnd {
+                    duration_ms,
+                    task_trace_json: task_trace,
+                    workflow,
+                    ..TraceEnd::cancelled(self.id, Some(self.ownership.clone()))
+                };
+                AttemptOutcome::Cancelled(self.cancelled_run(ended, None))
+            }
             JobOutcome::Busy(job) => return Err(UnrunJob::Busy(job)),
             JobOutcome::Paused { .. } => return Err(UnrunJob::Paused),
         })
+    }
+
+    /// Returns the record of an attempt that was dropped because its work is cancelled.
+    pub(crate) fn cancelled(&self, took: Duration, in_flight_json: Option<String>) -> AttemptOutcome {
+        let ended = TraceEnd {
+            duration_ms: Some(took.as_secs_f64() * 1000.0),
+            ..TraceEnd::cancelled(self.id, Some(self.ownership.clone()))
+        };
+        AttemptOutcome::Cancelled(self.cancelled_run(ended, in_flight_json))
+    }
+
+    fn cancelled_run(&self, end: TraceEnd, in_flight_json: Option<String>) -> CancelledRun {
+        CancelledRun { end, in_flight_json, max_retries: i64::from(self.max_retries), report: None }
     }
 
     /// Returns the record of a failure of this attempt. A permanent failure uses up all retries.

@@ -16,7 +16,7 @@ use super::rows::columns;
 use crate::clock::{self, Now};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
-use crate::repo::filters::{AnyOf, GroupConditions, StatusCount, any_of, find_tagged};
+use crate::repo::filters::{AnyOf, GroupConditions, StatusCount, any_of, find_tagged, is_one_of};
 use crate::repo::keyset::{self, KeysetCondition};
 use crate::repo::{IDS_PER_QUERY, RowKey, sorted};
 use crate::schema::{cron_occurrences, cron_schedule_state, cron_singletons};
@@ -70,6 +70,9 @@ struct Full {
     singleton_slot: Option<i64>,
     trace_id: Option<String>,
     error_message: Option<String>,
+    cancel_requested_at: Option<NaiveDateTime>,
+    cancelled_by: Option<String>,
+    workflow_version: Option<i64>,
     updated_at: NaiveDateTime,
 }
 
@@ -87,6 +90,9 @@ impl From<Full> for OccurrenceRecord {
             singleton_slot: full.singleton_slot,
             trace_id: full.trace_id,
             error_message: full.error_message,
+            cancel_requested_at: full.cancel_requested_at.map(Timestamp::from_naive),
+            cancelled_by: full.cancelled_by,
+            workflow_version: full.workflow_version,
             updated_at: Timestamp::from_naive(full.updated_at),
         }
     }
@@ -192,7 +198,7 @@ pub(super) async fn list(
     Ok(OccurrencePage { rows, total, counts, next_cursor })
 }
 
-/// Counts the rows that the filter selects, by status; versions and the inclusive end of the range do not count.
+/// Counts the rows that the filter selects, by status.
 async fn count_by_status(
     conn: &mut Conn,
     filter: &OccurrenceFilter,
@@ -211,9 +217,12 @@ async fn count_by_status(
     let count = StatusCount {
         table: "cron_occurrences",
         time: "scheduled_for",
+        until_operator: "<=",
         statuses: OccurrenceStatus::ALL.map(OccurrenceStatus::name).to_vec(),
         conditions: conditions.collect(),
+        texts: is_one_of("executing_version", &filter.versions).into_iter().collect(),
         indexed: "",
+        selective: &["error_group", "id"],
         since: filter.since,
         until: filter.until,
     };

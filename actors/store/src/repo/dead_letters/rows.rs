@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use diesel::dsl::sql;
 use diesel::prelude::*;
+use diesel::sql_types::Bool;
 use diesel_async::RunQueryDsl;
 use serde::Serialize;
 use svc_model::{Page, ServiceError, Timestamp};
@@ -11,11 +13,11 @@ use svc_model::{Page, ServiceError, Timestamp};
 use crate::clock::{self, Now};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
-use crate::repo::filters::{AnyOf, GroupConditions, any_of, find_tagged};
+use crate::repo::filters::{AnyOf, GroupConditions, any_of, find_tagged, is_one_of};
 use crate::repo::keyset::{self, CursorKind, KeysetCondition};
 use crate::repo::traces::{LenientTimestamp, attempts};
 use crate::repo::{RowKey, sorted};
-use crate::schema::trace_dlq;
+use crate::schema::{trace_dlq, traces};
 
 /// A filter on dead letters, and their order. All given conditions must hold, each with any of its values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,6 +30,8 @@ pub struct DeadLetterFilter {
     pub exhausted: Option<bool>,
     /// Id of the workflow of the failure.
     pub workflow: Option<AnyOf>,
+    /// Versions of the workflow that failed; any if there are none.
+    pub versions: Vec<i64>,
     /// Task whose error the failure is.
     pub task: Option<AnyOf>,
     /// Code of the error.
@@ -238,6 +242,9 @@ impl Resolved {
     }
 }
 
+/// Begin of a subquery on the trace of the failed run.
+const FAILED_RUN: &str = "SELECT 1 FROM traces t WHERE t.id = trace_dlq.trace_id";
+
 macro_rules! filtered {
     ($db:ident, $filter:expr, $resolved:expr) => {{
         let mut query = trace_dlq::table.into_boxed::<$db>();
@@ -251,6 +258,9 @@ macro_rules! filtered {
         }
         if let Some(groups) = &$resolved.groups {
             query = any_of!(query, trace_dlq::error_group, groups);
+        }
+        if let Some((_, is_version)) = is_one_of("t.workflow_version", &$filter.versions) {
+            query = query.filter(sql::<Bool>(&format!("EXISTS ({FAILED_RUN} AND {is_version})")));
         }
         if let Some(ids) = &$filter.trace_id {
             let (traces, works) = (ids.storable(), ids.storable());
@@ -360,7 +370,29 @@ pub(super) async fn requeue(conn: &mut Conn, id: &str) -> Result<(), StoreError>
         trace_dlq::claimed_until.eq(None::<chrono::NaiveDateTime>),
     );
     on!(conn, c => diesel::update(trace_dlq::table.find(id)).set(afresh).execute(c).await)?;
-    wait_for_retry(conn, id, Duration::ZERO).await
+    wait_for_retry(conn, id, Duration::ZERO).await?;
+    forget_cancel(conn, id).await
+}
+
+/// Removes the order to cancel from the work of a letter: the work begins again.
+async fn forget_cancel(conn: &mut Conn, id: &str) -> Result<(), StoreError> {
+    let letter: Option<(String, Option<String>)> = on!(conn, c => {
+        trace_dlq::table
+            .find(id)
+            .select((trace_dlq::trace_id, trace_dlq::attempt_of))
+            .first(c)
+            .await
+            .optional()
+    })?;
+    let Some((trace, work)) = letter else { return Ok(()) };
+    let row = traces::table.find(work.unwrap_or(trace)).filter(traces::cancel_requested_at.is_not_null());
+    let none = (
+        traces::cancel_requested_at.eq(None::<chrono::NaiveDateTime>),
+        traces::cancelled_by.eq(None::<&str>),
+        traces::cancel_reports.eq(None::<bool>),
+    );
+    on!(conn, c => diesel::update(row).set(none).execute(c).await)?;
+    Ok(())
 }
 
 /// Has the work of a letter wait for its next attempt, due after `delay`.

@@ -10,6 +10,7 @@ use diesel::serialize::ToSql;
 use diesel::sql_types::{Text, Timestamp};
 
 use super::AnyOf;
+use crate::repo::keyset::KeysetCondition;
 
 /// A statement in parts, with the types of its columns.
 pub(in crate::repo) struct ComposedQuery<ST> {
@@ -17,11 +18,12 @@ pub(in crate::repo) struct ComposedQuery<ST> {
     columns: PhantomData<fn() -> ST>,
 }
 
-/// A part of a statement: text, or a value that it binds.
+/// A part of a statement: text, a value that it binds, or the condition on the place of a row.
 enum Part {
     Sql(String),
     Text(String),
     Time(NaiveDateTime),
+    Key(KeysetCondition),
 }
 
 impl<ST> ComposedQuery<ST> {
@@ -33,6 +35,16 @@ impl<ST> ComposedQuery<ST> {
     /// Appends text.
     pub(in crate::repo) fn push(&mut self, text: impl Into<String>) {
         self.parts.push(Part::Sql(text.into()));
+    }
+
+    /// Appends a text, as a value.
+    pub(in crate::repo) fn push_text(&mut self, value: String) {
+        self.parts.push(Part::Text(value));
+    }
+
+    /// Appends the condition that rows follow a key.
+    pub(in crate::repo) fn push_key(&mut self, condition: KeysetCondition) {
+        self.parts.push(Part::Key(condition));
     }
 
     /// Appends an instant, as a value.
@@ -62,6 +74,7 @@ where
     DB: Backend,
     String: ToSql<Text, DB>,
     NaiveDateTime: ToSql<Timestamp, DB>,
+    KeysetCondition: QueryFragment<DB>,
 {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
         for part in &self.parts {
@@ -69,6 +82,7 @@ where
                 Part::Sql(text) => out.push_sql(text),
                 Part::Text(value) => out.push_bind_param::<Text, _>(value)?,
                 Part::Time(instant) => out.push_bind_param::<Timestamp, _>(instant)?,
+                Part::Key(condition) => QueryFragment::<DB>::walk_ast(condition, out.reborrow())?,
             }
         }
         Ok(())

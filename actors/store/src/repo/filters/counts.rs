@@ -17,8 +17,17 @@ const MOST_COUNTED: &str = "10000";
 /// The newest rows of a range of time that are counted if no index counts all of them.
 const NEWEST: &str = "20000";
 
+/// The column of the work of a later attempt, which few rows have: a condition on it leaves an index as good as it was.
+const ATTEMPT: &str = "attempt_of";
+
 /// A statement that counts rows by status.
 type CountQuery = ComposedQuery<(Text, BigInt)>;
+
+/// Returns the condition that a column is one of the numbers; `None` without numbers.
+pub(in crate::repo) fn is_one_of(column: &'static str, numbers: &[i64]) -> Option<(&'static str, String)> {
+    let texts: Vec<_> = numbers.iter().map(i64::to_string).collect();
+    (!texts.is_empty()).then(|| (column, format!("{column} IN ({})", texts.join(", "))))
+}
 
 /// Rows to count by status.
 #[derive(Clone, Debug)]
@@ -27,12 +36,18 @@ pub(in crate::repo) struct StatusCount<'a> {
     pub(in crate::repo) table: &'static str,
     /// The column of time that `since` and `until` bound.
     pub(in crate::repo) time: &'static str,
+    /// The operator of `until`.
+    pub(in crate::repo) until_operator: &'static str,
     /// The statuses to count.
     pub(in crate::repo) statuses: Vec<&'static str>,
     /// The conditions: a column and its values.
     pub(in crate::repo) conditions: Vec<(&'static str, &'a AnyOf)>,
+    /// Conditions of text alone, each with the column that it reads.
+    pub(in crate::repo) texts: Vec<(&'static str, String)>,
     /// The column that the index of statuses has next.
     pub(in crate::repo) indexed: &'static str,
+    /// The columns whose indexes find the few rows that match: all of them count, not the newest of the table.
+    pub(in crate::repo) selective: &'static [&'static str],
     pub(in crate::repo) since: Option<Timestamp>,
     pub(in crate::repo) until: Option<Timestamp>,
 }
@@ -43,7 +58,9 @@ impl StatusCount<'_> {
         let mut counts: BTreeMap<String, i64> =
             self.statuses.iter().map(|status| ((*status).to_owned(), 0)).collect();
         let has_range = self.since.is_some() || self.until.is_some();
-        let by_index = !has_range && self.conditions.iter().all(|(column, _)| *column == self.indexed);
+        let by_index = !has_range
+            && self.texts.iter().all(|(column, _)| *column == ATTEMPT)
+            && self.conditions.iter().all(|(column, _)| *column == self.indexed);
         let statements: Vec<CountQuery> = match by_index {
             true => self.statuses.iter().map(|status| self.count_by_index(status)).collect(),
             false => vec![self.count_by_time()],
@@ -70,27 +87,36 @@ impl StatusCount<'_> {
         statement
     }
 
-    /// Counts the newest rows of the range.
+    /// Counts the newest rows of the range; of rows that an index finds, the newest that match.
     fn count_by_time(&self) -> CountQuery {
-        let mut columns: Vec<_> = self.conditions.iter().map(|(column, _)| *column).collect();
-        columns.push("status");
-        columns.sort_unstable();
-        columns.dedup();
+        let is_selective = self.conditions.iter().any(|(column, _)| self.selective.contains(column));
+        let mut columns = vec!["status"];
+        if !is_selective {
+            columns.extend(self.conditions.iter().map(|(column, _)| *column));
+            columns.extend(self.texts.iter().map(|(column, _)| *column));
+            columns.sort_unstable();
+            columns.dedup();
+        }
         let mut statement = CountQuery::new(format!(
             "SELECT status, count(*) FROM (SELECT {} FROM {}",
             columns.join(", "),
             self.table
         ));
         let mut link = " WHERE ";
-        for (bound, operator) in [(self.since, ">="), (self.until, "<")] {
+        for (bound, operator) in [(self.since, ">="), (self.until, self.until_operator)] {
             if let Some(instant) = bound {
                 statement.push(format!("{link}{} {operator} ", self.time));
                 statement.push_time(instant.naive());
                 link = " AND ";
             }
         }
+        if is_selective {
+            self.push_conditions(&mut statement, link);
+        }
         statement.push(format!(" ORDER BY {} DESC LIMIT {NEWEST}) counted", self.time));
-        self.push_conditions(&mut statement, " WHERE ");
+        if !is_selective {
+            self.push_conditions(&mut statement, " WHERE ");
+        }
         statement.push(" GROUP BY status");
         statement
     }
@@ -100,6 +126,10 @@ impl StatusCount<'_> {
         for (column, values) in &self.conditions {
             statement.push(link);
             statement.push_any_of(column, values);
+            link = " AND ";
+        }
+        for (_, text) in &self.texts {
+            statement.push(format!("{link}{text}"));
             link = " AND ";
         }
     }

@@ -14,7 +14,7 @@ use crate::repo::tagged;
 use crate::schema::{definitions, error_groups};
 
 pub(super) use composed::ComposedQuery;
-pub(super) use counts::StatusCount;
+pub(super) use counts::{StatusCount, is_one_of};
 pub(super) use window::{Continuation, ROWS_BEFORE_LAST};
 
 /// The values that a condition takes: a row matches with any of them.

@@ -11,8 +11,9 @@ use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::repo::filters::{AnyOf, Continuation, GroupConditions, ROWS_BEFORE_LAST, any_of, find_tagged};
 use crate::repo::keyset::{self, CursorKind, KeysetCondition};
+use crate::repo::traces::by_channel::ChannelRows;
 use crate::repo::traces::read::{COLUMNS, Columns, LenientTimestamp};
-use crate::repo::traces::{TracePage, TraceQuery, TraceStatus, counts};
+use crate::repo::traces::{TraceMode, TracePage, TraceQuery, TraceStatus, counts};
 use crate::repo::{RowKey, sorted};
 use crate::schema::traces;
 
@@ -24,6 +25,9 @@ const STATUS_WITHOUT_INDEX: &str = "+status";
 /// Condition of the indexes of failed rows. As text, by which the database knows that the index has all of them.
 const IS_FAILED: &str = "status = 'failed'";
 
+/// Rows that a filter on run keys may select at most: a key has a few, one for each run under it.
+const MOST_KEYED: i64 = 10_000;
+
 /// A query with a decoded cursor.
 pub(super) struct Listing {
     query: TraceQuery,
@@ -31,6 +35,8 @@ pub(super) struct Listing {
     descending: bool,
     /// Names of the channels with the tag of the query.
     tagged: Option<AnyOf>,
+    /// Ids of the rows with the run keys of the query.
+    keyed: Option<AnyOf>,
 }
 
 impl Listing {
@@ -42,7 +48,7 @@ impl Listing {
         let order = query.order.as_deref().or(query.sort_order.as_deref());
         let descending = order != Some("asc");
         let cursor = query.cursor.take();
-        let mut listing = Self { query, after: None, descending, tagged: None };
+        let mut listing = Self { query, after: None, descending, tagged: None, keyed: None };
         if cursor.is_some() && !(listing.goes_by_cursor() && listing.query.page.offset == 0) {
             return Err(ServiceError::validation(
                 "query parameter 'cursor' goes with neither an offset nor another order than the default",
@@ -90,10 +96,54 @@ impl Listing {
         let is_pair = query.status.is_some()
             && query.channel.is_some()
             && query.mode.is_some()
-            && !self.is_failed_only();
+            && !self.is_failed_only()
+            && !self.has_other_words();
         let is_failed_request = query.request_id.is_some() && self.is_failed_only();
-        let is_named = query.trace_id.is_some() || query.error_group.is_some() || query.task.is_some();
+        let is_named = query.trace_id.is_some()
+            || query.rerun_of.is_some()
+            || query.run_key.is_some()
+            || query.error_group.is_some()
+            || query.task.is_some();
         is_open || is_pair || is_failed_request || is_named
+    }
+
+    /// Returns whether there are conditions on other columns than those of the index of statuses, and the tag.
+    fn has_other_words(&self) -> bool {
+        let query = &self.query;
+        query.workflow_id.is_some()
+            || !query.workflow_versions.is_empty()
+            || query.request_id.is_some()
+            || query.trace_id.is_some()
+            || query.run_key.is_some()
+            || query.error_code.is_some()
+            || query.error_group.is_some()
+            || query.min_duration_ms.is_some()
+    }
+
+    /// Returns the rows of the channels of the query, if the index of statuses finds them in their order.
+    fn by_channel(&self) -> Option<ChannelRows> {
+        let query = &self.query;
+        if !self.goes_by_cursor() || query.page.offset != 0 || self.has_other_words() {
+            return None;
+        }
+        let channels = match (&query.channel, &self.tagged) {
+            (Some(channels), Some(tagged)) => {
+                let mut both = channels.storable();
+                both.retain(|channel| tagged.values().contains(channel));
+                both
+            }
+            (Some(channels), None) | (None, Some(channels)) => channels.storable(),
+            (None, None) => return None,
+        };
+        let statuses = select(TraceStatus::ALL.map(TraceStatus::name), query.status.as_ref());
+        let modes = select(TraceMode::ALL.map(TraceMode::name), query.mode.as_ref());
+        let mut rows = ChannelRows::new(&distinct(channels), &statuses, &modes)?;
+        rows.attempts = query.attempts;
+        (rows.since, rows.until) = (query.since, query.until);
+        rows.after = self.after.clone().map(|key| self.after_key(key));
+        rows.descending = self.descending;
+        rows.limit = query.page.limit.saturating_add(1);
+        Some(rows)
     }
 
     /// Returns whether the conditions may leave out so many rows that what one call reads has to be bounded.
@@ -113,22 +163,36 @@ impl Listing {
 
     pub(super) async fn load(mut self, conn: &mut Conn) -> Result<TracePage, StoreError> {
         self.resolve(conn).await?;
-        let end = if self.is_bounded() { self.window_end(conn).await? } else { None };
-        let mut rows = self.rows(conn, end.clone()).await?;
+        let found = match self.by_channel() {
+            Some(rows) => Some(rows.find(conn).await?),
+            None => None,
+        };
+        let end = match found.is_none() && self.is_bounded() {
+            true => self.window_end(conn).await?,
+            false => None,
+        };
+        let limit = usize::try_from(self.query.page.limit).unwrap_or_default();
+        let keys = found.as_deref().map(|keys| keys.get(..limit).unwrap_or(keys));
+        let mut rows = self.rows(conn, end.clone(), keys).await?;
         let query = &self.query;
         let total = if query.include_total { Some(self.count(conn).await?) } else { None };
         let counts = match query.include_counts {
-            true => Some(counts::count_by_status(conn, query, self.tagged.as_ref()).await?),
+            true => {
+                let looked_up = (self.tagged.as_ref(), self.keyed.as_ref());
+                Some(counts::count_by_status(conn, query, looked_up).await?)
+            }
             false => None,
         };
-        let limit = usize::try_from(query.page.limit).unwrap_or_default();
-        let more = rows.len() > limit;
+        let more = found.as_ref().map_or(rows.len(), Vec::len) > limit;
         rows.truncate(limit);
-        // The key of the last row with a readable time.
-        let last = rows
-            .iter()
-            .rev()
-            .find_map(|columns| Some(RowKey { created_at: columns.created_at.0?, id: columns.id.clone() }));
+        let last = match found {
+            // One of them may have changed since, and is in no row.
+            Some(keys) => keys.into_iter().take(limit).next_back(),
+            // The key of the last row with a readable time.
+            None => rows.iter().rev().find_map(|columns| {
+                Some(RowKey { created_at: columns.created_at.0?, id: columns.id.clone() })
+            }),
+        };
         let next = match self.goes_by_cursor() {
             true => Continuation::after(last.filter(|_| more), end),
             false => Continuation::default(),
@@ -138,11 +202,15 @@ impl Listing {
         Ok(TracePage { rows, total, counts, next_cursor, scanned_until: next.scanned_until })
     }
 
-    /// Replaces the tag by the channels that have it, and the task by the groups of its errors.
+    /// Replaces the tag by the channels that have it, the run keys by the rows that have them, and the task by the groups
+    /// of its errors.
     async fn resolve(&mut self, conn: &mut Conn) -> Result<(), StoreError> {
         let query = &mut self.query;
         if let Some(tag) = &query.tag {
             self.tagged = Some(find_tagged(conn, tag).await?.names);
+        }
+        if let Some(keys) = &query.run_key {
+            self.keyed = Some(find_keyed(conn, keys).await?);
         }
         let conditions = GroupConditions {
             groups: query.error_group.as_ref(),
@@ -178,14 +246,23 @@ impl Listing {
         if self.descending { KeysetCondition::newest_first(key) } else { KeysetCondition::oldest_first(key) }
     }
 
-    /// Reads one row more than the page holds, to know whether more follow; none behind `end`.
-    async fn rows(&self, conn: &mut Conn, end: Option<RowKey>) -> Result<Vec<Columns>, StoreError> {
+    /// Reads one row more than the page holds, to know whether more follow; none behind `end`. With keys that were `found`
+    /// it reads their rows.
+    async fn rows(
+        &self,
+        conn: &mut Conn,
+        end: Option<RowKey>,
+        found: Option<&[RowKey]>,
+    ) -> Result<Vec<Columns>, StoreError> {
         let (page, descending) = (self.query.page, self.descending);
         let status =
             if conn.backend() == Backend::Sqlite && self.walks() { STATUS_WITHOUT_INDEX } else { STATUS };
         Ok(on!(conn, c: Db => {
             let mut query = filtered!(Db, self, status, self.is_failed_only()).select(COLUMNS);
-            if let Some(key) = self.after.clone() {
+            if let Some(found) = found {
+                let ids: Vec<String> = found.iter().map(|key| key.id.clone()).collect();
+                query = query.filter(traces::id.eq_any(ids));
+            } else if let Some(key) = self.after.clone() {
                 query = query.filter(self.after_key(key));
             }
             if let Some(end) = end {
@@ -220,6 +297,38 @@ impl Listing {
             filtered!(Db, self, STATUS, false).count().get_result::<i64>(c).await
         })?)
     }
+}
+
+/// Returns the names that a condition takes; all of them without one.
+fn select<const N: usize>(names: [&'static str; N], condition: Option<&AnyOf>) -> Vec<&'static str> {
+    let is_taken =
+        |name: &&str| condition.is_none_or(|values| values.values().iter().any(|value| value == name));
+    names.into_iter().filter(is_taken).collect()
+}
+
+/// Returns the texts without those that are there twice.
+fn distinct(mut texts: Vec<String>) -> Vec<String> {
+    texts.sort_unstable();
+    texts.dedup();
+    texts
+}
+
+/// Returns the ids of the rows of runs with these keys. A row without a key has its id as such.
+async fn find_keyed(conn: &mut Conn, keys: &AnyOf) -> Result<AnyOf, StoreError> {
+    let keys = keys.storable();
+    let same = traces::table
+        .filter(traces::id.eq_any(keys.clone()))
+        .filter(traces::run_key.is_null())
+        .select(traces::id);
+    let mut ids: Vec<String> = on!(conn, c => same.load(c).await)?;
+    let keyed = traces::table
+        .filter(traces::run_key.is_not_null())
+        .filter(traces::run_key.assume_not_null().eq_any(keys))
+        .limit(MOST_KEYED)
+        .select(traces::id);
+    let keyed: Vec<String> = on!(conn, c => keyed.load(c).await)?;
+    ids.extend(keyed);
+    Ok(AnyOf::new(ids))
 }
 
 /// Restricts a boxed query to the range of time.
@@ -266,8 +375,11 @@ macro_rules! filtered {
         if let Some(group) = &$listing.query.error_group {
             query = any_of!(query, traces::error_group, group);
         }
-        if let Some(id) = &$listing.query.trace_id {
-            query = any_of!(query, traces::id, id);
+        for ids in [&$listing.query.trace_id, &$listing.keyed].into_iter().flatten() {
+            query = any_of!(query, traces::id, ids);
+        }
+        if let Some(former) = &$listing.query.rerun_of {
+            query = any_of!(query, traces::rerun_of, former);
         }
         if let Some(least) = $listing.query.min_duration_ms {
             #[expect(clippy::cast_precision_loss, reason = "a duration has far fewer digits")]

@@ -36,9 +36,12 @@ impl TraceMode {
         }
     }
 
+    /// All modes.
+    pub const ALL: [Self; 4] = [Self::Sync, Self::Async, Self::Kafka, Self::Cron];
+
     /// Returns the mode with this name.
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::Sync, Self::Async, Self::Kafka, Self::Cron].into_iter().find(|mode| mode.name() == name)
+        Self::ALL.into_iter().find(|mode| mode.name() == name)
     }
 }
 
@@ -59,6 +62,8 @@ pub enum TraceStatus {
     Completed,
     /// Ended with a failure.
     Failed,
+    /// Ended by an operator.
+    Cancelled,
 }
 
 impl From<RunEnd> for TraceStatus {
@@ -66,13 +71,14 @@ impl From<RunEnd> for TraceStatus {
         match end {
             RunEnd::Completed => Self::Completed,
             RunEnd::Failed | RunEnd::TimedOut => Self::Failed,
+            RunEnd::Cancelled => Self::Cancelled,
         }
     }
 }
 
 impl TraceStatus {
     /// All statuses.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Pending,
         Self::Scheduled,
         Self::Waiting,
@@ -80,6 +86,7 @@ impl TraceStatus {
         Self::Retrying,
         Self::Completed,
         Self::Failed,
+        Self::Cancelled,
     ];
 
     /// Returns the name in rows and responses.
@@ -92,6 +99,7 @@ impl TraceStatus {
             Self::Retrying => "retrying",
             Self::Completed => "completed",
             Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
         }
     }
 
@@ -102,7 +110,7 @@ impl TraceStatus {
 
     /// Returns `true` for a status that does not change by itself any more.
     pub const fn is_end(self) -> bool {
-        matches!(self, Self::Completed | Self::Failed)
+        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }
 }
 
@@ -141,6 +149,8 @@ pub struct NewTrace {
     pub workflow: Option<WorkflowVersion>,
     /// The correlation id of the request that brought it; `None` if there was none.
     pub request_id: Option<String>,
+    /// The key of the run; `None` for one that is the id of the row.
+    pub run_key: Option<String>,
     /// Code of the error that ended the run, or of the first one that it went on after.
     pub error_code: Option<&'static str>,
     /// The terms under which it waits, of a [scheduled](TraceStatus::Scheduled) or [waiting](TraceStatus::Waiting)
@@ -170,6 +180,7 @@ impl NewTrace {
             owner: None,
             workflow: None,
             request_id: None,
+            run_key: None,
             error_code: None,
             wait: None,
             error_group: None,
@@ -184,6 +195,7 @@ impl NewTrace {
             &self.error_message,
             &self.task_trace_json,
             &self.request_id,
+            &self.run_key,
         ])
     }
 }
@@ -207,7 +219,7 @@ pub struct Ownership {
 pub struct TraceEnd {
     /// Id of the trace.
     pub id: Uuid,
-    /// [`Completed`](TraceStatus::Completed) or [`Failed`](TraceStatus::Failed).
+    /// One of the statuses that are ends.
     pub status: TraceStatus,
     /// The result, as JSON.
     pub result_json: Option<String>,
@@ -228,6 +240,22 @@ pub struct TraceEnd {
 }
 
 impl TraceEnd {
+    /// Returns the end of a run that was cancelled.
+    pub const fn cancelled(id: Uuid, ownership: Option<Ownership>) -> Self {
+        Self {
+            id,
+            status: TraceStatus::Cancelled,
+            result_json: None,
+            error_message: None,
+            error_code: None,
+            error_group: None,
+            duration_ms: None,
+            task_trace_json: None,
+            workflow: None,
+            ownership,
+        }
+    }
+
     /// Estimates its size in memory: the length of its texts.
     pub(crate) fn bytes(&self) -> usize {
         lengths([&self.result_json, &self.error_message, &self.task_trace_json])
@@ -332,6 +360,10 @@ pub struct TraceQuery {
     pub request_id: Option<AnyOf>,
     /// Id of the trace.
     pub trace_id: Option<AnyOf>,
+    /// Id of the trace that the run is a rerun of.
+    pub rerun_of: Option<AnyOf>,
+    /// Key of the run.
+    pub run_key: Option<AnyOf>,
     /// Code of the error of the run.
     pub error_code: Option<AnyOf>,
     /// Group of the failure.
@@ -461,8 +493,31 @@ pub struct TraceRecord {
     pub task_trace_json: Option<String>,
     /// The instant for which it was submitted.
     pub deliver_at: Option<Timestamp>,
+    /// Instant of the order to cancel it.
+    pub cancel_requested_at: Option<Timestamp>,
+    /// The principal who gave that order.
+    pub cancelled_by: Option<String>,
+    /// The calls that had left when its run was cancelled, as JSON.
+    pub in_flight_json: Option<String>,
+    /// Id of the trace that it runs again.
+    pub rerun_of: Option<String>,
+    /// Ids of the traces that run it again, the oldest first.
+    pub reruns: Vec<String>,
     /// The attempts at this work, the first one first; none for a later attempt.
     pub attempts: Vec<TraceAttempt>,
+}
+
+/// The part of a trace from which a report of its failure is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceSource {
+    /// Its id.
+    pub id: String,
+    /// Id of the channel.
+    pub channel_id: Option<String>,
+    /// Name of the channel.
+    pub channel: String,
+    /// The input, as JSON.
+    pub input_json: Option<String>,
 }
 
 /// The read access of a trace.

@@ -178,7 +178,7 @@ impl QueryFragment<Sqlite> for InsertStatement<'_> {
         out.push_sql(
             "INSERT INTO traces (id, channel, channel_id, mode, status, input_json, result_json, error_message, \
              duration_ms, started_at, completed_at, task_trace_json, access_token_hash, owner, workflow_id, \
-             workflow_version, request_id, error_code, error_group, created_at, updated_at) VALUES (",
+             workflow_version, request_id, run_key, error_code, error_group, created_at, updated_at) VALUES (",
         );
         out.push_bind_param::<Text, _>(&self.id)?;
         out.push_sql(", ");
@@ -207,8 +207,10 @@ impl QueryFragment<Sqlite> for InsertStatement<'_> {
         }
         out.push_sql(", ");
         out.push_bind_param::<Nullable<BigInt>, _>(&self.workflow_version)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Nullable<Text>, _>(&self.trace.request_id)?;
+        for text in [&self.trace.request_id, &self.trace.run_key] {
+            out.push_sql(", ");
+            out.push_bind_param::<Nullable<Text>, _>(text)?;
+        }
         out.push_sql(", ");
         out.push_bind_param::<Nullable<Text>, _>(&self.trace.error_code)?;
         out.push_sql(", ");
