@@ -84,7 +84,6 @@ pub(crate) async fn scheduled_work_is_due_by_the_database_clock(db: TestDatabase
     assert_eq!(traces.next_waiting_due().await.unwrap(), Some(Duration::ZERO));
     let rows = traces.due_waiting(10).await.unwrap();
     assert_eq!(rows.iter().map(|row| row.id).collect::<Vec<_>>(), [due]);
-    assert!(traces.due_waiting_except(10, vec!["orders".into()]).await.unwrap().is_empty());
     assert_eq!((rows[0].channel_id.as_deref(), &*rows[0].channel), (Some("c1"), "orders"));
     let shown = traces.get(&due.to_string()).await.unwrap().unwrap();
     assert_eq!((&*shown.row.status, shown.deliver_at), ("scheduled", Some(past)));
@@ -141,6 +140,11 @@ pub(crate) async fn due_work_waits_on_in_line(db: TestDatabase) {
     assert_eq!(traces.next_turns(shares(None, Some(1)), 10).await.unwrap(), [shared]);
     assert_eq!(traces.paused_waiting("c1".into(), 10).await.unwrap().len(), 1);
     assert_eq!(status(&traces, shared).await.as_deref(), Some("waiting"));
+    let alone = accept(&traces, terms(None)).await;
+    traces.join_line(vec![alone]).await.unwrap();
+    assert!(traces.due_waiting(10).await.unwrap().is_empty());
+    let turns = traces.next_turns(shares(None, Some(2)), 10).await.unwrap();
+    assert_eq!(turns, [alone, shared], "the line of no key takes its turn");
 }
 
 pub(crate) async fn keys_that_wait_take_turns(db: TestDatabase) {

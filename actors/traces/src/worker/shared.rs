@@ -309,10 +309,13 @@ impl WorkerShared {
     /// less. A result that the database refuses becomes a failure.
     pub(super) async fn write(&self, job: &mut StartedJob, verdict: &mut AttemptOutcome) {
         let StartedJob { attempt, channel, slot, report, claim, .. } = job;
+        if channel.0.is_none() && matches!(verdict, AttemptOutcome::Waits(..)) {
+            channel.0 = self.runner.find_id(&channel.1);
+        }
         let mut backoff = DATABASE_BACKOFF.delays();
         let mut follow_up = self.prepare_report(verdict, report);
         let is_news = loop {
-            let error = match self.write_outcome(attempt, verdict).await {
+            let error = match self.write_outcome(attempt, channel.0.as_ref(), verdict).await {
                 Ok(is_news) => break is_news,
                 Err(error) => error,
             };
@@ -397,6 +400,7 @@ impl WorkerShared {
     async fn write_outcome(
         &self,
         attempt: &JobAttempt,
+        channel_id: Option<&Arc<str>>,
         verdict: &AttemptOutcome,
     ) -> Result<bool, StoreError> {
         let news = match verdict {
@@ -411,8 +415,8 @@ impl WorkerShared {
                 is_news
             }
             AttemptOutcome::Waits(reason, delay) => {
-                let claim = attempt.ownership.clone();
-                self.store.put_back(attempt.id, claim, *reason, Some(*delay)).await?
+                let (claim, wait) = (attempt.ownership.clone(), (*reason, Some(*delay)));
+                self.store.put_back_to(channel_id.cloned(), attempt.id, claim, wait).await?
             }
         };
         if !news {
