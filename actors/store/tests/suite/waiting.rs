@@ -235,6 +235,20 @@ pub(crate) async fn run_that_did_not_begin_is_put_back(db: TestDatabase) {
     assert_eq!(claim(&traces, "b", &[id], Some(&bounds)).await, [id]);
 }
 
+pub(crate) async fn resume_hastens_work_put_back(db: TestDatabase) {
+    let traces = db.store().await.traces();
+    let scheduled = accept_for(&traces, DueTime::After(Duration::from_secs(30))).await;
+    let id = accept_in_line(&traces, "t1").await;
+    assert_eq!(claim(&traces, "a", &[id], Some(&shares(None, None))).await, [id]);
+    let delay = Some(Duration::from_secs(50));
+    assert!(traces.put_back(id, owned_by("a"), WaitReason::Paused, delay).await.unwrap());
+    assert!(traces.due_waiting(10).await.unwrap().is_empty());
+    traces.hasten_paused(Duration::from_secs(60)).await.unwrap();
+    let due = traces.due_waiting(10).await.unwrap();
+    assert_eq!(due.iter().map(|row| row.id).collect::<Vec<_>>(), [id]);
+    assert!(claim(&traces, "a", &[scheduled], None).await.is_empty(), "it is due when its submitter said");
+}
+
 /// Lets work of a share fail, and returns its dead letter.
 async fn failed_in_share(store: &Store, key: &str) -> svc_store::ClaimedLetter {
     let (traces, id) = (store.traces(), accept_in_line(&store.traces(), key).await);

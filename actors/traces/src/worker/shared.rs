@@ -9,7 +9,7 @@ use actix_supervision::Backoff;
 use futures_util::FutureExt;
 use slog::{Logger, error, info, warn};
 use svc_cluster::nodes::NodeHandle;
-use svc_model::{Cancellation, ErrorReason, WorkflowVersion};
+use svc_model::{Cancellation, ErrorReason, Timestamp, WorkflowVersion};
 use svc_store::{CancelledEnd, Ownership, StoreError};
 use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::time::{Instant, sleep, timeout};
@@ -125,7 +125,7 @@ impl WorkerShared {
                 self.queue_again(*job, running.give_back()?, facts);
                 None
             }
-            Err(unrun) => Some(running.end(unrun.into_wait())),
+            Err(unrun) => Some(running.end(unrun.into_wait(age_of(attempt.id)))),
         }
     }
 
@@ -435,6 +435,14 @@ impl WorkerShared {
             _ => self.metrics.record_dead_letter_retry("failed"),
         }
     }
+}
+
+/// Returns the time since an id was made; zero for one that does not tell.
+fn age_of(id: Uuid) -> Duration {
+    let Some(made) = id.get_timestamp() else { return Duration::ZERO };
+    let (seconds, nanos) = made.to_unix();
+    let now = Timestamp::now().naive().and_utc().timestamp_millis();
+    Duration::from_millis(now.unsigned_abs()).saturating_sub(Duration::new(seconds, nanos))
 }
 
 /// Counts a worker as active while it runs a job.

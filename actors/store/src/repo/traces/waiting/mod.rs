@@ -128,6 +128,18 @@ impl TraceRepository {
             .await
     }
 
+    /// Makes the rows due at once that were put back because a channel was paused, and would be due within that time.
+    ///
+    /// # Errors
+    /// As [`claim_waiting`](Self::claim_waiting).
+    pub async fn hasten_paused(&self, within: Duration) -> Result<(), StoreError> {
+        self.0
+            .write(operation("hasten_paused"), move |conn| {
+                Box::pin(async move { rows::hasten_paused(conn, within).await.map(UnitOutcome::Keep) })
+            })
+            .await
+    }
+
     /// Has those of the rows that wait and are due wait in the lines of their channels, for a share of no key. A channel
     /// without shares has a line too: of work that no node had room for when it was due.
     ///

@@ -109,6 +109,22 @@ pub(super) async fn rest(conn: &mut Conn, ids: &[Uuid], reason: WaitReason) -> R
     Ok(())
 }
 
+/// Makes those of the rows due that were put back because a channel was paused and are due within that time.
+pub(super) async fn hasten_paused(conn: &mut Conn, within: Duration) -> Result<(), StoreError> {
+    let now = clock::now(conn).await?;
+    let within = chrono::Duration::from_std(within).unwrap_or_default();
+    let until = now.checked_add_signed(within).unwrap_or(now);
+    // By the index of due rows: most of those that wait for a resume have no instant.
+    let put_back = traces::table
+        .filter(traces::waits_until.gt(now))
+        .filter(traces::waits_until.le(until))
+        .filter(sql::<Bool>("coalesce(traces.waiting, '') = 'paused'"))
+        .filter(traces::status.eq_any(WAITING));
+    let due = (traces::waits_until.eq(now), traces::updated_at.eq(Now));
+    on!(conn, c => diesel::update(put_back).set(due).execute(c).await)?;
+    Ok(())
+}
+
 /// Has those of the rows that wait and take no share wait in the line of their channel, for a share of no key.
 pub(super) async fn join_line(conn: &mut Conn, ids: &[Uuid]) -> Result<(), StoreError> {
     let alone = traces::table
