@@ -40,18 +40,23 @@ fn dry_run_requests() -> Vec<(&'static str, &'static str, Value)> {
 }
 
 /// A request for each route whose effect cannot be undone.
-const REFUSED: [&str; 8] = [
+const REFUSED: [&str; 12] = [
     "workflows/w/test",
     "channels/w/trigger",
     "cron/occurrences/none/retry",
+    "cron/occurrences/none/cancel",
+    "traces/none/cancel",
+    "traces/none/rerun",
+    "bulk/none/abort",
     "engine/reload",
     "connectors/k/test",
     "connectors/circuit-breakers/none",
     "actors/registry/restart",
     "kafka/partitions/orders/0/skip",
 ];
-/// Routes that take a body and change nothing.
-const READS: [&str; 3] = ["workflows/validate", "channels/validate", "connectors/validate"];
+/// Routes that take a body and change nothing, and those whose dry run lists the rows that they would change.
+const READS: [&str; 5] =
+    ["workflows/validate", "channels/validate", "connectors/validate", "bulk", "channels/nightly/backfill"];
 
 /// Everything that a mutation could change.
 fn state(client: &mut HttpClient) -> Vec<Value> {

@@ -5,7 +5,7 @@ use svc_testkit::example::create_and_activate;
 use svc_testkit::http::{HttpClient, HttpResponse};
 
 use crate::cron::{calling, come_to, held_upstream, occurrences, of_status, pass, schedule, telling};
-use crate::support::{echo, error, eventually, launch, start, wait_until_stable};
+use crate::support::{echo, error, eventually, launch, start, start_guarded, wait_until_stable};
 
 const ADMIN: &str = "/api/v1/admin";
 const SECOND: &str = "* * * * * *";
@@ -183,8 +183,7 @@ fn channel_without_schedule_has_no_explanation() {
 
 #[test]
 fn waiting_work_shows_its_reason() {
-    let server = start();
-    let mut client = server.client();
+    let (_server, mut client) = start_guarded(launch());
     echo(&mut client, "jobs", json!({}));
     let later = submit(&mut client, "jobs", &[("svc-delay", "1h")]);
     let shown = trace(&mut client, &later);
@@ -206,8 +205,7 @@ fn waiting_work_shows_its_reason() {
 
 #[test]
 fn work_over_its_share_names_the_work_before_it() {
-    let server = start();
-    let mut client = server.client();
+    let (_server, mut client) = start_guarded(launch());
     let upstream = held_upstream(&mut client);
     let workflow = json!({"workflow_id": "jobs", "name": "jobs", "tasks": calling()});
     create_and_activate(&mut client, "workflows", "workflow_id", &workflow).unwrap();

@@ -23,6 +23,15 @@ pub(crate) fn start() -> ServerProcess {
     launch().start().expect("the server starts")
 }
 
+/// Starts a server whose admin API asks for a key, which the client sends: it may read what belongs to submitters.
+pub(crate) fn start_guarded(launch: ServerCommand) -> (ServerProcess, HttpClient) {
+    let key = "the admin key of a server under test";
+    let guarded = launch.env("SVC_ADMIN_AUTH__ENABLED", "true").env("SVC_ADMIN_AUTH__API_KEYS", key);
+    let server = guarded.start().expect("the server starts");
+    let client = server.client().with_header("x-api-key", key);
+    (server, client)
+}
+
 /// Opens a database file that a running server may write at the same time.
 pub(crate) fn open_database(file: &Path) -> SqliteConnection {
     let file = file.to_str().expect("a path in UTF-8");

@@ -58,6 +58,10 @@ fn documentation_that_is_off_is_not_found() {
     }
 }
 
+/// Operations on rows that the examples do not make: a schedule, a trace and an occurrence. Their scenarios send such
+/// bodies.
+const OF_LATER_ROWS: [&str; 3] = ["backfillChannel", "rerunTrace", "retryOccurrence"];
+
 #[test]
 fn examples_of_request_bodies_run() {
     let server = start();
@@ -95,6 +99,7 @@ fn examples_of_request_bodies_run() {
         "resumeChannel",
         "pauseChannels",
         "resumeChannels",
+        "startBulkRun",
         "purgeDeadLetters",
         "putPackageReceipt",
     ];
@@ -103,7 +108,8 @@ fn examples_of_request_bodies_run() {
     }
     for id in examples.0.keys().filter(|id| !order.contains(&id.as_str())) {
         // The channel of the examples takes POST alone, as its neighbours would.
-        assert!(id.ends_with("Put") || id.ends_with("Patch"), "the example of {id} was not sent");
+        let is_other_method = id.ends_with("Put") || id.ends_with("Patch");
+        assert!(is_other_method || OF_LATER_ROWS.contains(&id.as_str()), "the example of {id} was not sent");
     }
 }
 
