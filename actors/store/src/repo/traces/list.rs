@@ -254,10 +254,13 @@ impl Listing {
         found: Option<&[RowKey]>,
     ) -> Result<Vec<Columns>, StoreError> {
         let (page, descending) = (self.query.page, self.descending);
-        let status =
-            if conn.backend() == Backend::Sqlite && self.walks() { STATUS_WITHOUT_INDEX } else { STATUS };
+        let is_sqlite = conn.backend() == Backend::Sqlite;
+        // The index of failed rows looks as good to SQLite, and has no groups.
+        let is_grouped = is_sqlite && self.query.error_group.is_some();
+        let status = if (is_sqlite && self.walks()) || is_grouped { STATUS_WITHOUT_INDEX } else { STATUS };
+        let is_failed_only = self.is_failed_only() && !is_grouped;
         Ok(on!(conn, c: Db => {
-            let mut query = filtered!(Db, self, status, self.is_failed_only()).select(COLUMNS);
+            let mut query = filtered!(Db, self, status, is_failed_only).select(COLUMNS);
             if let Some(found) = found {
                 let ids: Vec<String> = found.iter().map(|key| key.id.clone()).collect();
                 query = query.filter(traces::id.eq_any(ids));
