@@ -149,6 +149,7 @@ on_both! {
     dead_letters::next_due_passes_over_held_and_exhausted_letters,
     trace_lists::traces_are_filtered_by_the_version_that_ran,
     ledger_runs::report_of_a_failed_run_is_written_with_its_end,
+    ledger_runs::occurrence_is_found_by_its_trace,
     dead_letters::letters_are_filtered_and_newest_first,
     dead_letters::letters_are_found_by_the_time_of_their_failure,
     dead_letters::a_requeued_letter_is_due_and_free,
