@@ -126,6 +126,7 @@ on_both! {
     traces::expired_traces_are_deleted_in_steps,
     trace_lists::traces_are_filtered_by_request,
     trace_lists::pages_of_channels_merge_statuses_and_modes,
+    trace_lists::pages_of_statuses_are_merged,
     trace_lists::traces_are_found_by_run_key,
     trace_lists::traces_are_sorted_by_duration_code_and_version,
     trace_lists::traces_are_filtered_and_sorted,

@@ -113,6 +113,25 @@ pub(crate) async fn pages_of_channels_merge_statuses_and_modes(db: TestDatabase)
     assert_eq!(by_cursor(&traces, ended).await, ids(&expected));
 }
 
+pub(crate) async fn pages_of_statuses_are_merged(db: TestDatabase) {
+    let traces = db.store().await.traces();
+    let mut expected = Vec::new();
+    for number in 0..21 {
+        let status = TraceStatus::ALL[number % 7];
+        let row = NewTrace::new(Uuid::now_v7(), "a".into(), TraceMode::Async, status);
+        if status != TraceStatus::Completed {
+            expected.push(row.id.to_string());
+        }
+        traces.insert(row).await.unwrap();
+    }
+    let open: Vec<String> = TraceStatus::ALL.map(|status| status.name().to_owned()).into();
+    let open = open.into_iter().filter(|name| name != "completed").collect::<Vec<_>>();
+    let ascending = TraceQuery { status: Some(open.into()), order: some("asc"), ..page(4, 0) };
+    assert_eq!(by_cursor(&traces, ascending.clone()).await, expected);
+    expected.reverse();
+    assert_eq!(by_cursor(&traces, TraceQuery { order: None, ..ascending }).await, expected);
+}
+
 pub(crate) async fn traces_are_found_by_run_key(db: TestDatabase) {
     let traces = db.store().await.traces();
     let plain = NewTrace::new(Uuid::now_v7(), "a".into(), TraceMode::Sync, TraceStatus::Completed);

@@ -124,9 +124,9 @@ impl Resolved {
 
 /// Returns the occurrences whose runs left these traces, by the keys of the runs: occurrences have no index on their
 /// trace. `None` if a trace has no key, being of an earlier release.
-async fn find_traced(conn: &mut Conn, traces: &AnyOf) -> Result<Option<AnyOf>, StoreError> {
+async fn find_traced(conn: &mut Conn, ids: &AnyOf) -> Result<Option<AnyOf>, StoreError> {
     let keys = traces::table
-        .filter(traces::id.eq_any(traces.storable()))
+        .filter(traces::id.eq_any(ids.storable()))
         .filter(traces::mode.eq(TraceMode::Cron.name()))
         .select(traces::run_key);
     let keys: Vec<Option<String>> = on!(conn, c => keys.load(c).await)?;

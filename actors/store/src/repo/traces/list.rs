@@ -11,7 +11,7 @@ use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::repo::filters::{AnyOf, Continuation, GroupConditions, ROWS_BEFORE_LAST, any_of, find_tagged};
 use crate::repo::keyset::{self, CursorKind, KeysetCondition};
-use crate::repo::traces::by_channel::ChannelRows;
+use crate::repo::traces::merged::MergedRows;
 use crate::repo::traces::read::{COLUMNS, Columns, LenientTimestamp};
 use crate::repo::traces::{TraceMode, TracePage, TraceQuery, TraceStatus, counts};
 use crate::repo::{RowKey, sorted};
@@ -119,24 +119,30 @@ impl Listing {
             || query.min_duration_ms.is_some()
     }
 
-    /// Returns the rows of the channels of the query, if the index of statuses finds them in their order.
-    fn by_channel(&self) -> Option<ChannelRows> {
+    /// Returns the rows of the channels or the statuses of the query, if indexes have them in their order.
+    fn merged(&self) -> Option<MergedRows> {
         let query = &self.query;
         if !self.goes_by_cursor() || query.page.offset != 0 || self.has_other_words() {
             return None;
         }
+        let statuses = select(TraceStatus::ALL, TraceStatus::name, query.status.as_ref());
         let channels = match (&query.channel, &self.tagged) {
             (Some(channels), Some(tagged)) => {
                 let mut both = channels.storable();
                 both.retain(|channel| tagged.values().contains(channel));
-                both
+                Some(both)
             }
-            (Some(channels), None) | (None, Some(channels)) => channels.storable(),
-            (None, None) => return None,
+            (Some(channels), None) | (None, Some(channels)) => Some(channels.storable()),
+            (None, None) => None,
         };
-        let statuses = select(TraceStatus::ALL.map(TraceStatus::name), query.status.as_ref());
-        let modes = select(TraceMode::ALL.map(TraceMode::name), query.mode.as_ref());
-        let mut rows = ChannelRows::new(&distinct(channels), &statuses, &modes)?;
+        let mut rows = match channels {
+            Some(channels) => {
+                let modes = select(TraceMode::ALL, TraceMode::name, query.mode.as_ref());
+                MergedRows::of_channels(&distinct(channels), &statuses, &modes)
+            }
+            None if query.mode.is_none() && !self.is_failed_only() => MergedRows::of_statuses(&statuses),
+            None => None,
+        }?;
         rows.attempts = query.attempts;
         (rows.since, rows.until) = (query.since, query.until);
         rows.after = self.after.clone().map(|key| self.after_key(key));
@@ -162,7 +168,7 @@ impl Listing {
 
     pub(super) async fn load(mut self, conn: &mut Conn) -> Result<TracePage, StoreError> {
         self.resolve(conn).await?;
-        let found = match self.by_channel() {
+        let found = match self.merged() {
             Some(rows) => Some(rows.find(conn).await?),
             None => None,
         };
@@ -301,11 +307,15 @@ impl Listing {
     }
 }
 
-/// Returns the names that a condition takes; all of them without one.
-fn select<const N: usize>(names: [&'static str; N], condition: Option<&AnyOf>) -> Vec<&'static str> {
+/// Returns the members of a set whose names a condition takes; all of them without one.
+fn select<T: Copy, const N: usize>(
+    all: [T; N],
+    name: fn(T) -> &'static str,
+    condition: Option<&AnyOf>,
+) -> Vec<T> {
     let is_taken =
-        |name: &&str| condition.is_none_or(|values| values.values().iter().any(|value| value == name));
-    names.into_iter().filter(is_taken).collect()
+        |member: T| condition.is_none_or(|values| values.values().iter().any(|value| value == name(member)));
+    all.into_iter().filter(|member| is_taken(*member)).collect()
 }
 
 /// Returns the texts without those that are there twice.

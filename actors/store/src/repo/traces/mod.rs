@@ -6,11 +6,11 @@
 mod adopt;
 pub(super) mod attempts;
 mod bulk;
-mod by_channel;
 mod change;
 mod counts;
 mod end;
 mod list;
+mod merged;
 mod model;
 mod read;
 mod statement;
