@@ -57,6 +57,7 @@
 mod admin;
 mod assembly;
 mod backups;
+mod bulk;
 pub mod cli;
 pub mod commands;
 pub mod config;

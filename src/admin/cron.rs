@@ -10,15 +10,17 @@ use svc_api::{DataEnvelope, OccurrenceDetail, OccurrenceListEnvelope, Occurrence
 use svc_channels::CronConfig;
 use svc_model::{AuditAction, AuditResource, ServiceError, Timestamp};
 use svc_registry::{LoadedChannel, Snapshot};
-use svc_store::{ChannelFacts, OccurrenceFilter, OccurrenceRecord, OccurrenceRow, ScheduleStatus};
+use svc_store::{ChannelFacts, OccurrenceRecord, OccurrenceRow, ScheduleStatus};
 
+use super::filters::read_occurrence_filter;
 use super::query::QueryParameters;
+use super::reruns;
 use super::response::{data_response, list_response};
-use crate::http::{AdminCaller, Error};
+use crate::http::{AdminCaller, Error, OptionalJsonBody};
 use crate::state::{AppState, NodeWork};
 
 /// The resource type of occurrences in audit rows.
-const OCCURRENCE: AuditResource = AuditResource::CronOccurrence;
+pub(super) const OCCURRENCE: AuditResource = AuditResource::CronOccurrence;
 /// The resource type of channels in audit rows.
 const CHANNEL: AuditResource = AuditResource::Channel;
 
@@ -27,24 +29,7 @@ type Answer = Result<HttpResponse, Error>;
 /// `GET /cron/occurrences`, newest first unless asked for otherwise, by offset or by cursor.
 pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Answer {
     let page = query.page()?;
-    let (since, until) = query.range(Timestamp::now())?;
-    let filter = OccurrenceFilter {
-        channel_id: query.any_of("channel_id"),
-        channel: query.any_of("channel"),
-        tag: query.text("tag"),
-        status: query.any_of("status"),
-        workflow: query.any_of("workflow"),
-        versions: query.numbers("version")?,
-        task: query.any_of("task"),
-        error_code: query.any_of("error_code"),
-        error_group: query.any_of("error_group"),
-        trace_id: query.any_of("trace_id"),
-        run_key: query.any_of("run_key"),
-        since,
-        until,
-        oldest_first: query.order()?.as_deref() == Some("asc"),
-        include_counts: query.flag("include_counts")?,
-    };
+    let filter = read_occurrence_filter(&query, Timestamp::now())?;
     let occurrences = state.store.ledger().list(filter, page, query.cursor()?).await?;
     Ok(HttpResponse::Ok().json(OccurrenceListEnvelope {
         data: occurrences.rows.into_iter().map(to_summary).collect(),
@@ -64,16 +49,19 @@ pub(super) async fn read(state: Data<AppState>, id: Path<String>) -> Answer {
     Ok(data_response(to_detail(occurrence)))
 }
 
-/// `POST /cron/occurrences/{id}/retry`: makes another attempt at a failed or skipped occurrence.
+/// `POST /cron/occurrences/{id}/retry`: makes another attempt at a failed, skipped or cancelled occurrence, with the
+/// version of the workflow that the body names.
 pub(super) async fn retry(
     state: Data<AppState>,
     caller: AdminCaller,
     id: Path<String>,
     query: QueryParameters,
+    body: OptionalJsonBody,
 ) -> Answer {
     query.refuse_dry_run()?;
-    let occurrence =
-        state.store.ledger().retry(&id, caller.audit(AuditAction::Retry, OCCURRENCE, &id)).await?;
+    let version = reruns::parse_retry(&body.0)?;
+    let audit = caller.audit(AuditAction::Retry, OCCURRENCE, &id);
+    let occurrence = state.store.ledger().retry(&id, version, audit).await?;
     state.metrics.record_audit_event(AuditAction::Retry, OCCURRENCE);
     announce_pending(&state.work);
     Ok(data_response(to_detail(occurrence)))
@@ -198,7 +186,7 @@ fn to_summary(row: OccurrenceRow) -> OccurrenceSummary {
     }
 }
 
-fn to_detail(record: OccurrenceRecord) -> OccurrenceDetail {
+pub(super) fn to_detail(record: OccurrenceRecord) -> OccurrenceDetail {
     OccurrenceDetail {
         summary: to_summary(record.row),
         channel_version: record.channel_version,
@@ -211,6 +199,9 @@ fn to_detail(record: OccurrenceRecord) -> OccurrenceDetail {
         singleton_slot: record.singleton_slot,
         trace_id: record.trace_id,
         error_message: record.error_message,
+        cancel_requested_at: record.cancel_requested_at,
+        cancelled_by: record.cancelled_by,
+        workflow_version: record.workflow_version,
         updated_at: record.updated_at,
     }
 }

@@ -5,8 +5,9 @@ use actix_web::web::{Data, Path};
 use serde_json::Value;
 use svc_api::{DeadLetterDetail, DeadLetterListEnvelope, DeadLetterSummary, PurgeRequest, PurgeResult};
 use svc_model::{AuditAction, AuditResource, FieldError, ServiceError, Timestamp};
-use svc_store::{DeadLetter, DeadLetterFilter, DeadLetterRow};
+use svc_store::{DeadLetter, DeadLetterRow};
 
+use super::filters::read_dead_letter_filter;
 use super::mutation_request::{MutationRequest, dry_run_response};
 use super::query::QueryParameters;
 use super::request_body::require_known_keys;
@@ -20,23 +21,7 @@ const RESOURCE: AuditResource = AuditResource::TraceDlq;
 /// `GET /trace-dlq`, newest first unless asked for otherwise, by offset or by cursor.
 pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Result<HttpResponse, Error> {
     let page = query.page()?;
-    let (since, until) = query.range(Timestamp::now())?;
-    let filter = DeadLetterFilter {
-        channel: query.any_of("channel"),
-        tag: query.text("tag"),
-        exhausted: query.choice("exhausted")?,
-        workflow: query.any_of("workflow"),
-        versions: query.numbers("version")?,
-        task: query.any_of("task"),
-        error_code: query.any_of("error_code"),
-        error_group: query.any_of("error_group"),
-        trace_id: query.any_of("trace_id"),
-        since,
-        until,
-        oldest_first: query.order()?.as_deref() == Some("asc"),
-        cursor: query.cursor()?.map(str::to_owned),
-        include_counts: query.flag("include_counts")?,
-    };
+    let filter = read_dead_letter_filter(&query, Timestamp::now())?;
     let letters = state.store.dead_letters().list_page(filter, page).await?;
     Ok(HttpResponse::Ok().json(DeadLetterListEnvelope {
         data: letters.rows.into_iter().map(to_summary).collect(),

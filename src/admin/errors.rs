@@ -146,7 +146,7 @@ fn selects(filter: &ErrorGroupFilter, group: &ErrorGroupSummary) -> bool {
 mod tests {
     use super::*;
 
-    fn held() -> ErrorGroupSummary {
+    fn make_held() -> ErrorGroupSummary {
         let since = Timestamp::parse("2026-01-02T12:00:00Z").unwrap();
         let failure: HeldFailure = ("orders".into(), "order 17 is unknown".into(), since);
         to_held_group(&failure, "n1".into())
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn held_record_is_grouped_by_channel_and_message() {
-        let group = held();
+        let group = make_held();
         assert_eq!((group.message.as_str(), group.node.as_deref()), ("order # is unknown", Some("n1")));
     }
 
@@ -187,7 +187,7 @@ mod tests {
             (ErrorGroupFilter { since: at("2026-01-02T12:00:00Z"), ..Default::default() }, true),
             (ErrorGroupFilter { until: at("2026-01-02T12:00:00Z"), ..Default::default() }, false),
         ] {
-            assert_eq!(selects(&filter, &held()), expected, "{filter:?}");
+            assert_eq!(selects(&filter, &make_held()), expected, "{filter:?}");
         }
     }
 }

@@ -6,12 +6,15 @@
 
 mod audit;
 mod backups;
+mod bulk;
+mod cancels;
 mod cron;
 mod dead_letters;
 mod definitions;
 mod engine;
 mod errors;
 mod explanations;
+mod filters;
 mod kafka;
 mod mutation_request;
 mod nodes;
@@ -19,6 +22,7 @@ mod packages;
 mod parameters;
 mod query;
 mod request_body;
+mod reruns;
 mod response;
 mod traces;
 
@@ -28,7 +32,8 @@ use svc_model::{Channel, Workflow};
 use crate::router::Router;
 use definitions::admin_entity::AdminEntity;
 use definitions::{connectors, entities, import, pauses, status, workflows};
-pub(crate) use parameters::refuse_unknown_parameters as check_parameters;
+pub(crate) use filters::{read_dead_letter_filter, read_occurrence_filter, read_trace_query};
+pub(crate) use parameters::{refuse_unknown_parameters as check_parameters, unknown_value};
 pub(crate) use query::QueryParameters;
 
 /// Adds every admin endpoint to a router, below the admin base.
@@ -44,15 +49,23 @@ pub(crate) fn add_routes(router: &mut Router) {
     router.post("/channels/{id}/pause", pauses::pause);
     router.post("/channels/{id}/resume", pauses::resume);
     router.post("/channels/{id}/trigger", cron::trigger);
+    router.post("/channels/{id}/backfill", bulk::backfill::start);
+    router.get("/bulk", bulk::list);
+    router.post("/bulk", bulk::start);
+    router.get("/bulk/{id}", bulk::read);
+    router.post("/bulk/{id}/abort", bulk::abort);
     router.get("/channels/{id}/why", explanations::explain_instant);
     router.get("/cron/occurrences", cron::list);
     router.get("/cron/occurrences/{id}", cron::read);
+    router.post("/cron/occurrences/{id}/cancel", cancels::cancel_occurrence);
     router.post("/cron/occurrences/{id}/retry", cron::retry);
     router.get("/cron/status", cron::status);
     router.get("/kafka/partitions", kafka::list);
     router.post("/kafka/partitions/{topic}/{partition}/skip", kafka::skip);
     router.get("/traces", traces::list);
     router.get("/traces/{id}", traces::read);
+    router.post("/traces/{id}/cancel", cancels::cancel_trace);
+    router.post("/traces/{id}/rerun", reruns::rerun);
     router.get("/trace-dlq", dead_letters::list);
     router.post("/trace-dlq/purge", dead_letters::purge);
     router.get("/trace-dlq/{id}", dead_letters::read);

@@ -62,7 +62,7 @@ fn find_unknown(request: &HttpRequest) -> Option<ServiceError> {
 }
 
 /// Returns the refusal of a value that the parameter does not take; an empty one counts as absent.
-fn unknown_value(parameter: &QueryParameter, value: &str) -> Option<FieldError> {
+pub(crate) fn unknown_value(parameter: &QueryParameter, value: &str) -> Option<FieldError> {
     let QueryParameter { name, kind, .. } = parameter;
     let known = kind.names()?;
     let is_unknown = |value: &&str| !value.is_empty() && parameter.spelling(value).is_none();

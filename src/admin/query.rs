@@ -21,6 +21,11 @@ pub(crate) struct QueryParameters {
 }
 
 impl QueryParameters {
+    /// Returns the words of a filter as the parameters of a list, which they were checked against.
+    pub(crate) fn from_words(values: HashMap<String, Vec<String>>, known: &'static [QueryParameter]) -> Self {
+        Self { values, known: Some(known) }
+    }
+
     /// Returns the value of a key, if present.
     pub(crate) fn get(&self, key: &str) -> Option<&str> {
         debug_assert!(

@@ -6,9 +6,10 @@ use serde_json::Value;
 use svc_api::{AttemptSummary, TraceDetail, TraceListEnvelope, TraceSummary};
 use svc_channels::remove_response_control;
 use svc_model::{ServiceError, Timestamp};
-use svc_store::{TraceAttempt, TraceMode, TraceQuery, TraceRecord, TraceRow, TraceStatus};
+use svc_store::{TraceAttempt, TraceMode, TraceRecord, TraceRow, TraceStatus};
 
 use super::explanations;
+use super::filters::read_trace_query;
 use super::query::QueryParameters;
 use super::response::data_response;
 use crate::http::{Error, TraceReader, TraceView, state_response};
@@ -17,35 +18,8 @@ use crate::state::AppState;
 /// `GET /traces`: no payloads, and no total unless asked for.
 pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Result<HttpResponse, Error> {
     let page = query.page()?;
-    let (since, until) = query.range(Timestamp::now())?;
-    let mut workflow_versions = query.numbers("version")?;
-    workflow_versions.extend(query.numbers("workflow_version")?);
-    let query = TraceQuery {
-        status: query.any_of("status"),
-        channel: query.any_of("channel"),
-        tag: query.text("tag"),
-        mode: query.any_of("mode"),
-        workflow_id: query.any_of("workflow").or_else(|| query.any_of("workflow_id")),
-        workflow_versions,
-        request_id: query.any_of("request_id"),
-        trace_id: query.any_of("trace_id"),
-        run_key: query.any_of("run_key"),
-        error_code: query.any_of("error_code"),
-        error_group: query.any_of("error_group"),
-        task: query.any_of("task"),
-        min_duration_ms: query.integer("min_duration_ms")?,
-        since,
-        until,
-        order: query.order()?,
-        sort_by: query.text("sort_by"),
-        sort_order: query.text("sort_order"),
-        page,
-        cursor: query.cursor()?.map(str::to_owned),
-        attempts: query.flag("attempts")?,
-        include_total: query.flag("include_total")?,
-        include_counts: query.flag("include_counts")?,
-    };
-    let traces = state.store.traces().list(query).await?;
+    let filter = read_trace_query(&query, page, Timestamp::now())?;
+    let traces = state.store.traces().list(filter).await?;
     Ok(HttpResponse::Ok().json(TraceListEnvelope {
         data: traces.rows.into_iter().map(to_summary).collect(),
         limit: page.limit,
@@ -105,8 +79,19 @@ pub(super) async fn read(
 
 /// Returns a trace as operators see it. It omits the metadata, which has details of the caller, and the members by
 /// which a workflow shapes its response.
-fn to_detail(trace: TraceRecord) -> TraceDetail {
-    let TraceRecord { row, result_json, task_trace_json, deliver_at, attempts } = trace;
+pub(super) fn to_detail(trace: TraceRecord) -> TraceDetail {
+    let TraceRecord {
+        row,
+        result_json,
+        task_trace_json,
+        deliver_at,
+        cancel_requested_at,
+        cancelled_by,
+        in_flight_json,
+        rerun_of,
+        reruns,
+        attempts,
+    } = trace;
     let (mut message, mut error) = (None, None);
     let result = parse_json(result_json);
     let errors = result.as_ref().and_then(task_errors);
@@ -138,6 +123,11 @@ fn to_detail(trace: TraceRecord) -> TraceDetail {
         next_retry_at: row.next_retry_at,
         deliver_at,
         waits_for: None,
+        cancel_requested_at,
+        cancelled_by,
+        in_flight: parse_json(in_flight_json),
+        rerun_of,
+        reruns,
         attempts: attempts.into_iter().filter(|_| is_work).map(to_attempt).collect(),
         task_trace_json: parse_json(task_trace_json).map(visible_steps),
     }
@@ -280,6 +270,11 @@ mod tests {
             result_json: result.map(str::to_owned),
             task_trace_json: task_trace.map(str::to_owned),
             deliver_at: None,
+            cancel_requested_at: None,
+            cancelled_by: None,
+            in_flight_json: None,
+            rerun_of: None,
+            reruns: Vec::new(),
             attempts: vec![first],
         }
     }

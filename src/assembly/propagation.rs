@@ -1,4 +1,4 @@
-//! Changes of the configuration: loaded here, and made known to the other processes.
+//! Changes of the configuration: loaded here, and made known to the other processes. Orders to cancel arrive the same way.
 //!
 //! A change of this process is registered before it is committed and loaded by its author. The watcher of the epoch
 //! loads those of other processes, and those whose author could not.
@@ -8,7 +8,9 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use svc_cluster::epoch::{ChangedEntities, ConfigApplier, EpochHandle, LocalChanges};
 use svc_connectors::{ConnectorScope, Connectors};
+use svc_cron::CronHandle;
 use svc_registry::{Registry, ReloadError, ReloadReport, ReloadScope};
+use svc_traces::Traces;
 
 /// The watcher of the epoch, and the register of this process's own changes.
 pub struct Propagation {
@@ -60,23 +62,44 @@ impl DefinitionLoader {
     }
 }
 
-impl ConfigApplier for DefinitionLoader {
+/// The parts of the service that what other processes write concerns.
+struct NodeParts {
+    loader: DefinitionLoader,
+    traces: Traces,
+    cron: Option<CronHandle>,
+}
+
+impl ConfigApplier for NodeParts {
     fn apply(&self, changed: ChangedEntities) -> BoxFuture<'_, Result<(), String>> {
-        Box::pin(self.load_changed(changed))
+        Box::pin(self.loader.load_changed(changed))
     }
 
     fn reset_breaker(&self, key: &str) {
-        self.connectors.reset_breaker(key);
+        self.loader.connectors.reset_breaker(key);
     }
 
     fn reset_all_breakers(&self) {
-        for (key, _) in self.connectors.breakers().into_iter().flatten() {
-            self.connectors.reset_breaker(&key);
+        let connectors = &self.loader.connectors;
+        for (key, _) in connectors.breakers().into_iter().flatten() {
+            connectors.reset_breaker(&key);
+        }
+    }
+
+    fn look_for_cancels(&self) {
+        self.traces.look_for_cancels();
+        if let Some(cron) = &self.cron {
+            cron.look_for_cancels();
         }
     }
 }
 
 /// Returns what the watcher applies changes to.
-pub(crate) fn applier(connectors: &Connectors, registry: &Registry) -> Arc<dyn ConfigApplier> {
-    Arc::new(DefinitionLoader { connectors: connectors.clone(), registry: registry.clone() })
+pub(crate) fn applier(
+    connectors: &Connectors,
+    registry: &Registry,
+    traces: &Traces,
+    cron: Option<&CronHandle>,
+) -> Arc<dyn ConfigApplier> {
+    let loader = DefinitionLoader { connectors: connectors.clone(), registry: registry.clone() };
+    Arc::new(NodeParts { loader, traces: traces.clone(), cron: cron.cloned() })
 }

@@ -22,12 +22,13 @@ use crate::assembly::live_settings::LiveSettings;
 use crate::assembly::metrics::ServiceMetrics;
 use crate::assembly::parts::kafka::KafkaIngress;
 use crate::assembly::parts::{
-    channels, cluster, connectors, credentials, cron, housekeeping, kafka, registry, store, traces,
+    bulk, channels, cluster, connectors, credentials, cron, housekeeping, kafka, registry, store, traces,
 };
 use crate::assembly::propagation::{self, Propagation};
 use crate::assembly::resources::Resources;
 use crate::assembly::{settings, span_export};
 use crate::backups::BackupDirectory;
+use crate::bulk::BulkHandle;
 use crate::config::{self, Config};
 use crate::error::ServiceStartError;
 use crate::http::{
@@ -123,6 +124,7 @@ struct StartedParts {
     compute_gate: ComputeGate,
     registry: Registry,
     cron: Option<CronHandle>,
+    bulk: BulkHandle,
     propagation: Propagation,
     kafka: Option<KafkaIngress>,
 }
@@ -161,7 +163,8 @@ async fn start_parts(
     traces::start_workers(&traces, &registry).await?;
     housekeeping::start(assembly, &store, &nodes, &registry, local_caches).await?;
     let cron = cron::start(assembly, &store, &registry).await?;
-    let loader = propagation::applier(&connectors, &registry);
+    let bulk = bulk::start(assembly, &store, &nodes, &traces, cron.as_ref()).await?;
+    let loader = propagation::applier(&connectors, &registry, &traces, cron.as_ref());
     let propagation = cluster::start_watcher(assembly, &store, &nodes, loader, seed).await?;
     #[cfg(feature = "kafka")]
     let kafka = KafkaIngress::start(assembly, &registry).await?;
@@ -177,6 +180,7 @@ async fn start_parts(
         compute_gate,
         registry,
         cron,
+        bulk,
         propagation,
         kafka,
     })
@@ -207,6 +211,7 @@ fn make_state(
             traces: parts.traces,
             cron: parts.cron,
             cron_metrics: metrics.cron,
+            bulk: parts.bulk,
             brokers: parts.brokers,
             kafka: parts.kafka,
             cluster_redis,

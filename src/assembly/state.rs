@@ -27,6 +27,7 @@ use crate::assembly::live_settings::LiveSettings;
 use crate::assembly::parts::kafka::KafkaIngress;
 use crate::assembly::propagation::{DefinitionLoader, Propagation};
 use crate::backups::BackupDirectory;
+use crate::bulk::BulkHandle;
 use crate::config::{Config, SettingsChange};
 use crate::http::{
     AdminAuthenticator, AuthFailureReason, CorsPolicy, GuessPacer, InFlightBytes, Metrics, Planes,
@@ -87,6 +88,8 @@ pub struct NodeWork {
     pub(crate) cron_metrics: CronMetrics,
     /// Health of the Kafka brokers of the settings; `None` if Kafka is off.
     pub brokers: Option<BrokerHealth>,
+    /// The driver of actions on many rows.
+    pub(crate) bulk: BulkHandle,
     /// The consumers of Kafka topics; `None` if Kafka is off.
     pub(crate) kafka: Option<KafkaIngress>,
     /// The Redis server that the nodes of a cluster share; `None` outside cluster mode.

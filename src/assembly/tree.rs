@@ -18,7 +18,8 @@
 //! (`shutdown.rs`).
 
 use crate::assembly::parts::{
-    channels, cluster, connectors, credentials, cron, host, housekeeping, kafka, registry, store, traces,
+    bulk, channels, cluster, connectors, credentials, cron, host, housekeeping, kafka, registry, store,
+    traces,
 };
 use crate::assembly::row::{EndedBy, RunsOn, ServicePart, task};
 
@@ -27,7 +28,7 @@ mod tests;
 
 /// Every part of the service.
 #[cfg_attr(not(test), expect(dead_code, reason = "compared with a running service and with the source"))]
-pub(crate) static PARTS: [&ServicePart; 12] = [
+pub(crate) static PARTS: [&ServicePart; 13] = [
     &store::PART,
     &credentials::PART,
     &cluster::PART,
@@ -37,6 +38,7 @@ pub(crate) static PARTS: [&ServicePart; 12] = [
     &registry::PART,
     &channels::PART,
     &cron::PART,
+    &bulk::PART,
     &housekeeping::PART,
     &host::PART,
     &PROGRAM,

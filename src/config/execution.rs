@@ -1,4 +1,4 @@
-//! Execution of workflows: `[engine]`, `[query]`, `[write]`, `[jwt]`, `[cron]`.
+//! Execution of workflows: `[engine]`, `[query]`, `[write]`, `[jwt]`, `[cron]`, `[bulk]`.
 
 use svc_channels::call::MAX_DEPTH;
 
@@ -113,6 +113,14 @@ section! {
     }
 }
 
+section! {
+    /// Actions of operators on many rows.
+    pub struct BulkSection {
+        /// Runs of such actions at the same time, of all nodes together, from 1 to 100. A further one is refused.
+        pub max_running: u32 = 2,
+    }
+}
+
 impl EngineSection {
     pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
         diagnostics.require_positive("engine.health_check_timeout_secs", self.health_check_timeout_secs);
@@ -170,5 +178,11 @@ impl CronSection {
         diagnostics.require_within("cron.max_catch_up", self.max_catch_up, 1..=1000);
         diagnostics.require_positive("cron.default_timeout_ms", self.default_timeout_ms);
         diagnostics.require_positive("cron.shutdown_timeout_secs", self.shutdown_timeout_secs);
+    }
+}
+
+impl BulkSection {
+    pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
+        diagnostics.require_within("bulk.max_running", self.max_running, 1..=100);
     }
 }

@@ -101,6 +101,7 @@ impl Config {
         self.query.check(diagnostics);
         self.write.check(diagnostics);
         self.cron.check(diagnostics);
+        self.bulk.check(diagnostics);
         self.kafka.check(diagnostics);
         self.cluster.check(&self.storage, diagnostics);
         self.rate_limit.check(diagnostics);

@@ -34,7 +34,7 @@ pub use edge::{
     RateLimitEndpointsSection, RateLimitSection, ServerSection,
 };
 pub use execution::{
-    CircuitBreakerSection, CronSection, EngineSection, JwtSection, QuerySection, WriteSection,
+    BulkSection, CircuitBreakerSection, CronSection, EngineSection, JwtSection, QuerySection, WriteSection,
 };
 pub use load::{LoadedConfig, load, parse, process_environment};
 pub use network::{Network, NetworkError};
@@ -88,6 +88,8 @@ section! {
         pub jwt: JwtSection = JwtSection::default(),
         /// Channels that run by the clock.
         pub cron: CronSection = CronSection::default(),
+        /// Actions of operators on many rows.
+        pub bulk: BulkSection = BulkSection::default(),
         /// Channels fed by Kafka.
         pub kafka: KafkaSection = KafkaSection::default(),
         /// Several nodes.

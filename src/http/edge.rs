@@ -31,15 +31,12 @@ use super::auth::AuthFailureReason;
 use super::error::X_TRACE_ID;
 use super::monitoring::metrics::method_label;
 use super::mount::{MountPoint, prefix_length};
-use super::plane::{ADMIN, DOCS_FILE, Plane, Planes, channel_path_start, reads_trace};
+use super::plane::{ADMIN, DATA_PATH, DOCS_FILE, Plane, Planes, channel_path_start, reads_trace};
 use super::request_id::X_REQUEST_ID;
 use super::security_headers::{DOCS_POLICY, SECURITY_HEADERS, STRICT_TRANSPORT_SECURITY};
 use super::{Error, RequestContext, RequestId};
 use crate::router::described_path;
 use crate::state::AppState;
-
-/// The path of all requests to channels in the metrics: callers choose the real one.
-pub(super) const DATA_PATH: &str = "/api/v1/data/{path}";
 
 /// Bytes of a path that the log repeats.
 const LOGGED_PATH: usize = 1024;

@@ -8,6 +8,8 @@ use svc_api::docs::{DOCS, OPENAPI};
 
 /// The prefix under which data requests are always served.
 pub(crate) const DATA_PREFIX: &str = "/api/v1/data";
+/// The path of all requests to channels in the metrics: callers choose the real one.
+pub(crate) const DATA_PATH: &str = "/api/v1/data/{path}";
 /// The base path of the admin API.
 pub(crate) const ADMIN: &str = "/api/v1/admin";
 /// The base path of traces, each of which has an access rule of its own.

@@ -222,7 +222,18 @@ mod tests {
         };
         let task_trace_json = Some(json!({"steps": [{"message": "canary"}]}).to_string());
         let result_json = Some(result.to_string());
-        TraceRecord { row, result_json, task_trace_json, deliver_at: Some(instant), attempts: Vec::new() }
+        TraceRecord {
+            row,
+            result_json,
+            task_trace_json,
+            deliver_at: Some(instant),
+            cancel_requested_at: Some(instant),
+            cancelled_by: Some("canary".into()),
+            in_flight_json: Some(json!(["canary"]).to_string()),
+            rerun_of: Some("canary".into()),
+            reruns: vec!["canary".into()],
+            attempts: Vec::new(),
+        }
     }
 
     #[test]

@@ -160,3 +160,28 @@ fn dead_letters_are_shown_requeued_and_purged() {
     assert!(cli.fails(&["dlq", "purge", "--older-than-hours", "1"], 1).contains("nothing was changed"));
     assert_eq!(cli.ok(&["dlq", "purge", "--older-than-hours", "1", "--yes"]), "Deleted 0 dead letters.\n");
 }
+
+#[test]
+fn bulk_run_states_what_a_purge_loses() {
+    let (_server, cli) = serving();
+    assert_eq!(cli.run(&["send", "f", "--async", "--wait", "-d", "{}"]).code, 1);
+    let purge = ["bulk", "start", "purge", "dead-letters", "--where", "channel=f"];
+    let dry = cli.json(&[&purge[..], &["--dry-run"]].concat());
+    assert_eq!((&dry["data"]["matched"], &dry["data"]["samples"][0]["channel"]), (&json!(1), &json!("f")));
+    let asked = cli.run(&purge);
+    assert!(asked.code == 1 && asked.err.contains("1 dead letters (of f"), "{asked:?}");
+    let run = cli.run(&[&purge[..], &["--wait", "--yes"]].concat());
+    assert_eq!(
+        (run.code, run.out.as_str()),
+        (0, "Bulk run is completed: 1 of 1 done, 0 failed, 0 skipped.\n")
+    );
+    assert_eq!(cli.ok(&["dlq", "list", "-q"]), "");
+    let id = cli.ok(&["bulk", "list", "-q"]).trim().to_owned();
+    assert_eq!(cli.json(&["bulk", "get", &id])["data"]["action"], "purge");
+    assert_eq!(cli.run(&["bulk", "wait", &id]).code, 0);
+    assert!(cli.fails(&["bulk", "abort", &id], 1).contains("completed"));
+    let narrow = cli.env("COLUMNS", "80");
+    assert!(narrow.ok(&["bulk", "list"]).lines().all(|line| line.chars().count() <= 80));
+    assert!(narrow.fails(&["bulk", "start", "purge", "dead-letters", "--yes"], 1).contains("all"));
+    assert_eq!(narrow.run(&["bulk", "start", "purge", "letters"]).code, 2);
+}

@@ -25,6 +25,7 @@ fn reads(trace: &str, letter: &str, occurrence: &str) -> Vec<String> {
         "traces?include_total=true",
         "trace-dlq",
         "audit-logs",
+        "errors",
         "backups",
         "packages",
         "packages/orders",

@@ -27,6 +27,10 @@ fn dry_run_requests() -> Vec<(&'static str, &'static str, Value)> {
         ("POST", "trace-dlq/purge", json!({"older_than_hours": 0})),
         ("POST", "trace-dlq/none/requeue", json!({})),
         ("POST", "backups", Value::Null),
+        ("POST", "channels/w/pause", json!({"reason": "repair"})),
+        ("POST", "channels/w/resume", json!({})),
+        ("POST", "channels/pause", json!({"filter": {"tag": "t"}, "reason": "repair"})),
+        ("POST", "channels/resume", json!({"filter": {"tag": "t"}})),
         (
             "PUT",
             "packages/orders",

@@ -66,7 +66,7 @@ fn accepted_work_counts_by_its_dead_letter() {
     let accepted = client.json("POST", "/api/v1/data/jobs/async", &json!({})).unwrap();
     assert_eq!(accepted.status, 202, "{}", accepted.text());
     eventually(|| client.get(&format!("{ADMIN}/trace-dlq")).unwrap().json()["total"] == 1);
-    let group = groups(&mut client, "?q=NO").remove(0);
+    let group = groups(&mut client, "?q=THROWN").remove(0);
     assert_eq!((&group["count"], &group["samples"]), (&json!(1), &json!([accepted.json()["trace_id"]])));
     let id = group["group"].as_str().unwrap();
     for list in ["traces", "trace-dlq"] {

@@ -25,11 +25,17 @@ fn call(client: &mut HttpClient, channel: &str) -> HttpResponse {
     client.json("POST", &format!("/api/v1/data/{channel}"), &json!({"n": 1})).unwrap()
 }
 
-/// Submits work and returns the id of its trace.
+/// Submits work and returns the id of its trace, with the token that reads it.
 fn submit(client: &mut HttpClient, channel: &str) -> String {
     let answer = client.json("POST", &format!("/api/v1/data/{channel}/async"), &json!({"n": 1})).unwrap();
+    trace_of(&answer)
+}
+
+fn trace_of(answer: &HttpResponse) -> String {
     assert_eq!(answer.status, 202, "{}", answer.text());
-    answer.json()["trace_id"].as_str().unwrap().to_owned()
+    let accepted = answer.json();
+    let text = |member: &str| accepted[member].as_str().unwrap();
+    format!("{}?token={}", text("trace_id"), text("trace_token"))
 }
 
 fn trace(client: &mut HttpClient, id: &str) -> Value {
@@ -120,8 +126,7 @@ fn accepting_channel_keeps_messages_while_paused() {
     echo(&mut client, "other", json!({}));
     change(&mut client, "hook/pause", &json!({"reason": "down"}));
     let accepted = call(&mut client, "hook");
-    assert_eq!(accepted.status, 202, "{}", accepted.text());
-    let id = accepted.json()["trace_id"].as_str().unwrap().to_owned();
+    let id = trace_of(&accepted);
     let_queue_pass(&mut client, "other");
     assert_ne!(trace(&mut client, &id)["status"], "completed");
     change(&mut client, "hook/resume", &json!({}));

@@ -95,7 +95,7 @@ fn dry_run_of_migrations_creates_no_file() {
     let output = server.output().unwrap();
     let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!(stdout, "sqlite 001 — schema\n");
+    assert!(stdout.starts_with("sqlite 001 — schema\n"), "{stdout}");
     assert!(!file.exists(), "{:?}", std::fs::read_dir(directory).unwrap().collect::<Vec<_>>());
 }
 

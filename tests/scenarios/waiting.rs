@@ -64,7 +64,11 @@ fn past_instants_and_no_delay_run_at_once() {
 
 #[test]
 fn delayed_submissions_survive_kill() {
-    let server = launch().env("SVC_TRACE_QUEUE__BUFFER_SIZE", "1").start().unwrap();
+    let server = launch()
+        .env("SVC_TRACE_QUEUE__BUFFER_SIZE", "1")
+        .env("SVC_METRICS__ENABLED", "true")
+        .start()
+        .unwrap();
     let mut client = server.client();
     echo(&mut client, "jobs", json!({"backpressure": {"max_concurrent_per_node": 1}}));
     let accepted: Vec<_> =

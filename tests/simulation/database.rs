@@ -237,6 +237,7 @@ impl SimulatedDatabase {
                 let start = StartRequest {
                     version: 1,
                     singleton: None,
+                    waits_for_slot: false,
                     trace_id: None,
                     lease: CLAIM_LEASE,
                     now: self.time(now),

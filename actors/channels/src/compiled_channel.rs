@@ -128,7 +128,7 @@ impl CompiledChannel {
         let tracing = services.traces.as_ref().map(|traces| traces.policy(&config.tracing));
         let reads_metadata = flow.reads_metadata()
             || guards.read_metadata()
-            || tracing.as_ref().is_some_and(|policy| policy.task_details);
+            || tracing.as_ref().is_some_and(|policy| policy.task_details || policy.keep_input);
         Ok(Self {
             id: row.channel_id.as_str().into(),
             failure_lines: LogRateLimit::default(),
@@ -182,9 +182,19 @@ impl CompiledChannel {
         self.flow.version_for(bucket, id)
     }
 
+    /// Returns `true` if that version of the workflow serves here.
+    pub fn has_version(&self, version: &WorkflowVersion) -> bool {
+        self.flow.has_version(version)
+    }
+
     /// Returns the shares of its accepted work that run at once, over all nodes.
     pub fn queue_shares(&self) -> QueueShares {
         self.queue.shares(&self.id)
+    }
+
+    /// Returns the number of messages that may begin on this node now; `None` if the channel does not limit them.
+    pub fn free_permits(&self) -> Option<usize> {
+        self.guards.free_permits()
     }
 
     /// Returns `true` if a run may leave a trace.

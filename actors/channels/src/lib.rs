@@ -53,8 +53,8 @@ pub use request::{BodyKind, CrashTrace, DataRequest, Delivery, Ingress, Reservat
 pub use response::{ChannelResponse, TRACE_ID_HEADER, TraceIdField};
 pub use response_shape::remove_response_control;
 pub use run::{
-    BatchProgress, CRASHED, RecordBatch, RecordOutcome, RecordResult, RecordRun, RecordSettlement,
-    ScheduledRun, ScheduledRunOutcome, ScheduledRunResult,
+    BatchProgress, CRASHED, PinnedVersion, RecordBatch, RecordOutcome, RecordResult, RecordRun,
+    RecordSettlement, ScheduledRun, ScheduledRunOutcome, ScheduledRunResult,
 };
 pub use services::ChannelServices;
 pub use settings::Settings;

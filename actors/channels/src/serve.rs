@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use svc_model::{ChannelPause, Code, ServiceError, Timestamp};
+use svc_model::{Cancellation, ChannelPause, Code, ServiceError, Timestamp};
 use tokio::time::Instant;
 
 use crate::compiled_channel::CompiledChannel;
@@ -139,18 +139,27 @@ pub(crate) struct OutcomeRecorder<'m> {
     pub(crate) started: Instant,
     /// `None` for a message that is counted later.
     pub(crate) outcome: Option<MessageOutcome>,
+    /// The cancellation of the run of the message: one that ends by it is no error.
+    pub(crate) cancellation: Option<Arc<dyn Cancellation>>,
 }
 
 impl<'m> OutcomeRecorder<'m> {
     /// Starts the time; the outcome is an error until it is set.
     pub(crate) fn start(meters: &'m ChannelMeters) -> Self {
-        Self { meters, started: Instant::now(), outcome: Some(MessageOutcome::Error) }
+        Self { meters, started: Instant::now(), outcome: Some(MessageOutcome::Error), cancellation: None }
     }
 }
 
 impl Drop for OutcomeRecorder<'_> {
     fn drop(&mut self) {
-        if let Some(outcome) = self.outcome {
+        let is_cancelled = || self.cancellation.as_ref().is_some_and(|order| order.is_requested());
+        let outcome = match self.outcome {
+            Some(MessageOutcome::Error | MessageOutcome::Timeout) if is_cancelled() => {
+                Some(MessageOutcome::Cancelled)
+            }
+            outcome => outcome,
+        };
+        if let Some(outcome) = outcome {
             self.meters.count(outcome, self.started.elapsed().as_secs_f64());
         }
     }

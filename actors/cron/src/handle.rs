@@ -112,6 +112,11 @@ impl CronHandle {
         self.shared.due.notify_one();
     }
 
+    /// Has the ledger read for orders to cancel, because it may have some.
+    pub fn look_for_cancels(&self) {
+        self.attempts.look_for_cancels();
+    }
+
     /// Returns the next due instant of a channel as its schedule last reported it; `None` for a channel that
     /// this node does not schedule.
     pub fn next_due(&self, channel_id: &str) -> Option<DateTime<Utc>> {

@@ -18,6 +18,7 @@
 //! ends nothing. Nothing here survives the process but the ledger.
 
 mod availability;
+mod backfill;
 mod backoff;
 mod claimer;
 mod clock;
@@ -31,6 +32,7 @@ mod schedule_handle;
 mod settings;
 mod shared;
 
+pub use backfill::{BackfillRange, BackfillRefusal, plan_missed_instants};
 pub use handle::{CronHandle, CronServices};
 pub use health::CronHealth;
 pub use metrics::CronMetrics;

@@ -12,12 +12,13 @@ use svc_ledger::OccurrenceStatus;
 use svc_model::DURATION_BUCKETS;
 
 /// The statuses that are counted; a claim and a start are not.
-const COUNTED: [OccurrenceStatus; 5] = [
+const COUNTED: [OccurrenceStatus; 6] = [
     OccurrenceStatus::Pending,
     OccurrenceStatus::Completed,
     OccurrenceStatus::Failed,
     OccurrenceStatus::SkippedMisfire,
     OccurrenceStatus::SkippedSingleton,
+    OccurrenceStatus::Cancelled,
 ];
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -99,7 +100,17 @@ impl CronMetrics {
 
     /// Counts an occurrence that an operator brought to `pending`, by a trigger or a retry.
     pub fn record_pending(&self) {
-        self.record_occurrences(OccurrenceStatus::Pending, 1);
+        self.record_several_pending(1);
+    }
+
+    /// Counts occurrences that an operator brought to `pending` at once.
+    pub fn record_several_pending(&self, count: u64) {
+        self.record_occurrences(OccurrenceStatus::Pending, count);
+    }
+
+    /// Counts an occurrence that ended by an operator's order.
+    pub fn record_cancelled(&self) {
+        self.record_occurrences(OccurrenceStatus::Cancelled, 1);
     }
 
     pub(crate) fn record_occurrences(&self, status: OccurrenceStatus, count: u64) {

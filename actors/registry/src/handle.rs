@@ -16,6 +16,7 @@ use crate::actor::{ApplyChange, RegistryActor, RegistryShared, SnapshotChange};
 use crate::deployer::{ChannelDeployer, ChannelPolicy};
 use crate::dispatch::{DispatchError, FirstWorker};
 use crate::filter::ChannelFilter;
+use crate::ingress::UnknownChannels;
 use crate::metrics::RegistryMetrics;
 use crate::resolve::{self, Resolution};
 use crate::scope::{ReloadError, ReloadReport, ReloadScope};
@@ -50,6 +51,8 @@ pub struct Registry {
     pub(crate) next_worker: Arc<AtomicUsize>,
     /// Counts the threads given to those who run jobs, so that each thread gets its share of them.
     pub(crate) next_job_thread: Arc<AtomicUsize>,
+    /// Channels of accepted work that the snapshot does not have.
+    pub(crate) unknown: Arc<UnknownChannels>,
 }
 
 impl Registry {
@@ -86,6 +89,7 @@ impl Registry {
             workers: Arc::default(),
             next_worker: Arc::default(),
             next_job_thread: Arc::default(),
+            unknown: Arc::default(),
         })
     }
 

@@ -50,19 +50,22 @@ pub use listener::ConfigListener;
 pub use metrics::StoreMetrics;
 pub use reencrypt::{ReencryptError, ReencryptionReport, reencrypt};
 pub use repo::{
-    AdoptedRun, AlignOutcome, AnyOf, AuditEntry, AuditFilter, AuditLog, AuditPage, Backlog, BreakerReset,
-    ChangeScope, ChangedEntity, ChannelFacts, ChannelPauses, ChannelRequirements, ClaimBatch, ClaimedLetter,
-    ConfigChange, ConfigEpoch, ConnectorRepository, CountedFailure, DeadLetter, DeadLetterFilter,
-    DeadLetterPage, DeadLetterRepository, DeadLetterRow, Definition, DueLetters, DueTime, EntityFilter,
-    EpochNumbers, ErrorGroupFilter, ErrorGroupPage, ErrorGroupRow, ErrorGroups, ExhaustedOccurrence,
-    ExpectedTokens, ImportAction, ImportOutcome, InstantRequest, JobLeases, Ledger, LetterShare,
-    MaterialiseOutcome, MaterialiseRequest, Merge, Mutation, NewNode, NewPause, NewTrace, NodeLeases,
-    NodeRow, NodeStatus, OccurrenceClaim, OccurrenceFilter, OccurrencePage, OccurrenceRecord, OccurrenceRow,
-    OnConflict, Ownership, PackageReceipts, PlatformRoute, QueueShares, References, RefreshLease, Repository,
-    RollbackSource, RowKey, SaveOutcome, ScheduleStatus, StartResult, StoredConnector, TokenState,
-    TokenStates, TraceAccess, TraceAttempt, TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery,
-    TraceRecord, TraceRepository, TraceRow, TraceStatus, UnfinishedRun, Versioned, WaitReason, WaitTerms,
-    WaitingCount, WaitingCounts, WaitingWork, WorkflowRequirements,
+    AcceptedRerun, AdoptedRun, AlignOutcome, AnyOf, AppliedPage, AuditEntry, AuditFilter, AuditLog,
+    AuditPage, Backlog, BreakerReset, BulkAction, BulkClaim, BulkError, BulkKind, BulkPage, BulkRun,
+    BulkRuns, BulkState, BulkStep, CancelEffect, CancelFailure, CancelOrder, CancelStep, CancelledEnd,
+    CancelledRun, ChangeScope, ChangedEntity, ChannelFacts, ChannelPauses, ChannelRequirements, ClaimBatch,
+    ClaimedLetter, ConfigChange, ConfigEpoch, ConnectorRepository, CountedFailure, DeadLetter,
+    DeadLetterFilter, DeadLetterPage, DeadLetterRepository, DeadLetterRow, Definition, DrivenRun, DueLetters,
+    DueTime, EntityFilter, EpochNumbers, ErrorGroupFilter, ErrorGroupPage, ErrorGroupRow, ErrorGroups,
+    ExhaustedOccurrence, ExpectedTokens, ImportAction, ImportOutcome, InstantRequest, JobLeases, Ledger,
+    LetterShare, MaterialiseOutcome, MaterialiseRequest, Merge, Mutation, NewBulkRun, NewNode, NewPause,
+    NewTrace, NodeLeases, NodeRow, NodeStatus, OccurrenceCancel, OccurrenceClaim, OccurrenceFilter,
+    OccurrencePage, OccurrenceRecord, OccurrenceRow, OnConflict, OpenCancel, OpenOccurrenceCancel, Ownership,
+    PackageReceipts, PlatformRoute, QueueShares, RERUN, References, RefreshLease, Repository, RerunOrder,
+    RerunVersion, RollbackSource, RowKey, SaveOutcome, ScheduleHistory, ScheduleStatus, StartResult,
+    StoredConnector, TokenState, TokenStates, TraceAccess, TraceAttempt, TraceEnd, TraceFailure, TraceMode,
+    TracePage, TraceQuery, TraceRecord, TraceRepository, TraceRow, TraceSource, TraceStatus, UnfinishedRun,
+    Versioned, WaitReason, WaitTerms, WaitingCount, WaitingCounts, WaitingWork, WorkflowRequirements,
 };
 pub use retry_window::RetryWindow;
 pub use status::DatabaseStatus;

@@ -155,6 +155,11 @@ table! {
         queue_channel -> Nullable<Text>,
         queue_key -> Nullable<Text>,
         error_group -> Nullable<Text>,
+        cancel_requested_at -> Nullable<Timestamp>,
+        cancelled_by -> Nullable<Text>,
+        cancel_reports -> Nullable<Bool>,
+        in_flight_json -> Nullable<Text>,
+        rerun_of -> Nullable<Text>,
         run_key -> Nullable<Text>,
     }
 }
@@ -260,6 +265,11 @@ table! {
         claims -> BigInt,
         attempt_counted -> Bool,
         error_group -> Nullable<Text>,
+        cancel_requested_at -> Nullable<Timestamp>,
+        cancelled_by -> Nullable<Text>,
+        cancel_reports -> Nullable<Bool>,
+        workflow_version -> Nullable<BigInt>,
+        bulk_run_id -> Nullable<Text>,
     }
 }
 
@@ -285,7 +295,33 @@ table! {
     }
 }
 
+table! {
+    /// Actions on many rows.
+    bulk_runs (id) {
+        id -> Text,
+        kind -> Text,
+        action -> Text,
+        filter_json -> Text,
+        instants_json -> Nullable<Text>,
+        rate_per_second -> BigInt,
+        state -> Text,
+        matched -> BigInt,
+        done -> BigInt,
+        failed -> BigInt,
+        skipped -> BigInt,
+        errors_json -> Text,
+        reason -> Nullable<Text>,
+        position -> Nullable<Text>,
+        holder -> Nullable<Text>,
+        held_until -> Nullable<Timestamp>,
+        started_by -> Text,
+        started_at -> Timestamp,
+        ended_at -> Nullable<Timestamp>,
+    }
+}
+
 diesel::allow_tables_to_appear_in_same_query!(cron_schedule_state, cron_occurrences);
 diesel::allow_tables_to_appear_in_same_query!(definitions, connector_oauth_state);
 diesel::allow_tables_to_appear_in_same_query!(traces, nodes);
 diesel::allow_tables_to_appear_in_same_query!(job_leases, nodes);
+diesel::allow_tables_to_appear_in_same_query!(bulk_runs, nodes);

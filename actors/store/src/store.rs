@@ -23,8 +23,8 @@ use svc_model::{Channel, Workflow};
 use svc_secrets::EnvelopeKeys;
 
 use crate::repo::{
-    AuditLog, ChannelPauses, ConfigEpoch, ConnectorRepository, DeadLetterRepository, ErrorGroups, JobLeases,
-    Ledger, LedgerQueues, NodeLeases, PackageReceipts, Repository, StatusChanges, TokenStates,
+    AuditLog, BulkRuns, ChannelPauses, ConfigEpoch, ConnectorRepository, DeadLetterRepository, ErrorGroups,
+    JobLeases, Ledger, LedgerQueues, NodeLeases, PackageReceipts, Repository, StatusChanges, TokenStates,
     TraceRepository,
 };
 use crate::retry_window::RetryWindow;
@@ -224,6 +224,11 @@ impl Store {
     /// Returns the receipts of packages.
     pub fn packages(&self) -> PackageReceipts {
         PackageReceipts(self.database())
+    }
+
+    /// Returns the runs of actions on many rows.
+    pub fn bulk_runs(&self) -> BulkRuns {
+        BulkRuns(self.database())
     }
 
     /// Returns the pauses of channels.

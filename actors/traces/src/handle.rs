@@ -15,6 +15,7 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 use crate::ambiguity::wait_until_known;
+use crate::cancel::CancelRequests;
 use crate::claim::JobClaim;
 use crate::dead_letters::{DeadLetterRetrier, DueTimer};
 use crate::job::{Job, Runner};
@@ -112,6 +113,8 @@ impl Traces {
             letters_changed: Arc::default(),
             letters_due: Arc::new(DueTimer::new()),
             stop: Arc::new(StopSignal::new()),
+            cancels: Arc::new(CancelRequests::new()),
+            cancel_watch: OnceLock::new(),
             jobs: OnceLock::new(),
             store,
             nodes,
@@ -156,7 +159,7 @@ impl Traces {
             queue = queue.needs([name]);
         }
         // A node is drained before the nodes it needs: the queue closes first, then the workers finish.
-        let shared_queue = shared.queue_shared(Arc::clone(&runner));
+        let shared_queue = shared.queue_shared(&worker_shared);
         let factory = move |_| std::future::ready(Ok(QueueActor(Arc::clone(&shared_queue))));
         tree.spawn(&shared.path_of("queue"), queue, at.clone(), factory).await?;
         let retries = shared.retry_shared(runner);

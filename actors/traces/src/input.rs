@@ -39,6 +39,12 @@ pub(crate) struct StoredInput {
     pub(crate) trace_headers: BTreeMap<String, String>,
 }
 
+/// Serializes the input of a run that was not accepted before, as accepted work stores it; `None` if it cannot be written.
+pub fn write_run_input(payload: &Value, metadata: &Map<String, Value>, bucket: Option<u8>) -> Option<String> {
+    let trace_headers = &BTreeMap::new();
+    serde_json::to_string(&InputText { data: payload, metadata, bucket, retry: 0, trace_headers }).ok()
+}
+
 /// Serializes the input of a job for its row.
 pub(crate) fn write(job: &Job, retry: u32) -> Result<String, serde_json::Error> {
     let Job { payload, metadata, bucket, trace_headers, .. } = job;

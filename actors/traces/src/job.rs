@@ -9,7 +9,7 @@ use std::time::Duration;
 use actix_supervision::Placement;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
-use svc_model::{ErrorGroup, WorkflowVersion};
+use svc_model::{Cancellation, ErrorGroup, WorkflowVersion};
 use svc_store::QueueShares;
 use uuid::Uuid;
 
@@ -26,6 +26,26 @@ impl JobHold {
 impl fmt::Debug for JobHold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("JobHold")
+    }
+}
+
+/// The hold on one attempt at a job, with its cancellation.
+#[derive(Debug)]
+pub struct AttemptHold {
+    #[expect(dead_code, reason = "held for its drop")]
+    hold: JobHold,
+    cancellation: Arc<dyn Cancellation>,
+}
+
+impl AttemptHold {
+    /// Holds `what` until no part of the attempt runs any more.
+    pub fn new(what: impl Any + Send, cancellation: Arc<dyn Cancellation>) -> Self {
+        Self { hold: JobHold::new(what), cancellation }
+    }
+
+    /// Returns the cancellation of the attempt.
+    pub fn cancellation(&self) -> &Arc<dyn Cancellation> {
+        &self.cancellation
     }
 }
 
@@ -49,7 +69,7 @@ pub struct Job {
     pub hold: Option<JobHold>,
     /// Set by the queue for each attempt, and dropped when no part of the attempt runs any more on any
     /// thread.
-    pub attempt: Option<JobHold>,
+    pub attempt: Option<AttemptHold>,
     /// The headers that name the place of the submission in a distributed trace; empty if spans are off. Those of
     /// a dead letter are lost.
     pub trace_headers: BTreeMap<String, String>,
@@ -91,6 +111,8 @@ pub enum JobOutcome {
         /// The message for operators.
         message: String,
     },
+    /// The run ended in the middle of a computation, because the job is cancelled.
+    Cancelled,
     /// The channel has no permit for the job now; nothing was run. Returned only for a job without a hold,
     /// which is queued again.
     Busy(Box<Job>),
@@ -204,6 +226,26 @@ pub trait Runner: Send + Sync + 'static {
     fn is_paused(&self, channel_id: Option<&str>, channel: &str) -> bool {
         let _ = (channel_id, channel);
         false
+    }
+
+    /// Returns whether this node serves the channel with this id, or else with this name.
+    fn serves(&self, channel_id: Option<&str>, channel: &str) -> bool {
+        let _ = (channel_id, channel);
+        true
+    }
+
+    /// Returns whether accepted work of a channel that this node does not serve is to begin here nevertheless: a new
+    /// channel is loaded first, and work of a removed one ends as a failure. `false` for a channel that another node
+    /// serves, and while that is not known.
+    fn begins_unserved(&self, channel_id: Option<Arc<str>>, channel: Arc<str>) -> BoxFuture<'_, bool> {
+        let _ = (channel_id, channel);
+        Box::pin(std::future::ready(true))
+    }
+
+    /// Returns the number of jobs of the channel with this id, or else with this name, that may begin on this node now.
+    fn free_permits(&self, channel_id: Option<&str>, channel: &str) -> usize {
+        let _ = (channel_id, channel);
+        usize::MAX
     }
 
     /// Returns the shares of the channel with this id: most of its accepted work that may run at once. A channel that

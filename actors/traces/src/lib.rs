@@ -21,6 +21,7 @@
 
 mod ambiguity;
 mod backoff;
+mod cancel;
 mod claim;
 mod dead_letters;
 mod handle;
@@ -39,11 +40,12 @@ mod waiting;
 mod worker;
 
 pub use handle::{AcceptedJob, SubmitError, TraceServices, Traces};
-pub use job::{Job, JobFailure, JobHold, JobKey, JobOutcome, JobResult, JobThread, Runner};
+pub use input::write_run_input;
+pub use job::{AttemptHold, Job, JobFailure, JobHold, JobKey, JobOutcome, JobResult, JobThread, Runner};
 pub use metrics::TraceMetrics;
 pub use policy::{TracePolicy, TracingDefaults, Untraced};
 pub use record::Record;
 pub use report::{FAILURE_OF, FailureReport, PreparedReport};
 pub use settings::{Callback, DeadLetterSettings, OverflowPolicy, QueueSettings, RecorderSettings, Settings};
-pub use svc_store::{DueTime, QueueShares, TraceMode};
+pub use svc_store::{DueTime, QueueShares, RERUN, TraceMode};
 pub use waiting::JobTerms;

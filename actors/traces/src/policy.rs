@@ -27,6 +27,8 @@ pub struct TracePolicy {
     pub errors_only: bool,
     /// True if snapshots of every task are kept.
     pub task_details: bool,
+    /// True if the input of a synchronous run is kept.
+    pub keep_input: bool,
 }
 
 impl TracingDefaults {
@@ -37,6 +39,7 @@ impl TracingDefaults {
             sample_rate: block.sample_rate.unwrap_or(self.sample_rate),
             errors_only: block.errors_only.unwrap_or(self.errors_only),
             task_details: block.task_details,
+            keep_input: block.keep_input,
         }
     }
 }
@@ -128,10 +131,12 @@ mod tests {
             sample_rate: Some(0.0),
             errors_only: Some(false),
             task_details: true,
+            keep_input: true,
         };
         let own = SERVER.policy_for(&block);
         assert_eq!((own.mode, own.sample_rate, own.errors_only), (TracingMode::Off, 0.0, false));
         assert!(own.task_details && !all.task_details);
+        assert!(own.keep_input && !all.keep_input);
     }
 
     #[test]

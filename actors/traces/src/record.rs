@@ -21,6 +21,8 @@ pub struct Record {
     pub mode: TraceMode,
     /// The correlation id of the request; `None` if there was none.
     pub request_id: Option<String>,
+    /// The input, as JSON, if it is kept.
+    pub input: Option<String>,
     /// The key of the run; `None` for one that is the id of the trace.
     pub run_key: Option<String>,
     /// The whole answer as JSON; the errors of the tasks if the run failed.
@@ -46,7 +48,11 @@ pub struct Record {
 impl Record {
     /// Returns the bytes of its texts.
     pub fn bytes(&self) -> usize {
-        [&self.result, &self.error, &self.task_trace].into_iter().flatten().map(String::len).sum()
+        [&self.input, &self.result, &self.error, &self.task_trace]
+            .into_iter()
+            .flatten()
+            .map(String::len)
+            .sum()
     }
 
     /// Returns the row of the run.
@@ -56,6 +62,7 @@ impl Record {
         NewTrace {
             channel_id: Some(self.channel_id),
             request_id: self.request_id,
+            input_json: self.input,
             run_key: self.run_key,
             result_json: self.result,
             error_message: self.error,

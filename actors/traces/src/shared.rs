@@ -1,5 +1,6 @@
 //! The state that survives the actors of the crate.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use svc_cluster::nodes::NodeHandle;
 use svc_store::Store;
 use tokio::sync::Notify;
 
+use crate::cancel::{CancelRequests, CancelWatch};
 use crate::dead_letters::{DueTimer, RetryShared};
 use crate::job::Runner;
 use crate::metrics::TraceMetrics;
@@ -41,6 +43,10 @@ pub(crate) struct TracesShared {
     pub(crate) letters_changed: Arc<Notify>,
     pub(crate) letters_due: Arc<DueTimer>,
     pub(crate) stop: Arc<StopSignal>,
+    /// The runs of this node that are to be cancelled.
+    pub(crate) cancels: Arc<CancelRequests>,
+    /// The watch for orders to cancel, once the work has started.
+    pub(crate) cancel_watch: OnceLock<Arc<CancelWatch>>,
     /// The running jobs of every worker.
     pub(crate) jobs: OnceLock<Vec<WorkerJobs>>,
 }
@@ -62,6 +68,7 @@ impl TracesShared {
         Arc::new(WorkerShared {
             waiting: Arc::clone(&self.waiting),
             tally: Arc::clone(&self.tally),
+            cancels: Arc::clone(&self.cancels),
             store: self.traces.clone(),
             nodes: self.nodes.clone(),
             runner,
@@ -77,7 +84,13 @@ impl TracesShared {
         })
     }
 
-    pub(crate) fn queue_shared(&self, runner: Arc<dyn Runner>) -> Arc<QueueShared> {
+    pub(crate) fn queue_shared(&self, worker: &Arc<WorkerShared>) -> Arc<QueueShared> {
+        let runner = Arc::clone(&worker.runner);
+        let watch = || {
+            let (requests, worker) = (Arc::clone(&self.cancels), Arc::clone(worker));
+            Arc::new(CancelWatch { requests, worker })
+        };
+        let cancels = Arc::clone(self.cancel_watch.get_or_init(watch));
         let adoption = Arc::new(Adoption::new(
             Arc::clone(&self.waiting),
             (self.traces.clone(), self.nodes.clone()),
@@ -98,10 +111,11 @@ impl TracesShared {
             runner,
             adoption: Arc::clone(&adoption),
             workers: self.settings.queue.workers.max(1),
+            leaves_some: AtomicBool::new(false),
             task: parking_lot::Mutex::default(),
             log: self.log.clone(),
         });
-        Arc::new(QueueShared { waiting: Arc::clone(&self.waiting), adoption, claimer })
+        Arc::new(QueueShared { waiting: Arc::clone(&self.waiting), adoption, claimer, cancels })
     }
 
     pub(crate) fn retry_shared(&self, runner: Arc<dyn Runner>) -> Arc<RetryShared> {

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use svc_model::Timestamp;
 use utoipa::ToSchema;
 
 use crate::channels::PauseDetail;
-use crate::names::next_instants;
+use crate::names::{next_instants, rerun_version};
 
 /// An occurrence as it appears in lists.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -18,12 +19,13 @@ pub struct OccurrenceSummary {
     pub channel_id: String,
     /// Name of the channel when the row was written.
     pub channel_name: String,
-    /// `cron` or `manual`.
+    /// `cron`, `manual` or `backfill`.
     pub trigger: String,
     /// Instant at which it is due.
     #[schema(value_type = String, format = DateTime)]
     pub scheduled_for: Timestamp,
-    /// `pending`, `claimed`, `running`, `completed`, `failed`, `skipped_misfire` or `skipped_singleton`; more may follow.
+    /// `pending`, `claimed`, `running`, `completed`, `failed`, `skipped_misfire`, `skipped_singleton` or `cancelled`; more
+    /// may follow.
     pub status: String,
     /// Number of attempts that ran or were requested.
     pub attempt: i64,
@@ -77,9 +79,30 @@ pub struct OccurrenceDetail {
     /// Reason for the failure or the skip.
     #[schema(required = true)]
     pub error_message: Option<String>,
+    /// Instant of the order to cancel it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
+    pub cancel_requested_at: Option<Timestamp>,
+    /// The principal who cancelled it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub cancelled_by: Option<String>,
+    /// Version of the workflow that its attempts run since its retry; absent for the one that serves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub workflow_version: Option<i64>,
     /// Instant of the last write of the row.
     #[schema(value_type = String, format = DateTime)]
     pub updated_at: Timestamp,
+}
+
+/// The body of a retry.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = OccurrenceRetry)]
+pub struct OccurrenceRetryRequest {
+    /// The version of the workflow: `same`, `current` or a number; `current` if absent.
+    #[schema(schema_with = rerun_version)]
+    pub version: Value,
 }
 
 /// A page of occurrences.

@@ -61,7 +61,7 @@ pub struct SubmissionReceipt {
 pub struct SubmissionState {
     /// Its id: the trace that the 202 named.
     pub id: String,
-    /// `pending`, `scheduled`, `waiting`, `running`, `retrying`, `completed` or `failed`.
+    /// `pending`, `scheduled`, `waiting`, `running`, `retrying`, `completed`, `failed` or `cancelled`.
     pub status: String,
     /// `async`.
     pub mode: String,

@@ -48,6 +48,7 @@ pub enum Tag {
     Audit,
     Traces,
     DeadLetters,
+    Bulk,
     Backups,
     Packages,
     Cron,
@@ -57,7 +58,7 @@ pub enum Tag {
 
 impl Tag {
     /// All tags, in the order of the document.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Channels,
         Self::Workflows,
         Self::Connectors,
@@ -66,6 +67,7 @@ impl Tag {
         Self::Audit,
         Self::Traces,
         Self::DeadLetters,
+        Self::Bulk,
         Self::Backups,
         Self::Packages,
         Self::Cron,
@@ -84,6 +86,7 @@ impl Tag {
             Self::Audit => "Audit",
             Self::Traces => "Traces",
             Self::DeadLetters => "Trace DLQ",
+            Self::Bulk => "Bulk",
             Self::Backups => "Backups",
             Self::Packages => "Packages",
             Self::Cron => "Cron",

@@ -11,6 +11,7 @@
 mod actors;
 mod audit;
 mod backups;
+mod bulk;
 mod channels;
 mod connectors;
 mod cron;
@@ -44,6 +45,10 @@ mod workflows;
 pub use actors::{ActorEvent, ActorNode, ActorTree};
 pub use audit::{AuditListEnvelope, AuditLogEntry, CallerIdentity};
 pub use backups::{BackupFile, CreatedBackup};
+pub use bulk::{
+    BackfillDryRun, BackfillRequest, BulkDryRun, BulkErrorDetail, BulkRequest, BulkRunDetail, BulkSample,
+    BulkStarted,
+};
 pub use channels::{
     BulkPauseRequest, BulkResumeRequest, ChannelFilterRequest, ChannelPauseStatus, ChannelResource,
     ChannelValidationResult, PauseDetail, PauseRequest, ResumeRequest,
@@ -53,7 +58,7 @@ pub use connectors::{
 };
 pub use cron::{
     ClockComparison, CursorDetail, OccurrenceDetail, OccurrenceExcerpt, OccurrenceListEnvelope,
-    OccurrenceSummary, ScheduleExplanation, ScheduleSummary, SlotHolderDetail,
+    OccurrenceRetryRequest, OccurrenceSummary, ScheduleExplanation, ScheduleSummary, SlotHolderDetail,
 };
 pub use data::{RunError, RunResponse, SubmissionError, SubmissionReceipt, SubmissionState};
 pub use dead_letters::{
@@ -83,7 +88,9 @@ pub use operational::{
 };
 pub use packages::{Inventory, PackageDetail, Receipt, ReceiptRequest};
 pub use parameter::{ParameterKind, PathParameter, QueryParameter};
-pub use traces::{AttemptSummary, TraceDetail, TraceListEnvelope, TraceSummary, WorkWaitDetail};
+pub use traces::{
+    AttemptSummary, RerunAccepted, RerunRequest, TraceDetail, TraceListEnvelope, TraceSummary, WorkWaitDetail,
+};
 pub use validation::{ValidationIssue, ValidationResult};
 pub use workflows::{
     ConnectorDependency, TrialStep, TrialTrace, WorkflowDependencies, WorkflowResource, WorkflowTrial,

@@ -1,7 +1,7 @@
 //! Schemas of members that hold one of a closed set of names, and of lists of instants.
 
 use svc_model::{ChannelType, LifecycleStatus, Protocol};
-use utoipa::openapi::schema::{ArrayBuilder, KnownFormat, ObjectBuilder, SchemaFormat};
+use utoipa::openapi::schema::{ArrayBuilder, KnownFormat, ObjectBuilder, OneOfBuilder, SchemaFormat};
 use utoipa::openapi::{RefOr, Schema, Type};
 
 fn one_of<'n>(names: impl IntoIterator<Item = &'n str>, description: &str) -> RefOr<Schema> {
@@ -18,14 +18,22 @@ pub(crate) const LIFECYCLE_STATUSES: &[&str] =
 
 /// The statuses of a run.
 pub(crate) const TRACE_STATUSES: &[&str] =
-    &["pending", "scheduled", "waiting", "running", "retrying", "completed", "failed"];
+    &["pending", "scheduled", "waiting", "running", "retrying", "completed", "failed", "cancelled"];
 
 /// The origins of a run.
 pub(crate) const TRACE_MODES: &[&str] = &["sync", "async", "kafka", "cron"];
 
 /// The statuses of an occurrence.
-pub(crate) const OCCURRENCE_STATUSES: &[&str] =
-    &["pending", "claimed", "running", "completed", "failed", "skipped_misfire", "skipped_singleton"];
+pub(crate) const OCCURRENCE_STATUSES: &[&str] = &[
+    "pending",
+    "claimed",
+    "running",
+    "completed",
+    "failed",
+    "skipped_misfire",
+    "skipped_singleton",
+    "cancelled",
+];
 
 /// The status of a version.
 pub(crate) fn lifecycle_status() -> RefOr<Schema> {
@@ -48,6 +56,13 @@ pub(crate) fn protocol() -> RefOr<Schema> {
     one_of(Protocol::NAMES.iter().copied(), "The transport that brings messages.")
 }
 
+/// The version of a workflow that runs again.
+pub(crate) fn rerun_version() -> RefOr<Schema> {
+    let named = one_of(["same", "current"], "`same` is the version that ran, `current` the one that serves.");
+    let number = ObjectBuilder::new().schema_type(Type::Integer).description(Some("That version."));
+    OneOfBuilder::new().item(named).item(number).description(Some("The version of the workflow.")).into()
+}
+
 /// The result of a step of an execution trace.
 pub(crate) fn step_result() -> RefOr<Schema> {
     one_of(["executed", "skipped", "failed"], "The result of the step.")
@@ -56,6 +71,25 @@ pub(crate) fn step_result() -> RefOr<Schema> {
 /// The state of a component.
 pub(crate) fn component_state() -> RefOr<Schema> {
     one_of(["ok", "degraded", "error"], "The state of the component.")
+}
+
+/// The kinds of rows of a bulk run.
+pub(crate) fn bulk_kind() -> RefOr<Schema> {
+    one_of(["dead_letters", "occurrences", "traces"], "The kind of the rows.")
+}
+
+/// The actions of a bulk run.
+pub(crate) fn bulk_action() -> RefOr<Schema> {
+    let actions = ["requeue", "purge", "retry", "cancel", "rerun", "backfill"];
+    one_of(actions, "The action on each row; `backfill` has a request of its own.")
+}
+
+/// The states of a bulk run.
+pub(crate) fn bulk_state() -> RefOr<Schema> {
+    one_of(
+        ["running", "aborting", "aborted", "completed", "failed"],
+        "`aborting` until the driver of the run has noticed.",
+    )
 }
 
 /// The next instants of a schedule.

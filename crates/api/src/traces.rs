@@ -7,6 +7,8 @@ use serde_json::Value;
 use svc_model::Timestamp;
 use utoipa::ToSchema;
 
+use crate::names::rerun_version;
+
 /// A trace without payload and result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct TraceSummary {
@@ -25,7 +27,7 @@ pub struct TraceSummary {
     pub workflow_version: Option<i64>,
     /// `sync`, `async`, `kafka` or `cron`.
     pub mode: String,
-    /// `pending`, `scheduled`, `waiting`, `running`, `retrying`, `completed` or `failed`.
+    /// `pending`, `scheduled`, `waiting`, `running`, `retrying`, `completed`, `failed` or `cancelled`.
     pub status: String,
     /// The value of `x-request-id` of the request that it came with.
     #[schema(required = true)]
@@ -74,7 +76,7 @@ pub struct AttemptSummary {
     pub attempt: i64,
     /// Id of its trace.
     pub trace_id: String,
-    /// `pending`, `scheduled`, `waiting`, `running`, `completed` or `failed`.
+    /// `pending`, `scheduled`, `waiting`, `running`, `completed`, `failed` or `cancelled`.
     pub status: String,
     /// Reason of the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -153,7 +155,7 @@ pub struct TraceListEnvelope {
 pub struct TraceDetail {
     /// Its id.
     pub id: String,
-    /// `pending`, `scheduled`, `waiting`, `running`, `retrying`, `completed` or `failed`.
+    /// `pending`, `scheduled`, `waiting`, `running`, `retrying`, `completed`, `failed` or `cancelled`.
     pub status: String,
     /// `sync`, `async`, `kafka` or `cron`.
     pub mode: String,
@@ -219,6 +221,26 @@ pub struct TraceDetail {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub waits_for: Option<WorkWaitDetail>,
+    /// Instant of the order to cancel it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
+    pub cancel_requested_at: Option<Timestamp>,
+    /// The principal who cancelled it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub cancelled_by: Option<String>,
+    /// The calls that had left when its run was cancelled: `task_id`, `function` and `connector` of each. The called
+    /// systems may have carried them out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<Object>>, nullable = false)]
+    pub in_flight: Option<Value>,
+    /// Id of the trace that it runs again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub rerun_of: Option<String>,
+    /// Ids of the traces that run it again, the oldest first, at most 100.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reruns: Vec<String>,
     /// The attempts at accepted work, the first one first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<AttemptSummary>,
@@ -226,4 +248,22 @@ pub struct TraceDetail {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>, nullable = false)]
     pub task_trace_json: Option<Value>,
+}
+
+/// The body of a rerun.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RerunRequest {
+    /// The version of the workflow: `same`, `current` or a number.
+    #[schema(schema_with = rerun_version)]
+    pub version: Value,
+    /// The payload, in place of the stored one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload: Option<Value>,
+}
+
+/// An accepted rerun.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RerunAccepted {
+    /// Id of its trace.
+    pub trace_id: String,
 }

@@ -6,6 +6,7 @@ use crate::commands::actors::ActorsArgs;
 use crate::commands::audit_logs::AuditCommand;
 use crate::commands::backups::BackupCommand;
 use crate::commands::benchmark::BenchmarkArgs;
+use crate::commands::bulk::BulkCommand;
 use crate::commands::channels::ChannelCommand;
 use crate::commands::completions::CompletionsArgs;
 use crate::commands::config::ConfigCommand;
@@ -65,6 +66,9 @@ pub(crate) enum ClientCommand {
     Dlq(DeadLetterCommand),
     /// Show failures grouped by their cause, the most frequent first
     Errors(ErrorListArgs),
+    /// Act on many dead letters, occurrences or traces at once
+    #[command(subcommand)]
+    Bulk(BulkCommand),
     /// Show schedules and their occurrences
     #[command(subcommand)]
     Cron(CronCommand),

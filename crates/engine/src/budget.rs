@@ -8,11 +8,13 @@
 //! by the processor clock of the thread from then on: a thread that the system holds up is not charged for
 //! it.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
+use svc_model::Cancellation;
 use tokio::time::Instant;
 
 use crate::error::TaskError;
@@ -28,6 +30,8 @@ thread_local! {
     static TURN: Cell<Option<Turn>> = const { Cell::new(None) };
     /// The moment until which nothing of the turn can be exceeded; most checks read no more than this.
     static CALM: Cell<Option<Instant>> = const { Cell::new(None) };
+    /// The cancellation of the run that is polled now.
+    static CANCELLATION: RefCell<Option<Arc<dyn Cancellation>>> = const { RefCell::new(None) };
 }
 
 /// The limit that a run has reached.
@@ -37,6 +41,8 @@ pub(crate) enum BudgetExhausted {
     Deadline,
     #[error("the run used more processor time than engine.cpu_budget_ms ({}) allows", .0.as_millis())]
     Processor(Duration),
+    #[error("the run was cancelled")]
+    Cancelled,
 }
 
 impl BudgetExhausted {
@@ -45,7 +51,7 @@ impl BudgetExhausted {
     pub(crate) fn into_error(self) -> TaskError {
         let healing = match self {
             Self::Deadline => None,
-            Self::Processor(_) => Some(Healing::Permanent),
+            Self::Processor(_) | Self::Cancelled => Some(Healing::Permanent),
         };
         TaskError { is_deadline: true, healing, ..TaskError::new(ErrorCode::Timeout, self.to_string()) }
     }
@@ -63,6 +69,8 @@ struct Turn {
     precise: Option<(Duration, Duration)>,
     /// The reason for which work inside the run was cut short.
     cut: Option<BudgetExhausted>,
+    /// True if the run can be cancelled, so that it looks every few milliseconds.
+    is_cancellable: bool,
 }
 
 impl Turn {
@@ -88,12 +96,18 @@ impl Turn {
         if self.precise.is_none() {
             calm = calm.min(self.started + LONG);
         }
+        if self.is_cancellable {
+            calm = calm.min(now + LONG);
+        }
         self.deadline.map_or(calm, |deadline| calm.min(deadline))
     }
 
     fn check(&mut self, now: Instant) -> Result<(), BudgetExhausted> {
         if self.deadline.is_some_and(|deadline| deadline <= now) {
             return Err(BudgetExhausted::Deadline);
+        }
+        if self.is_cancellable && is_cancelled() {
+            return Err(BudgetExhausted::Cancelled);
         }
         // Processor time never outruns the clock on the wall.
         if self.before + now.saturating_duration_since(self.started) <= self.limit {
@@ -111,19 +125,29 @@ pub(crate) fn processor_time() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }
 
+/// Returns `true` if the run that is polled now is cancelled.
+fn is_cancelled() -> bool {
+    CANCELLATION.with_borrow(|cancellation| cancellation.as_ref().is_some_and(|order| order.is_requested()))
+}
+
 /// The processor time and the deadline of a run.
 #[derive(Debug)]
 pub(crate) struct Meter {
     limit: Duration,
     deadline: Option<Instant>,
+    cancellation: Option<Arc<dyn Cancellation>>,
     before: Duration,
     cut: Option<BudgetExhausted>,
 }
 
 impl Meter {
-    /// Lets a run use `limit` of processor time until `deadline`.
-    pub(crate) fn new(limit: Duration, deadline: Option<Instant>) -> Self {
-        Self { limit, deadline, before: Duration::ZERO, cut: None }
+    /// Lets a run use `limit` of processor time until `deadline`, or until it is cancelled.
+    pub(crate) fn new(
+        limit: Duration,
+        deadline: Option<Instant>,
+        cancellation: Option<Arc<dyn Cancellation>>,
+    ) -> Self {
+        Self { limit, deadline, cancellation, before: Duration::ZERO, cut: None }
     }
 
     /// Polls the run for one turn, which has `started`. It is polled in place: runs that call one another share
@@ -136,9 +160,13 @@ impl Meter {
             started,
             precise: None,
             cut: self.cut,
+            is_cancellable: self.cancellation.is_some(),
         };
         CALM.set(Some(turn.calm(started)));
-        let outer = Outer(TURN.replace(Some(turn)));
+        let outer = Outer {
+            turn: TURN.replace(Some(turn)),
+            cancellation: self.cancellation.as_ref().map(|own| CANCELLATION.replace(Some(Arc::clone(own)))),
+        };
         let poll = poll();
         if let (Poll::Pending, Some(mut turn)) = (&poll, TURN.take()) {
             (self.before, self.cut) = (turn.time_used(Instant::now()), turn.cut);
@@ -149,12 +177,19 @@ impl Meter {
 }
 
 /// The turn of the run around this one, which goes on when this one's ends.
-struct Outer(Option<Turn>);
+struct Outer {
+    turn: Option<Turn>,
+    /// Its cancellation, if this one's replaced it.
+    cancellation: Option<Option<Arc<dyn Cancellation>>>,
+}
 
 impl Drop for Outer {
     fn drop(&mut self) {
-        TURN.set(self.0.take());
+        TURN.set(self.turn.take());
         CALM.set(None);
+        if let Some(outer) = self.cancellation.take() {
+            CANCELLATION.set(outer);
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
 use slog::Logger;
-use svc_model::{FieldError, key_part};
+use svc_model::{Cancellation, FieldError, key_part};
 use svc_secrets::Resolver;
 use svc_spans::TraceContext;
 use tokio::time::Instant;
@@ -170,6 +170,7 @@ pub struct TaskCx<'x> {
     pub(crate) chain: &'x Arc<[Arc<str>]>,
     pub(crate) clock: &'x EngineClock,
     pub(crate) trace_context: &'x TraceContext,
+    pub(crate) cancellation: Option<&'x Arc<dyn Cancellation>>,
 }
 
 impl TaskCx<'_> {
@@ -213,6 +214,11 @@ impl TaskCx<'_> {
     /// passes it on.
     pub fn trace_context(&self) -> &TraceContext {
         self.trace_context
+    }
+
+    /// Returns the cancellation of the run, for the runs that the task calls.
+    pub fn cancellation(&self) -> Option<&Arc<dyn Cancellation>> {
+        self.cancellation
     }
 
     /// Returns the place of this task in the work that the run belongs to: its id, behind those of the tasks that called

@@ -164,6 +164,16 @@ impl Flow {
         Some(self.pick(self.bucket_of(bucket, message))?.0.identity())
     }
 
+    /// Returns that version and the id it runs under.
+    pub(crate) fn pick_version(&self, version: i64) -> Option<(&CompiledWorkflow, &Arc<str>)> {
+        self.running().find(|(_, workflow)| workflow.version == version).map(|(id, workflow)| (workflow, id))
+    }
+
+    /// Returns `true` if it has that version of the workflow with that id.
+    pub fn has_version(&self, version: &WorkflowVersion) -> bool {
+        self.versions.iter().any(|(workflow, _)| workflow.identity() == *version)
+    }
+
     /// Returns the bucket of a message: its own, or the one of its id, which matters to several versions only.
     pub(crate) fn bucket_of(&self, bucket: Option<u8>, message: Uuid) -> u8 {
         match (bucket, self.versions.as_slice()) {

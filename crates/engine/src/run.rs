@@ -4,6 +4,7 @@
 //! mapping, and inside long computations. It cancels the running task when the deadline passes, and yields
 //! the thread after holding it for a while.
 
+mod call_guard;
 mod outcome;
 mod settle;
 
@@ -14,6 +15,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use datalogic_rs::DataValue;
+use svc_model::Cancellation;
 use svc_spans::{ActiveSpan, SpanDraft, TraceContext};
 use tokio::time::Instant;
 
@@ -34,6 +36,7 @@ use crate::scope::{Arena, EvaluationScope, WrittenRoots};
 use crate::stubs::Stubs;
 use crate::trace::{StepResult, TaskTiming, Timings, TraceOptions, Tracer};
 
+use self::call_guard::CallGuard;
 pub use self::outcome::RunOutcome;
 
 /// Maximum number of tasks that one run executes. Each leaves its records in memory.
@@ -68,6 +71,10 @@ pub struct RunOptions {
     pub trace_context: TraceContext,
     /// The caller does not look at the metadata of the outcome: they are not stamped for a workflow that does not either.
     pub ignores_metadata: bool,
+    /// The version of the workflow that runs, in place of the one that owns the bucket.
+    pub version: Option<i64>,
+    /// The cancellation of the run, which the runs that it calls share.
+    pub cancellation: Option<Arc<dyn Cancellation>>,
 }
 
 impl Engine {
@@ -84,12 +91,15 @@ impl Engine {
         // The clock is read once for all that begins here.
         let began = Instant::now();
         let deadline = evaluation_budget::deadline(began, options.deadline, options.until);
-        let picked = flow.pick(bucket);
+        let picked = match options.version {
+            Some(version) => flow.pick_version(version),
+            None => flow.pick(bucket),
+        };
         let is_read = picked.is_some_and(|(workflow, _)| workflow.reads_metadata());
         let stamps = is_read || options.trace.is_some() || !options.ignores_metadata;
         let pace = EvaluationBudget::start(began, deadline);
+        let mut meter = Meter::new(self.limits.cpu_budget, deadline, options.cancellation.clone());
         let mut run = Run::new(self, message, options, pace, stamps);
-        let mut meter = Meter::new(self.limits.cpu_budget, deadline);
         async move {
             let failure = {
                 let mut pass = pin!(async {
@@ -132,6 +142,7 @@ struct Run<'e> {
     loop_counter: Option<i64>,
     chain: Arc<[Arc<str>]>,
     trace_context: TraceContext,
+    cancellation: Option<Arc<dyn Cancellation>>,
     /// Stamps are written into the metadata.
     stamps: bool,
 }
@@ -176,6 +187,7 @@ impl<'e> Run<'e> {
             loop_counter: None,
             chain: options.chain,
             trace_context: options.trace_context,
+            cancellation: options.cancellation,
             stamps,
         }
     }
@@ -395,13 +407,16 @@ impl<'e> Run<'e> {
                         chain: &self.chain,
                         clock: &self.engine.clock,
                         trace_context: span.context(),
+                        cancellation: self.cancellation.as_ref(),
                     };
+                    let call = CallGuard::new(self.cancellation.as_deref(), step);
                     let outcome = match deadline {
                         None => task.run(&mut cx).await,
                         Some(deadline) => tokio::time::timeout_at(deadline, task.run(&mut cx))
                             .await
                             .unwrap_or_else(|_| Err(timed_out())),
                     };
+                    call.finish();
                     scope.forget(cx.written);
                     outcome
                 }
@@ -439,7 +454,9 @@ impl<'e> Run<'e> {
             let arena = Arena::lease();
             self.work.stamp_progress(&mut EvaluationScope::new(&arena, &Reads::default()));
         }
+        let is_requested = |order: &Arc<dyn Cancellation>| order.is_requested();
         RunOutcome {
+            is_cancelled: failure.is_some() && self.cancellation.as_ref().is_some_and(is_requested),
             message: self.work.message,
             matched: self.matched,
             audit_trail: self.work.audit_trail,

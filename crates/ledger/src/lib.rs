@@ -13,6 +13,7 @@
 //! - A row is never retried automatically, but a claim whose lease has expired is taken over, a bounded
 //!   number of times.
 
+mod backfill;
 mod cursor;
 mod fence;
 mod instant_explanation;
@@ -23,13 +24,14 @@ mod slot;
 mod status;
 mod work_wait;
 
+pub use backfill::{BackfillRange, BackfillRefusal, KeptOccurrences, MOST_BACKFILLED, plan_backfill};
 pub use cursor::{AlignRequest, Cursor};
 pub use fence::lease_fence;
 pub use instant_explanation::{
     ActiveVersion, InstantExplanation, InstantFacts, InstantReason, InstantRow, SlotHolder,
 };
 pub use occurrence::{
-    ClaimKey, ClaimOutcome, NotRetryable, Occurrence, Settlement, StartOutcome, StartRequest,
+    ClaimKey, ClaimOutcome, NotCancellable, NotRetryable, Occurrence, Settlement, StartOutcome, StartRequest,
 };
 pub use plan::{LONGEST_WALK, Misfire, MisfirePlan, MisfirePlanner, Missed, plan};
 pub use slot::{ConcurrencySlot, HeldSlot, Singleton, acquire_slot, is_saturated};

@@ -98,7 +98,14 @@ impl MemoryLedger {
         let held_slots = self.slots.clone();
         let singleton = (slots > 0).then_some((&singleton, held_slots.as_slice()));
         let row = self.row_mut(key.id).ok_or(NotStarted::Lost)?;
-        let request = StartRequest { version: 1, singleton, trace_id: None, lease: LEASE, now: now() };
+        let request = StartRequest {
+            version: 1,
+            singleton,
+            waits_for_slot: false,
+            trace_id: None,
+            lease: LEASE,
+            now: now(),
+        };
         match row.start(key, request) {
             StartOutcome::Running(acquired) => {
                 let slot = row.slot.clone();
@@ -109,7 +116,7 @@ impl MemoryLedger {
                 }
                 Ok(slot)
             }
-            StartOutcome::Saturated => Err(NotStarted::Saturated),
+            StartOutcome::Saturated | StartOutcome::Waits => Err(NotStarted::Saturated),
             StartOutcome::Lost => Err(NotStarted::Lost),
         }
     }

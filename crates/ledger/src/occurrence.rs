@@ -2,9 +2,10 @@
 //!
 //! ```text
 //! pending ─claim→ claimed ─start→ running ─settle→ completed | failed
-//!    ↑               ├─ no slot → skipped_singleton
+//!    ↑               ├─ no slot → skipped_singleton, or pending again for one that waits
 //!    └── give back ──┴── lease expired: claimed again, or failed after too many recoveries
-//! failed, skipped_misfire, skipped_singleton ─retry→ pending
+//! failed, skipped_misfire, skipped_singleton, cancelled ─retry→ pending
+//! pending, claimed, running ─cancel→ cancelled: at once without a live lease, else by the holder, as it settles
 //! ```
 
 use std::sync::Arc;
@@ -17,6 +18,9 @@ use uuid::Uuid;
 use crate::lease_end;
 use crate::slot::{ConcurrencySlot, HeldSlot, Singleton, acquire_slot};
 use crate::status::OccurrenceStatus;
+
+/// Time for which a row without a free slot is not claimed again.
+const SLOT_WAIT: Duration = Duration::from_secs(1);
 
 /// An occurrence, reduced to the columns that the rules read and write. Instants are UTC of the database
 /// clock.
@@ -93,6 +97,8 @@ pub struct StartRequest<'a> {
     pub version: i64,
     /// The concurrency key of the run with the rows of its slots, if the channel limits concurrent runs.
     pub singleton: Option<(&'a Singleton, &'a [ConcurrencySlot])>,
+    /// True if a run without a free slot waits for one in place of being skipped.
+    pub waits_for_slot: bool,
     /// Trace of the run.
     pub trace_id: Option<Uuid>,
     /// Length of the lease.
@@ -108,6 +114,8 @@ pub enum StartOutcome {
     Running(Option<ConcurrencySlot>),
     /// No slot was free; the occurrence is skipped.
     Saturated,
+    /// No slot was free; the occurrence waits for one.
+    Waits,
     /// The claim is no longer valid; nothing changed.
     Lost,
 }
@@ -129,6 +137,11 @@ impl Settlement {
         Self { end: RunEnd::Completed, message: None, error_group: None }
     }
 
+    /// Returns the outcome of a run that was cancelled.
+    pub const fn cancelled() -> Self {
+        Self { end: RunEnd::Cancelled, message: None, error_group: None }
+    }
+
     /// Returns the outcome of a run that failed, or could not be started.
     pub fn failed(message: impl Into<String>) -> Self {
         Self { end: RunEnd::Failed, message: Some(message.into()), error_group: None }
@@ -139,6 +152,11 @@ impl Settlement {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an occurrence that is {0} cannot be retried")]
 pub struct NotRetryable(pub OccurrenceStatus);
+
+/// The row has ended, so that nothing is left to cancel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an occurrence that is {0} cannot be cancelled")]
+pub struct NotCancellable(pub OccurrenceStatus);
 
 impl Occurrence {
     /// Creates a pending row.
@@ -222,11 +240,15 @@ impl Occurrence {
         if !self.is_held(key) || self.status != OccurrenceStatus::Claimed {
             return StartOutcome::Lost;
         }
-        let StartRequest { version, singleton, trace_id, lease, now } = start;
+        let StartRequest { version, singleton, waits_for_slot, trace_id, lease, now } = start;
         let slot = match singleton {
             Some((singleton, rows)) => {
                 match acquire_slot(rows, singleton.slots, self.id, &key.holder, lease, now) {
                     Some(slot) => Some((singleton, slot)),
+                    None if waits_for_slot => {
+                        self.wait_for_slot(now);
+                        return StartOutcome::Waits;
+                    }
                     None => {
                         self.end(OccurrenceStatus::SkippedSingleton, Some(singleton.skip_message()), now);
                         return StartOutcome::Saturated;
@@ -276,8 +298,29 @@ impl Occurrence {
         if settles {
             self.end(settlement.end.into(), settlement.message, now);
             self.error_group = settlement.error_group.map(|group| group.id.clone());
+            if settlement.end == RunEnd::Cancelled {
+                self.claimed_by = None;
+            }
         }
         settles
+    }
+
+    /// Cancels a row that nobody holds under a live lease, and clears its claim, so that no late write of a former holder
+    /// counts; the caller then frees its slot. Returns `false` if somebody holds it: the holder ends its run first, and
+    /// [settles](Self::settle) it as cancelled.
+    ///
+    /// # Errors
+    /// [`NotCancellable`] if the row has ended.
+    pub fn cancel(&mut self, now: NaiveDateTime) -> Result<bool, NotCancellable> {
+        if self.status.is_terminal() {
+            return Err(NotCancellable(self.status));
+        }
+        let is_held = self.status != OccurrenceStatus::Pending && !self.is_free(now);
+        if !is_held {
+            self.end(OccurrenceStatus::Cancelled, None, now);
+            self.claimed_by = None;
+        }
+        Ok(!is_held)
     }
 
     /// Gives back a claim that led to no run. Returns whether the claim was still valid; the caller then
@@ -333,6 +376,14 @@ impl Occurrence {
 
     fn is_free(&self, now: NaiveDateTime) -> bool {
         self.claimed_until.is_none_or(|until| until < now)
+    }
+
+    /// Puts a claimed row back until a slot may be free. Its attempt stays counted.
+    fn wait_for_slot(&mut self, now: NaiveDateTime) {
+        self.free();
+        self.status = OccurrenceStatus::Pending;
+        self.attempt_counted = true;
+        self.claimed_until = Some(lease_end(now, SLOT_WAIT));
     }
 
     /// Clears the record of the last holder.

@@ -22,11 +22,13 @@ pub enum OccurrenceStatus {
     SkippedMisfire,
     /// Skipped: every slot of its concurrency key was held.
     SkippedSingleton,
+    /// Ended by an administrator.
+    Cancelled,
 }
 
 impl OccurrenceStatus {
     /// All statuses.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Pending,
         Self::Claimed,
         Self::Running,
@@ -34,6 +36,7 @@ impl OccurrenceStatus {
         Self::Failed,
         Self::SkippedMisfire,
         Self::SkippedSingleton,
+        Self::Cancelled,
     ];
 
     /// Returns the name in rows and responses.
@@ -46,6 +49,7 @@ impl OccurrenceStatus {
             Self::Failed => "failed",
             Self::SkippedMisfire => "skipped_misfire",
             Self::SkippedSingleton => "skipped_singleton",
+            Self::Cancelled => "cancelled",
         }
     }
 
@@ -59,9 +63,14 @@ impl OccurrenceStatus {
         !matches!(self, Self::Pending | Self::Claimed | Self::Running)
     }
 
+    /// Returns whether the row was ended without a run, because its instant passed or its key was held.
+    pub const fn is_skipped(self) -> bool {
+        matches!(self, Self::SkippedMisfire | Self::SkippedSingleton)
+    }
+
     /// Returns whether another attempt may be requested.
     pub const fn is_retryable(self) -> bool {
-        matches!(self, Self::Failed | Self::SkippedMisfire | Self::SkippedSingleton)
+        matches!(self, Self::Failed | Self::SkippedMisfire | Self::SkippedSingleton | Self::Cancelled)
     }
 }
 
@@ -70,6 +79,7 @@ impl From<RunEnd> for OccurrenceStatus {
         match end {
             RunEnd::Completed => Self::Completed,
             RunEnd::Failed | RunEnd::TimedOut => Self::Failed,
+            RunEnd::Cancelled => Self::Cancelled,
         }
     }
 }
@@ -87,6 +97,8 @@ pub enum Trigger {
     Cron,
     /// An administrator.
     Manual,
+    /// A backfill of missed instants.
+    Backfill,
 }
 
 impl Trigger {
@@ -95,12 +107,13 @@ impl Trigger {
         match self {
             Self::Cron => "cron",
             Self::Manual => "manual",
+            Self::Backfill => "backfill",
         }
     }
 
     /// Returns the trigger with this name.
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::Cron, Self::Manual].into_iter().find(|trigger| trigger.name() == name)
+        [Self::Cron, Self::Manual, Self::Backfill].into_iter().find(|trigger| trigger.name() == name)
     }
 }
 
@@ -116,6 +129,7 @@ mod tests {
         }
         assert_eq!(OccurrenceStatus::parse("paused"), None);
         assert_eq!(Trigger::parse("manual"), Some(Trigger::Manual));
+        assert_eq!(Trigger::parse("backfill"), Some(Trigger::Backfill));
     }
 
     #[test]

@@ -65,7 +65,7 @@ pub use package::{
 pub use page::Page;
 pub use precondition::{EntityTag, Precondition};
 pub use route::{RequestPath, RoutePattern};
-pub use run_end::RunEnd;
+pub use run_end::{Cancellation, InFlightCall, RunEnd};
 pub use suggest::{distance, nearest};
 pub use time::Timestamp;
 pub use unreadable::{is_unreadable, unreadable};

@@ -126,6 +126,13 @@ fn housekeeping_jobs(
             async move { ledger.delete_expired(hours, CHUNK).await }
         }));
     }
+    if traces.retention_hours > 0 {
+        let (store, hours) = (store.clone(), traces.retention_hours);
+        jobs.push(job("bulk_cleanup", traces.cleanup_interval_secs, lease, move || {
+            let runs = store.bulk_runs();
+            async move { runs.delete_expired(hours, CHUNK).await }
+        }));
+    }
     if audit.retention_days > 0 {
         let (store, days) = (store.clone(), audit.retention_days);
         jobs.push(job("audit_cleanup", audit.cleanup_interval_secs, lease, move || {
@@ -155,8 +162,8 @@ fn end_pauses(store: Store, registry: Registry) -> JobSpec {
     JobSpec { name: "pause_end", every: PAUSE_ENDS, work: Arc::new(work) }
 }
 
-/// Resumes the channels whose pauses have reached their end, by the clock of the database. While no pause has an end,
-/// nothing is asked for.
+/// Resumes the channels whose pauses have reached their end, by the clock of the database. While no pause has
+/// an end, nothing is asked for.
 async fn resume_due(store: &Store, registry: &Registry) -> Result<JobPass, JobError> {
     if !registry.snapshot().has_timed_pause() {
         return Ok(JobPass::Done);

@@ -86,6 +86,8 @@ fn a_value_outside_its_rule_is_refused_by_key() {
         ("cron.enabled = false\ncron.max_catch_up = 1001", "cron.max_catch_up"),
         ("cron.default_timeout_ms = 0", "cron.default_timeout_ms"),
         ("cron.shutdown_timeout_secs = 0", "cron.shutdown_timeout_secs"),
+        ("bulk.max_running = 0", "bulk.max_running"),
+        ("bulk.max_running = 101", "bulk.max_running"),
         (
             "cluster.instance_id = \"0123456789012345678901234567890123456789012345678901234567890123x\"",
             "cluster.instance_id",

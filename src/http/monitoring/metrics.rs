@@ -16,7 +16,7 @@ use prometheus_client::registry::Registry;
 use svc_model::{AuditAction, AuditResource, DURATION_BUCKETS};
 
 use super::{exposition, process};
-use crate::http::edge::DATA_PATH;
+use crate::http::plane::DATA_PATH;
 
 /// Prefix of every name.
 const PREFIX: &str = "svc";

@@ -91,6 +91,10 @@ fn examples_of_request_bodies_run() {
         "rollBackChannel",
         "runChannel",
         "submit",
+        "pauseChannel",
+        "resumeChannel",
+        "pauseChannels",
+        "resumeChannels",
         "purgeDeadLetters",
         "putPackageReceipt",
     ];

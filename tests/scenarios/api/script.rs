@@ -17,6 +17,7 @@ pub(super) fn record_everything(recorder: &mut Recorder) {
     data_plane(recorder);
     traces(recorder);
     schedules(recorder);
+    bulk(recorder);
     engine(recorder);
     lifecycle(recorder);
     refusals(recorder);
@@ -203,6 +204,21 @@ fn traces(recorder: &mut Recorder) {
     recorder.send("POST", &format!("{letters}/purge?dry_run=true"), r#"{"older_than_hours": 1}"#);
     recorder.send("POST", &format!("{letters}/purge"), r#"{"older_than_hours": 1}"#);
     recorder.send("POST", &format!("{letters}/purge"), r#"{"older_than_hours": "1"}"#);
+    cancels_and_reruns(recorder, text(&submitted, "trace_id"));
+}
+
+fn cancels_and_reruns(recorder: &mut Recorder, ended: &str) {
+    let later = [("svc-delay", "1h")];
+    let delayed =
+        recorder.send_as("POST", "/api/v1/data/greetings/async", r#"{"n": 2}"#, &later, Shown::Body);
+    let delayed = format!("{ADMIN}/traces/{}", text(&delayed.json(), "trace_id"));
+    recorder.send("POST", &format!("{delayed}/cancel"), "");
+    recorder.send("POST", &format!("{delayed}/cancel"), "");
+    let rerun =
+        recorder.send("POST", &format!("{ADMIN}/traces/{ended}/rerun"), r#"{"version": "same"}"#).json();
+    let rerun = format!("{ADMIN}/traces/{}", text(&rerun["data"], "trace_id"));
+    recorder.wait_for(&rerun, |trace| trace["data"]["status"] == "completed");
+    recorder.send("POST", &format!("{delayed}/rerun"), r#"{"version": "latest"}"#);
 }
 
 fn schedules(recorder: &mut Recorder) {
@@ -212,6 +228,7 @@ fn schedules(recorder: &mut Recorder) {
     recorder.wait_for(&path, |occurrence| occurrence["data"]["status"] == "failed");
     recorder.send("GET", &path, "");
     recorder.send("GET", &format!("{ADMIN}/cron/occurrences?channel_id=nightly&status=failed&limit=1"), "");
+    recorder.send("POST", &format!("{path}/cancel"), "");
     recorder.send("POST", &format!("{path}/retry"), "");
     recorder.wait_for(&path, |occurrence| occurrence["data"]["status"] == "failed");
     recorder.send("POST", &format!("{ADMIN}/channels/greetings/trigger"), "");
@@ -239,6 +256,28 @@ fn pauses(recorder: &mut Recorder) {
     recorder.send("POST", &format!("{channels}/pause"), filter);
     recorder.send("POST", &format!("{channels}/pause"), r#"{"filter": {}, "reason": "x"}"#);
     recorder.send("POST", &format!("{channels}/resume"), r#"{"filter": {"tag": "none"}}"#);
+}
+
+fn bulk(recorder: &mut Recorder) {
+    let runs = format!("{ADMIN}/bulk");
+    let purge = r#"{"kind": "dead_letters", "action": "purge", "filter": {"channel": "nothing"}}"#;
+    recorder.send("POST", &format!("{runs}?dry_run=true"), purge);
+    let begun = recorder.send("POST", &runs, purge).json();
+    let path = format!("{runs}/{}", text(&begun["data"], "id"));
+    recorder.wait_for(&path, |run| run["data"]["state"] == "completed");
+    recorder.send("GET", &path, "");
+    recorder.send("POST", &format!("{path}/abort"), "");
+    recorder.send("GET", &format!("{runs}?limit=1"), "");
+    recorder.send("GET", &format!("{runs}/{NOBODY}"), "");
+    recorder.send("POST", &runs, r#"{"kind": "dead_letters", "action": "purge", "filter": {}}"#);
+    recorder.send("POST", &runs, r#"{"kind": "dead_letters", "action": "retry", "all": true}"#);
+    let backfill = format!("{ADMIN}/channels/nightly/backfill");
+    let day = r#"{"from": "2020-01-01T00:00:00Z", "until": "2020-01-02T00:00:00Z", "assume_missed": true}"#;
+    recorder.send("POST", &format!("{backfill}?dry_run=true"), day);
+    let begun = recorder.send("POST", &backfill, day).json();
+    let path = format!("{runs}/{}", text(&begun["data"], "id"));
+    recorder.wait_for(&path, |run| run["data"]["state"] == "completed");
+    recorder.send("POST", &backfill, r#"{"from": "2020-01-02T00:00:00Z", "until": "2020-01-01T00:00:00Z"}"#);
 }
 
 fn engine(recorder: &mut Recorder) {

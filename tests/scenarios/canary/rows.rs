@@ -26,13 +26,19 @@ pub(super) fn read_rows(file: &Path) -> Vec<(&'static str, String)> {
     let text = |table: String| {
         let columns = lines(format!("SELECT name AS line FROM pragma_table_info('{table}')"));
         let row: Vec<String> = columns.iter().map(|column| format!("quote(\"{column}\")")).collect();
-        let place = match table.as_str() {
-            "workflows" => WORKFLOW_ROWS,
-            "channels" => CHANNEL_ROWS,
-            "connectors" => CONNECTOR_ROWS,
-            _ => "other rows",
+        let rows = format!("SELECT {} AS line FROM \"{table}\"", row.join(" || ' ' || "));
+        let places: &[(&'static str, &str)] = match table.as_str() {
+            "definitions" => &[
+                (WORKFLOW_ROWS, " WHERE kind = 'workflow'"),
+                (CHANNEL_ROWS, " WHERE kind = 'channel'"),
+                (CONNECTOR_ROWS, " WHERE kind = 'connector'"),
+            ],
+            _ => &[("other rows", "")],
         };
-        (place, lines(format!("SELECT {} AS line FROM \"{table}\"", row.join(" || ' ' || "))).join("\n"))
+        let read = |(place, condition): &(&'static str, &str)| {
+            (*place, lines(format!("{rows}{condition}")).join("\n"))
+        };
+        places.iter().map(read).collect::<Vec<_>>()
     };
-    tables.into_iter().map(text).collect()
+    tables.into_iter().flat_map(text).collect()
 }

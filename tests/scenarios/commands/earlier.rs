@@ -22,7 +22,7 @@ fn earlier_database_is_migrated_with_its_key_alone(database: &Database) {
     let key = ("SVC_STORAGE__CONNECTOR_ENCRYPTION_KEY", key.as_str());
     let migrated = database.run_with(&["migrate"], key);
     assert_eq!(migrated.status.code(), Some(0), "{}", stderr(&migrated));
-    assert!(stdout(&migrated).ends_with(" 001 — schema\n"), "{}", stdout(&migrated));
+    assert!(stdout(&migrated).contains(" 001 — schema\n"), "{}", stdout(&migrated));
     let server = launch().env("SVC_STORAGE__URL", &database.url).env(key.0, key.1).start().unwrap();
     let mut client = server.client();
     let channels = client.get("/api/v1/admin/channels").unwrap().json();

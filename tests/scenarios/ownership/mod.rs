@@ -1,5 +1,6 @@
 //! Ownership of accepted work: the accepting node runs it, and another one only after its end.
 
+mod cancels;
 mod exhaustion;
 mod file;
 mod recoveries;

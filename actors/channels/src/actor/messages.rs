@@ -12,8 +12,7 @@ use svc_traces::{Job, JobResult};
 
 use crate::request::DataRequest;
 use crate::response::ChannelResponse;
-use crate::run::RecordBatch;
-use crate::run::{ScheduledRun, ScheduledRunResult};
+use crate::run::{PinnedVersion, RecordBatch, ScheduledRun, ScheduledRunResult};
 
 /// Serves one message. Read-only: a payload that makes the run panic costs its own response and nothing else.
 ///
@@ -29,6 +28,8 @@ pub struct RunJob {
     pub job: Job,
     /// Upper bound of its duration; the channel may set a lower one.
     pub limit: Duration,
+    /// The version of the workflow, in place of the one that serves the job.
+    pub pinned: Option<PinnedVersion>,
     /// Raised if the run panics.
     pub panicked: PanicFlag,
 }

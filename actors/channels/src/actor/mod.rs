@@ -56,16 +56,16 @@ impl ReadHandler<Submit> for ChannelActor {
 
 impl ReadHandler<RunJob> for ChannelActor {
     fn read(&self, message: RunJob) -> ReadReply<<RunJob as actix::Message>::Result> {
-        let RunJob { job, limit, panicked } = message;
+        let RunJob { job, limit, pinned, panicked } = message;
         let channel = Arc::clone(&self.channel);
         // The queue abandons a job only to end it: at its deadline, or with the process.
         if is_large_value(&job.payload) {
             ReadReply::later(async move {
-                let run = channel.services.compute_gate.run(channel.run_job(job, limit));
+                let run = channel.services.compute_gate.run(channel.run_job(job, limit, pinned));
                 panicked.watch(run).await
             })
         } else {
-            ReadReply::later(async move { panicked.watch(channel.run_job(job, limit)).await })
+            ReadReply::later(async move { panicked.watch(channel.run_job(job, limit, pinned)).await })
         }
     }
 }

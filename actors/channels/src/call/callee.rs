@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use svc_engine::{ErrorCode, Redaction, RunOutcome, TaskError};
-use svc_model::{Code, ServiceError};
+use svc_model::{Cancellation, Code, ServiceError};
 use svc_spans::TraceContext;
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -33,6 +33,8 @@ pub(super) struct IncomingCall {
     pub(super) until: Option<Instant>,
     /// The place in a distributed trace of the task that calls.
     pub(super) trace_context: TraceContext,
+    /// The cancellation of the caller's run, which ends this one too.
+    pub(super) cancellation: Option<Arc<dyn Cancellation>>,
 }
 
 impl CompiledChannel {
@@ -49,7 +51,18 @@ impl CompiledChannel {
     /// run that ended with errors has failed, even if the called workflow tolerated them.
     pub(super) async fn run_call(&self, call: IncomingCall) -> Result<Value, TaskError> {
         let mut recorder = OutcomeRecorder::start(&self.meters);
-        let IncomingCall { payload, metadata, caller, chain, redaction, limit, until, trace_context } = call;
+        let IncomingCall {
+            payload,
+            metadata,
+            caller,
+            chain,
+            redaction,
+            limit,
+            until,
+            trace_context,
+            cancellation,
+        } = call;
+        recorder.cancellation.clone_from(&cancellation);
         let admitted = self.admit(MessageSource::Call(&caller), payload, metadata).await;
         let AdmittedMessage { payload, metadata, permit: _permit, .. } =
             admitted.map_err(|refusal| refusal_error(&self.name, &refusal.error))?;
@@ -62,6 +75,8 @@ impl CompiledChannel {
             trace_context,
             recording: Recording::default(),
             caller: Some(CallingRun { chain, redaction: redaction.clone(), until }),
+            pinned: None,
+            cancellation,
         };
         // Apart from the future of the call, which a chain nests on the stack of the thread as often as it
         // has links.

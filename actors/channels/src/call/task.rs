@@ -98,6 +98,7 @@ impl CallTask {
             limit: self.timeout.or(callee.timeout).unwrap_or(self.limits.default_timeout),
             until: cx.deadline(),
             trace_context: cx.trace_context().clone(),
+            cancellation: cx.cancellation().cloned(),
         };
         let data = callee.run_call(call).await?;
         cx.write(&self.output, data)

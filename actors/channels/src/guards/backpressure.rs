@@ -34,4 +34,9 @@ impl Permits {
     pub(super) fn try_acquire(&self) -> Result<Permit, NoPermit> {
         Arc::clone(&self.pool).try_acquire_owned().map_err(|_| NoPermit)
     }
+
+    /// Returns the number of permits that are left.
+    pub(super) fn free(&self) -> usize {
+        self.pool.available_permits()
+    }
 }

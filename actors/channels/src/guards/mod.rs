@@ -134,6 +134,11 @@ impl Guards {
         self.permits.as_ref().map(Permits::try_acquire).transpose()
     }
 
+    /// Returns the number of permits that are left; `None` if the channel limits no concurrency.
+    pub(crate) fn free_permits(&self) -> Option<usize> {
+        self.permits.as_ref().map(Permits::free)
+    }
+
     /// Caches a response for the next equal request.
     pub(crate) async fn store_response(
         &self,

@@ -33,15 +33,18 @@ pub(crate) enum MessageOutcome {
     Unauthorized,
     /// An idempotency key already seen.
     Duplicate,
+    /// An operator cancelled its run.
+    Cancelled,
 }
 
 impl MessageOutcome {
-    const ALL: [(Self, &'static str); 5] = [
+    const ALL: [(Self, &'static str); 6] = [
         (Self::Ok, "ok"),
         (Self::Error, "error"),
         (Self::Timeout, "timeout"),
         (Self::Unauthorized, "unauthorized"),
         (Self::Duplicate, "duplicate"),
+        (Self::Cancelled, "cancelled"),
     ];
 }
 

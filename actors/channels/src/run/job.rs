@@ -1,18 +1,19 @@
 //! An asynchronous run: accepted now, run later.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
 use svc_model::{Code, RunEnd, ServiceError};
 use svc_spans::{SpanDraft, TraceContext};
-use svc_traces::{FAILURE_OF, Job, JobFailure, JobHold, JobOutcome, JobResult, SubmitError};
+use svc_traces::{FAILURE_OF, Job, JobFailure, JobHold, JobOutcome, JobResult, RERUN, SubmitError};
 use uuid::Uuid;
 
 use super::failure;
 use super::report::{ResultError, RunReport};
-use super::{Recording, Run};
+use super::{PinnedVersion, Recording, Run};
 use crate::compiled_channel::CompiledChannel;
 use crate::guards::{AdmittedMessage, GuardRefusal, NoPermit};
 use crate::metadata;
@@ -78,9 +79,14 @@ impl CompiledChannel {
         Ok(answer)
     }
 
-    /// Runs an accepted job, no longer than `limit`. It passed its guards when it was accepted; only a job without a permit
-    /// acquires one.
-    pub(crate) async fn run_job(&self, mut job: Job, limit: Duration) -> JobResult {
+    /// Runs an accepted job, no longer than `limit`, with the version of the workflow that is `pinned`. It passed its guards
+    /// when it was accepted; only a job without a permit acquires one.
+    pub(crate) async fn run_job(
+        &self,
+        mut job: Job,
+        limit: Duration,
+        pinned: Option<PinnedVersion>,
+    ) -> JobResult {
         if job.hold.is_none() {
             match self.guards.permit() {
                 Ok(permit) => job.hold = permit.map(JobHold::new),
@@ -91,7 +97,9 @@ impl CompiledChannel {
             }
         }
         let mut recorder = OutcomeRecorder::start(&self.meters);
-        if let Err(refused) = self.admit_report(&mut job).await {
+        let cancellation = job.attempt.as_ref().map(|attempt| Arc::clone(attempt.cancellation()));
+        recorder.cancellation.clone_from(&cancellation);
+        if let Err(refused) = self.admit_unguarded(&mut job).await {
             return JobResult::bare(JobOutcome::Failed(refused), recorder.started.elapsed());
         }
         let spans = &self.services.spans;
@@ -112,6 +120,8 @@ impl CompiledChannel {
             trace_context: span.context().clone(),
             recording: Recording { steps: self.records_steps(), changes: true, metadata: true },
             caller: None,
+            pinned,
+            cancellation,
         };
         let mut report = self.execute(run).await;
         drop(job.hold);
@@ -140,16 +150,20 @@ impl CompiledChannel {
         }
     }
 
-    /// Applies the guards of a call to the report of a failure; other jobs passed them when they were accepted.
-    async fn admit_report(&self, job: &mut Job) -> Result<(), JobFailure> {
-        if !job.metadata.contains_key(FAILURE_OF) {
+    /// Applies the guards of a call to a job that was accepted without any: the report of a failure, whose caller is the
+    /// channel that failed, and a rerun, whose caller is this one.
+    async fn admit_unguarded(&self, job: &mut Job) -> Result<(), JobFailure> {
+        let (what, caller) = if job.metadata.contains_key(FAILURE_OF) {
+            ("report", job.payload.get("channel").and_then(Value::as_str).unwrap_or_default().to_owned())
+        } else if job.metadata.contains_key(RERUN) {
+            ("rerun", self.name.to_string())
+        } else {
             return Ok(());
-        }
+        };
         let (payload, metadata) = (std::mem::take(&mut job.payload), std::mem::take(&mut job.metadata));
-        let caller = payload.get("channel").and_then(Value::as_str).unwrap_or_default().to_owned();
         let admitted = self.admit_accepted(&caller, payload, metadata).await;
         let admitted = admitted.map_err(|GuardRefusal { error, .. }| {
-            let message = format!("channel '{}' refused the report: {}", self.name, error.message());
+            let message = format!("channel '{}' refused the {what}: {}", self.name, error.message());
             match error.code() {
                 Code::RateLimited | Code::ServiceUnavailable => JobFailure::transient(message),
                 _ => JobFailure::permanent(message),
@@ -161,6 +175,9 @@ impl CompiledChannel {
 
     /// Translates the report of a run to the outcome of its job.
     fn conclude(&self, report: &mut RunReport, errors_only: bool) -> JobOutcome {
+        if report.end() == RunEnd::Cancelled {
+            return JobOutcome::Cancelled;
+        }
         if let Some(message) = report.paused_call() {
             return JobOutcome::Paused { message };
         }

@@ -15,9 +15,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use futures_util::future::Either;
 use serde_json::{Map, Value};
-use svc_engine::{FailureKind, Message, Redaction, RunOptions, RunOutcome, Stubs, TraceOptions};
-use svc_model::{Code, ErrorReason};
+use svc_engine::{FailureKind, Flow, Message, Redaction, RunOptions, RunOutcome, Stubs, TraceOptions};
+use svc_model::{Cancellation, Code, ErrorReason};
 use svc_spans::TraceContext;
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -48,6 +49,19 @@ pub(crate) struct Run {
     pub(crate) recording: Recording,
     /// The run whose task calls this channel; `None` at every other ingress.
     pub(crate) caller: Option<CallingRun>,
+    /// The version of the workflow, in place of the one that the bucket has.
+    pub(crate) pinned: Option<PinnedVersion>,
+    /// The cancellation of the run; `None` for one that cannot be cancelled.
+    pub(crate) cancellation: Option<Arc<dyn Cancellation>>,
+}
+
+/// A version of the workflow that a run takes, whatever the shares of the traffic are.
+#[derive(Clone, Debug)]
+pub struct PinnedVersion {
+    /// Its number.
+    pub version: i64,
+    /// The version itself, if it does not serve.
+    pub flow: Option<Arc<Flow>>,
 }
 
 /// The parts of a run that are recorded while it goes on, for its trace.
@@ -76,7 +90,18 @@ impl CompiledChannel {
     ///
     /// An `async fn` would hold the message twice, and the future is moved for every message.
     pub(crate) fn execute(&self, run: Run) -> impl Future<Output = RunReport> + '_ {
-        let Run { id, payload, metadata, bucket, limit, trace_context, recording, caller } = run;
+        let Run {
+            id,
+            payload,
+            metadata,
+            bucket,
+            limit,
+            trace_context,
+            recording,
+            caller,
+            pinned,
+            cancellation,
+        } = run;
         let (chain, redaction, until) = match caller {
             Some(CallingRun { chain, redaction, until }) => (chain, redaction, until),
             None => (Arc::clone(&self.chain), Redaction::default(), None),
@@ -93,16 +118,31 @@ impl CompiledChannel {
             stubs: Stubs::default(),
             trace_context,
             ignores_metadata: !recording.metadata,
+            version: pinned.as_ref().map(|pinned| pinned.version),
+            cancellation,
         };
         let message = Message::with_id(id, payload, metadata);
-        self.services.engine.run(&self.flow, message, options).map(|outcome| {
-            self.count_run(&outcome);
+        let (serves, engine) =
+            (pinned.as_ref().is_none_or(|pinned| pinned.flow.is_none()), &self.services.engine);
+        let executed = match pinned.and_then(|pinned| pinned.flow) {
+            None => Either::Left(engine.run(&self.flow, message, options)),
+            // Rare, so that it has a future of its own.
+            Some(flow) => Either::Right(Box::pin(async move { engine.run(&flow, message, options).await })),
+        };
+        executed.map(move |outcome| {
+            self.count_run(&outcome, serves);
             RunReport { outcome }
         })
     }
 
-    fn count_run(&self, outcome: &RunOutcome) {
-        self.flow_meters.count(&self.flow, outcome);
+    /// Counts a run; the series of workflows are those of the versions that serve.
+    fn count_run(&self, outcome: &RunOutcome, serves: bool) {
+        if serves {
+            self.flow_meters.count(&self.flow, outcome);
+        }
+        if outcome.is_cancelled {
+            return;
+        }
         match outcome.failure.as_ref().map(|failure| failure.kind) {
             Some(FailureKind::Timeout) => self.count_error(Code::Timeout),
             Some(FailureKind::Engine) => self.count_error(Code::EngineError),

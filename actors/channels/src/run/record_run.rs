@@ -308,6 +308,8 @@ impl CompiledChannel {
                 metadata: is_traced,
             },
             caller: None,
+            pinned: None,
+            cancellation: None,
         };
         let mut report = self.execute(run).await;
         drop(permit);

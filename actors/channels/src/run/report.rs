@@ -84,6 +84,7 @@ impl From<RunEnd> for MessageOutcome {
             RunEnd::Completed => Self::Ok,
             RunEnd::Failed => Self::Error,
             RunEnd::TimedOut => Self::Timeout,
+            RunEnd::Cancelled => Self::Cancelled,
         }
     }
 }
@@ -114,6 +115,7 @@ impl CompiledChannel {
             channel_id: self.id.clone(),
             mode,
             request_id: None,
+            input: None,
             run_key: None,
             result: None,
             error: None,

@@ -1,18 +1,20 @@
 //! A scheduled run: due now, without a caller, dropped when it is aborted.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{AbortRegistration, Abortable};
 use serde_json::{Map, Value};
 use svc_ledger::Settlement;
-use svc_model::WorkflowVersion;
+use svc_model::{Cancellation, WorkflowVersion};
 use svc_spans::SpanDraft;
 use uuid::Uuid;
 
-use super::{Recording, Run};
+use super::{PinnedVersion, Recording, Run};
 use crate::compiled_channel::CompiledChannel;
 use crate::guards::{AdmittedMessage, GuardRefusal, MessageSource, RefusalKind};
 use crate::metadata;
+use crate::metrics::MessageOutcome;
 use crate::serve::OutcomeRecorder;
 
 /// The request for a scheduled run.
@@ -32,6 +34,10 @@ pub struct ScheduledRun {
     pub trace_id: Uuid,
     /// Aborts the run: it is dropped at its current step.
     pub abort: AbortRegistration,
+    /// The version of the workflow, in place of the one that serves the occurrence.
+    pub pinned: Option<PinnedVersion>,
+    /// The cancellation of the run; `None` for one that cannot be cancelled.
+    pub cancellation: Option<Arc<dyn Cancellation>>,
 }
 
 /// The result of a scheduled run.
@@ -85,8 +91,19 @@ impl ScheduledRunOutcome {
 impl CompiledChannel {
     /// Passes a scheduled run through its guards and runs it.
     pub(crate) async fn run_scheduled(&self, run: ScheduledRun) -> ScheduledRunResult {
-        let ScheduledRun { payload, trigger, key: occurrence, bucket, default_limit, trace_id, abort } = run;
+        let ScheduledRun {
+            payload,
+            trigger,
+            key: occurrence,
+            bucket,
+            default_limit,
+            trace_id,
+            abort,
+            pinned,
+            cancellation,
+        } = run;
         let mut recorder = OutcomeRecorder::start(&self.meters);
+        recorder.cancellation.clone_from(&cancellation);
         let mut metadata =
             metadata::for_scheduled_run(&self.name, self.services.settings.vars.as_ref(), trigger);
         metadata::set_run_key(&mut metadata, occurrence.clone());
@@ -115,9 +132,13 @@ impl CompiledChannel {
             trace_context: span.context().clone(),
             recording: Recording { steps: self.records_steps(), changes: policy.is_some(), metadata: true },
             caller: None,
+            pinned,
+            cancellation,
         };
         let Ok(mut report) = Abortable::new(self.execute(run), abort).await else {
-            recorder.outcome = None;
+            // Counted only if it was cancelled: otherwise another node runs it.
+            let is_cancelled = recorder.cancellation.as_ref().is_some_and(|order| order.is_requested());
+            recorder.outcome = is_cancelled.then_some(MessageOutcome::Cancelled);
             span.fail("aborted");
             return ScheduledRunOutcome::Aborted.without_run();
         };

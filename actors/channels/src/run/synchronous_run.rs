@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::{FutureExt, TryFutureExt};
 use svc_model::{ServiceError, Timestamp};
 use svc_spans::TraceContext;
-use svc_traces::{Record, TraceMode, TracePolicy, Traces};
+use svc_traces::{Record, TraceMode, TracePolicy, Traces, write_run_input};
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -38,6 +38,8 @@ struct FinishedRun<'t> {
     traced: Option<(&'t Traces, &'t TracePolicy)>,
     started_at: Option<Timestamp>,
     took: Duration,
+    /// The input, if the trace keeps it.
+    input: Option<&'t str>,
 }
 
 impl CompiledChannel {
@@ -57,6 +59,8 @@ impl CompiledChannel {
         if self.reads_metadata {
             metadata::set_run_key(&mut metadata, run_key.clone().unwrap_or_else(|| id.to_string()));
         }
+        let keeps_input = traced.is_some_and(|(_, policy)| policy.keep_input);
+        let input = keeps_input.then(|| write_run_input(&payload, &metadata, bucket)).flatten();
         let recording = Recording { steps: traced.is_some() && self.records_steps(), ..Recording::default() };
         let run = Run {
             id,
@@ -67,10 +71,13 @@ impl CompiledChannel {
             trace_context,
             recording,
             caller: None,
+            pinned: None,
+            cancellation: None,
         };
         let (started_at, started) = (traced.map(|_| Timestamp::now()), Instant::now());
-        let run_key = run_key.as_deref();
-        let finish = || FinishedRun { request_id, run_key, traced, started_at, took: started.elapsed() };
+        let (input, run_key) = (input.as_deref(), run_key.as_deref());
+        let finish =
+            || FinishedRun { request_id, run_key, traced, started_at, took: started.elapsed(), input };
         // What follows a run that failed is rare and large, so that it has futures of its own.
         let executed = AssertUnwindSafe(self.execute(run))
             .catch_unwind()
@@ -134,6 +141,7 @@ impl CompiledChannel {
     ) -> Option<(&'t Traces, &'t TracePolicy, Record)> {
         let (traces, policy) = finished.traced?;
         let mut record = self.new_record(TraceMode::Sync, id, finished.started_at?, finished.took);
+        record.input = finished.input.map(str::to_owned);
         record.request_id = Some(finished.request_id).filter(|id| !id.is_empty()).map(str::to_owned);
         record.run_key = finished.run_key.map(str::to_owned);
         Some((traces, policy, record))

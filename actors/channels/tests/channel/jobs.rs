@@ -27,7 +27,7 @@ fn job(payload: Value) -> Job {
 }
 
 async fn run(orders: &Orders, job: Job) -> JobResult {
-    orders.0.ask(RunJob { job, limit: LIMIT, panicked: PanicFlag::default() }).await.unwrap()
+    orders.0.ask(RunJob { job, limit: LIMIT, pinned: None, panicked: PanicFlag::default() }).await.unwrap()
 }
 
 fn failure(completed: &JobResult) -> &str {

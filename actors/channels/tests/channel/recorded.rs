@@ -330,8 +330,11 @@ fn of_a_clean_job_errors_only_keeps_no_steps_either() {
                 attempt: None,
                 trace_headers: Default::default(),
             };
-            let completed =
-                orders.0.ask(RunJob { job, limit: SECOND, panicked: PanicFlag::default() }).await.unwrap();
+            let completed = orders
+                .0
+                .ask(RunJob { job, limit: SECOND, pinned: None, panicked: PanicFlag::default() })
+                .await
+                .unwrap();
             assert_eq!(completed.task_trace.is_some(), kept, "{completed:?}");
         }
     });

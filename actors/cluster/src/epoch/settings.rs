@@ -31,6 +31,10 @@ pub trait ConfigApplier: Send + Sync {
 
     /// Closes every circuit breaker of this process.
     fn reset_all_breakers(&self);
+
+    /// Looks for orders to cancel the work of this process. Must return at once. Called for each announcement, which may be
+    /// about one, and before each read of the epoch.
+    fn look_for_cancels(&self) {}
 }
 
 /// The settings of the watcher.

@@ -68,6 +68,8 @@ impl EpochShared {
     /// Asks and loads until it is cancelled.
     pub(crate) async fn watch(&self) {
         loop {
+            // Before the pass, which may load for long.
+            self.services.applier.look_for_cancels();
             let pause = self.pass().await;
             self.wait(pause).await;
         }
@@ -84,6 +86,7 @@ impl EpochShared {
                     // What was announced before this connection was not heard.
                     self.announced.notify_one();
                     while listener.wait().await.is_ok() {
+                        self.services.applier.look_for_cancels();
                         self.announced.notify_one();
                     }
                 }

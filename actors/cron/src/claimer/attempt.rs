@@ -3,17 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::AbortHandle;
+use futures_util::future::{AbortHandle, AbortRegistration};
+use serde_json::{Map, Value};
 use slog::{debug, warn};
 use svc_channels::{CompiledChannel, ScheduledRun, ScheduledRunOutcome, ScheduledRunResult};
-use svc_ledger::{HeldSlot, OccurrenceStatus, Settlement};
-use svc_model::{ErrorGroup, ErrorReason, FailureFacts, RunEnd};
+use svc_ledger::{HeldSlot, OccurrenceStatus, Settlement, Singleton, Trigger};
+use svc_model::{Cancellation as _, ErrorGroup, ErrorReason, FailureFacts, RunEnd};
 use svc_registry::{FailedOccurrence, LoadedChannel, PreparedReport, ReloadScope};
 use svc_store::{NewTrace, OccurrenceClaim, StartResult, StoreError, TraceEnd, TraceMode, TraceStatus};
 use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
 
 use super::attempt_pool::AttemptPool;
+use super::cancellation::AttemptCancellation;
 use super::state;
 use super::watch::AttemptEnd;
 use crate::backoff::retry_delay;
@@ -21,6 +23,8 @@ use crate::shared::CronShared;
 
 /// Time for which a write is retried while the database is away.
 const OFFERED: Duration = Duration::from_secs(30);
+/// Error of the report of a cancelled occurrence.
+pub(super) const CANCELLED: &str = "the occurrence was cancelled";
 
 /// One execution of a claimed occurrence.
 pub(super) struct CronAttempt {
@@ -29,6 +33,7 @@ pub(super) struct CronAttempt {
     pub(super) claim: OccurrenceClaim,
     /// Trace of the run, once it starts.
     pub(super) trace_id: Uuid,
+    pub(super) cancellation: Arc<AttemptCancellation>,
 }
 
 /// The reason why a claim leads to no run.
@@ -53,6 +58,9 @@ impl CronAttempt {
         if self.attempts.is_closing() {
             return self.give_back(None).await;
         }
+        if self.cancellation.is_requested() {
+            return self.end_cancelled(None, false).await;
+        }
         if entry.actor(None).is_err() {
             // No worker thread has joined yet.
             return self.pass_over(None).await;
@@ -60,17 +68,11 @@ impl CronAttempt {
         // As accepted work, a scheduled run leaves a trace whatever the mode and the sampling of traces.
         let trace = self.new_trace(&entry, &cron.payload);
         let start_sent_at = Instant::now();
-        let start = self.shared.ledger.start(
-            &self.claim.key,
-            definition.version(),
-            cron.singleton.as_ref(),
-            self.shared.settings.lease,
-            Some(trace),
-        );
-        let (slot, started_at) = match self.shared.call_ledger(start).await {
+        let started = self.start(definition.version(), cron.singleton.as_ref(), trace).await;
+        let (slot, started_at) = match started {
             Ok(StartResult::Running { slot, started_at }) => (slot, started_at),
             Ok(StartResult::Saturated) => return self.shared.metrics.record_singleton_skips(1),
-            Ok(StartResult::Lost) => return,
+            Ok(StartResult::Waits | StartResult::Lost) => return,
             Err(error) => return self.start_failed(&error).await,
         };
         if state::is_first(&self.claim) {
@@ -78,25 +80,34 @@ impl CronAttempt {
             self.shared.metrics.record_lag(lag);
         }
         let (abort, registration) = AbortHandle::new_pair();
-        let scheduled_run = ScheduledRun {
-            payload: cron.payload.clone(),
-            trigger: state::trigger(&self.claim, started_at, cron.schedule.zone(), slot.as_ref()),
-            key: self.claim.key.id.to_string(),
-            bucket: state::bucket(&self.claim),
-            default_limit: self.shared.settings.default_timeout,
-            trace_id: self.trace_id,
-            abort: registration,
-        };
-        let run = self.shared.registry.run_scheduled(&entry, scheduled_run);
+        let trigger = state::trigger(&self.claim, started_at, cron.schedule.zone(), slot.as_ref());
+        let scheduled_run = self.new_run(cron.payload.clone(), trigger, registration);
+        let run = self.shared.registry.run_scheduled(&entry, state::version(&self.claim), scheduled_run);
         match self.watch(run, abort, slot.as_ref(), start_sent_at).await {
             AttemptEnd::Ended(result) => self.record_outcome(result, slot.as_ref()).await,
             AttemptEnd::CalledOff => self.give_back(slot.as_ref()).await,
+            AttemptEnd::Cancelled => self.end_cancelled(slot.as_ref(), true).await,
             AttemptEnd::Lost(why) => {
                 warn!(self.shared.log, "a run was dropped, its claim being lost"; "channel" => entry.name(),
                     "occurrence" => %self.claim.key.id, "why" => ?why);
                 self.end_lost_trace().await;
             }
         }
+    }
+
+    /// Puts the start of the run on record. A backfilled occurrence waits for its slot.
+    async fn start(
+        &self,
+        version: i64,
+        singleton: Option<&Singleton>,
+        trace: NewTrace,
+    ) -> Result<StartResult, StoreError> {
+        let (ledger, key, lease) = (&self.shared.ledger, &self.claim.key, self.shared.settings.lease);
+        if self.claim.trigger == Trigger::Backfill {
+            let start = ledger.start_backfilled(key, version, singleton, lease, Some(trace));
+            return self.shared.call_ledger(start).await;
+        }
+        self.shared.call_ledger(ledger.start(key, version, singleton, lease, Some(trace))).await
     }
 
     /// Finds the channel, in one snapshot for the whole attempt. A channel that this node does not know, or
@@ -134,8 +145,28 @@ impl CronAttempt {
         }
     }
 
+    /// Returns the run of the attempt.
+    fn new_run(
+        &self,
+        payload: Value,
+        trigger: Map<String, Value>,
+        registration: AbortRegistration,
+    ) -> ScheduledRun {
+        ScheduledRun {
+            payload,
+            trigger,
+            key: self.claim.key.id.to_string(),
+            bucket: state::bucket(&self.claim),
+            default_limit: self.shared.settings.default_timeout,
+            trace_id: self.trace_id,
+            abort: registration,
+            pinned: None,
+            cancellation: Some(Arc::<AttemptCancellation>::clone(&self.cancellation)),
+        }
+    }
+
     /// Returns the row of the run's trace.
-    fn new_trace(&self, entry: &LoadedChannel, payload: &serde_json::Value) -> NewTrace {
+    fn new_trace(&self, entry: &LoadedChannel, payload: &Value) -> NewTrace {
         NewTrace {
             channel_id: Some(self.claim.channel_id.as_str().into()),
             input_json: Some(payload.to_string()),
@@ -158,6 +189,10 @@ impl CronAttempt {
             ScheduledRunOutcome::Busy => return self.pass_over(slot).await,
             // Only this attempt cancels the run.
             ScheduledRunOutcome::Aborted => return self.give_back(slot).await,
+            // Its computation was cut off.
+            ScheduledRunOutcome::Ended(Settlement { end: RunEnd::Cancelled, .. }) => {
+                return self.end_cancelled(slot, true).await;
+            }
             ScheduledRunOutcome::Ended(settlement) => settlement,
         };
         let report = match &settlement.message {
@@ -180,6 +215,21 @@ impl CronAttempt {
             ownership: None,
         };
         self.settle(slot, settlement, Some(end), report).await;
+    }
+
+    /// Ends an occurrence that was cancelled. `began`: a run was dropped, which has a trace.
+    async fn end_cancelled(&self, slot: Option<&HeldSlot>, began: bool) {
+        let trace_id = began.then_some(self.trace_id);
+        let report = match self.cancellation.reports() {
+            true => self.prepare_report(trace_id, CANCELLED).await,
+            false => None,
+        };
+        let end = trace_id.map(|id| TraceEnd::cancelled(id, None));
+        self.settle(slot, Settlement::cancelled(), end, report).await;
+        if let (Some(trace), Some(calls)) = (trace_id, self.cancellation.in_flight_json()) {
+            let named = || self.shared.ledger.record_in_flight(trace, calls.clone());
+            let _late = self.retry_for_a_while("the calls of a cancelled run were not named", named).await;
+        }
     }
 
     /// Fails the occurrence of a channel that cannot run.
@@ -215,7 +265,7 @@ impl CronAttempt {
                     if let Some(report) = report {
                         report.begin();
                     }
-                    if settlement.end != RunEnd::Completed {
+                    if matches!(settlement.end, RunEnd::Failed | RunEnd::TimedOut) {
                         self.shared.registry.note_failure_of(&self.claim.channel_id).await;
                     }
                     return;
@@ -271,6 +321,10 @@ impl CronAttempt {
         let give_back = || self.shared.ledger.give_back(&self.claim, slot);
         if self.retry_for_a_while("a claim was not given back", give_back).await == Some(false) {
             self.end_lost_trace().await;
+        }
+        if self.cancellation.is_requested() {
+            // It waits again, and is ended by the watch.
+            self.attempts.look_for_cancels();
         }
     }
 

@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::Instant;
+use uuid::Uuid;
 
+use super::cancellation::AttemptCancellation;
 use super::negative_cache::NegativeCache;
 
 /// Time for which a channel without capacity is passed over.
@@ -37,6 +39,10 @@ pub(crate) struct AttemptPool {
     busy: Mutex<HashMap<String, Instant>>,
     /// Looks for channels that this node does not know.
     pub(super) absent: NegativeCache,
+    /// The cancellations of the attempts, by their occurrences.
+    cancellations: Mutex<HashMap<Uuid, Arc<AttemptCancellation>>>,
+    /// Notified when the ledger may have orders to cancel.
+    look_for_cancels: Notify,
 }
 
 impl AttemptPool {
@@ -49,7 +55,41 @@ impl AttemptPool {
             stops: AtomicBool::new(false),
             busy: Mutex::default(),
             absent: NegativeCache::default(),
+            cancellations: Mutex::default(),
+            look_for_cancels: Notify::new(),
         }
+    }
+
+    /// Adds an attempt at an occurrence. Returns its cancellation.
+    pub(super) fn add_attempt(&self, occurrence: Uuid) -> Arc<AttemptCancellation> {
+        let cancellation = Arc::new(AttemptCancellation::new());
+        self.cancellations.lock().insert(occurrence, Arc::clone(&cancellation));
+        cancellation
+    }
+
+    /// Removes an attempt, which has ended.
+    pub(super) fn remove_attempt(&self, occurrence: Uuid, cancellation: &Arc<AttemptCancellation>) {
+        let mut cancellations = self.cancellations.lock();
+        if cancellations.get(&occurrence).is_some_and(|known| Arc::ptr_eq(known, cancellation)) {
+            cancellations.remove(&occurrence);
+        }
+    }
+
+    /// Cancels the attempt at an occurrence, if this node makes one.
+    pub(super) fn cancel(&self, occurrence: Uuid, reports: bool) {
+        if let Some(cancellation) = self.cancellations.lock().get(&occurrence) {
+            cancellation.request(reports);
+        }
+    }
+
+    /// Has the ledger read for orders to cancel.
+    pub(crate) fn look_for_cancels(&self) {
+        self.look_for_cancels.notify_one();
+    }
+
+    /// Waits until the ledger is to be read for orders to cancel.
+    pub(super) async fn wait_for_look_for_cancels(&self) {
+        self.look_for_cancels.notified().await;
     }
 
     /// Asks for more; what was asked before stays asked.

@@ -3,7 +3,7 @@
 //! It alone begins the attempts of this node, at most one per worker; they are in the [`AttemptPool`] and survive its
 //! restart. It takes no messages: a notification wakes it when an occurrence may be due, and it polls as well. It claims as many
 //! rows as workers are free, the oldest first, and makes one claim at a time. A channel without capacity is
-//! passed over for a while, so that its backlog does not delay the others.
+//! passed over for a while, so that its backlog does not delay the others. It also carries out orders to cancel.
 //!
 //! On shutdown it claims nothing more and releases claims whose attempts have not begun. Running attempts get
 //! the configured shutdown time; then they are cancelled and their claims released, so that another node may
@@ -11,6 +11,8 @@
 
 mod attempt;
 mod attempt_pool;
+mod cancellation;
+mod cancels;
 mod lease;
 mod negative_cache;
 mod state;
@@ -61,6 +63,8 @@ impl Actor for Claimer {
         self.attempts.open();
         let (shared, attempts) = (Arc::clone(&self.shared), Arc::clone(&self.attempts));
         ctx.spawn(async move { claim_until_closed(shared, attempts).await }.into_actor(self));
+        let (shared, attempts) = (Arc::clone(&self.shared), Arc::clone(&self.attempts));
+        ctx.spawn(cancels::watch_cancels(shared, attempts).into_actor(self));
     }
 }
 
@@ -147,11 +151,14 @@ fn spawn_attempts(
     workers: Vec<OwnedSemaphorePermit>,
 ) {
     for (claim, worker) in claims.into_iter().zip(workers) {
+        let (pool, id) = (Arc::clone(attempts), claim.key.id);
+        let cancellation = pool.add_attempt(id);
         let attempt = CronAttempt {
             shared: Arc::clone(shared),
             attempts: Arc::clone(attempts),
             claim,
             trace_id: Uuid::now_v7(),
+            cancellation: Arc::clone(&cancellation),
         };
         #[expect(
             clippy::disallowed_methods,
@@ -159,6 +166,7 @@ fn spawn_attempts(
         )]
         tokio::spawn(async move {
             attempt.execute().await;
+            pool.remove_attempt(id, &cancellation);
             drop(worker);
         });
     }

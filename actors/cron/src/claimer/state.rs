@@ -3,7 +3,7 @@
 use chrono::{NaiveDateTime, SecondsFormat};
 use serde_json::{Map, Value};
 use svc_ledger::{HeldSlot, Trigger};
-use svc_model::rollout;
+use svc_model::{WorkflowVersion, rollout};
 use svc_store::OccurrenceClaim;
 
 /// `metadata.trigger`: the facts of the instant that a run is for.
@@ -39,6 +39,12 @@ pub(super) fn bucket(claim: &OccurrenceClaim) -> u8 {
     rollout::bucket(&format!("{}:{}", claim.channel_id, rfc3339(claim.scheduled_for)))
 }
 
+/// Returns the version of the workflow that the attempt is to run; `None` for the one that serves.
+pub(super) fn version(claim: &OccurrenceClaim) -> Option<WorkflowVersion> {
+    let id = claim.workflow_id.as_deref()?;
+    Some(WorkflowVersion { id: id.into(), version: claim.workflow_version? })
+}
+
 fn rfc3339(instant: NaiveDateTime) -> String {
     instant.and_utc().to_rfc3339_opts(SecondsFormat::AutoSi, true)
 }
@@ -63,6 +69,7 @@ mod tests {
             scheduled_for: DateTime::from_timestamp(1_767_317_400, 0).unwrap().naive_utc(),
             raised: true,
             recovered: false,
+            workflow_version: None,
         }
     }
 

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use actix_supervision::CallErrorKind;
 use futures_util::future::BoxFuture;
-use svc_channels::{CRASHED, PanicFlag, RunJob, refusal};
+use svc_channels::{CRASHED, PanicFlag, PinnedVersion, RunJob, refusal};
 use svc_model::WorkflowVersion;
 use svc_traces::{Job, JobFailure, JobKey, JobOutcome, JobResult, JobThread, QueueShares, Runner};
 
 use crate::dispatch::{DispatchError, FirstWorker};
 use crate::handle::Registry;
 use crate::ingress::failure_target;
+use crate::ingress::pinned_versions::{PinError, requested_version};
 use crate::resolve;
 use crate::snapshot::{LoadedChannel, Snapshot};
 use crate::worker::{WorkerId, WorkerThread};
@@ -21,7 +22,18 @@ use crate::worker::{WorkerId, WorkerThread};
 impl Runner for Registry {
     fn run(&self, job: Job, limit: Duration, thread: Option<usize>) -> BoxFuture<'static, JobResult> {
         let registry = self.clone();
-        Box::pin(async move { registry.run_job(job, limit, thread.map(WorkerId)).await })
+        Box::pin(async move {
+            let asked = requested_version(&job.metadata).map(|version| (version, registry.channel_of(&job)));
+            let pinned = match asked {
+                None => None,
+                Some((version, channel)) => match registry.pin_version(channel.as_deref(), &version).await {
+                    Ok(pinned) => Some(pinned),
+                    Err(PinError::Unusable(reason)) => return permanent(&reason),
+                    Err(PinError::Unavailable(reason)) => return unavailable(&reason),
+                },
+            };
+            registry.run_job(job, limit, pinned, thread.map(WorkerId)).await
+        })
     }
 
     fn next_thread(&self) -> Option<JobThread> {
@@ -47,7 +59,18 @@ impl Runner for Registry {
     }
 
     fn is_paused(&self, channel_id: Option<&str>, channel: &str) -> bool {
-        self.find_channel(channel_id, channel).is_some_and(|entry| entry.pause().is_some())
+        let snapshot = self.snapshot();
+        // Also of a channel that is not active, or that another node serves.
+        channel_id.is_some_and(|id| snapshot.pause_of(id).is_some())
+            || self.find_channel(channel_id, channel).is_some_and(|entry| entry.pause().is_some())
+    }
+
+    fn serves(&self, channel_id: Option<&str>, channel: &str) -> bool {
+        self.find_channel(channel_id, channel).is_some()
+    }
+
+    fn begins_unserved(&self, channel_id: Option<Arc<str>>, channel: Arc<str>) -> BoxFuture<'_, bool> {
+        Box::pin(async move { self.begins_work_of_unknown(channel_id.as_deref(), &channel).await })
     }
 
     fn note_failure(&self, channel_id: Option<Arc<str>>, channel: Arc<str>) -> BoxFuture<'_, ()> {
@@ -62,6 +85,11 @@ impl Runner for Registry {
         entry.compiled_channel()?.workflow_for(job.bucket, job.trace_id)
     }
 
+    fn free_permits(&self, channel_id: Option<&str>, channel: &str) -> usize {
+        let entry = self.find_channel(channel_id, channel);
+        entry.and_then(|entry| entry.compiled_channel()?.free_permits()).unwrap_or(usize::MAX)
+    }
+
     fn shares(&self, channel_id: &str) -> Option<QueueShares> {
         match self.snapshot().channel_by_id(channel_id) {
             Some(entry) => entry.compiled_channel().map(|compiled| compiled.queue_shares()),
@@ -72,12 +100,15 @@ impl Runner for Registry {
 
     fn is_available(&self, channel: &str) -> bool {
         let snapshot = self.snapshot();
-        // A removed channel has nothing to wait for.
-        snapshot.channel_by_name(channel).is_none_or(|entry| {
-            entry.quarantine().is_none()
-                && entry.pause().is_none()
-                && self.unreadable_secret(&snapshot, entry).is_none()
-        })
+        match snapshot.channel_by_name(channel) {
+            Some(entry) => {
+                entry.quarantine().is_none()
+                    && entry.pause().is_none()
+                    && self.unreadable_secret(&snapshot, entry).is_none()
+            }
+            // A removed channel has nothing to wait for, that of another node has.
+            None => self.admits(channel),
+        }
     }
 }
 
@@ -94,7 +125,13 @@ enum Obstacle {
 impl Registry {
     /// Runs a job on the worker of the calling thread, or on the next one. The job is handed back as
     /// [`JobOutcome::Busy`] if nothing ran because no actor could take it.
-    async fn run_job(&self, job: Job, limit: Duration, own: Option<WorkerId>) -> JobResult {
+    async fn run_job(
+        &self,
+        job: Job,
+        limit: Duration,
+        pinned: Option<PinnedVersion>,
+        own: Option<WorkerId>,
+    ) -> JobResult {
         let services = &self.shared.services;
         let offset = match own {
             Some(_) => 0,
@@ -111,7 +148,7 @@ impl Registry {
             }
         };
         let panicked = PanicFlag::default();
-        let message = RunJob { job, limit, panicked: panicked.clone() };
+        let message = RunJob { job, limit, pinned, panicked: panicked.clone() };
         let error = match self.dispatch(FirstWorker { own, offset }, message, find).await {
             Ok(completed) => return completed,
             Err(error) => error,

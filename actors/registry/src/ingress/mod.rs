@@ -3,6 +3,10 @@
 pub(crate) mod failure_reports;
 pub(crate) mod failure_target;
 mod jobs;
+mod pinned_versions;
 mod records;
 mod repeated_failures;
 mod scheduled_runs;
+mod unknown_channels;
+
+pub(crate) use unknown_channels::UnknownChannels;

@@ -58,11 +58,21 @@ impl Registry {
             resource_id: id.to_owned(),
             details: Some(json!({"failures": failures, "within_secs": within_secs})),
         });
-        if !self.shared.store.channel_pauses().record_failure(failure, mutation).await? {
-            return Ok(());
-        }
-        if let Some(report) = report {
-            report.begin();
+        match self.shared.store.channel_pauses().record_failure(failure, mutation).await {
+            Ok(false) => return Ok(()),
+            Ok(true) => {
+                if let Some(report) = report {
+                    report.begin();
+                }
+            }
+            Err(error) => {
+                // The commit that got no answer may have stored the report, which only this node would run.
+                let report = report.filter(|_| matches!(error, StoreError::Unanswered(_)));
+                let Some(report) = report else { return Err(error) };
+                if !report.begin_if_stored().await {
+                    return Err(error);
+                }
+            }
         }
         // If it fails, the watcher of the epoch loads the pause.
         let _ = self.reload(ReloadScope::pauses()).await;

@@ -50,8 +50,10 @@ async fn run_scheduled(running: &RunningRegistry) -> ScheduledRunResult {
         default_limit: Duration::from_secs(10),
         trace_id: Uuid::now_v7(),
         abort: AbortHandle::new_pair().1,
+        pinned: None,
+        cancellation: None,
     };
-    running.registry.run_scheduled(&orders, scheduled).await
+    running.registry.run_scheduled(&orders, None, scheduled).await
 }
 
 fn has_failed(outcome: &ScheduledRunOutcome) -> bool {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, json};
 use svc_channels::{BatchProgress, RecordBatch, RecordOutcome, RecordRun, TopicRecord};
 use svc_model::{ChannelContent, Code};
-use svc_registry::ReloadScope;
+use svc_registry::{ChannelFilter, ReloadScope};
 use svc_store::NewPause;
 use svc_testworld::definitions::mutation;
 use svc_traces::{Job, JobOutcome, Runner};
@@ -91,6 +91,40 @@ fn pause_outlives_new_versions_and_restarts_of_workers() {
         let snapshot = Arc::clone(&running.registry.snapshot());
         let paused: Vec<_> = snapshot.paused_channels().iter().map(|(entry, _)| entry.name()).collect();
         assert_eq!(paused, ["orders"]);
+    });
+}
+
+#[test]
+fn archived_channel_stays_paused() {
+    run(vec![], async |world| {
+        world.workflow("w", "w").await;
+        world.channel(channel("orders", &["POST"], "/orders")).await;
+        let running = world.start().await;
+        pause(world, &running, "orders").await;
+        world.archive_channel("orders").await;
+        running.registry.reload(ReloadScope::channel("orders")).await.unwrap();
+        assert!(running.registry.is_paused(Some("orders"), "orders"), "what waits is kept for it");
+        resume(world, &running, "orders").await;
+        assert!(!running.registry.is_paused(Some("orders"), "orders"));
+    });
+}
+
+#[test]
+fn waiting_work_begins_where_its_channel_serves() {
+    run(vec![], async |world| {
+        world.workflow("w", "w").await;
+        let filter = ChannelFilter { include: vec!["orders".into()], exclude: Vec::new() };
+        let running = world.start_with(filter).await;
+        let registry = &running.registry;
+        // Another node stored both.
+        world.channel(channel("orders", &["POST"], "/orders")).await;
+        world.channel(channel("stock", &["POST"], "/stock")).await;
+        let begins = async |id: &str| registry.begins_unserved(Some(id.into()), id.into()).await;
+        assert!(!registry.serves(Some("orders"), "orders"));
+        assert!(begins("orders").await && registry.serves(Some("orders"), "orders"), "it is loaded");
+        assert!(!begins("stock").await && !registry.serves(Some("stock"), "stock"));
+        assert!(begins("gone").await, "its work ends as a failure");
+        assert!(!registry.is_available("stock"), "its dead letters are retried elsewhere");
     });
 }
 

@@ -129,8 +129,8 @@ pub(super) async fn record_reset(conn: &mut Conn, key: &str, change_id: &str) ->
     announce(conn).await
 }
 
-/// Announces a change, once it is committed. A file has no listeners.
-async fn announce(conn: &mut Conn) -> Result<(), StoreError> {
+/// Announces a change, or an order for another process, once it is committed. A file has no listeners.
+pub(super) async fn announce(conn: &mut Conn) -> Result<(), StoreError> {
     if let Conn::Postgres(c) = conn {
         diesel::sql_query(format!("NOTIFY {NOTIFICATIONS}")).execute(&mut **c).await?;
     }

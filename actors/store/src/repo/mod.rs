@@ -5,6 +5,7 @@
 //! transaction.
 
 mod audit;
+mod bulk_runs;
 mod change_facts;
 mod channel_pauses;
 mod config_changes;
@@ -32,6 +33,10 @@ mod traces;
 mod usage;
 
 pub use audit::{AuditFilter, AuditLog, AuditPage};
+pub use bulk_runs::{
+    AppliedPage, BulkAction, BulkClaim, BulkError, BulkKind, BulkPage, BulkRun, BulkRuns, BulkState,
+    BulkStep, DrivenRun, NewBulkRun,
+};
 pub use channel_pauses::{ChannelPauses, CountedFailure, NewPause};
 pub(crate) use config_changes::NOTIFICATIONS;
 pub use config_changes::{BreakerReset, ChangedEntity, ConfigChange, EpochNumbers};
@@ -39,8 +44,9 @@ pub use connectors::ConnectorRepository;
 pub(crate) use cron::LedgerQueues;
 pub use cron::{
     AlignOutcome, Backlog, ChannelFacts, ClaimBatch, ExhaustedOccurrence, InstantRequest, Ledger,
-    MaterialiseOutcome, MaterialiseRequest, OccurrenceClaim, OccurrenceFilter, OccurrencePage,
-    OccurrenceRecord, OccurrenceRow, ScheduleStatus, StartResult,
+    MaterialiseOutcome, MaterialiseRequest, OccurrenceCancel, OccurrenceClaim, OccurrenceFilter,
+    OccurrencePage, OccurrenceRecord, OccurrenceRow, OpenOccurrenceCancel, ScheduleHistory, ScheduleStatus,
+    StartResult,
 };
 pub use dead_letters::{
     ClaimedLetter, DeadLetter, DeadLetterFilter, DeadLetterPage, DeadLetterRepository, DeadLetterRow,
@@ -75,9 +81,11 @@ pub(crate) use status_changes::StatusChanges;
 pub use token_states::{ExpectedTokens, RefreshLease, SaveOutcome, TokenState, TokenStates};
 pub(crate) use traces::TraceWrite;
 pub use traces::{
-    AdoptedRun, DueTime, NewTrace, Ownership, QueueShares, TraceAccess, TraceAttempt, TraceEnd, TraceFailure,
-    TraceMode, TracePage, TraceQuery, TraceRecord, TraceRepository, TraceRow, TraceStatus, UnfinishedRun,
-    WaitReason, WaitTerms, WaitingCount, WaitingCounts, WaitingWork,
+    AcceptedRerun, AdoptedRun, CancelEffect, CancelFailure, CancelOrder, CancelStep, CancelledEnd,
+    CancelledRun, DueTime, NewTrace, OpenCancel, Ownership, QueueShares, RERUN, RerunOrder, RerunVersion,
+    TraceAccess, TraceAttempt, TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery, TraceRecord,
+    TraceRepository, TraceRow, TraceSource, TraceStatus, UnfinishedRun, WaitReason, WaitTerms, WaitingCount,
+    WaitingCounts, WaitingWork,
 };
 
 /// Filter and order of a list. Conditions that do not apply to the kind are ignored.

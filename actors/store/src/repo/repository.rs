@@ -136,6 +136,20 @@ impl<V: Versioned> Repository<V> {
             .await
     }
 
+    /// Returns one version of an id, whatever its status.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
+    /// query.
+    pub async fn version(&self, id: &str, version: i64) -> Result<Option<V>, StoreError> {
+        let (id, keys) = (key(id), Arc::clone(&self.keys));
+        self.database
+            .read(operation::<V>("version"), move |conn| {
+                Box::pin(async move { queries::find(conn, &id, Some(version), &keys).await })
+            })
+            .await
+    }
+
     /// Returns the status of every version of an id, none for an id that does not exist.
     ///
     /// # Errors

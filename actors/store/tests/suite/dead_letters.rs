@@ -15,7 +15,7 @@ use super::{mutation, refusal};
 const LEASE: Duration = Duration::from_secs(60);
 
 /// Writes a trace that fails, and returns the id of its letter.
-async fn letter(store: &Store, channel: &str, change: impl FnOnce(&mut TraceFailure)) -> String {
+pub(super) async fn letter(store: &Store, channel: &str, change: impl FnOnce(&mut TraceFailure)) -> String {
     let trace = pending(channel);
     let mut failed = failure(trace.id);
     change(&mut failed);

@@ -74,7 +74,7 @@ pub(crate) async fn each_failure_counts_once(db: TestDatabase) {
     assert_eq!(groups(&store, ErrorGroupFilter::default()).await[0].count, 3);
     // A retry takes the failure of an occurrence back.
     let id = claim.key.id.to_string();
-    ledger.retry(&id, super::ledger::audit("retry")).await.unwrap();
+    ledger.retry(&id, svc_store::RerunVersion::Current, super::ledger::audit("retry")).await.unwrap();
     assert_eq!(groups(&store, ErrorGroupFilter::default()).await.len(), 1);
 }
 

@@ -1,6 +1,8 @@
 //! The cases and their shared helpers.
 
 pub(crate) mod attempts;
+pub(crate) mod bulk_runs;
+pub(crate) mod cancels;
 pub(crate) mod channel_pauses;
 pub(crate) mod channels;
 pub(crate) mod connectors;
@@ -19,6 +21,7 @@ pub(crate) mod nodes;
 pub(crate) mod outages;
 pub(crate) mod packages;
 pub(crate) mod races;
+pub(crate) mod reruns;
 pub(crate) mod schema;
 pub(crate) mod token_states;
 pub(crate) mod trace_lists;
@@ -28,8 +31,9 @@ pub(crate) mod workflows;
 pub(crate) mod writer;
 
 pub(crate) use ledger::{
-    admin as ledger_admin, cursors as ledger_cursors, explanations as ledger_explanations,
-    groups as ledger_groups, model as ledger_model, races as ledger_races, runs as ledger_runs,
+    admin as ledger_admin, cancels as ledger_cancels, cursors as ledger_cursors,
+    explanations as ledger_explanations, groups as ledger_groups, model as ledger_model,
+    races as ledger_races, runs as ledger_runs,
 };
 use serde_json::{Value, json};
 use svc_model::{ChannelContent, ChannelType, EntityKind, Protocol, ServiceError, WorkflowContent};

@@ -216,7 +216,7 @@ pub(crate) async fn errors_in_another_language_are_judged_by_their_codes(db: Tes
         tokio_postgres::connect(&db.config.url, tokio_postgres::NoTls).await.unwrap();
     db.io.spawn(connection);
     let lock = other.transaction().await.unwrap();
-    lock.batch_execute("LOCK TABLE workflows IN ACCESS EXCLUSIVE MODE").await.unwrap();
+    lock.batch_execute("LOCK TABLE definitions IN ACCESS EXCLUSIVE MODE").await.unwrap();
     let write = workflows.create(Some("during".into()), workflow("w"), any_mutation()).await;
     assert!(is_unavailable(&write), "{write:?}");
     let text = format!("{write:?}");

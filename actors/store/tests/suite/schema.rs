@@ -10,7 +10,7 @@ use tokio::runtime::{Builder, Handle};
 use super::database::{TestDatabase, connect};
 use super::{any_mutation, workflow};
 
-const MIGRATIONS: usize = 4;
+pub(crate) const MIGRATIONS: usize = 6;
 /// Processes that start at the same time.
 const STARTING: usize = 4;
 
@@ -222,7 +222,7 @@ pub(crate) async fn the_tables_are_those_the_queries_know(db: TestDatabase) {
         db.execute(&width).await.unwrap();
         tables += 1;
     }
-    assert_eq!(tables, 19);
+    assert_eq!(tables, 20);
 }
 
 pub(crate) async fn the_database_keeps_one_draft_and_freezes_what_is_active(db: TestDatabase) {
@@ -447,6 +447,8 @@ pub(crate) async fn waiting_work_is_found_by_an_index(db: TestDatabase) {
          INSERT INTO traces (id, channel, status) SELECT n, 'orders', 'completed' FROM n"
     } else {
         "INSERT INTO traces (id, channel, status) SELECT n, 'orders', 'completed' FROM generate_series(1, 5000) n;
+         INSERT INTO traces (id, channel, status, waiting, queue_channel, queue_key)
+             SELECT 'w' || n, 'other', 'waiting', 'share', 'o', n FROM generate_series(1, 5000) n;
          ANALYZE traces"
     };
     db.execute(many).await.unwrap();

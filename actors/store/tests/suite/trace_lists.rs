@@ -91,7 +91,7 @@ pub(crate) async fn pages_of_channels_merge_statuses_and_modes(db: TestDatabase)
     let traces = db.store().await.traces();
     let mut expected = Vec::new();
     for number in 0..24 {
-        let (status, mode) = (TraceStatus::ALL[number % 7], TraceMode::ALL[number % 4]);
+        let (status, mode) = (TraceStatus::ALL[number % 8], TraceMode::ALL[number % 4]);
         let channel = ["a", "b", "c"][number % 3];
         let row = NewTrace::new(Uuid::now_v7(), channel.into(), mode, status);
         if channel != "c" {
@@ -116,8 +116,8 @@ pub(crate) async fn pages_of_channels_merge_statuses_and_modes(db: TestDatabase)
 pub(crate) async fn pages_of_statuses_are_merged(db: TestDatabase) {
     let traces = db.store().await.traces();
     let mut expected = Vec::new();
-    for number in 0..21 {
-        let status = TraceStatus::ALL[number % 7];
+    for number in 0..24 {
+        let status = TraceStatus::ALL[number % 8];
         let row = NewTrace::new(Uuid::now_v7(), "a".into(), TraceMode::Async, status);
         if status != TraceStatus::Completed {
             expected.push(row.id.to_string());

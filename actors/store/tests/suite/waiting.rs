@@ -84,6 +84,7 @@ pub(crate) async fn scheduled_work_is_due_by_the_database_clock(db: TestDatabase
     assert_eq!(traces.next_waiting_due().await.unwrap(), Some(Duration::ZERO));
     let rows = traces.due_waiting(10).await.unwrap();
     assert_eq!(rows.iter().map(|row| row.id).collect::<Vec<_>>(), [due]);
+    assert!(traces.due_waiting_except(10, vec!["orders".into()]).await.unwrap().is_empty());
     assert_eq!((rows[0].channel_id.as_deref(), &*rows[0].channel), (Some("c1"), "orders"));
     let shown = traces.get(&due.to_string()).await.unwrap().unwrap();
     assert_eq!((&*shown.row.status, shown.deliver_at), ("scheduled", Some(past)));
@@ -257,6 +258,25 @@ pub(crate) async fn retry_takes_the_share_of_its_work(db: TestDatabase) {
     assert!(traces.finish_attempt(ended).await.unwrap());
     let work = Uuid::try_parse(&letter.trace_id).unwrap();
     assert_eq!(status(&traces, work).await.as_deref(), Some("completed"));
+}
+
+pub(crate) async fn later_attempt_takes_one_share(db: TestDatabase) {
+    let store = db.store().await;
+    let (traces, letter) = (store.traces(), failed_in_share(&store, "t1").await);
+    let terms = WaitTerms { reason: WaitReason::Share, due: None, share: Some("t1".into()) };
+    let attempt = NewTrace { status: TraceStatus::Waiting, wait: Some(Box::new(terms)), ..pending("orders") };
+    assert!(store.dead_letters().take_into_trace(&letter, attempt.clone(), "a").await.unwrap());
+    let (one, two) = (shares(Some(1), None), shares(Some(2), None));
+    assert_eq!(claim(&traces, "b", &[attempt.id], Some(&two)).await, [attempt.id]);
+    assert!(traces.start_attempt(attempt.id, None, Some(owned_by("b"))).await.unwrap());
+    let work = Uuid::try_parse(&letter.trace_id).unwrap();
+    assert_eq!(status(&traces, work).await.as_deref(), Some("running"));
+    let other = accept_in_line(&traces, "t1").await;
+    assert_eq!(traces.next_turns(two, 10).await.unwrap(), [other], "the work itself takes none");
+
+    assert!(traces.put_back(attempt.id, owned_by("b"), WaitReason::Share, None).await.unwrap());
+    assert_eq!(status(&traces, work).await.as_deref(), Some("retrying"));
+    assert_eq!(claim(&traces, "b", &[attempt.id], Some(&one)).await, [attempt.id], "its share is free again");
 }
 
 pub(crate) async fn facts_give_reason_of_wait(db: TestDatabase) {

@@ -323,7 +323,7 @@ pub(crate) async fn an_activation_names_every_connector_that_is_missing(db: Test
     let (connectors, total) =
         store.connectors().list(EntityFilter::default(), Page::default()).await.unwrap();
     assert_eq!((connectors[0].content.name.as_str(), connectors.len(), total), ("api", 4, 4));
-    assert_eq!(store.connectors().get("2").await.unwrap().unwrap().content.connector_type, "db");
+    assert_eq!(store.connectors().get("mongo").await.unwrap().unwrap().content.connector_type, "db");
 }
 
 pub(crate) async fn lists_filter_sort_and_page(db: TestDatabase) {

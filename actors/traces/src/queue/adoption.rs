@@ -199,20 +199,24 @@ impl Adoption {
         let AdoptedRun { recoveries, is_handed_back, .. } = taken;
         let is_shared = row.is_shared;
         let recovery = Recovery::decide(recoveries, is_handed_back, self.bounds.max_recoveries);
+        let channel_id: Option<Arc<str>> = row.channel_id.map(Into::into);
+        let channel: Arc<str> = row.channel.into();
         let text = row.input_json.unwrap_or_default();
         let input = match input::read(&text) {
             Ok(input) => input,
             Err(error) => {
                 warn!(self.log, "cannot read an accepted job"; "trace_id" => %row.id, "error" => %error);
                 let message = "The stored input cannot be read".to_owned();
-                self.give_up(row.id, ownership, message, None).await;
+                if self.give_up(row.id, ownership, message, None).await {
+                    self.runner.note_failure(channel_id, channel).await;
+                }
                 return;
             }
         };
         let job = Job {
             trace_id: row.id,
-            channel_id: row.channel_id.map(Into::into),
-            channel: row.channel.into(),
+            channel_id,
+            channel,
             payload: input.data,
             metadata: input.metadata,
             bucket: input.bucket,
@@ -226,7 +230,10 @@ impl Adoption {
             let target = FailureReport::find_target(&job, &*self.runner).await;
             let report =
                 target.map(|target| FailureReport::for_job(&job, row.attempt_of, target).into_job(&error));
-            return self.end_exhausted(job.trace_id, ownership, error, report).await;
+            if self.end_exhausted(job.trace_id, ownership, error, report).await {
+                self.runner.note_failure(job.channel_id, job.channel).await;
+            }
+            return;
         }
         let slot = self.reserve(text.len()).await;
         let is_recovery = recovery != Recovery::Resume;
@@ -247,19 +254,27 @@ impl Adoption {
         self.waiting.slots.reserve_for_earlier(bytes).await
     }
 
-    /// Ends a run that was restarted too often, and reports it if its channel names a channel for failures.
-    async fn end_exhausted(&self, id: Uuid, ownership: Ownership, error: String, report: Option<Job>) {
+    /// Ends a run that was restarted too often, and reports it if its channel names a channel for failures. Returns whether
+    /// it was ended.
+    async fn end_exhausted(
+        &self,
+        id: Uuid,
+        ownership: Ownership,
+        error: String,
+        report: Option<Job>,
+    ) -> bool {
         let owner = Some(Arc::clone(&ownership.owner));
         let row = report.as_ref().and_then(|report| report::row(report, owner).ok());
         let (claim, bytes) =
             (JobClaim::for_accepted(Arc::clone(&ownership.owner)), row.as_ref().map(NewTrace::bytes));
         if !self.give_up(id, ownership, error, row).await {
-            return;
+            return false;
         }
         if let (Some(report), Some(bytes)) = (report, bytes) {
             let slot = self.reserve(bytes).await;
             self.waiting.push_first(QueuedJob::new(report, slot, 0, claim));
         }
+        true
     }
 
     /// Ends a run that cannot run (again) and needs an operator: its dead letter is exhausted. Returns whether it was

@@ -51,6 +51,23 @@ impl<T> DelayQueue<T> {
         self.next_later().map_or(PopResult::Nothing, PopResult::At)
     }
 
+    /// Takes out the entries for which `is_wanted` is true, due or not.
+    pub(crate) fn extract(&mut self, is_wanted: impl Fn(&T) -> bool) -> Vec<T> {
+        let (mut taken, mut kept) = (Vec::new(), VecDeque::with_capacity(self.ready.len()));
+        for job in self.ready.drain(..) {
+            if is_wanted(&job) {
+                taken.push(job);
+            } else {
+                kept.push_back(job);
+            }
+        }
+        self.ready = kept;
+        let later: Vec<_> =
+            self.later.iter().filter(|(_, job)| is_wanted(job)).map(|(place, _)| *place).collect();
+        taken.extend(later.iter().filter_map(|place| self.later.remove(place)));
+        taken
+    }
+
     /// Counts the entries that are available now.
     pub(crate) fn count_due(&self, now: Instant) -> usize {
         self.ready.len() + self.later.range(..=(now, u64::MAX)).count()
@@ -75,6 +92,21 @@ mod tests {
         assert_eq!(line.pop(now), PopResult::Job(1, true));
         assert_eq!(line.pop(now), PopResult::Job(2, false));
         assert_eq!(line.pop(now), PopResult::Nothing);
+    }
+
+    #[test]
+    fn extracted_entries_leave_the_others_in_order() {
+        let (mut line, now) = (DelayQueue::new(), Instant::now());
+        (1..=4).for_each(|job| line.push(job));
+        line.push_later(now, 6);
+        line.push_later(now, 5);
+        assert_eq!(line.extract(|job| job % 2 == 0), [2, 4, 6]);
+        let left: Vec<_> = std::iter::from_fn(|| match line.pop(now) {
+            PopResult::Job(job, _) => Some(job),
+            _ => None,
+        })
+        .collect();
+        assert_eq!(left, [5, 1, 3]);
     }
 
     #[test]

@@ -119,6 +119,13 @@ impl JobQueue {
         }
     }
 
+    /// Takes the jobs out for which `is_wanted` is true.
+    pub(crate) fn remove_jobs(&self, is_wanted: impl Fn(&QueuedJob) -> bool) -> Vec<QueuedJob> {
+        let mut removed = self.line().extract(is_wanted);
+        removed.iter_mut().for_each(|queued| queued.slot.release_place());
+        removed
+    }
+
     /// Waits until a worker is free for which no job waits here, and returns the number of such workers.
     pub(crate) async fn wait_for_free_workers(&self) -> usize {
         loop {

@@ -1,7 +1,7 @@
 //! The actor that opens and closes the queue.
 //!
 //! Submissions are accepted from its start to its end. It also takes over the unfinished work of nodes without a lease,
-//! and claims the work that waited in the database. It handles no messages. The queued jobs are in [`QueueShared`] and
+//! claims the work that waited in the database, and carries out orders to cancel. It handles no messages. The queued jobs are in [`QueueShared`] and
 //! survive its restart; they are never more than the queue has room for.
 
 mod adoption;
@@ -13,7 +13,7 @@ mod shared;
 
 use std::sync::Arc;
 
-use actix::Actor;
+use actix::{Actor, AsyncContext, WrapFuture};
 use actix_supervision::{Context, Supervised};
 use futures_util::future::LocalBoxFuture;
 
@@ -28,10 +28,12 @@ pub(crate) struct QueueActor(pub(crate) Arc<QueueShared>);
 impl Actor for QueueActor {
     type Context = Context<Self>;
 
-    fn started(&mut self, _: &mut Self::Context) {
+    fn started(&mut self, ctx: &mut Self::Context) {
         self.0.waiting.slots.set_open(true);
         self.0.adoption.ensure_running();
         self.0.claimer.ensure_running();
+        let cancels = Arc::clone(&self.0.cancels);
+        ctx.spawn(async move { cancels.run().await }.into_actor(self));
     }
 }
 

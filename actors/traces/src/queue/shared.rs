@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::adoption::Adoption;
 use super::job_queue::JobQueue;
+use crate::cancel::CancelWatch;
 use crate::waiting::WaitingClaimer;
 
 /// State shared by every instance of the actor.
@@ -14,4 +15,6 @@ pub(crate) struct QueueShared {
     pub(crate) adoption: Arc<Adoption>,
     /// The claims of work that waits in the database.
     pub(crate) claimer: Arc<WaitingClaimer>,
+    /// The watch for orders to cancel.
+    pub(crate) cancels: Arc<CancelWatch>,
 }

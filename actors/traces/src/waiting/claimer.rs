@@ -1,6 +1,8 @@
 //! The task that claims accepted work which waits in the database, as soon as it may run and a worker is free.
 
+use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use slog::{Logger, warn};
@@ -20,7 +22,8 @@ use crate::queue::{Adoption, JobQueue};
 
 /// Longest time between two looks, for what other nodes accepted.
 const POLL: Duration = Duration::from_secs(1);
-/// Longest time between two looks while work waits for a share, which work of other nodes may free.
+/// Longest time between two looks while work waits for a share or a permit, which work of other nodes, or calls, may
+/// free.
 const POLL_OF_LINES: Duration = Duration::from_millis(250);
 /// Time after which work is looked for again that another node was claiming, and shortest time between two looks that
 /// submissions ask for: a flood over its share asks with each.
@@ -40,6 +43,8 @@ pub(crate) struct WaitingClaimer {
     pub(crate) adoption: Arc<Adoption>,
     /// Number of workers of this process.
     pub(crate) workers: usize,
+    /// True if the last page left work that could run: its channel has no permit, or another node serves it.
+    pub(crate) leaves_some: AtomicBool,
     pub(crate) task: parking_lot::Mutex<Option<JoinHandle<()>>>,
     pub(crate) log: Logger,
 }
@@ -128,6 +133,9 @@ impl WaitingClaimer {
             }
         }
         let has_lines = !self.tally.channels(WaitReason::Share).is_empty();
+        if self.leaves_some.load(Ordering::Relaxed) {
+            return Ok(POLL_OF_LINES);
+        }
         let longest = if has_lines { POLL_OF_LINES } else { POLL };
         Ok(self.store.next_waiting_due().await?.map_or(longest, |due| due.clamp(SOON, longest)))
     }
@@ -143,6 +151,7 @@ impl WaitingClaimer {
         if room == 0 {
             return Ok(LookResult::Contended);
         }
+        self.leaves_some.store(false, Ordering::Relaxed);
         let mut result = LookResult::Nothing;
         for kind in KINDS.into_iter().cycle().skip(turn % KINDS.len()).take(KINDS.len()) {
             let taken = match kind {
@@ -159,10 +168,33 @@ impl WaitingClaimer {
         Ok(result)
     }
 
-    /// Takes the rows whose instant has come.
+    /// Takes the rows whose instant has come, but for those of channels that have no room here.
     async fn take_due(&self, room: &mut usize) -> Result<LookResult, StoreError> {
-        let rows = self.store.due_waiting(*room).await?;
-        self.begin(rows, room).await
+        let mut others = Vec::new();
+        loop {
+            let (rows, known) = (self.store.due_waiting_except(*room, others.clone()).await?, others.len());
+            for row in &rows {
+                if !others.contains(&row.channel)
+                    && self.find_room(row.channel_id.as_deref(), &row.channel).await == 0
+                {
+                    others.push(row.channel.clone());
+                }
+            }
+            if others.len() == known {
+                return self.begin(rows, room).await;
+            }
+        }
+    }
+
+    /// Returns the number of jobs of the channel with this id, or else with this name, that may begin on this node now.
+    async fn find_room(&self, channel_id: Option<&str>, channel: &str) -> usize {
+        let begins_here = self.runner.serves(channel_id, channel)
+            || self.runner.begins_unserved(channel_id.map(Arc::from), Arc::from(channel)).await;
+        let room = if begins_here { self.runner.free_permits(channel_id, channel) } else { 0 };
+        if room == 0 {
+            self.leaves_some.store(true, Ordering::Relaxed);
+        }
+        room
     }
 
     /// Takes the rows of channels that were paused and are no longer.
@@ -171,7 +203,11 @@ impl WaitingClaimer {
             if self.runner.is_paused(Some(&channel), "") {
                 continue;
             }
-            let rows = self.store.paused_waiting(channel.clone(), *room).await?;
+            let most = self.find_room(Some(&channel), "").await.min(*room);
+            if most == 0 {
+                continue;
+            }
+            let rows = self.store.paused_waiting(channel.clone(), most).await?;
             if !rows.is_empty() {
                 return self.begin(rows, room).await;
             }
@@ -191,7 +227,11 @@ impl WaitingClaimer {
         for channel in channels {
             let is_paused = self.runner.is_paused(Some(&channel), "");
             let Some(shares) = self.runner.shares(&channel).filter(|_| !is_paused) else { continue };
-            let turns = self.store.next_turns(shares.clone(), *room).await?;
+            let most = self.find_room(Some(&channel), "").await.min(*room);
+            if most == 0 {
+                continue;
+            }
+            let turns = self.store.next_turns(shares.clone(), most).await?;
             if turns.is_empty() {
                 continue;
             }
@@ -204,13 +244,14 @@ impl WaitingClaimer {
         Ok(result)
     }
 
-    /// Claims those of the rows that can run now, and has the others wait for what keeps them: their paused channel, or
-    /// a share of it.
+    /// Claims those of the rows that can run now, as many of each channel as it has permits, and has the others wait for
+    /// what keeps them: their paused channel, or a share of it.
     async fn begin(&self, rows: Vec<WaitingWork>, room: &mut usize) -> Result<LookResult, StoreError> {
         if rows.is_empty() {
             return Ok(LookResult::Nothing);
         }
         let (mut ready, mut paused, mut in_line) = (Vec::new(), Vec::new(), Vec::new());
+        let mut permits: HashMap<String, usize> = HashMap::new();
         for row in rows {
             let is_paused = |id: &&str| self.runner.is_paused(Some(*id), &row.channel);
             // Without the id of its channel a row could not be found again: it is claimed, and put back if need be.
@@ -221,8 +262,17 @@ impl WaitingClaimer {
                 self.tally.add(id, WaitReason::Share);
                 in_line.push(row.id);
             } else {
-                ready.push(row.id);
+                let count = || self.runner.free_permits(row.channel_id.as_deref(), &row.channel);
+                let free = permits.entry(row.channel.clone()).or_insert_with(count);
+                if *free > 0 {
+                    *free -= 1;
+                    ready.push(row.id);
+                }
             }
+        }
+        if ready.is_empty() && paused.is_empty() && in_line.is_empty() {
+            self.leaves_some.store(true, Ordering::Relaxed);
+            return Ok(LookResult::Nothing);
         }
         let mut has_progress = false;
         for (ids, reason) in [(paused, WaitReason::Paused), (in_line, WaitReason::Share)] {

@@ -9,19 +9,20 @@ use actix_supervision::Backoff;
 use futures_util::FutureExt;
 use slog::{Logger, error, info, warn};
 use svc_cluster::nodes::NodeHandle;
-use svc_model::{ErrorReason, WorkflowVersion};
-use svc_store::{Ownership, StoreError, WaitReason};
+use svc_model::{Cancellation, ErrorReason, WorkflowVersion};
+use svc_store::{CancelledEnd, Ownership, StoreError};
 use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
 
 use crate::ambiguity::wait_until_known;
 use crate::backoff::DATABASE_BACKOFF;
+use crate::cancel::{CANCELLED, CancelRequests, JobCancellation};
 use crate::claim::JobClaim;
 use crate::dead_letters::DueTimer;
-use crate::job::{Job, JobFailure, JobHold, JobKey, JobOutcome, JobResult, Runner};
+use crate::job::{AttemptHold, Job, JobFailure, JobKey, JobOutcome, JobResult, Runner};
 use crate::metrics::TraceMetrics;
-use crate::queue::{JobQueue, QueuedJob};
+use crate::queue::{JobQueue, QueueSlot, QueuedJob};
 use crate::report::{self, FailureReport};
 use crate::settings::Callback;
 use crate::waiting::WaitingTally;
@@ -35,10 +36,6 @@ const SHORT: Duration = Duration::from_millis(50);
 const GRACE: Duration = Duration::from_secs(1);
 /// Delays of a job whose channel has no permit for it.
 const REFUSAL_BACKOFF: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_millis(3200));
-/// Time after which a job that waited in the database is claimed again whose channel had no permit for it.
-const REFUSAL_PAUSE: Duration = Duration::from_millis(500);
-/// Time after which a job is looked at again whose channel, or one that it called, was paused.
-const LOOK_AT_PAUSED: Duration = Duration::from_secs(2);
 
 /// The facts of a queued job that it keeps when it is queued again.
 #[derive(Clone, Copy)]
@@ -49,10 +46,24 @@ struct QueueFacts {
     refused_since: Option<Instant>,
 }
 
+/// The reason to drop a run.
+enum RunStop {
+    LeaseLost,
+    Cancelled,
+}
+
+/// An attempt that runs no more.
+enum StoppedRun {
+    Completed(JobResult),
+    LeaseLost,
+    Cancelled(AttemptOutcome),
+}
+
 /// State shared by the workers.
 pub(crate) struct WorkerShared {
     pub(crate) waiting: Arc<JobQueue>,
     pub(crate) tally: Arc<WaitingTally>,
+    pub(crate) cancels: Arc<CancelRequests>,
     pub(crate) store: svc_store::TraceRepository,
     pub(crate) nodes: NodeHandle,
     pub(crate) runner: Arc<dyn Runner>,
@@ -72,9 +83,8 @@ pub(crate) struct WorkerShared {
 
 impl WorkerShared {
     /// Runs a job, on the thread of that id if it runs channels, and returns it with its outcome. Returns `None` if the
-    /// channel had no permit or is paused, so that the job is queued again or waits in the database, or if the job no
-    /// longer belongs to this node. Fails the job if its channel had no permit for as long as the job may run. A job that
-    /// is dropped is sent to `orphans`.
+    /// channel had no permit, so that the job is queued again, or if the job no longer belongs to this node. Fails the job
+    /// if its channel had no permit for as long as the job may run. A job that is dropped is sent to `orphans`.
     pub(crate) async fn run(
         &self,
         (queued, permit): (QueuedJob, Option<OwnedSemaphorePermit>),
@@ -87,37 +97,22 @@ impl WorkerShared {
         if !self.may_begin(job.trace_id, &mut claim).await {
             return None;
         }
-        let ownership = claim.ownership.clone();
-        let attempt = JobAttempt {
-            id: job.trace_id,
-            ownership,
-            retry,
-            max_retries: self.max_retries,
-            retries: self.retries,
-        };
-        let target = FailureReport::find_target(&job, &*self.runner).await;
-        let report = target.map(|target| FailureReport::for_job(&job, attempt_of, target));
-        let slot = Some(slot);
-        let channel = (job.channel_id.clone(), Arc::clone(&job.channel));
-        let started = StartedJob { attempt: attempt.clone(), channel, slot, report, claim, permit };
+        let has_waited = claim.has_waited;
+        let started = self.start_job(&job, facts, slot, claim, permit).await;
+        let attempt = started.attempt.clone();
         let running = RunningJob::new(started, orphans, Arc::clone(&self.stop));
-        let (id, channel_id, channel, bucket) =
-            (job.trace_id, job.channel_id.clone(), Arc::clone(&job.channel), job.bucket);
-        let workflow = || {
-            let channel_id = channel_id.as_deref();
-            self.runner.workflow_of(JobKey { trace_id: id, channel_id, channel: &channel, bucket })
-        };
-        let active = Active::new(&self.metrics);
-        let completed = tokio::select! {
-            biased;
-            completed = self.run_attempt(job, thread, turn) => completed,
-            () = self.wait_until_lease_lost(&attempt, workflow) => {
+        if self.cancels.has(attempt.id) {
+            return Some(running.end(attempt.cancelled(Duration::ZERO, None)));
+        }
+        let completed = match self.run_until_stopped(job, &attempt, thread, turn).await {
+            StoppedRun::Completed(completed) => completed,
+            StoppedRun::Cancelled(verdict) => return Some(running.end(verdict)),
+            StoppedRun::LeaseLost => {
                 warn!(self.log, "a run is dropped with the lease of its node"; "trace_id" => %attempt.id);
                 running.give_back();
                 return None;
             }
         };
-        drop(active);
         match attempt.outcome_of(completed) {
             Ok(verdict) => Some(running.end(verdict)),
             Err(UnrunJob::Busy(_)) if refused_since.is_some_and(|since| since.elapsed() >= self.limit) => {
@@ -126,61 +121,94 @@ impl WorkerShared {
                     format!("the channel had no capacity for it within {}ms", self.limit.as_millis());
                 Some(running.end(AttemptOutcome::Failed(attempt.failure(JobFailure::transient(message)))))
             }
-            Err(unrun) => {
-                self.queue_again(unrun, running.give_back()?, facts, channel_id).await;
+            Err(UnrunJob::Busy(job)) if !has_waited => {
+                self.queue_again(*job, running.give_back()?, facts);
                 None
             }
+            Err(unrun) => Some(running.end(unrun.into_wait())),
         }
     }
 
-    /// Queues a job again that did not run. It waits in the database if it did so before, or if a channel is paused.
-    async fn queue_again(
+    /// Makes the attempt at a job, with what belongs to it until its outcome is written.
+    async fn start_job(
         &self,
-        unrun: UnrunJob,
-        started: StartedJob,
-        QueueFacts { attempt_of, retry, refusals, refused_since }: QueueFacts,
-        channel_id: Option<Arc<str>>,
-    ) {
-        let StartedJob { attempt, slot, claim, .. } = started;
-        let wait = match unrun {
-            UnrunJob::Busy(job) if !claim.has_waited => {
-                let (now, delay) = (Instant::now(), REFUSAL_BACKOFF.delay(refusals));
-                let (refusals, refused_since) = (refusals.saturating_add(1), refused_since.or(Some(now)));
-                let job = Job { attempt: None, ..*job };
-                if let Some(slot) = slot {
-                    let queued = QueuedJob { job, slot, claim, attempt_of, retry, refusals, refused_since };
-                    self.waiting.push_later(now + delay, queued);
-                }
-                return;
-            }
-            UnrunJob::Busy(_) => (WaitReason::Share, REFUSAL_PAUSE),
-            UnrunJob::Paused => (WaitReason::Paused, LOOK_AT_PAUSED),
+        job: &Job,
+        facts: QueueFacts,
+        slot: QueueSlot,
+        claim: JobClaim,
+        permit: Option<OwnedSemaphorePermit>,
+    ) -> StartedJob {
+        let attempt = JobAttempt {
+            id: job.trace_id,
+            ownership: claim.ownership.clone(),
+            retry: facts.retry,
+            max_retries: self.max_retries,
+            retries: self.retries,
         };
-        self.put_back(attempt.id, channel_id, &claim, wait).await;
+        let target = FailureReport::find_target(job, &*self.runner).await;
+        let report = target.map(|target| FailureReport::for_job(job, facts.attempt_of, target));
+        let channel = (job.channel_id.clone(), Arc::clone(&job.channel));
+        StartedJob { attempt, channel, slot: Some(slot), report, claim, permit }
     }
 
-    /// Has a job that did not run wait in the database without an owner. Retries until it does, or no longer
-    /// belongs to this node.
-    async fn put_back(
+    /// Ends a job that is cancelled before it begins.
+    pub(crate) async fn end_unrun(&self, queued: QueuedJob) {
+        let QueuedJob { job, slot, claim, attempt_of, retry, refusals, refused_since } = queued;
+        let facts = QueueFacts { attempt_of, retry, refusals, refused_since };
+        let mut started = self.start_job(&job, facts, slot, claim, None).await;
+        let mut verdict = started.attempt.cancelled(Duration::ZERO, None);
+        self.write(&mut started, &mut verdict).await;
+    }
+
+    /// Runs an attempt until it ends, its node loses its lease, or its work is cancelled. A run that is cancelled has ended
+    /// only when no part of it runs any more; the turn of the worker is released before that.
+    async fn run_until_stopped(
         &self,
-        id: Uuid,
-        channel_id: Option<Arc<str>>,
-        claim: &JobClaim,
-        (reason, delay): (WaitReason, Duration),
-    ) {
-        let mut backoff = DATABASE_BACKOFF.delays();
-        loop {
-            match self.store.put_back(id, claim.ownership.clone(), reason, Some(delay)).await {
-                Ok(_) => break,
-                Err(error) if self.nodes.holds(&claim.ownership.owner) => {
-                    warn!(self.log, "cannot put a job back"; "trace_id" => %id, "error" => %error);
-                    sleep(backoff.next_delay()).await;
-                }
-                Err(_) => return,
+        mut job: Job,
+        attempt: &JobAttempt,
+        thread: Option<usize>,
+        turn: &mut Option<WorkerTurn>,
+    ) -> StoppedRun {
+        let (id, channel_id, channel, bucket) =
+            (job.trace_id, job.channel_id.clone(), Arc::clone(&job.channel), job.bucket);
+        let workflow = || {
+            let channel_id = channel_id.as_deref();
+            self.runner.workflow_of(JobKey { trace_id: id, channel_id, channel: &channel, bucket })
+        };
+        let cancellation = Arc::new(JobCancellation::new(id, Arc::clone(&self.cancels)));
+        let (alive, mut over) = oneshot::channel::<Infallible>();
+        let shown: Arc<dyn Cancellation> = Arc::<JobCancellation>::clone(&cancellation);
+        job.attempt = Some(AttemptHold::new(alive, shown));
+        let (_active, begun) = (Active::new(&self.metrics), Instant::now());
+        let ended = tokio::select! {
+            biased;
+            completed = self.run_attempt(job, thread, turn, &mut over) => Ok(completed),
+            stop = self.wait_for_stop(attempt, workflow) => Err(stop),
+        };
+        // The future of the run is dropped here, whatever its outcome.
+        match ended {
+            Ok(completed) => StoppedRun::Completed(completed),
+            Err(RunStop::LeaseLost) => StoppedRun::LeaseLost,
+            Err(RunStop::Cancelled) => {
+                drop(turn.take());
+                // The sender is never used, only dropped.
+                let _over = over.await;
+                StoppedRun::Cancelled(attempt.cancelled(begun.elapsed(), cancellation.in_flight_json()))
             }
         }
-        self.tally.add(channel_id.as_deref().unwrap_or_default(), reason);
-        self.tally.wake();
+    }
+
+    /// Queues a job again that did not run.
+    fn queue_again(&self, job: Job, started: StartedJob, facts: QueueFacts) {
+        let StartedJob { slot, claim, .. } = started;
+        let QueueFacts { attempt_of, retry, refusals, refused_since } = facts;
+        let (now, delay) = (Instant::now(), REFUSAL_BACKOFF.delay(refusals));
+        let (refusals, refused_since) = (refusals.saturating_add(1), refused_since.or(Some(now)));
+        let job = Job { attempt: None, ..job };
+        if let Some(slot) = slot {
+            let queued = QueuedJob { job, slot, claim, attempt_of, retry, refusals, refused_since };
+            self.waiting.push_later(now + delay, queued);
+        }
     }
 
     /// Runs one attempt; handles panics and timeouts of the runner. The recorded outcome may start a retry,
@@ -188,14 +216,13 @@ impl WorkerShared {
     /// the worker is released before that.
     async fn run_attempt(
         &self,
-        mut job: Job,
+        job: Job,
         thread: Option<usize>,
         turn: &mut Option<WorkerTurn>,
+        over: &mut oneshot::Receiver<Infallible>,
     ) -> JobResult {
         let (runner, limit) = (Arc::clone(&self.runner), self.limit);
         let (id, begun) = (job.trace_id, Instant::now());
-        let (alive, over) = oneshot::channel::<Infallible>();
-        job.attempt = Some(JobHold::new(alive));
         let run = AssertUnwindSafe(async move { runner.run(job, limit, thread).await }).catch_unwind();
         // The future of the run is dropped here, whatever its outcome.
         let outcome = timeout(limit + GRACE, run).await;
@@ -250,16 +277,17 @@ impl WorkerShared {
         false
     }
 
-    /// Marks a long run as running, and waits until the node loses its lease.
-    async fn wait_until_lease_lost(
+    /// Marks a long run as running, and waits until the node loses its lease or the work is cancelled.
+    async fn wait_for_stop(
         &self,
         attempt: &JobAttempt,
         workflow: impl FnOnce() -> Option<WorkflowVersion>,
-    ) {
+    ) -> RunStop {
         sleep(SHORT).await;
         tokio::select! {
             biased;
-            () = self.nodes.wait_until_lost(&attempt.ownership.owner) => {}
+            () = self.nodes.wait_until_lost(&attempt.ownership.owner) => RunStop::LeaseLost,
+            () = self.cancels.wait_for(attempt.id) => RunStop::Cancelled,
             never = self.mark_running(attempt, workflow()) => match never {},
         }
     }
@@ -314,6 +342,10 @@ impl WorkerShared {
                 JobClaim::for_accepted(attempt.ownership.owner.clone()),
             ));
         }
+        if let AttemptOutcome::Waits(reason, _) = verdict {
+            self.tally.add(channel.0.as_deref().unwrap_or_default(), *reason);
+            self.tally.wake();
+        }
         if let AttemptOutcome::Failed(failure) = verdict {
             self.letters_changed.notify_one();
             if !failure.is_exhausted() {
@@ -327,34 +359,41 @@ impl WorkerShared {
                 self.runner.note_failure(channel_id, channel).await;
             }
         }
-        if claim.is_shared {
+        if claim.is_shared || claim.has_waited {
+            // Its share and its permit are free for work that waits.
             self.tally.wake();
         }
+        self.cancels.remove(attempt.id);
     }
 
-    /// Attaches the report to the record of a run that failed for good. Returns the job that delivers it.
+    /// Attaches the report to the record of a run that failed for good, or was cancelled. Returns the job that delivers it.
     fn prepare_report(
         &self,
         verdict: &mut AttemptOutcome,
         report: &mut Option<FailureReport>,
     ) -> Option<Job> {
-        let AttemptOutcome::Failed(failure) = verdict else { return None };
-        let owner = failure.ownership.as_ref().map(|claim| Arc::clone(&claim.owner));
-        if !failure.is_exhausted() {
-            return None;
-        }
-        let job = report.take()?.into_job(&failure.error_message);
+        let (id, ownership, error, place) = match verdict {
+            AttemptOutcome::Failed(failure) if failure.is_exhausted() => {
+                (failure.id, &failure.ownership, failure.error_message.as_str(), &mut failure.report)
+            }
+            // Kept only if the order to cancel asks for it.
+            AttemptOutcome::Cancelled(run) => (run.end.id, &run.end.ownership, CANCELLED, &mut run.report),
+            _ => return None,
+        };
+        let owner = ownership.as_ref().map(|claim| Arc::clone(&claim.owner));
+        let job = report.take()?.into_job(error);
         match report::row(&job, owner) {
-            Ok(row) => failure.report = Some(Box::new(row)),
+            Ok(row) => *place = Some(Box::new(row)),
             Err(error) => {
-                warn!(self.log, "a failure cannot be reported"; "trace_id" => %failure.id, "error" => %error);
+                warn!(self.log, "a failure cannot be reported"; "trace_id" => %id, "error" => %error);
                 return None;
             }
         }
         Some(job)
     }
 
-    /// Writes the outcome of a run. Returns false if the row had ended before or is gone.
+    /// Writes the outcome of a run. Returns false if the row had ended before or is gone; of a cancelled run, unless its
+    /// report was accepted.
     async fn write_outcome(
         &self,
         attempt: &JobAttempt,
@@ -364,6 +403,17 @@ impl WorkerShared {
             AttemptOutcome::Over(end) if attempt.is_first() => self.store.finish(end.clone()).await?,
             AttemptOutcome::Over(end) => self.store.finish_attempt(end.clone()).await?,
             AttemptOutcome::Failed(failure) => self.store.fail_to_dead_letters(failure.clone()).await?,
+            AttemptOutcome::Cancelled(run) => {
+                let CancelledEnd { is_news, is_reported } = self.store.end_cancelled(run.clone()).await?;
+                if is_news && !is_reported {
+                    return Ok(false);
+                }
+                is_news
+            }
+            AttemptOutcome::Waits(reason, delay) => {
+                let claim = attempt.ownership.clone();
+                self.store.put_back(attempt.id, claim, *reason, Some(*delay)).await?
+            }
         };
         if !news {
             warn!(self.log, "a job had ended before, or its row is gone");

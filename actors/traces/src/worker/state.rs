@@ -3,13 +3,18 @@
 use std::time::Duration;
 
 use actix_supervision::Backoff;
-use svc_store::{Ownership, TraceEnd, TraceFailure, TraceStatus};
+use svc_store::{CancelledRun, Ownership, TraceEnd, TraceFailure, TraceStatus, WaitReason};
 use uuid::Uuid;
 
 use crate::job::{Job, JobFailure, JobOutcome, JobResult};
 
 /// Delays before a dead letter is retried: from one second to a little more than 18 hours.
 const RETRY_BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(1 << 16));
+
+/// Time after which a job that waited in the database is claimed again whose channel had no permit for it.
+const REFUSAL_PAUSE: Duration = Duration::from_millis(500);
+/// Time after which a job is looked at again whose channel, or one that it called, was paused.
+const LOOK_AT_PAUSED: Duration = Duration::from_secs(2);
 
 /// One attempt at a job, with the number of its retries.
 #[derive(Clone, Debug)]
@@ -31,6 +36,10 @@ pub(crate) enum AttemptOutcome {
     Over(TraceEnd),
     /// The attempt failed, and may be retried.
     Failed(TraceFailure),
+    /// The job was cancelled.
+    Cancelled(CancelledRun),
+    /// The job did not run to its end. It waits in the database for this reason, and is looked at after this time.
+    Waits(WaitReason, Duration),
 }
 
 /// The reason why a job has no outcome.
@@ -40,6 +49,16 @@ pub(crate) enum UnrunJob {
     Busy(Box<Job>),
     /// Its channel, or one that it called, is paused.
     Paused,
+}
+
+impl UnrunJob {
+    /// Returns the record of a job that waits in the database.
+    pub(crate) fn into_wait(self) -> AttemptOutcome {
+        match self {
+            Self::Busy(_) => AttemptOutcome::Waits(WaitReason::Share, REFUSAL_PAUSE),
+            Self::Paused => AttemptOutcome::Waits(WaitReason::Paused, LOOK_AT_PAUSED),
+        }
+    }
 }
 
 impl JobAttempt {
@@ -88,9 +107,31 @@ impl JobAttempt {
                 let earlier = Self { retry: self.retry.saturating_sub(1), ..self.clone() };
                 AttemptOutcome::Failed(earlier.failure(JobFailure::transient(message)))
             }
+            JobOutcome::Cancelled => {
+                let ended = TraceEnd {
+                    duration_ms,
+                    task_trace_json: task_trace,
+                    workflow,
+                    ..TraceEnd::cancelled(self.id, Some(self.ownership.clone()))
+                };
+                AttemptOutcome::Cancelled(self.cancelled_run(ended, None))
+            }
             JobOutcome::Busy(job) => return Err(UnrunJob::Busy(job)),
             JobOutcome::Paused { .. } => return Err(UnrunJob::Paused),
         })
+    }
+
+    /// Returns the record of an attempt that was dropped because its work is cancelled.
+    pub(crate) fn cancelled(&self, took: Duration, in_flight_json: Option<String>) -> AttemptOutcome {
+        let ended = TraceEnd {
+            duration_ms: Some(took.as_secs_f64() * 1000.0),
+            ..TraceEnd::cancelled(self.id, Some(self.ownership.clone()))
+        };
+        AttemptOutcome::Cancelled(self.cancelled_run(ended, in_flight_json))
+    }
+
+    fn cancelled_run(&self, end: TraceEnd, in_flight_json: Option<String>) -> CancelledRun {
+        CancelledRun { end, in_flight_json, max_retries: i64::from(self.max_retries), report: None }
     }
 
     /// Returns the record of a failure of this attempt. A permanent failure uses up all retries.

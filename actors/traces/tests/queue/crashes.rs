@@ -1,6 +1,7 @@
 //! Ends of the process, orderly and by a crash.
 
 use std::collections::HashMap;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::json;
@@ -133,7 +134,7 @@ fn unrunnable_row_becomes_exhausted_dead_letter() {
 }
 
 #[test]
-fn node_killing_run_counts_as_exhausted_letter() {
+fn node_killing_run_counts_as_exhausted_failure() {
     run(async |world| {
         let first = world.start(|_| {}).await;
         let id = first.submit(json!({ "do": "wait" })).await.unwrap();
@@ -151,6 +152,7 @@ fn node_killing_run_counts_as_exhausted_letter() {
         wait_until(async || second.error_count("dlq_exhausted") == 1).await;
         wait_until(async || second.metric(r#"trace_dlq_depth{state="exhausted"}"#) == 1.0).await;
         assert_eq!((second.letters().await.len(), second.runner.count()), (1, 0));
+        wait_until(async || second.runner.failures.load(Ordering::Acquire) == 1).await;
     });
 }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
@@ -134,7 +134,18 @@ impl Process {
         payload: Value,
         terms: JobTerms,
     ) -> Result<Uuid, svc_model::ServiceError> {
-        let job = Job { hold: None, ..job(payload) };
+        self.submit_waiting_job(job(payload), terms).await
+    }
+
+    /// Does the same for a job of the channel `elsewhere`.
+    pub(crate) async fn submit_elsewhere(&self, payload: Value, terms: JobTerms) -> Uuid {
+        let channel: Arc<str> = "elsewhere".into();
+        let job = Job { channel_id: Some(Arc::clone(&channel)), channel, ..job(payload) };
+        self.submit_waiting_job(job, terms).await.unwrap()
+    }
+
+    async fn submit_waiting_job(&self, job: Job, terms: JobTerms) -> Result<Uuid, svc_model::ServiceError> {
+        let job = Job { hold: None, ..job };
         Ok(self.traces.submit_waiting(job, terms, None).await?.trace_id)
     }
 
@@ -199,6 +210,12 @@ pub(crate) struct Script {
     pub(crate) tells: AtomicBool,
     /// True while every channel is paused.
     pub(crate) paused: AtomicBool,
+    /// True while another process serves the channel `elsewhere`.
+    pub(crate) serves_less: AtomicBool,
+    /// Number of jobs that may begin.
+    pub(crate) permits: AtomicUsize,
+    /// Number of jobs that failed for good.
+    pub(crate) failures: AtomicUsize,
     /// Most jobs of one key that may run at once, and most of all.
     pub(crate) shares: Mutex<(Option<u64>, Option<u64>)>,
     /// The threads that run channels, the next one first.
@@ -215,6 +232,9 @@ impl Default for Script {
             quarantined: AtomicBool::new(false),
             tells: AtomicBool::new(false),
             paused: AtomicBool::new(false),
+            serves_less: AtomicBool::new(false),
+            permits: AtomicUsize::new(usize::MAX),
+            failures: AtomicUsize::new(0),
             shares: Mutex::default(),
             threads: Mutex::default(),
             places: Mutex::default(),
@@ -245,6 +265,19 @@ impl Runner for Script {
         self.paused.load(Ordering::Acquire)
     }
 
+    fn serves(&self, channel_id: Option<&str>, channel: &str) -> bool {
+        let is_elsewhere = channel_id == Some("elsewhere") || channel == "elsewhere";
+        !is_elsewhere || !self.serves_less.load(Ordering::Acquire)
+    }
+
+    fn begins_unserved(&self, _: Option<Arc<str>>, _: Arc<str>) -> BoxFuture<'_, bool> {
+        Box::pin(std::future::ready(false))
+    }
+
+    fn free_permits(&self, _: Option<&str>, _: &str) -> usize {
+        self.permits.load(Ordering::Acquire)
+    }
+
     fn shares(&self, channel_id: &str) -> Option<QueueShares> {
         let (per_key, total) = *self.shares.lock();
         Some(QueueShares { channel_id: channel_id.to_owned(), per_key, total })
@@ -252,6 +285,11 @@ impl Runner for Script {
 
     fn workflow_of(&self, job: JobKey<'_>) -> Option<WorkflowVersion> {
         Some(WorkflowVersion { id: job.channel.into(), version: 7 })
+    }
+
+    fn note_failure(&self, _: Option<Arc<str>>, _: Arc<str>) -> BoxFuture<'_, ()> {
+        self.failures.fetch_add(1, Ordering::AcqRel);
+        Box::pin(std::future::ready(()))
     }
 
     /// `alerts` names itself.
@@ -310,6 +348,10 @@ impl Runner for Script {
                 "wait, then fail for good" => {
                     gate.acquire().await.unwrap().forget();
                     JobOutcome::Failed(JobFailure::permanent("it is wrong"))
+                }
+                "wait, then be paused" => {
+                    gate.acquire().await.unwrap().forget();
+                    JobOutcome::Paused { message: "it calls a paused channel".to_owned() }
                 }
                 "fail" => failed(),
                 "fail for good" => JobOutcome::Failed(JobFailure::permanent("it is wrong")),

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod accepting;
+mod cancels;
 mod crashes;
 mod dead_letters;
 mod kit;

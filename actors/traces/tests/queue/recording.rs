@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::kit::{HOUR, Process, run};
 
 fn policy(mode: TracingMode) -> TracePolicy {
-    TracePolicy { mode, sample_rate: 1.0, errors_only: false, task_details: false }
+    TracePolicy { mode, sample_rate: 1.0, errors_only: false, task_details: false, keep_input: false }
 }
 
 fn record(clean: bool) -> Record {
@@ -23,6 +23,7 @@ fn record(clean: bool) -> Record {
         channel_id: "orders-id".into(),
         mode: TraceMode::Sync,
         request_id: None,
+        input: None,
         run_key: None,
         error_code: None,
         error_group: None,

@@ -110,6 +110,24 @@ fn outcome_of_ended_thread_is_written_elsewhere() {
 }
 
 #[test]
+fn paused_job_of_ended_thread_waits_in_database() {
+    run(async |world| {
+        let thread = ChannelThread::start().await;
+        let process = start(&world, std::slice::from_ref(&thread)).await;
+        let id = process.submit(json!({ "do": "wait, then be paused" })).await.unwrap();
+        process.ends(id, "running").await;
+        let lock = world.lock();
+        process.runner.open();
+        wait_until(async || process.metric("trace_workers_active") == 0.0).await;
+        process.runner.threads.lock().clear();
+        thread.end();
+        drop(lock);
+        process.ends(id, "waiting").await;
+        assert!(process.letters().await.is_empty());
+    });
+}
+
+#[test]
 fn thread_without_channels_runs_no_further_job() {
     run(async |world| {
         let thread = ChannelThread::start().await;

@@ -185,6 +185,29 @@ fn paused_work_waits_for_its_resume() {
 }
 
 #[test]
+fn work_of_unserved_channel_is_left_to_others() {
+    run(async |world| {
+        let process = world.start(|_| {}).await;
+        process.runner.serves_less.store(true, Ordering::Release);
+        let now = Some(DueTime::After(Duration::ZERO));
+        let paused = JobTerms { is_paused: true, ..terms(None, None) };
+        let mut left = Vec::new();
+        for (n, terms) in [terms(now, None), terms(None, Some("t1")), paused].into_iter().enumerate() {
+            left.push(process.submit_elsewhere(json!({ "n": n }), terms).await);
+        }
+        for n in 0..3 {
+            let own = process.submit_waiting(json!({ "own": n }), terms(now, None)).await.unwrap();
+            process.ends(own, "completed").await;
+        }
+        assert_eq!(process.runner.count(), 3);
+        process.runner.serves_less.store(false, Ordering::Release);
+        for id in left {
+            process.ends(id, "completed").await;
+        }
+    });
+}
+
+#[test]
 fn job_without_permit_waits_in_the_database() {
     run(async |world| {
         let process = world.start(|settings| settings.queue.workers = 1).await;
@@ -195,6 +218,32 @@ fn job_without_permit_waits_in_the_database() {
         process.ends(other, "completed").await;
         process.ends(busy, "completed").await;
         assert_eq!(process.runner.runs_of(busy), 4);
+    });
+}
+
+#[test]
+fn work_without_permit_is_not_claimed() {
+    run(async |world| {
+        let process = world.start(|_| {}).await;
+        process.runner.permits.store(0, Ordering::Release);
+        let now = Some(DueTime::After(Duration::ZERO));
+        let paused = JobTerms { is_paused: true, ..terms(None, None) };
+        let mut held = Vec::new();
+        for (n, terms) in [terms(now, None), terms(None, Some("t1")), paused].into_iter().enumerate() {
+            held.push(process.submit_waiting(json!({ "n": n }), terms).await.unwrap());
+        }
+        wait_until(async || process.metric("trace_waiting{reason=\"paused\"}") == 1.0).await;
+        let other = process.submit(json!({ "other": 1 })).await.unwrap();
+        process.ends(other, "completed").await;
+        assert_eq!(process.runner.count(), 1);
+        for (id, status) in held.iter().zip(["scheduled", "waiting", "waiting"]) {
+            assert_eq!(process.trace(*id).await.row.status, status);
+        }
+        process.runner.permits.store(1, Ordering::Release);
+        for id in held {
+            process.ends(id, "completed").await;
+            assert_eq!(process.runner.runs_of(id), 1);
+        }
     });
 }
 

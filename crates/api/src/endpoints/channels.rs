@@ -1,5 +1,6 @@
 //! Endpoints of channels.
 
+use crate::bulk::{BackfillDryRun, BackfillRequest, BulkStarted};
 use crate::channels::{
     BulkPauseRequest, BulkResumeRequest, ChannelPauseStatus, ChannelResource, ChannelValidationResult,
     PauseRequest, ResumeRequest,
@@ -234,5 +235,30 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     .path_parameters(&[PathParameter::new("id", "Id of the channel", "nightly")])
     .with_query(&[NO_DRY_RUN])
     .answers(&[Answer::json(202, "The occurrence", &[SchemaSource::for_type::<DataEnvelope<OccurrenceDetail>>()])])
+    .refuses(&[409]),
+    Endpoint::new(
+        Method::Post,
+        "/api/v1/admin/channels/{id}/backfill",
+        "backfillChannel",
+        Tag::Channels,
+        "Puts the instants of a range that a schedule missed on record, and runs them behind every other occurrence",
+    )
+    .describes(
+        "Missed are the instants without an occurrence and those whose occurrence was skipped; what the row of a misfire \
+         sums up counts as missed. Instants that the schedule still plans by itself are left to it. A range that begins \
+         before the oldest kept occurrence is refused unless `assume_missed`, one of more than 10,000 instants always. \
+         The backfill is a bulk run: it is listed and aborted as one.",
+    )
+    .path_parameters(&[PathParameter::new("id", "Id of the channel", "nightly")])
+    .with_query(&[DRY_RUN_PARAMETER])
+    .takes::<BackfillRequest>(r#"{"from": "2026-01-01T00:00:00Z", "until": "2026-01-02T00:00:00Z"}"#)
+    .answers(&[
+        Answer::json(
+            200,
+            "With `dry_run`: the instants",
+            &[SchemaSource::for_type::<DataEnvelope<BackfillDryRun>>()],
+        ),
+        Answer::json(202, "The backfill has begun", &[SchemaSource::for_type::<DataEnvelope<BulkStarted>>()]),
+    ])
     .refuses(&[409]),
 ];

@@ -1,10 +1,10 @@
 //! Endpoints of schedules.
 
-use crate::cron::{OccurrenceDetail, OccurrenceListEnvelope, ScheduleSummary};
+use crate::cron::{OccurrenceDetail, OccurrenceListEnvelope, OccurrenceRetryRequest, ScheduleSummary};
 use crate::endpoint::{Answer, Endpoint, LIMIT, Method, NO_DRY_RUN, OFFSET, SchemaSource, Tag};
 use crate::envelope::{DataEnvelope, ListEnvelope};
 use crate::filters::{FilteredList, parameters_of};
-use crate::parameter::ParameterKind::Texts;
+use crate::parameter::ParameterKind::{Boolean, Texts};
 use crate::parameter::{PathParameter, QueryParameter};
 
 const ID: &[PathParameter] =
@@ -46,15 +46,45 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         "/api/v1/admin/cron/occurrences/{id}/retry",
         "retryOccurrence",
         Tag::Cron,
-        "Makes another attempt at a failed or skipped occurrence",
+        "Makes another attempt at a failed, skipped or cancelled occurrence",
     )
     .path_parameters(ID)
     .with_query(&[NO_DRY_RUN])
+    .may_take::<OccurrenceRetryRequest>(r#"{"version": "same"}"#)
     .answers(&[Answer::json(
         200,
         "The occurrence, pending again",
         &[SchemaSource::for_type::<DataEnvelope<OccurrenceDetail>>()],
     )])
+    .refuses(&[409]),
+    Endpoint::new(
+        Method::Post,
+        "/api/v1/admin/cron/occurrences/{id}/cancel",
+        "cancelOccurrence",
+        Tag::Cron,
+        "Cancels an occurrence that has not ended",
+    )
+    .describes(
+        "The run of one that runs is dropped on whatever node, its claim is cleared and its slot freed. It can be \
+         retried afterwards.",
+    )
+    .path_parameters(ID)
+    .with_query(&[
+        QueryParameter::new("report", Boolean, "`true` tells the channel that `on_failure` names"),
+        NO_DRY_RUN,
+    ])
+    .answers(&[
+        Answer::json(
+            200,
+            "The occurrence, which has ended",
+            &[SchemaSource::for_type::<DataEnvelope<OccurrenceDetail>>()],
+        ),
+        Answer::json(
+            202,
+            "The occurrence, which has not ended within two seconds",
+            &[SchemaSource::for_type::<DataEnvelope<OccurrenceDetail>>()],
+        ),
+    ])
     .refuses(&[409]),
     Endpoint::new(
         Method::Get,

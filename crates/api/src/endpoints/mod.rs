@@ -2,6 +2,7 @@
 
 mod audit;
 mod backups;
+mod bulk;
 mod channels;
 mod connectors;
 mod cron;
@@ -28,6 +29,7 @@ const AREAS: &[&[Endpoint]] = &[
     traces::ENDPOINTS,
     dead_letters::ENDPOINTS,
     errors::ENDPOINTS,
+    bulk::ENDPOINTS,
     backups::ENDPOINTS,
     packages::ENDPOINTS,
     cron::ENDPOINTS,

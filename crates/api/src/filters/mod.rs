@@ -66,6 +66,7 @@ pub const FILTER_WORDS: &[FilterWord] = &[
     declare("trace_id", Texts, &[Traces, DeadLetters, Occurrences], "Only rows of these traces"),
     declare("run_key", Texts, &[Traces, Occurrences], "Only runs with these keys, `metadata.run.key`"),
     declare("request_id", Texts, &[Traces], "Only the runs of these requests; of failed ones fast"),
+    declare("rerun_of", Texts, &[Traces], "Only reruns of these traces"),
     declare("mode", SeveralOf(TRACE_MODES), &[Traces], "Only runs of these origins"),
     declare("min_duration_ms", Natural, &[Traces], "Only runs that took so many milliseconds or longer"),
     declare("since", Moment, &[Traces, DeadLetters, Audit], "Only rows created at this instant or later"),

@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use svc_client::ApiRequest;
 
+use super::bulk::{RunWaitArgs, show_start};
 use super::entity::{
     CreateArgs, DeleteArgs, EntityGroup, EntityListArgs, ExportArgs, UpdateArgs, as_named, rows,
 };
@@ -13,7 +14,7 @@ use super::several::IdsArgs;
 use super::validation::{ValidateArgs, show_validation};
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::moment::parse_coming_moment;
+use crate::moment::{parse_coming_moment, parse_moment};
 use crate::output::{CellKind, TableColumn, TableLayout, plain};
 
 pub(super) const CHANNELS: EntityGroup = EntityGroup {
@@ -96,6 +97,30 @@ pub(crate) struct ResumeArgs {
     reason: Option<String>,
 }
 
+/// The arguments of a backfill.
+#[derive(Args, Debug)]
+pub(crate) struct BackfillArgs {
+    /// Id of the channel
+    id: String,
+    /// The first instant: RFC 3339, or a time ago such as 15m, 2h, 1d
+    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
+    from: String,
+    /// The last instant
+    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
+    until: String,
+    /// Runs at the same time, 1 unless given, 64 at most
+    #[arg(long, value_name = "N")]
+    max_parallel: Option<u32>,
+    /// Take instants before the oldest kept occurrence as missed
+    #[arg(long)]
+    assume_missed: bool,
+    /// Only list the instants
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    wait: RunWaitArgs,
+}
+
 /// The commands of channels.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ChannelCommand {
@@ -138,6 +163,8 @@ pub(crate) enum ChannelCommand {
         /// Id of the channel
         id: String,
     },
+    /// Run the instants of a range that a schedule missed
+    Backfill(BackfillArgs),
     /// Print the definitions as an array that can be imported
     Export {
         #[command(flatten)]
@@ -190,6 +217,7 @@ pub(crate) async fn run(command: ChannelCommand, context: &CommandContext) -> Re
             change_pause(channels, ("resume", "Resumed"), body, context).await
         }
         ChannelCommand::Trigger { id } => trigger(&id, context).await,
+        ChannelCommand::Backfill(args) => backfill(args, context).await,
         ChannelCommand::Export { filter, args } => group.export(&args, &filter.parameters(), context).await,
         ChannelCommand::Import(args) => group.import(&args, context).await,
     }
@@ -250,4 +278,29 @@ async fn trigger(id: &str, context: &CommandContext) -> Result<u8, CliError> {
     let sentence = format!("Triggered channel '{id}': occurrence {occurrence}.");
     context.output.print(&context.output.change(Some(&answer), &occurrence, &sentence)?)?;
     Ok(0)
+}
+
+async fn backfill(args: BackfillArgs, context: &CommandContext) -> Result<u8, CliError> {
+    let BackfillArgs { id, from, until, max_parallel, assume_missed, dry_run, wait } = args;
+    let mut body = json!({"from": from, "until": until, "assume_missed": assume_missed, "dry_run": dry_run});
+    if let Some(max_parallel) = max_parallel {
+        body["max_parallel"] = max_parallel.into();
+    }
+    let request = ApiRequest::post(CHANNELS.path(&[&id, "backfill"])).json(&body)?;
+    let answer = context.fetch(&request).await?;
+    let planned = plain(&answer["data"]["planned"]);
+    if dry_run {
+        if !context.output.is_table() {
+            context.output.print(&context.output.change(Some(&answer), &planned, "")?)?;
+            return Ok(0);
+        }
+        for instant in answer["data"]["instants"].as_array().into_iter().flatten() {
+            context.output.print(&format!("{}\n", plain(instant)))?;
+        }
+        context.output.note(&format!("{planned} instants would run"));
+        return Ok(0);
+    }
+    let run = plain(&answer["data"]["id"]);
+    let sentence = format!("Started bulk run '{run}': a backfill of {planned} instants of channel '{id}'.");
+    show_start(&answer, &run, &sentence, &wait, context).await
 }

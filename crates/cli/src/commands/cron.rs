@@ -1,12 +1,13 @@
 //! `cron`: schedules and their occurrences; `why`: the explanation of an instant.
 
 use clap::{Args, Subcommand};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use svc_client::{ApiRequest, admin_path};
 
 use super::entity::{rows, show_page, show_record};
 use super::errors::FailureFilterArgs;
 use super::several::IdsArgs;
+use super::traces::{parse_version, show_cancel};
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::moment::parse_moment;
@@ -84,8 +85,22 @@ pub(crate) enum CronCommand {
         /// Id of the occurrence
         id: String,
     },
-    /// Run failed or skipped occurrences again
-    Retry(IdsArgs),
+    /// Run failed, skipped or cancelled occurrences again
+    Retry {
+        #[command(flatten)]
+        ids: IdsArgs,
+        /// The version of the workflow: same, current or a number; current by default
+        #[arg(long, value_parser = parse_version)]
+        version: Option<Value>,
+    },
+    /// Cancel occurrences that have not ended; exits with 2 while one has not ended yet
+    Cancel {
+        #[command(flatten)]
+        ids: IdsArgs,
+        /// Tell the channel that on_failure names
+        #[arg(long)]
+        report: bool,
+    },
 }
 
 /// The filters of the list.
@@ -165,9 +180,21 @@ pub(crate) async fn run(command: CronCommand, context: &CommandContext) -> Resul
         CronCommand::Get { id } => {
             show_record(&ApiRequest::get(admin_path(&["cron", "occurrences", &id])), "id", context).await
         }
-        CronCommand::Retry(ids) => {
+        CronCommand::Cancel { ids, report } => {
+            ids.for_each(context, async |id: &str| {
+                let request = ApiRequest::post(admin_path(&["cron", "occurrences", id, "cancel"]))
+                    .optional("report", report.then_some(true));
+                show_cancel(&format!("Occurrence '{id}'"), id, &context.fetch(&request).await?, context)
+            })
+            .await
+        }
+        CronCommand::Retry { ids, version } => {
             ids.for_each(context, async |id: &str| {
                 let request = ApiRequest::post(admin_path(&["cron", "occurrences", id, "retry"]));
+                let request = match &version {
+                    Some(version) => request.json(&json!({ "version": version }))?,
+                    None => request,
+                };
                 let answer = context.fetch(&request).await?;
                 let attempt = plain(&answer["data"]["attempt"]);
                 let sentence = format!("Occurrence '{id}' is due again, attempt {attempt}.");

@@ -4,6 +4,7 @@ pub(crate) mod actors;
 pub(crate) mod audit_logs;
 pub(crate) mod backups;
 pub(crate) mod benchmark;
+pub(crate) mod bulk;
 pub(crate) mod channels;
 pub(crate) mod completions;
 pub(crate) mod config;
@@ -49,6 +50,7 @@ pub(crate) async fn run(command: ClientCommand, context: &CommandContext) -> Res
         ClientCommand::Traces(command) => traces::run(command, context).await,
         ClientCommand::Dlq(command) => dlq::run(command, context).await,
         ClientCommand::Errors(args) => errors::run(args, context).await,
+        ClientCommand::Bulk(command) => bulk::run(command, context).await,
         ClientCommand::Cron(command) => cron::run(command, context).await,
         ClientCommand::Why(args) => cron::explain(&args, context).await,
         ClientCommand::Kafka(command) => kafka::run(command, context).await,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use serde_json::Value;
+use serde_json::{Value, json};
 use svc_client::{ApiRequest, admin_path};
 
 use super::entity::{rows, show_page_of};
@@ -14,6 +14,7 @@ use super::trace_view::view;
 use super::trace_wait::{TraceWait, request};
 use crate::context::CommandContext;
 use crate::error::CliError;
+use crate::input::InputArgs;
 use crate::moment::parse_moment;
 use crate::output::{CellKind, TableColumn, TableLayout, json_line, member, plain};
 use crate::paging::{PageArgs, SortArgs};
@@ -55,13 +56,35 @@ pub(crate) enum TraceCommand {
     Wait(WaitArgs),
     /// Show traces as they come, until it is interrupted
     Follow(FollowArgs),
+    /// Cancel accepted work that has not ended; exits with 2 while it has not ended yet
+    Cancel {
+        #[command(flatten)]
+        ids: IdsArgs,
+        /// Leave a dead letter, and tell the channel that on_failure names
+        #[arg(long)]
+        report: bool,
+    },
+    /// Run the stored input of ended traces again
+    Rerun(RerunArgs),
+}
+
+/// The options of a rerun.
+#[derive(Args, Debug)]
+pub(crate) struct RerunArgs {
+    #[command(flatten)]
+    ids: IdsArgs,
+    /// The version of the workflow: same, current or a number
+    #[arg(long, default_value = "current", value_parser = parse_version)]
+    version: Value,
+    #[command(flatten)]
+    payload: InputArgs,
 }
 
 /// The filters of traces.
 #[derive(Args, Debug)]
 pub(crate) struct TraceFilterArgs {
     /// Show those in these states alone, separated by commas: pending, scheduled, waiting, running, retrying, completed,
-    /// failed
+    /// failed, cancelled
     #[arg(long)]
     status: Option<String>,
     /// Show those of this channel alone
@@ -73,6 +96,9 @@ pub(crate) struct TraceFilterArgs {
     /// Show the runs of this request alone, as its answer names it in x-request-id
     #[arg(long, value_name = "ID")]
     request_id: Option<String>,
+    /// Show the reruns of this trace alone
+    #[arg(long, value_name = "ID")]
+    rerun_of: Option<String>,
     #[command(flatten)]
     failures: FailureFilterArgs,
     /// Show those created at this time or later: RFC 3339, or a time ago such as 15m, 2h, 1d
@@ -139,6 +165,7 @@ impl TraceFilterArgs {
             .optional("channel", self.channel.as_deref())
             .optional("mode", self.mode.as_deref())
             .optional("request_id", self.request_id.as_deref())
+            .optional("rerun_of", self.rerun_of.as_deref())
             .optional("since", self.since.as_deref())
             .optional("until", self.until.as_deref());
         self.failures.add_to(request)
@@ -173,7 +200,62 @@ pub(crate) async fn run(command: TraceCommand, context: &CommandContext) -> Resu
             wait.show(context).await
         }
         TraceCommand::Follow(args) => follow(&args, context).await,
+        TraceCommand::Cancel { ids, report } => {
+            ids.for_each(context, async |id: &str| {
+                let request = ApiRequest::post(admin_path(&["traces", id, "cancel"]))
+                    .optional("report", report.then_some(true));
+                show_cancel(&format!("Trace '{id}'"), id, &context.fetch(&request).await?, context)
+            })
+            .await
+        }
+        TraceCommand::Rerun(args) => rerun(&args, context).await,
     }
+}
+
+/// Prints the answer to an order to cancel. Returns 0 once the run has ended, else 2.
+pub(super) fn show_cancel(
+    subject: &str,
+    id: &str,
+    answer: &Value,
+    context: &CommandContext,
+) -> Result<u8, CliError> {
+    let row = &answer["data"];
+    let has_ended = row["completed_at"].is_string();
+    let sentence = match has_ended {
+        true => format!("{subject} is {}.", plain(&row["status"])),
+        false => format!("{subject} is to be cancelled, and has not ended yet."),
+    };
+    context.output.print(&context.output.change(Some(answer), id, &sentence)?)?;
+    Ok(if has_ended { 0 } else { 2 })
+}
+
+/// Parses the version of a workflow that runs again.
+pub(super) fn parse_version(text: &str) -> Result<Value, String> {
+    match text {
+        "same" | "current" => Ok(text.into()),
+        number => match number.parse::<i64>() {
+            Ok(number) if number > 0 => Ok(number.into()),
+            _ => Err("it is same, current or the number of a version".to_owned()),
+        },
+    }
+}
+
+async fn rerun(args: &RerunArgs, context: &CommandContext) -> Result<u8, CliError> {
+    let payload = args.payload.read()?.map(|document| document.json()).transpose()?;
+    let mut body = json!({ "version": args.version });
+    if let Some(payload) = payload {
+        body["payload"] = payload;
+    }
+    args.ids
+        .for_each(context, async |id: &str| {
+            let request = ApiRequest::post(admin_path(&["traces", id, "rerun"])).json(&body)?;
+            let answer = context.fetch(&request).await?;
+            let trace = plain(&answer["data"]["trace_id"]);
+            let sentence = format!("Trace '{id}' runs again as '{trace}'.");
+            context.output.print(&context.output.change(Some(&answer), &trace, &sentence)?)?;
+            Ok(0)
+        })
+        .await
 }
 
 /// Gives a row without a message the code of its error: of a run that went on after it.
@@ -245,9 +327,17 @@ fn tail_line(row: &Value, context: &CommandContext) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+
+    #[test]
+    fn version_is_named_or_numbered() {
+        for (text, expected) in [("same", json!("same")), ("current", json!("current")), ("7", json!(7))] {
+            assert_eq!(parse_version(text), Ok(expected));
+        }
+        for bad in ["latest", "0", "-1", "1.5", ""] {
+            assert!(parse_version(bad).is_err(), "{bad}");
+        }
+    }
 
     #[test]
     fn tolerated_error_shows_its_code() {

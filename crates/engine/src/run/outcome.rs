@@ -21,6 +21,8 @@ pub struct RunOutcome {
     pub errors: Vec<TaskError>,
     /// The error that ended the run, if it did not end normally.
     pub failure: Option<RunFailure>,
+    /// True if something ended the run after it was to be cancelled.
+    pub is_cancelled: bool,
     /// The execution trace, if it was asked for.
     pub trace: Option<ExecutionTrace>,
     /// The calls that stubs answered, in order.
@@ -41,6 +43,7 @@ impl RunOutcome {
     /// Returns the end of the run.
     pub fn end(&self) -> RunEnd {
         match &self.failure {
+            Some(_) if self.is_cancelled => RunEnd::Cancelled,
             Some(failure) if failure.kind == FailureKind::Timeout => RunEnd::TimedOut,
             Some(_) => RunEnd::Failed,
             None if self.errors.iter().any(|error| !error.is_tolerated) => RunEnd::Failed,

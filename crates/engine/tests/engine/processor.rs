@@ -1,15 +1,18 @@
 //! A run ends when its processor time is used up, in the middle of an expression too; waiting takes none.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{
     CompileCx, CompiledTask, Engine, EngineLimits, FailureKind, Flow, Function, RunOptions, RunOutcome,
     TaskCx, TaskError, TaskOutcome,
 };
+use svc_model::{Cancellation, InFlightCall, RunEnd};
 use uuid::Uuid;
 
 use crate::support::{block_on, compile, message};
@@ -102,6 +105,63 @@ fn expression_ends_at_the_deadline_of_its_run() {
         let failure = outcome.failure.unwrap();
         assert_eq!(failure.kind, FailureKind::Timeout, "{document}");
         assert!(failure.error.message.contains("deadline"), "{document}: {}", failure.error.message);
+    }
+}
+
+/// A cancellation that is requested after some looks.
+#[derive(Debug)]
+struct AfterLooks(AtomicUsize, Mutex<Vec<InFlightCall>>);
+
+impl Cancellation for AfterLooks {
+    fn is_requested(&self) -> bool {
+        self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_err()
+    }
+
+    fn record_in_flight(&self, call: InFlightCall) {
+        self.1.lock().push(call);
+    }
+}
+
+fn after_looks(looks: usize) -> Arc<AfterLooks> {
+    Arc::new(AfterLooks(AtomicUsize::new(looks), Mutex::default()))
+}
+
+fn cancellable(cancellation: &Arc<AfterLooks>) -> RunOptions {
+    let cancellation: Arc<dyn Cancellation> = Arc::<AfterLooks>::clone(cancellation);
+    RunOptions { cancellation: Some(cancellation), ..RunOptions::default() }
+}
+
+#[test]
+fn cancelled_expression_ends_in_its_middle() {
+    let engine = engine(Duration::from_secs(3600));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    for document in places() {
+        let flow = Flow::single(compile(&engine, &document).unwrap());
+        let cancellation = after_looks(3);
+        let run = engine.run(&flow, message(numbers()), cancellable(&cancellation));
+        let outcome = runtime.block_on(run);
+        assert_eq!(outcome.end(), RunEnd::Cancelled, "{document}");
+        let text = outcome.failure.unwrap().error.message;
+        assert!(text.contains("cancelled"), "{document}: {text}");
+        assert!(cancellation.1.lock().is_empty());
+    }
+}
+
+#[test]
+fn dropped_call_of_cancelled_run_is_named() {
+    let engine = engine(Duration::from_secs(3600));
+    let task = json!({"id": "w", "function": {"name": "wait", "input": {"path": "600"}}});
+    let flow = Flow::single(compile(&engine, &json!({"tasks": [map(&json!(1)), task]})).unwrap());
+    for (looks, expected) in [(0, vec!["w"]), (usize::MAX, vec![])] {
+        let cancellation = after_looks(usize::MAX);
+        let mut run = Box::pin(engine.run(&flow, message(json!({})), cancellable(&cancellation)));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let first = runtime.block_on(async { futures_util::poll!(run.as_mut()) });
+        assert!(first.is_pending(), "it waits for its answer");
+        cancellation.0.store(looks, Ordering::SeqCst);
+        drop(run);
+        let named: Vec<_> = cancellation.1.lock().iter().map(|call| call.task_id.to_string()).collect();
+        assert_eq!(named, expected);
     }
 }
 

@@ -21,7 +21,14 @@ fn claim(row: &mut Occurrence, holder: &str, second: i64) -> ClaimKey {
 }
 
 fn plain(second: i64) -> StartRequest<'static> {
-    StartRequest { version: 3, singleton: None, trace_id: None, lease: LEASE, now: time_at(second) }
+    StartRequest {
+        version: 3,
+        singleton: None,
+        waits_for_slot: false,
+        trace_id: None,
+        lease: LEASE,
+        now: time_at(second),
+    }
 }
 
 fn singleton() -> Singleton {
@@ -164,6 +171,23 @@ fn only_what_failed_or_was_skipped_is_retried() {
 }
 
 #[test]
+fn unheld_row_is_cancelled_held_one_by_holder() {
+    let mut row = due();
+    assert_eq!(row.cancel(time_at(5)), Ok(true));
+    assert_eq!((row.status, row.completed_at), (OccurrenceStatus::Cancelled, Some(time_at(5))));
+    assert_eq!(row.cancel(time_at(6)), Err(NotCancellable(OccurrenceStatus::Cancelled)));
+    assert!(row.retry().is_ok());
+    let key = claim(&mut row, "a", 10);
+    assert_eq!(row.cancel(time_at(11)), Ok(false), "its holder ends it");
+    assert!(row.settle(&key, Settlement::cancelled(), time_at(12)));
+    assert_eq!((row.status, row.claimed_by, row.claims), (OccurrenceStatus::Cancelled, None, 1));
+    let mut row = due();
+    let key = claim(&mut row, "a", 0);
+    assert_eq!(row.cancel(time_at(100)), Ok(true), "its lease is over");
+    assert!(!row.is_held(&key));
+}
+
+#[test]
 fn claim_beyond_key_slots_is_skipped() {
     let (mut first, mut second) = (due(), Occurrence::pending(Uuid::from_u128(2), time_at(0)));
     let (a, b) = (claim(&mut first, "a", 0), claim(&mut second, "b", 0));
@@ -176,6 +200,24 @@ fn claim_beyond_key_slots_is_skipped() {
     assert_eq!((second.status, second.claimed_until), (OccurrenceStatus::SkippedSingleton, None));
     let why = second.error_message.unwrap();
     assert!(why.contains("\"k\"") && why.contains("forbid"), "{why}");
+}
+
+#[test]
+fn claim_that_waits_for_slot_stays_pending() {
+    let (mut first, mut second) = (due(), Occurrence::pending(Uuid::from_u128(2), time_at(0)));
+    let (a, b) = (claim(&mut first, "a", 0), claim(&mut second, "b", 0));
+    let one = singleton();
+    let start = |slots| StartRequest { singleton: Some((&one, slots)), waits_for_slot: true, ..plain(1) };
+    let StartOutcome::Running(Some(slot)) = first.start(&a, start(&[])) else { panic!("a slot is free") };
+    assert_eq!(second.start(&b, start(&[slot])), StartOutcome::Waits);
+    assert_eq!(
+        (second.status, second.attempt, second.claimed_by.as_deref()),
+        (OccurrenceStatus::Pending, 1, None)
+    );
+    assert_eq!(second.claim("b", LEASE, 5, time_at(2)), ClaimOutcome::Unavailable, "not again at once");
+    let again = second.claim("b", LEASE, 5, time_at(3));
+    assert_eq!(again, ClaimOutcome::Taken { raised: false, recovered: false });
+    assert_eq!((second.attempt, second.claims), (1, 2));
 }
 
 #[test]

@@ -186,6 +186,8 @@ block! {
         pub errors_only: Option<bool> => true;
         /// every task's view of the message
         pub task_details: bool = false => true;
+        /// the input of a synchronous run, so that it can be run again
+        pub keep_input: bool = false => true;
     }
 }
 

@@ -4,7 +4,9 @@ use super::auth::{ApiKeyAuth, HmacKeys, JwtAuth, JwtKey, TokenSourceKeys};
 use super::key_reference::{block, form};
 use super::response::ErrorBodyKeys;
 use super::{
-    BackpressureConfig, ChannelConfig, DeduplicationConfig, PrincipalRateLimitConfig, QueueConfig, RateLimitConfig, RepeatedFailureConfig, RequestConfig, ResponseCacheConfig, ResponseConfig, TopicConfig, TracingConfig,
+    BackpressureConfig, ChannelConfig, DeduplicationConfig, PrincipalRateLimitConfig, QueueConfig,
+    RateLimitConfig, RepeatedFailureConfig, RequestConfig, ResponseCacheConfig, ResponseConfig, TopicConfig,
+    TracingConfig,
 };
 
 pub use super::key_reference::{BlockReference, KeyReference};

@@ -26,6 +26,14 @@ macro_rules! audit_words {
 audit_words! {
     /// An audited action.
     AuditAction {
+        /// The end of a bulk run was ordered.
+        Abort = "abort",
+        /// A bulk run ended.
+        BulkEnd = "bulk_end",
+        /// A bulk run began.
+        BulkStart = "bulk_start",
+        /// Accepted work or an occurrence was cancelled.
+        Cancel = "cancel",
         /// A definition or a backup was created.
         Create = "create",
         /// A version was copied to a new draft.
@@ -48,6 +56,8 @@ audit_words! {
         Reload = "reload",
         /// A dead letter was made due.
         Requeue = "requeue",
+        /// A trace was run again.
+        Rerun = "rerun",
         /// A circuit breaker was closed.
         Reset = "reset",
         /// An actor was restarted.
@@ -82,6 +92,8 @@ audit_words! {
         Actor = "actor",
         /// A backup of the database.
         Backup = "backup",
+        /// A run of an action on many rows.
+        BulkRun = "bulk_run",
         /// A channel.
         Channel = "channel",
         /// A circuit breaker.
@@ -96,6 +108,8 @@ audit_words! {
         KafkaPartition = "kafka_partition",
         /// A package.
         Package = "package",
+        /// A trace.
+        Trace = "trace",
         /// The dead letters.
         TraceDlq = "trace_dlq",
         /// A workflow.

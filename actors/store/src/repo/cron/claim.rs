@@ -40,9 +40,10 @@ impl SingleCall for ClaimRequest {
     async fn run(&self, conn: &mut Conn) -> Result<ClaimBatch, StoreError> {
         let mut due = candidates(conn, Kind::Abandoned, self).await?;
         due.extend(candidates(conn, Kind::Pending, self).await?);
+        due.extend(candidates(conn, Kind::Backfilled, self).await?);
         let now = clock::now(conn).await?;
         let mut due: Vec<_> = due.into_iter().filter_map(LoadedOccurrence::split).collect();
-        due.sort_by_key(|(row, _)| (row.scheduled_for, row.id));
+        due.sort_by_key(|(row, facts)| (is_backfilled(facts), row.scheduled_for, row.id));
         let mut claims = ClaimBatch { claimed: Vec::new(), exhausted: Vec::new(), now };
         let mut taken = Vec::new();
         for (mut row, facts) in due.into_iter().take(usize::try_from(self.limit).unwrap_or(0)) {
@@ -58,6 +59,10 @@ impl SingleCall for ClaimRequest {
         rows::save_all(conn, &taken, now).await?;
         Ok(claims)
     }
+}
+
+fn is_backfilled(facts: &OccurrenceFacts) -> bool {
+    facts.trigger == Trigger::Backfill.name()
 }
 
 fn exhausted_from_row(row: Occurrence, facts: OccurrenceFacts) -> ExhaustedOccurrence {
@@ -86,14 +91,17 @@ fn claim_from_row(
         scheduled_for: row.scheduled_for,
         raised,
         recovered,
+        workflow_version: facts.workflow_version,
     })
 }
 
 /// The kinds of rows that may be claimable. The queries find them, each by an index; the rules decide.
 #[derive(Clone, Copy)]
 enum Kind {
-    /// Due and not claimed.
+    /// Due and not claimed; not backfilled.
     Pending,
+    /// Backfilled, not claimed, and not waiting for a slot. Few at a time.
+    Backfilled,
     /// Claimed under a lease that has expired.
     Abandoned,
 }
@@ -106,12 +114,31 @@ async fn candidates(
     take: &ClaimRequest,
 ) -> Result<Vec<LoadedOccurrence>, StoreError> {
     let order = (cron_occurrences::scheduled_for.asc(), cron_occurrences::id.asc());
-    let rows = cron_occurrences::table.select(columns::<LoadedOccurrence>()).order(order).limit(take.limit);
+    // Cancelled rows are ended, not claimed.
+    let rows = cron_occurrences::table
+        .filter(cron_occurrences::cancel_requested_at.is_null())
+        .select(columns::<LoadedOccurrence>())
+        .order(order)
+        .limit(take.limit);
     Ok(match kind {
         Kind::Pending => {
             let due = rows
                 .filter(IsPending)
                 .filter(cron_occurrences::scheduled_for.le(Now))
+                .filter(cron_occurrences::trigger_kind.ne(Trigger::Backfill.name()))
+                .filter(cron_occurrences::channel_id.ne_all(&take.except));
+            match conn {
+                Conn::Sqlite(c) => due.load(c).await?,
+                Conn::Postgres(c) => due.for_update().skip_locked().load(&mut **c).await?,
+            }
+        }
+        Kind::Backfilled => {
+            let until = cron_occurrences::claimed_until;
+            let due = rows
+                .filter(IsPending)
+                .filter(cron_occurrences::trigger_kind.eq(Trigger::Backfill.name()))
+                .filter(cron_occurrences::bulk_run_id.is_not_null())
+                .filter(until.is_null().or(until.lt(Now.nullable())))
                 .filter(cron_occurrences::channel_id.ne_all(&take.except));
             match conn {
                 Conn::Sqlite(c) => due.load(c).await?,

@@ -71,6 +71,9 @@ struct Full {
     singleton_slot: Option<i64>,
     trace_id: Option<String>,
     error_message: Option<String>,
+    cancel_requested_at: Option<NaiveDateTime>,
+    cancelled_by: Option<String>,
+    workflow_version: Option<i64>,
     updated_at: NaiveDateTime,
 }
 
@@ -88,6 +91,9 @@ impl From<Full> for OccurrenceRecord {
             singleton_slot: full.singleton_slot,
             trace_id: full.trace_id,
             error_message: full.error_message,
+            cancel_requested_at: full.cancel_requested_at.map(Timestamp::from_naive),
+            cancelled_by: full.cancelled_by,
+            workflow_version: full.workflow_version,
             updated_at: Timestamp::from_naive(full.updated_at),
         }
     }

@@ -37,7 +37,7 @@ pub(super) struct NewRow<'a> {
 }
 
 impl<'a> NewRow<'a> {
-    fn new(channel: &'a ChannelFacts, trigger: Trigger, row: Occurrence) -> Self {
+    pub(super) fn new(channel: &'a ChannelFacts, trigger: Trigger, row: Occurrence) -> Self {
         Self {
             id: row.id.to_string(),
             channel_id: &channel.channel_id,
@@ -157,7 +157,7 @@ async fn find_saturated_key<'o>(
 }
 
 /// Inserts the rows whose instants are not recorded yet. Returns for each row whether it was inserted.
-async fn insert(conn: &mut Conn, rows: &[NewRow<'_>]) -> Result<Vec<bool>, StoreError> {
+pub(super) async fn insert(conn: &mut Conn, rows: &[NewRow<'_>]) -> Result<Vec<bool>, StoreError> {
     match conn {
         Conn::Sqlite(c) => {
             let identity = (cron_occurrences::channel_id, cron_occurrences::scheduled_for);

@@ -16,8 +16,11 @@
 //!
 //! Committed rows survive a restart. Nothing here runs by itself.
 
-mod admin;
+pub(super) mod admin;
+mod backfill;
 mod bulk;
+mod bulk_rows;
+pub(super) mod cancel;
 mod claim;
 mod conditions;
 mod cursors;
@@ -47,18 +50,24 @@ use crate::group::CallQueue;
 use crate::metrics::QueryOperation;
 use crate::repo::error_groups;
 use crate::repo::mutation::AuditEntry;
-use crate::repo::traces::{NewTrace, TraceEnd};
+use crate::repo::traces::cancel::record_in_flight;
+use crate::repo::traces::{NewTrace, RerunVersion, TraceEnd};
 use crate::repo::{key, keyset};
+use crate::writer::UnitOutcome;
 
 use admin::{RetryRequest, TriggerRequest};
+pub use backfill::ScheduleHistory;
+pub(super) use backfill::{backfill, count_open};
+pub(super) use bulk_rows::retry_each;
+use cancel::CancelRequest;
 use claim::{ClaimRequest, ExhaustRequest};
 use cursors::PauseStaleRequest;
 pub(super) use cursors::pause;
 use expiry::ExpireRequest;
 pub use model::{
     AlignOutcome, Backlog, ChannelFacts, ClaimBatch, ExhaustedOccurrence, InstantRequest, MaterialiseOutcome,
-    MaterialiseRequest, OccurrenceClaim, OccurrenceFilter, OccurrencePage, OccurrenceRecord, OccurrenceRow,
-    ScheduleStatus, StartResult,
+    MaterialiseRequest, OccurrenceCancel, OccurrenceClaim, OccurrenceFilter, OccurrencePage,
+    OccurrenceRecord, OccurrenceRow, OpenOccurrenceCancel, ScheduleStatus, StartResult,
 };
 use run::{EndLostRequest, GiveBackRequest, RenewRequest, SettleRequest, StartRunRequest};
 
@@ -129,8 +138,8 @@ impl Ledger {
         self.database.call(operation("pause_stale"), PauseStaleRequest { resting, overdue }).await
     }
 
-    /// Claims at most `limit` rows for `lease`, the longest due first: rows that are due and have no holder,
-    /// and rows whose lease has expired. A row with more than `max_recoveries` expired leases is listed
+    /// Claims at most `limit` rows for `lease`, the longest due first, backfilled ones last: rows that are due and have
+    /// no holder, and rows whose lease has expired. A row with more than `max_recoveries` expired leases is listed
     /// instead, for [`exhaust`](Self::exhaust); until then every claim lists it. Pending rows of the channels
     /// `except` are skipped; their rows with an expired lease are not. A claim whose answer is lost is claimed
     /// again when its lease expires.
@@ -171,8 +180,23 @@ impl Ledger {
         lease: Duration,
         trace: Option<NewTrace>,
     ) -> Result<StartResult, StoreError> {
-        let (key, singleton) = (key.clone(), singleton.cloned());
-        let run = StartRunRequest { key, executing_version, singleton, lease, trace };
+        let (key, singleton, waits_for_slot) = (key.clone(), singleton.cloned(), false);
+        let run = StartRunRequest { key, executing_version, singleton, waits_for_slot, lease, trace };
+        self.database.call_grouped(operation("start"), &self.queues.start, run).await
+    }
+
+    /// Starts the run of a backfilled occurrence like [`start`](Self::start). Without a free slot the row waits for one
+    /// in place of being skipped.
+    pub async fn start_backfilled(
+        &self,
+        key: &ClaimKey,
+        executing_version: i64,
+        singleton: Option<&Singleton>,
+        lease: Duration,
+        trace: Option<NewTrace>,
+    ) -> Result<StartResult, StoreError> {
+        let (key, singleton, waits_for_slot) = (key.clone(), singleton.cloned(), true);
+        let run = StartRunRequest { key, executing_version, singleton, waits_for_slot, lease, trace };
         self.database.call_grouped(operation("start"), &self.queues.start, run).await
     }
 
@@ -222,6 +246,18 @@ impl Ledger {
         self.database.call(operation("end_lost"), EndLostRequest { trace }).await
     }
 
+    /// Names the calls, as JSON, that had left when the run of a cancelled occurrence was dropped.
+    pub async fn record_in_flight(&self, trace: Uuid, in_flight_json: String) -> Result<(), StoreError> {
+        self.database
+            .write(operation("record_in_flight"), move |conn| {
+                Box::pin(async move {
+                    let ids = vec![trace.to_string()];
+                    record_in_flight(conn, ids, in_flight_json).await.map(UnitOutcome::Keep)
+                })
+            })
+            .await
+    }
+
     /// Returns a page of the occurrences that match the filter, in its order, and the number of all matches.
     /// With the cursor of a page, returns those after it, regardless of rows recorded in between.
     ///
@@ -249,13 +285,43 @@ impl Ledger {
             .await
     }
 
-    /// Makes another attempt at an occurrence possible, and returns its new state.
+    /// Makes another attempt at an occurrence possible, with a version of its workflow, and returns its new state.
     ///
     /// # Errors
-    /// [`StoreError::Refused`]: 404 if there is none, 409 unless it failed or was skipped; the other variants if the
-    /// database fails.
-    pub async fn retry(&self, id: &str, audit: AuditEntry) -> Result<OccurrenceRecord, StoreError> {
-        self.database.call(operation("retry"), RetryRequest { id: key(id), audit }).await
+    /// [`StoreError::Refused`]: 404 if there is none, 409 unless it failed, was skipped or cancelled, 400 for an unknown
+    /// version; the other variants if the database fails.
+    pub async fn retry(
+        &self,
+        id: &str,
+        version: RerunVersion,
+        audit: AuditEntry,
+    ) -> Result<OccurrenceRecord, StoreError> {
+        self.database.call(operation("retry"), RetryRequest { id: key(id), version, audit }).await
+    }
+
+    /// Cancels an occurrence, and returns its new state. One that is held under a live lease gets the order, which its
+    /// holder carries out. Idempotent until it has ended. Without an audit row for an order that is on record already.
+    ///
+    /// # Errors
+    /// [`StoreError::Refused`]: 404 if there is none, 409 if it has ended; the other variants if the database fails.
+    pub async fn cancel(
+        &self,
+        order: OccurrenceCancel,
+        audit: Option<AuditEntry>,
+    ) -> Result<OccurrenceRecord, StoreError> {
+        let order = OccurrenceCancel { id: key(&order.id), ..order };
+        self.database.call(operation("cancel"), CancelRequest { order, audit }).await
+    }
+
+    /// Returns the orders to cancel that are not carried out yet and concern `holder`: for its own attempts, and for
+    /// occurrences that nobody holds under a live lease.
+    pub async fn open_cancels(&self, holder: &str) -> Result<Vec<OpenOccurrenceCancel>, StoreError> {
+        let holder = holder.to_owned();
+        self.database
+            .read(operation("open_cancels"), move |conn| {
+                Box::pin(async move { cancel::list_open(conn, &holder).await })
+            })
+            .await
     }
 
     /// Records an occurrence that is due now, or at the next free instant of the channel, and returns it.
@@ -270,6 +336,20 @@ impl Ledger {
         audit: AuditEntry,
     ) -> Result<OccurrenceRecord, StoreError> {
         self.database.call(operation("trigger"), TriggerRequest { channel, audit }).await
+    }
+
+    /// Returns what is known of a schedule, with its rows from an instant to another, both inclusive.
+    pub async fn history(
+        &self,
+        channel_id: &str,
+        range: (NaiveDateTime, NaiveDateTime),
+    ) -> Result<ScheduleHistory, StoreError> {
+        let channel_id = key(channel_id);
+        self.database
+            .read(operation("history"), move |conn| {
+                Box::pin(async move { backfill::read_history(conn, &channel_id, range).await })
+            })
+            .await
     }
 
     /// Returns the state of the schedules of these channels. Channels without a cursor are omitted.

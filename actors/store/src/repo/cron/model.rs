@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use crate::repo::AnyOf;
 use crate::repo::keyset::CursorKind;
+use crate::repo::traces::{CancelStep, NewTrace};
 
 /// The facts about its channel that a row keeps.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,6 +112,8 @@ pub struct OccurrenceClaim {
     pub raised: bool,
     /// True if the row was taken over from an expired lease.
     pub recovered: bool,
+    /// Version of that workflow that the attempt runs; `None` for the one that serves.
+    pub workflow_version: Option<i64>,
 }
 
 /// The result of a claim by a worker.
@@ -152,6 +155,8 @@ pub enum StartResult {
     },
     /// No slot was free; the row is skipped.
     Saturated,
+    /// No slot was free; the row waits for one.
+    Waits,
     /// The claim is no longer valid; nothing was written.
     Lost,
 }
@@ -195,6 +200,32 @@ impl OccurrenceFilter {
     pub(super) const fn cursor_kind(&self) -> CursorKind {
         if self.oldest_first { CursorKind::OccurrencesOldestFirst } else { CursorKind::Occurrences }
     }
+}
+
+/// An order to cancel an occurrence.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OccurrenceCancel {
+    /// Id of the occurrence.
+    pub id: String,
+    /// The principal who gives it.
+    pub principal: String,
+    /// True if the occurrence is to be reported as failed.
+    pub reports: bool,
+    /// The report, if its channel names a receiver; accepted only if the occurrence ends at once.
+    pub report: Option<NewTrace>,
+}
+
+/// An order to cancel an occurrence that is not carried out yet, as far as it concerns one holder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenOccurrenceCancel {
+    /// Id of the occurrence.
+    pub id: Uuid,
+    /// The principal who gave it.
+    pub principal: String,
+    /// True if the occurrence is to be reported as failed.
+    pub reports: bool,
+    /// The next step.
+    pub step: CancelStep,
 }
 
 /// A page of occurrences.
@@ -263,6 +294,12 @@ pub struct OccurrenceRecord {
     pub trace_id: Option<String>,
     /// Reason for the failure or the skip.
     pub error_message: Option<String>,
+    /// Instant of the order to cancel it.
+    pub cancel_requested_at: Option<Timestamp>,
+    /// The principal who gave that order.
+    pub cancelled_by: Option<String>,
+    /// Version of the workflow that its attempts run; `None` for the one that serves.
+    pub workflow_version: Option<i64>,
     /// Instant of the last write of the row.
     pub updated_at: Timestamp,
 }

@@ -186,6 +186,7 @@ pub(super) struct OccurrenceFacts {
     pub(super) workflow_id: Option<String>,
     #[diesel(column_name = trigger_kind)]
     pub(super) trigger: String,
+    pub(super) workflow_version: Option<i64>,
 }
 
 impl LoadedOccurrence {

@@ -22,6 +22,7 @@ pub(super) struct StartRunRequest {
     pub(super) key: ClaimKey,
     pub(super) executing_version: i64,
     pub(super) singleton: Option<Singleton>,
+    pub(super) waits_for_slot: bool,
     pub(super) lease: Duration,
     pub(super) trace: Option<NewTrace>,
 }
@@ -67,6 +68,7 @@ impl LedgerCall for StartRunRequest {
             let start = StartRequest {
                 version: run.executing_version,
                 singleton: run.singleton.as_ref().map(|singleton| (singleton, slots.as_slice())),
+                waits_for_slot: run.waits_for_slot,
                 trace_id: run.trace.as_ref().map(|trace| trace.id),
                 lease: run.lease,
                 now,
@@ -76,6 +78,10 @@ impl LedgerCall for StartRunRequest {
                 StartOutcome::Saturated => {
                     changed.push(row);
                     StartResult::Saturated
+                }
+                StartOutcome::Waits => {
+                    changed.push(row);
+                    StartResult::Waits
                 }
                 StartOutcome::Running(slot) => {
                     let result = StartResult::Running { slot: row.slot.clone(), started_at: now };

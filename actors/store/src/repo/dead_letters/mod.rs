@@ -3,6 +3,7 @@
 //! A retry turns the letter into a new trace and deletes it. A node first claims the letter under a lease on
 //! the database clock, so that only one of several nodes retries it.
 
+mod bulk;
 mod lease;
 mod rows;
 
@@ -19,10 +20,9 @@ use crate::repo::mutation::{Mutation, MutationResult, mutate};
 use crate::repo::traces::NewTrace;
 use crate::writer::UnitOutcome;
 
+pub(in crate::repo) use bulk::{purge_each, requeue_each};
 pub use lease::DueLetters;
-pub use rows::{
-    ClaimedLetter, DeadLetter, DeadLetterFilter, DeadLetterPage, DeadLetterRow, LetterShare,
-};
+pub use rows::{ClaimedLetter, DeadLetter, DeadLetterFilter, DeadLetterPage, DeadLetterRow, LetterShare};
 
 const fn operation(method: &'static str) -> QueryOperation {
     QueryOperation::new("dead_letters", method)

@@ -17,7 +17,7 @@ use crate::repo::filters::{AnyOf, GroupConditions, any_of, find_tagged, is_one_o
 use crate::repo::keyset::{self, CursorKind, KeysetCondition};
 use crate::repo::traces::{LenientTimestamp, attempts};
 use crate::repo::{RowKey, sorted};
-use crate::schema::trace_dlq;
+use crate::schema::{trace_dlq, traces};
 
 /// A filter on dead letters, and their order. All given conditions must hold, each with any of its values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -370,7 +370,29 @@ pub(super) async fn requeue(conn: &mut Conn, id: &str) -> Result<(), StoreError>
         trace_dlq::claimed_until.eq(None::<chrono::NaiveDateTime>),
     );
     on!(conn, c => diesel::update(trace_dlq::table.find(id)).set(afresh).execute(c).await)?;
-    wait_for_retry(conn, id, Duration::ZERO).await
+    wait_for_retry(conn, id, Duration::ZERO).await?;
+    forget_cancel(conn, id).await
+}
+
+/// Removes the order to cancel from the work of a letter: the work begins again.
+async fn forget_cancel(conn: &mut Conn, id: &str) -> Result<(), StoreError> {
+    let letter: Option<(String, Option<String>)> = on!(conn, c => {
+        trace_dlq::table
+            .find(id)
+            .select((trace_dlq::trace_id, trace_dlq::attempt_of))
+            .first(c)
+            .await
+            .optional()
+    })?;
+    let Some((trace, work)) = letter else { return Ok(()) };
+    let row = traces::table.find(work.unwrap_or(trace)).filter(traces::cancel_requested_at.is_not_null());
+    let none = (
+        traces::cancel_requested_at.eq(None::<chrono::NaiveDateTime>),
+        traces::cancelled_by.eq(None::<&str>),
+        traces::cancel_reports.eq(None::<bool>),
+    );
+    on!(conn, c => diesel::update(row).set(none).execute(c).await)?;
+    Ok(())
 }
 
 /// Has the work of a letter wait for its next attempt, due after `delay`.

@@ -66,6 +66,8 @@ pub(super) async fn list_unfinished(
             ))
             .filter(traces::mode.eq(TraceMode::Async.name()))
             .filter(traces::status.eq_any(OPEN))
+            // Cancelled work is ended, not begun again.
+            .filter(traces::cancel_requested_at.is_null())
             .filter(is_one_run!())
             .filter(traces::owner.is_null().or(traces::owner.assume_not_null().ne(node)))
             .filter(diesel::dsl::not(diesel::dsl::exists(alive)))

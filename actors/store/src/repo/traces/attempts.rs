@@ -119,6 +119,48 @@ pub(in crate::repo) async fn wait_for_retry(
     Ok(())
 }
 
+/// Has works wait for their next attempts like [`wait_for_retry`].
+pub(in crate::repo) async fn wait_for_retries(
+    conn: &mut Conn,
+    works: &[&str],
+    delay: Duration,
+) -> Result<(), StoreError> {
+    let waits = (
+        traces::status.eq(TraceStatus::Retrying.name()),
+        traces::next_retry_at.eq(FromNow::seconds(delay.as_secs_f64()).nullable()),
+        traces::completed_at.eq(None::<chrono::NaiveDateTime>),
+        traces::updated_at.eq(Now),
+    );
+    on!(conn, c => {
+        diesel::update(traces::table.filter(traces::id.eq_any(works.to_vec()))).set(waits).execute(c).await
+    })?;
+    Ok(())
+}
+
+/// Ends works that wait for a retry which will not come, as failed. Their errors stay.
+pub(in crate::repo) async fn give_up_each(conn: &mut Conn, works: &[&str]) -> Result<(), StoreError> {
+    let waiting = traces::table
+        .filter(traces::id.eq_any(works.to_vec()))
+        .filter(traces::status.eq(TraceStatus::Retrying.name()));
+    let ended = (
+        traces::status.eq(TraceStatus::Failed.name()),
+        traces::next_retry_at.eq(None::<chrono::NaiveDateTime>),
+        traces::completed_at.eq(Now.nullable()),
+        traces::updated_at.eq(Now),
+    );
+    on!(conn, c => diesel::update(waiting).set(ended).execute(c).await)?;
+    Ok(())
+}
+
+/// Has the work of a later attempt wait again that was marked as running and did not run to its end.
+pub(super) async fn put_back(conn: &mut Conn, id: Uuid) -> Result<(), StoreError> {
+    let Some(work) = work_of(conn, id).await? else { return Ok(()) };
+    let marked = traces::table.find(work).filter(traces::status.eq(TraceStatus::Running.name()));
+    let waits = (traces::status.eq(TraceStatus::Retrying.name()), traces::updated_at.eq(Now));
+    on!(conn, c => diesel::update(marked).set(waits).execute(c).await)?;
+    Ok(())
+}
+
 /// Returns the id of the work that a later attempt belongs to.
 async fn work_of(conn: &mut Conn, id: Uuid) -> Result<Option<String>, StoreError> {
     let work: Option<Option<String>> = on!(conn, c => {

@@ -22,6 +22,7 @@ pub(super) async fn count_by_status(
         ("error_code", query.error_code.as_ref()),
         ("error_group", query.error_group.as_ref()),
         ("id", query.trace_id.as_ref()),
+        ("rerun_of", query.rerun_of.as_ref()),
         ("id", keyed),
     ];
     let conditions = conditions.into_iter().filter_map(|(column, values)| Some((column, values?)));

@@ -102,7 +102,7 @@ async fn find_group(conn: &mut Conn, failure: &TraceFailure) -> Result<Option<Ar
 }
 
 /// Returns the payload and the metadata of a stored input. Any other text is all payload.
-fn split_input(input: Option<&str>) -> (Value, Value) {
+pub(super) fn split_input(input: Option<&str>) -> (Value, Value) {
     let none = || Value::Object(Map::new());
     let Some(input) = input else { return (Value::Null, none()) };
     match serde_json::from_str(input) {
@@ -127,7 +127,9 @@ pub(in crate::repo) async fn forget_unfinished(conn: &mut Conn, id: Uuid) -> Res
 pub(super) async fn delete_expired(conn: &mut Conn, hours: u64, chunk: i64) -> Result<u64, StoreError> {
     let old = traces::created_at.lt(clock::hours_ago(conn, hours).await?);
     let very_old = traces::created_at.lt(clock::hours_ago(conn, hours.saturating_mul(2)).await?);
-    let ended = traces::status.eq_any([TraceStatus::Completed.name(), TraceStatus::Failed.name()]);
+    let ends: Vec<&str> =
+        TraceStatus::ALL.into_iter().filter(|status| status.is_end()).map(TraceStatus::name).collect();
+    let ended = traces::status.eq_any(ends);
     let left = traces::mode.ne(TraceMode::Async.name()).or(sql::<Bool>(FORGOTTEN));
     let ids: Vec<String> = on!(conn, c => {
         traces::table

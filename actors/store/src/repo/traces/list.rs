@@ -100,6 +100,7 @@ impl Listing {
             && !self.has_other_words();
         let is_failed_request = query.request_id.is_some() && self.is_failed_only();
         let is_named = query.trace_id.is_some()
+            || query.rerun_of.is_some()
             || query.run_key.is_some()
             || query.error_group.is_some()
             || query.task.is_some();
@@ -116,6 +117,7 @@ impl Listing {
             || query.run_key.is_some()
             || query.error_code.is_some()
             || query.error_group.is_some()
+            || query.rerun_of.is_some()
             || query.min_duration_ms.is_some()
     }
 
@@ -389,6 +391,9 @@ macro_rules! filtered {
         }
         for ids in [&$listing.query.trace_id, &$listing.keyed].into_iter().flatten() {
             query = any_of!(query, traces::id, ids);
+        }
+        if let Some(former) = &$listing.query.rerun_of {
+            query = any_of!(query, traces::rerun_of, former);
         }
         if let Some(least) = $listing.query.min_duration_ms {
             #[expect(clippy::cast_precision_loss, reason = "a duration has far fewer digits")]

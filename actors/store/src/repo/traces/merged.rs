@@ -17,7 +17,7 @@ use crate::repo::keyset::KeysetCondition;
 use crate::repo::traces::{LenientTimestamp, TraceMode, TraceStatus};
 
 /// Parts of indexes that one statement merges at most.
-const MOST_PARTS: usize = 112;
+const MOST_PARTS: usize = 128;
 
 /// A statement that finds the keys of rows.
 type KeyQuery = ComposedQuery<(Text, TimestampType)>;
@@ -98,10 +98,10 @@ impl MergedRows {
             let index = match (backend, status) {
                 (Backend::Postgres, _) => "",
                 (_, TraceStatus::Failed) => " INDEXED BY traces_failed",
-                (_, TraceStatus::Scheduled | TraceStatus::Waiting | TraceStatus::Retrying) => {
-                    " INDEXED BY traces_resting"
+                (_, TraceStatus::Pending | TraceStatus::Running | TraceStatus::Completed) => {
+                    " INDEXED BY traces_status"
                 }
-                _ => " INDEXED BY traces_status",
+                _ => " INDEXED BY traces_resting",
             };
             let link = if place > 0 { " UNION ALL " } else { "" };
             statement.push(format!(

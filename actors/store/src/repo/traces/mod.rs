@@ -6,6 +6,7 @@
 mod adopt;
 pub(super) mod attempts;
 mod bulk;
+pub(super) mod cancel;
 mod change;
 mod counts;
 mod end;
@@ -13,6 +14,7 @@ mod list;
 mod merged;
 mod model;
 mod read;
+pub(super) mod rerun;
 mod statement;
 mod waiting;
 
@@ -28,13 +30,17 @@ use crate::repo::{RowKey, error_groups, key};
 use crate::writer::UnitOutcome;
 
 pub(super) use adopt::mark_emptied;
+pub use cancel::{
+    CancelEffect, CancelFailure, CancelOrder, CancelStep, CancelledEnd, CancelledRun, OpenCancel,
+};
 pub(crate) use change::TraceWrite;
 pub(super) use end::forget_unfinished;
 pub use model::{
     AdoptedRun, NewTrace, Ownership, TraceAccess, TraceAttempt, TraceEnd, TraceFailure, TraceMode, TracePage,
-    TraceQuery, TraceRecord, TraceRow, TraceStatus, UnfinishedRun,
+    TraceQuery, TraceRecord, TraceRow, TraceSource, TraceStatus, UnfinishedRun,
 };
 pub(super) use read::LenientTimestamp;
+pub use rerun::{AcceptedRerun, RERUN, RerunOrder, RerunVersion};
 pub use waiting::{DueTime, QueueShares, WaitReason, WaitTerms, WaitingCount, WaitingCounts, WaitingWork};
 
 const fn operation(method: &'static str) -> QueryOperation {

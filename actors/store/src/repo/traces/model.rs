@@ -62,6 +62,8 @@ pub enum TraceStatus {
     Completed,
     /// Ended with a failure.
     Failed,
+    /// Ended by an operator.
+    Cancelled,
 }
 
 impl From<RunEnd> for TraceStatus {
@@ -69,13 +71,14 @@ impl From<RunEnd> for TraceStatus {
         match end {
             RunEnd::Completed => Self::Completed,
             RunEnd::Failed | RunEnd::TimedOut => Self::Failed,
+            RunEnd::Cancelled => Self::Cancelled,
         }
     }
 }
 
 impl TraceStatus {
     /// All statuses.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Pending,
         Self::Scheduled,
         Self::Waiting,
@@ -83,6 +86,7 @@ impl TraceStatus {
         Self::Retrying,
         Self::Completed,
         Self::Failed,
+        Self::Cancelled,
     ];
 
     /// Returns the name in rows and responses.
@@ -95,6 +99,7 @@ impl TraceStatus {
             Self::Retrying => "retrying",
             Self::Completed => "completed",
             Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
         }
     }
 
@@ -105,7 +110,7 @@ impl TraceStatus {
 
     /// Returns `true` for a status that does not change by itself any more.
     pub const fn is_end(self) -> bool {
-        matches!(self, Self::Completed | Self::Failed)
+        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }
 }
 
@@ -214,7 +219,7 @@ pub struct Ownership {
 pub struct TraceEnd {
     /// Id of the trace.
     pub id: Uuid,
-    /// [`Completed`](TraceStatus::Completed) or [`Failed`](TraceStatus::Failed).
+    /// One of the statuses that are ends.
     pub status: TraceStatus,
     /// The result, as JSON.
     pub result_json: Option<String>,
@@ -235,6 +240,22 @@ pub struct TraceEnd {
 }
 
 impl TraceEnd {
+    /// Returns the end of a run that was cancelled.
+    pub const fn cancelled(id: Uuid, ownership: Option<Ownership>) -> Self {
+        Self {
+            id,
+            status: TraceStatus::Cancelled,
+            result_json: None,
+            error_message: None,
+            error_code: None,
+            error_group: None,
+            duration_ms: None,
+            task_trace_json: None,
+            workflow: None,
+            ownership,
+        }
+    }
+
     /// Estimates its size in memory: the length of its texts.
     pub(crate) fn bytes(&self) -> usize {
         lengths([&self.result_json, &self.error_message, &self.task_trace_json])
@@ -339,6 +360,8 @@ pub struct TraceQuery {
     pub request_id: Option<AnyOf>,
     /// Id of the trace.
     pub trace_id: Option<AnyOf>,
+    /// Id of the trace that the run is a rerun of.
+    pub rerun_of: Option<AnyOf>,
     /// Key of the run.
     pub run_key: Option<AnyOf>,
     /// Code of the error of the run.
@@ -470,8 +493,31 @@ pub struct TraceRecord {
     pub task_trace_json: Option<String>,
     /// The instant for which it was submitted.
     pub deliver_at: Option<Timestamp>,
+    /// Instant of the order to cancel it.
+    pub cancel_requested_at: Option<Timestamp>,
+    /// The principal who gave that order.
+    pub cancelled_by: Option<String>,
+    /// The calls that had left when its run was cancelled, as JSON.
+    pub in_flight_json: Option<String>,
+    /// Id of the trace that it runs again.
+    pub rerun_of: Option<String>,
+    /// Ids of the traces that run it again, the oldest first.
+    pub reruns: Vec<String>,
     /// The attempts at this work, the first one first; none for a later attempt.
     pub attempts: Vec<TraceAttempt>,
+}
+
+/// The part of a trace from which a report of its failure is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceSource {
+    /// Its id.
+    pub id: String,
+    /// Id of the channel.
+    pub channel_id: Option<String>,
+    /// Name of the channel.
+    pub channel: String,
+    /// The input, as JSON.
+    pub input_json: Option<String>,
 }
 
 /// The read access of a trace.

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::repo::traces::model::FirstAttempt;
-use crate::repo::traces::{TraceAccess, TraceAttempt, TraceRecord, TraceRow, TraceStatus};
+use crate::repo::traces::{TraceAccess, TraceAttempt, TraceRecord, TraceRow, TraceSource, TraceStatus};
 use crate::schema::traces;
 
 /// A timestamp that may be malformed: SQLite stores any text. A malformed one must not fail the read of other
@@ -145,21 +145,67 @@ pub(super) async fn access(conn: &mut Conn, id: &str) -> Result<Option<TraceAcce
     Ok(token_hash.map(|token_hash| TraceAccess { token_hash }))
 }
 
+/// Reruns that a read of a trace lists at most, the oldest.
+const LISTED_RERUNS: i64 = 100;
+
 type Carried = (Option<String>, Option<String>, Option<String>, Option<LenientTimestamp>);
+
+type CancelColumns = (Option<LenientTimestamp>, Option<String>, Option<String>, Option<String>);
 
 pub(super) async fn get(conn: &mut Conn, id: &str) -> Result<Option<TraceRecord>, StoreError> {
     let carried =
         (traces::result_json, traces::task_trace_json, traces::first_attempt_json, traces::deliver_at);
-    let row: Option<(Columns, Carried)> = on!(conn, c => {
-        traces::table.find(id).select((COLUMNS, carried)).first(c).await.optional()
+    let cancel =
+        (traces::cancel_requested_at, traces::cancelled_by, traces::in_flight_json, traces::rerun_of);
+    let row: Option<(Columns, Carried, CancelColumns)> = on!(conn, c => {
+        traces::table.find(id).select((COLUMNS, carried, cancel)).first(c).await.optional()
     })?;
-    let Some((columns, (result_json, task_trace_json, first, deliver_at))) = row else { return Ok(None) };
+    let Some((columns, (result_json, task_trace_json, first, deliver_at), cancel)) = row else {
+        return Ok(None);
+    };
+    let (cancel_requested_at, cancelled_by, in_flight_json, rerun_of) = cancel;
     let row = columns
         .into_row()
         .ok_or_else(|| StoreError::Database(format!("trace '{id}' has no readable time")))?;
     let attempts = list_attempts(conn, &row, first.as_deref()).await?;
     let deliver_at = deliver_at.and_then(LenientTimestamp::into_timestamp);
-    Ok(Some(TraceRecord { row, result_json, task_trace_json, deliver_at, attempts }))
+    let cancel_requested_at = cancel_requested_at.and_then(LenientTimestamp::into_timestamp);
+    let reruns = list_reruns(conn, &row.id).await?;
+    Ok(Some(TraceRecord {
+        row,
+        result_json,
+        task_trace_json,
+        deliver_at,
+        cancel_requested_at,
+        cancelled_by,
+        in_flight_json,
+        rerun_of,
+        reruns,
+        attempts,
+    }))
+}
+
+/// Lists the traces that run a trace again, the oldest first.
+async fn list_reruns(conn: &mut Conn, id: &str) -> Result<Vec<String>, StoreError> {
+    let reruns = traces::table
+        .filter(traces::rerun_of.eq(id))
+        .order((traces::created_at.asc(), traces::id.asc()))
+        .limit(LISTED_RERUNS)
+        .select(traces::id);
+    Ok(on!(conn, c => reruns.load(c).await)?)
+}
+
+/// Returns the columns of a trace from which a report of its failure is made.
+pub(super) async fn source(conn: &mut Conn, id: &str) -> Result<Option<TraceSource>, StoreError> {
+    let row: Option<(String, Option<String>, String, Option<String>)> = on!(conn, c => {
+        traces::table
+            .find(id)
+            .select((traces::id, traces::channel_id, traces::channel, traces::input_json))
+            .first(c)
+            .await
+            .optional()
+    })?;
+    Ok(row.map(|(id, channel_id, channel, input_json)| TraceSource { id, channel_id, channel, input_json }))
 }
 
 pub(super) async fn exists(conn: &mut Conn, id: Uuid) -> Result<bool, StoreError> {

@@ -6,7 +6,7 @@ use chrono::SubsecRound;
 use futures_util::future::join_all;
 use svc_ledger::Settlement;
 use svc_model::{Page, Timestamp};
-use svc_store::{AuditFilter, OccurrenceFilter, OccurrencePage, StartResult};
+use svc_store::{AuditFilter, OccurrenceFilter, OccurrencePage, RerunVersion, StartResult};
 
 use super::super::refusal;
 use super::{
@@ -22,11 +22,11 @@ pub(crate) async fn only_failed_or_skipped_row_is_retried(db: TestDatabase) {
     let id = claim.key.id.to_string();
     for status in ["pending", "claimed", "running", "completed", "paused"] {
         db.execute(&format!("UPDATE cron_occurrences SET status = '{status}'")).await.unwrap();
-        let refused = refusal(ledger.retry(&id, audit("retry")).await);
+        let refused = refusal(ledger.retry(&id, RerunVersion::Current, audit("retry")).await);
         assert_eq!((refused.status(), refused.message().contains(status)), (409, true), "{status}");
     }
     for unknown in ["3f2504e0-4f89-41d3-9a0c-0305e82c3301", "nobody", "a\0b"] {
-        assert_eq!(refusal(ledger.retry(unknown, audit("retry")).await).status(), 404);
+        assert_eq!(refusal(ledger.retry(unknown, RerunVersion::Current, audit("retry")).await).status(), 404);
     }
     assert!(records().await.is_empty(), "a refusal is no act");
     db.execute("UPDATE cron_occurrences SET status = 'claimed'").await.unwrap();
@@ -36,11 +36,14 @@ pub(crate) async fn only_failed_or_skipped_row_is_retried(db: TestDatabase) {
     let before = read(&ledger, &claim).await;
 
     db.execute("ALTER TABLE audit_logs RENAME TO away").await.unwrap();
-    ledger.retry(&id, audit("retry")).await.expect_err("what cannot be recorded is not done");
+    ledger
+        .retry(&id, RerunVersion::Current, audit("retry"))
+        .await
+        .expect_err("what cannot be recorded is not done");
     db.execute("ALTER TABLE away RENAME TO audit_logs").await.unwrap();
     assert_eq!(read(&ledger, &claim).await, before);
 
-    let row = ledger.retry(&id, audit("retry")).await.unwrap();
+    let row = ledger.retry(&id, RerunVersion::Current, audit("retry")).await.unwrap();
     assert_eq!((row.row.status.as_str(), row.row.attempt), ("pending", before.row.attempt + 1));
     assert_eq!((row.row.id.as_str(), row.row.scheduled_for), (id.as_str(), before.row.scheduled_for));
     assert_eq!((row.row.completed_at, &row.error_message, &row.claimed_by), (None, &None, &None));
@@ -51,7 +54,10 @@ pub(crate) async fn only_failed_or_skipped_row_is_retried(db: TestDatabase) {
     assert_eq!((records[0].action.as_str(), records[0].resource_id.as_str()), ("retry", id.as_str()));
     for status in ["skipped_misfire", "skipped_singleton"] {
         db.execute(&format!("UPDATE cron_occurrences SET status = '{status}'")).await.unwrap();
-        assert_eq!(ledger.retry(&id, audit("retry")).await.unwrap().row.status, "pending");
+        assert_eq!(
+            ledger.retry(&id, RerunVersion::Current, audit("retry")).await.unwrap().row.status,
+            "pending"
+        );
     }
 }
 

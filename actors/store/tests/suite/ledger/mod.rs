@@ -1,6 +1,7 @@
 //! The cron ledger.
 
 pub(crate) mod admin;
+pub(crate) mod cancels;
 pub(crate) mod cursors;
 pub(crate) mod explanations;
 pub(crate) mod groups;

@@ -6,7 +6,7 @@ use proptest::test_runner::TestRunner;
 use svc_ledger::memory::{KEY, MemoryLedger, NotStarted, RememberedClaim, now};
 use svc_ledger::{Settlement, Singleton};
 use svc_model::Page;
-use svc_store::{Ledger, OccurrenceClaim, OccurrenceFilter, StartResult};
+use svc_store::{Ledger, OccurrenceClaim, OccurrenceFilter, RerunVersion, StartResult};
 use uuid::Uuid;
 
 use super::{LEASE, TestDatabase, audit, expire, write_occurrences};
@@ -153,7 +153,7 @@ async fn act(
         }
         Act::Retry(row) => {
             let id = memory.rows[row].id;
-            let stored = ledger.retry(&id.to_string(), audit("retry")).await;
+            let stored = ledger.retry(&id.to_string(), RerunVersion::Current, audit("retry")).await;
             assert_eq!(stored.is_ok(), memory.retry(id).is_ok());
         }
     }

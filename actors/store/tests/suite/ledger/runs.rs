@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use svc_ledger::{HeldSlot, Settlement, Trigger};
 use svc_model::Page;
-use svc_store::{NewTrace, OccurrenceFilter, StartResult, TraceMode, TraceStatus};
+use svc_store::{NewTrace, OccurrenceFilter, RerunVersion, StartResult, TraceMode, TraceStatus};
 use uuid::Uuid;
 
 use super::super::traces::{end, status};
@@ -198,7 +198,7 @@ pub(crate) async fn a_row_whose_leases_keep_ending_fails_and_frees_its_slot(db: 
     assert_eq!(status(&traces, last.unwrap()).await.as_deref(), Some("failed"));
     db.execute("UPDATE cron_singletons SET lease_until = '2100-01-01 00:00:00'").await.unwrap();
     assert!(ledger.slots_held(vec!["k".into()]).await.unwrap().is_empty(), "there is no such row");
-    ledger.retry(&row.row.id, super::audit("retry")).await.unwrap();
+    ledger.retry(&row.row.id, RerunVersion::Current, super::audit("retry")).await.unwrap();
     let claim = claim_single(&ledger, "n").await;
     assert_eq!((claim.key.attempt, claim.raised), (4, false), "an admin's retry always runs");
 }
@@ -228,7 +228,8 @@ pub(crate) async fn returned_row_waits_as_if_unclaimed(db: TestDatabase) {
     // A retry counts at once; its claims do not, given back or not.
     let claim = claim_single(&ledger, "a").await;
     assert!(ledger.settle(&claim.key, None, failure(), None, None).await.unwrap());
-    let row = ledger.retry(&claim.key.id.to_string(), super::audit("retry")).await.unwrap();
+    let row =
+        ledger.retry(&claim.key.id.to_string(), RerunVersion::Current, super::audit("retry")).await.unwrap();
     assert_eq!(row.row.attempt, 2);
     for _ in 0..2 {
         let claim = claim_single(&ledger, "a").await;

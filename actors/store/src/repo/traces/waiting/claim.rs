@@ -23,10 +23,10 @@ pub(super) const WAITING: [&str; 2] = [TraceStatus::Scheduled.name(), TraceStatu
 /// The statuses of a row that a node took and has not ended.
 const TAKEN: [&str; 2] = [TraceStatus::Pending.name(), TraceStatus::Running.name()];
 
-/// Condition of the index of the rows that take a share, as text: with bound values, the planner could not know that the
-/// index holds them all.
-pub(super) const TAKES_SHARE: &str =
-    "traces.queue_channel IS NOT NULL AND traces.status IN ('pending', 'running')";
+/// Condition of the rows that take a share, with that of their index as text: with bound values, the planner could not
+/// know that the index holds them all. Work in a later attempt takes the share of that attempt, whose row is another one.
+pub(super) const TAKES_SHARE: &str = "traces.queue_channel IS NOT NULL \
+     AND traces.status IN ('pending', 'running') AND (traces.attempt = 1 OR traces.attempt_of IS NOT NULL)";
 
 /// Makes `node` the owner of those of the rows that still wait and are due; of rows that take `shares`, as many as the
 /// shares allow, in the order of `ids`. Returns the rows that belong to `node` now, in that order. Idempotent.

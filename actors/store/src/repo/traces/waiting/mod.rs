@@ -34,8 +34,24 @@ impl TraceRepository {
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
     /// query.
     pub async fn due_waiting(&self, limit: usize) -> Result<Vec<WaitingWork>, StoreError> {
+        self.due_waiting_except(limit, Vec::new()).await
+    }
+
+    /// Does the same, but for rows of the channels with a name in `others`, which are left to another node.
+    ///
+    /// # Errors
+    /// As [`due_waiting`](Self::due_waiting).
+    pub async fn due_waiting_except(
+        &self,
+        limit: usize,
+        others: Vec<String>,
+    ) -> Result<Vec<WaitingWork>, StoreError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        self.0.read(operation("due_waiting"), move |conn| Box::pin(rows::list_due(conn, limit))).await
+        self.0
+            .read(operation("due_waiting"), move |conn| {
+                Box::pin(async move { rows::list_due(conn, limit, &others).await })
+            })
+            .await
     }
 
     /// Returns the oldest rows that wait because their channel was paused, at most `limit`.

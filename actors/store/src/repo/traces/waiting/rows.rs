@@ -15,7 +15,7 @@ use crate::clock::{self, FromNow, Now};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::repo::traces::read::LenientTimestamp;
-use crate::repo::traces::{Ownership, TraceStatus};
+use crate::repo::traces::{Ownership, TraceStatus, attempts};
 use crate::schema::traces;
 
 type Columns = (String, Option<String>, String, Option<String>);
@@ -28,12 +28,18 @@ fn to_row((id, channel_id, channel, queue_channel): Columns) -> Option<WaitingWo
     Some(WaitingWork { id: Uuid::try_parse(&id).ok()?, channel_id, channel, queue_channel })
 }
 
-/// Returns the rows that waited for an instant that has come, the longest due first.
-pub(super) async fn list_due(conn: &mut Conn, limit: i64) -> Result<Vec<WaitingWork>, StoreError> {
+/// Returns the rows that waited for an instant that has come, the longest due first; none of the channels with a name
+/// in `others`.
+pub(super) async fn list_due(
+    conn: &mut Conn,
+    limit: i64,
+    others: &[String],
+) -> Result<Vec<WaitingWork>, StoreError> {
     let now = clock::now(conn).await?;
     let due = traces::table
         .select(COLUMNS)
         .filter(traces::waits_until.le(now))
+        .filter(traces::channel.ne_all(others))
         .order((traces::waits_until.asc(), traces::id.asc()))
         .limit(limit);
     let rows: Vec<Columns> = on!(conn, c => due.load(c).await)?;
@@ -131,5 +137,8 @@ pub(super) async fn put_back(
     );
     let until = delay.map(|delay| traces::waits_until.eq(FromNow::seconds(delay.as_secs_f64()).nullable()));
     let rows = on!(conn, c => diesel::update(owned).set((waits, until)).execute(c).await)?;
+    if rows > 0 {
+        attempts::put_back(conn, id).await?;
+    }
     Ok(rows > 0)
 }

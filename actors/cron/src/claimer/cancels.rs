@@ -1,0 +1,81 @@
+//! The watch for orders to cancel occurrences.
+
+use std::sync::Arc;
+
+use slog::warn;
+use svc_registry::FailedOccurrence;
+use svc_store::{CancelStep, OccurrenceCancel, OpenOccurrenceCancel, StoreError};
+use tokio::time::sleep;
+
+use super::attempt::CANCELLED;
+use super::attempt_pool::AttemptPool;
+use crate::backoff::retry_delay;
+use crate::shared::CronShared;
+
+/// Reads orders whenever it is told to, until it is cancelled. The attempts of this node drop their runs; an occurrence
+/// that nobody holds any more ends here.
+pub(super) async fn watch_cancels(shared: Arc<CronShared>, attempts: Arc<AttemptPool>) {
+    let mut failures = 0;
+    loop {
+        match look(&shared, &attempts).await {
+            Ok(()) => {
+                failures = 0;
+                attempts.wait_for_look_for_cancels().await;
+            }
+            Err(error) => {
+                failures += 1;
+                if !error.is_outage() {
+                    warn!(shared.log, "cannot read orders to cancel"; "error" => %error);
+                }
+                sleep(retry_delay(&shared.settings.holder, failures)).await;
+            }
+        }
+    }
+}
+
+async fn look(shared: &CronShared, attempts: &AttemptPool) -> Result<(), StoreError> {
+    for order in shared.call_ledger(shared.ledger.open_cancels(&shared.settings.holder)).await? {
+        match order.step {
+            CancelStep::DropRun => attempts.cancel(order.id, order.reports),
+            CancelStep::GiveAgain => give_again(shared, order).await?,
+        }
+    }
+    Ok(())
+}
+
+/// Ends an occurrence that was given back, or whose holder is dead.
+async fn give_again(shared: &CronShared, order: OpenOccurrenceCancel) -> Result<(), StoreError> {
+    let OpenOccurrenceCancel { id, principal, reports, .. } = order;
+    let id = id.to_string();
+    let report = if reports { prepare_report(shared, &id).await? } else { None };
+    let row = report.as_ref().map(|report| report.row().clone());
+    let order = OccurrenceCancel { id, principal, reports, report: row };
+    match shared.call_ledger(shared.ledger.cancel(order, None)).await {
+        Ok(occurrence) => {
+            if occurrence.row.completed_at.is_some() {
+                shared.metrics.record_cancelled();
+                if let Some(report) = report {
+                    report.begin();
+                }
+            }
+            Ok(())
+        }
+        // It has ended.
+        Err(StoreError::Refused(_)) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+async fn prepare_report(
+    shared: &CronShared,
+    id: &str,
+) -> Result<Option<svc_registry::PreparedReport>, StoreError> {
+    let Some(occurrence) = shared.call_ledger(shared.ledger.get(id)).await? else { return Ok(None) };
+    let failed = FailedOccurrence {
+        channel_id: &occurrence.row.channel_id,
+        channel_name: &occurrence.row.channel_name,
+        trace_id: occurrence.trace_id.as_deref().and_then(|id| id.parse().ok()),
+        error: CANCELLED,
+    };
+    Ok(shared.registry.prepare_report(failed).await)
+}

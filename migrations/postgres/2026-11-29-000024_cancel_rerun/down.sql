@@ -1,0 +1,12 @@
+DROP INDEX cron_occurrences_cancels;
+ALTER TABLE cron_occurrences DROP COLUMN workflow_version;
+ALTER TABLE cron_occurrences DROP COLUMN cancel_reports;
+ALTER TABLE cron_occurrences DROP COLUMN cancelled_by;
+ALTER TABLE cron_occurrences DROP COLUMN cancel_requested_at;
+DROP INDEX traces_reruns;
+ALTER TABLE traces DROP COLUMN rerun_of;
+DROP INDEX traces_cancels;
+ALTER TABLE traces DROP COLUMN in_flight_json;
+ALTER TABLE traces DROP COLUMN cancel_reports;
+ALTER TABLE traces DROP COLUMN cancelled_by;
+ALTER TABLE traces DROP COLUMN cancel_requested_at;
