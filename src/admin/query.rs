@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_choice_defaults_to_its_first_value_and_refuses_others() {
+    fn choice_defaults_to_first_and_refuses_others() {
         let names = [("now", 1), ("defer", 2)];
         assert_eq!(query(&[]).one_of("reload", &names).unwrap(), 1);
         assert_eq!(query(&[("reload", "defer")]).one_of("reload", &names).unwrap(), 2);

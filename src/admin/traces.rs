@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_completed_trace_shows_its_message_and_no_metadata_anywhere() {
+    fn completed_trace_shows_its_message_without_metadata() {
         let result = json!({"id": "m", "payload": 1, "errors": [],
             "context": {"data": {"metadata": "mine"}, "metadata": {"cookies": {"sid": "canary"}}, "temp_data": {}},
             "audit_trail": [{"task_id": "a", "changes": [

@@ -174,7 +174,7 @@ fn import_in_batches_exits_1_on_failed_item() {
 }
 
 #[test]
-fn diff_exits_with_1_when_something_differs_or_is_missing() {
+fn diff_of_differing_packages_exits_1() {
     let server = start();
     let cli = CliClient::with_server(&server);
     cli.ok(&["workflows", "create", "-d", &echo_workflow("w").to_string()]);
@@ -191,7 +191,7 @@ fn diff_exits_with_1_when_something_differs_or_is_missing() {
 }
 
 #[test]
-fn channel_has_the_commands_of_a_workflow_and_a_trigger() {
+fn channel_has_workflow_commands_and_a_trigger() {
     let server = start();
     let cli = CliClient::with_server(&server);
     serve_echo(&cli, "a");

@@ -148,7 +148,7 @@ fn connectors_cannot_read_backups_nor_others_the_database() {
 }
 
 #[test]
-fn backup_that_cannot_be_written_leaves_nothing_and_says_why() {
+fn unwritable_backup_leaves_nothing_and_names_reason() {
     let command = launch();
     let blocked = command.directory().join("file");
     std::fs::write(&blocked, "no directory").unwrap();
@@ -202,7 +202,9 @@ fn commands_copy_and_restore_and_keep_what_they_replace() {
     assert_eq!(integrity(Path::new(&aside)), "ok");
     let mut conn = open_database(Path::new(&aside));
     let count: NumberCell =
-        diesel::sql_query("SELECT count(*) AS cell FROM definitions WHERE kind = 'channel'").get_result(&mut conn).unwrap();
+        diesel::sql_query("SELECT count(*) AS cell FROM definitions WHERE kind = 'channel'")
+            .get_result(&mut conn)
+            .unwrap();
     assert_eq!(count.cell, 2, "the replaced database is whole");
     let server = server.crash_and_restart().unwrap();
     let channels = server.client().get("/api/v1/admin/channels").unwrap().json();
@@ -210,7 +212,7 @@ fn commands_copy_and_restore_and_keep_what_they_replace() {
 }
 
 #[test]
-fn file_that_is_no_backup_of_this_service_changes_nothing() {
+fn foreign_backup_file_changes_nothing() {
     let mut server = start();
     echo(&mut server.client(), "orders", json!({}));
     let directory = server.directory().to_owned();

@@ -391,7 +391,7 @@ fn node_with_unserved_schedules_is_degraded_but_ready() {
 }
 
 #[test]
-fn schedules_and_audit_show_in_the_metrics_from_the_start() {
+fn schedule_and_audit_metrics_exist_from_the_start() {
     let server = launch().env("SVC_METRICS__ENABLED", "true").start().unwrap();
     let mut client = server.client();
     let text = client.get("/metrics").unwrap().text();

@@ -38,7 +38,7 @@ fn an_unknown_key_of_the_file_names_the_nearest() {
 }
 
 #[test]
-fn a_bad_value_and_a_missing_file_are_configuration_errors() {
+fn bad_value_and_missing_file_are_configuration_errors() {
     fails(launch().env("SVC_SERVER__PORT", "many"), 78, &["SVC_SERVER__PORT"]);
     fails(launch().args(&["-c", "no-such-file.toml"]), 78, &["no-such-file.toml"]);
     fails(launch().env("SVC_ENVIRONMENT", "production"), 78, &["admin_auth.enabled"]);
@@ -63,7 +63,7 @@ fn a_port_in_use_is_exit_1_every_time() {
 }
 
 #[test]
-fn usage_errors_are_exit_2_and_the_version_is_told() {
+fn usage_errors_exit_2_version_is_printed() {
     let output = launch().args(&["--no-such-flag"]).run_to_end().unwrap();
     assert_eq!(output.status.code(), Some(2));
     let output = launch().args(&["--version"]).run_to_end().unwrap();

@@ -161,7 +161,7 @@ fn drain_loses_no_async_or_batch_trace() {
 }
 
 #[test]
-fn only_failures_are_kept_where_only_they_are_asked_for() {
+fn errors_only_keeps_only_failures() {
     let server = start();
     let mut client = server.client();
     let tasks = json!([{"id": "check", "name": "", "continue_on_error": true,

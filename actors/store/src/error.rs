@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn outage_is_recognised_by_its_code_and_not_by_its_text() {
+    fn outage_is_recognised_by_code_not_text() {
         for message in [
             "database is locked",
             "attempt to write a readonly database",
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn full_disk_is_recognised_by_its_code_in_any_language() {
+    fn full_disk_is_recognised_by_its_code() {
         for (message, expected) in [
             ("SQLSTATE 53100: konnte Datei nicht erweitern", true),
             ("SQLSTATE 25006: kann UPDATE nicht in einer Read-Only-Transaktion ausführen", true),

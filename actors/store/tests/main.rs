@@ -36,10 +36,10 @@ on_both! {
     schema::an_altered_migration_refuses_the_start_by_name,
     schema::pending_migrations_are_refused_when_they_must_not_run,
     schema::the_tables_are_those_the_queries_know,
-    schema::a_page_of_many_traces_is_read_from_an_index,
+    schema::page_of_traces_is_read_from_an_index,
     schema::claim_finds_waiting_rows_among_ended_ones,
     schema::connector_names_are_unique,
-    schema::the_database_keeps_one_draft_and_freezes_what_is_active,
+    schema::database_keeps_one_draft_and_frozen_versions,
     schema::database_marks_the_latest_version_of_every_program,
     workflows::a_workflow_is_stored_whole,
     workflows::an_id_is_taken_once,
@@ -50,21 +50,21 @@ on_both! {
     workflows::change_based_on_another_state_is_refused,
     workflows::a_rollout_moves_the_split,
     connectors::a_connector_is_stored_changed_and_removed,
-    connectors::a_name_is_unique_and_kept_while_a_workflow_uses_it,
+    connectors::name_is_unique_and_kept_while_used,
     connectors::an_import_goes_by_the_name,
-    connectors::import_raises_the_epoch_once_for_all_its_items,
+    connectors::import_raises_the_epoch_once,
     connectors::settings_are_read_under_current_or_former_key,
     connectors::settings_open_after_rename_but_not_as_copy,
-    connectors::settings_of_the_older_form_are_read_and_bound_by_rewriting,
+    connectors::older_settings_are_read_and_bound_by_rewriting,
     token_states::next_turn_finds_tokens_of_the_last,
     token_states::of_many_at_once_one_has_the_turn,
     token_states::overtaken_save_keeps_nothing,
-    token_states::tokens_follow_the_name_of_their_connector_and_go_with_it,
+    token_states::tokens_follow_their_connector_and_its_end,
     token_states::turn_follows_connector_rename,
     token_states::tokens_are_encrypted_and_move_to_another_key,
     token_states::tokens_are_bound_to_their_connector_whatever_its_name,
     workflows::an_activation_names_every_connector_that_is_missing,
-    workflows::encrypted_settings_of_a_connector_are_judged_at_activation,
+    workflows::encrypted_settings_are_judged_at_activation,
     workflows::lists_filter_sort_and_page,
     workflows::an_import_follows_its_conflict_rule,
     workflows::a_dry_run_leaves_nothing,
@@ -103,13 +103,13 @@ on_both! {
     epoch::change_whose_epoch_cannot_be_raised_is_not_applied,
     epoch::resets_of_breakers_follow_each_other,
     epoch::committed_changes_are_announced,
-    epoch::lease_of_a_job_has_one_holder_until_it_runs_out,
-    epoch::lease_of_a_job_ends_with_the_node_that_holds_it,
+    epoch::job_lease_has_one_holder_until_expiry,
+    epoch::job_lease_ends_with_its_holder,
     mutations::nul_character_is_found_nowhere,
     packages::receipt_of_an_applied_version_keeps_its_content,
-    packages::each_write_of_a_receipt_has_a_time_of_its_own,
+    packages::receipt_writes_have_distinct_times,
     packages::version_applied_last_is_the_current_one,
-    packages::of_many_that_apply_other_content_at_once_one_wins,
+    packages::one_of_many_simultaneous_applies_wins,
     packages::dry_run_of_a_receipt_leaves_nothing,
     packages::inventory_stays_until_another_is_told,
     races::one_of_many_activations_of_a_draft_wins,
@@ -126,7 +126,7 @@ on_both! {
     writer::admitted_writes_are_committed_before_shutdown,
     traces::a_trace_is_stored_whole,
     traces::a_run_begins_and_ends_once,
-    traces::a_run_never_marked_as_running_still_knows_when_it_began,
+    traces::unmarked_run_keeps_its_start_time,
     traces::the_database_keeps_when_a_trace_was_last_changed,
     traces::a_refused_row_fails_alone,
     traces::rows_and_units_are_written_together,
@@ -160,7 +160,7 @@ on_both! {
     dead_letters::failure_report_is_atomic_with_its_letter,
     dead_letters::next_due_passes_over_held_and_exhausted_letters,
     trace_lists::traces_are_filtered_by_the_version_that_ran,
-    ledger_runs::report_of_a_failed_run_is_written_with_its_end,
+    ledger_runs::failure_report_is_written_with_the_end,
     ledger_runs::occurrence_is_found_by_its_trace,
     dead_letters::letters_are_filtered_and_newest_first,
     dead_letters::letters_are_found_by_the_time_of_their_failure,
@@ -170,7 +170,7 @@ on_both! {
     dead_letters::a_letter_is_held_by_one,
     dead_letters::a_retry_makes_a_trace_of_the_letter,
     dead_letters::a_letter_put_back_waits,
-    dead_letters::an_end_and_a_failure_at_once_leave_one_of_them,
+    dead_letters::simultaneous_end_and_failure_leave_one,
     attempts::work_has_the_state_of_its_newest_attempt,
     attempts::work_without_retries_left_fails_until_requeued,
     attempts::unfinished_accepted_work_outlives_retention,
@@ -204,7 +204,7 @@ on_both! {
     nodes::run_without_a_known_owner_is_taken_over,
     nodes::run_that_was_handed_back_says_so,
     nodes::recovery_is_counted_once_however_often_it_is_asked,
-    nodes::node_that_is_alone_ends_the_leases_of_all_others,
+    nodes::lone_node_ends_all_other_leases,
     nodes::node_is_looked_after_until_it_owns_nothing,
     nodes::attempt_of_retried_work_is_taken_over_alone,
     nodes::work_of_a_recovered_attempt_is_running,
@@ -215,12 +215,12 @@ on_both! {
     ledger_cursors::missed_instants_are_one_row_recorded_ones_stay,
     ledger_cursors::instants_without_free_slot_are_skipped,
     ledger_cursors::archived_channel_keeps_cursor_deleted_does_not,
-    ledger_cursors::a_cursor_left_by_a_channel_that_is_gone_begins_anew,
+    ledger_cursors::cursor_of_a_deleted_channel_begins_anew,
     ledger_cursors::a_cursor_that_nobody_moves_is_paused,
     ledger_runs::a_run_is_claimed_started_renewed_and_settled,
     ledger_runs::oldest_due_row_is_claimed_first,
     ledger_runs::a_late_write_changes_no_row,
-    ledger_runs::a_row_whose_leases_keep_ending_fails_and_frees_its_slot,
+    ledger_runs::row_with_repeatedly_ending_leases_fails,
     ledger_runs::returned_row_waits_as_if_unclaimed,
     ledger_runs::a_key_that_is_held_skips_who_comes_after,
     ledger_runs::a_run_that_lost_its_slot_is_not_renewed,
@@ -233,7 +233,7 @@ on_both! {
     ledger_admin::triggered_row_is_due_now_and_audited,
     ledger_admin::occurrences_are_filtered_and_newest_first,
     ledger_admin::arriving_rows_repeat_no_row_on_pages,
-    ledger_admin::pages_by_cursor_stay_what_they_were_while_rows_arrive,
+    ledger_admin::cursor_pages_are_stable_while_rows_arrive,
     ledger_admin::concurrent_triggers_get_distinct_instants,
     ledger_admin::backlog_and_schedules_are_counted,
     ledger_admin::only_ended_rows_expire_with_age,
@@ -242,16 +242,16 @@ on_both! {
     ledger_explanations::skipped_instant_names_holder_of_slot,
     ledger_explanations::pause_of_channel_explains_open_instants,
     ledger_groups::each_call_of_a_group_gets_its_own_answer,
-    ledger_groups::of_many_nodes_that_record_the_same_instants_one_writes_each,
+    ledger_groups::one_of_many_nodes_writes_each_instant,
     ledger_groups::a_call_that_the_database_refuses_fails_alone,
     ledger_groups::calls_on_one_cursor_are_made_in_order,
     ledger_races::no_row_is_claimed_twice,
     ledger_races::a_key_never_has_more_holders_than_slots,
-    ledger_races::one_of_those_who_take_an_abandoned_row_over_gets_it,
+    ledger_races::abandoned_row_is_taken_over_once,
     ledger_races::in_the_crowd_nothing_fails_and_everything_ends,
     ledger_model::the_database_holds_what_the_rules_alone_leave,
     mutations::old_records_are_deleted_in_steps,
-    outages::a_database_that_cannot_be_opened_is_one_clear_line,
+    outages::unopenable_database_is_reported_in_one_line,
 }
 
 #[test]
@@ -260,8 +260,8 @@ fn a_server_may_stop_and_start_again() {
 }
 
 #[test]
-fn every_waiting_row_is_told_when_the_server_is_gone() {
-    suite::database::on_own_postgres(suite::outages::every_waiting_row_is_told_when_the_server_is_gone);
+fn waiting_rows_fail_when_the_server_ends() {
+    suite::database::on_own_postgres(suite::outages::waiting_rows_fail_when_the_server_ends);
 }
 
 #[test]
@@ -306,8 +306,8 @@ fn preferred_tls_falls_back_after_failed_handshake() {
 
 #[cfg(unix)]
 #[test]
-fn errors_over_a_unix_socket_are_judged_by_their_codes() {
-    suite::database::on_postgres(suite::outages::errors_over_a_unix_socket_are_judged_by_their_codes);
+fn unix_socket_errors_are_judged_by_code() {
+    suite::database::on_postgres(suite::outages::unix_socket_errors_are_judged_by_code);
 }
 
 #[test]
@@ -356,8 +356,8 @@ fn late_health_check_marks_database_away() {
 }
 
 #[test]
-fn page_of_definitions_is_read_in_the_order_of_an_index() {
-    suite::database::on_sqlite(suite::schema::page_of_definitions_is_read_in_the_order_of_an_index);
+fn page_of_definitions_follows_an_index() {
+    suite::database::on_sqlite(suite::schema::page_of_definitions_follows_an_index);
 }
 
 #[test]

@@ -127,7 +127,7 @@ fn a_value_outside_its_rule_is_refused_by_key() {
 }
 
 #[test]
-fn a_data_mount_is_a_plain_path_of_its_own() {
+fn data_mount_is_a_plain_distinct_path() {
     for mount in
         ["hooks", "/hooks/", "/a//b", "/a b", "/%41", "/{id}", "/api", "/api/v2", "/health", "/docs/x", ""]
     {

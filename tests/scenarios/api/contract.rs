@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 
 use super::recorder::RecordedExchange;
 
-/// Operations whose success needs what the script does not make: brokers, an open circuit breaker, an occurrence that
-/// goes on. Packages and backups have scenarios of their own.
-const WITHOUT_SUCCESS: [&str; 8] = [
+/// Operations whose success needs what the script does not make: brokers, an open circuit breaker, an occurrence or
+/// a bulk run that goes on. Packages and backups have scenarios of their own.
+const WITHOUT_SUCCESS: [&str; 9] = [
+    "abortBulkRun",
     "cancelOccurrence",
     "createBackup",
     "getPackage",

@@ -9,7 +9,7 @@ use super::{admin, database, epochs, node, post, two_nodes, wait_for_epoch};
 use crate::support::{echo, eventually, serve};
 
 #[test]
-fn failed_reload_moves_no_epoch_and_is_recorded_as_failed() {
+fn failed_reload_keeps_epoch_and_is_recorded() {
     let Some((_postgres, database)) = database() else { return };
     let server = node(&database).start().unwrap();
     let mut client = server.client();
@@ -66,7 +66,7 @@ fn breakers(client: &mut HttpClient) -> Value {
 }
 
 #[test]
-fn two_resets_of_breakers_at_once_reach_the_other_node() {
+fn simultaneous_breaker_resets_reach_the_other_node() {
     let Some((_postgres, database)) = database() else { return };
     let upstream = Upstream::start(|_| UpstreamReply::new(500, "{}")).unwrap();
     let with_breakers = || {

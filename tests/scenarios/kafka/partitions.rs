@@ -67,7 +67,7 @@ fn record_without_attempt_budget_still_waits_before_retry() {
 }
 
 #[test]
-fn no_more_partitions_run_at_a_time_than_are_allowed() {
+fn partitions_in_parallel_stay_within_the_limit() {
     let cluster = Cluster::start(&[("orders", 3)]);
     let server = launch_at(&cluster).env("SVC_KAFKA__MAX_PARALLEL_PARTITIONS", "2").start().unwrap();
     let mut client = server.client();
@@ -211,7 +211,7 @@ fn paused_channel_leaves_records_until_resumed() {
 }
 
 #[test]
-fn skip_that_is_not_acknowledged_leaves_the_dead_letter_pending() {
+fn unacknowledged_skip_leaves_the_dead_letter_pending() {
     let cluster = Cluster::start(&[("orders", 1)]);
     let refused = RDKafkaRespErr::RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
     cluster.mock.topic_error(DEAD, refused).unwrap();
@@ -305,7 +305,7 @@ fn traces_awaiting_database_block_no_other_topic() {
 }
 
 #[test]
-fn record_in_progress_ends_before_its_partition_is_given_up() {
+fn running_record_ends_before_its_partition_leaves() {
     let cluster = Cluster::start(&[("orders", 2)]);
     let first = launch_at(&cluster).start().unwrap();
     let mut client = first.client();
@@ -348,7 +348,7 @@ fn record_in_progress_ends_before_its_partition_is_given_up() {
 }
 
 #[test]
-fn shutdown_lets_a_record_in_progress_end_and_commits_it() {
+fn shutdown_ends_and_commits_the_running_record() {
     let cluster = Cluster::start(&[("orders", 1)]);
     let mut server = launch_at(&cluster).start().unwrap();
     let mut client = server.client();

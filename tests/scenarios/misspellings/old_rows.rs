@@ -48,7 +48,7 @@ fn old_tasks() -> Value {
 }
 
 #[test]
-fn old_rows_load_and_serve_as_before_with_a_warning() {
+fn old_rows_serve_with_a_warning() {
     let server = start();
     let mut client = server.client();
     echo(&mut client, "seed", json!({}));

@@ -105,7 +105,7 @@ fn audit_names_package_state_and_context() {
 }
 
 #[test]
-fn of_many_that_apply_other_content_at_once_one_wins() {
+fn one_of_many_simultaneous_applies_wins() {
     let server = start();
     let statuses: Vec<u16> = thread::scope(|scope| {
         let attempts: Vec<_> = (0..8)

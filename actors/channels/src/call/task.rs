@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_and_a_chain_too_long_are_refused_and_named() {
+    fn circles_and_too_long_chains_are_refused() {
         assert!(check_chain(&chain(&["a", "b"]), "c", 2).is_ok());
         assert!(check_chain(&[], "a", 1).is_ok());
         let circle = check_chain(&chain(&["a", "b"]), "a", 2).unwrap_err();
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_is_inherited_but_for_the_errors_of_the_caller() {
+    fn metadata_is_inherited_without_errors_of_caller() {
         let parent = json!({"channel": "a", "auth": {"claims": {"sub": "u"}}, "_svc_errors": [{"task_id": "t"}],
             "_svc_call_depth": 7});
         let inherited = inherited_metadata(parent.as_object().unwrap(), &chain(&["a", "b"]), "t".to_owned());

@@ -282,7 +282,7 @@ fn answer_names_stored_trace_and_row_names_request() {
 }
 
 #[test]
-fn an_execution_trace_over_the_cap_is_dropped_and_counted() {
+fn oversized_execution_trace_is_dropped_and_counted() {
     let channels = Settings { max_result_bytes: Some(300), ..Settings::default() };
     run(channels, 10, async |world| {
         let tasks: Vec<_> = (0..9).map(|n| copy("payload.n", &format!("temp_data.t{n}"))).collect();
@@ -312,7 +312,7 @@ fn the_trace_of_a_shaped_answer_is_its_envelope() {
 }
 
 #[test]
-fn of_a_clean_job_errors_only_keeps_no_steps_either() {
+fn errors_only_keeps_no_steps_of_clean_jobs() {
     run(Settings::default(), 10, async |world| {
         let mut fail = task("fail", json!({}));
         fail["condition"] = json!({"var": "payload.fail"});
@@ -416,7 +416,7 @@ fn accepted_message_is_stored_and_queued_with_metadata() {
 }
 
 #[test]
-fn a_message_the_queue_does_not_take_may_come_again() {
+fn message_refused_by_the_queue_may_return() {
     run(Settings::default(), 10, async |world| {
         // Never started: the queue is closed.
         let config = json!({

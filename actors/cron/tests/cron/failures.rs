@@ -218,7 +218,7 @@ fn occurrence_with_too_many_expired_leases_is_reported() {
 }
 
 #[test]
-fn occurrence_of_a_channel_that_does_not_serve_is_reported() {
+fn occurrence_of_unserved_channel_is_reported() {
     for is_archived in [true, false] {
         run(async |world| {
             let node = world.start().await;

@@ -8,7 +8,7 @@ use svc_testkit::state::wait_until;
 use crate::kit::{every_second, run, seconds, yearly_schedule};
 
 #[test]
-fn every_instant_runs_once_soon_after_it_and_never_before() {
+fn every_instant_runs_once_and_never_early() {
     run(async |world| {
         let node = world.start_with(|plan| plan.settings.poll = seconds(30)).await;
         node.channel("tick", every_second(""), json!({})).await;
@@ -163,7 +163,7 @@ fn a_schedule_shows_when_it_is_due_next() {
 }
 
 #[test]
-fn a_transport_that_cannot_be_followed_quarantines_its_channel_alone() {
+fn invalid_transport_quarantines_only_its_channel() {
     run(async |world| {
         let node = world.start().await;
         node.store_channel("broken", json!({"schedule": "every day"}), json!({})).await;

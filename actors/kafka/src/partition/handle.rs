@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn skip_in_progress_admits_no_other_until_it_has_ended() {
+    fn running_skip_admits_no_other() {
         let handle = holding_partition();
         assert_eq!(handle.check_skip(target(Some(5))), Err(SkipError::OtherOffset { held: 4 }));
         assert_eq!(handle.check_skip(target(Some(4))), Ok(()));
@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn request_to_skip_ends_when_its_partition_is_given_up() {
+    fn skip_request_ends_with_its_partition() {
         let handle = holding_partition();
         let mut skipped = handle.request_skip(target(None)).unwrap();
         handle.advance(WorkerStage::Closing);
@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn record_that_arrived_since_the_last_measurement_counts_as_lag() {
+    fn record_since_last_measurement_counts_as_lag() {
         let (handle, _) = partition();
         handle.record_watermark(Some(0), Some(1));
         for offset in 0..3 {

@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_survives_the_way_to_the_caller_and_back() {
+    fn cursor_round_trips_through_the_caller() {
         for time in ["2026-01-01T00:00:00.000000", "2026-01-01T23:59:59.123456"] {
             let created_at = NaiveDateTime::parse_from_str(time, FORMAT).unwrap();
             let key = RowKey { created_at, id: "with a blank".into() };

@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn change_counts_while_in_progress_and_for_requests_before_its_commit() {
+    async fn change_counts_until_requests_before_commit_end() {
         let (changes, received_at) = (Arc::new(StatusChanges::default()), Instant::now());
         let overtakes =
             |id: Option<&str>, instant| changes.may_have_committed_since(EntityKind::Channel, id, instant);

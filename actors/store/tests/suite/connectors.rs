@@ -57,7 +57,7 @@ pub(crate) async fn a_connector_is_stored_changed_and_removed(db: TestDatabase) 
     assert_eq!(actions.len(), 3, "{actions:?}");
 }
 
-pub(crate) async fn a_name_is_unique_and_kept_while_a_workflow_uses_it(db: TestDatabase) {
+pub(crate) async fn name_is_unique_and_kept_while_used(db: TestDatabase) {
     let store = db.store().await;
     let connectors = store.connectors();
     for (id, name) in [("1", "one"), ("2", "two")] {
@@ -116,7 +116,7 @@ pub(crate) async fn an_import_goes_by_the_name(db: TestDatabase) {
     assert_eq!(connectors.get("a").await.unwrap().unwrap().content.config, two);
 }
 
-pub(crate) async fn import_raises_the_epoch_once_for_all_its_items(db: TestDatabase) {
+pub(crate) async fn import_raises_the_epoch_once(db: TestDatabase) {
     let store = db.store().await;
     let connectors = store.connectors();
     let item = |id: &str, name: &str| (Some(id.to_owned()), connector(name, json!({"url": "http://a"})));
@@ -230,7 +230,7 @@ pub(crate) async fn settings_open_after_rename_but_not_as_copy(mut db: TestDatab
     assert_eq!((rewritten.connectors, rewritten.failed), (0, failed));
 }
 
-pub(crate) async fn settings_of_the_older_form_are_read_and_bound_by_rewriting(mut db: TestDatabase) {
+pub(crate) async fn older_settings_are_read_and_bound_by_rewriting(mut db: TestDatabase) {
     let key = "01".repeat(32);
     db.config.connector_keys = EnvelopeKeys::new(Some(&key), []).unwrap();
     let connectors = db.store().await.connectors();

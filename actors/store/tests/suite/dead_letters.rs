@@ -291,7 +291,7 @@ pub(crate) async fn a_letter_put_back_waits(db: TestDatabase) {
     assert_eq!(letters.claim_due(DueLetters::All, 1, LEASE, "n2").await.unwrap().len(), 1, "free and due");
 }
 
-pub(crate) async fn an_end_and_a_failure_at_once_leave_one_of_them(db: TestDatabase) {
+pub(crate) async fn simultaneous_end_and_failure_leave_one(db: TestDatabase) {
     let store = db.store().await;
     let traces = store.traces();
     for _ in 0..10 {

@@ -65,7 +65,7 @@ pub(crate) async fn committed_changes_are_announced(db: TestDatabase) {
     timeout(SOON, listener.wait()).await.unwrap().unwrap();
 }
 
-pub(crate) async fn lease_of_a_job_has_one_holder_until_it_runs_out(db: TestDatabase) {
+pub(crate) async fn job_lease_has_one_holder_until_expiry(db: TestDatabase) {
     let store = db.store().await;
     let acquire = async |node| store.job_leases().acquire("trace_cleanup", node, TTL).await.unwrap();
     assert!(acquire("a").await && acquire("a").await, "the holder renews");
@@ -76,7 +76,7 @@ pub(crate) async fn lease_of_a_job_has_one_holder_until_it_runs_out(db: TestData
     assert!(acquire("b").await && !acquire("a").await);
 }
 
-pub(crate) async fn lease_of_a_job_ends_with_the_node_that_holds_it(db: TestDatabase) {
+pub(crate) async fn job_lease_ends_with_its_holder(db: TestDatabase) {
     let store = db.store().await;
     let node = NewNode { id: "a".into(), former: None, version: "1.0", lease: TTL, is_alone: false };
     store.nodes().register(node).await.unwrap();

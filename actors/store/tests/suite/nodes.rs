@@ -171,7 +171,7 @@ pub(crate) async fn recovery_is_counted_once_however_often_it_is_asked(db: TestD
     assert!(!traces.recover(id, claim("a", 3)).await.unwrap(), "it has ended");
 }
 
-pub(crate) async fn node_that_is_alone_ends_the_leases_of_all_others(db: TestDatabase) {
+pub(crate) async fn lone_node_ends_all_other_leases(db: TestDatabase) {
     let (store, leases) = two_nodes(&db).await;
     let id = accept_run(&store).await;
     leases.register(NewNode { is_alone: true, ..node("c") }).await.unwrap();

@@ -55,7 +55,7 @@ pub(crate) async fn a_server_may_stop_and_start_again(db: TestDatabase, server: 
     assert!(workflows.latest("during").await.unwrap().is_none());
 }
 
-pub(crate) async fn every_waiting_row_is_told_when_the_server_is_gone(db: TestDatabase, server: Postgres) {
+pub(crate) async fn waiting_rows_fail_when_the_server_ends(db: TestDatabase, server: Postgres) {
     let store = db.store().await;
     let traces = store.traces();
     traces.insert(pending("before")).await.unwrap();
@@ -225,7 +225,7 @@ pub(crate) async fn errors_in_another_language_are_judged_by_their_codes(db: Tes
     workflows.create(Some("after".into()), workflow("w"), any_mutation()).await.expect("writes work again");
 }
 
-pub(crate) async fn errors_over_a_unix_socket_are_judged_by_their_codes(mut db: TestDatabase) {
+pub(crate) async fn unix_socket_errors_are_judged_by_code(mut db: TestDatabase) {
     let (server, connection) = tokio_postgres::connect(&db.config.url, tokio_postgres::NoTls).await.unwrap();
     db.io.spawn(connection);
     let settings = "SELECT current_setting('data_directory'), current_setting('port'), \
@@ -329,7 +329,7 @@ pub(crate) async fn late_health_check_marks_database_away(mut db: TestDatabase) 
     status_becomes(&store, |status| *status == DatabaseStatus::Ok).await;
 }
 
-pub(crate) async fn a_database_that_cannot_be_opened_is_one_clear_line(mut db: TestDatabase) {
+pub(crate) async fn unopenable_database_is_reported_in_one_line(mut db: TestDatabase) {
     db.config.url = if db.is_sqlite() {
         format!("sqlite:{}", db.directory().join("missing/svc.db").display())
     } else {

@@ -84,7 +84,7 @@ pub(crate) async fn version_applied_last_is_the_current_one(db: TestDatabase) {
     assert_eq!(receipts.list(Page { limit: 1, offset: 1 }).await.unwrap().0[0].version, "1");
 }
 
-pub(crate) async fn of_many_that_apply_other_content_at_once_one_wins(db: TestDatabase) {
+pub(crate) async fn one_of_many_simultaneous_applies_wins(db: TestDatabase) {
     let store = db.store().await;
     let receipts = store.packages();
     let attempts = (0..8).map(|index| {
@@ -99,7 +99,7 @@ pub(crate) async fn of_many_that_apply_other_content_at_once_one_wins(db: TestDa
     assert_eq!(receipts.versions("orders").await.unwrap().len(), 1);
 }
 
-pub(crate) async fn each_write_of_a_receipt_has_a_time_of_its_own(db: TestDatabase) {
+pub(crate) async fn receipt_writes_have_distinct_times(db: TestDatabase) {
     let store = db.store().await;
     let receipts = store.packages();
     let mut last = put(&receipts, "1", "a", ReceiptState::Applied).await;

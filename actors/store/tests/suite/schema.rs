@@ -225,7 +225,7 @@ pub(crate) async fn the_tables_are_those_the_queries_know(db: TestDatabase) {
     assert_eq!(tables, 20);
 }
 
-pub(crate) async fn the_database_keeps_one_draft_and_freezes_what_is_active(db: TestDatabase) {
+pub(crate) async fn database_keeps_one_draft_and_frozen_versions(db: TestDatabase) {
     migrate::run(&db.config).await.unwrap();
     for kind in ["workflow", "channel"] {
         let insert = |version: i64| {
@@ -325,7 +325,7 @@ pub(crate) async fn activation_checks_use_an_index(db: TestDatabase) {
 }
 
 /// SQLite plans without statistics here, as in production.
-pub(crate) async fn page_of_definitions_is_read_in_the_order_of_an_index(db: TestDatabase) {
+pub(crate) async fn page_of_definitions_follows_an_index(db: TestDatabase) {
     migrate::run(&db.config).await.unwrap();
     let order = "ORDER BY priority DESC, name, id LIMIT 50";
     let index =
@@ -366,7 +366,7 @@ async fn explain(db: &TestDatabase, query: &str) -> String {
     steps.into_iter().map(|step| step.get::<_, String>(0)).collect::<Vec<_>>().join("\n")
 }
 
-pub(crate) async fn a_page_of_many_traces_is_read_from_an_index(db: TestDatabase) {
+pub(crate) async fn page_of_traces_is_read_from_an_index(db: TestDatabase) {
     migrate::run(&db.config).await.unwrap();
     let many = if db.is_sqlite() {
         "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 5000)

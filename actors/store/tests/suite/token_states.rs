@@ -128,7 +128,7 @@ pub(crate) async fn overtaken_save_keeps_nothing(db: TestDatabase) {
     assert_eq!(load_state(&store, "api", "other").await.unwrap().access_token, "access-3");
 }
 
-pub(crate) async fn tokens_follow_the_name_of_their_connector_and_go_with_it(db: TestDatabase) {
+pub(crate) async fn tokens_follow_their_connector_and_its_end(db: TestDatabase) {
     let store = db.store().await;
     let states = store.token_states();
     assert_eq!(states.save("c", "a", ExpectedTokens::Others, tokens(1)).await.unwrap(), SaveOutcome::Gone);

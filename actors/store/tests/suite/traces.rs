@@ -157,7 +157,7 @@ pub(crate) async fn a_run_begins_and_ends_once(db: TestDatabase) {
     assert_eq!(traces.get(&id.to_string()).await.unwrap(), Some(trace));
 }
 
-pub(crate) async fn a_run_never_marked_as_running_still_knows_when_it_began(db: TestDatabase) {
+pub(crate) async fn unmarked_run_keeps_its_start_time(db: TestDatabase) {
     let traces = db.store().await.traces();
     let trace = pending("orders");
     let id = trace.id;

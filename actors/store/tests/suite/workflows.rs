@@ -219,7 +219,7 @@ pub(crate) async fn a_rollout_moves_the_split(db: TestDatabase) {
     assert_eq!(workflows.active().await.unwrap().len(), 1);
 }
 
-pub(crate) async fn encrypted_settings_of_a_connector_are_judged_at_activation(mut db: TestDatabase) {
+pub(crate) async fn encrypted_settings_are_judged_at_activation(mut db: TestDatabase) {
     db.config.connector_keys = EnvelopeKeys::new(Some(&"01".repeat(32)), []).unwrap();
     let store = db.store().await;
     let documents = ConnectorContent {

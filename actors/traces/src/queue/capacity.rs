@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn earlier_work_gets_the_next_place_and_submissions_do_not() {
+    fn earlier_work_precedes_new_submissions() {
         let slots = slots(1, 10);
         let taken = slots.reserve().unwrap();
         let mut waiting = Box::pin(slots.reserve_for_earlier(4));

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_retry_that_could_not_be_made_does_not_count() {
+    fn retry_that_was_not_made_is_uncounted() {
         for (retry, count) in [(0, 0), (1, 0), (5, 4)] {
             let outcome = JobOutcome::Unavailable { message: "quarantined".into() };
             let AttemptOutcome::Failed(failure) = verdict(retry, outcome) else { panic!() };

@@ -44,7 +44,7 @@ fn next_process_finishes_jobs_of_crashed_one() {
 }
 
 #[test]
-fn new_work_is_accepted_while_old_work_is_taken_up() {
+fn new_work_is_accepted_during_takeover() {
     run(async |world| {
         let first = world.start(|settings| settings.queue.workers = 1).await;
         for n in 0..20 {

@@ -258,7 +258,7 @@ fn requeued_letter_runs_where_retries_are_off() {
 }
 
 #[test]
-fn many_letters_are_retried_at_one_look_as_room_permits() {
+fn one_poll_retries_letters_as_room_permits() {
     run(async |world| {
         let process = world
             .start(|settings| {
@@ -300,7 +300,7 @@ fn a_restart_loses_no_letter_on_its_way() {
 }
 
 #[test]
-fn a_look_is_a_success_only_where_letters_are_retried() {
+fn poll_succeeds_only_if_retries_are_enabled() {
     run(async |world| {
         for enabled in [false, true] {
             let looks = Arc::new(AtomicUsize::new(0));

@@ -128,7 +128,7 @@ fn too_many_traces_are_dropped_and_counted() {
 }
 
 #[test]
-fn a_request_waits_for_room_no_longer_than_it_may() {
+fn request_waits_for_room_within_its_limit() {
     run(async |world| {
         let process = world
             .boot(|settings| {

@@ -8,7 +8,7 @@ use svc_testkit::state::wait_until;
 use crate::kit::run;
 
 #[test]
-fn exhausted_letter_is_reported_once_as_work_of_its_own() {
+fn exhausted_letter_is_reported_once_as_work() {
     run(async |world| {
         let process = world.start(|_| {}).await;
         process.report_failures();

@@ -8,7 +8,7 @@ use svc_testkit::state::wait_until;
 use crate::kit::run;
 
 #[test]
-fn a_runner_that_panics_fails_its_job_and_nothing_else() {
+fn panicking_runner_fails_only_its_job() {
     run(async |world| {
         let process = world.start(|settings| settings.dead_letters.retry_enabled = false).await;
         for order in ["panic", "panic at once"] {

@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn narrow_table_keeps_ids_whole_and_stays_inside_the_terminal() {
+    fn narrow_table_keeps_whole_ids_within_terminal() {
         for columns in [64, 80, 100] {
             let text = render(Some(columns), false);
             assert!(text.contains("0191d2f0-7c3b-7000-8000-000000000001"), "{text}");

@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_of_definitions_keep_their_words_in_audit_rows() {
+    fn definition_kinds_keep_their_audit_words() {
         for kind in [EntityKind::Workflow, EntityKind::Channel, EntityKind::Connector] {
             assert_eq!(AuditResource::from(kind).name(), kind.name());
         }

@@ -134,7 +134,7 @@ pub(crate) async fn arriving_rows_repeat_no_row_on_pages(db: TestDatabase) {
     assert_eq!(page(11).await.0, all[10..20]);
 }
 
-pub(crate) async fn pages_by_cursor_stay_what_they_were_while_rows_arrive(db: TestDatabase) {
+pub(crate) async fn cursor_pages_are_stable_while_rows_arrive(db: TestDatabase) {
     let ledger = db.store().await.ledger();
     let first = write_occurrences(&db, &ledger, "c", 25).await;
     write_occurrences(&db, &ledger, "d", 1).await;

@@ -163,7 +163,7 @@ pub(crate) async fn archived_channel_keeps_cursor_deleted_does_not(db: TestDatab
     assert!(ledger.cursors().await.unwrap().is_empty(), "nothing comes back of a channel that is gone");
 }
 
-pub(crate) async fn a_cursor_left_by_a_channel_that_is_gone_begins_anew(db: TestDatabase) {
+pub(crate) async fn cursor_of_a_deleted_channel_begins_anew(db: TestDatabase) {
     let ledger = db.store().await.ledger();
     let next = ago(&ledger, 10).await;
     align_cursor(&db, &ledger, AlignRequest { version: 3, ..align("c", next) }).await;

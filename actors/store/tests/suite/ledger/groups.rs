@@ -140,7 +140,7 @@ fn trace_of_report() -> NewTrace {
     NewTrace::new(Uuid::now_v7(), "reports".into(), TraceMode::Async, TraceStatus::Pending)
 }
 
-pub(crate) async fn of_many_nodes_that_record_the_same_instants_one_writes_each(db: TestDatabase) {
+pub(crate) async fn one_of_many_nodes_writes_each_instant(db: TestDatabase) {
     let nodes = super::races::nodes::<3>(&db).await;
     let from = ago(&nodes[0], 1000).await;
     for number in 0..MANY {

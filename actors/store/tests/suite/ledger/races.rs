@@ -76,7 +76,7 @@ pub(crate) async fn a_key_never_has_more_holders_than_slots(db: TestDatabase) {
     }
 }
 
-pub(crate) async fn one_of_those_who_take_an_abandoned_row_over_gets_it(db: TestDatabase) {
+pub(crate) async fn abandoned_row_is_taken_over_once(db: TestDatabase) {
     let nodes = nodes::<3>(&db).await;
     write_occurrences(&db, &nodes[0], "c", 1).await;
     let mut attempt = 1;

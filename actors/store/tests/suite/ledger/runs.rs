@@ -96,7 +96,7 @@ pub(crate) async fn a_run_is_claimed_started_renewed_and_settled(db: TestDatabas
     assert!(!ledger.settle(&claim.key, slot.as_ref(), failure(), None, None).await.unwrap(), "it has ended");
 }
 
-pub(crate) async fn report_of_a_failed_run_is_written_with_its_end(db: TestDatabase) {
+pub(crate) async fn failure_report_is_written_with_the_end(db: TestDatabase) {
     let store = db.store().await;
     let (ledger, traces) = (store.ledger(), store.traces());
     write_occurrences(&db, &ledger, "a", 1).await;
@@ -168,7 +168,7 @@ pub(crate) async fn a_late_write_changes_no_row(db: TestDatabase) {
     assert_eq!(status(&traces, first_trace).await.as_deref(), Some("failed"));
 }
 
-pub(crate) async fn a_row_whose_leases_keep_ending_fails_and_frees_its_slot(db: TestDatabase) {
+pub(crate) async fn row_with_repeatedly_ending_leases_fails(db: TestDatabase) {
     let store = db.store().await;
     let (ledger, traces) = (store.ledger(), store.traces());
     write_occurrences(&db, &ledger, "c", 1).await;

@@ -16,7 +16,7 @@ fn an_empty_config_is_all_defaults() {
 }
 
 #[test]
-fn an_unknown_key_is_named_with_the_nearest_known_one() {
+fn unknown_key_is_named_with_nearest_known() {
     for (config, path, hint) in [
         (json!({"rate_limits": {}}), "rate_limits", "'rate_limit'"),
         (json!({"cors": {}}), "cors", "known: auth"),

@@ -186,7 +186,7 @@ fn expressions_are_compiled_and_read_no_secret() {
 }
 
 #[test]
-fn an_update_keeps_what_is_absent_and_empties_on_request() {
+fn update_keeps_absent_members_empties_on_request() {
     let current = content(&rest(json!({"description": "d", "topic": "t", "priority": 2, "tags": ["x"]})));
     let update = |body: Value| parse_channel_update(&body, &current, &Marked);
     assert_eq!(update(json!({})).unwrap(), current);
