@@ -138,6 +138,7 @@ on_both! {
     trace_lists::traces_are_filtered_by_request,
     trace_lists::pages_of_channels_merge_statuses_and_modes,
     trace_lists::pages_of_statuses_are_merged,
+    trace_lists::reruns_are_found_among_runs_of_channel,
     trace_lists::traces_are_found_by_run_key,
     trace_lists::traces_are_sorted_by_duration_code_and_version,
     trace_lists::traces_are_filtered_and_sorted,

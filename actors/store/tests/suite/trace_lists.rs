@@ -132,6 +132,18 @@ pub(crate) async fn pages_of_statuses_are_merged(db: TestDatabase) {
     assert_eq!(by_cursor(&traces, TraceQuery { order: None, ..ascending }).await, expected);
 }
 
+pub(crate) async fn reruns_are_found_among_runs_of_channel(db: TestDatabase) {
+    let traces = db.store().await.traces();
+    db.execute(
+        "INSERT INTO traces (id, channel, created_at, rerun_of) VALUES ('old', 'a', '2026-01-01 12:00:00', 'first'),
+         ('between', 'a', '2026-01-01 12:00:01', NULL), ('new', 'a', '2026-01-01 12:00:02', 'first')",
+    )
+    .await
+    .unwrap();
+    let reruns = TraceQuery { channel: some("a"), rerun_of: some("first"), ..page(1, 0) };
+    assert_eq!(by_cursor(&traces, reruns).await, ["new", "old"]);
+}
+
 pub(crate) async fn traces_are_found_by_run_key(db: TestDatabase) {
     let traces = db.store().await.traces();
     let plain = NewTrace::new(Uuid::now_v7(), "a".into(), TraceMode::Sync, TraceStatus::Completed);
