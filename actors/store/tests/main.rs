@@ -182,6 +182,7 @@ on_both! {
     waiting::shares_are_exact_over_nodes,
     waiting::work_of_dead_node_keeps_its_share,
     waiting::run_that_did_not_begin_is_put_back,
+    waiting::resume_hastens_work_put_back,
     waiting::retry_takes_the_share_of_its_work,
     waiting::later_attempt_takes_one_share,
     waiting::facts_give_reason_of_wait,

@@ -228,6 +228,12 @@ pub trait Runner: Send + Sync + 'static {
         false
     }
 
+    /// Returns the id of the channel with this name.
+    fn find_id(&self, channel: &str) -> Option<Arc<str>> {
+        let _ = channel;
+        None
+    }
+
     /// Returns whether this node serves the channel with this id, or else with this name.
     fn serves(&self, channel_id: Option<&str>, channel: &str) -> bool {
         let _ = (channel_id, channel);

@@ -65,6 +65,10 @@ impl Runner for Registry {
             || self.find_channel(channel_id, channel).is_some_and(|entry| entry.pause().is_some())
     }
 
+    fn find_id(&self, channel: &str) -> Option<Arc<str>> {
+        self.find_channel(None, channel).map(|entry| Arc::clone(&entry.id))
+    }
+
     fn serves(&self, channel_id: Option<&str>, channel: &str) -> bool {
         self.find_channel(channel_id, channel).is_some()
     }

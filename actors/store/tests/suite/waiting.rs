@@ -84,7 +84,6 @@ pub(crate) async fn scheduled_work_is_due_by_the_database_clock(db: TestDatabase
     assert_eq!(traces.next_waiting_due().await.unwrap(), Some(Duration::ZERO));
     let rows = traces.due_waiting(10).await.unwrap();
     assert_eq!(rows.iter().map(|row| row.id).collect::<Vec<_>>(), [due]);
-    assert!(traces.due_waiting_except(10, vec!["orders".into()]).await.unwrap().is_empty());
     assert_eq!((rows[0].channel_id.as_deref(), &*rows[0].channel), (Some("c1"), "orders"));
     let shown = traces.get(&due.to_string()).await.unwrap().unwrap();
     assert_eq!((&*shown.row.status, shown.deliver_at), ("scheduled", Some(past)));
@@ -141,6 +140,11 @@ pub(crate) async fn due_work_waits_on_in_line(db: TestDatabase) {
     assert_eq!(traces.next_turns(shares(None, Some(1)), 10).await.unwrap(), [shared]);
     assert_eq!(traces.paused_waiting("c1".into(), 10).await.unwrap().len(), 1);
     assert_eq!(status(&traces, shared).await.as_deref(), Some("waiting"));
+    let alone = accept(&traces, terms(None)).await;
+    traces.join_line(vec![alone]).await.unwrap();
+    assert!(traces.due_waiting(10).await.unwrap().is_empty());
+    let turns = traces.next_turns(shares(None, Some(2)), 10).await.unwrap();
+    assert_eq!(turns, [alone, shared], "the line of no key takes its turn");
 }
 
 pub(crate) async fn keys_that_wait_take_turns(db: TestDatabase) {
@@ -229,6 +233,20 @@ pub(crate) async fn run_that_did_not_begin_is_put_back(db: TestDatabase) {
     assert_eq!(traces.due_waiting(10).await.unwrap()[0].queue_channel.as_deref(), Some("c1"));
     traces.rest_waiting(vec![id], WaitReason::Share).await.unwrap();
     assert_eq!(claim(&traces, "b", &[id], Some(&bounds)).await, [id]);
+}
+
+pub(crate) async fn resume_hastens_work_put_back(db: TestDatabase) {
+    let traces = db.store().await.traces();
+    let scheduled = accept_for(&traces, DueTime::After(Duration::from_secs(30))).await;
+    let id = accept_in_line(&traces, "t1").await;
+    assert_eq!(claim(&traces, "a", &[id], Some(&shares(None, None))).await, [id]);
+    let delay = Some(Duration::from_secs(50));
+    assert!(traces.put_back(id, owned_by("a"), WaitReason::Paused, delay).await.unwrap());
+    assert!(traces.due_waiting(10).await.unwrap().is_empty());
+    traces.hasten_paused(Duration::from_secs(60)).await.unwrap();
+    let due = traces.due_waiting(10).await.unwrap();
+    assert_eq!(due.iter().map(|row| row.id).collect::<Vec<_>>(), [id]);
+    assert!(claim(&traces, "a", &[scheduled], None).await.is_empty(), "it is due when its submitter said");
 }
 
 /// Lets work of a share fail, and returns its dead letter.

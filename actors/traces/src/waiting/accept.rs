@@ -62,8 +62,8 @@ impl Traces {
         Ok(AcceptedJob { trace_id: id, trace_token: token })
     }
 
-    /// Has the work claimed that may run now, because a channel was resumed or its shares changed.
+    /// Has the work claimed that may run now, because a channel was resumed.
     pub fn look_for_waiting_work(&self) {
-        self.shared.tally.wake();
+        self.shared.tally.wake_resumed();
     }
 }

@@ -19,6 +19,7 @@ use super::tally::WaitingTally;
 use crate::backoff::DATABASE_BACKOFF;
 use crate::job::Runner;
 use crate::queue::{Adoption, JobQueue};
+use crate::worker::LONGEST_PAUSE;
 
 /// Longest time between two looks, for what other nodes accepted.
 const POLL: Duration = Duration::from_secs(1);
@@ -58,6 +59,19 @@ enum LookResult {
     Contended,
     /// Some was claimed, or waits for another reason now: more may follow.
     Progress,
+}
+
+/// Rows by what keeps them from running.
+#[derive(Default)]
+struct SortedWork {
+    /// Those that can run now.
+    ready: Vec<Uuid>,
+    /// Those whose channel is paused.
+    paused: Vec<Uuid>,
+    /// Those that take a share of their channel.
+    in_line: Vec<Uuid>,
+    /// Those whose channel has no permit left, or is served by another node.
+    without_room: Vec<Uuid>,
 }
 
 /// The kinds of waiting work.
@@ -121,6 +135,9 @@ impl WaitingClaimer {
             return Ok(POLL);
         }
         self.nodes.wait_until_proven().await;
+        if self.tally.take_resumed() {
+            self.hasten_paused().await?;
+        }
         for turn in 0.. {
             self.tally.count_if_stale(&self.store).await?;
             if self.tally.is_empty() || !self.waiting.slots.is_open() {
@@ -133,11 +150,19 @@ impl WaitingClaimer {
             }
         }
         let has_lines = !self.tally.channels(WaitReason::Share).is_empty();
-        if self.leaves_some.load(Ordering::Relaxed) {
-            return Ok(POLL_OF_LINES);
-        }
-        let longest = if has_lines { POLL_OF_LINES } else { POLL };
+        let is_near = has_lines || self.leaves_some.load(Ordering::Relaxed);
+        let longest = if is_near { POLL_OF_LINES } else { POLL };
         Ok(self.store.next_waiting_due().await?.map_or(longest, |due| due.clamp(SOON, longest)))
+    }
+
+    /// Makes the work due that was put back because a channel was paused.
+    async fn hasten_paused(&self) -> Result<(), StoreError> {
+        let hastened = self.store.hasten_paused(LONGEST_PAUSE).await;
+        if hastened.is_err() {
+            // The next look tries again.
+            self.tally.record_resumed();
+        }
+        hastened
     }
 
     /// Claims as much work as there is room for: a page, once a worker is free.
@@ -168,22 +193,10 @@ impl WaitingClaimer {
         Ok(result)
     }
 
-    /// Takes the rows whose instant has come, but for those of channels that have no room here.
+    /// Takes the rows whose instant has come.
     async fn take_due(&self, room: &mut usize) -> Result<LookResult, StoreError> {
-        let mut others = Vec::new();
-        loop {
-            let (rows, known) = (self.store.due_waiting_except(*room, others.clone()).await?, others.len());
-            for row in &rows {
-                if !others.contains(&row.channel)
-                    && self.find_room(row.channel_id.as_deref(), &row.channel).await == 0
-                {
-                    others.push(row.channel.clone());
-                }
-            }
-            if others.len() == known {
-                return self.begin(rows, room).await;
-            }
-        }
+        let rows = self.store.due_waiting(*room).await?;
+        self.begin(rows, room).await
     }
 
     /// Returns the number of jobs of the channel with this id, or else with this name, that may begin on this node now.
@@ -244,36 +257,13 @@ impl WaitingClaimer {
         Ok(result)
     }
 
-    /// Claims those of the rows that can run now, as many of each channel as it has permits, and has the others wait for
-    /// what keeps them: their paused channel, or a share of it.
+    /// Claims those of the rows that can run now, and has the others wait for what keeps them: their paused channel, a
+    /// share of it, or room on a node that serves it.
     async fn begin(&self, rows: Vec<WaitingWork>, room: &mut usize) -> Result<LookResult, StoreError> {
         if rows.is_empty() {
             return Ok(LookResult::Nothing);
         }
-        let (mut ready, mut paused, mut in_line) = (Vec::new(), Vec::new(), Vec::new());
-        let mut permits: HashMap<String, usize> = HashMap::new();
-        for row in rows {
-            let is_paused = |id: &&str| self.runner.is_paused(Some(*id), &row.channel);
-            // Without the id of its channel a row could not be found again: it is claimed, and put back if need be.
-            if let Some(id) = row.channel_id.as_deref().filter(is_paused) {
-                self.tally.add(id, WaitReason::Paused);
-                paused.push(row.id);
-            } else if let Some(id) = &row.queue_channel {
-                self.tally.add(id, WaitReason::Share);
-                in_line.push(row.id);
-            } else {
-                let count = || self.runner.free_permits(row.channel_id.as_deref(), &row.channel);
-                let free = permits.entry(row.channel.clone()).or_insert_with(count);
-                if *free > 0 {
-                    *free -= 1;
-                    ready.push(row.id);
-                }
-            }
-        }
-        if ready.is_empty() && paused.is_empty() && in_line.is_empty() {
-            self.leaves_some.store(true, Ordering::Relaxed);
-            return Ok(LookResult::Nothing);
-        }
+        let SortedWork { ready, paused, in_line, without_room } = self.sort(rows).await;
         let mut has_progress = false;
         for (ids, reason) in [(paused, WaitReason::Paused), (in_line, WaitReason::Share)] {
             if !ids.is_empty() {
@@ -281,10 +271,47 @@ impl WaitingClaimer {
                 has_progress = true;
             }
         }
+        if !without_room.is_empty() {
+            self.store.join_line(without_room).await?;
+            has_progress = true;
+        }
         if !ready.is_empty() {
             has_progress |= self.claim(ready, None, room).await? > 0;
         }
         Ok(if has_progress { LookResult::Progress } else { LookResult::Contended })
+    }
+
+    /// Sorts rows by what keeps them from running.
+    async fn sort(&self, rows: Vec<WaitingWork>) -> SortedWork {
+        let (mut sorted, mut left) = (SortedWork::default(), HashMap::<String, usize>::new());
+        for row in rows {
+            // Without the id of its channel a row could not be found again: it is claimed, and put back if need be.
+            let Some(id) = row.channel_id.as_deref() else {
+                sorted.ready.push(row.id);
+                continue;
+            };
+            if self.runner.is_paused(Some(id), &row.channel) {
+                self.tally.add(id, WaitReason::Paused);
+                sorted.paused.push(row.id);
+                continue;
+            }
+            if row.queue_channel.is_none() {
+                let room = match left.get(id) {
+                    Some(room) => *room,
+                    None => self.find_room(Some(id), &row.channel).await,
+                };
+                left.insert(id.to_owned(), room.saturating_sub(1));
+                if room > 0 {
+                    sorted.ready.push(row.id);
+                    continue;
+                }
+                sorted.without_room.push(row.id);
+            } else {
+                sorted.in_line.push(row.id);
+            }
+            self.tally.add(id, WaitReason::Share);
+        }
+        sorted
     }
 
     /// Claims rows and queues them. Returns their number.

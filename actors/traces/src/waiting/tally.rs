@@ -1,6 +1,7 @@
 //! The number of rows that wait, as far as this node knows: as last counted, and what it accepted since.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -31,6 +32,8 @@ pub(crate) struct WaitingTally {
     submitted: Notify,
     /// Notified of each change that may free waiting work.
     woken: Notify,
+    /// True if a channel was resumed since the last look.
+    has_resumed: AtomicBool,
     metrics: TraceMetrics,
 }
 
@@ -70,7 +73,8 @@ impl WaitingTally {
     pub(crate) fn new(most: u64, metrics: TraceMetrics) -> Self {
         metrics.set_waiting(&WaitingCounts::default());
         let (state, counting) = (Mutex::default(), tokio::sync::Mutex::new(()));
-        Self { most, state, counting, submitted: Notify::new(), woken: Notify::new(), metrics }
+        let (submitted, woken, has_resumed) = (Notify::new(), Notify::new(), AtomicBool::new(false));
+        Self { most, state, counting, submitted, woken, has_resumed, metrics }
     }
 
     /// Takes room for one more row of a channel, of which at most `most_of_channel` may wait. Counts anew before it
@@ -129,6 +133,22 @@ impl WaitingTally {
     /// Has the work claimed that may run now: a share is free, or a channel was resumed.
     pub(crate) fn wake(&self) {
         self.woken.notify_one();
+    }
+
+    /// Has the work claimed that waited for the resume of a channel.
+    pub(crate) fn wake_resumed(&self) {
+        self.record_resumed();
+        self.wake();
+    }
+
+    /// Records that a channel was resumed, for the next look.
+    pub(super) fn record_resumed(&self) {
+        self.has_resumed.store(true, Ordering::Release);
+    }
+
+    /// Returns whether a channel was resumed since the last call.
+    pub(super) fn take_resumed(&self) -> bool {
+        self.has_resumed.swap(false, Ordering::AcqRel)
     }
 
     /// Waits for a submission. Cancel-safe.

@@ -9,7 +9,7 @@ use actix_supervision::Backoff;
 use futures_util::FutureExt;
 use slog::{Logger, error, info, warn};
 use svc_cluster::nodes::NodeHandle;
-use svc_model::{Cancellation, ErrorReason, WorkflowVersion};
+use svc_model::{Cancellation, ErrorReason, Timestamp, WorkflowVersion};
 use svc_store::{CancelledEnd, Ownership, StoreError};
 use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::time::{Instant, sleep, timeout};
@@ -125,7 +125,7 @@ impl WorkerShared {
                 self.queue_again(*job, running.give_back()?, facts);
                 None
             }
-            Err(unrun) => Some(running.end(unrun.into_wait())),
+            Err(unrun) => Some(running.end(unrun.into_wait(age_of(attempt.id)))),
         }
     }
 
@@ -309,10 +309,13 @@ impl WorkerShared {
     /// less. A result that the database refuses becomes a failure.
     pub(super) async fn write(&self, job: &mut StartedJob, verdict: &mut AttemptOutcome) {
         let StartedJob { attempt, channel, slot, report, claim, .. } = job;
+        if channel.0.is_none() && matches!(verdict, AttemptOutcome::Waits(..)) {
+            channel.0 = self.runner.find_id(&channel.1);
+        }
         let mut backoff = DATABASE_BACKOFF.delays();
         let mut follow_up = self.prepare_report(verdict, report);
         let is_news = loop {
-            let error = match self.write_outcome(attempt, verdict).await {
+            let error = match self.write_outcome(attempt, channel.0.as_ref(), verdict).await {
                 Ok(is_news) => break is_news,
                 Err(error) => error,
             };
@@ -397,6 +400,7 @@ impl WorkerShared {
     async fn write_outcome(
         &self,
         attempt: &JobAttempt,
+        channel_id: Option<&Arc<str>>,
         verdict: &AttemptOutcome,
     ) -> Result<bool, StoreError> {
         let news = match verdict {
@@ -411,8 +415,8 @@ impl WorkerShared {
                 is_news
             }
             AttemptOutcome::Waits(reason, delay) => {
-                let claim = attempt.ownership.clone();
-                self.store.put_back(attempt.id, claim, *reason, Some(*delay)).await?
+                let (claim, wait) = (attempt.ownership.clone(), (*reason, Some(*delay)));
+                self.store.put_back_to(channel_id.cloned(), attempt.id, claim, wait).await?
             }
         };
         if !news {
@@ -431,6 +435,14 @@ impl WorkerShared {
             _ => self.metrics.record_dead_letter_retry("failed"),
         }
     }
+}
+
+/// Returns the time since an id was made; zero for one that does not tell.
+fn age_of(id: Uuid) -> Duration {
+    let Some(made) = id.get_timestamp() else { return Duration::ZERO };
+    let (seconds, nanos) = made.to_unix();
+    let now = Timestamp::now().naive().and_utc().timestamp_millis();
+    Duration::from_millis(now.unsigned_abs()).saturating_sub(Duration::new(seconds, nanos))
 }
 
 /// Counts a worker as active while it runs a job.

@@ -13,8 +13,10 @@ const RETRY_BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::fr
 
 /// Time after which a job that waited in the database is claimed again whose channel had no permit for it.
 const REFUSAL_PAUSE: Duration = Duration::from_millis(500);
-/// Time after which a job is looked at again whose channel, or one that it called, was paused.
+/// Shortest time after which a job is looked at again whose channel, or one that it called, was paused.
 const LOOK_AT_PAUSED: Duration = Duration::from_secs(2);
+/// Longest such time. If it was the called channel, a look runs the job again.
+pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// One attempt at a job, with the number of its retries.
 #[derive(Clone, Debug)]
@@ -52,11 +54,13 @@ pub(crate) enum UnrunJob {
 }
 
 impl UnrunJob {
-    /// Returns the record of a job that waits in the database.
-    pub(crate) fn into_wait(self) -> AttemptOutcome {
+    /// Returns the record of a job of that age that waits in the database. The older it is, the later it is looked at.
+    pub(crate) fn into_wait(self, age: Duration) -> AttemptOutcome {
         match self {
             Self::Busy(_) => AttemptOutcome::Waits(WaitReason::Share, REFUSAL_PAUSE),
-            Self::Paused => AttemptOutcome::Waits(WaitReason::Paused, LOOK_AT_PAUSED),
+            Self::Paused => {
+                AttemptOutcome::Waits(WaitReason::Paused, (age / 2).clamp(LOOK_AT_PAUSED, LONGEST_PAUSE))
+            }
         }
     }
 }
@@ -228,6 +232,15 @@ mod tests {
         let paused = JobResult::bare(JobOutcome::Paused { message: "it is paused".into() }, Duration::ZERO);
         let unrun = attempt(3, 5).outcome_of(paused).expect_err("it is to run again");
         assert!(matches!(unrun, UnrunJob::Paused));
+    }
+
+    #[test]
+    fn old_job_is_looked_at_rarely_while_paused() {
+        for (age, expected) in [(0, 2), (10, 5), (3600, 60)] {
+            let wait = UnrunJob::Paused.into_wait(Duration::from_secs(age));
+            let AttemptOutcome::Waits(reason, delay) = wait else { panic!("{wait:?}") };
+            assert_eq!((reason, delay.as_secs()), (WaitReason::Paused, expected));
+        }
     }
 
     #[test]

@@ -265,6 +265,10 @@ impl Runner for Script {
         self.paused.load(Ordering::Acquire)
     }
 
+    fn find_id(&self, channel: &str) -> Option<Arc<str>> {
+        Some(format!("{channel}-id").into())
+    }
+
     fn serves(&self, channel_id: Option<&str>, channel: &str) -> bool {
         let is_elsewhere = channel_id == Some("elsewhere") || channel == "elsewhere";
         !is_elsewhere || !self.serves_less.load(Ordering::Acquire)

@@ -185,6 +185,28 @@ fn paused_work_waits_for_its_resume() {
 }
 
 #[test]
+fn report_to_paused_channel_waits_without_attempts() {
+    run(async |world| {
+        let process = world.start(|_| {}).await;
+        process.report_failures();
+        let id = process.submit(json!({ "do": "wait, then fail for good" })).await.unwrap();
+        process.ends(id, "running").await;
+        process.runner.paused.store(true, Ordering::Release);
+        process.runner.gate.add_permits(1);
+        wait_until(async || process.runner.count() == 2).await;
+        let report = process.runner.runs.lock()[1].trace_id;
+        let waits = process.ends(report, "waiting").await;
+        assert_eq!(waits.row.channel_id.as_deref(), Some("alerts-id"), "by which it is found again");
+        world.execute(MAKE_DUE);
+        wait_until(async || process.metric("trace_waiting{reason=\"paused\"}") == 1.0).await;
+        assert_eq!(process.runner.count(), 2, "it is not tried meanwhile");
+        process.runner.paused.store(false, Ordering::Release);
+        process.traces.look_for_waiting_work();
+        process.ends(report, "completed").await;
+    });
+}
+
+#[test]
 fn work_of_unserved_channel_is_left_to_others() {
     run(async |world| {
         let process = world.start(|_| {}).await;
@@ -236,8 +258,8 @@ fn work_without_permit_is_not_claimed() {
         let other = process.submit(json!({ "other": 1 })).await.unwrap();
         process.ends(other, "completed").await;
         assert_eq!(process.runner.count(), 1);
-        for (id, status) in held.iter().zip(["scheduled", "waiting", "waiting"]) {
-            assert_eq!(process.trace(*id).await.row.status, status);
+        for id in &held {
+            process.ends(*id, "waiting").await;
         }
         process.runner.permits.store(1, Ordering::Release);
         for id in held {

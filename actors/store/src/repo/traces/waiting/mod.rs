@@ -34,24 +34,8 @@ impl TraceRepository {
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
     /// query.
     pub async fn due_waiting(&self, limit: usize) -> Result<Vec<WaitingWork>, StoreError> {
-        self.due_waiting_except(limit, Vec::new()).await
-    }
-
-    /// Does the same, but for rows of the channels with a name in `others`, which are left to another node.
-    ///
-    /// # Errors
-    /// As [`due_waiting`](Self::due_waiting).
-    pub async fn due_waiting_except(
-        &self,
-        limit: usize,
-        others: Vec<String>,
-    ) -> Result<Vec<WaitingWork>, StoreError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        self.0
-            .read(operation("due_waiting"), move |conn| {
-                Box::pin(async move { rows::list_due(conn, limit, &others).await })
-            })
-            .await
+        self.0.read(operation("due_waiting"), move |conn| Box::pin(rows::list_due(conn, limit))).await
     }
 
     /// Returns the oldest rows that wait because their channel was paused, at most `limit`.
@@ -144,6 +128,31 @@ impl TraceRepository {
             .await
     }
 
+    /// Makes the rows due at once that were put back because a channel was paused, and would be due within that time.
+    ///
+    /// # Errors
+    /// As [`claim_waiting`](Self::claim_waiting).
+    pub async fn hasten_paused(&self, within: Duration) -> Result<(), StoreError> {
+        self.0
+            .write(operation("hasten_paused"), move |conn| {
+                Box::pin(async move { rows::hasten_paused(conn, within).await.map(UnitOutcome::Keep) })
+            })
+            .await
+    }
+
+    /// Has those of the rows that wait and are due wait in the lines of their channels, for a share of no key. A channel
+    /// without shares has a line too: of work that no node had room for when it was due.
+    ///
+    /// # Errors
+    /// As [`claim_waiting`](Self::claim_waiting).
+    pub async fn join_line(&self, ids: Vec<Uuid>) -> Result<(), StoreError> {
+        self.0
+            .write(operation("join_line"), move |conn| {
+                Box::pin(async move { rows::join_line(conn, &ids).await.map(UnitOutcome::Keep) })
+            })
+            .await
+    }
+
     /// Gives back a run that did not begin: it waits for `reason` and has no owner. With a `delay` it is looked at
     /// after that time. Returns whether the run had not ended and still had the claim.
     ///
@@ -156,10 +165,25 @@ impl TraceRepository {
         reason: WaitReason,
         delay: Option<Duration>,
     ) -> Result<bool, StoreError> {
+        self.put_back_to(None, id, claim, (reason, delay)).await
+    }
+
+    /// Does the same, and names the channel of the run: work that waits is found by the id of its channel, which a retry and
+    /// a report do not name.
+    ///
+    /// # Errors
+    /// As [`claim_waiting`](Self::claim_waiting).
+    pub async fn put_back_to(
+        &self,
+        channel_id: Option<Arc<str>>,
+        id: Uuid,
+        claim: Ownership,
+        wait: (WaitReason, Option<Duration>),
+    ) -> Result<bool, StoreError> {
         self.0
             .write(operation("put_back"), move |conn| {
                 Box::pin(async move {
-                    rows::put_back(conn, id, &claim, reason, delay).await.map(UnitOutcome::Keep)
+                    rows::put_back(conn, id, &claim, wait, channel_id.as_deref()).await.map(UnitOutcome::Keep)
                 })
             })
             .await

@@ -28,18 +28,12 @@ fn to_row((id, channel_id, channel, queue_channel): Columns) -> Option<WaitingWo
     Some(WaitingWork { id: Uuid::try_parse(&id).ok()?, channel_id, channel, queue_channel })
 }
 
-/// Returns the rows that waited for an instant that has come, the longest due first; none of the channels with a name
-/// in `others`.
-pub(super) async fn list_due(
-    conn: &mut Conn,
-    limit: i64,
-    others: &[String],
-) -> Result<Vec<WaitingWork>, StoreError> {
+/// Returns the rows that waited for an instant that has come, the longest due first.
+pub(super) async fn list_due(conn: &mut Conn, limit: i64) -> Result<Vec<WaitingWork>, StoreError> {
     let now = clock::now(conn).await?;
     let due = traces::table
         .select(COLUMNS)
         .filter(traces::waits_until.le(now))
-        .filter(traces::channel.ne_all(others))
         .order((traces::waits_until.asc(), traces::id.asc()))
         .limit(limit);
     let rows: Vec<Columns> = on!(conn, c => due.load(c).await)?;
@@ -115,14 +109,41 @@ pub(super) async fn rest(conn: &mut Conn, ids: &[Uuid], reason: WaitReason) -> R
     Ok(())
 }
 
+/// Makes those of the rows due that were put back because a channel was paused and are due within that time.
+pub(super) async fn hasten_paused(conn: &mut Conn, within: Duration) -> Result<(), StoreError> {
+    let now = clock::now(conn).await?;
+    let within = chrono::Duration::from_std(within).unwrap_or_default();
+    let until = now.checked_add_signed(within).unwrap_or(now);
+    // By the index of due rows: most of those that wait for a resume have no instant.
+    let put_back = traces::table
+        .filter(traces::waits_until.gt(now))
+        .filter(traces::waits_until.le(until))
+        .filter(sql::<Bool>("coalesce(traces.waiting, '') = 'paused'"))
+        .filter(traces::status.eq_any(WAITING));
+    let due = (traces::waits_until.eq(now), traces::updated_at.eq(Now));
+    on!(conn, c => diesel::update(put_back).set(due).execute(c).await)?;
+    Ok(())
+}
+
+/// Has those of the rows that wait and take no share wait in the line of their channel, for a share of no key.
+pub(super) async fn join_line(conn: &mut Conn, ids: &[Uuid]) -> Result<(), StoreError> {
+    let alone = traces::table
+        .filter(traces::id.eq_any(ids.iter().map(Uuid::to_string).collect::<Vec<_>>()))
+        .filter(traces::status.eq_any(WAITING))
+        .filter(traces::queue_channel.is_null());
+    let line = (traces::queue_channel.eq(traces::channel_id), traces::queue_key.eq(""));
+    on!(conn, c => diesel::update(alone).set(line).execute(c).await)?;
+    rest(conn, ids, WaitReason::Share).await
+}
+
 /// Gives back a run that did not begin: it waits again and has no owner. With a `delay` it is looked at after that
-/// time. Returns whether it had not ended and still had the claim.
+/// time. It is of the channel with this id, if one is given. Returns whether it had not ended and still had the claim.
 pub(super) async fn put_back(
     conn: &mut Conn,
     id: Uuid,
     claim: &Ownership,
-    reason: WaitReason,
-    delay: Option<Duration>,
+    (reason, delay): (WaitReason, Option<Duration>),
+    channel_id: Option<&str>,
 ) -> Result<bool, StoreError> {
     let owned = traces::table
         .find(id.to_string())
@@ -136,7 +157,8 @@ pub(super) async fn put_back(
         traces::updated_at.eq(Now),
     );
     let until = delay.map(|delay| traces::waits_until.eq(FromNow::seconds(delay.as_secs_f64()).nullable()));
-    let rows = on!(conn, c => diesel::update(owned).set((waits, until)).execute(c).await)?;
+    let channel = channel_id.map(|id| traces::channel_id.eq(id));
+    let rows = on!(conn, c => diesel::update(owned).set((waits, until, channel)).execute(c).await)?;
     if rows > 0 {
         attempts::put_back(conn, id).await?;
     }
