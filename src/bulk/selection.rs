@@ -116,7 +116,16 @@ impl BulkSelection {
 
     /// Returns the first rows, and the number of all.
     pub(crate) async fn sample(&self, store: &Store, limit: i64) -> Result<SelectedPage, StoreError> {
-        self.load(store, None, limit, true).await
+        let mut sample = self.load(store, None, limit, true).await?;
+        let expected = sample.total.map_or(limit, |total| limit.min(total));
+        loop {
+            let missing = expected.saturating_sub(i64::try_from(sample.rows.len()).unwrap_or(i64::MAX));
+            // A page that found less than it holds may have been as many rows as a call may read.
+            let Some(cursor) = sample.next.take().filter(|_| missing > 0) else { return Ok(sample) };
+            let page = self.load(store, Some(cursor), missing, false).await?;
+            sample.rows.extend(page.rows);
+            sample.next = page.next;
+        }
     }
 
     async fn load(

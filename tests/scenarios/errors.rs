@@ -38,6 +38,8 @@ fn failures_are_grouped_over_versions_with_last_change() {
         (&group["channel"], &group["task"], &group["count"]),
         (&json!("orders"), &json!("boom"), &json!(1))
     );
+    let message = group["message"].as_str().unwrap();
+    assert!(message.contains("order # is unknown"), "{message}");
     let change = &group["change"];
     assert_eq!((&change["action"], &change["resource_id"]), (&json!("status_active"), &json!("orders")));
     let draft = client.json("POST", &format!("{ADMIN}/workflows/orders/versions"), &json!({})).unwrap();

@@ -22,9 +22,9 @@ CREATE INDEX traces_failed ON traces (status, created_at, id) WHERE status = 'fa
 DROP INDEX traces_failed_requests;
 CREATE INDEX traces_failed_requests ON traces (status, request_id, created_at, id) WHERE status = 'failed';
 
--- Accepted work that waits, which may be a million rows.
+-- Accepted work that waits, which may be a million rows, and what was cancelled of it.
 CREATE INDEX traces_resting ON traces (status, created_at, id)
-WHERE status = 'scheduled' OR status = 'waiting' OR status = 'retrying';
+WHERE status = 'scheduled' OR status = 'waiting' OR status = 'retrying' OR status = 'cancelled';
 
 -- The key of a run (`metadata.run.key`) that is not the id of its row.
 ALTER TABLE traces ADD COLUMN run_key TEXT;

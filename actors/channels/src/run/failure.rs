@@ -1,10 +1,12 @@
 //! The records of failed runs.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
+use serde_json::Value;
 use svc_engine::{AuditTrailEntry, ExecutionTrace, RunOutcome, StepResult, TaskError, TraceStep};
 use svc_model::{ErrorGroup, FailureFacts};
 
@@ -42,13 +44,14 @@ impl CompiledChannel {
     /// Returns the group of a failed run: that of the error which ended it, else of `message`.
     pub(crate) fn error_group(&self, outcome: &RunOutcome, message: &str) -> Arc<ErrorGroup> {
         let error = fatal_error(outcome);
+        let message = error.map_or(Cow::Borrowed(message), |error| show_thrown(&error.message));
         let facts = FailureFacts {
             channel: &self.name,
             workflow: outcome.workflow.as_ref().map(|workflow| &*workflow.id),
             task: error.and_then(|error| error.task_id.as_deref()),
             code: error.map(|error| error.code.name()),
             status: error.and_then(|error| error.http_status),
-            message: error.map_or(message, |error| error.message.as_str()),
+            message: &message,
         };
         Arc::new(ErrorGroup::new(facts))
     }
@@ -64,6 +67,22 @@ impl CompiledChannel {
         let steps = outcome.trace.take().unwrap_or_else(|| steps(outcome));
         self.serialize_task_trace(Some(steps))
     }
+}
+
+/// Begin of the value that an expression threw, in a message.
+const THROWN: &str = "Thrown: ";
+
+/// Returns a message in which the text that an expression threw stands without quotation marks: it tells one cause from
+/// another, as the quoted values of other messages do not.
+fn show_thrown(message: &str) -> Cow<'_, str> {
+    let Some((before, after)) = message.split_once(THROWN) else { return Cow::Borrowed(message) };
+    let mut values = serde_json::Deserializer::from_str(after).into_iter::<Value>();
+    let Some(Ok(thrown)) = values.next() else { return Cow::Borrowed(message) };
+    let Some(text) = thrown.get("type").and_then(Value::as_str) else { return Cow::Borrowed(message) };
+    let is_text_alone = thrown.as_object().is_some_and(|members| members.len() == 1);
+    let rest = if is_text_alone { after.get(values.byte_offset()..).unwrap_or_default() } else { after };
+    let blank = if is_text_alone { "" } else { " " };
+    Cow::Owned(format!("{before}{THROWN}{text}{blank}{rest}"))
 }
 
 /// Returns the error that ended a run, or the first one that its workflow does not tolerate.
@@ -143,6 +162,25 @@ mod tests {
 
     fn error(code: ErrorCode, http_status: Option<u16>) -> TaskError {
         TaskError { http_status, ..TaskError::new(code, "x") }
+    }
+
+    #[test]
+    fn thrown_text_is_no_quoted_value() {
+        for (message, expected) in [
+            (
+                r#"x: Thrown: {"type":"order \"a\" is unknown"} (in throw)"#,
+                r#"x: Thrown: order "a" is unknown (in throw)"#,
+            ),
+            (
+                r#"Thrown: {"type":"stock","qty":5} (in throw)"#,
+                r#"Thrown: stock {"type":"stock","qty":5} (in throw)"#,
+            ),
+            (r#"Thrown: {"qty":5}"#, r#"Thrown: {"qty":5}"#),
+            ("Thrown: nothing", "Thrown: nothing"),
+            ("refused", "refused"),
+        ] {
+            assert_eq!(show_thrown(message), expected);
+        }
     }
 
     #[test]

@@ -398,6 +398,9 @@ pub(crate) async fn page_of_traces_is_read_from_an_index(db: TestDatabase) {
             let is_used = plan.contains(&format!("{index} ("));
             assert!(is_used && !plan.contains("TEMP B-TREE"), "{plan}");
         }
+        let grouped = format!("SELECT * FROM traces WHERE +status = 'failed' AND error_group = 'g' {newest}");
+        let plan = explain(&db, &grouped).await;
+        assert!(plan.contains("traces_error_groups (") && !plan.contains("TEMP B-TREE"), "{plan}");
         let plan = explain(&db, due).await;
         assert!(plan.contains("trace_dlq_retry"), "{plan}");
     }

@@ -91,7 +91,7 @@ pub(crate) async fn pages_of_channels_merge_statuses_and_modes(db: TestDatabase)
     let traces = db.store().await.traces();
     let mut expected = Vec::new();
     for number in 0..24 {
-        let (status, mode) = (TraceStatus::ALL[number % 7], TraceMode::ALL[number % 4]);
+        let (status, mode) = (TraceStatus::ALL[number % 8], TraceMode::ALL[number % 4]);
         let channel = ["a", "b", "c"][number % 3];
         let row = NewTrace::new(Uuid::now_v7(), channel.into(), mode, status);
         if channel != "c" {
@@ -111,6 +111,37 @@ pub(crate) async fn pages_of_channels_merge_statuses_and_modes(db: TestDatabase)
         traces.list(TraceQuery { page: Page { limit: 50, offset: 0 }, ..ended.clone() }).await.unwrap();
     assert!(expected.rows.iter().all(|row| row.mode == "async" && row.channel != "c"));
     assert_eq!(by_cursor(&traces, ended).await, ids(&expected));
+}
+
+pub(crate) async fn pages_of_statuses_are_merged(db: TestDatabase) {
+    let traces = db.store().await.traces();
+    let mut expected = Vec::new();
+    for number in 0..24 {
+        let status = TraceStatus::ALL[number % 8];
+        let row = NewTrace::new(Uuid::now_v7(), "a".into(), TraceMode::Async, status);
+        if status != TraceStatus::Completed {
+            expected.push(row.id.to_string());
+        }
+        traces.insert(row).await.unwrap();
+    }
+    let open: Vec<String> = TraceStatus::ALL.map(|status| status.name().to_owned()).into();
+    let open = open.into_iter().filter(|name| name != "completed").collect::<Vec<_>>();
+    let ascending = TraceQuery { status: Some(open.into()), order: some("asc"), ..page(4, 0) };
+    assert_eq!(by_cursor(&traces, ascending.clone()).await, expected);
+    expected.reverse();
+    assert_eq!(by_cursor(&traces, TraceQuery { order: None, ..ascending }).await, expected);
+}
+
+pub(crate) async fn reruns_are_found_among_runs_of_channel(db: TestDatabase) {
+    let traces = db.store().await.traces();
+    db.execute(
+        "INSERT INTO traces (id, channel, created_at, rerun_of) VALUES ('old', 'a', '2026-01-01 12:00:00', 'first'),
+         ('between', 'a', '2026-01-01 12:00:01', NULL), ('new', 'a', '2026-01-01 12:00:02', 'first')",
+    )
+    .await
+    .unwrap();
+    let reruns = TraceQuery { channel: some("a"), rerun_of: some("first"), ..page(1, 0) };
+    assert_eq!(by_cursor(&traces, reruns).await, ["new", "old"]);
 }
 
 pub(crate) async fn traces_are_found_by_run_key(db: TestDatabase) {

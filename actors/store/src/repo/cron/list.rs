@@ -18,8 +18,9 @@ use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::repo::filters::{AnyOf, GroupConditions, StatusCount, any_of, find_tagged, is_one_of};
 use crate::repo::keyset::{self, KeysetCondition};
+use crate::repo::traces::TraceMode;
 use crate::repo::{IDS_PER_QUERY, RowKey, sorted};
-use crate::schema::{cron_occurrences, cron_schedule_state, cron_singletons};
+use crate::schema::{cron_occurrences, cron_schedule_state, cron_singletons, traces};
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = cron_occurrences)]
@@ -103,6 +104,8 @@ struct Resolved {
     /// Ids of the channels with the tag.
     tagged: Option<AnyOf>,
     groups: Option<AnyOf>,
+    /// Ids of the occurrences whose runs left the traces; `None` if a trace does not name its occurrence.
+    traced: Option<AnyOf>,
 }
 
 impl Resolved {
@@ -117,8 +120,24 @@ impl Resolved {
             codes: filter.error_code.as_ref(),
             workflows: None,
         };
-        Ok(Self { tagged, groups: conditions.resolve(conn).await? })
+        let traced = match &filter.trace_id {
+            Some(ids) => find_traced(conn, ids).await?,
+            None => None,
+        };
+        Ok(Self { tagged, groups: conditions.resolve(conn).await?, traced })
     }
+}
+
+/// Returns the occurrences whose runs left these traces, by the keys of the runs: occurrences have no index on their
+/// trace. `None` if a trace has no key, being of an earlier release.
+async fn find_traced(conn: &mut Conn, ids: &AnyOf) -> Result<Option<AnyOf>, StoreError> {
+    let keys = traces::table
+        .filter(traces::id.eq_any(ids.storable()))
+        .filter(traces::mode.eq(TraceMode::Cron.name()))
+        .select(traces::run_key);
+    let keys: Vec<Option<String>> = on!(conn, c => keys.load(c).await)?;
+    let keys: Option<Vec<String>> = keys.into_iter().collect();
+    Ok(keys.map(AnyOf::new))
 }
 
 macro_rules! filtered {
@@ -145,7 +164,7 @@ macro_rules! filtered {
         if let Some(ids) = &$filter.trace_id {
             query = any_of!(query, cron_occurrences::trace_id, ids);
         }
-        if let Some(ids) = &$filter.run_key {
+        for ids in [&$filter.run_key, &$resolved.traced].into_iter().flatten() {
             query = any_of!(query, cron_occurrences::id, ids);
         }
         if let Some(since) = $filter.since {
@@ -212,6 +231,7 @@ async fn count_by_status(
         ("error_group", resolved.groups.as_ref()),
         ("trace_id", filter.trace_id.as_ref()),
         ("id", filter.run_key.as_ref()),
+        ("id", resolved.traced.as_ref()),
     ];
     let conditions = conditions.into_iter().filter_map(|(column, values)| Some((column, values?)));
     let count = StatusCount {

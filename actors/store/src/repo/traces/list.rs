@@ -11,7 +11,7 @@ use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::repo::filters::{AnyOf, Continuation, GroupConditions, ROWS_BEFORE_LAST, any_of, find_tagged};
 use crate::repo::keyset::{self, CursorKind, KeysetCondition};
-use crate::repo::traces::by_channel::ChannelRows;
+use crate::repo::traces::merged::MergedRows;
 use crate::repo::traces::read::{COLUMNS, Columns, LenientTimestamp};
 use crate::repo::traces::{TraceMode, TracePage, TraceQuery, TraceStatus, counts};
 use crate::repo::{RowKey, sorted};
@@ -117,27 +117,34 @@ impl Listing {
             || query.run_key.is_some()
             || query.error_code.is_some()
             || query.error_group.is_some()
+            || query.rerun_of.is_some()
             || query.min_duration_ms.is_some()
     }
 
-    /// Returns the rows of the channels of the query, if the index of statuses finds them in their order.
-    fn by_channel(&self) -> Option<ChannelRows> {
+    /// Returns the rows of the channels or the statuses of the query, if indexes have them in their order.
+    fn merged(&self) -> Option<MergedRows> {
         let query = &self.query;
         if !self.goes_by_cursor() || query.page.offset != 0 || self.has_other_words() {
             return None;
         }
+        let statuses = select(TraceStatus::ALL, TraceStatus::name, query.status.as_ref());
         let channels = match (&query.channel, &self.tagged) {
             (Some(channels), Some(tagged)) => {
                 let mut both = channels.storable();
                 both.retain(|channel| tagged.values().contains(channel));
-                both
+                Some(both)
             }
-            (Some(channels), None) | (None, Some(channels)) => channels.storable(),
-            (None, None) => return None,
+            (Some(channels), None) | (None, Some(channels)) => Some(channels.storable()),
+            (None, None) => None,
         };
-        let statuses = select(TraceStatus::ALL.map(TraceStatus::name), query.status.as_ref());
-        let modes = select(TraceMode::ALL.map(TraceMode::name), query.mode.as_ref());
-        let mut rows = ChannelRows::new(&distinct(channels), &statuses, &modes)?;
+        let mut rows = match channels {
+            Some(channels) => {
+                let modes = select(TraceMode::ALL, TraceMode::name, query.mode.as_ref());
+                MergedRows::of_channels(&distinct(channels), &statuses, &modes)
+            }
+            None if query.mode.is_none() && !self.is_failed_only() => MergedRows::of_statuses(&statuses),
+            None => None,
+        }?;
         rows.attempts = query.attempts;
         (rows.since, rows.until) = (query.since, query.until);
         rows.after = self.after.clone().map(|key| self.after_key(key));
@@ -163,7 +170,7 @@ impl Listing {
 
     pub(super) async fn load(mut self, conn: &mut Conn) -> Result<TracePage, StoreError> {
         self.resolve(conn).await?;
-        let found = match self.by_channel() {
+        let found = match self.merged() {
             Some(rows) => Some(rows.find(conn).await?),
             None => None,
         };
@@ -255,10 +262,13 @@ impl Listing {
         found: Option<&[RowKey]>,
     ) -> Result<Vec<Columns>, StoreError> {
         let (page, descending) = (self.query.page, self.descending);
-        let status =
-            if conn.backend() == Backend::Sqlite && self.walks() { STATUS_WITHOUT_INDEX } else { STATUS };
+        let is_sqlite = conn.backend() == Backend::Sqlite;
+        // The index of failed rows looks as good to SQLite, and has no groups.
+        let is_grouped = is_sqlite && self.query.error_group.is_some();
+        let status = if (is_sqlite && self.walks()) || is_grouped { STATUS_WITHOUT_INDEX } else { STATUS };
+        let is_failed_only = self.is_failed_only() && !is_grouped;
         Ok(on!(conn, c: Db => {
-            let mut query = filtered!(Db, self, status, self.is_failed_only()).select(COLUMNS);
+            let mut query = filtered!(Db, self, status, is_failed_only).select(COLUMNS);
             if let Some(found) = found {
                 let ids: Vec<String> = found.iter().map(|key| key.id.clone()).collect();
                 query = query.filter(traces::id.eq_any(ids));
@@ -299,11 +309,15 @@ impl Listing {
     }
 }
 
-/// Returns the names that a condition takes; all of them without one.
-fn select<const N: usize>(names: [&'static str; N], condition: Option<&AnyOf>) -> Vec<&'static str> {
+/// Returns the members of a set whose names a condition takes; all of them without one.
+fn select<T: Copy, const N: usize>(
+    all: [T; N],
+    name: fn(T) -> &'static str,
+    condition: Option<&AnyOf>,
+) -> Vec<T> {
     let is_taken =
-        |name: &&str| condition.is_none_or(|values| values.values().iter().any(|value| value == name));
-    names.into_iter().filter(is_taken).collect()
+        |member: T| condition.is_none_or(|values| values.values().iter().any(|value| value == name(member)));
+    all.into_iter().filter(|member| is_taken(*member)).collect()
 }
 
 /// Returns the texts without those that are there twice.

@@ -6,12 +6,12 @@
 mod adopt;
 pub(super) mod attempts;
 mod bulk;
-mod by_channel;
 pub(super) mod cancel;
 mod change;
 mod counts;
 mod end;
 mod list;
+mod merged;
 mod model;
 mod read;
 pub(super) mod rerun;

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use svc_ledger::{HeldSlot, Settlement, Trigger};
-use svc_store::{NewTrace, RerunVersion, StartResult, TraceMode, TraceStatus};
+use svc_model::Page;
+use svc_store::{NewTrace, OccurrenceFilter, RerunVersion, StartResult, TraceMode, TraceStatus};
 use uuid::Uuid;
 
 use super::super::traces::{end, status};
@@ -18,6 +19,27 @@ fn failure() -> Settlement {
 
 fn trace() -> NewTrace {
     NewTrace::new(Uuid::now_v7(), "c".into(), TraceMode::Cron, TraceStatus::Running)
+}
+
+pub(crate) async fn occurrence_is_found_by_its_trace(db: TestDatabase) {
+    let ledger = db.store().await.ledger();
+    write_occurrences(&db, &ledger, "c", 2).await;
+    let find = async |id: String| {
+        let filter = OccurrenceFilter { trace_id: Some(id.into()), ..OccurrenceFilter::default() };
+        let page = ledger.list(filter, Page::default(), None).await.unwrap();
+        page.rows.into_iter().map(|row| row.id).collect::<Vec<_>>()
+    };
+    // A trace of an earlier release does not name its occurrence.
+    for has_key in [true, false] {
+        let claim = claim_single(&ledger, "a").await;
+        let id = claim.key.id.to_string();
+        let trace = NewTrace { run_key: has_key.then(|| id.clone()), ..trace() };
+        let trace_id = trace.id.to_string();
+        let started = ledger.start(&claim.key, 1, None, LEASE, Some(trace)).await.unwrap();
+        assert!(matches!(started, StartResult::Running { .. }), "{started:?}");
+        assert_eq!(find(trace_id).await, [id], "{has_key}");
+    }
+    assert_eq!(find(Uuid::now_v7().to_string()).await, [""; 0]);
 }
 
 pub(crate) async fn a_run_is_claimed_started_renewed_and_settled(db: TestDatabase) {
