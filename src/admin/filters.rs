@@ -1,7 +1,7 @@
 //! The filters of lists, read from the words of a query. A bulk run takes the same words.
 
 use svc_model::{Page, ServiceError, Timestamp};
-use svc_store::{DeadLetterFilter, OccurrenceFilter, TraceQuery};
+use svc_store::{DeadLetterFilter, OccurrenceFilter, TraceQuery, TraceStatus};
 
 use super::query::QueryParameters;
 
@@ -73,7 +73,7 @@ pub(crate) fn read_trace_query(
     let mut workflow_versions = query.numbers("version")?;
     workflow_versions.extend(query.numbers("workflow_version")?);
     Ok(TraceQuery {
-        status: query.any_of("status"),
+        status: query.any_of("status").map(|names| names.expand(TraceStatus::of_public)),
         channel: query.any_of("channel"),
         tag: query.text("tag"),
         mode: query.any_of("mode"),

@@ -1,5 +1,7 @@
 //! Reads of traces: pages of runs, and one run with its result.
 
+use std::collections::BTreeMap;
+
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use serde_json::Value;
@@ -25,10 +27,19 @@ pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Resul
         limit: page.limit,
         offset: page.offset,
         total: traces.total,
-        counts: traces.counts,
+        counts: traces.counts.map(to_public_counts),
         next_cursor: traces.next_cursor,
         scanned_until: traces.scanned_until,
     }))
+}
+
+/// Returns counts by the statuses of rows as counts by those of responses.
+fn to_public_counts(counts: BTreeMap<String, i64>) -> BTreeMap<String, i64> {
+    let mut shown = BTreeMap::new();
+    for (status, count) in counts {
+        *shown.entry(TraceStatus::to_public(status)).or_default() += count;
+    }
+    shown
 }
 
 /// Returns a trace as lists show it.
@@ -40,7 +51,7 @@ fn to_summary(row: TraceRow) -> TraceSummary {
         workflow_id: row.workflow_id,
         workflow_version: row.workflow_version,
         mode: row.mode,
-        status: row.status,
+        status: TraceStatus::to_public(row.status),
         request_id: row.request_id,
         error_code: row.error_code,
         error_group: row.error_group,
@@ -103,7 +114,7 @@ pub(super) fn to_detail(trace: TraceRecord) -> TraceDetail {
     let is_work = row.mode == TraceMode::Async.name();
     TraceDetail {
         id: row.id,
-        status: row.status,
+        status: TraceStatus::to_public(row.status),
         mode: row.mode,
         channel: row.channel,
         channel_id: row.channel_id,
@@ -137,7 +148,7 @@ fn to_attempt(attempt: TraceAttempt) -> AttemptSummary {
     AttemptSummary {
         attempt: attempt.attempt,
         trace_id: attempt.trace_id,
-        status: attempt.status,
+        status: TraceStatus::to_public(attempt.status),
         error: attempt.error_message,
         started_at: attempt.started_at,
         completed_at: attempt.completed_at,

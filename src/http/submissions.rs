@@ -111,7 +111,7 @@ fn to_state(trace: TraceRecord) -> SubmissionState {
     let data = result.filter(|_| row.status == TraceStatus::Completed.name()).and_then(result_data);
     SubmissionState {
         id: row.id,
-        status: row.status,
+        status: TraceStatus::to_public(row.status),
         mode: row.mode,
         channel: row.channel,
         attempt: row.attempt,

@@ -55,7 +55,7 @@ fn lists_of_waiting_work_fit_80_columns() {
     cli.ok(&["send", "orders-intake", "--async", "-d", "{}"]);
     for args in [
         &["traces", "list"][..],
-        &["traces", "list", "--status", "scheduled,waiting"],
+        &["traces", "list", "--status", "scheduled,pending"],
         &["cron", "status"],
         &["cron", "list"],
         &["channels", "list"],

@@ -18,7 +18,7 @@ pub(crate) const LIFECYCLE_STATUSES: &[&str] =
 
 /// The statuses of a run.
 pub(crate) const TRACE_STATUSES: &[&str] =
-    &["pending", "scheduled", "waiting", "running", "retrying", "completed", "failed", "cancelled"];
+    &["pending", "scheduled", "running", "retrying", "completed", "failed", "cancelled"];
 
 /// The origins of a run.
 pub(crate) const TRACE_MODES: &[&str] = &["sync", "async", "kafka", "cron"];

@@ -89,7 +89,7 @@ fn runs_of(witness: &Upstream, n: usize) -> usize {
 /// Waits until nothing that was accepted is unfinished.
 fn settle(client: &mut HttpClient) {
     eventually(|| {
-        ["pending", "scheduled", "waiting", "running"].iter().all(|status| {
+        ["pending", "scheduled", "running"].iter().all(|status| {
             let page =
                 client.get(&format!("/api/v1/admin/traces?status={status}&mode=async&limit=1")).unwrap();
             page.json()["data"].as_array().is_some_and(Vec::is_empty)

@@ -83,8 +83,8 @@ pub(crate) struct RerunArgs {
 /// The filters of traces.
 #[derive(Args, Debug)]
 pub(crate) struct TraceFilterArgs {
-    /// Show those in these states alone, separated by commas: pending, scheduled, waiting, running, retrying, completed,
-    /// failed, cancelled
+    /// Show those in these states alone, separated by commas: pending, scheduled, running, retrying, completed, failed,
+    /// cancelled
     #[arg(long)]
     status: Option<String>,
     /// Show those of this channel alone

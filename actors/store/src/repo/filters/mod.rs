@@ -32,6 +32,12 @@ impl AnyOf {
         &self.0
     }
 
+    /// Puts the values that each value stands for in its place.
+    #[must_use]
+    pub fn expand(self, stands_for: impl Fn(&str) -> Vec<&'static str>) -> Self {
+        Self(self.0.iter().flat_map(|value| stands_for(value)).map(str::to_owned).collect())
+    }
+
     /// Returns whether it takes this value and no other.
     pub fn is_only(&self, value: &str) -> bool {
         matches!(&*self.0, [only] if only == value)

@@ -26,7 +26,7 @@ pub enum TraceMode {
 }
 
 impl TraceMode {
-    /// Returns the name in rows and responses.
+    /// Returns the name in rows.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sync => "sync",
@@ -89,7 +89,7 @@ impl TraceStatus {
         Self::Cancelled,
     ];
 
-    /// Returns the name in rows and responses.
+    /// Returns the name in rows.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -101,6 +101,24 @@ impl TraceStatus {
             Self::Failed => "failed",
             Self::Cancelled => "cancelled",
         }
+    }
+
+    /// Returns the name in responses: work that waits for a resume or a share of its channel is pending.
+    pub const fn public_name(self) -> &'static str {
+        match self {
+            Self::Waiting => Self::Pending.name(),
+            other => other.name(),
+        }
+    }
+
+    /// Returns the name in responses of a status as a row has it.
+    pub fn to_public(name: String) -> String {
+        if name == Self::Waiting.name() { Self::Pending.name().to_owned() } else { name }
+    }
+
+    /// Returns the names in rows of a status as requests name it.
+    pub fn of_public(name: &str) -> Vec<&'static str> {
+        Self::ALL.iter().filter(|status| status.public_name() == name).map(|status| status.name()).collect()
     }
 
     /// Returns the status with this name.
