@@ -26,7 +26,6 @@ const FULLER: &[(&str, usize)] = &[
     ("actors/store/src", 26),
     ("actors/supervision/src", 30),
     ("crates/api/src", 30),
-    ("crates/cli/src/commands", 33),
     ("crates/engine/src", 30),
     ("crates/model/src", 23),
 ];

@@ -3,7 +3,7 @@
 use clap::Args;
 use svc_client::{ApiRequest, admin_path};
 
-use super::entity::rows;
+use crate::commands::entity::rows;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{CellKind, TableColumn, TableLayout};

@@ -6,12 +6,12 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use svc_client::{ApiRequest, admin_path};
 
-use super::entity::{rows, show_page_of};
-use super::errors::FailureFilterArgs;
-use super::several::IdsArgs;
 use super::trace_tail::TraceTail;
 use super::trace_view::view;
 use super::trace_wait::{TraceWait, request};
+use crate::commands::entity::{rows, show_page_of};
+use crate::commands::errors::FailureFilterArgs;
+use crate::commands::several::IdsArgs;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::input::InputArgs;

@@ -4,9 +4,9 @@ use clap::Subcommand;
 use serde_json::json;
 use svc_client::{ApiRequest, admin_path};
 
-use super::entity::{show_page, show_record};
-use super::errors::FailureFilterArgs;
-use super::several::IdsArgs;
+use crate::commands::entity::{show_page, show_record};
+use crate::commands::errors::FailureFilterArgs;
+use crate::commands::several::IdsArgs;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::moment::parse_moment;

@@ -8,7 +8,7 @@ use svc_client::{ApiRequest, ApiResponse, Method, path};
 
 use super::send_lines::send_lines;
 use super::trace_wait::TraceWait;
-use super::workflows::parse_object;
+use crate::commands::definitions::workflows::parse_object;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::input::{InputArgs, input_error};

@@ -4,20 +4,20 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use svc_client::ApiRequest;
 
-use super::bulk::{RunWaitArgs, show_start};
-use super::entity::{
-    CreateArgs, DeleteArgs, EntityGroup, EntityListArgs, ExportArgs, UpdateArgs, as_named, rows,
-};
 use super::import::ImportArgs;
 use super::lifecycle::{NewVersionArgs, RollbackArgs, ServingArgs, VersionsArgs};
-use super::several::IdsArgs;
 use super::validation::{ValidateArgs, show_validation};
+use crate::commands::bulk::{RunWaitArgs, show_start};
+use crate::commands::entity::{
+    CreateArgs, DeleteArgs, EntityGroup, EntityListArgs, ExportArgs, UpdateArgs, as_named, rows,
+};
+use crate::commands::several::IdsArgs;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::moment::{parse_coming_moment, parse_moment};
 use crate::output::{CellKind, TableColumn, TableLayout, plain};
 
-pub(super) const CHANNELS: EntityGroup = EntityGroup {
+pub(in crate::commands) const CHANNELS: EntityGroup = EntityGroup {
     plural: "channels",
     singular: "channel",
     id: "channel_id",

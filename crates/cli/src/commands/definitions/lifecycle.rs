@@ -4,9 +4,9 @@ use clap::Args;
 use serde_json::{Value, json};
 use svc_client::ApiRequest;
 
-use super::entity::{EntityGroup, show_page};
-use super::several::IdsArgs;
 use super::validation::show_validation;
+use crate::commands::entity::{EntityGroup, show_page};
+use crate::commands::several::IdsArgs;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{CellKind, TableColumn, TableLayout};

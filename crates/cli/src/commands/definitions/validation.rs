@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use svc_client::ApiRequest;
 
-use super::entity::EntityGroup;
+use crate::commands::entity::EntityGroup;
 use crate::context::CommandContext;
 use crate::error::{CliError, EXIT_FAILURE};
 use crate::input::InputArgs;

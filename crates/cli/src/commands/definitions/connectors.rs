@@ -4,10 +4,12 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 use svc_client::ApiRequest;
 
-use super::entity::{CreateArgs, DeleteArgs, EntityGroup, EntityListArgs, ExportArgs, UpdateArgs, rows};
 use super::import::ImportArgs;
-use super::several::IdsArgs;
 use super::validation::ValidateArgs;
+use crate::commands::entity::{
+    CreateArgs, DeleteArgs, EntityGroup, EntityListArgs, ExportArgs, UpdateArgs, rows,
+};
+use crate::commands::several::IdsArgs;
 use crate::context::CommandContext;
 use crate::error::{CliError, EXIT_FAILURE};
 use crate::output::{CellKind, TableColumn, TableLayout, plain};

@@ -5,18 +5,18 @@ use serde_json::{Map, Value, json};
 use svc_client::ApiRequest;
 
 use super::definition_diff::{ContentMembers, DiffArgs};
-use super::entity::{
-    CreateArgs, DeleteArgs, EntityGroup, EntityListArgs, ExportArgs, UpdateArgs, as_named, rows, show_record,
-};
 use super::import::ImportArgs;
 use super::lifecycle::{NewVersionArgs, RollbackArgs, ServingArgs, VersionsArgs};
 use super::validation::ValidateArgs;
+use crate::commands::entity::{
+    CreateArgs, DeleteArgs, EntityGroup, EntityListArgs, ExportArgs, UpdateArgs, as_named, rows, show_record,
+};
 use crate::context::CommandContext;
 use crate::error::{CliError, EXIT_FAILURE};
 use crate::input::{InputArgs, input_error};
 use crate::output::{CellKind, TableColumn, TableLayout};
 
-pub(super) const WORKFLOWS: EntityGroup = EntityGroup {
+pub(in crate::commands) const WORKFLOWS: EntityGroup = EntityGroup {
     plural: "workflows",
     singular: "workflow",
     id: "workflow_id",
@@ -264,7 +264,7 @@ async fn test(args: &TrialArgs, context: &CommandContext) -> Result<u8, CliError
 }
 
 /// Parses an option that holds a JSON object.
-pub(super) fn parse_object(option: &str, text: &str) -> Result<Value, CliError> {
+pub(in crate::commands) fn parse_object(option: &str, text: &str) -> Result<Value, CliError> {
     let value: Value = serde_json::from_str(text)
         .map_err(|error| input_error(option, &format!("it is not JSON: {error}")))?;
     if value.is_object() { Ok(value) } else { Err(input_error(option, "a JSON object is wanted")) }

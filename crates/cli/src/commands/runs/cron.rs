@@ -4,10 +4,10 @@ use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 use svc_client::{ApiRequest, admin_path};
 
-use super::entity::{rows, show_page, show_record};
-use super::errors::FailureFilterArgs;
-use super::several::IdsArgs;
 use super::traces::{parse_version, show_cancel};
+use crate::commands::entity::{rows, show_page, show_record};
+use crate::commands::errors::FailureFilterArgs;
+use crate::commands::several::IdsArgs;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::moment::parse_moment;

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use svc_client::{ApiRequest, admin_path};
 
-use super::entity::show_page;
+use crate::commands::entity::show_page;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{CellKind, TableColumn, TableLayout, plain};

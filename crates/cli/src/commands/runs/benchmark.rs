@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use svc_client::{ApiRequest, ClientError};
 use tokio::time::Instant;
 
-use super::channels::CHANNELS;
-use super::entity::EntityGroup;
 use super::send::data_path;
-use super::workflows::WORKFLOWS;
+use crate::commands::definitions::channels::CHANNELS;
+use crate::commands::definitions::workflows::WORKFLOWS;
+use crate::commands::entity::EntityGroup;
 use crate::context::CommandContext;
 use crate::error::{CliError, EXIT_FAILURE};
 use crate::input::InputArgs;

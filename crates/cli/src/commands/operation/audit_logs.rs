@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::Value;
 use svc_client::{ApiRequest, admin_path};
 
-use super::entity::show_page_of;
+use crate::commands::entity::show_page_of;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::moment::parse_moment;

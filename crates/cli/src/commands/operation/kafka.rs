@@ -6,7 +6,7 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 use svc_client::{ApiRequest, admin_path};
 
-use super::entity::rows;
+use crate::commands::entity::rows;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{CellKind, TableColumn, TableLayout, plain};
