@@ -27,7 +27,6 @@ const FULLER: &[(&str, usize)] = &[
     ("actors/supervision/src", 30),
     ("crates/api/src", 30),
     ("crates/engine/src", 30),
-    ("crates/model/src", 23),
 ];
 
 /// Returns the folder of a source file of the program, an actor or a library.
