@@ -9,8 +9,8 @@ use svc_engine::{RunOutcome, TaskError};
 use svc_model::{Code, ServiceError};
 use uuid::Uuid;
 
+use crate::answer::response_shape::{DroppedPart, ResponseControl, ResponseShaper};
 use crate::profile::Profile;
-use crate::response_shape::{DroppedPart, ResponseControl, ResponseShaper};
 use crate::settings::Settings;
 
 /// The header that names the trace of a run, if one is stored.

@@ -4,7 +4,7 @@ use serde::de::IgnoredAny;
 use svc_model::config::{ErrorBody, Placeholder};
 use svc_model::{ServiceError, Timestamp};
 
-use crate::response::ChannelResponse;
+use crate::answer::response::ChannelResponse;
 
 /// Longest request id that is repeated in a body, in characters, as in the platform's own envelope.
 const MAX_REQUEST_ID: usize = 200;

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use svc_engine::path;
 use svc_model::config::ResponseConfig;
 
-use crate::response::ChannelResponse;
+use crate::answer::response::ChannelResponse;
 
 /// Headers a workflow may set when the channel does not list its own.
 const ALLOWED: [&str; 8] = [
