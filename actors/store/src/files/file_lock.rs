@@ -13,7 +13,7 @@ use svc_outbound::describe_cause;
 
 use crate::config::{DatabaseTarget, StoreConfig};
 use crate::error::OpenError;
-use crate::private_file::{create_if_missing, private_options};
+use crate::files::private_file::{create_if_missing, private_options};
 
 /// Suffix of the lock file after the name of the database file.
 const SUFFIX: &str = "-lock";

@@ -16,8 +16,8 @@ use tokio::time::Instant;
 use crate::config::{Backend, DatabaseTarget, StoreConfig};
 use crate::conn::{Conn, InlineExecutor};
 use crate::error::{OpenError, StoreError};
+use crate::files::private_file::create_if_missing;
 use crate::postgres::PostgresDialer;
-use crate::private_file::create_if_missing;
 
 /// Pause between two attempts to switch a new file to WAL.
 const WAL_RETRY: Duration = Duration::from_millis(10);

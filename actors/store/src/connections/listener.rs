@@ -6,7 +6,7 @@ use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
 use futures_util::StreamExt;
 
 use crate::conn::Conn;
-use crate::connection_manager::{ConnectionManager, Purpose};
+use crate::connections::connection_manager::{ConnectionManager, Purpose};
 use crate::error::StoreError;
 use crate::repo::NOTIFICATIONS;
 

@@ -12,9 +12,9 @@ use tokio::time::{sleep, timeout};
 
 use crate::config::{Backend, StoreConfig};
 use crate::conn::{Conn, run_on_io};
-use crate::connection_manager::ConnectionManager;
+use crate::connections::connection_manager::ConnectionManager;
+use crate::connections::listener::ConfigListener;
 use crate::error::{OpenError, StoreError};
-use crate::listener::ConfigListener;
 
 /// Time limit of a read or a transaction; a server that takes longer counts as dead.
 const READ_LIMIT: Duration = Duration::from_secs(30);

@@ -17,10 +17,10 @@ use svc_model::Timestamp;
 use svc_outbound::describe_cause;
 
 use crate::config::{DatabaseTarget, StoreConfig};
-use crate::connection_manager::{ConnectionManager, Purpose, sqlite_uri};
+use crate::connections::connection_manager::{ConnectionManager, Purpose, sqlite_uri};
 use crate::error::OpenError;
+use crate::files::private_file::private_options;
 use crate::migrate;
-use crate::private_file::private_options;
 
 /// Number of problems that a check reports at most.
 const PROBLEMS: usize = 10;
