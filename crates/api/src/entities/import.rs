@@ -8,7 +8,7 @@ use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, SchemaType};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::validation::ValidationIssue;
+use crate::entities::validation::ValidationIssue;
 
 /// A batch of create bodies, or the response of an export as it is. Each item is read on its own: one that is refused is
 /// reported, and the others go on.

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use svc_model::Timestamp;
 use utoipa::ToSchema;
 
-use crate::actors::ActorNode;
 use crate::names::component_state;
+use crate::server::actors::ActorNode;
 
 /// The response of a process that runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -5,8 +5,8 @@ use serde_json::Value;
 use svc_model::{Channel, ChannelPause, Timestamp, mask_channel_config};
 use utoipa::ToSchema;
 
+use crate::entities::validation::{ValidationIssue, ValidationResult};
 use crate::names::{channel_type, lifecycle_status, next_instants, protocol};
-use crate::validation::{ValidationIssue, ValidationResult};
 
 /// A version of a channel. Secrets of its configuration are masked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]

@@ -7,7 +7,7 @@ use serde_json::Value;
 use svc_model::Timestamp;
 use utoipa::ToSchema;
 
-use crate::channels::PauseDetail;
+use crate::entities::channels::PauseDetail;
 use crate::names::{next_instants, rerun_version};
 
 /// An occurrence as it appears in lists.

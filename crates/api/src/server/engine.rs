@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::operational::FailedConnector;
-use crate::validation::ValidationIssue;
+use crate::entities::validation::ValidationIssue;
+use crate::server::operational::FailedConnector;
 
 /// The state of the engine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
