@@ -23,7 +23,6 @@ const FULLEST: usize = 20;
 /// Folders with more source files. A number is only lowered, and a folder that is split leaves the list.
 const FULLER: &[(&str, usize)] = &[
     ("actors/supervision/src", 30),
-    ("crates/engine/src", 30),
 ];
 
 /// Returns the folder of a source file of the program, an actor or a library.

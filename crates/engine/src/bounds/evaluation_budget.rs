@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::budget::{self, BudgetExhausted};
+use crate::bounds::budget::{self, BudgetExhausted};
 use crate::error::TaskError;
 
 /// The time a run may hold its thread before it gives way.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::budget;
+use crate::bounds::budget;
 
 /// Bounds of what a workflow may ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

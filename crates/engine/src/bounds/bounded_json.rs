@@ -1,8 +1,8 @@
 //! JSON text parsed into a value within a number of bytes.
 //!
 //! The value of a text takes up to sixteen times its bytes. The parser counts what it builds as
-//! [`extent`](crate::extent) does, and stops before the bound of the message would be passed, or the run may
-//! not go on.
+//! [`extent`](crate::bounds::extent) does, and stops before the bound of the message would be passed, or the
+//! run may not go on.
 
 use std::cell::Cell;
 use std::fmt;
@@ -11,10 +11,10 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use tokio::time::Instant;
 
-use crate::budget::{self, BudgetExhausted};
+use crate::bounds::budget::{self, BudgetExhausted};
+use crate::bounds::extent::NODE;
 use crate::error::TaskError;
 use crate::error_code::ErrorCode;
-use crate::extent::NODE;
 
 /// Values between two checks of the budget of the run.
 const CHECK_INTERVAL: usize = 1 << 12;
@@ -174,7 +174,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::extent;
+    use crate::bounds::extent;
 
     #[test]
     fn value_is_that_of_an_unbounded_parser() {

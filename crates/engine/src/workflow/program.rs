@@ -9,8 +9,8 @@ use uuid::Uuid;
 use crate::builtin::Builtin;
 use crate::expression::Condition;
 use crate::function::CompiledTask;
-use crate::loop_spec::Loop;
 use crate::reads::Reads;
+use crate::workflow::loop_spec::Loop;
 
 /// A compiled workflow. Cheap to share between threads.
 pub struct CompiledWorkflow {

@@ -7,17 +7,17 @@ use std::sync::Arc;
 use serde_json::Value;
 use svc_model::{FieldError, WorkflowContent};
 
-use crate::authored::authored_input;
 use crate::builtin::{self, Builtin, InputCompiler};
 use crate::checks;
 use crate::engine::Engine;
 use crate::error::CompileError;
 use crate::expression::Condition;
 use crate::function::{CompileCx, CompileSecrets, Function};
-use crate::loop_spec::{Loop, parse_loop};
-use crate::program::{CompiledStep, CompiledWorkflow, Span, StepAction};
 use crate::reads::Reads;
 use crate::stubs::{self, StubFunction};
+use crate::workflow::authored::authored_input;
+use crate::workflow::loop_spec::{Loop, parse_loop};
+use crate::workflow::program::{CompiledStep, CompiledWorkflow, Span, StepAction};
 
 /// Groups inside groups.
 pub(crate) const MAX_GROUP_DEPTH: usize = 8;
