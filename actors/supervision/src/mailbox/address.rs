@@ -7,13 +7,13 @@ use std::time::Duration;
 use actix::{Handler, Message};
 use futures_channel::mpsc::UnboundedSender;
 
-use crate::context::{ReadHandler, Supervised};
-use crate::envelope::{Envelope, Exclusive, PendingCall, ReadOnly, ReplyMode};
 use crate::error::{CallError, CallErrorKind};
+use crate::instances::context::{ReadHandler, Supervised};
+use crate::mailbox::envelope::{Envelope, Exclusive, PendingCall, ReadOnly, ReplyMode};
+use crate::observation::view::NodeView;
+use crate::observation::vitals::NodeVitals;
 use crate::path::NodePath;
 use crate::protocol::RunnerCommand;
-use crate::view::NodeView;
-use crate::vitals::NodeVitals;
 
 /// The address of a supervised actor.
 ///

@@ -13,10 +13,10 @@ use actix::{Handler, Message};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-use crate::context::{Context, ReadHandler, ReadReply, Supervised};
 use crate::error::{CallError, CallErrorKind};
 use crate::fault::MessageFault;
-use crate::vitals::NodeVitals;
+use crate::instances::context::{Context, ReadHandler, ReadReply, Supervised};
+use crate::observation::vitals::NodeVitals;
 
 /// A message in flight as the mailbox of an `A` holds it.
 pub(crate) trait Envelope<A: Supervised>: Send + Sync {

@@ -11,12 +11,12 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::admission::AdmissionControl;
 use crate::clock::{self, TreeClock};
-use crate::names::short_name;
+use crate::mailbox::admission::AdmissionControl;
+use crate::mailbox::names::short_name;
+use crate::observation::view::{NodeKind, NodeView};
 use crate::path::NodePath;
 use crate::state::NodeState;
-use crate::view::{NodeKind, NodeView};
 
 #[derive(Debug)]
 pub(crate) struct NodeVitals {

@@ -11,7 +11,7 @@ use tokio::sync::broadcast;
 
 use crate::clock;
 use crate::decide::Exit;
-use crate::panic;
+use crate::instances::panic;
 use crate::path::NodePath;
 
 /// Number of events kept.

@@ -9,16 +9,16 @@ use std::task::{Context as Waking, Poll};
 use actix::dev::{Envelope as ActixEnvelope, EnvelopeProxy};
 use futures_util::future::LocalBoxFuture;
 
-use crate::address::Address;
-use crate::context::{Context, Ending, Supervised};
 use crate::decide::Exit;
-use crate::envelope::Envelope;
 use crate::fault::MessageFault;
-use crate::instance_count::InstanceCountGuard;
-use crate::panic::{self, Panic};
-use crate::side_mailbox::SideMailbox;
-use crate::tasks::{ActorTask, TaskSet};
-use crate::vitals::NodeVitals;
+use crate::instances::context::{Context, Ending, Supervised};
+use crate::instances::instance_count::InstanceCountGuard;
+use crate::instances::panic::{self, Panic};
+use crate::instances::tasks::{ActorTask, TaskSet};
+use crate::mailbox::address::Address;
+use crate::mailbox::envelope::Envelope;
+use crate::mailbox::side_mailbox::SideMailbox;
+use crate::observation::vitals::NodeVitals;
 
 /// Number of message names kept for the flight recorder.
 const RECENT: usize = 8;

@@ -8,7 +8,7 @@ use actix::dev::Envelope as ActixEnvelope;
 use actix::dev::channel::{AddressReceiver, AddressSender, channel};
 use futures_util::stream::Stream;
 
-use crate::context::Supervised;
+use crate::instances::context::Supervised;
 
 /// The messages sent through actix's own address. The channel is made when an actor first takes that address: few do,
 /// and it is memory in each of thousands of nodes.

@@ -11,12 +11,12 @@ use actix::{
 };
 use futures_util::future::LocalBoxFuture;
 
-use crate::address::Address;
-use crate::envelope::Envelope;
+use crate::instances::tasks::{ActorTask, ActorTaskFuture};
+use crate::mailbox::address::Address;
+use crate::mailbox::envelope::Envelope;
+use crate::mailbox::side_mailbox::SideMailbox;
+use crate::observation::vitals::NodeVitals;
 use crate::path::NodePath;
-use crate::side_mailbox::SideMailbox;
-use crate::tasks::{ActorTask, ActorTaskFuture};
-use crate::vitals::NodeVitals;
 
 /// An actor that runs under supervision.
 ///

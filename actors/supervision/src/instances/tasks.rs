@@ -11,9 +11,9 @@ use actix::{ActorFuture, SpawnHandle};
 use futures_util::task::AtomicWaker;
 use parking_lot::Mutex;
 
-use crate::context::Supervised;
-use crate::envelope::Envelope;
-use crate::panic;
+use crate::instances::context::Supervised;
+use crate::instances::panic;
+use crate::mailbox::envelope::Envelope;
 
 pub(crate) type ActorTaskFuture<A> = Pin<Box<dyn ActorFuture<A, Output = ()>>>;
 

@@ -6,10 +6,10 @@ use std::task::{Context as Waking, Poll, ready};
 use futures_util::future::LocalBoxFuture;
 use tokio::time::Sleep;
 
-use crate::context::Supervised;
 use crate::decide::Exit;
-use crate::instance::Instance;
-use crate::panic::CatchPanic;
+use crate::instances::context::Supervised;
+use crate::instances::instance::Instance;
+use crate::instances::panic::CatchPanic;
 
 pub(crate) struct DrainingInstance<A: Supervised> {
     instance: Instance<A>,
