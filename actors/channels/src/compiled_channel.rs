@@ -16,13 +16,13 @@ use svc_secrets::Resolver;
 use svc_traces::{QueueShares, TracePolicy};
 use uuid::Uuid;
 
+use crate::answer::response_shape::ResponseShaper;
 use crate::cron::CronConfig;
 use crate::digest::{Digest, DigestBuilder};
 use crate::guards::{CacheKeyInputs, Guards};
 use crate::log_rate_limit::LogRateLimit;
 use crate::metadata;
 use crate::metrics::ChannelMeters;
-use crate::response_shape::ResponseShaper;
 use crate::run::WorkQueue;
 use crate::series::FlowMeters;
 use crate::services::ChannelServices;

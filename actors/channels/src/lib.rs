@@ -14,12 +14,12 @@
 //! never reads the database and never decides which channel a request belongs to.
 
 mod actor;
+mod answer;
 pub mod call;
 mod compiled_channel;
 mod compute_gate;
 mod cron;
 mod digest;
-mod error_body;
 mod guards;
 mod log_rate_limit;
 mod metadata;
@@ -29,8 +29,6 @@ mod reachability;
 mod record;
 pub mod refusal;
 mod request;
-mod response;
-mod response_shape;
 mod run;
 mod series;
 mod serve;
@@ -40,6 +38,8 @@ mod shape_limits;
 mod shared_cache;
 
 pub use actor::{ChannelActor, PanicFlag, ProbeVersion, RunJob, RunRecords, RunScheduled, Submit};
+pub use answer::response::{ChannelResponse, TRACE_ID_HEADER, TraceIdField};
+pub use answer::response_shape::remove_response_control;
 pub use compiled_channel::CompiledChannel;
 pub use compute_gate::ComputeGate;
 pub use cron::CronConfig;
@@ -50,8 +50,6 @@ pub use metrics::{ChannelMetrics, ErrorLabels};
 pub use reachability::AskedConnectors;
 pub use record::TopicRecord;
 pub use request::{BodyKind, CrashTrace, DataRequest, Delivery, Ingress, Reservation};
-pub use response::{ChannelResponse, TRACE_ID_HEADER, TraceIdField};
-pub use response_shape::remove_response_control;
 pub use run::{
     BatchProgress, CRASHED, PinnedVersion, RecordBatch, RecordOutcome, RecordResult, RecordRun,
     RecordSettlement, ScheduledRun, ScheduledRunOutcome, ScheduledRunResult,

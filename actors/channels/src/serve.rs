@@ -5,12 +5,12 @@ use std::sync::Arc;
 use svc_model::{Cancellation, ChannelPause, Code, ServiceError, Timestamp};
 use tokio::time::Instant;
 
+use crate::answer::error_body;
+use crate::answer::response::{ChannelResponse, TraceIdField};
 use crate::compiled_channel::CompiledChannel;
-use crate::error_body;
 use crate::guards::{AdmittedMessage, AdmittedRequest, GuardRefusal, RefusalKind};
 use crate::metrics::{ChannelMeters, MessageOutcome};
 use crate::request::{DataRequest, Delivery, Ingress};
-use crate::response::{ChannelResponse, TraceIdField};
 use crate::run::RunOrigin;
 
 impl CompiledChannel {

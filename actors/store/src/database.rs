@@ -10,13 +10,13 @@ use tokio::time::{Instant, sleep};
 
 use crate::config::Backend;
 use crate::conn::Conn;
+use crate::connections::listener::ConfigListener;
+use crate::connections::pool::{ConnectionPool, TransactionFn};
 use crate::error::StoreError;
 use crate::group::{
     CallGroup, CallQueue, GroupAnswer, GroupTask, LedgerCall, MOST_GROUPS, REJOIN_DELAY, WaitingCall,
 };
-use crate::listener::ConfigListener;
 use crate::metrics::{Queries, QueryOperation, StoreMetrics};
-use crate::pool::{ConnectionPool, TransactionFn};
 use crate::repo::{KnownGroups, TraceWrite};
 use crate::writer::{RunUnit, StoreWriter, UnitOutcome, UnitWork, WriterQueue, abandoned_batch_error};
 

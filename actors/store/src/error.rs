@@ -6,7 +6,7 @@ use diesel::result::{DatabaseErrorKind, Error as DieselError};
 use svc_model::ServiceError;
 use svc_outbound::describe_cause;
 
-use crate::sqlstate;
+use crate::connections::sqlstate;
 
 /// The reason why a database could not be opened. Each is one line.
 #[derive(Clone, Debug, thiserror::Error)]

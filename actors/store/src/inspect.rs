@@ -7,7 +7,7 @@ use svc_model::{Channel, Connector, EntityKind, Workflow};
 
 use crate::config::{DatabaseTarget, StoreConfig};
 use crate::conn::Conn;
-use crate::connection_manager::{ConnectionManager, Purpose};
+use crate::connections::connection_manager::{ConnectionManager, Purpose};
 use crate::earlier;
 use crate::error::{OpenError, StoreError};
 use crate::migrate::{self, SchemaReport, detail};

@@ -10,43 +10,36 @@
 //! The database may go away and come back. Meanwhile reads and writes return [`StoreError::Unavailable`] within the
 //! acquire timeout; afterwards they work again without a restart. Committed data survives a restart.
 
-mod backup;
 mod bulk_statement;
 mod checksums;
 mod clock;
 mod compatibility;
 mod config;
 mod conn;
-mod connection_manager;
+mod connections;
 mod database;
 mod earlier;
 mod error;
-mod file_lock;
+mod files;
 mod group;
 pub mod inspect;
-mod listener;
 mod metrics;
 pub mod migrate;
-mod pool;
 mod postgres;
-mod prepared;
-mod private_file;
-mod probe;
 mod reencrypt;
 mod repo;
-mod retry_window;
 mod schema;
-mod sqlstate;
 mod status;
 mod store;
 mod writer;
 
-pub use backup::{BackupError, RestoreReport, Unfinished, back_up, check_source, restore};
 pub use config::{Backend, StoreConfig};
-pub use connection_manager::check_url;
+pub use connections::connection_manager::check_url;
+pub use connections::listener::ConfigListener;
+pub use connections::retry_window::RetryWindow;
 pub use error::{OpenError, Outage, StoreError};
-pub use file_lock::FileLock;
-pub use listener::ConfigListener;
+pub use files::backup::{BackupError, RestoreReport, Unfinished, back_up, check_source, restore};
+pub use files::file_lock::FileLock;
 pub use metrics::StoreMetrics;
 pub use reencrypt::{ReencryptError, ReencryptionReport, reencrypt};
 pub use repo::{
@@ -67,7 +60,6 @@ pub use repo::{
     TracePage, TraceQuery, TraceRecord, TraceRepository, TraceRow, TraceSource, TraceStatus, UnfinishedRun,
     Versioned, WaitReason, WaitTerms, WaitingCount, WaitingCounts, WaitingWork, WorkflowRequirements,
 };
-pub use retry_window::RetryWindow;
 pub use status::DatabaseStatus;
 pub use store::{OpenedStore, Store};
 pub use svc_ledger::{InstantFacts, InstantRow, WorkWait};

@@ -14,7 +14,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use svc_model::DURATION_BUCKETS;
 
-use crate::pool::{ConnectionPool, PoolState};
+use crate::connections::pool::{ConnectionPool, PoolState};
 
 /// A method of a repository. Both parts are fixed, so the label has few values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -20,7 +20,7 @@ use crate::checksums::{BlockingPostgres, Checksums, RecordedMigration, embedded_
 use crate::compatibility::is_compatible;
 use crate::config::{DatabaseTarget, StoreConfig};
 use crate::conn::Conn;
-use crate::connection_manager::{ConnectionManager, Purpose};
+use crate::connections::connection_manager::{ConnectionManager, Purpose};
 use crate::earlier;
 use crate::error::{OpenError, StoreError};
 

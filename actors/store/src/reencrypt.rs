@@ -13,9 +13,9 @@ use svc_secrets::{EnvelopeError, EnvelopeKeys, EnvelopePlace};
 
 use crate::config::{Backend, StoreConfig};
 use crate::conn::{Conn, on};
-use crate::connection_manager::{ConnectionManager, Purpose};
+use crate::connections::connection_manager::{ConnectionManager, Purpose};
 use crate::error::{OpenError, StoreError};
-use crate::file_lock::FileLock;
+use crate::files::file_lock::FileLock;
 use crate::migrate::{self, detail};
 use crate::repo::{
     AuditEntry, DefinitionKey, NodeRow, NodeStatus, StoredContent, list_nodes, record,

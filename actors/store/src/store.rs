@@ -9,25 +9,25 @@ use slog::Logger;
 use tokio::runtime::Handle;
 use tokio::time::sleep;
 
-use crate::backup::{self, BackupError};
 use crate::config::{Backend, StoreConfig};
-use crate::connection_manager::ConnectionManager;
+use crate::connections::connection_manager::ConnectionManager;
+use crate::connections::pool::ConnectionPool;
+use crate::connections::probe::HealthProbe;
 use crate::database::Database;
 use crate::error::OpenError;
+use crate::files::backup::{self, BackupError};
+use crate::files::private_file::is_readable_by_others;
 use crate::metrics::StoreMetrics;
 use crate::migrate::{self, SchemaReport};
-use crate::pool::ConnectionPool;
-use crate::private_file::is_readable_by_others;
-use crate::probe::HealthProbe;
 use svc_model::{Channel, Workflow};
 use svc_secrets::EnvelopeKeys;
 
+use crate::connections::retry_window::RetryWindow;
 use crate::repo::{
     AuditLog, BulkRuns, ChannelPauses, ConfigEpoch, ConnectorRepository, DeadLetterRepository, ErrorGroups,
     JobLeases, Ledger, LedgerQueues, NodeLeases, PackageReceipts, Repository, StatusChanges, TokenStates,
     TraceRepository,
 };
-use crate::retry_window::RetryWindow;
 use crate::status::{DatabaseStatus, StatusLevel};
 use crate::writer::{StoreWriter, WriterConnection, WriterQueue};
 

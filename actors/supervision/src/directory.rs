@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::observation::vitals::NodeVitals;
 use crate::path::NodePath;
-use crate::vitals::NodeVitals;
 use parking_lot::RwLock;
 
 /// Every node of a tree by its path. The supervisor writes it; the lock is only held for a lookup or an

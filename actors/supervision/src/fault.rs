@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::error::StartError;
-use crate::names::short_name;
+use crate::mailbox::names::short_name;
 use crate::path::NodePath;
 use parking_lot::Mutex;
 

@@ -7,14 +7,14 @@ use futures_util::future::LocalBoxFuture;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
-use crate::context::Supervised;
 use crate::decide::Exit;
 use crate::error::{NotRunningError, OrderError, RetireError, SpawnError, StartError};
-use crate::instance_count::InstanceCountGuard;
+use crate::instances::context::Supervised;
+use crate::instances::instance_count::InstanceCountGuard;
+use crate::observation::vitals::NodeVitals;
 use crate::path::NodePath;
 use crate::shared::TreeContext;
 use crate::spec::{ChildSpec, GroupSpec};
-use crate::vitals::NodeVitals;
 
 /// The start that a factory is called for.
 #[derive(Debug, Clone)]

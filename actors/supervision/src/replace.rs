@@ -4,9 +4,9 @@ use std::fmt;
 
 use tokio::sync::oneshot;
 
-use crate::address::Address;
-use crate::context::Supervised;
 use crate::error::{OrderError, StartError};
+use crate::instances::context::Supervised;
+use crate::mailbox::address::Address;
 use crate::protocol::{Factory, ReplacementCommit, RunnerCommand, SupervisorCommand};
 use crate::tree::Tree;
 

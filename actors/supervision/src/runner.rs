@@ -17,22 +17,22 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::oneshot;
 use tokio::time::Sleep;
 
-use crate::address::{Address, AddressInner};
 use crate::clock;
-use crate::context::{Ending, Supervised};
 use crate::decide::Exit;
-use crate::draining::DrainingInstance;
-use crate::envelope::Envelope;
 use crate::error::{CallErrorKind, StartError};
 use crate::fault::NodeFaults;
-use crate::instance::{Instance, TurnResult};
-use crate::panic::{self, CatchPanic};
+use crate::instances::context::{Ending, Supervised};
+use crate::instances::draining::DrainingInstance;
+use crate::instances::instance::{Instance, TurnResult};
+use crate::instances::panic::{self, CatchPanic};
+use crate::mailbox::address::{Address, AddressInner};
+use crate::mailbox::envelope::Envelope;
+use crate::mailbox::side_mailbox::SideMailbox;
+use crate::observation::vitals::NodeVitals;
 use crate::protocol::{
     Built, ExitReporter, Factory, LifecycleCommand, RunnerCommand, RunnerReport, StartContext,
 };
-use crate::side_mailbox::SideMailbox;
 use crate::state::NodeState;
-use crate::vitals::NodeVitals;
 
 /// Messages handled in one poll.
 pub(crate) const MESSAGES_PER_POLL: usize = 64;

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::clock::TreeClock;
 use crate::directory::NodeDirectory;
 use crate::fault::FaultPlan;
-use crate::instance_count::InstanceCount;
-use crate::recorder::FlightRecorder;
+use crate::instances::instance_count::InstanceCount;
+use crate::observation::recorder::FlightRecorder;
 
 /// The shared state of a tree.
 pub(crate) struct TreeContext {

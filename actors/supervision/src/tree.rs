@@ -11,26 +11,26 @@ use futures_channel::mpsc;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::{broadcast, oneshot, watch};
 
-use crate::address::{Address, AddressInner};
 use crate::clock::TreeClock;
-use crate::context::Supervised;
 use crate::directory::NodeDirectory;
 use crate::error::{NotRunningError, OrderError, RetireError, SpawnError, StartError, TreeExit};
 use crate::fault::{FaultPlan, PlannedFault};
-use crate::instance_count::InstanceCount;
-use crate::panic;
+use crate::instances::context::Supervised;
+use crate::instances::instance_count::InstanceCount;
+use crate::instances::panic;
+use crate::mailbox::address::{Address, AddressInner};
+use crate::observation::recorder::{FlightRecorder, LifecycleEvent, Observer};
+use crate::observation::view::{NodeKind, NodeView, TreeView};
+use crate::observation::vitals::NodeVitals;
 use crate::path::NodePath;
 use crate::protocol::{
     ExitReporter, Factory, Registration, ReplySender, RunnerCommand, StartContext, SupervisorCommand,
 };
-use crate::recorder::{FlightRecorder, LifecycleEvent, Observer};
 use crate::replace::PreparedReplacement;
 use crate::runner::RunnerParts;
 use crate::shared::TreeContext;
 use crate::spec::{ChildSpec, GroupSpec};
 use crate::supervisor::Supervisor;
-use crate::view::{NodeKind, NodeView, TreeView};
-use crate::vitals::NodeVitals;
 
 /// The thread that an actor or the supervisor runs on.
 #[derive(Debug, Clone, Default)]

@@ -5,9 +5,9 @@ use svc_model::{ChannelType, Protocol};
 use utoipa::ToSchema;
 use utoipa::openapi::{RefOr, Schema};
 
+use crate::entities::validation::ValidationResult;
 use crate::envelope::{DataEnvelope, reference_to};
 use crate::parameter::{ParameterKind, PathParameter, QueryParameter};
-use crate::validation::ValidationResult;
 
 /// A method of HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

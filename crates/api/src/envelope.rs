@@ -8,7 +8,7 @@ use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, SchemaType};
 use utoipa::openapi::{Ref, RefOr, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::validation::ValidationIssue;
+use crate::entities::validation::ValidationIssue;
 
 /// `{"data": …}`: one resource.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -9,15 +9,15 @@ use utoipa::ToSchema;
 use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::link::{Link, LinkBuilder};
 
-use crate::channels::ChannelResource;
-use crate::connectors::{ConnectorResource, ExportedConnector};
-use crate::cron::{OccurrenceDetail, OccurrenceSummary};
-use crate::dead_letters::{DeadLetterDetail, DeadLetterSummary};
 use crate::endpoint::{Answer, Content, Endpoint, Method, SchemaSource};
 use crate::endpoints;
-use crate::packages::{PackageDetail, Receipt};
-use crate::traces::{TraceDetail, TraceSummary};
-use crate::workflows::WorkflowResource;
+use crate::entities::channels::ChannelResource;
+use crate::entities::connectors::{ConnectorResource, ExportedConnector};
+use crate::entities::packages::{PackageDetail, Receipt};
+use crate::entities::workflows::WorkflowResource;
+use crate::runs::cron::{OccurrenceDetail, OccurrenceSummary};
+use crate::runs::dead_letters::{DeadLetterDetail, DeadLetterSummary};
+use crate::runs::traces::{TraceDetail, TraceSummary};
 
 /// A kind of resource that has paths of its own.
 struct LinkedResource {

@@ -2,28 +2,28 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::actors::ActorsArgs;
-use crate::commands::audit_logs::AuditCommand;
-use crate::commands::backups::BackupCommand;
-use crate::commands::benchmark::BenchmarkArgs;
 use crate::commands::bulk::BulkCommand;
-use crate::commands::channels::ChannelCommand;
-use crate::commands::completions::CompletionsArgs;
-use crate::commands::config::ConfigCommand;
-use crate::commands::connectors::ConnectorCommand;
-use crate::commands::cron::{CronCommand, WhyArgs};
-use crate::commands::dlq::DeadLetterCommand;
-use crate::commands::engine::EngineCommand;
+use crate::commands::definitions::channels::ChannelCommand;
+use crate::commands::definitions::connectors::ConnectorCommand;
+use crate::commands::definitions::packages::PackagesCommand;
+use crate::commands::definitions::workflows::WorkflowCommand;
 use crate::commands::errors::ErrorListArgs;
-use crate::commands::functions::FunctionCommand;
-use crate::commands::health::HealthArgs;
-use crate::commands::kafka::KafkaCommand;
-use crate::commands::man::ManArgs;
-use crate::commands::nodes::NodesArgs;
-use crate::commands::packages::PackagesCommand;
-use crate::commands::send::SendArgs;
-use crate::commands::traces::TraceCommand;
-use crate::commands::workflows::WorkflowCommand;
+use crate::commands::local::completions::CompletionsArgs;
+use crate::commands::local::config::ConfigCommand;
+use crate::commands::local::man::ManArgs;
+use crate::commands::operation::actors::ActorsArgs;
+use crate::commands::operation::audit_logs::AuditCommand;
+use crate::commands::operation::backups::BackupCommand;
+use crate::commands::operation::engine::EngineCommand;
+use crate::commands::operation::functions::FunctionCommand;
+use crate::commands::operation::health::HealthArgs;
+use crate::commands::operation::kafka::KafkaCommand;
+use crate::commands::operation::nodes::NodesArgs;
+use crate::commands::runs::benchmark::BenchmarkArgs;
+use crate::commands::runs::cron::{CronCommand, WhyArgs};
+use crate::commands::runs::dlq::DeadLetterCommand;
+use crate::commands::runs::send::SendArgs;
+use crate::commands::runs::traces::TraceCommand;
 use crate::globals::GlobalArgs;
 
 /// Manages and calls a svc-server over its HTTP API; checks, tests and compiles projects without one.

@@ -9,19 +9,19 @@ use slog::Logger;
 use svc_model::mask::is_secret_reference;
 use svc_model::{FieldError, Workflow, WorkflowContent};
 
+use crate::bounds::limits::EngineLimits;
 use crate::builtin;
 use crate::catalogue::Catalogue;
 use crate::checks::{Misspellings, UnknownCall, literal_reads, unknown_calls};
 use crate::clock::{EngineClock, system_time};
-use crate::compile::{self, CallMode};
-use crate::dependencies::Dependencies;
 use crate::error::CompileError;
 use crate::expression::{Evaluator, Expression, SecretPolicy};
 use crate::function::{CompileSecrets, Function};
-use crate::limits::EngineLimits;
 use crate::operators::DeclaredSecrets;
-use crate::program::CompiledWorkflow;
 use crate::truth::{ConstantTruth, ResultUse};
+use crate::workflow::compile::{self, CallMode};
+use crate::workflow::dependencies::Dependencies;
+use crate::workflow::program::CompiledWorkflow;
 
 /// Compiles workflows and runs them.
 pub struct Engine {

@@ -19,8 +19,8 @@ use datalogic_rs::bumpalo::Bump;
 use datalogic_rs::{DataValue, Logic};
 use serde_json::{Map, Value};
 
-use crate::extent;
-use crate::limits::EngineLimits;
+use crate::bounds::extent;
+use crate::bounds::limits::EngineLimits;
 use crate::operators::{self, DeclaredSecrets, KnownIntegers, SharedSecrets};
 use crate::path::Path;
 use crate::reads::{ReadExtent, Reads};

@@ -15,7 +15,7 @@ use svc_secrets::Resolver;
 use svc_spans::TraceContext;
 use tokio::time::Instant;
 
-use crate::bounded_json::{ParseJsonError, parse_json_within};
+use crate::bounds::bounded_json::{ParseJsonError, parse_json_within};
 use crate::catalogue::FunctionEntry;
 use crate::clock::EngineClock;
 use crate::error::TaskError;

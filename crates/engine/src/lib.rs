@@ -54,66 +54,57 @@
 
 #![warn(missing_docs)]
 
-mod authored;
-mod bounded_json;
-mod budget;
+mod bounds;
 mod builtin;
 pub mod catalogue;
 mod checks;
 mod clock;
 mod closure_function;
-mod compile;
-mod dependencies;
 mod engine;
 mod error;
 mod error_code;
-mod evaluation_budget;
 mod expression;
-mod extent;
 mod failing_calls;
 mod function;
 mod inputs;
-mod limits;
-mod loop_spec;
 mod message;
 mod operators;
 pub mod path;
-mod program;
 mod reads;
 mod redaction;
 mod run;
 mod run_state;
 mod scope;
-mod secret_uses;
 mod stubs;
 mod template;
 mod trace;
 mod truth;
+mod workflow;
 
-pub use bounded_json::{ParseJsonError, RunStopped, parse_json_within};
+pub use bounds::bounded_json::{ParseJsonError, RunStopped, parse_json_within};
+pub use bounds::extent::{MAX_DEPTH, value_bytes};
+pub use bounds::limits::EngineLimits;
 pub use checks::{UnknownCall, recorded_secrets};
 pub use closure_function::ClosureFunction;
-pub use dependencies::{ChannelCallUse, ConnectorUse, Dependencies};
 pub use engine::{Engine, EngineBuilder};
 pub use error::{CompileError, RunFailure, TaskError};
 pub use error_code::{ErrorCode, FailureKind, Healing};
 pub use expression::{Expression, SecretPolicy};
-pub use extent::{MAX_DEPTH, value_bytes};
 pub use function::{
     CALL_PATH, CompileCx, CompileSecrets, CompiledTask, Function, TaskCx, TaskExecution, TaskOutcome,
 };
 pub use inputs::Inputs;
-pub use limits::EngineLimits;
 pub use message::Message;
 pub use operators::DeclaredSecrets;
 pub use path::Path;
-pub use program::{CompiledWorkflow, Flow, TaskNames};
 pub use redaction::Redaction;
 pub use run::{RunOptions, RunOutcome};
-pub use secret_uses::{SecretUses, secret_uses};
 pub use stubs::{StubCall, Stubs};
 pub use template::Template;
 pub use trace::{
     AuditChange, AuditTrailEntry, ExecutionTrace, StepResult, TaskTiming, Timings, TraceOptions, TraceStep,
 };
 pub use truth::ConstantTruth;
+pub use workflow::dependencies::{ChannelCallUse, ConnectorUse, Dependencies};
+pub use workflow::program::{CompiledWorkflow, Flow, TaskNames};
+pub use workflow::secret_uses::{SecretUses, secret_uses};

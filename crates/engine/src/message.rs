@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use crate::extent;
+use crate::bounds::extent;
 use crate::path::{self, Path, Root, WriteError};
 
 /// Metadata keys that only the service may set; whatever a caller supplies under them is dropped.

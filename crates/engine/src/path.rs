@@ -10,9 +10,9 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
+use crate::bounds::extent::{self, Excess, MAX_DEPTH};
 use crate::error::TaskError;
 use crate::error_code::ErrorCode;
-use crate::extent::{self, Excess, MAX_DEPTH};
 
 /// The largest array index a path may name.
 pub const MAX_INDEX: usize = 99_999;

@@ -19,22 +19,22 @@ use svc_model::Cancellation;
 use svc_spans::{ActiveSpan, SpanDraft, TraceContext};
 use tokio::time::Instant;
 
-use crate::budget::Meter;
+use crate::bounds::budget::Meter;
+use crate::bounds::evaluation_budget::{self, EvaluationBudget, timed_out};
 use crate::builtin;
 use crate::engine::Engine;
 use crate::error::{RunFailure, TaskError};
 use crate::error_code::ErrorCode;
-use crate::evaluation_budget::{self, EvaluationBudget, timed_out};
 use crate::expression::Condition;
 use crate::function::{TaskCx, TaskOutcome};
 use crate::message::Message;
-use crate::program::{CompiledStep, CompiledWorkflow, Flow, StepAction};
 use crate::reads::Reads;
 use crate::redaction::Redaction;
 use crate::run_state::RunState;
 use crate::scope::{Arena, EvaluationScope, WrittenRoots};
 use crate::stubs::Stubs;
 use crate::trace::{StepResult, TaskTiming, Timings, TraceOptions, Tracer};
+use crate::workflow::program::{CompiledStep, CompiledWorkflow, Flow, StepAction};
 
 use self::call_guard::CallGuard;
 pub use self::outcome::RunOutcome;

@@ -6,8 +6,8 @@ use datalogic_rs::DataValue;
 use serde_json::{Map, Value, json};
 use svc_model::mask::MASK;
 
+use crate::bounds::extent;
 use crate::error::TaskError;
-use crate::extent;
 use crate::message::Message;
 use crate::path::{Path, Root, WriteError};
 use crate::reads::Reads;

@@ -10,7 +10,6 @@
 //! Rules that need the expression compiler are abstracted as [`WorkflowChecks`] and [`ChannelChecks`], which
 //! the engine implements.
 
-mod client_network;
 mod code;
 pub mod config;
 mod connector_need;
@@ -22,15 +21,13 @@ mod error_reason;
 mod field;
 mod field_code;
 pub mod hash;
+mod http;
 pub mod id;
 mod key;
 pub mod lifecycle;
 pub mod mask;
 mod metrics;
-mod origin;
 mod package;
-mod page;
-mod precondition;
 pub mod rollout;
 pub mod route;
 mod run_end;
@@ -39,7 +36,6 @@ mod time;
 mod unreadable;
 mod validate;
 
-pub use client_network::ClientNetworks;
 pub use code::{Code, CodeEntry};
 pub use config::{ChannelConfig, SecretText};
 pub use connector_need::ConnectorNeed;
@@ -54,16 +50,17 @@ pub use error_reason::ErrorReason;
 pub use field::{FieldError, Issue, ValidationReport};
 pub use field_code::FieldCode;
 pub use hash::{canonical_json, content_hash};
+pub use http::client_network::ClientNetworks;
+pub use http::origin::origin_problem;
+pub use http::page::Page;
+pub use http::precondition::{EntityTag, Precondition};
 pub use key::key_part;
 pub use mask::{MASK, mask_channel_config};
 pub use metrics::DURATION_BUCKETS;
-pub use origin::origin_problem;
 pub use package::{
     MAX_PACKAGE_NAME, NewReceipt, PackageInventory, PackageReceipt, ReceiptState, check_package_name,
     check_package_version,
 };
-pub use page::Page;
-pub use precondition::{EntityTag, Precondition};
 pub use route::{RequestPath, RoutePattern};
 pub use run_end::{Cancellation, InFlightCall, RunEnd};
 pub use suggest::{distance, nearest};

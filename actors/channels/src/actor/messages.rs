@@ -10,8 +10,8 @@ use futures_util::FutureExt;
 use svc_model::ServiceError;
 use svc_traces::{Job, JobResult};
 
+use crate::answer::response::ChannelResponse;
 use crate::request::DataRequest;
-use crate::response::ChannelResponse;
 use crate::run::{PinnedVersion, RecordBatch, ScheduledRun, ScheduledRunResult};
 
 /// Serves one message. Read-only: a payload that makes the run panic costs its own response and nothing else.

@@ -13,8 +13,8 @@ use svc_engine::path::{self, Segment};
 use tokio::time::Instant;
 
 use super::local_caches::ExpiringCache;
+use crate::answer::response::ChannelResponse;
 use crate::digest::{self, Digest, DigestBuilder};
-use crate::response::ChannelResponse;
 
 /// Bytes of answers one channel keeps at most, 64 MiB.
 const MAX_BYTES: u64 = 64 << 20;

@@ -26,7 +26,7 @@ use svc_model::Channel;
 use svc_model::config::ChannelConfig;
 use svc_secrets::Resolver;
 
-use crate::response::ChannelResponse;
+use crate::answer::response::ChannelResponse;
 use crate::services::ChannelServices;
 
 pub(crate) use backpressure::NoPermit;

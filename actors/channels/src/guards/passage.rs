@@ -8,10 +8,10 @@ use super::backpressure::Permit;
 use super::cache::CacheKey;
 use super::deduplication::IdempotencyClaim;
 use super::idempotency_key::IdempotencyKey;
+use crate::answer::response::ChannelResponse;
 use crate::digest::Digest;
 use crate::record::TopicRecord;
 use crate::request::{DataRequest, Ingress};
-use crate::response::ChannelResponse;
 use crate::run::WaitRequest;
 
 /// The ingress of a message, with the facts about it that guards look at.

@@ -10,8 +10,8 @@ use svc_model::config;
 
 use super::cache::{CacheKey, CacheKeyBuilder, KeyPrincipal, ResponseCache};
 use super::shared_cache::SharedCacheRef;
+use crate::answer::response::ChannelResponse;
 use crate::digest::{self, Digest, DigestBuilder};
-use crate::response::ChannelResponse;
 use crate::services::ChannelServices;
 
 /// The parts of a channel that its cached responses depend on.

@@ -14,11 +14,11 @@ use uuid::Uuid;
 use super::failure;
 use super::report::{ResultError, RunReport};
 use super::{PinnedVersion, Recording, Run};
+use crate::answer::response::ChannelResponse;
 use crate::compiled_channel::CompiledChannel;
 use crate::guards::{AdmittedMessage, GuardRefusal, NoPermit};
 use crate::metadata;
 use crate::metrics::MessageOutcome;
-use crate::response::ChannelResponse;
 use crate::serve::OutcomeRecorder;
 
 impl CompiledChannel {

@@ -11,9 +11,9 @@ use svc_traces::{Record, TraceMode};
 use uuid::Uuid;
 
 use super::failure;
+use crate::answer::response_shape::ResponseControl;
 use crate::compiled_channel::CompiledChannel;
 use crate::metrics::MessageOutcome;
-use crate::response_shape::ResponseControl;
 
 /// A run that has ended.
 pub(crate) struct RunReport {

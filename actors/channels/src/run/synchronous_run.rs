@@ -15,13 +15,13 @@ use uuid::Uuid;
 use super::failure;
 use super::report::RunReport;
 use super::{Recording, Run};
+use crate::answer::response::{ChannelResponse, ResponseRenderer};
 use crate::compiled_channel::CompiledChannel;
 use crate::guards::AdmittedMessage;
 use crate::metadata;
 use crate::metrics::MessageOutcome;
 use crate::profile::Profile;
 use crate::request::CrashTrace;
-use crate::response::{ChannelResponse, ResponseRenderer};
 
 /// The request that a run belongs to, as its traces and its caller need it.
 pub(crate) struct RunOrigin<'r> {

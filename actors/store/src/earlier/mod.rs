@@ -14,7 +14,7 @@ use svc_secrets::EnvelopeKeys;
 use crate::checksums::embedded_checksum;
 use crate::config::Backend;
 use crate::conn::{Conn, on};
-use crate::connection_manager::{ConnectionManager, Purpose};
+use crate::connections::connection_manager::{ConnectionManager, Purpose};
 use crate::error::{OpenError, StoreError};
 use crate::migrate::{ADVISORY_LOCK, detail};
 use crate::repo::{DefinitionRow, NodeStatus, insert_row, list_nodes};

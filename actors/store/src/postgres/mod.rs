@@ -23,8 +23,8 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use self::negotiation::{StoreNegotiation, StoreStream, TlsFailure};
 use self::protection::{LinkProtection, ProtectionLog};
 pub(crate) use self::tls_mode::TlsMode;
+use crate::connections::sqlstate::MarkedStream;
 use crate::error::{StoreError, with_causes};
-use crate::sqlstate::MarkedStream;
 
 /// Limits the time for which a process that stops inside a transaction, without closing its connection, holds its
 /// locks.

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use tokio_postgres::Socket;
 use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 
-use crate::sqlstate::MarkedStream;
+use crate::connections::sqlstate::MarkedStream;
 
 /// The stream of a connection over TCP.
 pub(super) type StoreStream = MarkedStream<PoolerStream<NegotiatedStream>>;

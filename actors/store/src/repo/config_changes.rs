@@ -7,8 +7,8 @@ use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 
 use crate::conn::{Conn, on};
+use crate::connections::prepared::Prepared;
 use crate::error::StoreError;
-use crate::prepared::Prepared;
 use crate::schema::{breaker_resets, config_changes, config_epoch};
 
 /// Rows kept of each record.

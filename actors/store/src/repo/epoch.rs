@@ -2,9 +2,9 @@
 
 use uuid::Uuid;
 
+use crate::connections::listener::ConfigListener;
 use crate::database::Database;
 use crate::error::StoreError;
-use crate::listener::ConfigListener;
 use crate::metrics::QueryOperation;
 use crate::repo::config_changes::{self, BreakerReset, ConfigChange, EpochNumbers};
 use crate::repo::mutation::{AuditEntry, Mutation, MutationResult, mutate};

@@ -19,10 +19,10 @@ use svc_secrets::{EnvelopeError, EnvelopeKeys};
 
 use crate::clock::{self, FromNow, Now};
 use crate::conn::{Conn, on};
+use crate::connections::pool::TransactionFn;
 use crate::database::Database;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
-use crate::pool::TransactionFn;
 use crate::repo::definitions::rows::ONLY_VERSION;
 use crate::repo::seal::{seal, state_place};
 use crate::schema::{connector_oauth_state as states, definitions, job_leases};

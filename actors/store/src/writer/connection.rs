@@ -9,7 +9,7 @@ use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::config::Backend;
-use crate::connection_manager::{ConnectionManager, PooledConn, Purpose};
+use crate::connections::connection_manager::{ConnectionManager, PooledConn, Purpose};
 use crate::error::StoreError;
 use crate::status::{DatabaseStatus, StatusLevel};
 use crate::writer::batch::{Batch, Trial};

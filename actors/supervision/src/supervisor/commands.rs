@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::{ActorPhase, AfterHalt, Supervisor, reply};
 use crate::error::OrderError;
+use crate::observation::recorder::EventKind;
 use crate::path::NodePath;
 use crate::protocol::{LifecycleCommand, ReplacementCommit};
-use crate::recorder::EventKind;
 
 impl Supervisor {
     /// Restarts a node, or every node of a group, in whatever state; its restart history is cleared.

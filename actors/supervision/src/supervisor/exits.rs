@@ -7,9 +7,9 @@ use std::time::Duration;
 use super::{ActorPhase, AfterHalt, Supervisor, reply};
 use crate::decide::{Directive, Exit, Restart, decide};
 use crate::error::{OrderError, StartError, TreeExit};
+use crate::observation::recorder::EventKind;
 use crate::path::NodePath;
 use crate::protocol::RunnerReport;
-use crate::recorder::EventKind;
 use crate::spec::Strategy;
 
 /// Time that the nodes may drain when the tree ends by a failure.

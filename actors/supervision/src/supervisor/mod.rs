@@ -19,12 +19,12 @@ use tokio::sync::watch;
 
 use crate::clock;
 use crate::error::{NotRunningError, SpawnError, TreeExit};
+use crate::observation::vitals::NodeVitals;
 use crate::path::NodePath;
 use crate::protocol::{Registration, ReplacementCommit, ReplySender, SupervisorCommand};
 use crate::shared::TreeContext;
 use crate::spec::GroupSpec;
 use crate::state::NodeState;
-use crate::vitals::NodeVitals;
 
 use nodes::{ActorEntry, ActorPhase, AfterHalt, GroupEntry};
 use termination::Termination;

@@ -7,12 +7,12 @@ use std::time::Duration;
 use super::{Supervisor, Timer, reply};
 use crate::decide::{History, Restart, RestartPolicy};
 use crate::error::OrderError;
+use crate::observation::recorder::EventKind;
+use crate::observation::vitals::{NodeVitals, millis};
 use crate::path::NodePath;
 use crate::protocol::LifecycleCommand;
-use crate::recorder::EventKind;
 use crate::spec::{ChildSpec, GroupSpec};
 use crate::state::NodeState;
-use crate::vitals::{NodeVitals, millis};
 
 pub(crate) struct ActorEntry {
     pub(crate) node: Arc<NodeVitals>,

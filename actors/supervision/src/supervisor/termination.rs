@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use super::{ActorPhase, Supervisor, Timer, reply};
 use crate::error::{RetireError, TreeExit};
+use crate::observation::recorder::EventKind;
 use crate::path::NodePath;
 use crate::protocol::{LifecycleCommand, ReplySender};
-use crate::recorder::EventKind;
 use crate::state::NodeState;
 
 /// Time that a killed runner may take to report its end. After that its thread counts as blocked and the

@@ -2,12 +2,12 @@
 
 use svc_model::{AuditAction, AuditResource};
 
-use crate::audit::{AuditListEnvelope, CallerIdentity};
 use crate::endpoint::{Answer, Endpoint, LIMIT, Method, OFFSET, SchemaSource, Tag};
 use crate::envelope::DataEnvelope;
 use crate::filters::{FilteredList, parameters_of};
 use crate::parameter::ParameterKind::{Moment, SeveralOf, Texts};
 use crate::parameter::QueryParameter;
+use crate::server::audit::{AuditListEnvelope, CallerIdentity};
 
 pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint::new(

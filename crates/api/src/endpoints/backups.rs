@@ -1,8 +1,8 @@
 //! Endpoints of backups.
 
-use crate::backups::{BackupFile, CreatedBackup};
 use crate::endpoint::{Answer, DRY_RUN_PARAMETER, DRY_RUN_REPORT, Endpoint, Method, SchemaSource, Tag};
 use crate::envelope::{DataEnvelope, ListEnvelope};
+use crate::server::backups::{BackupFile, CreatedBackup};
 
 pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint::new(

@@ -1,24 +1,24 @@
 //! Endpoints of channels.
 
 use crate::bulk::{BackfillDryRun, BackfillRequest, BulkStarted};
-use crate::channels::{
-    BulkPauseRequest, BulkResumeRequest, ChannelPauseStatus, ChannelResource, ChannelValidationResult,
-    PauseRequest, ResumeRequest,
-};
-use crate::cron::{OccurrenceDetail, ScheduleExplanation};
-use crate::definitions::{ChannelDefinition, ChannelUpdate};
 use crate::endpoint::{
     Answer, CHANNEL_TYPE, DOCUMENT_DRY_RUN, DRY_RUN, DRY_RUN_PARAMETER, DRY_RUN_REPORT, Endpoint, FORCE,
     LIMIT, Method, NO_DRY_RUN, NO_LIMIT, NO_OFFSET, OFFSET, ON_CONFLICT, PROTOCOL, RELOAD, SORT_ORDER,
     SchemaSource, TAG, Tag, sort_by,
 };
+use crate::entities::channels::{
+    BulkPauseRequest, BulkResumeRequest, ChannelPauseStatus, ChannelResource, ChannelValidationResult,
+    PauseRequest, ResumeRequest,
+};
+use crate::entities::definitions::{ChannelDefinition, ChannelUpdate};
+use crate::entities::import::{ImportBatch, ImportSummary};
+use crate::entities::lifecycle::{RollbackRequest, StatusChange, VersionRequest};
 use crate::envelope::{DataEnvelope, ListEnvelope, PageEnvelope, WarnedEnvelope};
 use crate::filters::{FilteredList, parameters_of};
-use crate::import::{ImportBatch, ImportSummary};
-use crate::lifecycle::{RollbackRequest, StatusChange, VersionRequest};
 use crate::names::LIFECYCLE_STATUSES;
 use crate::parameter::ParameterKind::{Moment, OneOf};
 use crate::parameter::{PathParameter, QueryParameter};
+use crate::runs::cron::{OccurrenceDetail, ScheduleExplanation};
 
 const ID: &[PathParameter] = &[PathParameter::new("id", "Id of the channel", "greetings")];
 

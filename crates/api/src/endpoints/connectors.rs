@@ -1,20 +1,20 @@
 //! Endpoints of connectors and their circuit breakers.
 
-use crate::connectors::{
-    CircuitBreakerMap, CircuitBreakerReset, ConnectorProbeResult, ConnectorResource, ExportedConnector,
-};
-use crate::definitions::{ConnectorDefinition, ConnectorUpdate};
 use crate::endpoint::{
     Answer, DOCUMENT_DRY_RUN, DRY_RUN, DRY_RUN_PARAMETER, DRY_RUN_REPORT, Endpoint, FORCE, LIMIT, Method,
     NO_DRY_RUN, NO_LIMIT, NO_OFFSET, OFFSET, ON_CONFLICT, RELOAD, SORT_ORDER, SchemaSource, TAG, Tag,
     sort_by,
 };
+use crate::entities::connectors::{
+    CircuitBreakerMap, CircuitBreakerReset, ConnectorProbeResult, ConnectorResource, ExportedConnector,
+};
+use crate::entities::definitions::{ConnectorDefinition, ConnectorUpdate};
+use crate::entities::import::{ImportBatch, ImportSummary};
+use crate::entities::lifecycle::StatusChange;
+use crate::entities::validation::ValidationResult;
 use crate::envelope::{DataEnvelope, ListEnvelope, PageEnvelope, WarnedEnvelope};
 use crate::filters::{FilteredList, parameters_of};
-use crate::import::{ImportBatch, ImportSummary};
-use crate::lifecycle::StatusChange;
 use crate::parameter::{PathParameter, QueryParameter};
-use crate::validation::ValidationResult;
 
 const ID: &[PathParameter] = &[PathParameter::new("id", "Id of the connector", "crm")];
 const SORT_BY: QueryParameter = sort_by(&["name", "connector_type", "created_at", "updated_at"]);

@@ -1,11 +1,11 @@
 //! Endpoints of schedules.
 
-use crate::cron::{OccurrenceDetail, OccurrenceListEnvelope, OccurrenceRetryRequest, ScheduleSummary};
 use crate::endpoint::{Answer, Endpoint, LIMIT, Method, NO_DRY_RUN, OFFSET, SchemaSource, Tag};
 use crate::envelope::{DataEnvelope, ListEnvelope};
 use crate::filters::{FilteredList, parameters_of};
 use crate::parameter::ParameterKind::{Boolean, Texts};
 use crate::parameter::{PathParameter, QueryParameter};
+use crate::runs::cron::{OccurrenceDetail, OccurrenceListEnvelope, OccurrenceRetryRequest, ScheduleSummary};
 
 const ID: &[PathParameter] =
     &[PathParameter::new("id", "Id of the occurrence", "0190a1b2-0000-7000-8000-000000000000")];

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::data::{RunResponse, SubmissionReceipt, SubmissionState};
 use crate::endpoint::{Access, Answer, Endpoint, Method, SchemaSource, Tag};
 use crate::envelope::DataEnvelope;
 use crate::parameter::{ParameterKind, PathParameter, QueryParameter};
+use crate::runs::data::{RunResponse, SubmissionReceipt, SubmissionState};
 
 const CHANNEL: &[PathParameter] = &[PathParameter::new(
     "channel",

@@ -1,6 +1,5 @@
 //! Endpoints of dead letters.
 
-use crate::dead_letters::{DeadLetterDetail, DeadLetterListEnvelope, PurgeRequest, PurgeResult};
 use crate::endpoint::{
     Answer, DRY_RUN_PARAMETER, DRY_RUN_REPORT, Endpoint, LIMIT, Method, OFFSET, SchemaSource, Tag,
 };
@@ -8,6 +7,7 @@ use crate::envelope::DataEnvelope;
 use crate::filters::{FilteredList, parameters_of};
 use crate::parameter::ParameterKind::Boolean;
 use crate::parameter::{PathParameter, QueryParameter};
+use crate::runs::dead_letters::{DeadLetterDetail, DeadLetterListEnvelope, PurgeRequest, PurgeResult};
 
 const LETTER: &[PathParameter] =
     &[PathParameter::new("id", "Id of the dead letter", "0190a1b2-0000-7000-8000-000000000000")];

@@ -1,13 +1,13 @@
 //! Endpoints of the engine: status and reload, the nodes, the supervision tree, and the partitions of topics.
 
-use crate::actors::{ActorNode, ActorTree};
 use crate::endpoint::{Answer, Endpoint, Method, NO_DRY_RUN, SchemaSource, Tag};
-use crate::engine::{EngineReloaded, EngineStatus};
 use crate::envelope::{DataEnvelope, ListEnvelope};
-use crate::kafka::{AssignedPartition, SkippedRecord};
-use crate::nodes::NodeSummary;
 use crate::parameter::ParameterKind::Natural;
 use crate::parameter::{PathParameter, QueryParameter};
+use crate::runs::kafka::{AssignedPartition, SkippedRecord};
+use crate::server::actors::{ActorNode, ActorTree};
+use crate::server::engine::{EngineReloaded, EngineStatus};
+use crate::server::nodes::NodeSummary;
 
 pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint::new(

@@ -1,8 +1,8 @@
 //! Endpoints of the catalogue.
 
 use crate::endpoint::{Answer, Endpoint, Method, SchemaSource, Tag};
+use crate::entities::functions::{FunctionDescription, OperatorDescription};
 use crate::envelope::ListEnvelope;
-use crate::functions::{FunctionDescription, OperatorDescription};
 use crate::parameter::ParameterKind::Boolean;
 use crate::parameter::QueryParameter;
 

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use crate::endpoint::{Access, Answer, Endpoint, Method, SchemaSource, Tag};
 use crate::error::ErrorEnvelope;
-use crate::operational::{HealthReport, LivenessReport, ReadinessReport};
 use crate::parameter::PathParameter;
+use crate::server::operational::{HealthReport, LivenessReport, ReadinessReport};
 
 /// The error envelope that another response of the same status shares a status with.
 const REFUSED: SchemaSource = SchemaSource::for_type::<ErrorEnvelope>();

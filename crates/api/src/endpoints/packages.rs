@@ -3,8 +3,8 @@
 use crate::endpoint::{
     Answer, DOCUMENT_DRY_RUN, DRY_RUN_REPORT, Endpoint, LIMIT, Method, OFFSET, SchemaSource, Tag,
 };
+use crate::entities::packages::{PackageDetail, Receipt, ReceiptRequest};
 use crate::envelope::{DataEnvelope, PageEnvelope};
-use crate::packages::{PackageDetail, Receipt, ReceiptRequest};
 use crate::parameter::PathParameter;
 
 const PACKAGE: &[PathParameter] = &[PathParameter::new("name", "Name of the package", "orders")];

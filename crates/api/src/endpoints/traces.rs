@@ -1,6 +1,5 @@
 //! Endpoints of traces.
 
-use crate::data::SubmissionState;
 use crate::endpoint::{
     Access, Answer, Endpoint, LIMIT, Method, NO_DRY_RUN, OFFSET, SORT_ORDER, SchemaSource, Tag, sort_by,
 };
@@ -8,7 +7,8 @@ use crate::envelope::DataEnvelope;
 use crate::filters::{FilteredList, parameters_of};
 use crate::parameter::ParameterKind::{Boolean, Naturals, Text, Texts};
 use crate::parameter::{PathParameter, QueryParameter};
-use crate::traces::{RerunAccepted, RerunRequest, TraceDetail, TraceListEnvelope};
+use crate::runs::data::SubmissionState;
+use crate::runs::traces::{RerunAccepted, RerunRequest, TraceDetail, TraceListEnvelope};
 
 /// The columns that order the list. What a row lacks is its smallest value.
 const TRACE_COLUMNS: &[&str] = &[

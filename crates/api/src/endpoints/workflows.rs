@@ -1,20 +1,22 @@
 //! Endpoints of workflows.
 
-use crate::definitions::{WorkflowDefinition, WorkflowUpdate};
 use crate::endpoint::{
     Answer, CHANNEL_TYPE, DOCUMENT_DRY_RUN, DRY_RUN, DRY_RUN_PARAMETER, DRY_RUN_REPORT, Endpoint, FORCE,
     LIMIT, Method, NO_DRY_RUN, NO_LIMIT, NO_OFFSET, OFFSET, ON_CONFLICT, PROTOCOL, RELOAD, SORT_ORDER,
     SchemaSource, TAG, Tag, sort_by,
 };
+use crate::entities::definitions::{WorkflowDefinition, WorkflowUpdate};
+use crate::entities::import::{ImportBatch, ImportSummary};
+use crate::entities::lifecycle::{RollbackRequest, RolloutChange, StatusChange, VersionRequest};
+use crate::entities::validation::ValidationResult;
+use crate::entities::workflows::{
+    WorkflowDependencies, WorkflowResource, WorkflowTrial, WorkflowTrialResult,
+};
 use crate::envelope::{DataEnvelope, ListEnvelope, PageEnvelope, WarnedEnvelope};
 use crate::filters::{FilteredList, parameters_of};
-use crate::import::{ImportBatch, ImportSummary};
-use crate::lifecycle::{RollbackRequest, RolloutChange, StatusChange, VersionRequest};
 use crate::names::LIFECYCLE_STATUSES;
 use crate::parameter::ParameterKind::OneOf;
 use crate::parameter::{PathParameter, QueryParameter};
-use crate::validation::ValidationResult;
-use crate::workflows::{WorkflowDependencies, WorkflowResource, WorkflowTrial, WorkflowTrialResult};
 
 const ID: &[PathParameter] = &[PathParameter::new("id", "Id of the workflow", "greeting")];
 

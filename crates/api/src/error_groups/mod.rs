@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use svc_model::Timestamp;
 use utoipa::ToSchema;
 
-use crate::audit::AuditLogEntry;
+use crate::server::audit::AuditLogEntry;
 
 /// Failures of one channel, workflow and task with one code, and messages that differ in values alone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]

@@ -4,8 +4,8 @@ use datalogic_rs::DataValue;
 use serde_json::Value;
 use slog::Logger;
 
+use crate::bounds::evaluation_budget::EvaluationBudget;
 use crate::error::TaskError;
-use crate::evaluation_budget::EvaluationBudget;
 use crate::expression::{Evaluator, Expression};
 use crate::function::TaskOutcome;
 use crate::path::Path;

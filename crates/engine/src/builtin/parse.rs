@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::context::BuiltinCx;
 use super::input::{BuiltinInput, TARGET};
 use super::xml::{self, ParseXmlError};
-use crate::bounded_json::{ParseJsonError, parse_json_within};
+use crate::bounds::bounded_json::{ParseJsonError, parse_json_within};
 use crate::catalogue::{FunctionEntry, InputField, PathUse};
 use crate::error::TaskError;
 use crate::error_code::ErrorCode;

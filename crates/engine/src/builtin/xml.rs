@@ -17,7 +17,7 @@ use quick_xml::escape::{resolve_predefined_entity, unescape};
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use serde_json::{Map, Value};
 
-use crate::extent::NODE;
+use crate::bounds::extent::NODE;
 
 /// The white space of XML.
 const BLANKS: [char; 4] = [' ', '\t', '\n', '\r'];

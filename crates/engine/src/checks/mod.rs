@@ -19,11 +19,11 @@ use svc_model::{
     ChannelChecks, FieldCode, FieldError, Issue, MAX_LABEL, WorkflowChecks, WorkflowContent, nearest,
 };
 
-use crate::authored::authored_input;
 use crate::builtin::{self, Builtin, InputCompiler};
 use crate::engine::Engine;
 use crate::failing_calls::{Impossible, failing_calls, impossible};
-use crate::loop_spec::parse_loop;
+use crate::workflow::authored::authored_input;
+use crate::workflow::loop_spec::parse_loop;
 
 pub(crate) use misspellings::Misspellings;
 pub(crate) use reads::literal_reads;

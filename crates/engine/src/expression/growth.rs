@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::*;
-use crate::budget::processor_time;
+use crate::bounds::budget::processor_time;
 use crate::operators::gaps;
 
 /// Members of an object that a request may have by default.

@@ -73,7 +73,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::limits::EngineLimits;
+    use crate::bounds::limits::EngineLimits;
     use crate::operators::DeclaredSecrets;
 
     #[test]

@@ -8,8 +8,8 @@ use datalogic_rs::operator::EvalContext;
 use datalogic_rs::{CustomOperator, DataValue, Error};
 use tokio::time::Instant;
 
-use crate::budget;
-use crate::extent;
+use crate::bounds::budget;
+use crate::bounds::extent;
 
 /// Guards the body of a `reduce`. The name no author writes.
 pub(crate) const BOUNDED: &str = "#bounded";
@@ -124,7 +124,7 @@ pub(crate) mod gaps {
     use std::cell::Cell;
     use std::time::Duration;
 
-    use crate::budget::processor_time;
+    use crate::bounds::budget::processor_time;
 
     thread_local! {
         static LAST: Cell<Duration> = const { Cell::new(Duration::ZERO) };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use svc_model::{Cancellation, InFlightCall};
 
-use crate::program::CompiledStep;
+use crate::workflow::program::CompiledStep;
 
 /// Names the call of a task that is dropped before its end because its run is cancelled.
 pub(super) struct CallGuard<'r> {

@@ -8,14 +8,14 @@ use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use super::{End, Run};
-use crate::budget;
+use crate::bounds::budget;
+use crate::bounds::evaluation_budget::EvaluationBudget;
 use crate::error::{RunFailure, TaskError};
 use crate::error_code::ErrorCode;
-use crate::evaluation_budget::EvaluationBudget;
 use crate::function::TaskOutcome;
-use crate::program::CompiledStep;
 use crate::scope::EvaluationScope;
 use crate::trace::{AuditTrailEntry, StepResult, TraceStep};
+use crate::workflow::program::CompiledStep;
 
 impl Run<'_> {
     /// Records what a task answered and decides whether the workflow goes on.

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::entity::LifecycleStatus;
 use crate::hash::content_hash;
+use crate::http::precondition::EntityTag;
 use crate::mask::mask_channel_config;
-use crate::precondition::EntityTag;
 use crate::time::Timestamp;
 
 macro_rules! names {

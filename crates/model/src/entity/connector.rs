@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::config::connector::mask_connector_config;
 use crate::hash::content_hash;
-use crate::precondition::EntityTag;
+use crate::http::precondition::EntityTag;
 use crate::time::Timestamp;
 use crate::unreadable::is_unreadable;
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::entity::LifecycleStatus;
 use crate::hash::content_hash;
-use crate::precondition::EntityTag;
+use crate::http::precondition::EntityTag;
 use crate::time::Timestamp;
 
 /// A reference to one version of a workflow.

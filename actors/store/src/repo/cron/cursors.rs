@@ -14,9 +14,9 @@ use super::model::AlignOutcome;
 use super::rows::columns;
 use crate::clock::{self, FromNow, Now};
 use crate::conn::{Conn, on};
+use crate::connections::prepared::Prepared;
 use crate::error::StoreError;
 use crate::group::SingleCall;
-use crate::prepared::Prepared;
 use crate::repo::IDS_PER_QUERY;
 use crate::schema::{cron_schedule_state as state, definitions};
 

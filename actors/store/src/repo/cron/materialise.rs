@@ -15,9 +15,9 @@ use super::{bulk, cursors, slots};
 use crate::clock;
 use crate::config::Backend;
 use crate::conn::{Conn, on};
+use crate::connections::prepared::Prepared;
 use crate::error::StoreError;
 use crate::group::{CallGroup, GroupAnswer, LedgerCall};
-use crate::prepared::Prepared;
 use crate::schema::cron_occurrences;
 
 /// A row to be inserted.

@@ -10,8 +10,8 @@ use uuid::Uuid;
 
 use super::bulk;
 use crate::conn::{Conn, on};
+use crate::connections::prepared::Prepared;
 use crate::error::StoreError;
-use crate::prepared::Prepared;
 use crate::schema::cron_occurrences;
 
 /// The columns that the rules read and write.

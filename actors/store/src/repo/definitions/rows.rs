@@ -9,8 +9,8 @@ use svc_secrets::{EnvelopeKeys, EnvelopePlace};
 
 use super::Definition;
 use crate::conn::{Conn, on};
+use crate::connections::prepared::Prepared;
 use crate::error::StoreError;
-use crate::prepared::Prepared;
 use crate::repo::mutation;
 use crate::schema::definitions;
 

@@ -1,8 +1,8 @@
 use std::collections::BTreeSet;
 
 use super::*;
+use crate::bounds::limits::EngineLimits;
 use crate::expression::Evaluator;
-use crate::limits::EngineLimits;
 use crate::operators::DeclaredSecrets;
 
 fn evaluator() -> Evaluator {

@@ -1,0 +1,170 @@
+//! Responses shaped by the workflow, from the control document at `data._svc.response`.
+
+use bytes::Bytes;
+use serde_json::{Map, Value};
+use svc_engine::path;
+use svc_model::config::ResponseConfig;
+
+use crate::answer::response::ChannelResponse;
+
+/// Headers a workflow may set when the channel does not list its own.
+const ALLOWED: [&str; 8] = [
+    "content-type",
+    "location",
+    "cache-control",
+    "etag",
+    "last-modified",
+    "retry-after",
+    "content-language",
+    "link",
+];
+
+/// Headers that belong to the connection or to the platform, whatever a channel lists.
+const NEVER: [&str; 10] = [
+    "connection",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "content-length",
+    "x-request-id",
+];
+
+/// Longest header name that is repeated in a log line, in characters.
+const MAX_LOGGED: usize = 64;
+
+/// The control document, removed from the data.
+#[derive(Debug, PartialEq)]
+pub(crate) struct ResponseControl(Map<String, Value>);
+
+impl ResponseControl {
+    /// Removes the control document a workflow may have written, and with it an emptied `_svc`: it is never
+    /// returned, in any mode. `None` when there is none, or something that is no document.
+    pub(crate) fn take(data: &mut Value) -> Option<Self> {
+        let root = data.as_object_mut()?;
+        let platform = root.get_mut("_svc")?.as_object_mut()?;
+        let control = platform.remove("response");
+        if platform.is_empty() {
+            root.remove("_svc");
+        }
+        match control? {
+            Value::Object(control) => Some(Self(control)),
+            _ => None,
+        }
+    }
+}
+
+/// Removes the control document from the `data` of a message, as it is removed from every answer.
+pub fn remove_response_control(data: &mut Value) {
+    ResponseControl::take(data);
+}
+
+/// A part of the control document that the response leaves out; for the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum DroppedPart {
+    /// A status that cannot end a request; 200 is sent instead.
+    Status,
+    /// A header that is not allowed or not valid, by name. Its value is not logged.
+    Header(String),
+}
+
+/// Shapes the responses of one channel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ResponseShaper {
+    allowed: Vec<String>,
+}
+
+impl ResponseShaper {
+    /// Creates a shaper with the channel's own list of headers, or else the default one.
+    pub(crate) fn new(config: &ResponseConfig) -> Self {
+        let allowed = match &config.allowed_headers {
+            Some(names) => names.iter().map(|name| name.to_ascii_lowercase()).collect(),
+            None => ALLOWED.map(str::to_owned).to_vec(),
+        };
+        Self { allowed }
+    }
+
+    /// Builds the response that the control document asks for, and the parts that were left out. `data` is
+    /// the result without the control document. Never fails: invalid parts are left out.
+    ///
+    /// A status from 200 to 999 is sent as it is, any other as 200: the informational ones below 200 cannot
+    /// end a request. A response that can have no body (204, 205, 304) has none.
+    pub(crate) fn shape(
+        &self,
+        control: &ResponseControl,
+        data: &Value,
+    ) -> (ChannelResponse, Vec<DroppedPart>) {
+        let mut dropped = Vec::new();
+        let status = status(control.0.get("status")).unwrap_or_else(|| {
+            dropped.push(DroppedPart::Status);
+            200
+        });
+        let mut headers = Vec::new();
+        if let Some(Value::Object(wanted)) = control.0.get("headers") {
+            for (name, value) in wanted {
+                match self.header(name, value) {
+                    Some((name, value)) => {
+                        headers.retain(|(present, _)| *present != name);
+                        headers.push((name, value));
+                    }
+                    None => dropped.push(DroppedPart::Header(name.chars().take(MAX_LOGGED).collect())),
+                }
+            }
+        }
+        if matches!(status, 204 | 205 | 304) {
+            return (ChannelResponse { status, headers, body: Bytes::new(), is_guess: false }, dropped);
+        }
+        if !headers.iter().any(|(name, _)| name == "content-type") {
+            headers.push(("content-type".to_owned(), "application/json".to_owned()));
+        }
+        let body = self::body(&control.0, data);
+        (ChannelResponse { status, headers, body, is_guess: false }, dropped)
+    }
+
+    fn header(&self, name: &str, value: &Value) -> Option<(String, String)> {
+        let name = name.to_ascii_lowercase();
+        let value = value.as_str()?.trim_matches([' ', '\t']);
+        let visible = value.bytes().all(|byte| byte == b'\t' || (b' '..=b'~').contains(&byte));
+        let settable = !NEVER.contains(&name.as_str()) && self.allowed.contains(&name);
+        (settable && visible).then(|| (name, value.to_owned()))
+    }
+}
+
+/// Returns the requested status, 200 without one, and `None` for a value that is no final status. A whole
+/// number may be written with a fraction of zero, as the arithmetic of expressions does.
+fn status(value: Option<&Value>) -> Option<u16> {
+    let value = match value {
+        None | Some(Value::Null) => return Some(200),
+        Some(value) => value.as_f64()?,
+    };
+    let whole = value.fract() == 0.0 && (200.0..=999.0).contains(&value);
+    whole.then_some(value as u16)
+}
+
+/// Renders the selected part of the data: a string unquoted with `raw`, everything else as JSON.
+fn body(control: &Map<String, Value>, data: &Value) -> Bytes {
+    let selected = match control.get("body_path").and_then(Value::as_str) {
+        Some(path) => select(data, path).unwrap_or(&Value::Null),
+        None => data,
+    };
+    match selected {
+        Value::String(text) if control.get("raw") == Some(&Value::Bool(true)) => text.clone().into(),
+        value => value.to_string().into(),
+    }
+}
+
+/// Follows a dotted path, with or without a leading `data`, which alone is the whole.
+fn select<'v>(data: &'v Value, path: &str) -> Option<&'v Value> {
+    let below = match path.strip_prefix("data") {
+        Some("") => return Some(data),
+        Some(rest) => rest.strip_prefix('.').unwrap_or(path),
+        None => path,
+    };
+    path::read(data, &path::segments(below).ok()?)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,11 @@
+//! Bodies about what is defined: workflows, channels, connectors, packages, and the functions that they call.
+
+pub(crate) mod channels;
+pub(crate) mod connectors;
+pub(crate) mod definitions;
+pub(crate) mod functions;
+pub(crate) mod import;
+pub(crate) mod lifecycle;
+pub(crate) mod packages;
+pub(crate) mod validation;
+pub(crate) mod workflows;

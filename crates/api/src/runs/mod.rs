@@ -1,0 +1,7 @@
+//! Bodies about runs: what starts them, what they leave, and what waits to be run.
+
+pub(crate) mod cron;
+pub(crate) mod data;
+pub(crate) mod dead_letters;
+pub(crate) mod kafka;
+pub(crate) mod traces;

@@ -1,0 +1,8 @@
+//! Bodies about the server itself: its state, its nodes, its audit log and its backups.
+
+pub(crate) mod actors;
+pub(crate) mod audit;
+pub(crate) mod backups;
+pub(crate) mod engine;
+pub(crate) mod nodes;
+pub(crate) mod operational;

@@ -1,0 +1,237 @@
+//! From a stored workflow to a program.
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use serde_json::Value;
+use svc_model::{FieldError, WorkflowContent};
+
+use crate::builtin::{self, Builtin, InputCompiler};
+use crate::checks;
+use crate::engine::Engine;
+use crate::error::CompileError;
+use crate::expression::Condition;
+use crate::function::{CompileCx, CompileSecrets, Function};
+use crate::reads::Reads;
+use crate::stubs::{self, StubFunction};
+use crate::workflow::authored::authored_input;
+use crate::workflow::loop_spec::{Loop, parse_loop};
+use crate::workflow::program::{CompiledStep, CompiledWorkflow, Span, StepAction};
+
+/// Groups inside groups.
+pub(crate) const MAX_GROUP_DEPTH: usize = 8;
+
+/// The way in which the tasks of a workflow reach what is outside the engine.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CallMode {
+    /// Functions call connectors and channels.
+    Live,
+    /// Stubs answer for connectors and channels.
+    Stubbed,
+}
+
+/// Compiles one version of a workflow.
+pub(crate) fn compile(
+    engine: &Engine,
+    material: CompileSecrets<'_>,
+    calls: CallMode,
+    id: &str,
+    version: i64,
+    content: &WorkflowContent,
+) -> Result<CompiledWorkflow, CompileError> {
+    let mut assembly = Assembly {
+        engine,
+        material,
+        calls,
+        workflow: id,
+        ids: HashSet::new(),
+        steps: Vec::new(),
+        spans: Vec::new(),
+        reads: Reads::default(),
+    };
+    assembly.check_readable(content)?;
+    let condition = assembly.condition(Some(&content.condition), "condition")?;
+    assembly.elements(&content.tasks, "tasks", 0)?;
+    if assembly.steps.is_empty() {
+        return Err(assembly.invalid("tasks", "a workflow needs at least one task"));
+    }
+    let looping = match &content.loop_ {
+        None | Some(Value::Null) => None,
+        Some(block) => Some(assembly.looping(block)?),
+    };
+    Ok(CompiledWorkflow {
+        id: id.into(),
+        versioned_id: format!("{id}:v{version}").into(),
+        version,
+        content_hash: content.content_hash().into(),
+        condition,
+        steps: assembly.steps.into(),
+        reads: assembly.reads,
+        spans: assembly.spans.into(),
+        looping,
+        continue_on_error: content.continue_on_error,
+    })
+}
+
+struct Assembly<'e> {
+    engine: &'e Engine,
+    material: CompileSecrets<'e>,
+    calls: CallMode,
+    workflow: &'e str,
+    ids: HashSet<String>,
+    steps: Vec<CompiledStep>,
+    spans: Vec<Span>,
+    reads: Reads,
+}
+
+impl Assembly<'_> {
+    fn invalid(&self, at: &str, message: impl Into<String>) -> CompileError {
+        CompileError::Invalid { workflow: self.workflow.into(), at: at.into(), message: message.into() }
+    }
+
+    fn check_readable(&self, content: &WorkflowContent) -> Result<(), CompileError> {
+        let tasks = content.tasks.iter().map(|task| ("tasks", task));
+        let others =
+            content.loop_.iter().map(|block| ("loop", block)).chain([("condition", &content.condition)]);
+        match tasks.chain(others).find(|(_, part)| svc_model::is_unreadable(part)) {
+            Some((at, _)) => Err(self.invalid(at, "the stored JSON cannot be read")),
+            None => Ok(()),
+        }
+    }
+
+    fn problems(&self, errors: &[FieldError]) -> CompileError {
+        let text: Vec<_> = errors.iter().map(|error| format!("{}: {}", error.path, error.message)).collect();
+        let (at, message) = match errors.first() {
+            Some(first) if errors.len() == 1 => (first.path.clone(), first.message.clone()),
+            _ => ("tasks".into(), text.join("; ")),
+        };
+        self.invalid(&at, message)
+    }
+
+    fn elements(&mut self, elements: &[Value], at: &str, depth: usize) -> Result<(), CompileError> {
+        for (n, element) in elements.iter().enumerate() {
+            let at = format!("{at}[{n}]");
+            if element.get("tasks").is_some() {
+                self.group(element, &at, depth + 1)?;
+            } else {
+                self.task(element, &at)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn id(&mut self, element: &Value, at: &str) -> Result<String, CompileError> {
+        let id = element["id"].as_str().filter(|id| !id.is_empty());
+        let id = id.ok_or_else(|| self.invalid(&format!("{at}.id"), "a task needs a non-empty id"))?;
+        if !self.ids.insert(id.to_owned()) {
+            return Err(CompileError::DuplicateTaskId { workflow: self.workflow.into(), task: id.into() });
+        }
+        Ok(id.to_owned())
+    }
+
+    fn condition(&mut self, source: Option<&Value>, at: &str) -> Result<Condition, CompileError> {
+        let Some(source) = source.filter(|source| !source.is_null()) else { return Ok(Condition::Always) };
+        let condition = self.engine.evaluator.compile_condition(source);
+        let condition = condition.map_err(|message| self.invalid(at, message))?;
+        if let Condition::When(expression) = &condition {
+            self.reads.merge(expression.reads().clone());
+        }
+        Ok(condition)
+    }
+
+    fn flag(&self, element: &Value, field: &str, at: &str) -> Result<bool, CompileError> {
+        match element.get(field) {
+            None | Some(Value::Null) => Ok(false),
+            Some(Value::Bool(flag)) => Ok(*flag),
+            Some(_) => Err(self.invalid(&format!("{at}.{field}"), "expected a boolean")),
+        }
+    }
+
+    fn group(&mut self, element: &Value, at: &str, depth: usize) -> Result<(), CompileError> {
+        let tasks_at = format!("{at}.tasks");
+        if depth > MAX_GROUP_DEPTH {
+            return Err(self.invalid(&tasks_at, format!("groups nest at most {MAX_GROUP_DEPTH} deep")));
+        }
+        self.id(element, at)?;
+        let condition = self.condition(element.get("condition"), &format!("{at}.condition"))?;
+        let terminal = self.flag(element, "terminal", at)?;
+        let members = match element["tasks"].as_array() {
+            Some(members) if !members.is_empty() => members,
+            _ => return Err(self.invalid(&tasks_at, "a group needs at least one task")),
+        };
+        let index = self.spans.len();
+        let start = self.steps.len();
+        self.spans.push(Span { start, end: start, condition, terminal });
+        self.elements(members, &tasks_at, depth)?;
+        self.spans[index].end = self.steps.len();
+        Ok(())
+    }
+
+    fn task(&mut self, element: &Value, at: &str) -> Result<(), CompileError> {
+        let id = self.id(element, at)?;
+        let function = &element["function"];
+        let Some(name) = function["name"].as_str() else {
+            return Err(self.invalid(&format!("{at}.function.name"), "a task names a function"));
+        };
+        let condition = self.condition(element.get("condition"), &format!("{at}.condition"))?;
+        let action = self.action(&id, name, authored_input(function), &format!("{at}.function.input"))?;
+        let step = CompiledStep {
+            position: self.steps.len(),
+            id: id.into(),
+            function: name.into(),
+            connector: authored_input(function)["connector"].as_str().map(Into::into),
+            condition,
+            action,
+            continue_on_error: self.flag(element, "continue_on_error", at)?,
+            terminal: self.flag(element, "terminal", at)?,
+        };
+        self.steps.push(step);
+        Ok(())
+    }
+
+    fn action(&mut self, id: &str, name: &str, input: &Value, at: &str) -> Result<StepAction, CompileError> {
+        let evaluator = &self.engine.evaluator;
+        if builtin::is_builtin(name) {
+            let mut errors = Vec::new();
+            let compiler = InputCompiler {
+                evaluator,
+                check_secrets: true,
+                reads: RefCell::default(),
+                warnings: RefCell::default(),
+            };
+            let built = Builtin::compile(name, input, at, &compiler, &mut errors);
+            self.reads.merge(compiler.reads.into_inner());
+            return built.map(StepAction::Builtin).ok_or_else(|| self.problems(&errors));
+        }
+        let stubbed =
+            stubs::find_stubbable(&self.engine.catalogue, name).filter(|_| self.calls == CallMode::Stubbed);
+        let stub: Option<Arc<dyn Function>> = stubbed.map(|entry| Arc::new(StubFunction(entry)) as _);
+        let Some(function) = stub.as_ref().or_else(|| self.engine.functions.get(name)) else {
+            if let Some(message) = self.engine.catalogue.absence(name) {
+                let (workflow, at) = (self.workflow.into(), format!("task \"{id}\""));
+                return Err(CompileError::Invalid { workflow, at, message });
+            }
+            return Err(CompileError::Undispatchable {
+                workflow: self.workflow.into(),
+                function: name.into(),
+                task: id.into(),
+            });
+        };
+        let Some(fields) = input.as_object() else {
+            return Err(self.invalid(at, "expected an object"));
+        };
+        let errors = checks::input_errors(self.engine, name, fields, at);
+        if !errors.is_empty() {
+            return Err(self.problems(&errors));
+        }
+        let task = function.compile(input, &CompileCx { evaluator, material: self.material });
+        task.map(StepAction::Task).map_err(|message| self.invalid(at, message))
+    }
+
+    fn looping(&self, block: &Value) -> Result<Loop, CompileError> {
+        let mut errors = Vec::new();
+        let looping = parse_loop(block, self.engine.limits.max_loop_iterations, &mut errors);
+        looping.ok_or_else(|| self.problems(&errors))
+    }
+}

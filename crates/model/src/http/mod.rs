@@ -1,0 +1,6 @@
+//! The parts of HTTP that the model judges: clients, origins, preconditions and pages of lists.
+
+pub(crate) mod client_network;
+pub(crate) mod origin;
+pub(crate) mod page;
+pub(crate) mod precondition;
