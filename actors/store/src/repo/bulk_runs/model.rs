@@ -93,7 +93,7 @@ pub struct BulkError {
 }
 
 /// Maximum number of errors that a run keeps.
-pub const MOST_BULK_ERRORS: usize = 100;
+pub(super) const MOST_BULK_ERRORS: usize = 100;
 
 /// A run that is to begin.
 #[derive(Clone, Debug, PartialEq)]
