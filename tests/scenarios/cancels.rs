@@ -5,7 +5,9 @@ use svc_testkit::example::create_and_activate;
 use svc_testkit::http::{HttpClient, HttpResponse};
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
-use crate::support::{channel, error, eventually, launch, serve, serve_with, start_guarded, wait_until_stable};
+use crate::support::{
+    channel, error, eventually, launch, serve, serve_with, start_guarded, wait_until_stable,
+};
 
 const TRACES: &str = "/api/v1/admin/traces";
 
@@ -65,7 +67,7 @@ fn cancelled(client: &mut HttpClient, id: &str) -> Value {
 #[test]
 fn run_that_waits_for_answer_is_cancelled() {
     let witness = Upstream::start(|_| UpstreamReply::Held).unwrap();
-    let (_server, mut client) = start_guarded(launch());
+    let (_server, mut client) = start_guarded(launch().env("SVC_METRICS__ENABLED", "true"));
     connect(&mut client, &witness);
     serve(&mut client, "direct", json!([call("first", "/1"), call("second", "/2")]));
     serve(
@@ -98,9 +100,8 @@ fn run_that_waits_for_answer_is_cancelled() {
 
 #[test]
 fn looping_run_is_cancelled() {
-    let launch = launch()
-        .env("SVC_ENGINE__CPU_BUDGET_MS", "60000")
-        .env("SVC_ENGINE__MAX_LOOP_ITERATIONS", "1000000");
+    let launch =
+        launch().env("SVC_ENGINE__CPU_BUDGET_MS", "60000").env("SVC_ENGINE__MAX_LOOP_ITERATIONS", "1000000");
     let (_server, mut client) = start_guarded(launch);
     let looping = json!({"workflow_id": "looping", "name": "looping", "loop": {"counter": "n", "max": 900_000},
         "tasks": [map("step", &json!({"var": "data.n"}))]});
