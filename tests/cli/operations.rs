@@ -133,8 +133,11 @@ fn explanation_is_sentence_and_short_lines() {
 
 #[test]
 fn waiting_trace_shows_its_reason() {
-    let server = start();
-    let cli = CliClient::with_server(&server).env("COLUMNS", "80");
+    // Without a key of its own a client reads only what it submitted.
+    let key = "the admin key of a server under test";
+    let server =
+        launch().env("SVC_ADMIN_AUTH__ENABLED", "true").env("SVC_ADMIN_AUTH__API_KEYS", key).start().unwrap();
+    let cli = CliClient::with_server(&server).env("COLUMNS", "80").env("SVC_API_KEY", key);
     serve_echo(&cli, "a");
     cli.ok(&["channels", "pause", "a", "--reason", "down"]);
     let id = cli.ok(&["send", "a", "--async", "-d", "{}", "-q"]).trim().to_owned();

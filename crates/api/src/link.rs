@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::link::{Link, LinkBuilder};
 
+use crate::bulk::{BulkRunDetail, BulkStarted};
 use crate::endpoint::{Answer, Content, Endpoint, Method, SchemaSource};
 use crate::endpoints;
 use crate::entities::channels::ChannelResource;
@@ -31,7 +32,7 @@ struct LinkedResource {
     schemas: &'static [fn() -> Cow<'static, str>],
 }
 
-const RESOURCES: [LinkedResource; 7] = [
+const RESOURCES: [LinkedResource; 8] = [
     LinkedResource {
         path: "/api/v1/admin/channels/{id}",
         key: "channel_id",
@@ -67,6 +68,12 @@ const RESOURCES: [LinkedResource; 7] = [
         key: "id",
         reference: None,
         schemas: &[<OccurrenceSummary as ToSchema>::name, <OccurrenceDetail as ToSchema>::name],
+    },
+    LinkedResource {
+        path: "/api/v1/admin/bulk/{id}",
+        key: "id",
+        reference: None,
+        schemas: &[<BulkStarted as ToSchema>::name, <BulkRunDetail as ToSchema>::name],
     },
     LinkedResource {
         path: "/api/v1/admin/packages/{name}",

@@ -46,7 +46,7 @@ fn statement_of_cancelled_run_ends_at_server() {
         &mut client,
         "jobs",
         json!([{"id": "sleep", "name": "", "function": {"name": "db_read",
-        "input": {"connector": "app", "query": "SELECT pg_sleep(600)::text AS slept", "timeout_ms": 600_000}}}]),
+        "input": {"connector": "app", "query": "SELECT pg_sleep(600)::text AS slept"}}}]),
     );
     let id = submit(&mut client, 1);
     let running = || {
