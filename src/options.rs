@@ -20,7 +20,7 @@ use crate::logging::LogLevelHandle;
 ///
 /// let mut metrics = Registry::with_prefix("shop");
 /// let orders: Counter = Counter::default();
-/// metrics.register("orders", "Orders of the shop", orders.clone());
+/// metrics.register("orders", "orders of the shop", orders.clone());
 /// let options = Options { environment: config::process_environment(), metrics, ..Options::default() };
 /// ```
 pub struct Options {

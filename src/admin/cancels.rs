@@ -16,12 +16,9 @@ use tokio::time::{Instant, sleep};
 use super::cron::{self, OCCURRENCE};
 use super::query::QueryParameters;
 use super::response::data_response;
-use super::traces;
+use super::traces::{self, TRACE};
 use crate::http::{AdminCaller, Error};
 use crate::state::AppState;
-
-/// The resource type of traces in audit rows.
-pub(super) const TRACE: AuditResource = AuditResource::Trace;
 
 /// Longest wait for the end.
 const PATIENCE: Duration = Duration::from_secs(2);

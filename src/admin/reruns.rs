@@ -7,9 +7,9 @@ use svc_api::{DataEnvelope, RerunAccepted};
 use svc_model::{AuditAction, FieldError, ServiceError, id};
 use svc_store::{Mutation, RerunOrder, RerunVersion};
 
-use super::cancels::TRACE;
 use super::query::QueryParameters;
 use super::request_body::require_known_keys;
+use super::traces::TRACE;
 use crate::http::{AdminCaller, Error, JsonBody};
 use crate::state::AppState;
 

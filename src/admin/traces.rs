@@ -7,7 +7,7 @@ use actix_web::web::{Data, Path};
 use serde_json::Value;
 use svc_api::{AttemptSummary, TraceDetail, TraceListEnvelope, TraceSummary};
 use svc_channels::remove_response_control;
-use svc_model::{ServiceError, Timestamp};
+use svc_model::{AuditResource, ServiceError, Timestamp};
 use svc_store::{TraceAttempt, TraceMode, TraceRecord, TraceRow, TraceStatus};
 
 use super::explanations;
@@ -16,6 +16,9 @@ use super::query::QueryParameters;
 use super::response::data_response;
 use crate::http::{Error, TraceReader, TraceView, state_response};
 use crate::state::AppState;
+
+/// The resource type of traces in audit rows.
+pub(super) const TRACE: AuditResource = AuditResource::Trace;
 
 /// `GET /traces`: no payloads, and no total unless asked for.
 pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Result<HttpResponse, Error> {

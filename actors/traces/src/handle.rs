@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 use crate::ambiguity::wait_until_known;
-use crate::cancel::CancelRequests;
+use crate::cancel::requests::CancelRequests;
 use crate::claim::JobClaim;
 use crate::dead_letters::{DeadLetterRetrier, DueTimer};
 use crate::job::{Job, Runner};

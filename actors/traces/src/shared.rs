@@ -10,7 +10,8 @@ use svc_cluster::nodes::NodeHandle;
 use svc_store::Store;
 use tokio::sync::Notify;
 
-use crate::cancel::{CancelRequests, CancelWatch};
+use crate::cancel::requests::CancelRequests;
+use crate::cancel::watch::CancelWatch;
 use crate::dead_letters::{DueTimer, RetryShared};
 use crate::job::Runner;
 use crate::metrics::TraceMetrics;

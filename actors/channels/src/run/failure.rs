@@ -72,7 +72,7 @@ impl CompiledChannel {
 /// Begin of the value that an expression threw, in a message.
 const THROWN: &str = "Thrown: ";
 
-/// Returns a message in which the text that an expression threw stands without quotation marks: it tells one cause from
+/// Returns a message in which the text that an expression threw has no quotation marks: it separates one cause from
 /// another, as the quoted values of other messages do not.
 fn show_thrown(message: &str) -> Cow<'_, str> {
     let Some((before, after)) = message.split_once(THROWN) else { return Cow::Borrowed(message) };

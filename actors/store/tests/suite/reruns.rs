@@ -88,7 +88,7 @@ pub(crate) async fn rerun_of_version_needs_one_that_ran(db: TestDatabase) {
         400,
         "it is a draft"
     );
-    db.execute("UPDATE workflows SET status = 'archived'").await.unwrap();
+    db.execute("UPDATE definitions SET status = 'archived'").await.unwrap();
     for version in [RerunVersion::Same, RerunVersion::Number(1)] {
         let accepted = rerun(&store, order(former, version)).await.unwrap().trace_id;
         let pinned = &input(&store, accepted).await["metadata"][RERUN]["workflow"];

@@ -448,7 +448,7 @@ pub(crate) async fn waiting_work_is_found_by_an_index(db: TestDatabase) {
     } else {
         "INSERT INTO traces (id, channel, status) SELECT n, 'orders', 'completed' FROM generate_series(1, 5000) n;
          INSERT INTO traces (id, channel, status, waiting, queue_channel, queue_key)
-             SELECT 'w' || n, 'other', 'waiting', 'share', 'o', n FROM generate_series(1, 5000) n;
+             SELECT 'w' || n, 'other', 'waiting', 'share', 'o', n FROM generate_series(1, 50) n;
          ANALYZE traces"
     };
     db.execute(many).await.unwrap();

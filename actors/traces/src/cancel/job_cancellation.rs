@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use svc_model::{Cancellation, InFlightCall};
 use uuid::Uuid;
 
-use crate::cancel::CancelRequests;
+use crate::cancel::requests::CancelRequests;
 
 /// The cancellation of one run of a job, as the run sees it.
 pub(crate) struct JobCancellation {

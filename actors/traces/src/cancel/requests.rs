@@ -7,6 +7,9 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, watch};
 use uuid::Uuid;
 
+/// Error of the report of cancelled work.
+pub(crate) const CANCELLED: &str = "the work was cancelled";
+
 /// The runs of this node that are to be cancelled, by the ids of their traces. Usually none: a look at it then costs one
 /// read of a number.
 #[derive(Debug)]
@@ -64,11 +67,11 @@ impl CancelRequests {
     }
 
     /// Returns all runs, for a later [`update`](Self::update).
-    pub(crate) fn known(&self) -> HashSet<Uuid> {
+    pub(crate) fn copy_ids(&self) -> HashSet<Uuid> {
         self.ids.lock().clone()
     }
 
-    /// Takes over what the database has: `current`, as read after `known`. A run that was added meanwhile stays.
+    /// Takes over what the database has: `current`, as read after `known` was copied. A run that was added meanwhile stays.
     pub(crate) fn update(&self, known: &HashSet<Uuid>, current: HashSet<Uuid>) {
         let mut ids = self.ids.lock();
         ids.retain(|id| !known.contains(id) || current.contains(id));
@@ -114,7 +117,7 @@ mod tests {
     fn request_made_during_a_look_stays() {
         let (requests, [ended, new, stored]) = (CancelRequests::new(), [1, 2, 3].map(Uuid::from_u128));
         requests.insert(ended);
-        let known = requests.known();
+        let known = requests.copy_ids();
         requests.insert(new);
         requests.update(&known, HashSet::from([stored]));
         assert_eq!([ended, new, stored].map(|id| requests.has(id)), [false, true, true]);

@@ -8,13 +8,13 @@ use svc_store::{CancelEffect, CancelFailure, CancelOrder, CancelStep, OpenCancel
 use tokio::time::sleep;
 
 use crate::backoff::DATABASE_BACKOFF;
-use crate::cancel::{CANCELLED, CancelRequests};
+use crate::cancel::requests::{CANCELLED, CancelRequests};
 use crate::input;
 use crate::job::Job;
 use crate::report::{self, FailureReport};
 use crate::worker::WorkerShared;
 
-/// The watch for orders to cancel the work of this node: reads them when it is told to, ends the jobs that wait in the
+/// The watch for orders to cancel the work of this node: reads them on notice, ends the jobs that wait in the
 /// queue, and gives those orders again whose run is of no node any more.
 pub(crate) struct CancelWatch {
     pub(crate) requests: Arc<CancelRequests>,
@@ -22,7 +22,7 @@ pub(crate) struct CancelWatch {
 }
 
 impl CancelWatch {
-    /// Reads orders whenever it is told to, until it is cancelled.
+    /// Reads orders at every notice, until it is cancelled.
     pub(crate) async fn run(&self) {
         let mut backoff = DATABASE_BACKOFF.delays();
         loop {
@@ -41,7 +41,7 @@ impl CancelWatch {
 
     /// Reads the orders, and carries out those that concern no running job.
     async fn look(&self) -> Result<(), StoreError> {
-        let known = self.requests.known();
+        let known = self.requests.copy_ids();
         let open = self.worker.store.open_cancels(&self.worker.nodes.id()).await?;
         let mut own = HashSet::new();
         for order in open {

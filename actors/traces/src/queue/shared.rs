@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::adoption::Adoption;
 use super::job_queue::JobQueue;
-use crate::cancel::CancelWatch;
+use crate::cancel::watch::CancelWatch;
 use crate::waiting::WaitingClaimer;
 
 /// State shared by every instance of the actor.

@@ -17,7 +17,8 @@ use uuid::Uuid;
 
 use crate::ambiguity::wait_until_known;
 use crate::backoff::DATABASE_BACKOFF;
-use crate::cancel::{CANCELLED, CancelRequests, JobCancellation};
+use crate::cancel::job_cancellation::JobCancellation;
+use crate::cancel::requests::{CANCELLED, CancelRequests};
 use crate::claim::JobClaim;
 use crate::dead_letters::DueTimer;
 use crate::job::{AttemptHold, Job, JobFailure, JobKey, JobOutcome, JobResult, Runner};
@@ -437,7 +438,7 @@ impl WorkerShared {
     }
 }
 
-/// Returns the time since an id was made; zero for one that does not tell.
+/// Returns the time since an id was made; zero for one without a time.
 fn age_of(id: Uuid) -> Duration {
     let Some(made) = id.get_timestamp() else { return Duration::ZERO };
     let (seconds, nanos) = made.to_unix();

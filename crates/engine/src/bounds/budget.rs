@@ -212,7 +212,8 @@ pub(crate) fn check(now: Instant) -> Result<(), BudgetExhausted> {
     }
     let Some(mut turn) = TURN.get() else { return Ok(()) };
     let result = turn.check(now);
-    CALM.set(Some(turn.calm(now)));
+    // A run that has reached a limit is looked at again at once.
+    CALM.set(result.is_ok().then(|| turn.calm(now)));
     TURN.set(Some(turn));
     result
 }
@@ -224,7 +225,8 @@ pub(crate) fn check_or_cut(now: Instant) -> Option<Result<(), BudgetExhausted>> 
     }
     let mut turn = TURN.get()?;
     let result = turn.check(now);
-    CALM.set(Some(turn.calm(now)));
+    // A run that has reached a limit is looked at again at once.
+    CALM.set(result.is_ok().then(|| turn.calm(now)));
     turn.cut = turn.cut.or(result.err());
     TURN.set(Some(turn));
     Some(result)

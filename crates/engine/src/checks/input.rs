@@ -93,7 +93,10 @@ impl Check<'_, '_> {
         }
         if !field.kind.holds(value) {
             let computed = field.resolvable && self.looks_computed(value);
-            self.errors.push(FieldError::type_mismatch(at, field.kind.name(), value));
+            let refused = FieldError::type_mismatch(at, field.kind.name(), value);
+            // The shape is right, the path is not: it is computed.
+            let is_path = field.resolvable && is_var(value);
+            self.errors.push(if is_path { FieldError::invalid(at, refused.message) } else { refused });
             if computed {
                 self.warn_computed(at);
             }
@@ -177,12 +180,15 @@ fn is_var(value: &Value) -> bool {
     is_call(value, "var")
 }
 
-/// Returns true for a read of the message that a field folds: a literal path, and a default if there is one.
+/// Returns true for a read of the message that a field folds: a path that is not computed, and a default if there is
+/// one.
 fn is_folded(value: &Value) -> bool {
     let Some(argument) = value.get("var").filter(|_| is_var(value)) else { return false };
     match argument.as_array().map(Vec::as_slice) {
-        Some(operands) => matches!(operands, [Value::String(_)] | [Value::String(_), _]),
-        None => argument.is_string(),
+        Some(operands) => {
+            matches!(operands, [] | [_] | [_, _]) && !operands.first().is_some_and(Value::is_object)
+        }
+        None => !argument.is_object(),
     }
 }
 

@@ -91,7 +91,7 @@ impl MergedRows {
             .collect())
     }
 
-    /// Returns the statement for statuses. SQLite is told the index, which it would pass over by statistics of another day.
+    /// Returns the statement for statuses. For SQLite it names the index, which its planner would pass over by old statistics.
     fn merge_statuses(&self, statuses: &[TraceStatus], backend: Backend) -> KeyQuery {
         let mut statement = KeyQuery::new("SELECT id, created_at FROM (");
         for (place, status) in statuses.iter().enumerate() {

@@ -16,6 +16,7 @@ mod model;
 mod read;
 pub(super) mod rerun;
 mod statement;
+mod status;
 mod waiting;
 
 use std::sync::Arc;
@@ -36,11 +37,12 @@ pub use cancel::{
 pub(crate) use change::TraceWrite;
 pub(super) use end::forget_unfinished;
 pub use model::{
-    AdoptedRun, NewTrace, Ownership, TraceAccess, TraceAttempt, TraceEnd, TraceFailure, TraceMode, TracePage,
-    TraceQuery, TraceRecord, TraceRow, TraceSource, TraceStatus, UnfinishedRun,
+    AdoptedRun, NewTrace, Ownership, TraceAccess, TraceAttempt, TraceEnd, TraceFailure, TracePage,
+    TraceQuery, TraceRecord, TraceRow, TraceSource, UnfinishedRun,
 };
 pub(super) use read::LenientTimestamp;
 pub use rerun::{AcceptedRerun, RERUN, RerunOrder, RerunVersion};
+pub use status::{TraceMode, TraceStatus};
 pub use waiting::{DueTime, QueueShares, WaitReason, WaitTerms, WaitingCount, WaitingCounts, WaitingWork};
 
 const fn operation(method: &'static str) -> QueryOperation {

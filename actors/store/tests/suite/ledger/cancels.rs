@@ -88,7 +88,7 @@ pub(crate) async fn retry_runs_the_version_it_names(db: TestDatabase) {
         .create(Some("w".into()), super::super::workflow("w"), super::super::any_mutation())
         .await
         .unwrap();
-    db.execute("UPDATE workflows SET status = 'archived'").await.unwrap();
+    db.execute("UPDATE definitions SET status = 'archived'").await.unwrap();
     write_occurrences(&db, &ledger, "c", 1).await;
     let claim = claim_single(&ledger, "a").await;
     let id = claim.key.id.to_string();

@@ -97,7 +97,7 @@ pub(crate) enum CronCommand {
     Cancel {
         #[command(flatten)]
         ids: IdsArgs,
-        /// Tell the channel that on_failure names
+        /// Report it to the channel that on_failure names
         #[arg(long)]
         report: bool,
     },

@@ -60,7 +60,7 @@ pub(crate) enum TraceCommand {
     Cancel {
         #[command(flatten)]
         ids: IdsArgs,
-        /// Leave a dead letter, and tell the channel that on_failure names
+        /// Leave a dead letter, and report it to the channel that on_failure names
         #[arg(long)]
         report: bool,
     },
