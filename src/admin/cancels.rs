@@ -8,7 +8,7 @@ use std::time::Duration;
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use svc_api::DataEnvelope;
-use svc_model::{AuditAction, AuditResource, ServiceError};
+use svc_model::{AuditAction, ServiceError};
 use svc_registry::{FailedOccurrence, PreparedReport};
 use svc_store::{Mutation, OccurrenceCancel, OccurrenceRecord, TraceRecord, TraceStatus};
 use tokio::time::{Instant, sleep};

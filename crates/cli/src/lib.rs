@@ -62,9 +62,9 @@ pub fn run(arguments: impl Iterator<Item = OsString>, environment: Vec<(String, 
     let CommandLine { globals, command } = line;
     let is_verbose = globals.verbose;
     let result = match command {
-        ClientCommand::Completions(args) => commands::completions::run(&args),
-        ClientCommand::Man(args) => commands::man::run(&args),
-        ClientCommand::Config(command) => commands::config::run(&command, &globals, &environment),
+        ClientCommand::Completions(args) => commands::local::completions::run(&args),
+        ClientCommand::Man(args) => commands::local::man::run(&args),
+        ClientCommand::Config(command) => commands::local::config::run(&command, &globals, &environment),
         command => UserConfig::load(&environment)
             .and_then(|file| Settings::resolve(&globals, &environment, &file))
             .and_then(|settings| run_online(command, settings)),
