@@ -1,7 +1,6 @@
 //! Supervised actors on actix: bounded mailboxes, typed exits, restart budgets, quarantine, drain.
 #![doc = ""]
 #![doc = include_str!("../README.md")]
-
 #![warn(missing_docs)]
 
 mod backoff;

@@ -22,8 +22,7 @@ use crate::http::plane::DATA_PATH;
 const PREFIX: &str = "svc";
 
 /// The methods that labels name.
-const METHODS: [&str; 9] =
-    ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "CONNECT", "TRACE"];
+const METHODS: [&str; 9] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "CONNECT", "TRACE"];
 
 /// The status of most answers of the data plane.
 const SUCCESS: u16 = 200;

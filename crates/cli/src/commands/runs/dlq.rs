@@ -38,7 +38,7 @@ pub(crate) enum DeadLetterCommand {
         #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
         exhausted: Option<bool>,
         #[command(flatten)]
-        failures: FailureFilterArgs,
+        failures: Box<FailureFilterArgs>,
         /// Show those of failures from this time on: RFC 3339, or a time ago such as 15m, 2h, 1d
         #[arg(long, value_name = "TIME", value_parser = parse_moment)]
         since: Option<String>,
