@@ -58,7 +58,7 @@ pub enum PackageCommand {
 /// The server and the form of the output.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
 pub struct RemoteArgs {
-    /// Address of the server, such as https://svc.example.com; the key is taken from SVC_ADMIN_TOKEN
+    /// Address of the server, such as `https://svc.example.com`; the key is taken from SVC_ADMIN_TOKEN
     #[arg(short, long, value_name = "URL")]
     pub server: String,
     /// Form of the output
