@@ -32,11 +32,11 @@ impl QueryParameters {
             self.known.is_none_or(|known| known.iter().any(|parameter| parameter.name == key)),
             "'{key}' is missing among the parameters of the endpoint"
         );
-        self.sent(key).last().map(String::as_str)
+        self.list_sent(key).last().map(String::as_str)
     }
 
     /// Returns every value of a key, as sent.
-    fn sent(&self, key: &str) -> &[String] {
+    fn list_sent(&self, key: &str) -> &[String] {
         self.values.get(key).map(Vec::as_slice).unwrap_or_default()
     }
 
@@ -46,7 +46,7 @@ impl QueryParameters {
         let spell = |value: &str| {
             parameter.and_then(|parameter| parameter.spelling(value)).unwrap_or(value).to_owned()
         };
-        let parts = self.sent(key).iter().flat_map(|sent| sent.split(','));
+        let parts = self.list_sent(key).iter().flat_map(|sent| sent.split(','));
         let values: Vec<_> = parts.map(str::trim).filter(|value| !value.is_empty()).map(spell).collect();
         (!values.is_empty()).then(|| AnyOf::new(values))
     }

@@ -131,7 +131,7 @@ pub struct DataRequest {
     pub reservation: Option<Reservation>,
     /// The place in a distributed trace at which the spans of the run begin.
     pub trace_context: TraceContext,
-    /// Receives the id of the trace if the run panics; `None` if nobody asks for it.
+    /// Receives the id of the trace if the run panics; `None` if it is not asked for.
     pub crash_trace: Option<CrashTrace>,
     /// The pause of the channel, if it is paused; the registry sets it.
     pub pause: Option<Arc<ChannelPause>>,

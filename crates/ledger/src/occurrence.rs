@@ -305,8 +305,8 @@ impl Occurrence {
         settles
     }
 
-    /// Cancels a row that nobody holds under a live lease, and clears its claim, so that no late write of a former holder
-    /// counts; the caller then frees its slot. Returns `false` if somebody holds it: the holder ends its run first, and
+    /// Cancels a row that no process holds under a live lease, and clears its claim, so that no late write of a former
+    /// holder counts; the caller then frees its slot. Returns `false` if somebody holds it: the holder ends its run first, and
     /// [settles](Self::settle) it as cancelled.
     ///
     /// # Errors

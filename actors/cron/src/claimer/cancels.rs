@@ -13,7 +13,7 @@ use crate::backoff::retry_delay;
 use crate::shared::CronShared;
 
 /// Reads orders at every notice, until it is cancelled. The attempts of this node drop their runs; an occurrence
-/// that nobody holds any more ends here.
+/// that no process holds any more ends here.
 pub(super) async fn watch_cancels(shared: Arc<CronShared>, attempts: Arc<AttemptPool>) {
     let mut failures = 0;
     loop {

@@ -43,7 +43,7 @@ impl SingleCall for CancelRequest {
     }
 }
 
-/// Cancels an occurrence that nobody holds under a live lease, or writes the order for its holder. Idempotent until the
+/// Cancels an occurrence that no process holds under a live lease, or writes the order for its holder. Idempotent until the
 /// occurrence has ended. Returns its new state.
 ///
 /// # Errors
@@ -113,8 +113,8 @@ async fn record_order(
 
 type OrderColumns = (String, String, Option<String>, Option<NaiveDateTime>, Option<String>, Option<bool>);
 
-/// Lists the orders that are not carried out and concern `holder`: for its own attempts, and for occurrences that nobody
-/// holds under a live lease.
+/// Lists the orders that are not carried out and concern `holder`: for its own attempts, and for occurrences that no
+/// process holds under a live lease.
 pub(super) async fn list_open(
     conn: &mut Conn,
     holder: &str,

@@ -314,7 +314,7 @@ impl Ledger {
     }
 
     /// Returns the orders to cancel that are not carried out yet and concern `holder`: for its own attempts, and for
-    /// occurrences that nobody holds under a live lease.
+    /// occurrences that no process holds under a live lease.
     pub async fn open_cancels(&self, holder: &str) -> Result<Vec<OpenOccurrenceCancel>, StoreError> {
         let holder = holder.to_owned();
         self.database
