@@ -128,7 +128,7 @@ fn commands_of_authors_need_no_settings() {
 }
 
 #[test]
-fn client_option_before_a_command_of_authors_is_refused() {
+fn client_option_before_author_command_is_refused() {
     let cli = CliClient::new();
     for args in
         [&["-o", "json", "schema"][..], &["--quiet", "schema"], &["--server", "http://h", "lint", "."]]

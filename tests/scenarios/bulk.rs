@@ -177,7 +177,7 @@ fn purge_deletes_what_matches_and_no_more() {
 }
 
 #[test]
-fn ended_runs_are_run_again_and_queued_work_is_cancelled() {
+fn ended_runs_rerun_and_queued_work_is_cancelled() {
     let server = start();
     let mut client = server.client();
     echo(&mut client, "orders", json!({}));

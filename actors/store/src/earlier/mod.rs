@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn history_in_part_is_refused_with_the_missing_names() {
+    fn partial_history_is_refused_naming_what_is_missing() {
         let mut partial = history(Backend::Sqlite);
         partial.applied.pop();
         let refused = judge(&partial).unwrap_err();

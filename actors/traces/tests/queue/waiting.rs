@@ -94,7 +94,7 @@ fn waiting_work_is_run_by_another_process() {
 }
 
 #[test]
-fn no_more_of_a_key_run_than_its_share() {
+fn runs_of_a_key_stay_within_its_share() {
     run(async |world| {
         let process = world.start(|settings| settings.queue.workers = 8).await;
         *process.runner.shares.lock() = (Some(2), Some(3));

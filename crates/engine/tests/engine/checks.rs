@@ -396,7 +396,7 @@ fn mapped(mappings: Value) -> Vec<String> {
 }
 
 #[test]
-fn computed_path_where_only_var_folds_is_warned_of() {
+fn computed_path_of_folded_var_is_warned_of() {
     let params = json!([{"var": [{"cat": ["data.", "x"]}, 1]}, {"var": ["payload.x", 1]}]);
     let fields = json!({"connector": "c", "query": "q", "params": params, "output": "data.x"});
     let report = input("db_read", fields);

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_of_a_body_ends_in_crlf_alone() {
+    fn body_lines_end_in_crlf_alone() {
         for (text, expected) in [
             ("", ""),
             ("a\r\nb", "a\r\nb"),

@@ -82,7 +82,7 @@ pub(crate) struct PauseArgs {
     /// The reason, for operators
     #[arg(long)]
     reason: String,
-    /// When they resume by themselves: an instant, or a time from now such as 30m
+    /// Resume them by themselves at this time: an instant, or a time from now such as 30m
     #[arg(long, value_name = "TIME", value_parser = parse_coming_moment)]
     until: Option<String>,
 }
