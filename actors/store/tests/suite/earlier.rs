@@ -203,14 +203,18 @@ pub(crate) async fn one_of_many_takes_over_others_wait(mut db: TestDatabase) {
     let process = || {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         start.wait();
-        runtime.block_on(migrate::run(&db.config)).unwrap().len()
+        runtime.block_on(migrate::run(&db.config)).unwrap()
     };
-    let mut taken_over = thread::scope(|scope| {
+    let applied = thread::scope(|scope| {
         let processes = [(); STARTING].map(|()| scope.spawn(process));
         processes.map(|process| process.join().unwrap())
     });
-    taken_over.sort_unstable();
-    assert_eq!(taken_over, [0, 0, 0, MIGRATIONS]);
+    // The one that took the database over may lose the race for the migrations that follow.
+    let mut applied = applied.concat();
+    let runs = applied.len();
+    applied.sort_unstable();
+    applied.dedup();
+    assert_eq!((runs, applied.len(), applied[0].as_str()), (MIGRATIONS, MIGRATIONS, SCHEMA));
 }
 
 pub(crate) async fn damaged_definitions_are_taken_over_as_damaged(mut db: TestDatabase) {
