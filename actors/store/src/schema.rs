@@ -161,6 +161,7 @@ table! {
         in_flight_json -> Nullable<Text>,
         rerun_of -> Nullable<Text>,
         run_key -> Nullable<Text>,
+        awaited_channel -> Nullable<Text>,
     }
 }
 
@@ -206,6 +207,7 @@ table! {
         updated_at -> Timestamp,
         attempt_of -> Nullable<Text>,
         error_group -> Nullable<Text>,
+        awaited_channel -> Nullable<Text>,
     }
 }
 
@@ -270,6 +272,7 @@ table! {
         cancel_reports -> Nullable<Bool>,
         workflow_version -> Nullable<BigInt>,
         bulk_run_id -> Nullable<Text>,
+        awaited_channel -> Nullable<Text>,
     }
 }
 

@@ -124,6 +124,7 @@ fn failure(channel: &str, outcome: &RunOutcome) -> Option<TaskError> {
         body: cause.body.clone(),
         is_deadline: cause.is_deadline,
         healing: cause.healing,
+        paused_channel: cause.paused_channel.clone(),
         retry_after_secs: cause.retry_after_secs,
         ..TaskError::new(cause.code, format!("channel '{channel}'{place}: {}", cause.message))
     })

@@ -12,7 +12,7 @@ use svc_traces::{FAILURE_OF, Job, JobFailure, JobHold, JobOutcome, JobResult, RE
 use uuid::Uuid;
 
 use super::failure;
-use super::report::{ResultError, RunReport};
+use super::report::{PausedCall, ResultError, RunReport};
 use super::{PinnedVersion, Recording, Run};
 use crate::answer::response::ChannelResponse;
 use crate::compiled_channel::CompiledChannel;
@@ -178,8 +178,8 @@ impl CompiledChannel {
         if report.end() == RunEnd::Cancelled {
             return JobOutcome::Cancelled;
         }
-        if let Some(message) = report.paused_call() {
-            return JobOutcome::Paused { message };
+        if let Some(PausedCall { channel_id, message }) = report.paused_call() {
+            return JobOutcome::Paused { message, channel_id };
         }
         if let Some(message) = report.failure() {
             return JobOutcome::Failed(JobFailure {

@@ -187,6 +187,7 @@ impl CronAttempt {
         let ScheduledRunResult { outcome: ended, result, task_trace, error_code, workflow, took } = run;
         let settlement = match ended {
             ScheduledRunOutcome::Busy => return self.pass_over(slot).await,
+            ScheduledRunOutcome::Paused(channel) => return self.rest(slot, &channel).await,
             // Only this attempt cancels the run.
             ScheduledRunOutcome::Aborted => return self.give_back(slot).await,
             // Its computation was cut off.
@@ -265,14 +266,16 @@ impl CronAttempt {
                     if let Some(report) = report {
                         report.begin();
                     }
-                    if matches!(settlement.end, RunEnd::Failed | RunEnd::TimedOut) {
-                        self.shared.registry.note_failure_of(&self.claim.channel_id).await;
-                    }
+                    self.note_failure(settlement.end).await;
                     return;
                 }
                 // The commit that got no answer may have ended the row.
-                Ok(false) if is_unanswered && begin_if_stored(report.take()).await => {
-                    self.shared.metrics.record_occurrences(OccurrenceStatus::Failed, 1);
+                Ok(false) if is_unanswered && self.is_settled(settlement.end).await => {
+                    self.shared.metrics.record_occurrences(settlement.end.into(), 1);
+                    if let Some(report) = report {
+                        report.begin_if_stored().await;
+                    }
+                    self.note_failure(settlement.end).await;
                     return;
                 }
                 Ok(false) => {
@@ -296,6 +299,24 @@ impl CronAttempt {
         }
     }
 
+    /// Counts the end of the occurrence for its channel, if it is a failure.
+    async fn note_failure(&self, end: RunEnd) {
+        if matches!(end, RunEnd::Failed | RunEnd::TimedOut) {
+            let failure = format!("{} {}", self.claim.key.id, self.trace_id);
+            self.shared.registry.note_failure_of(&self.claim.channel_id, &failure).await;
+        }
+    }
+
+    /// Returns whether the row has the end of this attempt.
+    async fn is_settled(&self, end: RunEnd) -> bool {
+        let (key, id) = (&self.claim.key, self.claim.key.id.to_string());
+        let read = || self.shared.ledger.get(&id);
+        let row = self.retry_for_a_while("the end of a run is not known", read).await.flatten();
+        row.is_some_and(|row| {
+            row.row.status == OccurrenceStatus::from(end).name() && row.row.attempt == key.attempt
+        })
+    }
+
     /// Adds the group of a failure to its occurrence and its trace: that of its message if the run named none.
     fn add_error_group(&self, settlement: &mut Settlement, end: Option<&mut TraceEnd>) {
         if let Some(message) = &settlement.message
@@ -316,9 +337,24 @@ impl CronAttempt {
         self.give_back(slot).await;
     }
 
+    /// Releases the claim of a run that called a paused channel. The row rests until that channel is resumed.
+    async fn rest(&self, slot: Option<&HeldSlot>, channel_id: &str) {
+        // If this node does not know of a resume yet, the row is due at once.
+        self.attempts.pass_over(&self.claim.channel_id);
+        let give_back = || self.shared.ledger.give_back_until_resume(&self.claim, slot, channel_id);
+        self.finish_giving_back(give_back).await;
+    }
+
     async fn give_back(&self, slot: Option<&HeldSlot>) {
+        self.finish_giving_back(|| self.shared.ledger.give_back(&self.claim, slot)).await;
+    }
+
+    /// Gives the claim back by `give_back`.
+    async fn finish_giving_back<F>(&self, give_back: impl Fn() -> F)
+    where
+        F: Future<Output = Result<bool, StoreError>>,
+    {
         // After that the lease expires, which releases the claim as well.
-        let give_back = || self.shared.ledger.give_back(&self.claim, slot);
         if self.retry_for_a_while("a claim was not given back", give_back).await == Some(false) {
             self.end_lost_trace().await;
         }
@@ -368,13 +404,5 @@ fn simplify(settlement: &mut Settlement, end: &mut Option<TraceEnd>) {
         end.result_json = None;
         end.task_trace_json = None;
         simplify_reason(&mut end.error_message);
-    }
-}
-
-/// Queues the report of a failure if it was committed with the end of its run. Returns whether it was.
-async fn begin_if_stored(report: Option<PreparedReport>) -> bool {
-    match report {
-        Some(report) => report.begin_if_stored().await,
-        None => false,
     }
 }

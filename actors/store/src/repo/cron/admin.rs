@@ -69,6 +69,7 @@ pub(in crate::repo) async fn retry_occurrence(
         cron_occurrences::cancelled_by.eq(None::<&str>),
         cron_occurrences::cancel_reports.eq(None::<bool>),
         cron_occurrences::workflow_version.eq(workflow_version),
+        cron_occurrences::awaited_channel.eq(None::<&str>),
     );
     let row = cron_occurrences::table.find(id);
     on!(conn, c => diesel::update(row).set(begun_anew).execute(c).await)?;

@@ -236,9 +236,23 @@ impl Ledger {
         claim: &OccurrenceClaim,
         slot: Option<&HeldSlot>,
     ) -> Result<bool, StoreError> {
-        self.database
-            .call(operation("give_back"), GiveBackRequest { claim: claim.clone(), slot: slot.cloned() })
-            .await
+        let (claim, slot) = (claim.clone(), slot.cloned());
+        let request = GiveBackRequest { claim, slot, awaited_channel: None };
+        self.database.call(operation("give_back"), request).await
+    }
+
+    /// Gives back a claim like [`give_back`](Self::give_back) whose run called a paused channel: nobody claims the row
+    /// before that channel is resumed, which frees it. If it is not paused any more, the row waits as if it had not been
+    /// claimed.
+    pub async fn give_back_until_resume(
+        &self,
+        claim: &OccurrenceClaim,
+        slot: Option<&HeldSlot>,
+        channel_id: &str,
+    ) -> Result<bool, StoreError> {
+        let (claim, slot) = (claim.clone(), slot.cloned());
+        let request = GiveBackRequest { claim, slot, awaited_channel: Some(key(channel_id)) };
+        self.database.call(operation("give_back"), request).await
     }
 
     /// Ends the trace of a run whose claim was lost, as failed. A trace that has ended stays unchanged.

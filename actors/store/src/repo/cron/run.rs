@@ -3,16 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
 use svc_ledger::{ClaimKey, ConcurrencySlot, HeldSlot, Settlement, Singleton, StartOutcome, StartRequest};
 use uuid::Uuid;
 
 use super::model::{OccurrenceClaim, StartResult};
 use super::{rows, slots};
 use crate::clock;
-use crate::conn::Conn;
+use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::group::{CallGroup, GroupAnswer, LedgerCall, SingleCall};
+use crate::repo::channel_pauses::hold_pause;
 use crate::repo::traces::{NewTrace, TraceEnd, TraceStatus, TraceWrite, forget_unfinished};
+use crate::schema::cron_occurrences;
 
 /// Error message of a trace whose run was lost.
 const LOST: &str = "the run was lost: its lease ended before it did";
@@ -236,12 +240,18 @@ impl LedgerCall for SettleRequest {
 pub(super) struct GiveBackRequest {
     pub(super) claim: OccurrenceClaim,
     pub(super) slot: Option<HeldSlot>,
+    /// The paused channel that its run called. The row rests until that one is resumed.
+    pub(super) awaited_channel: Option<String>,
 }
 
 impl SingleCall for GiveBackRequest {
     type Answer = bool;
 
     async fn run(&self, conn: &mut Conn) -> Result<bool, StoreError> {
+        let awaited = match &self.awaited_channel {
+            Some(channel) if hold_pause(conn, channel).await? => Some(channel),
+            _ => None,
+        };
         if let Some(held) = &self.slot {
             slots::lock_one(conn, held).await?;
         }
@@ -252,6 +262,11 @@ impl SingleCall for GiveBackRequest {
             return Ok(false);
         }
         rows::save(conn, &row, now).await?;
+        if let Some(channel) = awaited {
+            let rests = cron_occurrences::awaited_channel.eq(channel);
+            let row = cron_occurrences::table.find(row.id.to_string());
+            on!(conn, c => diesel::update(row).set(rests).execute(c).await)?;
+        }
         if let Some(held) = &self.slot {
             slots::free(conn, held, row.id).await?;
         }

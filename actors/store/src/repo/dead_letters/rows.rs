@@ -368,6 +368,7 @@ pub(super) async fn requeue(conn: &mut Conn, id: &str) -> Result<(), StoreError>
         trace_dlq::next_retry_at.eq(Now),
         trace_dlq::claimed_by.eq(None::<&str>),
         trace_dlq::claimed_until.eq(None::<chrono::NaiveDateTime>),
+        trace_dlq::awaited_channel.eq(None::<&str>),
     );
     on!(conn, c => diesel::update(trace_dlq::table.find(id)).set(afresh).execute(c).await)?;
     wait_for_retry(conn, id, Duration::ZERO).await?;

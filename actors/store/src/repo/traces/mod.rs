@@ -43,7 +43,9 @@ pub use model::{
 pub(super) use read::LenientTimestamp;
 pub use rerun::{AcceptedRerun, RERUN, RerunOrder, RerunVersion};
 pub use status::{TraceMode, TraceStatus};
-pub use waiting::{DueTime, QueueShares, WaitReason, WaitTerms, WaitingCount, WaitingCounts, WaitingWork};
+pub use waiting::{
+    DueTime, QueueShares, RenewedWait, WaitReason, WaitTerms, WaitingCount, WaitingCounts, WaitingWork,
+};
 
 const fn operation(method: &'static str) -> QueryOperation {
     QueryOperation::new("traces", method)

@@ -26,6 +26,7 @@ pub(super) async fn end_now(conn: &mut Conn, ids: &[String]) -> Result<(), Store
         traces::status.eq(TraceStatus::Cancelled.name()),
         traces::waiting.eq(None::<&str>),
         traces::waits_until.eq(None::<NaiveDateTime>),
+        traces::awaited_channel.eq(None::<&str>),
         traces::next_retry_at.eq(None::<NaiveDateTime>),
         traces::completed_at.eq(Now.nullable()),
         traces::updated_at.eq(Now),
