@@ -54,7 +54,9 @@ mod tests {
             assert_eq!(read(json!(text)).unwrap(), expected, "{text}");
         }
         assert_eq!(read(json!(null)).unwrap(), None);
-        for bad in [json!("2026-01-02T03:04:05"), json!("2026-01-02 03:04:05"), json!("soon"), json!(""), json!(7)] {
+        for bad in
+            [json!("2026-01-02T03:04:05"), json!("2026-01-02 03:04:05"), json!("soon"), json!(""), json!(7)]
+        {
             assert_eq!(read(bad.clone()).unwrap_err().status(), 400, "{bad}");
         }
     }

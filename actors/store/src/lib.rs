@@ -54,11 +54,12 @@ pub use repo::{
     LetterShare, MaterialiseOutcome, MaterialiseRequest, Merge, Mutation, NewBulkRun, NewNode, NewPause,
     NewTrace, NodeLeases, NodeRow, NodeStatus, OccurrenceCancel, OccurrenceClaim, OccurrenceFilter,
     OccurrencePage, OccurrenceRecord, OccurrenceRow, OnConflict, OpenCancel, OpenOccurrenceCancel, Ownership,
-    PackageReceipts, PlatformRoute, QueueShares, RERUN, References, RefreshLease, RenewedWait, Repository, RerunOrder,
-    RerunVersion, RollbackSource, RowKey, SaveOutcome, ScheduleHistory, ScheduleStatus, StartResult,
-    StoredConnector, TokenState, TokenStates, TraceAccess, TraceAttempt, TraceEnd, TraceFailure, TraceMode,
-    TracePage, TraceQuery, TraceRecord, TraceRepository, TraceRow, TraceSource, TraceStatus, UnfinishedRun,
-    Versioned, WaitReason, WaitTerms, WaitingCount, WaitingCounts, WaitingWork, WorkflowRequirements,
+    PackageReceipts, PlatformRoute, QueueShares, RERUN, References, RefreshLease, RenewedWait, Repository,
+    RerunOrder, RerunVersion, RollbackSource, RowKey, SaveOutcome, ScheduleHistory, ScheduleStatus,
+    StartResult, StoredConnector, TokenState, TokenStates, TraceAccess, TraceAttempt, TraceEnd, TraceFailure,
+    TraceMode, TracePage, TraceQuery, TraceRecord, TraceRepository, TraceRow, TraceSource, TraceStatus,
+    UnfinishedRun, Versioned, WaitReason, WaitTerms, WaitingCount, WaitingCounts, WaitingWork,
+    WorkflowRequirements,
 };
 pub use status::DatabaseStatus;
 pub use store::{OpenedStore, Store};

@@ -270,12 +270,7 @@ pub trait Runner: Send + Sync + 'static {
 
     /// Counts a job of the channel with this id, or else with this name, that failed for good: a channel may pause itself
     /// after several. `run` is the id of its trace; the failure of a run counts once, however often it is reported.
-    fn note_failure(
-        &self,
-        channel_id: Option<Arc<str>>,
-        channel: Arc<str>,
-        run: Uuid,
-    ) -> BoxFuture<'_, ()> {
+    fn note_failure(&self, channel_id: Option<Arc<str>>, channel: Arc<str>, run: Uuid) -> BoxFuture<'_, ()> {
         let _ = (channel_id, channel, run);
         Box::pin(std::future::ready(()))
     }

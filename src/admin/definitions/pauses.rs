@@ -10,9 +10,7 @@ use actix_web::web::{Data, Path};
 use serde_json::{Map, Value};
 use svc_api::{ChannelPauseStatus, PauseDetail};
 use svc_cluster::epoch::LocalChange;
-use svc_model::{
-    AuditAction, Channel, ChannelContent, EntityKind, FieldError, ServiceError, unknown_keys,
-};
+use svc_model::{AuditAction, Channel, ChannelContent, EntityKind, FieldError, ServiceError, unknown_keys};
 use svc_registry::ReloadScope;
 use svc_store::{Mutation, NewPause, StoreError};
 

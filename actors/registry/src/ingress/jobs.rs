@@ -82,16 +82,9 @@ impl Runner for Registry {
         Box::pin(async move { self.begins_work_of_unknown(channel_id.as_deref(), &channel).await })
     }
 
-    fn note_failure(
-        &self,
-        channel_id: Option<Arc<str>>,
-        channel: Arc<str>,
-        run: Uuid,
-    ) -> BoxFuture<'_, ()> {
+    fn note_failure(&self, channel_id: Option<Arc<str>>, channel: Arc<str>, run: Uuid) -> BoxFuture<'_, ()> {
         match self.find_channel(channel_id.as_deref(), &channel) {
-            Some(entry) => {
-                Box::pin(async move { self.note_channel_failure(&entry, &run.to_string()).await })
-            }
+            Some(entry) => Box::pin(async move { self.note_channel_failure(&entry, &run.to_string()).await }),
             None => Box::pin(ready(())),
         }
     }

@@ -181,13 +181,19 @@ pub(crate) async fn run_that_called_paused_channel_rests(db: TestDatabase) {
     };
     pauses.pause(&ids(&["b"]), pause("down", None), order("pause")).await.unwrap();
     assert!(traces.put_back_to(None, job.id, claim.clone(), wait.clone()).await.unwrap());
-    assert!(traces.due_waiting(10).await.unwrap().is_empty() && traces.next_waiting_due().await.unwrap().is_none());
+    assert!(
+        traces.due_waiting(10).await.unwrap().is_empty()
+            && traces.next_waiting_due().await.unwrap().is_none()
+    );
     assert!(traces.paused_waiting("a".into(), 10).await.unwrap().is_empty(), "its own channel is not paused");
     let counts = traces.count_waiting().await.unwrap().waiting;
     let counted: Vec<_> = counts.iter().map(|count| (count.rows, count.rests)).collect();
     assert_eq!(counted, [(0, false), (1, true)]);
     let waits = traces.work_facts(&job.id.to_string()).await.unwrap().unwrap().explain().unwrap();
-    assert!(waits.reason.name() == "paused" && waits.sentence.contains("channel 'b', which it calls"), "{waits:?}");
+    assert!(
+        waits.reason.name() == "paused" && waits.sentence.contains("channel 'b', which it calls"),
+        "{waits:?}"
+    );
     pauses.resume(&ids(&["b"]), order("resume")).await.unwrap();
     let due: Vec<_> = traces.due_waiting(10).await.unwrap().into_iter().map(|row| row.id).collect();
     assert_eq!(due, [job.id]);

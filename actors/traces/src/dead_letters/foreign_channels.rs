@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// Time for which the letters of a channel are not claimed: a change may let this node serve it.
-const LIFETIME: Duration = Duration::from_secs(10);
+const LIFETIME: Duration = Duration::from_secs(3);
 
 /// Names of channels that other nodes serve, each with the end of its entry.
 #[derive(Debug, Default)]

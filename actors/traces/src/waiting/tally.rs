@@ -235,8 +235,12 @@ mod tests {
     use super::*;
 
     fn counts(rows: u64, retrying: u64) -> WaitingCounts {
-        let waiting =
-            vec![WaitingCount { reason: WaitReason::Share, channel_id: Some("orders".into()), rows, rests: false }];
+        let waiting = vec![WaitingCount {
+            reason: WaitReason::Share,
+            channel_id: Some("orders".into()),
+            rows,
+            rests: false,
+        }];
         WaitingCounts { waiting, retrying }
     }
 

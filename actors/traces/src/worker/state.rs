@@ -229,7 +229,8 @@ mod tests {
     #[test]
     fn attempt_at_a_paused_channel_waits_for_its_resume() {
         let ended = JobOutcome::Paused { message: "it is paused".into(), channel_id: "bank-id".into() };
-        let unrun = attempt(3, 5).outcome_of(JobResult::bare(ended, Duration::ZERO)).expect_err("it runs again");
+        let unrun =
+            attempt(3, 5).outcome_of(JobResult::bare(ended, Duration::ZERO)).expect_err("it runs again");
         let AttemptOutcome::Waits(wait) = unrun.into_wait() else { panic!("it waits") };
         assert_eq!((wait.reason, wait.awaited_channel.as_deref()), (WaitReason::Paused, Some("bank-id")));
     }

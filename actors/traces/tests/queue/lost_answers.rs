@@ -34,5 +34,6 @@ fn unacknowledged_end_is_kept_and_nothing_repeats() {
         let channels: Vec<_> = process.runner.runs.lock().iter().map(|run| run.channel.to_string()).collect();
         assert_eq!(channels, ["orders", "orders", "alerts", "orders"]);
         assert_eq!(process.letters().await.len(), 1);
+        assert_eq!(process.runner.failures.lock().len(), 1, "it counts for a channel that pauses itself");
     });
 }

@@ -87,10 +87,7 @@ fn facts_lead_to_wait_and_sentence() {
             facts(waiting_for(Some("bank"))),
             (resume, 50, Some(900), None, None, "channel 'bank', which it calls, is paused since"),
         ),
-        (
-            paused(retrying(901)),
-            (WorkWaitReason::Retry, 10, Some(901), None, None, "is tried again at"),
-        ),
+        (paused(retrying(901)), (WorkWaitReason::Retry, 10, Some(901), None, None, "is tried again at")),
         (
             facts(in_line("acme", 3, Some("t-9"))),
             (

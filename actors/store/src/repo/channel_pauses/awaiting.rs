@@ -47,9 +47,8 @@ pub(super) async fn free(conn: &mut Conn, channel_id: &str) -> Result<(), StoreE
     let freed = cron_occurrences::awaited_channel.eq(none);
     on!(conn, c => diesel::update(occurrences).set(freed).execute(c).await)?;
     let now = clock::now(conn).await?;
-    let work = traces::table
-        .filter(traces::awaited_channel.eq(channel_id))
-        .filter(traces::waiting.is_not_null());
+    let work =
+        traces::table.filter(traces::awaited_channel.eq(channel_id)).filter(traces::waiting.is_not_null());
     let due = (traces::awaited_channel.eq(none), traces::waits_until.eq(now), traces::updated_at.eq(Now));
     on!(conn, c => diesel::update(work).set(due).execute(c).await)?;
     Ok(())

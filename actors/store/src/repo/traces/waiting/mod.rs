@@ -174,7 +174,9 @@ impl TraceRepository {
         self.0
             .write(operation("put_back"), move |conn| {
                 Box::pin(async move {
-                    rows::put_back(conn, id, &claim, &wait, channel_id.as_deref()).await.map(UnitOutcome::Keep)
+                    rows::put_back(conn, id, &claim, &wait, channel_id.as_deref())
+                        .await
+                        .map(UnitOutcome::Keep)
                 })
             })
             .await
