@@ -10,7 +10,7 @@ use futures_util::FutureExt;
 use slog::{Logger, error, info, warn};
 use svc_cluster::nodes::NodeHandle;
 use svc_model::{Cancellation, ErrorReason, WorkflowVersion};
-use svc_store::{CancelledEnd, Ownership, StoreError};
+use svc_store::{CancelledEnd, Ownership, StoreError, TraceFailure};
 use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
@@ -353,27 +353,38 @@ impl WorkerShared {
             self.tally.wake();
         }
         if let AttemptOutcome::Failed(failure) = verdict {
-            let id = attempt.id;
-            self.letters_changed.notify_one();
-            if !failure.is_exhausted() {
-                self.letters_due.record(failure.delay);
-            }
-            if failure.retry_count >= i64::from(attempt.retry) {
-                self.count_failure(attempt, failure.is_exhausted());
-            }
-            // The commit that got no answer may have written the failure.
-            if failure.is_exhausted()
-                && (is_news || is_unanswered && wait_until_known_as_failed(&self.store, id, &self.log).await)
-            {
-                let (channel_id, channel) = channel.clone();
-                self.runner.note_failure(channel_id, channel, id).await;
-            }
+            self.count_letter(attempt, channel, failure, (is_news, is_unanswered)).await;
         }
         if claim.is_shared || claim.has_waited {
             // Its share and its permit are free for work that waits.
             self.tally.wake();
         }
         self.cancels.remove(attempt.id);
+    }
+
+    /// Counts the dead letter of a run, and the failure for its channel if no retry is left.
+    async fn count_letter(
+        &self,
+        attempt: &JobAttempt,
+        channel: &(Option<Arc<str>>, Arc<str>),
+        failure: &TraceFailure,
+        (is_news, is_unanswered): (bool, bool),
+    ) {
+        let (id, is_exhausted) = (attempt.id, failure.is_exhausted());
+        self.letters_changed.notify_one();
+        if !is_exhausted {
+            self.letters_due.record(failure.delay);
+        }
+        if failure.retry_count >= i64::from(attempt.retry) {
+            self.count_failure(attempt, is_exhausted);
+        }
+        // The commit that got no answer may have written the failure.
+        if is_exhausted
+            && (is_news || is_unanswered && wait_until_known_as_failed(&self.store, id, &self.log).await)
+        {
+            let (channel_id, channel) = channel.clone();
+            self.runner.note_failure(channel_id, channel, id).await;
+        }
     }
 
     /// Attaches the report to the record of a run that failed for good, or was cancelled. Returns the job that delivers it.
