@@ -145,6 +145,11 @@ pub(crate) async fn failure_reported_twice_counts_once(db: TestDatabase) {
         assert!(!pauses.record_failure(first.clone(), order("pause")).await.unwrap());
     }
     assert!(pauses.record_failure(failure(None), order("pause")).await.unwrap(), "another one");
+    store.channels().delete("a", any_mutation()).await.unwrap();
+    for _ in 0..2 {
+        assert!(!pauses.record_failure(failure(None), order("pause")).await.unwrap(), "the channel is gone");
+    }
+    assert!(pauses.list().await.unwrap().is_empty());
 }
 
 pub(crate) async fn retries_of_paused_channel_rest_until_resume(db: TestDatabase) {
@@ -195,9 +200,10 @@ pub(crate) async fn run_that_called_paused_channel_rests(db: TestDatabase) {
         "{waits:?}"
     );
     pauses.resume(&ids(&["b"]), order("resume")).await.unwrap();
-    let due: Vec<_> = traces.due_waiting(10).await.unwrap().into_iter().map(|row| row.id).collect();
-    assert_eq!(due, [job.id]);
-    assert_eq!(traces.claim_waiting(&"n1".into(), due, None).await.unwrap().len(), 1);
+    let freed = traces.paused_waiting("a".into(), 10).await.unwrap();
+    let freed: Vec<_> = freed.into_iter().map(|row| row.id).collect();
+    assert_eq!(freed, [job.id]);
+    assert_eq!(traces.claim_waiting(&"n1".into(), freed, None).await.unwrap().len(), 1);
     assert!(traces.put_back_to(None, job.id, claim, wait).await.unwrap());
     assert_eq!(traces.due_waiting(10).await.unwrap().len(), 1, "the channel is paused no more");
 }

@@ -136,7 +136,8 @@ impl WaitingClaimer {
         self.nodes.wait_until_proven().await;
         for turn in 0.. {
             self.tally.count_if_stale(&self.store).await?;
-            if self.tally.is_empty() || !self.waiting.slots.is_open() {
+            // A later turn may find no more of one kind, and forget its rows, while others of them are due.
+            if (turn == 0 && self.tally.is_empty()) || !self.waiting.slots.is_open() {
                 return Ok(POLL);
             }
             match self.take_page(turn, pace).await? {

@@ -75,7 +75,7 @@ fn job_rests_until_called_channel_resumes() {
         let other = process.submit_waiting(json!({ "n": 1 }), due_now()).await.unwrap();
         process.ends(other, "completed").await;
         assert_eq!(process.runner.runs_of(id), 1);
-        // No announcement arrives: the row is due, which every look sees.
+        // No announcement arrives: the next count finds the row.
         resume(&process, "bank-id").await;
         wait_until(async || process.runner.runs_of(id) > 1).await;
         assert_eq!(process.trace(id).await.row.attempt, 1);

@@ -7,7 +7,7 @@ use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use svc_model::EntityKind;
 
-use crate::clock::{self, Now};
+use crate::clock::Now;
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::schema::{channel_pauses, cron_occurrences, definitions, trace_dlq, traces};
@@ -46,10 +46,9 @@ pub(super) async fn free(conn: &mut Conn, channel_id: &str) -> Result<(), StoreE
     let occurrences = cron_occurrences::table.filter(cron_occurrences::awaited_channel.eq(channel_id));
     let freed = cron_occurrences::awaited_channel.eq(none);
     on!(conn, c => diesel::update(occurrences).set(freed).execute(c).await)?;
-    let now = clock::now(conn).await?;
-    let work =
-        traces::table.filter(traces::awaited_channel.eq(channel_id)).filter(traces::waiting.is_not_null());
-    let due = (traces::awaited_channel.eq(none), traces::waits_until.eq(now), traces::updated_at.eq(Now));
-    on!(conn, c => diesel::update(work).set(due).execute(c).await)?;
+    // Without an instant, the work is claimed like work of a channel that was paused and is no longer.
+    let work = traces::table.filter(traces::awaited_channel.eq(channel_id));
+    let freed = (traces::awaited_channel.eq(none), traces::updated_at.eq(Now));
+    on!(conn, c => diesel::update(work).set(freed).execute(c).await)?;
     Ok(())
 }

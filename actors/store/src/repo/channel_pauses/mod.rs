@@ -148,7 +148,7 @@ impl ChannelPauses {
 
     /// Counts the failure of a channel. Pauses the channel if that makes as many as it names, on all nodes together, and
     /// returns `true` then: it is paused until an operator resumes it, and counts anew afterwards. Failures of a paused
-    /// channel are not counted, and no failure twice, so that a caller without an answer asks again.
+    /// or deleted channel are not counted, and no failure twice, so that a caller without an answer asks again.
     ///
     /// # Errors
     /// [`StoreError`] if the database fails.
@@ -166,6 +166,10 @@ impl ChannelPauses {
                     return Ok(unchanged);
                 }
                 let [channel_id] = ids.as_slice() else { return Ok(unchanged) };
+                if queries::states(conn, EntityKind::Channel, channel_id).await?.is_empty() {
+                    // Deleted meanwhile: its pause would hold the next channel of that id.
+                    return Ok(unchanged);
+                }
                 if failures::add(conn, channel_id, &id, limit.within_secs).await? < limit.failures {
                     return Ok(unchanged);
                 }

@@ -187,8 +187,11 @@ async fn find_previous(
 }
 
 async fn count_waiting_before(conn: &mut Conn, due: NaiveDateTime) -> Result<i64, StoreError> {
-    let waiting =
-        cron_occurrences::table.filter(IsPending).filter(cron_occurrences::scheduled_for.lt(due)).count();
+    let waiting = cron_occurrences::table
+        .filter(IsPending)
+        .filter(cron_occurrences::awaited_channel.is_null())
+        .filter(cron_occurrences::scheduled_for.lt(due))
+        .count();
     Ok(on!(conn, c => waiting.get_result(c).await)?)
 }
 
