@@ -310,8 +310,12 @@ impl WorkerShared {
     /// less. A result that the database refuses becomes a failure.
     pub(super) async fn write(&self, job: &mut StartedJob, verdict: &mut AttemptOutcome) {
         let StartedJob { attempt, channel, slot, report, claim, .. } = job;
-        if channel.0.is_none() && matches!(verdict, AttemptOutcome::Waits(_)) {
+        if let (None, AttemptOutcome::Waits(wait)) = (&channel.0, &mut *verdict) {
             channel.0 = self.runner.find_id(&channel.1);
+            if channel.0.is_none() {
+                // Without the id of its channel it is found by its instant alone.
+                wait.awaited_channel = None;
+            }
         }
         let mut backoff = DATABASE_BACKOFF.delays();
         let mut follow_up = self.prepare_report(verdict, report);
