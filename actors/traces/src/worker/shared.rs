@@ -310,7 +310,9 @@ impl WorkerShared {
     /// less. A result that the database refuses becomes a failure.
     pub(super) async fn write(&self, job: &mut StartedJob, verdict: &mut AttemptOutcome) {
         let StartedJob { attempt, channel, slot, report, claim, .. } = job;
-        if let (None, AttemptOutcome::Waits(wait)) = (&channel.0, &mut *verdict) {
+        if channel.0.is_none()
+            && let AttemptOutcome::Waits(wait) = &mut *verdict
+        {
             channel.0 = self.runner.find_id(&channel.1);
             if channel.0.is_none() {
                 // Without the id of its channel it is found by its instant alone.

@@ -14,7 +14,7 @@ const RETRY_BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::fr
 
 /// Time after which a job that waited in the database is claimed again whose channel had no permit for it.
 const REFUSAL_PAUSE: Duration = Duration::from_millis(500);
-/// Time after which a job is claimed again that met a paused channel which is not paused any more: the pause of this node is
+/// Time after which a job is claimed again that met a paused channel which is paused no more: what this node knows of it is
 /// out of date for a moment.
 const RESUMED_PAUSE: Duration = Duration::from_secs(1);
 
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn attempt_at_a_paused_channel_waits_for_its_resume() {
+    fn attempt_at_paused_channel_waits_for_resume() {
         let ended = JobOutcome::Paused { message: "it is paused".into(), channel_id: "bank-id".into() };
         let unrun =
             attempt(3, 5).outcome_of(JobResult::bare(ended, Duration::ZERO)).expect_err("it runs again");

@@ -95,7 +95,8 @@ fn claim_from_row(
     })
 }
 
-/// The kinds of rows that may be claimable. None waits for the resume of a channel that its run calls. The queries find them, each by an index; the rules decide.
+/// The kinds of rows that may be claimable. None waits for the resume of a channel that its run called. The queries find
+/// them, each by an index; the rules decide.
 #[derive(Clone, Copy)]
 enum Kind {
     /// Due and not claimed; not backfilled.

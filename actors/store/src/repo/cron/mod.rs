@@ -241,8 +241,8 @@ impl Ledger {
         self.database.call(operation("give_back"), request).await
     }
 
-    /// Gives back a claim like [`give_back`](Self::give_back) whose run called a paused channel: nobody claims the row
-    /// before that channel is resumed, which frees it. If it is not paused any more, the row waits as if it had not been
+    /// Gives back a claim like [`give_back`](Self::give_back) whose run called a paused channel: no node claims the
+    /// row before that channel is resumed, which frees it. If it is not paused any more, the row waits as if it had not been
     /// claimed.
     pub async fn give_back_until_resume(
         &self,
