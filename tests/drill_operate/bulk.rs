@@ -12,17 +12,15 @@ use svc_testkit::postgres::PostgresDatabase;
 use svc_testkit::reporting::{self, serve_channel, serve_workflow};
 use svc_testkit::witness::RunWitness;
 
-use crate::bulk_verdict::{BulkEvidence, BulkOrderRecord, ErrorGroupReading, FilledLetters, judge};
+use crate::bulk_verdict::{
+    BulkEvidence, BulkOrderRecord, CAUSES, ErrorGroupReading, FilledLetters, RATE, judge,
+};
 use crate::cluster::{NODES, OperateCluster, PATIENCE, count, count_open, now, pause, wait_until_none};
 use crate::note;
 use crate::submissions::{PlannedSubmission, SubmissionPlan, submit_all};
 
 /// The channel, and its workflow.
 const CHANNEL: &str = "orders";
-/// The causes of the failures, one group of errors each.
-pub(crate) const CAUSES: [&str; 5] = ["apples", "cherries", "dates", "figs", "plums"];
-/// Rows that an order requeues in a second.
-pub(crate) const RATE: usize = 2_000;
 /// Clients that submit.
 const CLIENTS: usize = 48;
 /// Readings of the groups by each node.

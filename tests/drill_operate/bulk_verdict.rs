@@ -7,11 +7,14 @@ use serde_json::{Value, json};
 use svc_testkit::findings::{DrillVerdict, Findings};
 use svc_testkit::witness::{WitnessedRun, runs_by_name};
 
-use crate::bulk::{CAUSES, RATE};
 use crate::cluster::{IN_FLIGHT, millis};
 use crate::repetitions::{find_repetitions, find_unseen};
 use crate::submissions::SubmitterRecord;
 
+/// The causes of the failures, one group of errors each.
+pub(crate) const CAUSES: [&str; 5] = ["apples", "cherries", "dates", "figs", "plums"];
+/// Rows that an order requeues in a second.
+pub(crate) const RATE: usize = 2_000;
 /// Longest time in which the groups of the errors are read.
 const GROUPING: Duration = Duration::from_secs(1);
 /// Time without any progress that ends a stretch of an order: its driver was killed.

@@ -17,16 +17,13 @@ use svc_testkit::witness::RunWitness;
 use crate::cluster::{OperateCluster, count, count_open, expect_soon, pause, wait_until_none};
 use crate::note;
 use crate::partition::{DrillTopic, RECORD, find_order};
-use crate::pause_verdict::{JOB, PauseEvidence, PausedTimes, judge};
+use crate::pause_verdict::{JOB, PauseEvidence, PausedTimes, SCHEDULES, judge};
 use crate::submissions::{PlannedSubmission, SubmissionPlan, Submitters};
 
 /// The channel of the submissions.
 const JOBS: &str = "jobs";
 /// The channel of the records.
 const RECORDS: &str = "records";
-/// Schedules that are due every second, by their misfire policies.
-pub(crate) const SCHEDULES: [(&str, &str); 3] =
-    [("tick-skip", "skip"), ("tick-latest", "latest"), ("tick-catch-up", "catch_up")];
 /// The tag by which all channels are paused at once.
 const TAG: &str = "drill";
 /// Clients that submit.

@@ -11,10 +11,12 @@ use svc_testkit::witness::{WitnessedRun, runs_by_name};
 
 use crate::cluster::millis;
 use crate::partition::{RECORD, RecordOrder, most_repeated};
-use crate::pause::SCHEDULES;
 use crate::repetitions::{find_repetitions, find_unseen};
 use crate::submissions::SubmitterRecord;
 
+/// Schedules that are due every second, by their misfire policies.
+pub(crate) const SCHEDULES: [(&str, &str); 3] =
+    [("tick-skip", "skip"), ("tick-latest", "latest"), ("tick-catch-up", "catch_up")];
 /// Kind of the names by which the runs of submissions report.
 pub(crate) const JOB: &str = "job";
 /// Time within which every node knows of a pause: two polls, without announcements.
