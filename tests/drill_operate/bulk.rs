@@ -52,13 +52,13 @@ pub(crate) fn drill(binary: &Path, database: &PostgresDatabase, rows: usize) -> 
     reporting::connect(&mut cluster.client(0), &witness)?;
     serve_workflow(&mut cluster.client(0), CHANNEL, &failing_tasks())?;
     serve_channel(&mut cluster.client(0), CHANNEL, &json!({}))?;
-    cluster.wait_until_served()?;
+    cluster.wait_until_served(database)?;
     let filled = fill(&cluster, &witness, database, rows)?;
     let groups = read_groups(&cluster, &witness)?;
     note(&format!("their groups were read in {:?}", groups.times));
 
     mend(&cluster)?;
-    cluster.wait_until_served()?;
+    cluster.wait_until_served(database)?;
     let share = |percent: usize| rows * percent / 100;
     let first =
         [Intervention::Kill(share(15)), Intervention::Kill(share(30)), Intervention::Abort(share(50))];

@@ -119,15 +119,13 @@ impl OperateCluster {
         Err(failure)
     }
 
-    /// Waits until every node serves what the first one has stored.
-    pub(crate) fn wait_until_served(&self) -> io::Result<()> {
-        let epoch = |node: usize, member: &str| -> io::Result<Option<i64>> {
-            Ok(self.client(node).get("/health")?.json()["epoch"][member].as_i64())
-        };
-        let current = epoch(0, "current")?.ok_or_else(|| io::Error::other("/health shows no epoch"))?;
+    /// Waits until every node serves what is stored.
+    pub(crate) fn wait_until_served(&self, database: &PostgresDatabase) -> io::Result<()> {
+        let stored = read_number(database, "SELECT epoch FROM config_epoch")?;
         let is_served = || -> io::Result<bool> {
             for node in 0..NODES {
-                if epoch(node, "applied")?.is_none_or(|applied| applied < current) {
+                let health = self.client(node).get("/health")?.json();
+                if health["epoch"]["applied"].as_i64().is_none_or(|applied| applied < stored) {
                     return Ok(false);
                 }
             }

@@ -68,7 +68,7 @@ pub(crate) fn drill(binary: &Path, database: &PostgresDatabase, rate: usize) -> 
     let body = name_run(CHANNEL, &json!({"var": "payload.n"}));
     serve_workflow(&mut client, CHANNEL, &reporting::report(&body))?;
     serve_channel(&mut client, CHANNEL, &json!({"queue": {"max_waiting": room}}))?;
-    cluster.wait_until_served()?;
+    cluster.wait_until_served(database)?;
 
     let before = compare_clocks(database, &witness)?;
     let seconds = name_seconds(database, LEAD + rate * SECONDS / SUBMITTED)?;

@@ -49,7 +49,7 @@ pub(crate) fn drill(binary: &Path, database: &PostgresDatabase, rate: u64) -> io
     ];
     let mut cluster = OperateCluster::start(binary, database, &witness, &settings)?;
     store(&mut cluster.client(0), &witness)?;
-    cluster.wait_until_served()?;
+    cluster.wait_until_served(database)?;
     let writer = topic.start_writer();
     expect_soon("every schedule and the topic are served", || {
         let rows = cron::rows(database).map_err(io::Error::other)?;

@@ -71,7 +71,7 @@ pub(crate) fn drill(binary: &Path, database: &PostgresDatabase, flood: usize) ->
     let queue =
         json!({"key_logic": {"var": "data.tenant"}, "max_concurrent_per_key": SHARE, "max_waiting": room});
     serve_channel(&mut client, CHANNEL, &json!({"queue": queue}))?;
-    cluster.wait_until_served()?;
+    cluster.wait_until_served(database)?;
 
     let calm = measure(&cluster, &witness, "calm")?;
     let begin = witness.now();
