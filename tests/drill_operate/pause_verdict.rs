@@ -119,7 +119,7 @@ fn judge_submissions(
 }
 
 fn completed(evidence: &PauseEvidence) -> impl Iterator<Item = &RecordedOccurrence> {
-    let in_window = evidence.rows.iter().filter(|row| evidence.window.contains(&row.scheduled_for));
+    let in_window = evidence.rows.iter().filter(move |row| evidence.window.contains(&row.scheduled_for));
     in_window.filter(|row| row.status == "completed")
 }
 
@@ -161,8 +161,8 @@ fn judge_schedule(evidence: &PauseEvidence, id: &str, policy: &str, findings: &m
 
 /// Returns the number of instants that the row of a misfire sums up, from its message.
 fn count_missed(row: &RecordedOccurrence) -> Option<usize> {
-    let words = row.message.as_deref()?.split_whitespace();
-    words.filter_map(|word| word.parse().ok()).next()
+    let mut words = row.message.as_deref()?.split_whitespace();
+    words.find_map(|word| word.parse().ok())
 }
 
 #[cfg(test)]

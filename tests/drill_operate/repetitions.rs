@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn only_kill_of_run_in_flight_explains_its_repetition() {
+    fn only_kill_in_flight_explains_repetition() {
         let kills = [seconds(20)];
         for (first, next, is_explained) in
             [(19, 30, true), (20, 21, true), (10, 30, false), (19, 19, false), (22, 30, false)]

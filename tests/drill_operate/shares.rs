@@ -39,7 +39,7 @@ const CLIENTS: usize = 12;
 /// Times by which the flood may slow the others down.
 const SLOWER: u32 = 2;
 
-/// The jobs of the 99 tenants of one measurement, with the log of the witness at its end.
+/// The jobs of the 99 tenants of one measurement.
 struct TenantTimes {
     /// Kind of the names by which their runs report.
     kind: &'static str,
