@@ -78,7 +78,7 @@ pub(crate) fn judge(evidence: &PauseEvidence) -> DrillVerdict {
     findings.at_most("records ran again", evidence.order.repeated, explained);
     findings.at_least("records", evidence.records as usize, 1);
     findings.at_least("kills", evidence.kills.len(), 1);
-    let unseen = find_unseen(completed(evidence).map(|row| row.id.as_str()), &runs);
+    let unseen = find_unseen(list_completed(evidence).map(|row| row.id.as_str()), &runs);
     findings.expect_none("occurrences completed and the witness saw no run", &unseen);
     let schedules: BTreeMap<_, _> = SCHEDULES
         .iter()
@@ -118,7 +118,7 @@ fn judge_submissions(
     findings.at_least("accepted submissions", accepted.len(), intended as usize / 20);
 }
 
-fn completed(evidence: &PauseEvidence) -> impl Iterator<Item = &RecordedOccurrence> {
+fn list_completed(evidence: &PauseEvidence) -> impl Iterator<Item = &RecordedOccurrence> {
     let in_window = evidence.rows.iter().filter(move |row| evidence.window.contains(&row.scheduled_for));
     in_window.filter(|row| row.status == "completed")
 }
