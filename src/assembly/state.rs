@@ -91,7 +91,7 @@ pub struct NodeWork {
     pub brokers: Option<BrokerHealth>,
     /// The driver of actions on many rows.
     pub(crate) bulk: BulkHandle,
-    /// The live data of the console; `None` where the console is off.
+    /// The live data of the console; `None` if the console is off.
     pub(crate) console: Option<ConsoleHandle>,
     /// The consumers of Kafka topics; `None` if Kafka is off.
     pub(crate) kafka: Option<KafkaIngress>,

@@ -1,4 +1,4 @@
-//! The ends of runs, for those who watch. While nobody watches a run costs one look at a flag.
+//! The ends of runs, for those who watch. Without a watcher a run costs one look at a flag.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -106,7 +106,7 @@ impl EndedRuns {
         EndedRunBatch { runs, total }
     }
 
-    /// Returns the instant at which a run begins; `None` while nobody watches.
+    /// Returns the instant at which a run begins; `None` without a watcher.
     pub(crate) fn begin(&self) -> Option<Instant> {
         self.0.is_watched.load(Ordering::Relaxed).then(Instant::now)
     }

@@ -49,7 +49,7 @@ pub(crate) struct FiguresState {
 }
 
 impl ConsoleShared {
-    /// Adds a viewer, and begins to sample if nobody watched.
+    /// Adds a viewer, and begins to sample if it is the first.
     pub(crate) fn watch(&self, request: &WatchRequest) -> Result<LiveStream, TooManyViewers> {
         let mut live = self.live.lock();
         if !live.is_sampling() {

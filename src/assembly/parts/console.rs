@@ -1,4 +1,4 @@
-//! The live data of the console; absent where the console is off.
+//! The live data of the console; absent if the console is off.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub(crate) struct SampledParts<'p> {
     pub(crate) instance_id: &'p str,
 }
 
-/// Starts the live data; `None` where the console is off.
+/// Starts the live data; `None` if the console is off.
 ///
 /// # Errors
 /// [`ServiceStartError::Tree`] for an actor that cannot be placed.

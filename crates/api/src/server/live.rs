@@ -254,7 +254,7 @@ pub struct LiveSeries {
     pub p99_ms: Vec<Option<f64>>,
 }
 
-/// The figures of a node, which it writes every ten seconds where the console is on.
+/// The figures of a node, which it writes every ten seconds if the console is on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct NodeFigures {
     /// Seconds since the node wrote them.
