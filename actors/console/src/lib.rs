@@ -1,8 +1,8 @@
 //! The live data of the console.
 //!
 //! The actor `live` samples the process once a second while there are viewers, and sends each sample to all of them;
-//! without viewers it has no timer. The actor `figures` runs all the time: every ten seconds it writes the figures of this node to
-//! the database, from which every node shows all of them, and adds the failures that this node has counted.
+//! without viewers it has no timer. The actor `figures` runs all the time: every ten seconds it writes the figures of this
+//! node to the database, from which every node shows all of them, and adds the failures that this node has counted.
 //!
 //! A sample reads atomics and gauges. It sends no message to another actor and asks no database. What viewers get is in
 //! [`svc_api`]: [`LivePicture`](svc_api::LivePicture), [`LiveChanges`](svc_api::LiveChanges),

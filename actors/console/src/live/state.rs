@@ -265,7 +265,8 @@ impl Viewer {
         self.events.capacity() == self.events.max_capacity()
     }
 
-    /// Sends an event, or a picture to a viewer that has lost some and has read all the others. Returns `true` for a picture.
+    /// Sends an event, or a picture to a viewer that has lost some and has read all the others. Returns `true` for a
+    /// picture.
     fn send(&mut self, event: &Bytes, picture: Option<&Bytes>) -> bool {
         if self.is_behind {
             let Some(picture) = picture.filter(|_| self.has_read_all()) else { return false };
