@@ -8,8 +8,7 @@
 //! [`svc_api`]: [`LivePicture`](svc_api::LivePicture), [`LiveChanges`](svc_api::LiveChanges),
 //! [`LiveEnd`](svc_api::LiveEnd).
 //!
-//! What survives a restart of the actors is in [`ConsoleShared`](shared::ConsoleShared): the viewers, the events of the last
-//! minutes, the history.
+//! What survives a restart of the actors is in `shared.rs`: the viewers, the events of the last minutes, the history.
 
 mod figures;
 mod handle;
