@@ -158,20 +158,29 @@ pub(super) async fn recent(conn: &mut Conn, minutes: u32, limit: usize) -> Resul
         facts.into_iter().map(|columns| (columns.0.clone(), columns)).collect();
     let groups = sums.into_iter().filter_map(|(group, count)| {
         let counted = counted.iter().filter(|(of, ..)| *of == group);
-        to_group(facts.remove(&group)?, count, counted, (first, minutes))
+        to_group(facts.remove(&group)?, count, counted, CountedWindow { first, minutes })
     });
     Ok(RecentErrors { groups: groups.collect(), total, failures })
 }
 
-/// Makes a group of its facts and of its counts in a window of `minutes` from `first` on.
+/// The minutes of a list.
+#[derive(Clone, Copy)]
+struct CountedWindow {
+    /// The number of the first one.
+    first: i64,
+    minutes: i64,
+}
+
+/// Makes a group of its facts and of its counts in a window.
 fn to_group<'c>(
     columns: LoadedGroup,
     count: i64,
     counted: impl Iterator<Item = &'c (String, i64, i64)>,
-    (first, length): (i64, i64),
+    window: CountedWindow,
 ) -> Option<ErrorGroupCount> {
     let (group, channel, workflow, task, code, message, first_seen) = columns;
-    let mut minutes = vec![0; usize::try_from(length).ok()?];
+    let CountedWindow { first, minutes } = window;
+    let mut minutes = vec![0; usize::try_from(minutes).ok()?];
     let mut last = first;
     for (_, minute, failures) in counted {
         if let Some(slot) = usize::try_from(minute - first).ok().and_then(|at| minutes.get_mut(at)) {
