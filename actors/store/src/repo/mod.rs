@@ -62,8 +62,11 @@ pub use definitions::{
 };
 pub(crate) use definitions::{DefinitionKey, DefinitionRow};
 pub use epoch::ConfigEpoch;
-pub(crate) use error_groups::KnownGroups;
-pub use error_groups::{ChangeScope, ErrorGroupFilter, ErrorGroupPage, ErrorGroupRow, ErrorGroups};
+pub use error_groups::{
+    COUNTED_MINUTES, ChangeScope, ErrorGroupCount, ErrorGroupFilter, ErrorGroupPage, ErrorGroupRow,
+    ErrorGroups, RecentErrors,
+};
+pub(crate) use error_groups::{FailureTally, KnownGroups};
 pub use filters::AnyOf;
 pub use job_leases::JobLeases;
 pub use keyset::RowKey;
@@ -71,7 +74,7 @@ pub use lifecycle::RollbackSource;
 pub(crate) use mutation::record;
 pub use mutation::{AuditEntry, Mutation};
 pub(crate) use nodes::list as list_nodes;
-pub use nodes::{NewNode, NodeLeases, NodeRow, NodeStatus};
+pub use nodes::{NewNode, NodeLeases, NodeRow, NodeStatus, StoredFigures};
 pub use packages::PackageReceipts;
 pub use references::References;
 pub use repository::Repository;
