@@ -85,7 +85,8 @@ async fn find_traced(conn: &mut Conn, ids: &AnyOf) -> Result<Option<AnyOf>, Stor
 }
 
 /// Returns the channels that have or had one of the names: occurrences have no index on it. Those that were deleted may
-/// have had any name, so that they are all among them; `None` if they are too many to look through.
+/// have had any name, so that they are all among them; `None` if they are too many to look through, or if no channel has
+/// the name.
 async fn find_named(conn: &mut Conn, names: &AnyOf) -> Result<Option<AnyOf>, StoreError> {
     let named = definitions::table
         .filter(definitions::kind.eq(EntityKind::Channel.name()))
@@ -99,7 +100,8 @@ async fn find_named(conn: &mut Conn, names: &AnyOf) -> Result<Option<AnyOf>, Sto
         .limit(MOST_DELETIONS)
         .select((audit_logs::resource_type, audit_logs::resource_id));
     let deletions: Vec<(String, String)> = on!(conn, c => deletions.load(c).await)?;
-    if i64::try_from(deletions.len()).unwrap_or(i64::MAX) >= MOST_DELETIONS {
+    let are_all = i64::try_from(deletions.len()).is_ok_and(|count| count < MOST_DELETIONS);
+    if ids.is_empty() || !are_all {
         return Ok(None);
     }
     let channel = AuditResource::Channel.name();
