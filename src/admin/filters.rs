@@ -29,6 +29,7 @@ pub(crate) fn read_dead_letter_filter(
         oldest_first: query.order()?.as_deref() == Some("asc"),
         cursor: query.cursor()?.map(str::to_owned),
         include_counts: query.flag("include_counts")?,
+        without_total: query.leaves_out_total()?,
     })
 }
 
@@ -57,6 +58,7 @@ pub(crate) fn read_occurrence_filter(
         until,
         oldest_first: query.order()?.as_deref() == Some("asc"),
         include_counts: query.flag("include_counts")?,
+        without_total: query.leaves_out_total()?,
     })
 }
 

@@ -293,6 +293,13 @@ pub(crate) const fn sort_by(columns: &'static [&'static str]) -> QueryParameter 
     )
 }
 
+/// Leaves out the total, which costs a walk over all that matches.
+pub(crate) const TOTAL: QueryParameter = QueryParameter::new(
+    "include_total",
+    ParameterKind::Boolean,
+    "`false` leaves out `total`, whose count takes long among very many rows",
+);
+
 /// Maximum number of rows of a page.
 pub(crate) const LIMIT: QueryParameter = QueryParameter::new(
     "limit",

@@ -93,7 +93,7 @@ pub const FILTER_WORDS: &[FilterWord] = &[
         Boolean,
         &[Traces, DeadLetters, Occurrences],
         "`true` adds the number of rows by status, whichever `status` selects; one of 10000 means as many or more. With a \
-         range of time or words other than `channel` the newest 20000 rows of the range count",
+         range of time or words other than `channel`, and of dead letters, the newest 20000 rows of the range count",
     ),
 ];
 

@@ -26,6 +26,7 @@ mod conditions;
 mod cursors;
 mod expiry;
 mod instant_facts;
+mod keys;
 mod list;
 mod materialise;
 mod model;

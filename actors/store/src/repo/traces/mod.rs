@@ -15,6 +15,7 @@ mod merged;
 mod model;
 mod read;
 pub(super) mod rerun;
+mod scan;
 mod statement;
 mod status;
 mod waiting;
