@@ -15,7 +15,7 @@ use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::repo::filters::{AnyOf, GroupConditions, any_of, find_tagged, is_one_of};
 use crate::repo::keyset::{self, CursorKind, KeysetCondition};
-use crate::repo::traces::{LenientTimestamp, attempts};
+use crate::repo::traces::{LenientTimestamp, attempts, find_keyed};
 use crate::repo::{RowKey, sorted};
 use crate::schema::{trace_dlq, traces};
 
@@ -40,6 +40,8 @@ pub struct DeadLetterFilter {
     pub error_group: Option<AnyOf>,
     /// Id of the trace of the failed run, or of its work.
     pub trace_id: Option<AnyOf>,
+    /// Key of the run.
+    pub run_key: Option<AnyOf>,
     /// Earliest instant of the failure, inclusive.
     pub since: Option<Timestamp>,
     /// Latest instant of the failure, exclusive.
@@ -224,6 +226,8 @@ struct Resolved {
     /// Names of the channels with the tag.
     tagged: Option<AnyOf>,
     groups: Option<AnyOf>,
+    /// Ids of the traces with the run keys.
+    keyed: Option<AnyOf>,
 }
 
 impl Resolved {
@@ -232,13 +236,17 @@ impl Resolved {
             Some(tag) => Some(find_tagged(conn, tag).await?.names),
             None => None,
         };
+        let keyed = match &filter.run_key {
+            Some(keys) => Some(find_keyed(conn, keys).await?),
+            None => None,
+        };
         let conditions = GroupConditions {
             groups: filter.error_group.as_ref(),
             tasks: filter.task.as_ref(),
             codes: filter.error_code.as_ref(),
             workflows: filter.workflow.as_ref(),
         };
-        Ok(Self { tagged, groups: conditions.resolve(conn).await? })
+        Ok(Self { tagged, groups: conditions.resolve(conn).await?, keyed })
     }
 }
 
@@ -262,7 +270,7 @@ macro_rules! filtered {
         if let Some((_, is_version)) = is_one_of("t.workflow_version", &$filter.versions) {
             query = query.filter(sql::<Bool>(&format!("EXISTS ({FAILED_RUN} AND {is_version})")));
         }
-        if let Some(ids) = &$filter.trace_id {
+        for ids in [&$filter.trace_id, &$resolved.keyed].into_iter().flatten() {
             let (traces, works) = (ids.storable(), ids.storable());
             query = query.filter(
                 trace_dlq::trace_id.eq_any(traces).or(trace_dlq::attempt_of
