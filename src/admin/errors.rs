@@ -186,6 +186,7 @@ mod tests {
             (ErrorGroupFilter { text: Some("UNKNOWN".into()), ..Default::default() }, true),
             (ErrorGroupFilter { text: Some("timeout".into()), ..Default::default() }, false),
             (ErrorGroupFilter { task: Some("charge".into()), ..Default::default() }, false),
+            (ErrorGroupFilter { versions: vec![1], ..Default::default() }, false),
             (ErrorGroupFilter { since: at("2026-01-02T12:00:00Z"), ..Default::default() }, true),
             (ErrorGroupFilter { until: at("2026-01-02T12:00:00Z"), ..Default::default() }, false),
         ] {
