@@ -24,6 +24,7 @@ pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Resul
         channel: query.any_of("channel"),
         tag: query.text("tag"),
         workflow: query.any_of("workflow"),
+        versions: query.numbers("version")?,
         task: query.any_of("task"),
         code: query.any_of("error_code"),
         group: query.any_of("error_group"),
@@ -164,13 +165,14 @@ fn to_held_group(failure: &HeldFailure, node: String) -> ErrorGroupSummary {
     }
 }
 
-/// Returns whether a filter selects the group of a held record, which has no workflow, task and code.
+/// Returns whether a filter selects the group of a held record, which has no workflow, version, task and code.
 fn selects(filter: &ErrorGroupFilter, group: &ErrorGroupSummary) -> bool {
     let has = |values: &Option<AnyOf>, value: &String| {
         values.as_ref().is_none_or(|values| values.values().contains(value))
     };
     let text = filter.text.as_ref().map(|text| text.to_lowercase());
     filter.workflow.is_none()
+        && filter.versions.is_empty()
         && filter.task.is_none()
         && filter.code.is_none()
         && has(&filter.channel, &group.channel)
@@ -222,6 +224,7 @@ mod tests {
             (ErrorGroupFilter { text: Some("UNKNOWN".into()), ..Default::default() }, true),
             (ErrorGroupFilter { text: Some("timeout".into()), ..Default::default() }, false),
             (ErrorGroupFilter { task: Some("charge".into()), ..Default::default() }, false),
+            (ErrorGroupFilter { versions: vec![1], ..Default::default() }, false),
             (ErrorGroupFilter { since: at("2026-01-02T12:00:00Z"), ..Default::default() }, true),
             (ErrorGroupFilter { until: at("2026-01-02T12:00:00Z"), ..Default::default() }, false),
         ] {

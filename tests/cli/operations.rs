@@ -121,6 +121,8 @@ fn schedules_and_their_occurrences_are_shown() {
     assert_eq!(cli.ok(&["cron", "status", "-q"]), "nightly\n");
     let id = cli.ok(&["channels", "trigger", "nightly", "-q"]).trim().to_owned();
     assert_eq!(cli.ok(&["cron", "list", "--channel-id", "nightly", "-q"]).trim(), id);
+    assert_eq!(cli.ok(&["cron", "list", "--channel", "nightly", "--run-key", &id, "-q"]).trim(), id);
+    assert_eq!(cli.ok(&["cron", "list", "--channel", "other", "--order", "asc", "-q"]), "");
     assert_eq!(cli.json(&["cron", "get", &id])["data"]["trigger"], "manual");
     assert!(cli.fails(&["cron", "retry", &id], 1).contains("[CONFLICT]"));
 }

@@ -91,7 +91,7 @@ pub(crate) async fn group_is_filter_of_every_list(db: TestDatabase) {
     let store = db.store().await;
     let (one, other) = (group("a", "charge", "x"), group("b", "ship", "y"));
     store.traces().insert_all(vec![failed_trace("a", &one, 1), failed_trace("b", &other, 1)]).await.unwrap();
-    fail_accepted(&store, "a", Some(&one)).await;
+    let work = fail_accepted(&store, "a", Some(&one)).await.to_string();
     let traces = async |query| store.traces().list(query).await.unwrap().rows.len();
     let letters = async |filter| store.dead_letters().list(filter, Page::default()).await.unwrap().0.len();
     let (group, task) = (|| Some(one.id.as_str().into()), |task: &str| Some(task.into()));
@@ -105,6 +105,8 @@ pub(crate) async fn group_is_filter_of_every_list(db: TestDatabase) {
     db.execute("UPDATE traces SET workflow_version = 2 WHERE mode = 'async'").await.unwrap();
     assert_eq!(letters(DeadLetterFilter { versions: vec![2, 3], ..Default::default() }).await, 1);
     assert_eq!(letters(DeadLetterFilter { versions: vec![1], ..Default::default() }).await, 0);
+    assert_eq!(letters(DeadLetterFilter { run_key: task(&work), ..Default::default() }).await, 1);
+    assert_eq!(letters(DeadLetterFilter { run_key: task("none"), ..Default::default() }).await, 0);
     let occurrences = OccurrenceFilter { error_group: group(), ..Default::default() };
     assert!(store.ledger().list(occurrences, Page::default(), None).await.unwrap().rows.is_empty());
     for (filter, expected) in [
@@ -112,6 +114,9 @@ pub(crate) async fn group_is_filter_of_every_list(db: TestDatabase) {
         (ErrorGroupFilter { task: task("nothing"), ..Default::default() }, 0),
         (ErrorGroupFilter { text: Some("Y".into()), ..Default::default() }, 1),
         (ErrorGroupFilter { code: task("HTTP_ERROR"), ..Default::default() }, 2),
+        (ErrorGroupFilter { versions: vec![1], ..Default::default() }, 2),
+        (ErrorGroupFilter { versions: vec![2, 3], ..Default::default() }, 1),
+        (ErrorGroupFilter { versions: vec![3], ..Default::default() }, 0),
     ] {
         assert_eq!(groups(&store, filter.clone()).await.len(), expected, "{filter:?}");
     }

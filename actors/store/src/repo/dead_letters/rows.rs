@@ -38,6 +38,8 @@ pub struct DeadLetterFilter {
     pub error_group: Option<AnyOf>,
     /// Id of the trace of the failed run, or of its work.
     pub trace_id: Option<AnyOf>,
+    /// Key of the run.
+    pub run_key: Option<AnyOf>,
     /// Earliest instant of the failure, inclusive.
     pub since: Option<Timestamp>,
     /// Latest instant of the failure, exclusive.

@@ -37,6 +37,7 @@ pub use cancel::{
 };
 pub(crate) use change::TraceWrite;
 pub(super) use end::forget_unfinished;
+pub(super) use list::find_keyed;
 pub use model::{
     AdoptedRun, NewTrace, Ownership, TraceAccess, TraceAttempt, TraceEnd, TraceFailure, TracePage,
     TraceQuery, TraceRecord, TraceRow, TraceSource, UnfinishedRun,

@@ -44,6 +44,9 @@ pub(crate) struct FailureFilterArgs {
     /// Show those of these workflows alone, separated by commas
     #[arg(long, value_name = "IDS")]
     workflow: Option<String>,
+    /// Show those of these versions of the workflow alone, separated by commas; of occurrences, of the channel
+    #[arg(long, value_name = "NUMBERS")]
+    version: Option<String>,
     /// Show failures by an error of these tasks alone, separated by commas
     #[arg(long, value_name = "IDS")]
     task: Option<String>,
@@ -61,9 +64,28 @@ impl FailureFilterArgs {
         request
             .optional("tag", self.tag.as_deref())
             .optional("workflow", self.workflow.as_deref())
+            .optional("version", self.version.as_deref())
             .optional("task", self.task.as_deref())
             .optional("error_code", self.error_code.as_deref())
             .optional("error_group", self.error_group.as_deref())
+    }
+}
+
+/// The filters by the identity of a run.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct RunFilterArgs {
+    /// Show those of these traces alone, separated by commas
+    #[arg(long, value_name = "IDS")]
+    trace_id: Option<String>,
+    /// Show those of the runs with these keys alone, metadata.run.key, separated by commas
+    #[arg(long, value_name = "KEYS")]
+    run_key: Option<String>,
+}
+
+impl RunFilterArgs {
+    /// Adds the filters to a request.
+    pub(crate) fn add_to(&self, request: ApiRequest) -> ApiRequest {
+        request.optional("trace_id", self.trace_id.as_deref()).optional("run_key", self.run_key.as_deref())
     }
 }
 
