@@ -90,6 +90,7 @@ impl Config {
     pub(super) fn check(&self, diagnostics: &mut Diagnostics) {
         diagnostics.require_filled("environment", &self.environment);
         self.server.check(diagnostics);
+        self.check_console_path(diagnostics);
         self.storage.check(diagnostics);
         self.ingest.check(diagnostics);
         self.metrics.check(&self.server, self.listen_host(), diagnostics);
@@ -111,5 +112,15 @@ impl Config {
         self.secrets.check(diagnostics);
         production::check(self, diagnostics);
         unavailable::check(self, diagnostics);
+    }
+
+    /// Refuses data mounts that clash with the path of a console that is served.
+    fn check_console_path(&self, diagnostics: &mut Diagnostics) {
+        if self.console_is_on() {
+            let console = &self.server.console;
+            for problem in self.server.data_mounts.iter().filter_map(|mount| console.mount_problem(mount)) {
+                diagnostics.refuse("server.data_mounts", problem);
+            }
+        }
     }
 }
