@@ -146,6 +146,7 @@ fn admin_scope() -> Scope<impl ScopeFactory<EitherBody<BoxBody>>> {
         .configure(|cfg| admin_routes().mount(cfg))
         .default_service(web::to(not_found))
         .wrap(from_fn(admin::check_parameters))
+        .wrap(from_fn(admin::add_audit_id))
 }
 
 /// Returns the routes below the admin base.

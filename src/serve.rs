@@ -18,7 +18,7 @@ use actix_web::dev::ServerHandle;
 use actix_web::{App, web};
 use slog::{Logger, error, info, warn};
 use svc_model::{AuditAction, AuditResource};
-use svc_store::AuditEntry;
+use svc_store::{AuditEntry, AuditReceipt};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::config::Config;
@@ -179,6 +179,7 @@ fn reload_on_signal(state: web::Data<AppState>) {
             resource_type: AuditResource::Engine.name().to_owned(),
             resource_id: "manual".to_owned(),
             details: None,
+            receipt: AuditReceipt::default(),
         };
         match state.reload_by_order(entry).await {
             Ok((report, _)) => {

@@ -30,6 +30,7 @@ use actix_web::http::Method;
 use svc_model::{Channel, Workflow};
 
 use crate::router::Router;
+pub(crate) use audit::add_audit_id;
 use definitions::admin_entity::AdminEntity;
 use definitions::{connectors, entities, import, pauses, status, workflows};
 pub(crate) use filters::{read_dead_letter_filter, read_occurrence_filter, read_trace_query};

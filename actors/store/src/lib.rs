@@ -44,10 +44,10 @@ pub use metrics::StoreMetrics;
 pub use reencrypt::{ReencryptError, ReencryptionReport, reencrypt};
 pub use repo::{
     AcceptedRerun, AdoptedRun, AlignOutcome, AnyOf, AppliedPage, AuditEntry, AuditFilter, AuditLog,
-    AuditPage, Backlog, BreakerReset, BulkAction, BulkClaim, BulkError, BulkKind, BulkPage, BulkRun,
-    BulkRuns, BulkState, BulkStep, CancelEffect, CancelFailure, CancelOrder, CancelStep, CancelledEnd,
-    CancelledRun, ChangeScope, ChangedEntity, ChannelFacts, ChannelPauses, ChannelRequirements, ClaimBatch,
-    ClaimedLetter, ConfigChange, ConfigEpoch, ConnectorRepository, CountedFailure, DeadLetter,
+    AuditPage, AuditReceipt, Backlog, BreakerReset, BulkAction, BulkClaim, BulkError, BulkKind, BulkPage,
+    BulkRun, BulkRuns, BulkState, BulkStep, CancelEffect, CancelFailure, CancelOrder, CancelStep,
+    CancelledEnd, CancelledRun, ChangeScope, ChangedEntity, ChannelFacts, ChannelPauses, ChannelRequirements,
+    ClaimBatch, ClaimedLetter, ConfigChange, ConfigEpoch, ConnectorRepository, CountedFailure, DeadLetter,
     DeadLetterFilter, DeadLetterPage, DeadLetterRepository, DeadLetterRow, Definition, DrivenRun, DueLetters,
     DueTime, EntityFilter, EpochNumbers, ErrorGroupFilter, ErrorGroupPage, ErrorGroupRow, ErrorGroups,
     ExhaustedOccurrence, ExpectedTokens, ImportAction, ImportOutcome, InstantRequest, JobLeases, Ledger,

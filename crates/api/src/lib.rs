@@ -70,7 +70,7 @@ pub use runs::traces::{
     AttemptSummary, RerunAccepted, RerunRequest, TraceDetail, TraceListEnvelope, TraceSummary, WorkWaitDetail,
 };
 pub use server::actors::{ActorEvent, ActorNode, ActorTree};
-pub use server::audit::{AuditListEnvelope, AuditLogEntry, CallerIdentity};
+pub use server::audit::{AUDIT_ID_HEADER, AuditListEnvelope, AuditLogEntry, CallerIdentity};
 pub use server::backups::{BackupFile, CreatedBackup};
 pub use server::engine::{
     EngineReloaded, EngineStatus, QuarantinedChannel, QuestionableChannel, ReloadedSettings,

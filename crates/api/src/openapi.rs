@@ -48,7 +48,8 @@ pub fn document(version: &str) -> OpenApi {
                 .version(version)
                 .description(Some(
                     "The data plane runs channels; the admin API edits, activates and observes them. Timestamps are \
-                     RFC 3339 in UTC. Every refusal and failure has the same envelope.",
+                     RFC 3339 in UTC. Every refusal and failure has the same envelope. The answer to a change carries the \
+                     id of its row in the audit log as `x-audit-id`; of several rows, that of the last.",
                 ))
                 .build(),
         )

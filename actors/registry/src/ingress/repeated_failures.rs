@@ -3,7 +3,7 @@
 use serde_json::json;
 use svc_model::config::RepeatedFailureConfig;
 use svc_model::{AuditAction, AuditResource};
-use svc_store::{AuditEntry, CountedFailure, Mutation, NewPause, StoreError};
+use svc_store::{AuditEntry, AuditReceipt, CountedFailure, Mutation, NewPause, StoreError};
 
 use crate::handle::Registry;
 use crate::ingress::failure_reports::FailedOccurrence;
@@ -57,6 +57,7 @@ impl Registry {
             resource_type: AuditResource::Channel.name().to_owned(),
             resource_id: id.to_owned(),
             details: Some(json!({"failures": failures, "within_secs": within_secs})),
+            receipt: AuditReceipt::default(),
         });
         match self.shared.store.channel_pauses().record_failure(failure, mutation).await {
             Ok(false) => return Ok(()),
