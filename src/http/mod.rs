@@ -8,6 +8,8 @@ mod auth;
 mod body;
 mod body_format;
 mod client_ip;
+#[cfg(feature = "console")]
+pub(crate) mod console;
 mod context;
 mod cors;
 pub(crate) mod data;
