@@ -135,6 +135,10 @@ async fn run_until_end(
                 Signal::Interrupt => break Duration::ZERO,
                 Signal::Reload => reload_on_signal(service.state().clone()),
             },
+            // An operator ordered it.
+            () = service.state().process.lifecycle.wait_until_draining() => {
+                break Duration::from_secs(config.server.shutdown_drain_secs);
+            }
         }
     };
     info!(log, "draining"; "accepting_for_secs" => accepting_for.as_secs());

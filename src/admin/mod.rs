@@ -34,6 +34,7 @@ pub(crate) use audit::add_audit_id;
 use definitions::admin_entity::AdminEntity;
 use definitions::{connectors, entities, import, pauses, status, workflows};
 pub(crate) use filters::{read_dead_letter_filter, read_occurrence_filter, read_trace_query};
+pub(crate) use nodes::require_node;
 pub(crate) use parameters::{refuse_unknown_parameters as check_parameters, unknown_value};
 pub(crate) use query::QueryParameters;
 
@@ -82,6 +83,7 @@ pub(crate) fn add_routes(router: &mut Router) {
     router.get("/engine/status", engine::status);
     router.post("/engine/reload", engine::reload);
     router.get("/nodes", nodes::list);
+    router.post("/nodes/drain", nodes::drain);
     router.get("/functions/operators", engine::operators);
     router.get("/functions", engine::functions);
 }

@@ -75,7 +75,7 @@ pub use server::backups::{BackupFile, CreatedBackup};
 pub use server::engine::{
     EngineReloaded, EngineStatus, QuarantinedChannel, QuestionableChannel, ReloadedSettings,
 };
-pub use server::nodes::NodeSummary;
+pub use server::nodes::{DrainedNode, NodeSummary};
 pub use server::operational::{
     ActorsHealth, ChannelsHealth, ConnectorsHealth, DatabaseOutage, DeadLettersHealth, DescriptorsHealth,
     EpochHealth, FailedConnector, HealthComponents, HealthReport, KafkaHealth, LivenessReport, PausedName,

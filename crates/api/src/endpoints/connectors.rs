@@ -2,7 +2,7 @@
 
 use crate::endpoint::{
     Answer, DOCUMENT_DRY_RUN, DRY_RUN, DRY_RUN_PARAMETER, DRY_RUN_REPORT, Endpoint, FORCE, LIMIT, Method,
-    NO_DRY_RUN, NO_LIMIT, NO_OFFSET, OFFSET, ON_CONFLICT, RELOAD, SORT_ORDER, SchemaSource, TAG, Tag,
+    NO_DRY_RUN, NO_LIMIT, NO_OFFSET, NODE, OFFSET, ON_CONFLICT, RELOAD, SORT_ORDER, SchemaSource, TAG, Tag,
     sort_by,
 };
 use crate::entities::connectors::{
@@ -115,12 +115,13 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         "Closes a circuit breaker",
     )
     .path_parameters(&[PathParameter::new("key", "Channel and connector: `channel:connector`", "greetings:crm")])
-    .with_query(&[NO_DRY_RUN])
+    .with_query(&[NO_DRY_RUN, NODE])
     .answers(&[Answer::json(
         200,
         "The circuit breaker is closed",
         &[SchemaSource::for_type::<DataEnvelope<CircuitBreakerReset>>()],
-    )]),
+    )])
+    .refuses(&[421]),
     Endpoint::new(
         Method::Get,
         "/api/v1/admin/connectors/{id}",
