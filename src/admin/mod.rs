@@ -32,7 +32,7 @@ use svc_model::{Channel, Workflow};
 use crate::router::Router;
 pub(crate) use audit::add_audit_id;
 use definitions::admin_entity::AdminEntity;
-use definitions::{connectors, entities, import, pauses, status, workflows};
+use definitions::{connectors, entities, guards, import, pauses, status, workflows};
 pub(crate) use filters::{read_dead_letter_filter, read_occurrence_filter, read_trace_query};
 pub(crate) use nodes::require_node;
 pub(crate) use parameters::{refuse_unknown_parameters as check_parameters, unknown_value};
@@ -56,6 +56,8 @@ pub(crate) fn add_routes(router: &mut Router) {
     router.post("/bulk", bulk::start);
     router.get("/bulk/{id}", bulk::read);
     router.post("/bulk/{id}/abort", bulk::abort);
+    router.get("/channels/{id}/stats", guards::stats);
+    router.post("/channels/{id}/test", guards::test);
     router.get("/channels/{id}/why", explanations::explain_instant);
     router.get("/cron/occurrences", cron::list);
     router.get("/cron/occurrences/{id}", cron::read);

@@ -44,7 +44,9 @@ pub use compiled_channel::CompiledChannel;
 pub use compute_gate::ComputeGate;
 pub use cron::CronConfig;
 pub use guards::limiter::Limiter;
-pub use guards::{LocalCaches, RateGroups};
+pub use guards::{
+    CountedRefusal, GuardTrial, LocalCaches, RateGroups, RefusalTotals, TrialRefusal, TrialResult, TriedGuard,
+};
 pub use log_rate_limit::LogRateLimit;
 pub use metrics::{ChannelMetrics, ErrorLabels};
 pub use reachability::AskedConnectors;

@@ -30,6 +30,9 @@ pub use bulk::{
     BulkStarted,
 };
 pub use endpoint::{Access, Answer, BodySchema, Endpoint, Method, SchemaSource, Tag};
+pub use entities::channel_guards::{
+    ChannelStats, GuardTrialRequest, GuardTrialResult, GuardVerdict, RefusalCount, RequestRefusal,
+};
 pub use entities::channels::{
     BulkPauseRequest, BulkResumeRequest, ChannelFilterRequest, ChannelPauseStatus, ChannelResource,
     ChannelValidationResult, PauseDetail, PauseRequest, ResumeRequest,
