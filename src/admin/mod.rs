@@ -32,7 +32,7 @@ use svc_model::{Channel, Workflow};
 use crate::router::Router;
 pub(crate) use audit::add_audit_id;
 use definitions::admin_entity::AdminEntity;
-use definitions::{connectors, entities, guards, import, pauses, status, workflows};
+use definitions::{connector_calls, connectors, entities, guards, import, pauses, status, workflows};
 pub(crate) use filters::{read_dead_letter_filter, read_occurrence_filter, read_trace_query};
 pub(crate) use nodes::require_node;
 pub(crate) use parameters::{refuse_unknown_parameters as check_parameters, unknown_value};
@@ -121,4 +121,5 @@ fn add_connectors(router: &mut Router) {
     router.add(Method::DELETE, "/connectors/{id}", connectors::delete);
     router.add(Method::PATCH, "/connectors/{id}/status", connectors::status);
     router.post("/connectors/{id}/test", connectors::test);
+    router.get("/connectors/{id}/calls", connector_calls::list);
 }

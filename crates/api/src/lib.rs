@@ -38,7 +38,8 @@ pub use entities::channels::{
     ChannelValidationResult, PauseDetail, PauseRequest, ResumeRequest,
 };
 pub use entities::connectors::{
-    CircuitBreakerMap, CircuitBreakerReset, ConnectorProbeResult, ConnectorResource, ExportedConnector,
+    CircuitBreakerMap, CircuitBreakerReset, ConnectorBreakerState, ConnectorCall, ConnectorCalls,
+    ConnectorPool, ConnectorProbeResult, ConnectorResource, ConnectorTokenState, ExportedConnector,
 };
 pub use entities::definitions::{
     ChannelDefinition, ChannelUpdate, ConnectorDefinition, ConnectorUpdate, WorkflowDefinition,

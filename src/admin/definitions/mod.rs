@@ -2,6 +2,7 @@
 
 pub(crate) mod admin_entity;
 pub(crate) mod channels;
+pub(crate) mod connector_calls;
 pub(crate) mod connectors;
 pub(crate) mod entities;
 pub(crate) mod guards;

@@ -6,7 +6,8 @@ use crate::endpoint::{
     sort_by,
 };
 use crate::entities::connectors::{
-    CircuitBreakerMap, CircuitBreakerReset, ConnectorProbeResult, ConnectorResource, ExportedConnector,
+    CircuitBreakerMap, CircuitBreakerReset, ConnectorCalls, ConnectorProbeResult, ConnectorResource,
+    ExportedConnector,
 };
 use crate::entities::definitions::{ConnectorDefinition, ConnectorUpdate};
 use crate::entities::import::{ImportBatch, ImportSummary};
@@ -131,6 +132,20 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     )
     .path_parameters(ID)
     .answers(&[Answer::json(200, "The connector", &[WARNED]).with_tag()]),
+    Endpoint::new(
+        Method::Get,
+        "/api/v1/admin/connectors/{id}/calls",
+        "listConnectorCalls",
+        Tag::Connectors,
+        "Lists the last calls of a connector on this node, with its breakers and its token",
+    )
+    .describes("The calls are in the memory of the node that answers and end with it. Bodies are not kept.")
+    .path_parameters(ID)
+    .answers(&[Answer::json(
+        200,
+        "The calls",
+        &[SchemaSource::for_type::<DataEnvelope<ConnectorCalls>>()],
+    )]),
     Endpoint::new(
         Method::Put,
         "/api/v1/admin/connectors/{id}",
