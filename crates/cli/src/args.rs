@@ -82,7 +82,7 @@ pub(crate) enum ClientCommand {
     Engine(EngineCommand),
     /// Show the supervision tree, and restart a part of it
     Actors(ActorsArgs),
-    /// Show the nodes that share the database
+    /// Show the nodes that share the database, and end one
     Nodes(NodesArgs),
     /// Show the functions that tasks can call
     #[command(subcommand)]
