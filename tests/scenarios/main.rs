@@ -28,6 +28,7 @@ mod connector_entity;
 mod connector_health;
 mod connector_keys;
 mod connectors;
+mod console;
 mod cron;
 mod cron_admin;
 mod cron_nodes;
