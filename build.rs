@@ -42,7 +42,7 @@ fn main() -> io::Result<()> {
 const CONSOLE: &str = "console/dist";
 
 /// Writes the table of the files of the console, in the order of their paths, each with its compressed forms. It is empty
-/// where the console was not built.
+/// if the console was not built.
 fn write_console_table(out: &mut impl Write) -> io::Result<()> {
     let (Some(target), Some(package)) = (env_value("OUT_DIR"), env_value("CARGO_MANIFEST_DIR")) else {
         return Ok(());

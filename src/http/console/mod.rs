@@ -17,7 +17,7 @@ use super::{Error, RequestContext};
 use crate::state::AppState;
 use files::{ConsoleFile, PAGE, content_tag, find_file};
 
-/// The text of the page that stands for its mount path.
+/// The placeholder of the mount path in the page.
 const BASE: &str = "__BASE__";
 
 /// The page of a build before which the console was not built.

@@ -1,4 +1,4 @@
-//! The page of the console and its files: where they are served, with which headers, and where they are not.
+//! The page of the console and its files: their paths, their headers, and the settings that move them or turn them off.
 
 use svc_testkit::http::{HttpClient, HttpResponse};
 

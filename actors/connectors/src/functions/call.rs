@@ -33,7 +33,7 @@ pub(crate) struct Caller {
     function: Arc<str>,
     /// The part of the system that is called, without secrets.
     target: Option<Arc<str>>,
-    /// The attempts that were made, where a call may make several.
+    /// The attempts that were made, if a call may make several.
     attempts: Option<Arc<AtomicU32>>,
     /// The time at which the call is dropped.
     deadline: Option<Instant>,

@@ -160,7 +160,7 @@ impl HttpCallTask {
         let caller = Caller::of_task(cx).with_target(self.target(&parts, redaction)).with_attempts(&attempts);
         let remaining = cx.remaining();
         let call = async {
-            let answer = self.attempts(&parts, redaction, (remaining, &attempts)).await?;
+            let answer = self.attempts(&parts, redaction, remaining, &attempts).await?;
             self.read(cx, &answer)
         };
         let result = call_with_breaker(&self.connectors, &caller, &self.connector, call).await?;
@@ -229,7 +229,8 @@ impl HttpCallTask {
         &self,
         parts: &RequestParts,
         redaction: &Redaction,
-        (left, made): (Option<Duration>, &AtomicU32),
+        left: Option<Duration>,
+        made: &AtomicU32,
     ) -> Result<OutboundResponse, TaskError> {
         let started = Instant::now();
         let mut attempts = 0;

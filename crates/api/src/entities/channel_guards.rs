@@ -42,7 +42,7 @@ pub struct ChannelStats {
 pub struct RefusalCount {
     /// The guard, or `body`, `mailbox` or `pause`.
     pub guard: String,
-    /// The status of the refusal; that of a repeat is 409 also where a repeat is accepted.
+    /// The status of the refusal; that of a repeat is 409, also if repeats are accepted.
     pub status: u16,
     /// The inner reason, which no caller sees.
     pub reason: String,

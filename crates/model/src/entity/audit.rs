@@ -40,7 +40,7 @@ audit_words! {
         CreateVersion = "create_version",
         /// A definition was deleted.
         Delete = "delete",
-        /// A node was told to end.
+        /// The end of a node was ordered.
         Drain = "drain",
         /// Definitions were imported.
         Import = "import",

@@ -3,7 +3,6 @@
 mod refusal_counts;
 mod trial;
 
-pub(crate) use refusal_counts::RefusalCounts;
 pub use refusal_counts::{CountedRefusal, RefusalTotals};
+pub(crate) use refusal_counts::{PAUSE, PAUSED, RefusalCounts};
 pub use trial::{GuardTrial, TrialRefusal, TrialResult, TriedGuard};
-pub(crate) use trial::{PAUSE, PAUSED};

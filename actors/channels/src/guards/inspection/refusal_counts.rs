@@ -4,6 +4,11 @@
 use parking_lot::Mutex;
 use svc_model::Timestamp;
 
+/// The pause of a channel, which a message meets behind every guard.
+pub(crate) const PAUSE: &str = "pause";
+/// The inner reason of its refusals.
+pub(crate) const PAUSED: &str = "paused";
+
 /// The refusals of one guard for one reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CountedRefusal {

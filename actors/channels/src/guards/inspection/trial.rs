@@ -4,6 +4,7 @@
 use serde_json::{Map, Value, json};
 use svc_model::{ServiceError, Timestamp};
 
+use super::refusal_counts::{PAUSE, PAUSED};
 use crate::compiled_channel::CompiledChannel;
 use crate::digest;
 use crate::guards::credentials::CredentialGuard;
@@ -183,8 +184,3 @@ impl CompiledChannel {
         if origins.find_refused(request).is_some() { Err(OriginGuard::refusal()) } else { Ok(()) }
     }
 }
-
-/// The pause of a channel, which a message meets behind every guard.
-pub(crate) const PAUSE: &str = "pause";
-/// The inner reason of its refusals.
-pub(crate) const PAUSED: &str = "paused";
