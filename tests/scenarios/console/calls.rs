@@ -9,7 +9,7 @@ const CONNECTORS: &str = "/api/v1/admin/connectors";
 
 #[test]
 fn calls_show_target_and_outcome_without_bodies() {
-    let upstream = Upstream::start(|request| match request.path.starts_with("/fails") {
+    let upstream = Upstream::start(|request| match request.target.starts_with("/fails") {
         true => UpstreamReply::new(503, "an-answer-that-is-not-kept"),
         false => UpstreamReply::new(200, "{}"),
     })

@@ -85,8 +85,11 @@ impl CompiledChannel {
                     TrialResult::Refused
                 })
             };
-            if is_shown || result == TrialResult::Refused {
-                trial.guards.push(TriedGuard { guard: rule.step.name(), result });
+            let guard = rule.step.name();
+            // The key of a guard may be refused before the guard itself is met.
+            let is_new = trial.guards.last().is_none_or(|last| last.guard != guard);
+            if is_new && (is_shown || result == TrialResult::Refused) {
+                trial.guards.push(TriedGuard { guard, result });
             }
         }
         let holds = pause.filter(|_| trial.refusal.is_none() && delivery == Delivery::Sync);
