@@ -49,6 +49,7 @@ pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Resul
         end_time,
         oldest_first: query.order()?.as_deref() == Some("asc"),
         cursor: query.cursor()?.map(str::to_owned),
+        without_total: query.leaves_out_total()?,
     };
     let entries = state.store.audit().list_page(filter, page).await?;
     Ok(HttpResponse::Ok().json(AuditListEnvelope {
@@ -57,6 +58,7 @@ pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Resul
         limit: page.limit,
         offset: page.offset,
         next_cursor: entries.next_cursor,
+        scanned_until: entries.scanned_until,
     }))
 }
 

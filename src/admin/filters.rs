@@ -24,11 +24,13 @@ pub(crate) fn read_dead_letter_filter(
         error_code: query.any_of("error_code"),
         error_group: query.any_of("error_group"),
         trace_id: query.any_of("trace_id"),
+        run_key: query.any_of("run_key"),
         since,
         until,
         oldest_first: query.order()?.as_deref() == Some("asc"),
         cursor: query.cursor()?.map(str::to_owned),
         include_counts: query.flag("include_counts")?,
+        without_total: query.leaves_out_total()?,
     })
 }
 
@@ -57,6 +59,7 @@ pub(crate) fn read_occurrence_filter(
         until,
         oldest_first: query.order()?.as_deref() == Some("asc"),
         include_counts: query.flag("include_counts")?,
+        without_total: query.leaves_out_total()?,
     })
 }
 

@@ -8,6 +8,7 @@ mod audit;
 mod backups;
 mod bulk;
 mod cancels;
+mod console;
 mod cron;
 mod dead_letters;
 mod definitions;
@@ -75,6 +76,7 @@ pub(crate) fn add_routes(router: &mut Router) {
     router.get("/trace-dlq/{id}", dead_letters::read);
     router.post("/trace-dlq/{id}/requeue", dead_letters::requeue);
     router.get("/errors", errors::list);
+    router.get("/errors/recent", errors::list_recent);
     router.get("/audit-logs", audit::list);
     router.get("/whoami", audit::whoami);
     router.get("/backups", backups::list);
@@ -86,6 +88,8 @@ pub(crate) fn add_routes(router: &mut Router) {
     router.post("/engine/reload", engine::reload);
     router.get("/nodes", nodes::list);
     router.post("/nodes/drain", nodes::drain);
+    router.get("/live", console::stream_live);
+    router.get("/config", console::show_config);
     router.get("/functions/operators", engine::operators);
     router.get("/functions", engine::functions);
 }

@@ -2,9 +2,9 @@
 
 use actix_web::HttpResponse;
 use actix_web::web::Data;
-use svc_api::{DataEnvelope, DrainedNode, NodeSummary};
+use svc_api::{DataEnvelope, DrainedNode, NodeFigures, NodeSummary};
 use svc_model::{AuditAction, AuditResource, Code, FieldError, ServiceError};
-use svc_store::NodeRow;
+use svc_store::{NodeRow, StoredFigures};
 
 use super::query::QueryParameters;
 use super::response::list_response;
@@ -32,7 +32,14 @@ fn to_summary(row: NodeRow, this: &str) -> NodeSummary {
         stopped_at: row.stopped_at,
         applied_epoch: row.applied_epoch,
         encryption_key_ids: row.encryption_key_ids,
+        figures: row.figures.and_then(to_figures),
     }
+}
+
+/// Returns stored figures with their age; `None` for those of a version that writes other ones.
+fn to_figures(stored: StoredFigures) -> Option<NodeFigures> {
+    let figures: NodeFigures = serde_json::from_str(&stored.json).ok()?;
+    Some(NodeFigures { age_secs: stored.age_secs, ..figures })
 }
 
 /// Refuses a request that is for another node; one that names none is for any.

@@ -151,6 +151,11 @@ impl QueryParameters {
         self.get(key).map(|_| self.flag(key)).transpose()
     }
 
+    /// Returns true if the number of all rows is left out of a list that has it.
+    pub(crate) fn leaves_out_total(&self) -> Result<bool, ServiceError> {
+        Ok(self.choice("include_total")? == Some(false))
+    }
+
     /// Refuses the dry run of a request that cannot be tried without its effect.
     ///
     /// # Errors

@@ -138,16 +138,18 @@ impl BulkSelection {
         let page = Page { limit, offset: 0 };
         Ok(match self {
             Self::DeadLetters(filter) => {
-                let filter = DeadLetterFilter { cursor, ..DeadLetterFilter::clone(filter) };
+                let without_total = !is_counted;
+                let filter = DeadLetterFilter { cursor, without_total, ..DeadLetterFilter::clone(filter) };
                 let letters = store.dead_letters().list_page(filter, page).await?;
                 let rows = letters.rows.into_iter().map(SelectedRow::from).collect();
-                SelectedPage { rows, total: Some(letters.total), next: letters.next_cursor }
+                SelectedPage { rows, total: letters.total, next: letters.next_cursor }
             }
             Self::Occurrences(filter) => {
-                let filter = OccurrenceFilter::clone(filter);
+                let without_total = !is_counted;
+                let filter = OccurrenceFilter { without_total, ..OccurrenceFilter::clone(filter) };
                 let occurrences = store.ledger().list(filter, page, cursor.as_deref()).await?;
                 let rows = occurrences.rows.into_iter().map(SelectedRow::from).collect();
-                SelectedPage { rows, total: Some(occurrences.total), next: occurrences.next_cursor }
+                SelectedPage { rows, total: occurrences.total, next: occurrences.next_cursor }
             }
             Self::Traces(filter) => {
                 let include_total = is_counted;

@@ -38,12 +38,13 @@ pub use edge::{
 pub use execution::{
     BulkSection, CircuitBreakerSection, CronSection, EngineSection, JwtSection, QuerySection, WriteSection,
 };
-pub use load::{LoadedConfig, load, parse, process_environment};
+pub use load::{LoadedConfig, SettingOrigin, SettingOrigins, load, parse, process_environment};
 pub use network::{Network, NetworkError};
 pub use problem::{ConfigError, ConfigProblem};
 pub use reload::ConfigSource;
 pub(crate) use reload::SettingsChange;
 pub use schema::config_schema;
+pub(crate) use show::describe_settings;
 pub use show::{ConfigFormat, render};
 pub use storage::{
     AuditSection, StorageSection, TraceOverflow, TraceQueueSection, TraceStorageMode, TraceStorageSection,

@@ -20,6 +20,7 @@ mod bulk;
 mod call_chain;
 mod calls;
 mod canary;
+mod cancel_matrix;
 mod cancels;
 mod channels;
 mod cluster;

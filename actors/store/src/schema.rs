@@ -225,6 +225,24 @@ table! {
 }
 
 table! {
+    /// Failures by error group and minute since 1970.
+    error_counts (minute, error_group) {
+        minute -> BigInt,
+        error_group -> Text,
+        failures -> BigInt,
+    }
+}
+
+table! {
+    /// The figures of each node.
+    node_figures (node_id) {
+        node_id -> Text,
+        figures_json -> Text,
+        written_at -> Timestamp,
+    }
+}
+
+table! {
     /// The cursor of each schedule.
     cron_schedule_state (channel_id) {
         channel_id -> Text,
@@ -325,3 +343,4 @@ diesel::allow_tables_to_appear_in_same_query!(definitions, connector_oauth_state
 diesel::allow_tables_to_appear_in_same_query!(traces, nodes);
 diesel::allow_tables_to_appear_in_same_query!(job_leases, nodes);
 diesel::allow_tables_to_appear_in_same_query!(bulk_runs, nodes);
+diesel::allow_tables_to_appear_in_same_query!(node_figures, nodes);

@@ -219,7 +219,7 @@ fn open_service_without_host_listens_on_loopback() {
 }
 
 #[test]
-fn console_is_on_where_keys_or_loopback_guard_it() {
+fn console_needs_keys_or_loopback_unless_set() {
     let key = "api_keys = [\"0123456789012345678901234567890x\"]";
     let auth = format!("[admin_auth]\nenabled = true\n{key}");
     let production = format!("environment = \"production\"\n{auth}\n[cors]\nallowed_origins = []");

@@ -183,9 +183,10 @@ fn range_of_failing_records_becomes_dead_letters() {
 #[test]
 fn paused_channel_leaves_records_until_resumed() {
     let cluster = Cluster::start(&[("orders", 1)]);
-    let server = launch_at(&cluster).start().unwrap();
+    let (server, sink) = (launch_at(&cluster).start().unwrap(), sink());
     let mut client = server.client();
-    serve_topic(&mut client, "orders", "orders", json!({}), multiply());
+    connect_sink(&mut client, &sink);
+    serve_topic(&mut client, "orders", "orders", json!({}), tell());
     cluster.send("orders", r#"{"n": 1}"#);
     cluster.wait_committed("orders", 0, 1);
     let pause = format!("{ADMIN}/channels/orders/pause");
@@ -207,6 +208,8 @@ fn paused_channel_leaves_records_until_resumed() {
     assert_eq!(client.json("POST", &resume, &json!({})).unwrap().status, 200);
     cluster.wait_committed("orders", 0, 4);
     assert_eq!(traces(&mut client, "mode=kafka&status=completed").len(), 4);
+    let ran: Vec<_> = reported_runs(&sink).into_iter().map(|(_, payload)| payload["n"].clone()).collect();
+    assert_eq!(ran, [1, 2, 3, 4], "each once, in their order");
     end(server);
 }
 

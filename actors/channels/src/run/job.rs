@@ -16,6 +16,7 @@ use super::report::{ResultError, RunReport};
 use super::{PinnedVersion, Recording, Run};
 use crate::answer::response::ChannelResponse;
 use crate::compiled_channel::CompiledChannel;
+use crate::ended_runs::RunSource;
 use crate::guards::{AdmittedMessage, GuardRefusal, NoPermit};
 use crate::metadata;
 use crate::metrics::MessageOutcome;
@@ -113,6 +114,7 @@ impl CompiledChannel {
         }
         let run = Run {
             id: job.trace_id,
+            source: RunSource::Async,
             payload: job.payload,
             metadata: job.metadata,
             bucket: job.bucket,

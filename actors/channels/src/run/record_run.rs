@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use super::{Recording, Run};
 use crate::compiled_channel::CompiledChannel;
+use crate::ended_runs::RunSource;
 use crate::guards::{AdmittedMessage, GuardRefusal, IdempotencyClaim, MessageSource, RefusalKind};
 use crate::metadata;
 use crate::metrics::MessageOutcome;
@@ -294,6 +295,7 @@ impl CompiledChannel {
         let is_traced = attempt.is_traced;
         let run = Run {
             id: attempt.trace_id,
+            source: RunSource::Kafka,
             payload,
             metadata,
             bucket: match self.flow.versions.as_slice() {

@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use super::{PinnedVersion, Recording, Run};
 use crate::compiled_channel::CompiledChannel;
+use crate::ended_runs::RunSource;
 use crate::guards::{AdmittedMessage, GuardRefusal, MessageSource, RefusalKind};
 use crate::metadata;
 use crate::metrics::MessageOutcome;
@@ -125,6 +126,7 @@ impl CompiledChannel {
         let policy = self.tracing.as_ref();
         let run = Run {
             id: trace_id,
+            source: RunSource::Cron,
             payload,
             metadata,
             bucket: Some(bucket),

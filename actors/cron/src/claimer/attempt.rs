@@ -66,15 +66,23 @@ impl CronAttempt {
             return self.pass_over(None).await;
         }
         // As accepted work, a scheduled run leaves a trace whatever the mode and the sampling of traces.
-        let trace = self.new_trace(&entry, &cron.payload);
+        let trace = self.new_trace(&entry, &definition, &cron.payload);
         let start_sent_at = Instant::now();
         let started = self.start(definition.version(), cron.singleton.as_ref(), trace).await;
         let (slot, started_at) = match started {
             Ok(StartResult::Running { slot, started_at }) => (slot, started_at),
             Ok(StartResult::Saturated) => return self.shared.metrics.record_singleton_skips(1),
             Ok(StartResult::Waits | StartResult::Lost) => return,
+            Ok(StartResult::Cancelled { reports }) => {
+                self.cancellation.request(reports);
+                return self.end_cancelled(None, false).await;
+            }
             Err(error) => return self.start_failed(&error).await,
         };
+        if self.cancellation.is_requested() {
+            // The order came while the start was written.
+            return self.end_cancelled(slot.as_ref(), true).await;
+        }
         if state::is_first(&self.claim) {
             let lag = (started_at - self.claim.scheduled_for).to_std().unwrap_or_default();
             self.shared.metrics.record_lag(lag);
@@ -165,9 +173,12 @@ impl CronAttempt {
         }
     }
 
-    /// Returns the row of the run's trace.
-    fn new_trace(&self, entry: &LoadedChannel, payload: &Value) -> NewTrace {
+    /// Returns the row of the run's trace. It names the version of the workflow, so that a retry can run the same one
+    /// after a run without an end.
+    fn new_trace(&self, entry: &LoadedChannel, definition: &CompiledChannel, payload: &Value) -> NewTrace {
+        let bucket = Some(state::bucket(&self.claim));
         NewTrace {
+            workflow: state::version(&self.claim).or_else(|| definition.workflow_for(bucket, self.trace_id)),
             channel_id: Some(self.claim.channel_id.as_str().into()),
             input_json: Some(payload.to_string()),
             run_key: Some(self.claim.key.id.to_string()),

@@ -15,6 +15,7 @@ pub(crate) mod epoch;
 pub(crate) mod error_groups;
 pub(crate) mod inspect;
 pub(crate) mod ledger;
+pub(crate) mod list_pages;
 pub(crate) mod metrics;
 pub(crate) mod mutations;
 pub(crate) mod nodes;

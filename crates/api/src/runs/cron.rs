@@ -111,8 +111,10 @@ pub struct OccurrenceRetryRequest {
 pub struct OccurrenceListEnvelope {
     /// The rows of the page.
     pub data: Vec<OccurrenceSummary>,
-    /// Number of matching rows on all pages.
-    pub total: i64,
+    /// Number of matching rows on all pages, but for `include_total=false`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub total: Option<i64>,
     /// The applied limit.
     pub limit: i64,
     /// The applied offset.
@@ -121,10 +123,14 @@ pub struct OccurrenceListEnvelope {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub counts: Option<BTreeMap<String, i64>>,
-    /// Cursor of the next page; absent on the last one.
+    /// Cursor of the next page, where more rows may follow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub next_cursor: Option<String>,
+    /// The instant up to which rows were read, if that many were read that the page is not full.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
+    pub scanned_until: Option<Timestamp>,
 }
 
 /// The state of a schedule that this node has loaded.

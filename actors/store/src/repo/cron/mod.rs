@@ -26,6 +26,7 @@ mod conditions;
 mod cursors;
 mod expiry;
 mod instant_facts;
+mod keys;
 mod list;
 mod materialise;
 mod model;
@@ -223,9 +224,12 @@ impl Ledger {
         trace: Option<TraceEnd>,
         report: Option<NewTrace>,
     ) -> Result<bool, StoreError> {
-        error_groups::store_new(&self.database, settlement.error_group.iter().cloned().collect()).await;
+        let group = settlement.error_group.clone();
+        error_groups::store_new(&self.database, group.iter().cloned().collect()).await;
         let end = SettleRequest { key: key.clone(), slot: slot.cloned(), settlement, trace, report };
-        self.database.call_grouped(operation("settle"), &self.queues.settle, end).await
+        let settled = self.database.call_grouped(operation("settle"), &self.queues.settle, end).await;
+        self.database.failure_tally().count(group.as_deref(), matches!(settled, Ok(true)));
+        settled
     }
 
     /// Gives back a claim that led to no run, with its slot, and deletes its trace unless that has ended: the

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use svc_ledger::{ClaimKey, ConcurrencySlot, HeldSlot, Settlement, Singleton, StartOutcome, StartRequest};
+use chrono::NaiveDateTime;
+use svc_ledger::{
+    ClaimKey, ConcurrencySlot, HeldSlot, OccurrenceStatus, Settlement, Singleton, StartOutcome, StartRequest,
+};
 use uuid::Uuid;
 
 use super::model::{OccurrenceClaim, StartResult};
@@ -25,6 +28,20 @@ pub(super) struct StartRunRequest {
     pub(super) waits_for_slot: bool,
     pub(super) lease: Duration,
     pub(super) trace: Option<NewTrace>,
+}
+
+impl StartRunRequest {
+    /// Returns the request as the rules take it.
+    fn for_rules<'r>(&'r self, slots: &'r [ConcurrencySlot], now: NaiveDateTime) -> StartRequest<'r> {
+        StartRequest {
+            version: self.executing_version,
+            singleton: self.singleton.as_ref().map(|singleton| (singleton, slots)),
+            waits_for_slot: self.waits_for_slot,
+            trace_id: self.trace.as_ref().map(|trace| trace.id),
+            lease: self.lease,
+            now,
+        }
+    }
 }
 
 impl LedgerCall for StartRunRequest {
@@ -56,24 +73,21 @@ impl LedgerCall for StartRunRequest {
         let mut answers = Vec::with_capacity(runs.len());
         let (mut changed, mut taken, mut traces) = (Vec::new(), Vec::new(), Vec::new());
         for run in runs {
-            let Some(mut row) = locked.remove(&run.key.id) else {
+            let Some((mut row, facts)) = locked.remove(&run.key.id) else {
                 answers.push(group.answer_absent(StartResult::Lost));
                 continue;
             };
+            let is_ready = row.is_held(&run.key) && row.status == OccurrenceStatus::Claimed;
+            if let Some(reports) = facts.cancel_order().filter(|_| is_ready) {
+                answers.push(GroupAnswer::Done(StartResult::Cancelled { reports }));
+                continue;
+            }
             let lost = row.trace_id;
             if lost.is_some() && !group.is_alone {
                 answers.push(GroupAnswer::Alone);
                 continue;
             }
-            let start = StartRequest {
-                version: run.executing_version,
-                singleton: run.singleton.as_ref().map(|singleton| (singleton, slots.as_slice())),
-                waits_for_slot: run.waits_for_slot,
-                trace_id: run.trace.as_ref().map(|trace| trace.id),
-                lease: run.lease,
-                now,
-            };
-            let result = match row.start(&run.key, start) {
+            let result = match row.start(&run.key, run.for_rules(&slots, now)) {
                 StartOutcome::Lost => StartResult::Lost,
                 StartOutcome::Saturated => {
                     changed.push(row);
@@ -210,7 +224,7 @@ impl LedgerCall for SettleRequest {
         let mut answers = Vec::with_capacity(ends.len());
         let (mut settled, mut freed, mut traces) = (Vec::new(), Vec::new(), Vec::new());
         for end in ends {
-            let Some(mut row) = locked.remove(&end.key.id) else {
+            let Some((mut row, _)) = locked.remove(&end.key.id) else {
                 answers.push(group.answer_absent(false));
                 continue;
             };

@@ -5,6 +5,7 @@
 
 mod bulk;
 mod lease;
+mod list;
 mod rows;
 
 use std::time::Duration;
@@ -43,7 +44,7 @@ impl DeadLetterRepository {
         page: Page,
     ) -> Result<(Vec<DeadLetterRow>, i64), StoreError> {
         let page = self.list_page(filter, page).await?;
-        Ok((page.rows, page.total))
+        Ok((page.rows, page.total.unwrap_or_default()))
     }
 
     /// Returns a page of the letters that match the filter, in its order, and the counts that the filter asks for.
@@ -59,7 +60,7 @@ impl DeadLetterRepository {
         let after = filter.after()?;
         self.0
             .read(operation("list"), move |conn| {
-                Box::pin(async move { rows::list(conn, &filter, page, after).await })
+                Box::pin(async move { list::list(conn, &filter, page, after).await })
             })
             .await
     }
