@@ -126,7 +126,7 @@ fn list_of_traces_goes_on_behind_its_cursor() {
     let id = first["data"][1]["id"].as_str().unwrap();
     assert_eq!(cli.ok(&["traces", "list", "--trace-id", id, "--version", "1,2", "-q"]).trim(), id);
     for none in [["--run-key", "none"], ["--min-duration-ms", "600000"], ["--version", "2"]] {
-        assert_eq!(cli.ok(&[&["traces", "list", "-q"], &none[..]].concat()), "", "{none:?}");
+        assert_eq!(cli.ok(&[&["traces", "list", "-q"][..], &none[..]].concat()), "", "{none:?}");
     }
 }
 
