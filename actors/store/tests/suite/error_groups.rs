@@ -163,7 +163,11 @@ pub(crate) async fn counts_follow_the_words_of_the_list(db: TestDatabase) {
         ledger.list(OccurrenceFilter::default(), Page::default(), None).await.unwrap().rows[0].scheduled_for;
     let until = OccurrenceFilter { until: Some(due), include_counts: true, ..Default::default() };
     let page = ledger.list(until.clone(), Page::default(), None).await.unwrap();
-    assert_eq!((page.total, page.counts.unwrap()["pending"]), (Some(1), 1), "the end of the range is inclusive");
+    assert_eq!(
+        (page.total, page.counts.unwrap()["pending"]),
+        (Some(1), 1),
+        "the end of the range is inclusive"
+    );
     let of_version = OccurrenceFilter { versions: vec![7], ..until };
     let page = ledger.list(of_version, Page::default(), None).await.unwrap();
     assert_eq!((page.total, page.counts.unwrap()["pending"]), (Some(0), 0));
