@@ -6,10 +6,10 @@ DRIVERS = es mongo smtp sql storage
 # What is not installed links the OpenSSL of the system where its headers are: to build one takes minutes. A release carries
 # its own. Give cargo the same value by hand, or it builds anew what depends on it.
 export OPENSSL_NO_VENDOR := $(shell pkg-config --exists 'openssl >= 3' 2>/dev/null && echo 1 || echo 0)
-install drill-rolling attack bench: export OPENSSL_NO_VENDOR = 0
+install drill-rolling drill-operate attack bench: export OPENSSL_NO_VENDOR = 0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run install test test-kafka-broker api-clients api-requests tls-probes fuzz schedules drill-cron drill-cluster drill-rolling drill-kafka attack lint features fmt bench budget doc deny
+.PHONY: help demo run install test test-kafka-broker api-clients api-requests tls-probes fuzz schedules drill-cron drill-cluster drill-rolling drill-kafka drill-operate attack lint features fmt bench budget doc deny
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do printf '  %-17s %s\n' "$$name" "$$text"; done
@@ -75,6 +75,12 @@ drill-kafka: ## records under fire: three processes of one group, killed and sto
 	$(CARGO) build -p svc --bin svc-server -p svc-drills --bin drill-kafka
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
 	"$$target/debug/drill-kafka" "$$target/debug/svc-server" $(or $(RECORDS),50000) "$$target/drill-kafka.json"
+
+drill-operate: ## orders of operators at full size, on an optimised binary: bulk runs, pauses, shares and delays on three nodes, some killed, a witness as judge (SECTIONS="bulk=n pause=n shares=n later=n": those alone; letters, requests a second, jobs of the flood, jobs due a second)
+	$(CARGO) build --release -p svc --bin svc-server
+	$(CARGO) build -p svc-drills --bin drill-operate
+	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
+	"$$target/debug/drill-operate" "$$target/release/svc-server" $(SECTIONS)
 
 attack: ## the attacks that once broke a promise, a verdict a line, on an optimised binary (NAMES="stop cpu": those alone)
 	tests/peers/ensure wrk || true

@@ -54,6 +54,7 @@ fn start(path: Option<&Path>, environment: Vec<(String, String)>, err: &mut dyn 
         log: logs.log.clone(),
         environment: environment.clone(),
         config_source: path.map(source),
+        setting_origins: loaded.origins,
         log_level: Some(logs.level.clone()),
         ..Options::default()
     };

@@ -8,7 +8,7 @@ use prometheus_client::registry::Registry;
 use slog::{Discard, Logger, o};
 use svc_engine::Function;
 
-use crate::config::ConfigSource;
+use crate::config::{ConfigSource, SettingOrigins};
 use crate::logging::LogLevelHandle;
 
 /// The inputs of a start other than the configuration.
@@ -33,6 +33,9 @@ pub struct Options {
     /// The place of the configuration, to read it again on `SIGHUP` and `POST /engine/reload`; without one only the
     /// definitions are loaded again.
     pub config_source: Option<ConfigSource>,
+    /// The places that gave the settings, for `GET /api/v1/admin/config`. Without them a setting that differs from its
+    /// default is one of the program.
+    pub setting_origins: SettingOrigins,
     /// The level of the root logger, which `logging.level` changes at such a reload.
     pub log_level: Option<LogLevelHandle>,
     /// Functions of the embedding application, which workflows may name like those of the service. Their
@@ -53,6 +56,7 @@ impl Default for Options {
             log: Logger::root(Discard, o!()),
             environment: Vec::new(),
             config_source: None,
+            setting_origins: SettingOrigins::default(),
             log_level: None,
             functions: Vec::new(),
             metrics: Registry::default(),

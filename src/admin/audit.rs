@@ -16,7 +16,8 @@ pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Resul
     let page = query.page()?;
     let now = Timestamp::now();
     let (since, until) = (query.moment("since", now)?, query.moment("until", now)?);
-    let (start_time, end_time) = (query.moment("start_time", now)?, query.moment("end_time", now)?);
+    let (start_time, end_time) =
+        (query.zoneless_moment("start_time", now)?, query.zoneless_moment("end_time", now)?);
     let (start_time, end_time) = check_range((since.or(start_time), until.or(end_time)))?;
     let filter = AuditFilter {
         action: query.any_of("action"),

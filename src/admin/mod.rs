@@ -8,6 +8,7 @@ mod audit;
 mod backups;
 mod bulk;
 mod cancels;
+mod console;
 mod cron;
 mod dead_letters;
 mod definitions;
@@ -71,6 +72,7 @@ pub(crate) fn add_routes(router: &mut Router) {
     router.get("/trace-dlq/{id}", dead_letters::read);
     router.post("/trace-dlq/{id}/requeue", dead_letters::requeue);
     router.get("/errors", errors::list);
+    router.get("/errors/recent", errors::list_recent);
     router.get("/audit-logs", audit::list);
     router.get("/whoami", audit::whoami);
     router.get("/backups", backups::list);
@@ -81,6 +83,8 @@ pub(crate) fn add_routes(router: &mut Router) {
     router.get("/engine/status", engine::status);
     router.post("/engine/reload", engine::reload);
     router.get("/nodes", nodes::list);
+    router.get("/live", console::stream_live);
+    router.get("/config", console::show_config);
     router.get("/functions/operators", engine::operators);
     router.get("/functions", engine::functions);
 }

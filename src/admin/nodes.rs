@@ -2,8 +2,8 @@
 
 use actix_web::HttpResponse;
 use actix_web::web::Data;
-use svc_api::NodeSummary;
-use svc_store::NodeRow;
+use svc_api::{NodeFigures, NodeSummary};
+use svc_store::{NodeRow, StoredFigures};
 
 use super::response::list_response;
 use crate::http::Error;
@@ -30,5 +30,12 @@ fn to_summary(row: NodeRow, this: &str) -> NodeSummary {
         stopped_at: row.stopped_at,
         applied_epoch: row.applied_epoch,
         encryption_key_ids: row.encryption_key_ids,
+        figures: row.figures.and_then(to_figures),
     }
+}
+
+/// Returns stored figures with their age; `None` for those of a version that writes other ones.
+fn to_figures(stored: StoredFigures) -> Option<NodeFigures> {
+    let figures: NodeFigures = serde_json::from_str(&stored.json).ok()?;
+    Some(NodeFigures { age_secs: stored.age_secs, ..figures })
 }

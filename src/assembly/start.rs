@@ -9,6 +9,7 @@ use svc_channels::call::DirectoryHandle;
 use svc_channels::{ComputeGate, LogRateLimit};
 use svc_cluster::nodes::NodeHandle;
 use svc_connectors::{BrokerHealth, Connectors};
+use svc_console::ConsoleHandle;
 use svc_cron::CronHandle;
 use svc_engine::{Engine, EngineBuilder, Function};
 use svc_registry::Registry;
@@ -20,9 +21,11 @@ use crate::assembly::context::Assembly;
 use crate::assembly::engine::Functions;
 use crate::assembly::live_settings::LiveSettings;
 use crate::assembly::metrics::ServiceMetrics;
+use crate::assembly::parts::console::SampledParts;
 use crate::assembly::parts::kafka::KafkaIngress;
 use crate::assembly::parts::{
-    bulk, channels, cluster, connectors, credentials, cron, housekeeping, kafka, registry, store, traces,
+    bulk, channels, cluster, connectors, console, credentials, cron, housekeeping, kafka, registry, store,
+    traces,
 };
 use crate::assembly::propagation::{self, Propagation};
 use crate::assembly::resources::Resources;
@@ -51,6 +54,7 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
         log,
         environment,
         config_source,
+        setting_origins,
         log_level,
         functions,
         metrics: host_metrics,
@@ -59,7 +63,7 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
     } = options;
     config::check_features(&config).map_err(ServiceStartError::Config)?;
     let certificates = load_certificates(&config, &log)?;
-    let live_settings = LiveSettings::new(&config, config_source, log_level);
+    let live_settings = LiveSettings::new(&config, config_source, setting_origins, log_level);
     let resources = Resources::open(&config, &environment, &log).await?;
     let Resources { io, outbound, secrets, node_id, file_lock, opened, cluster_redis, engine } = resources;
     let instance_id = settings::instance_id(&config);
@@ -83,7 +87,8 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
         spans,
         log,
     };
-    let parts = start_parts(&mut assembly, opened, file_lock.is_some(), engine, functions).await?;
+    let parts =
+        start_parts(&mut assembly, opened, file_lock.is_some(), engine, functions, &instance_id).await?;
     if let Some(certificates) = &certificates {
         certificates.watch(assembly.io.handle());
     }
@@ -125,6 +130,7 @@ struct StartedParts {
     registry: Registry,
     cron: Option<CronHandle>,
     bulk: BulkHandle,
+    console: Option<ConsoleHandle>,
     propagation: Propagation,
     kafka: Option<KafkaIngress>,
 }
@@ -136,6 +142,7 @@ async fn start_parts(
     is_alone: bool,
     engine: EngineBuilder,
     functions: Vec<Arc<dyn Function>>,
+    instance_id: &str,
 ) -> Result<StartedParts, ServiceStartError> {
     let store = store::start(assembly, opened).await?;
     let key_sets = credentials::start_key_sets(assembly).await?;
@@ -164,6 +171,15 @@ async fn start_parts(
     housekeeping::start(assembly, &store, &nodes, &registry, local_caches).await?;
     let cron = cron::start(assembly, &store, &registry).await?;
     let bulk = bulk::start(assembly, &store, &nodes, &traces, cron.as_ref()).await?;
+    let sampled = SampledParts {
+        store: &store,
+        nodes: &nodes,
+        registry: &registry,
+        traces: &traces,
+        cron: cron.as_ref(),
+        instance_id,
+    };
+    let console = console::start(assembly, sampled).await?;
     let loader = propagation::applier(&connectors, &registry, &traces, cron.as_ref());
     let propagation = cluster::start_watcher(assembly, &store, &nodes, loader, seed).await?;
     #[cfg(feature = "kafka")]
@@ -181,6 +197,7 @@ async fn start_parts(
         registry,
         cron,
         bulk,
+        console,
         propagation,
         kafka,
     })
@@ -212,6 +229,7 @@ fn make_state(
             cron: parts.cron,
             cron_metrics: metrics.cron,
             bulk: parts.bulk,
+            console: parts.console,
             brokers: parts.brokers,
             kafka: parts.kafka,
             cluster_redis,

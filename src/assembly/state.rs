@@ -11,6 +11,7 @@ use svc_channels::{ComputeGate, LogRateLimit};
 use svc_cluster::epoch::LocalChange;
 use svc_cluster::nodes::NodeHandle;
 use svc_connectors::{BrokerHealth, Connectors};
+use svc_console::ConsoleHandle;
 use svc_cron::{CronHandle, CronMetrics};
 use svc_engine::Engine;
 use svc_model::{AuditAction, AuditResource, FieldError, ServiceError, id};
@@ -90,6 +91,8 @@ pub struct NodeWork {
     pub brokers: Option<BrokerHealth>,
     /// The driver of actions on many rows.
     pub(crate) bulk: BulkHandle,
+    /// The live data of the console; `None` if the console is off.
+    pub(crate) console: Option<ConsoleHandle>,
     /// The consumers of Kafka topics; `None` if Kafka is off.
     pub(crate) kafka: Option<KafkaIngress>,
     /// The Redis server that the nodes of a cluster share; `None` outside cluster mode.

@@ -18,8 +18,8 @@
 //! (`shutdown.rs`).
 
 use crate::assembly::parts::{
-    bulk, channels, cluster, connectors, credentials, cron, host, housekeeping, kafka, registry, store,
-    traces,
+    bulk, channels, cluster, connectors, console, credentials, cron, host, housekeeping, kafka, registry,
+    store, traces,
 };
 use crate::assembly::row::{EndedBy, RunsOn, ServicePart, task};
 
@@ -28,7 +28,7 @@ mod tests;
 
 /// Every part of the service.
 #[cfg_attr(not(test), expect(dead_code, reason = "compared with a running service and with the source"))]
-pub(crate) static PARTS: [&ServicePart; 13] = [
+pub(crate) static PARTS: [&ServicePart; 14] = [
     &store::PART,
     &credentials::PART,
     &cluster::PART,
@@ -39,6 +39,7 @@ pub(crate) static PARTS: [&ServicePart; 13] = [
     &channels::PART,
     &cron::PART,
     &bulk::PART,
+    &console::PART,
     &housekeeping::PART,
     &host::PART,
     &PROGRAM,

@@ -163,13 +163,15 @@ impl BulkSelection {
 }
 
 /// Returns the words with instants in place of times ago, which would mean others for each page.
+///
+/// # Errors
+/// 400 for an instant without an offset, and for a range that ends before it begins.
 pub(crate) fn fix_moments(
     words: &Map<String, Value>,
     now: Timestamp,
 ) -> Result<Map<String, Value>, ServiceError> {
     let mut fixed = words.clone();
-    let ago = |word: &str| words.get(word).and_then(Value::as_str).filter(|text| text.starts_with('-'));
-    if MOMENTS.iter().any(|word| ago(word).is_some()) {
+    if MOMENTS.iter().any(|word| words.contains_key(*word)) {
         let query = read_words(BulkKind::DeadLetters, &only_moments(words))?;
         let (since, until) = query.range(now)?;
         for (word, instant) in MOMENTS.iter().zip([since, until]) {

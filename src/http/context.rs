@@ -29,6 +29,8 @@ pub struct RequestContext {
     /// The authenticated author: always set below the admin base, on open endpoints if the request has a
     /// valid key.
     pub principal: Option<Principal>,
+    /// `true` for a HEAD, which a handler of GET answers.
+    pub is_head: bool,
     /// Length of the prefix in the raw path below which a larger application has mounted the service.
     pub host_length: usize,
     /// Position in the raw path of a data request at which the part starts that names the channel.

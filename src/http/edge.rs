@@ -225,6 +225,7 @@ impl Exchange {
             client_ip: self.client_ip,
             forwarded: self.forwarded,
             principal,
+            is_head: self.method == Method::HEAD,
             host_length: self.host_length,
             channel_path_start: self.host_length + channel_path_start(self.own_path()),
         });

@@ -93,6 +93,23 @@ fn nodes_functions_audit_log_and_metrics_are_shown() {
 }
 
 #[test]
+fn live_state_errors_and_configuration_are_shown() {
+    let server = launch().env("SVC_TRACE_QUEUE__WORKERS", "3").start().unwrap();
+    let cli = CliClient::with_server(&server);
+    let line = cli.ok(&["live", "--once"]);
+    assert!(line.contains("/s  errors 0.0/s") && line.lines().count() == 1, "{line}");
+    let events = cli.ok(&["live", "--once", "--history", "day", "-o", "json"]);
+    let picture: serde_json::Value = serde_json::from_str(events.lines().next().unwrap()).unwrap();
+    assert_eq!((&picture["event"], events.lines().count()), (&json!("picture"), 2), "{events}");
+    assert!(picture["data"]["history"]["minutes"].is_object(), "{picture}");
+    assert!(cli.fails(&["live", "--history", "week"], 1).contains("[VALIDATION_ERROR]"));
+    let changed = cli.ok(&["engine", "config", "--changed", "-q"]);
+    assert!(changed.lines().any(|key| key == "trace_queue.workers"), "{changed}");
+    assert!(!changed.contains("server.backlog"), "{changed}");
+    assert_eq!(cli.json(&["errors", "--recent"])["data"]["failures"], 0);
+}
+
+#[test]
 fn schedules_and_their_occurrences_are_shown() {
     let server = start();
     let cli = CliClient::with_server(&server);
@@ -104,6 +121,8 @@ fn schedules_and_their_occurrences_are_shown() {
     assert_eq!(cli.ok(&["cron", "status", "-q"]), "nightly\n");
     let id = cli.ok(&["channels", "trigger", "nightly", "-q"]).trim().to_owned();
     assert_eq!(cli.ok(&["cron", "list", "--channel-id", "nightly", "-q"]).trim(), id);
+    assert_eq!(cli.ok(&["cron", "list", "--channel", "nightly", "--run-key", &id, "-q"]).trim(), id);
+    assert_eq!(cli.ok(&["cron", "list", "--channel", "other", "--order", "asc", "-q"]), "");
     assert_eq!(cli.json(&["cron", "get", &id])["data"]["trigger"], "manual");
     assert!(cli.fails(&["cron", "retry", &id], 1).contains("[CONFLICT]"));
 }

@@ -54,7 +54,7 @@ pub use entities::workflows::{
 };
 pub use envelope::{DataEnvelope, ListEnvelope, PageEnvelope, WarnedEnvelope};
 pub use error::{ErrorDescription, ErrorDetail, ErrorEnvelope};
-pub use error_groups::ErrorGroupSummary;
+pub use error_groups::{ErrorGroupSummary, RecentErrorGroup, RecentErrors};
 pub use filters::{FILTER_WORDS, FilterWord, FilteredList};
 pub use parameter::{ParameterKind, PathParameter, QueryParameter};
 pub use runs::cron::{
@@ -72,8 +72,13 @@ pub use runs::traces::{
 pub use server::actors::{ActorEvent, ActorNode, ActorTree};
 pub use server::audit::{AuditListEnvelope, AuditLogEntry, CallerIdentity};
 pub use server::backups::{BackupFile, CreatedBackup};
+pub use server::config::{EffectiveConfig, EffectiveSetting};
 pub use server::engine::{
     EngineReloaded, EngineStatus, QuarantinedChannel, QuestionableChannel, ReloadedSettings,
+};
+pub use server::live::{
+    LiveActor, LiveChanges, LiveChannel, LiveCounts, LiveEnd, LiveHistory, LiveNode, LivePicture, LiveRun,
+    LiveSeries, LiveTraffic, LiveTree, LiveTreeChanges, LiveTreeTotals, NodeFigures,
 };
 pub use server::nodes::NodeSummary;
 pub use server::operational::{

@@ -209,11 +209,7 @@ fn components() -> Components {
         if let Some(body) = endpoint.body {
             (body.schema.collect)(&mut schemas);
         }
-        for answer in endpoint.answers {
-            if let Content::Json(sources) = answer.content {
-                sources.iter().for_each(|source| (source.collect)(&mut schemas));
-            }
-        }
+        endpoint.answers.iter().for_each(|answer| answer.collect_schemas(&mut schemas));
     }
     schemas.sort_by(|(one, _), (other, _)| one.cmp(other));
     schemas.dedup_by(|(one, _), (other, _)| one == other);
@@ -285,11 +281,7 @@ mod tests {
     fn a_component_name_stands_for_one_schema() {
         let mut schemas = Vec::new();
         for endpoint in endpoints::all() {
-            let answers = endpoint.answers.iter().filter_map(|answer| match answer.content {
-                Content::Json(sources) => Some(sources),
-                _ => None,
-            });
-            answers.flatten().for_each(|source| (source.collect)(&mut schemas));
+            endpoint.answers.iter().for_each(|answer| answer.collect_schemas(&mut schemas));
             endpoint.body.iter().for_each(|body| (body.schema.collect)(&mut schemas));
         }
         let mut known: BTreeMap<String, Value> = BTreeMap::new();

@@ -284,7 +284,10 @@ fn engine(recorder: &mut Recorder) {
     recorder.send("GET", &format!("{ADMIN}/engine/status"), "");
     recorder.send("POST", &format!("{ADMIN}/engine/reload"), "");
     recorder.send("POST", &format!("{ADMIN}/engine/reload?dry_run=true"), "");
-    recorder.send("GET", &format!("{ADMIN}/nodes"), "");
+    recorder.read(&format!("{ADMIN}/nodes"), Shown::Head);
+    recorder.read(&format!("{ADMIN}/live?once=true"), Shown::Head);
+    recorder.read(&format!("{ADMIN}/config"), Shown::Outline);
+    recorder.read(&format!("{ADMIN}/errors/recent"), Shown::Head);
     recorder.send("GET", &format!("{ADMIN}/kafka/partitions"), "");
     recorder.send("POST", &format!("{ADMIN}/kafka/partitions/orders/0/skip"), "");
     recorder.read(&format!("{ADMIN}/actors"), Shown::Outline);

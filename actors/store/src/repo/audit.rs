@@ -188,7 +188,7 @@ async fn list(
     let descending = !filter.oldest_first;
     let indexed = list_indexed(filter);
     let range = Condition::of_range("created_at", filter.start_time, filter.end_time, "<");
-    let first = indexed.first();
+    let first = <[_]>::first(&indexed);
     let parts = first.and_then(|first| IndexParts::new(first.column, first.values.storable()));
     let scan = KeyScan {
         table: TABLE,

@@ -16,7 +16,7 @@ use crate::entities::lifecycle::{RollbackRequest, StatusChange, VersionRequest};
 use crate::envelope::{DataEnvelope, ListEnvelope, PageEnvelope, WarnedEnvelope};
 use crate::filters::{FilteredList, parameters_of};
 use crate::names::LIFECYCLE_STATUSES;
-use crate::parameter::ParameterKind::{Moment, OneOf};
+use crate::parameter::ParameterKind::{Moment, SeveralOf};
 use crate::parameter::{PathParameter, QueryParameter};
 use crate::runs::cron::{OccurrenceDetail, ScheduleExplanation};
 
@@ -27,7 +27,7 @@ const SORT_BY: QueryParameter =
 
 const STATUS: QueryParameter = QueryParameter::new(
     "status",
-    OneOf(LIFECYCLE_STATUSES),
+    SeveralOf(LIFECYCLE_STATUSES),
     "`active`: only channels that serve, whatever their latest version is; `draft`: only those whose latest version \
      is a draft; `archived`: only those whose latest version is archived and that do not serve",
 );
@@ -35,8 +35,8 @@ const STATUS: QueryParameter = QueryParameter::new(
 /// Of an export, which has the latest versions.
 const LATEST_STATUS: QueryParameter = QueryParameter::new(
     "status",
-    OneOf(LIFECYCLE_STATUSES),
-    "Only channels whose latest version has this status",
+    SeveralOf(LIFECYCLE_STATUSES),
+    "Only channels whose latest version has one of these statuses",
 );
 
 const PAGE: &[QueryParameter] = &[STATUS, TAG, CHANNEL_TYPE, PROTOCOL, SORT_BY, SORT_ORDER, LIMIT, OFFSET];

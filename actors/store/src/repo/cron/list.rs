@@ -241,9 +241,11 @@ pub(super) async fn slots_held(conn: &mut Conn, keys: &[String]) -> Result<HashM
 }
 
 pub(super) async fn backlog(conn: &mut Conn) -> Result<Backlog, StoreError> {
-    let pending = cron_occurrences::table.filter(IsPending);
-    let oldest = pending.select(diesel::dsl::min(cron_occurrences::scheduled_for));
-    let pending: i64 = on!(conn, c => pending.count().get_result(c).await)?;
+    // What rests until a resume waits for no worker.
+    let waiting =
+        || cron_occurrences::table.filter(IsPending).filter(cron_occurrences::awaited_channel.is_null());
+    let oldest = waiting().select(diesel::dsl::min(cron_occurrences::scheduled_for));
+    let pending: i64 = on!(conn, c => waiting().count().get_result(c).await)?;
     let oldest: Option<NaiveDateTime> = on!(conn, c => oldest.get_result(c).await)?;
     let now = clock::now(conn).await?;
     Ok(Backlog { pending, oldest_pending_secs: oldest.map(|due| (now - due).num_seconds().max(0)) })

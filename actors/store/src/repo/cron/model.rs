@@ -157,6 +157,11 @@ pub enum StartResult {
     Saturated,
     /// No slot was free; the row waits for one.
     Waits,
+    /// The occurrence is to be cancelled; nothing was written, and the holder ends it.
+    Cancelled {
+        /// True if the occurrence is to be reported as failed.
+        reports: bool,
+    },
     /// The claim is no longer valid; nothing was written.
     Lost,
 }

@@ -14,6 +14,7 @@ use crate::repo::filters::{
     AnyOf, ComposedQuery, Condition, FoundKeys, GroupConditions, IndexParts, KeyScan, MOST_LOOKED_UP,
     MOST_SCANNED, SortedScan, count_all, find_tagged, is_one_of, push_all,
 };
+use crate::repo::traces::find_keyed;
 use crate::repo::{RowKey, keyset, sorted};
 use crate::schema::trace_dlq;
 
@@ -28,6 +29,8 @@ struct Resolved {
     /// Names of the channels, those with the tag among them.
     channels: Option<AnyOf>,
     groups: Option<AnyOf>,
+    /// Ids of the traces, those of the runs with the keys among them.
+    traces: Option<AnyOf>,
 }
 
 impl Resolved {
@@ -40,13 +43,21 @@ impl Resolved {
             (Some(channels), Some(tagged)) => Some(channels.both(&tagged)),
             (channels, tagged) => channels.clone().or(tagged),
         };
+        let keyed = match &filter.run_key {
+            Some(keys) => Some(find_keyed(conn, keys).await?),
+            None => None,
+        };
+        let traces = match (&filter.trace_id, keyed) {
+            (Some(traces), Some(keyed)) => Some(traces.both(&keyed)),
+            (traces, keyed) => traces.clone().or(keyed),
+        };
         let conditions = GroupConditions {
             groups: filter.error_group.as_ref(),
             tasks: filter.task.as_ref(),
             codes: filter.error_code.as_ref(),
             workflows: filter.workflow.as_ref(),
         };
-        Ok(Self { channels, groups: conditions.resolve(conn).await? })
+        Ok(Self { channels, groups: conditions.resolve(conn).await?, traces })
     }
 }
 
@@ -70,7 +81,7 @@ impl Conditions {
         Self {
             groups: resolved.groups.clone().map(|groups| Condition::AnyOf("error_group", groups)),
             channels: resolved.channels.clone().map(|channels| Condition::AnyOf("channel", channels)),
-            traces: filter.trace_id.clone().map(|ids| Condition::EitherAnyOf("trace_id", "attempt_of", ids)),
+            traces: resolved.traces.clone().map(|ids| Condition::EitherAnyOf("trace_id", "attempt_of", ids)),
             exhausted: filter.exhausted.map(|exhausted| {
                 Condition::Text(if exhausted { IS_EXHAUSTED } else { "retry_count < max_retries" }.to_owned())
             }),

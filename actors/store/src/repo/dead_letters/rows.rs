@@ -38,6 +38,8 @@ pub struct DeadLetterFilter {
     pub error_group: Option<AnyOf>,
     /// Id of the trace of the failed run, or of its work.
     pub trace_id: Option<AnyOf>,
+    /// Key of the run.
+    pub run_key: Option<AnyOf>,
     /// Earliest instant of the failure, inclusive.
     pub since: Option<Timestamp>,
     /// Latest instant of the failure, exclusive.
@@ -248,6 +250,7 @@ pub(super) async fn requeue(conn: &mut Conn, id: &str) -> Result<(), StoreError>
         trace_dlq::next_retry_at.eq(Now),
         trace_dlq::claimed_by.eq(None::<&str>),
         trace_dlq::claimed_until.eq(None::<chrono::NaiveDateTime>),
+        trace_dlq::awaited_channel.eq(None::<&str>),
     );
     on!(conn, c => diesel::update(trace_dlq::table.find(id)).set(afresh).execute(c).await)?;
     wait_for_retry(conn, id, Duration::ZERO).await?;

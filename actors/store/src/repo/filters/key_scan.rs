@@ -123,7 +123,7 @@ impl KeyScan {
         let merge = Merge { columns: "created_at", of_part, ..Merge::default() };
         let statement: ComposedQuery<TimestampType> = self.merge(conn.backend(), &merge);
         let instants: Vec<LenientTimestamp> = on!(conn, c => statement.load(c).await)?;
-        let end = instants.first().and_then(|instant| instant.0);
+        let end = <[_]>::first(&instants).and_then(|instant| instant.0);
         let end = end.map(|created_at| RowKey { created_at, id: String::new() });
         // Oldest first, the rows of that instant are left for the next call, which has to get on.
         Ok(end.filter(|end| self.after.as_ref() != Some(end)))

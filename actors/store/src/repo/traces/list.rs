@@ -355,7 +355,7 @@ fn distinct(mut texts: Vec<String>) -> Vec<String> {
 }
 
 /// Returns the ids of the rows of runs with these keys. A row without a key has its id as such.
-async fn find_keyed(conn: &mut Conn, keys: &AnyOf) -> Result<AnyOf, StoreError> {
+pub(in crate::repo) async fn find_keyed(conn: &mut Conn, keys: &AnyOf) -> Result<AnyOf, StoreError> {
     let keys = keys.storable();
     let same = traces::table
         .filter(traces::id.eq_any(keys.clone()))

@@ -230,7 +230,7 @@ async fn list_attempts(
         Some(first) => TraceAttempt {
             attempt: 1,
             trace_id: row.id.clone(),
-            status: TraceStatus::Failed.name().to_owned(),
+            status: first.status.unwrap_or_else(|| TraceStatus::Failed.name().to_owned()),
             error_message: first.error_message,
             duration_ms: first.duration_ms,
             started_at: first.started_at,

@@ -42,7 +42,7 @@ pub(in crate::commands) const CHANNELS: EntityGroup = EntityGroup {
 /// The filters of lists and exports.
 #[derive(Args, Debug)]
 pub(crate) struct ChannelFilterArgs {
-    /// Those in this state alone: draft, active, archived
+    /// Those in these states alone, separated by commas: draft, active, archived
     #[arg(long)]
     status: Option<String>,
     /// Those of this type alone: sync, async
