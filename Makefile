@@ -9,20 +9,29 @@ export OPENSSL_NO_VENDOR := $(shell pkg-config --exists 'openssl >= 3' 2>/dev/nu
 install drill-rolling drill-operate attack bench: export OPENSSL_NO_VENDOR = 0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run install test test-kafka-broker api-clients api-requests tls-probes fuzz schedules drill-cron drill-cluster drill-rolling drill-kafka drill-operate attack lint features fmt bench budget doc deny
+.PHONY: help console demo run install test test-kafka-broker api-clients api-requests tls-probes fuzz schedules drill-cron drill-cluster drill-rolling drill-kafka drill-operate attack lint features fmt bench budget doc deny
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do printf '  %-17s %s\n' "$$name" "$$text"; done
 
-demo: ## build the service without the heavy drivers, the page at /docs and the export of spans, load examples/quickstart, post an order, keep serving (DEMO_EXIT=1: end after the answer)
-	$(CARGO) build --profile demo --no-default-features -p svc --bin svc-server -p svc-testkit --bin demo
+console: ## build the page of the console, console/dist, which the next build of the service embeds (needs npm; without it, one line says so)
+	@if ! command -v npm >/dev/null 2>&1; then echo "npm is not installed: the service is built without the page of the console"; \
+	elif [ ! -f console/package.json ]; then echo "there is no console/package.json: the service is built without the page of the console"; \
+	else cd console && npm ci --silent --no-audit --no-fund && npm run --silent build; fi
+
+# What is older than its sources is built anew; a registry that is away does not keep the demo from running.
+console/dist/index.html: $(shell git ls-files -- console 2>/dev/null)
+	@$(MAKE) --no-print-directory console || echo "the console was not built: the service is built without its page"
+
+demo: console/dist/index.html ## build the service without the heavy drivers, the page at /docs and the export of spans, load examples/quickstart, post an order, keep serving (DEMO_EXIT=1: end after the answer)
+	$(CARGO) build --profile demo --no-default-features --features svc/console -p svc --bin svc-server -p svc-testkit --bin demo
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
 	"$$target/demo/demo" "$$target/demo/svc-server" examples/quickstart
 
 run: ## start the service with its defaults (SVC_CONFIG=file.toml: with a configuration)
 	$(CARGO) run -p svc --bin svc-server -- $(if $(SVC_CONFIG),-c $(SVC_CONFIG))
 
-install: ## build the release and put both programs, completions and manual pages under PREFIX, by default /usr/local (DESTDIR=dir: a root for packagers)
+install: console ## build the release and put both programs, completions and manual pages under PREFIX, by default /usr/local (DESTDIR=dir: a root for packagers)
 	$(CARGO) build --release -p svc --bin svc-server -p svc-cli --bin svc-cli
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
 	packaging/install "$$target/release" "$(or $(PREFIX),/usr/local)"
@@ -97,7 +106,7 @@ lint: ## rustfmt, clippy, rustdoc: all without a warning
 
 features: ## check the service without its features, with those that its own code names, and the connectors with each driver alone
 	$(CARGO) check -q -p svc --no-default-features
-	$(CARGO) check -q -p svc --no-default-features --features docs,kafka
+	$(CARGO) check -q -p svc --no-default-features --features console,docs,kafka
 	@for feature in $(DRIVERS); do echo "$(CARGO) check -p svc-connectors --features $$feature"; $(CARGO) check -q -p svc-connectors --no-default-features --features $$feature || exit 1; done
 
 fmt: ## format the sources

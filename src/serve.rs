@@ -18,7 +18,7 @@ use actix_web::dev::ServerHandle;
 use actix_web::{App, web};
 use slog::{Logger, error, info, warn};
 use svc_model::{AuditAction, AuditResource};
-use svc_store::AuditEntry;
+use svc_store::{AuditEntry, AuditReceipt};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::config::Config;
@@ -135,6 +135,10 @@ async fn run_until_end(
                 Signal::Interrupt => break Duration::ZERO,
                 Signal::Reload => reload_on_signal(service.state().clone()),
             },
+            // An operator ordered it.
+            () = service.state().process.lifecycle.wait_until_draining() => {
+                break Duration::from_secs(config.server.shutdown_drain_secs);
+            }
         }
     };
     info!(log, "draining"; "accepting_for_secs" => accepting_for.as_secs());
@@ -179,6 +183,7 @@ fn reload_on_signal(state: web::Data<AppState>) {
             resource_type: AuditResource::Engine.name().to_owned(),
             resource_id: "manual".to_owned(),
             details: None,
+            receipt: AuditReceipt::default(),
         };
         match state.reload_by_order(entry).await {
             Ok((report, _)) => {

@@ -1,15 +1,37 @@
-//! Reads of the audit log, and the caller as it records them.
+//! Reads of the audit log, the caller as it records them, and the id of the row that a request has written.
 
-use actix_web::HttpResponse;
+use actix_web::body::MessageBody;
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::header::{HeaderName, HeaderValue};
+use actix_web::middleware::Next;
 use actix_web::web::Data;
+use actix_web::{Error as ActixError, HttpMessage, HttpResponse};
 use svc_api::{AuditListEnvelope, AuditLogEntry, CallerIdentity};
 use svc_model::Timestamp;
-use svc_store::AuditFilter;
+use svc_store::{AuditFilter, AuditReceipt};
 
 use super::query::{QueryParameters, check_range};
 use super::response::data_response;
 use crate::http::{AdminCaller, Error};
 use crate::state::AppState;
+
+/// The header with the id of the audit row of a request.
+const X_AUDIT_ID: HeaderName = HeaderName::from_static(svc_api::AUDIT_ID_HEADER);
+
+/// Adds the id of the audit row that a request has written. A refusal has written none, or one that was rolled back.
+pub(crate) async fn add_audit_id<B: MessageBody>(
+    request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<B>, ActixError> {
+    let receipt = AuditReceipt::default();
+    request.extensions_mut().insert(receipt.clone());
+    let mut response = next.call(request).await?;
+    let id = receipt.id().filter(|_| response.status().is_success());
+    if let Some(id) = id.and_then(|id| HeaderValue::try_from(id).ok()) {
+        response.headers_mut().insert(X_AUDIT_ID, id);
+    }
+    Ok(response)
+}
 
 /// `GET /audit-logs`, newest first unless asked for otherwise; the begin of the range is inclusive, its end exclusive.
 pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Result<HttpResponse, Error> {

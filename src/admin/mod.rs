@@ -31,9 +31,11 @@ use actix_web::http::Method;
 use svc_model::{Channel, Workflow};
 
 use crate::router::Router;
+pub(crate) use audit::add_audit_id;
 use definitions::admin_entity::AdminEntity;
-use definitions::{connectors, entities, import, pauses, status, workflows};
+use definitions::{connector_calls, connectors, entities, guards, import, pauses, status, workflows};
 pub(crate) use filters::{read_dead_letter_filter, read_occurrence_filter, read_trace_query};
+pub(crate) use nodes::require_node;
 pub(crate) use parameters::{refuse_unknown_parameters as check_parameters, unknown_value};
 pub(crate) use query::QueryParameters;
 
@@ -55,6 +57,8 @@ pub(crate) fn add_routes(router: &mut Router) {
     router.post("/bulk", bulk::start);
     router.get("/bulk/{id}", bulk::read);
     router.post("/bulk/{id}/abort", bulk::abort);
+    router.get("/channels/{id}/stats", guards::stats);
+    router.post("/channels/{id}/test", guards::test);
     router.get("/channels/{id}/why", explanations::explain_instant);
     router.get("/cron/occurrences", cron::list);
     router.get("/cron/occurrences/{id}", cron::read);
@@ -83,6 +87,7 @@ pub(crate) fn add_routes(router: &mut Router) {
     router.get("/engine/status", engine::status);
     router.post("/engine/reload", engine::reload);
     router.get("/nodes", nodes::list);
+    router.post("/nodes/drain", nodes::drain);
     router.get("/live", console::stream_live);
     router.get("/config", console::show_config);
     router.get("/functions/operators", engine::operators);
@@ -120,4 +125,5 @@ fn add_connectors(router: &mut Router) {
     router.add(Method::DELETE, "/connectors/{id}", connectors::delete);
     router.add(Method::PATCH, "/connectors/{id}/status", connectors::status);
     router.post("/connectors/{id}/test", connectors::test);
+    router.get("/connectors/{id}/calls", connector_calls::list);
 }

@@ -243,7 +243,7 @@ fn make_state(
             guesses: GuessPacer::new(networks),
             pacer: metrics.pacer,
             in_flight: metrics.in_flight,
-            planes: Planes::new(&config.server.data_mounts),
+            planes: Planes::new(&config.server.data_mounts, config.console_page_path()),
             failure_lines: LogRateLimit::default(),
         },
         process: ProcessState {

@@ -144,6 +144,13 @@ impl Config {
         self.server.console.enabled.unwrap_or_else(|| !self.is_production() && is_guarded())
     }
 
+    /// Returns the path of the page of the console; `None` if it is off, or this build was compiled without it.
+    #[must_use]
+    pub fn console_page_path(&self) -> Option<&str> {
+        let is_served = cfg!(feature = "console") && self.console_is_on();
+        is_served.then_some(self.server.console.path.as_str())
+    }
+
     /// Returns `true` if only programs on this machine reach the main listener.
     fn listens_on_loopback(&self) -> bool {
         let host = self.listen_host();

@@ -8,7 +8,7 @@ use actix_web::http::header::{HeaderMap, HeaderName, USER_AGENT};
 use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use serde_json::{Map, Value};
 use svc_model::{AUDIT_ORIGIN, AuditAction, AuditResource, ServiceError};
-use svc_store::AuditEntry;
+use svc_store::{AuditEntry, AuditReceipt};
 
 use super::{Error, Principal, RequestId};
 
@@ -57,6 +57,7 @@ pub struct AdminCaller {
     /// The correlation id.
     pub request_id: RequestId,
     details: Map<String, Value>,
+    receipt: AuditReceipt,
 }
 
 impl AdminCaller {
@@ -74,6 +75,7 @@ impl AdminCaller {
             resource_type: resource.into().name().to_owned(),
             resource_id: resource_id.to_owned(),
             details: Some(Value::Object(self.details.clone())),
+            receipt: self.receipt.clone(),
         }
     }
 }
@@ -91,6 +93,7 @@ impl FromRequest for AdminCaller {
                 principal: context.principal.clone()?,
                 request_id: context.id.clone(),
                 details: details(context, request.headers()),
+                receipt: extensions.get::<AuditReceipt>().cloned().unwrap_or_default(),
             })
         });
         ready(admin_context.ok_or_else(|| ServiceError::unauthorized().into()))

@@ -53,6 +53,35 @@ fn supervision_tree_is_shown_and_partly_restarted() {
 }
 
 #[test]
+fn refusals_trials_and_calls_are_shown() {
+    let server = start();
+    let cli = CliClient::with_server(&server);
+    serve_echo(&cli, "a");
+    let refused = server.client().send("POST", "/api/v1/data/a", &[("content-type", "text/csv")], b"x");
+    assert_eq!(refused.unwrap().status, 415);
+    let stats = cli.ok(&["channels", "stats", "a"]);
+    assert!(stats.starts_with("GUARD") && stats.contains("content_type"), "{stats}");
+    let path = ["--path", "/api/v1/data/a", "--header", "content-type: application/json", "--data", "{}"];
+    let admitted = cli.ok(&[&["channels", "test", "a"], &path[..]].concat());
+    assert!(admitted.contains("shape") && admitted.contains("passed"), "{admitted}");
+    let refused = cli.run(&["channels", "test", "a", "--path", "/api/v1/data/b", "-o", "json"]);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    assert!(refused.out.contains("no_route") && refused.err.contains("404"), "{refused:?}");
+    let connector = json!({"id": "crm-1", "name": "crm", "connector_type": "http", "config": {"url": "https://a.example"}});
+    cli.ok(&["connectors", "create", "--data", &connector.to_string()]);
+    assert_eq!(cli.json(&["connectors", "calls", "crm"])["data"]["id"], "crm-1");
+    for args in [
+        &["actors", "restart", "channels/a", "-y", "--node", "other"][..],
+        &["connectors", "reset-breaker", "a:crm", "--node", "other"],
+        &["kafka", "skip", "t", "0", "-y", "--node", "other"],
+        &["nodes", "drain", "other", "-y"],
+    ] {
+        assert!(cli.fails(args, 1).contains("[MISDIRECTED_REQUEST]"), "{args:?}");
+    }
+    assert!(cli.fails(&["nodes", "drain", "other"], 1).contains("nothing was changed"));
+}
+
+#[test]
 fn watched_status_repeats_until_interrupted() {
     use std::io::{BufRead as _, BufReader};
     let server = start();

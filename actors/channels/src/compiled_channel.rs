@@ -11,7 +11,7 @@ use svc_model::config::{
     BodyMode, RecordFormat, RepeatedFailureConfig, RequestBodyFormat, RequestMode, ResponseConfig,
     ResponseMode, TombstonePolicy,
 };
-use svc_model::{Channel, ChannelConfig, Protocol, WorkflowVersion, is_unreadable};
+use svc_model::{Channel, ChannelConfig, Protocol, ServiceError, WorkflowVersion, is_unreadable};
 use svc_secrets::Resolver;
 use svc_traces::{QueueShares, TracePolicy};
 use uuid::Uuid;
@@ -19,7 +19,7 @@ use uuid::Uuid;
 use crate::answer::response_shape::ResponseShaper;
 use crate::cron::CronConfig;
 use crate::digest::{Digest, DigestBuilder};
-use crate::guards::{CacheKeyInputs, Guards};
+use crate::guards::{CacheKeyInputs, Guards, RefusalCounts, RefusalTotals};
 use crate::log_rate_limit::LogRateLimit;
 use crate::metadata;
 use crate::metrics::ChannelMeters;
@@ -49,6 +49,8 @@ pub struct CompiledChannel {
     pub(crate) tombstones: TombstonePolicy,
     pub(crate) cookies: Vec<String>,
     pub(crate) guards: Guards,
+    /// The refusals of its messages on this node.
+    pub(crate) refusals: Arc<RefusalCounts>,
     /// The bounds of its accepted work.
     pub(crate) queue: WorkQueue,
     pub(crate) timeout: Option<Duration>,
@@ -147,6 +149,7 @@ impl CompiledChannel {
             tombstones: config.kafka.tombstones,
             cookies: config.request.cookies_to_metadata,
             guards,
+            refusals: previous.map(|previous| Arc::clone(&previous.refusals)).unwrap_or_default(),
             queue,
             timeout: config.timeout_ms.map(Duration::from_millis),
             shaper: shaped.then(|| ResponseShaper::new(&config.response)),
@@ -195,6 +198,16 @@ impl CompiledChannel {
     /// Returns the number of messages that may begin on this node now; `None` if the channel does not limit them.
     pub fn free_permits(&self) -> Option<usize> {
         self.guards.free_permits()
+    }
+
+    /// Returns the refusals of its messages on this node. They go on through reloads.
+    pub fn refusals(&self) -> RefusalTotals {
+        self.refusals.totals()
+    }
+
+    /// Counts a refusal outside of the guards. `place` and `reason` are names of the program.
+    pub fn record_refusal(&self, place: &'static str, reason: &'static str, error: &ServiceError) {
+        self.refusals.count(place, error.status(), reason);
     }
 
     /// Returns `true` if a run may leave a trace.

@@ -46,7 +46,9 @@ pub use compute_gate::ComputeGate;
 pub use cron::CronConfig;
 pub use ended_runs::{EndedRun, EndedRunBatch, EndedRuns, RunSource};
 pub use guards::limiter::Limiter;
-pub use guards::{LocalCaches, RateGroups};
+pub use guards::{
+    CountedRefusal, GuardTrial, LocalCaches, RateGroups, RefusalTotals, TrialRefusal, TrialResult, TriedGuard,
+};
 pub use log_rate_limit::LogRateLimit;
 pub use metrics::{ChannelMetrics, ErrorLabels, MessageTotals};
 pub use reachability::AskedConnectors;

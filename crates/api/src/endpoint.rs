@@ -233,6 +233,13 @@ pub(crate) const NO_DRY_RUN: QueryParameter = QueryParameter::new(
     "Only `false`: this request has no dry run, and `true` is refused with 400",
 );
 
+/// The node that a request is for, because its effect is on one node.
+pub(crate) const NODE: QueryParameter = QueryParameter::new(
+    "node",
+    ParameterKind::Text,
+    "Id of the node that the request is for; another node refuses it with 421",
+);
+
 /// The limit of a list that has no pages.
 pub(crate) const NO_LIMIT: QueryParameter =
     QueryParameter::new("limit", ParameterKind::Text, "Of no effect: the response has no pages");

@@ -30,12 +30,16 @@ pub use bulk::{
     BulkStarted,
 };
 pub use endpoint::{Access, Answer, BodySchema, Endpoint, Method, SchemaSource, Tag};
+pub use entities::channel_guards::{
+    ChannelStats, GuardTrialRequest, GuardTrialResult, GuardVerdict, RefusalCount, RequestRefusal,
+};
 pub use entities::channels::{
     BulkPauseRequest, BulkResumeRequest, ChannelFilterRequest, ChannelPauseStatus, ChannelResource,
     ChannelValidationResult, PauseDetail, PauseRequest, ResumeRequest,
 };
 pub use entities::connectors::{
-    CircuitBreakerMap, CircuitBreakerReset, ConnectorProbeResult, ConnectorResource, ExportedConnector,
+    CircuitBreakerMap, CircuitBreakerReset, ConnectorBreakerState, ConnectorCall, ConnectorCalls,
+    ConnectorPool, ConnectorProbeResult, ConnectorResource, ConnectorTokenState, ExportedConnector,
 };
 pub use entities::definitions::{
     ChannelDefinition, ChannelUpdate, ConnectorDefinition, ConnectorUpdate, WorkflowDefinition,
@@ -70,7 +74,7 @@ pub use runs::traces::{
     AttemptSummary, RerunAccepted, RerunRequest, TraceDetail, TraceListEnvelope, TraceSummary, WorkWaitDetail,
 };
 pub use server::actors::{ActorEvent, ActorNode, ActorTree};
-pub use server::audit::{AuditListEnvelope, AuditLogEntry, CallerIdentity};
+pub use server::audit::{AUDIT_ID_HEADER, AuditListEnvelope, AuditLogEntry, CallerIdentity};
 pub use server::backups::{BackupFile, CreatedBackup};
 pub use server::config::{EffectiveConfig, EffectiveSetting};
 pub use server::engine::{
@@ -80,7 +84,7 @@ pub use server::live::{
     LiveActor, LiveChanges, LiveChannel, LiveCounts, LiveEnd, LiveHistory, LiveNode, LivePicture, LiveRun,
     LiveSeries, LiveTraffic, LiveTree, LiveTreeChanges, LiveTreeTotals, NodeFigures,
 };
-pub use server::nodes::NodeSummary;
+pub use server::nodes::{DrainedNode, NodeSummary};
 pub use server::operational::{
     ActorsHealth, ChannelsHealth, ConnectorsHealth, DatabaseOutage, DeadLettersHealth, DescriptorsHealth,
     EpochHealth, FailedConnector, HealthComponents, HealthReport, KafkaHealth, LivenessReport, PausedName,

@@ -83,7 +83,7 @@ pub(crate) enum ClientCommand {
     Engine(EngineCommand),
     /// Show the supervision tree, and restart a part of it
     Actors(ActorsArgs),
-    /// Show the nodes that share the database
+    /// Show the nodes that share the database, and end one
     Nodes(NodesArgs),
     /// Show what happens on a node, a line a second, until it is interrupted
     Live(LiveArgs),

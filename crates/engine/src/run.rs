@@ -407,6 +407,7 @@ impl<'e> Run<'e> {
                         scope: *scope,
                         logger: &self.engine.logger,
                         task_id: &step.id,
+                        function: &step.function,
                         loop_counter: self.loop_counter,
                         written: WrittenRoots::default(),
                         deadline,

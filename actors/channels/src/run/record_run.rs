@@ -290,7 +290,7 @@ impl CompiledChannel {
         let admitted = self.admit(MessageSource::Record(&record), payload, metadata).await;
         let AdmittedMessage { payload, metadata, claim, permit, .. } = match admitted {
             Ok(admitted) => admitted,
-            Err(GuardRefusal { kind, error }) => {
+            Err(GuardRefusal { kind, error, .. }) => {
                 return match kind {
                     RefusalKind::Duplicate => self.drop_duplicate(&attempt),
                     RefusalKind::Deferred => RecordResult::deferred(error.message()),

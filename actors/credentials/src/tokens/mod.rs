@@ -37,4 +37,4 @@ pub use handle::{Settings, Tokens, TokensStartError};
 pub use metrics::TokenMetrics;
 pub use request::secrets;
 pub use slot::TokenSource;
-pub use state::AccessToken;
+pub use state::{AccessToken, TokenStatus};

@@ -6,7 +6,7 @@ use actix_supervision::Backoff;
 use serde_json::json;
 use svc_model::config::RepeatedFailureConfig;
 use svc_model::{AuditAction, AuditResource};
-use svc_store::{AuditEntry, CountedFailure, Mutation, NewPause, StoreError};
+use svc_store::{AuditEntry, AuditReceipt, CountedFailure, Mutation, NewPause, StoreError};
 use tokio::time::{Instant, sleep};
 
 use crate::handle::Registry;
@@ -79,6 +79,7 @@ impl Registry {
             resource_type: AuditResource::Channel.name().to_owned(),
             resource_id: id.to_owned(),
             details: Some(json!({"failures": failures, "within_secs": within_secs})),
+            receipt: AuditReceipt::default(),
         });
         let recorded = self.record_failure(failure, mutation).await?;
         if recorded == RecordedFailure::Counted {

@@ -74,7 +74,7 @@ pub use job_leases::JobLeases;
 pub use keyset::RowKey;
 pub use lifecycle::RollbackSource;
 pub(crate) use mutation::record;
-pub use mutation::{AuditEntry, Mutation};
+pub use mutation::{AuditEntry, AuditReceipt, Mutation};
 pub(crate) use nodes::list as list_nodes;
 pub use nodes::{NewNode, NodeLeases, NodeRow, NodeStatus, StoredFigures};
 pub use packages::PackageReceipts;

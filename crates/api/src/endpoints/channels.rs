@@ -6,6 +6,7 @@ use crate::endpoint::{
     LIMIT, Method, NO_DRY_RUN, NO_LIMIT, NO_OFFSET, OFFSET, ON_CONFLICT, PROTOCOL, RELOAD, SORT_ORDER,
     SchemaSource, TAG, Tag, sort_by,
 };
+use crate::entities::channel_guards::{ChannelStats, GuardTrialRequest, GuardTrialResult};
 use crate::entities::channels::{
     BulkPauseRequest, BulkResumeRequest, ChannelPauseStatus, ChannelResource, ChannelValidationResult,
     PauseRequest, ResumeRequest,
@@ -203,6 +204,41 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         "The resumed channels; with `dry_run=true` the report",
         &[SELECTED, DRY_RUN_REPORT],
     )]),
+    Endpoint::new(
+        Method::Get,
+        "/api/v1/admin/channels/{id}/stats",
+        "getChannelStats",
+        Tag::Channels,
+        "Shows the guards of a channel and the refusals that this node has counted, by inner reason",
+    )
+    .describes(
+        "A refused credential gets the same answer for every cause; here is the cause. The counts are in the memory of the \
+         node that answers and end with it.",
+    )
+    .path_parameters(ID)
+    .answers(&[Answer::json(200, "The counts", &[SchemaSource::for_type::<DataEnvelope<ChannelStats>>()])]),
+    Endpoint::new(
+        Method::Post,
+        "/api/v1/admin/channels/{id}/test",
+        "testChannel",
+        Tag::Channels,
+        "Tries a request against the guards of a channel: names the guard that would refuse it, and the inner reason",
+    )
+    .describes(
+        "Nothing runs and nothing is taken: no rate is counted, no idempotency key claimed, no permit acquired, no metric \
+         written. The channel is the one that this node serves.",
+    )
+    .path_parameters(ID)
+    .with_query(&[NO_DRY_RUN])
+    .takes::<GuardTrialRequest>(
+        r#"{"method": "POST", "path": "/api/v1/data/greetings", "headers": {"content-type": "application/json"}, "body": {"name": "Ada"}}"#,
+    )
+    .answers(&[Answer::json(
+        200,
+        "The verdict of the guards",
+        &[SchemaSource::for_type::<DataEnvelope<GuardTrialResult>>()],
+    )])
+    .refuses(&[409]),
     Endpoint::new(
         Method::Get,
         "/api/v1/admin/channels/{id}/why",

@@ -5,6 +5,9 @@ use serde_json::{Map, Value};
 use svc_model::{AUDIT_ORIGIN, AuditRow, Timestamp};
 use utoipa::ToSchema;
 
+/// The header of the answer to a change, with the id of its entry; of several entries, that of the last.
+pub const AUDIT_ID_HEADER: &str = "x-audit-id";
+
 /// An entry of the audit log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AuditLogEntry {

@@ -42,3 +42,14 @@ pub struct NodeSummary {
     /// `true` for the node that answers this request.
     pub is_this: bool,
 }
+
+/// A node that drains.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DrainedNode {
+    /// Id of the node.
+    pub node: String,
+    /// Seconds for which it still takes requests.
+    pub accepting_for_secs: u64,
+    /// Seconds that everything in progress gets after that; 0 sets no bound.
+    pub force_after_secs: u64,
+}

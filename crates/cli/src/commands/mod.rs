@@ -30,7 +30,7 @@ pub(crate) async fn run(command: ClientCommand, context: &CommandContext) -> Res
         ClientCommand::Kafka(command) => operation::kafka::run(command, context).await,
         ClientCommand::Engine(command) => operation::engine::run(command, context).await,
         ClientCommand::Actors(args) => operation::actors::run(args, context).await,
-        ClientCommand::Nodes(args) => operation::nodes::run(&args, context).await,
+        ClientCommand::Nodes(args) => operation::nodes::run(args, context).await,
         ClientCommand::Live(args) => operation::live::run(&args, context).await,
         ClientCommand::Functions(command) => operation::functions::run(command, context).await,
         ClientCommand::Metrics => operation::metrics::run(context).await,

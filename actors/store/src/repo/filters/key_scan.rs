@@ -248,7 +248,7 @@ impl SortedScan {
         push_all(&mut count, &self.selected);
         count.push(format!(" LIMIT {MOST_SORTED}) counted"));
         let counted: Vec<i64> = on!(conn, c => count.load(c).await)?;
-        if counted.first().is_none_or(|counted| *counted >= MOST_SORTED) {
+        if <[_]>::first(&counted).is_none_or(|counted| *counted >= MOST_SORTED) {
             return Ok(None);
         }
         let mut statement =
