@@ -62,7 +62,7 @@ fn fill_postgres(database: &PostgresDatabase) -> io::Result<()> {
 /// Reads each list, and notes the slowest of each aim.
 #[expect(clippy::print_stdout, reason = "the report is what a bench is for")]
 fn read_all(setting: &BenchContext, client: &mut HttpClient, backend: &str) -> io::Result<()> {
-    let mut slowest: Vec<(&Aim, f64)> = AIMS.iter().map(|aim| (aim, 0.0)).collect();
+    let mut slowest: Vec<(&'static Aim, f64)> = AIMS.iter().map(|aim| (*aim, 0.0)).collect();
     for word in WORDS {
         let mut times: Vec<Duration> = Vec::with_capacity(READS);
         for _ in 0..READS {

@@ -249,3 +249,19 @@ fn lists_refuse_values_outside_the_document() {
     }
     assert!(checked >= 15, "{checked}");
 }
+
+#[test]
+fn total_is_left_out_of_lists_on_request() {
+    let server = start();
+    let mut client = server.client();
+    for list in ["trace-dlq", "cron/occurrences", "audit-logs"] {
+        let read =
+            |client: &mut HttpClient, query: &str| client.get(&format!("{ADMIN}/{list}{query}")).unwrap();
+        for query in ["", "?include_total=true"] {
+            assert!(read(&mut client, query).json()["total"].is_number(), "{list}{query}");
+        }
+        let without = read(&mut client, "?include_total=false").json();
+        assert!(without["data"].is_array() && without.get("total").is_none(), "{list}: {without}");
+        error(&read(&mut client, "?include_total=maybe"), 400, "VALIDATION_ERROR");
+    }
+}

@@ -73,7 +73,11 @@ struct Conditions {
 
 impl Conditions {
     fn new(filter: &DeadLetterFilter, resolved: &Resolved) -> Self {
-        let version = is_one_of("t.workflow_version", &filter.versions);
+        // One value for each letter: PostgreSQL might read the traces of all letters for a condition that one exists.
+        let version = is_one_of(
+            "(SELECT t.workflow_version FROM traces t WHERE t.id = trace_dlq.trace_id)",
+            &filter.versions,
+        );
         Self {
             groups: resolved.groups.clone().map(|groups| Condition::AnyOf("error_group", groups)),
             channels: resolved.channels.clone().map(|channels| Condition::AnyOf("channel", channels)),
@@ -81,11 +85,7 @@ impl Conditions {
             exhausted: filter.exhausted.map(|exhausted| {
                 Condition::Text(if exhausted { IS_EXHAUSTED } else { "retry_count < max_retries" }.to_owned())
             }),
-            version: version.map(|(_, is_version)| {
-                Condition::Text(format!(
-                    "EXISTS (SELECT 1 FROM traces t WHERE t.id = trace_dlq.trace_id AND {is_version})"
-                ))
-            }),
+            version: version.map(|(_, is_version)| Condition::Text(is_version)),
             range: Condition::of_range("created_at", filter.since, filter.until, "<"),
         }
     }

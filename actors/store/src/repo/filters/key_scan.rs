@@ -2,7 +2,7 @@
 //!
 //! The rows of each value of its first column are a part of the index, and a page is merged from the newest, or oldest, rows
 //! of each part. Conditions that the index does not serve may leave out any number of rows: then a call reads a bounded
-//! number of them, and the page tells how far.
+//! number of them, and the page names the instant that it reached.
 
 use diesel::sql_types::{BigInt, Text, Timestamp as TimestampType};
 use diesel_async::RunQueryDsl;
@@ -120,8 +120,8 @@ impl KeyScan {
         let share = self.most_read / i64::try_from(parts).unwrap_or(i64::MAX).max(1);
         let skipped = share.saturating_sub(1).max(0);
         let of_part = format!("LIMIT 1 OFFSET {skipped}");
-        let statement =
-            self.merge(conn.backend(), &Merge { columns: "created_at", of_part, ..Merge::default() });
+        let merge = Merge { columns: "created_at", of_part, ..Merge::default() };
+        let statement: ComposedQuery<TimestampType> = self.merge(conn.backend(), &merge);
         let instants: Vec<LenientTimestamp> = on!(conn, c => statement.load(c).await)?;
         let end = <[_]>::first(&instants).and_then(|instant| instant.0);
         let end = end.map(|created_at| RowKey { created_at, id: String::new() });

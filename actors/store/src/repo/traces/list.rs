@@ -25,6 +25,7 @@ const STATUS: &str = "status";
 /// Prevents SQLite from using the index on the status. Without statistics it would choose that index for any status and
 /// sort all rows it finds, possibly the whole table. The plus sign disables the index.
 const STATUS_WITHOUT_INDEX: &str = "+status";
+
 /// Rows that a filter on run keys may select at most: a key has a few, one for each run under it.
 const MOST_KEYED: i64 = 10_000;
 
@@ -199,7 +200,7 @@ impl Listing {
             return Ok(Some(FoundKeys::cut(rows.find(conn).await?, page.limit, None)));
         }
         let place = ScanPlace { after: self.after.clone(), descending: self.descending, page };
-        let scan = match self.goes_by_cursor() {
+        let scan = match self.goes_by_cursor() && page.offset == 0 {
             true => scan::scan(&self.query, self.tagged.as_ref(), self.is_failed_only(), place),
             false => None,
         };
@@ -289,7 +290,12 @@ impl Listing {
         let status = if (is_sqlite && self.walks()) || is_grouped { STATUS_WITHOUT_INDEX } else { STATUS };
         let is_failed_only = self.is_failed_only() && !is_grouped;
         Ok(on!(conn, c: Db => {
-            let mut query = filtered!(Db, self, status, is_failed_only).select(COLUMNS);
+            // By their ids alone: SQLite would take the index of another condition for as good.
+            let rows = match found {
+                Some(_) => traces::table.into_boxed::<Db>(),
+                None => filtered!(Db, self, status, is_failed_only),
+            };
+            let mut query = rows.select(COLUMNS);
             if let Some(found) = found {
                 let ids: Vec<String> = found.iter().map(|key| key.id.clone()).collect();
                 query = query.filter(traces::id.eq_any(ids));
