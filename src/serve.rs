@@ -10,8 +10,10 @@
 //! The process ends within two seconds after that time, whatever is in flight: a watchdog ends it by force. A
 //! second signal ends the process at once.
 
+use std::io;
 use std::time::Duration;
 
+use actix_rt::task::JoinHandle;
 use actix_server::Server;
 use actix_supervision::TreeExit;
 use actix_web::dev::ServerHandle;
@@ -25,6 +27,7 @@ use crate::config::Config;
 use crate::error::ServiceStartError;
 use crate::listeners::limits;
 use crate::listeners::listener_shutdown::ListenerShutdown;
+use crate::listeners::operations::Operations;
 use crate::options::Options;
 use crate::process::descriptors;
 use crate::process::watchdog::Watchdog;
@@ -104,18 +107,24 @@ pub async fn serve(
         return Ok(ending);
     }
     watchdog.arm(FORCED_EXIT, &log);
-    let listeners = async {
-        handle.stop(false).await;
-        let _ = running.await;
-        if let Some(operations) = operations {
-            operations.stop().await;
-        }
-    };
-    if timeout(LISTENERS, listeners).await.is_err() {
+    if timeout(LISTENERS, stop_listeners(&handle, running, operations)).await.is_err() {
         warn!(log, "a thread of the listeners is blocked");
     }
     info!(log, "ended"; "ending" => ?ending);
     Ok(ending)
+}
+
+/// Stops the threads of the listeners.
+async fn stop_listeners(
+    handle: &ServerHandle,
+    running: JoinHandle<io::Result<()>>,
+    operations: Option<Operations>,
+) {
+    handle.stop(false).await;
+    let _ = running.await;
+    if let Some(operations) = operations {
+        operations.stop().await;
+    }
 }
 
 /// Follows signals and the tree until the service has ended.

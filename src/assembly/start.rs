@@ -13,6 +13,7 @@ use svc_console::ConsoleHandle;
 use svc_cron::CronHandle;
 use svc_engine::{Engine, EngineBuilder, Function};
 use svc_registry::Registry;
+use svc_spans::Spans;
 use svc_store::{FileLock, OpenedStore, Store};
 use svc_traces::Traces;
 use tokio::time::Instant;
@@ -35,7 +36,8 @@ use crate::bulk::BulkHandle;
 use crate::config::{self, Config};
 use crate::error::ServiceStartError;
 use crate::http::{
-    AdminAuthenticator, CorsPolicy, GuessPacer, Planes, RateLimits, TreeCollector, TrustedProxies,
+    AdminAuthenticator, CorsPolicy, GuessPacer, InFlightBytes, Planes, RateLimits, RefusalPacer,
+    TreeCollector, TrustedProxies,
 };
 use crate::lifecycle::Lifecycle;
 use crate::listeners::certificates::Certificates;
@@ -213,7 +215,6 @@ fn make_state(
     file_lock: Option<FileLock>,
 ) -> AppState {
     let Assembly { config, io, secrets, cluster_redis, tree, metrics, spans, log, .. } = assembly;
-    let networks = config.rate_limit.client_networks();
     AppState {
         serving: ServingDefinitions {
             registry: parts.registry,
@@ -234,18 +235,13 @@ fn make_state(
             kafka: parts.kafka,
             cluster_redis,
         },
-        edge: EdgeState {
-            auth: AdminAuthenticator::new(&config.admin_auth, config.server.host.as_deref(), networks),
-            proxies: TrustedProxies::new(&config.rate_limit.trusted_proxies),
+        edge: make_edge(
+            &config,
             spans,
-            cors: CorsPolicy::new(&config.cors),
-            rate_limits: RateLimits::new(&config.rate_limit, metrics.channels),
-            guesses: GuessPacer::new(networks),
-            pacer: metrics.pacer,
-            in_flight: metrics.in_flight,
-            planes: Planes::new(&config.server.data_mounts, config.console_page_path()),
-            failure_lines: LogRateLimit::default(),
-        },
+            RateLimits::new(&config.rate_limit, metrics.channels),
+            metrics.pacer,
+            metrics.in_flight,
+        ),
         process: ProcessState {
             instance_id,
             started_at: Instant::now(),
@@ -264,5 +260,28 @@ fn make_state(
         tree,
         metrics: metrics.registry,
         log,
+    }
+}
+
+/// Makes the state of the edge.
+fn make_edge(
+    config: &Config,
+    spans: Spans,
+    rate_limits: RateLimits,
+    pacer: RefusalPacer,
+    in_flight: InFlightBytes,
+) -> EdgeState {
+    let networks = config.rate_limit.client_networks();
+    EdgeState {
+        auth: AdminAuthenticator::new(&config.admin_auth, config.server.host.as_deref(), networks),
+        proxies: TrustedProxies::new(&config.rate_limit.trusted_proxies),
+        spans,
+        cors: CorsPolicy::new(&config.cors),
+        rate_limits,
+        guesses: GuessPacer::new(networks),
+        pacer,
+        in_flight,
+        planes: Planes::new(&config.server.data_mounts, config.console_page_path()),
+        failure_lines: LogRateLimit::default(),
     }
 }
