@@ -11,6 +11,7 @@
 //! second signal ends the process at once.
 
 use std::io;
+use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
 use actix_rt::task::JoinHandle;
@@ -63,6 +64,17 @@ pub async fn serve(
     options: Options,
     force_exit: impl FnOnce() + Send + 'static,
 ) -> Result<ServeOutcome, ServiceStartError> {
+    serve_with(config, options, force_exit, |_, _| ()).await
+}
+
+/// Does the work of [`serve`]. Once the listener is bound, `start_companion` is called with its address; what it
+/// returns is dropped when the service has ended.
+pub(crate) async fn serve_with<C>(
+    config: Config,
+    options: Options,
+    force_exit: impl FnOnce() + Send + 'static,
+    start_companion: impl FnOnce(&Service, SocketAddr) -> C,
+) -> Result<ServeOutcome, ServiceStartError> {
     let mut signals =
         Signals::install().map_err(ServiceStartError::system("cannot install signal handlers"))?;
     let log = options.log.clone();
@@ -76,9 +88,8 @@ pub async fn serve(
         Some(address) => Some(service.listen_for_operations(address)?),
         None => None,
     };
-    let address = (config.listen_host(), config.server.port);
-    let listener = svc_transport::bind(address, limits::backlog(&config))
-        .map_err(ServiceStartError::system(format!("cannot listen on {}:{}", address.0, address.1)))?;
+    let listener = bind(&config)?;
+    let address = listener.local_addr().map_err(ServiceStartError::system("the listener has no address"))?;
     let listener_shutdown =
         ListenerShutdown::new(&listener).map_err(ServiceStartError::system("cannot share the listener"))?;
     let routes = service.mount();
@@ -100,6 +111,7 @@ pub async fn serve(
     let running = actix_rt::spawn(server);
     info!(log, "listening"; "host" => config.listen_host(), "port" => config.server.port,
         "tls" => config.server.tls.enabled);
+    let _companion = start_companion(&service, address);
 
     let mut watchdog = Watchdog::new(force_exit);
     let ending = run_until_end(&service, &mut signals, &listener_shutdown, &handle, &mut watchdog).await;
@@ -112,6 +124,13 @@ pub async fn serve(
     }
     info!(log, "ended"; "ending" => ?ending);
     Ok(ending)
+}
+
+/// Binds the main listener.
+fn bind(config: &Config) -> Result<TcpListener, ServiceStartError> {
+    let address = (config.listen_host(), config.server.port);
+    svc_transport::bind(address, limits::backlog(config))
+        .map_err(ServiceStartError::system(format!("cannot listen on {}:{}", address.0, address.1)))
 }
 
 /// Stops the threads of the listeners.

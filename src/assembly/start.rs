@@ -1,6 +1,6 @@
 //! The start of the service: its parts one after the other, each with the parts that it needs.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use actix_supervision::{PlannedFault, Tree};
 use parking_lot::Mutex;
@@ -58,6 +58,7 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
         config_source,
         setting_origins,
         log_level,
+        records_all_runs,
         functions,
         metrics: host_metrics,
         faults,
@@ -87,6 +88,7 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
         shared_thread,
         metrics,
         spans,
+        records_all_runs,
         log,
     };
     let parts =
@@ -254,6 +256,7 @@ fn make_state(
             backups: BackupDirectory::new(&config.storage),
             io,
             file_lock: Mutex::new(file_lock),
+            dev: OnceLock::new(),
         },
         config: Arc::new(config),
         store: parts.store,

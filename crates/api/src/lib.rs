@@ -78,6 +78,7 @@ pub use server::actors::{ActorEvent, ActorNode, ActorTree};
 pub use server::audit::{AUDIT_ID_HEADER, AuditListEnvelope, AuditLogEntry, CallerIdentity};
 pub use server::backups::{BackupFile, CreatedBackup};
 pub use server::config::{EffectiveConfig, EffectiveSetting};
+pub use server::dev::{DevFinding, DevProject};
 pub use server::engine::{
     EngineReloaded, EngineStatus, QuarantinedChannel, QuestionableChannel, ReloadedSettings,
 };
