@@ -109,7 +109,7 @@ pub(crate) async fn serve_with<C>(
         .run();
     let handle = server.handle();
     let running = actix_rt::spawn(server);
-    info!(log, "listening"; "host" => config.listen_host(), "port" => config.server.port,
+    info!(log, "listening"; "host" => config.listen_host(), "port" => address.port(),
         "tls" => config.server.tls.enabled);
     let _companion = start_companion(&service, address);
 

@@ -70,16 +70,15 @@ pub(super) fn dev(
         let deployment =
             ProjectDeployment::new(directory.clone(), state.keys(), &args.boundary, &base, PROGRAM);
         let status = Arc::new(DevStatus::new(&directory));
-        let is_first = service.state().process.dev.set(Arc::clone(&status)).is_ok();
-        debug_assert!(is_first, "a process has one watch");
+        // A process has one watch.
+        let _unset = service.state().process.dev.set(Arc::clone(&status));
         let watch = deployment.map_err(io::Error::other).and_then(|deployment| {
             let service = service.clone();
             let directory = directory.clone();
             ProjectWatch::start(WatchParts { directory, deployment, status, terminal, service })
         });
-        watch.map_err(
-            |error| slog::error!(service.state().log, "the project is not watched"; "error" => %error),
-        )
+        let log = &service.state().log;
+        watch.inspect_err(|error| slog::error!(log, "the project is not watched"; "error" => %error))
     };
     daemon::run(config, &[], options, environment, start_watch, err)
 }

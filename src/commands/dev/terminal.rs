@@ -48,9 +48,8 @@ impl DevTerminal {
             match &update.deployed {
                 Some(deployed) => {
                     write_deployed(deployed, took, out)?;
-                    let news =
-                        channels.iter().flatten().filter(|_| channels.as_ref() != Some(&self.channels));
-                    news.into_iter().try_for_each(|line| writeln!(out, "  {line}"))
+                    let news = channels.as_ref().filter(|channels| **channels != self.channels);
+                    news.into_iter().flatten().try_for_each(|line| writeln!(out, "  {line}"))
                 }
                 None => write_refused(update, out),
             }

@@ -11,10 +11,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use svc_project::{LinkPolicy, find_files};
 use svc_toolkit::ProjectDeployment;
+use tokio::time::Instant;
 
 use super::status::DevStatus;
 use super::terminal::DevTerminal;
