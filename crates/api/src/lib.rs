@@ -3,8 +3,9 @@
 //!
 //! Each area has a file of types (`server/audit.rs`) and a file of endpoints below [`endpoints`]
 //! (`endpoints/audit.rs`). A type derives `Serialize`, `Deserialize` and `ToSchema`: the server writes it, clients read
-//! it, and the document describes it; `api_types!` declares it with all three. Fields are in the order in which they are sent; their doc comments are their
-//! descriptions. Types of this crate convert from the types of the model; other conversions belong to the server.
+//! it, and the document describes it; `api_types!` declares types with all three. Fields are in the order in which they
+//! are sent; their doc comments are their descriptions. Types of this crate convert from the types of the model; other
+//! conversions belong to the server.
 //!
 //! The crate has no state and does no I/O.
 

@@ -23,7 +23,7 @@ use super::deployed_keys::DeployedKeys;
 use super::error::{PackageError, write_package_error};
 use super::remote::PackageServer;
 use crate::project_files::{Boundaries, unreadable_directory};
-use crate::{exit, offline};
+use crate::offline;
 
 /// The name of the package in the audit log.
 const NAME: &str = "dev";
