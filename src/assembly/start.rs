@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use actix_supervision::{PlannedFault, Tree};
 use parking_lot::Mutex;
 use slog::{Logger, info};
+use svc_auth::KeySets;
 use svc_channels::call::DirectoryHandle;
 use svc_channels::{ComputeGate, LogRateLimit};
 use svc_cluster::nodes::NodeHandle;
@@ -160,17 +161,11 @@ async fn start_parts(
     let connectors = connectors::start(assembly, &store, tokens).await?;
 
     let calls = DirectoryHandle::default();
-    let functions = Functions {
-        config: &assembly.config,
-        connectors: &connectors,
-        key_sets: key_sets.clone(),
-        functions,
-    };
+    let functions = list_functions(assembly, &connectors, &key_sets, functions);
     let engine = functions.register(engine, &calls)?;
     let services = channels::make_services(assembly, Arc::clone(&engine), key_sets, &connectors, &traces);
     let (compute_gate, local_caches) = (services.compute_gate.clone(), services.local_caches.clone());
     let registry = registry::start(assembly, &store, services, calls).await?;
-
     traces::start_workers(&traces, &registry).await?;
     housekeeping::start(assembly, &store, &nodes, &registry, local_caches).await?;
     let cron = cron::start(assembly, &store, &registry).await?;
@@ -205,6 +200,16 @@ async fn start_parts(
         propagation,
         kafka,
     })
+}
+
+/// Returns the functions of workflows, with what they work over.
+fn list_functions<'s>(
+    assembly: &'s Assembly,
+    connectors: &'s Connectors,
+    key_sets: &Arc<dyn KeySets>,
+    functions: Vec<Arc<dyn Function>>,
+) -> Functions<'s> {
+    Functions { config: &assembly.config, connectors, key_sets: Arc::clone(key_sets), functions }
 }
 
 /// Makes the state of the handlers.
