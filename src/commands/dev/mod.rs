@@ -72,7 +72,7 @@ pub(super) fn dev(
         let status = Arc::new(DevStatus::new(&directory));
         // A process has one watch.
         let _unset = service.state().process.dev.set(Arc::clone(&status));
-        let watch = deployment.map_err(io::Error::other).and_then(|deployment| {
+        let watch = deployment.and_then(|deployment| {
             let service = service.clone();
             let directory = directory.clone();
             ProjectWatch::start(WatchParts { directory, deployment, status, terminal, service })

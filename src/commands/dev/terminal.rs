@@ -59,11 +59,6 @@ impl DevTerminal {
         }
     }
 
-    /// Shows an error of the watch itself.
-    pub(super) fn show_error(&self, error: &io::Error) {
-        self.write(|out| svc_toolkit::exit::write_error(error, out));
-    }
-
     /// Writes to standard error. Who closed it does not want to see the progress.
     fn write(&self, lines: impl FnOnce(&mut dyn Write) -> io::Result<()>) {
         let mut err = io::stderr().lock();

@@ -77,13 +77,8 @@ impl WatchParts {
         if self.service.state().process.lifecycle.is_draining() {
             return;
         }
-        match update {
-            Ok(update) => {
-                self.terminal.show_update(&update, began.elapsed());
-                self.status.record(&update);
-            }
-            Err(error) => self.terminal.show_error(&error),
-        }
+        self.terminal.show_update(&update, began.elapsed());
+        self.status.record(&update);
     }
 }
 

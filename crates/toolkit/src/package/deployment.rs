@@ -17,13 +17,14 @@ use svc_project::{
     Boundary, Finding, IMPORT_ORDER, PackageArtifact, PackageHeader, PackageItem, Project, SetForm, Severity,
     SourceFile, SourceFormat, UNREADABLE, build_package, to_json_text,
 };
+use tokio::runtime::Runtime;
 
 use super::degradation::find_degraded;
 use super::deployed_keys::DeployedKeys;
 use super::error::{PackageError, write_package_error};
 use super::remote::PackageServer;
-use crate::project_files::{Boundaries, unreadable_directory};
 use crate::offline;
+use crate::project_files::{Boundaries, unreadable_directory};
 
 /// The name of the package in the audit log.
 const NAME: &str = "dev";
@@ -40,6 +41,8 @@ pub struct ProjectDeployment {
     boundary: Boundary,
     keys: DeployedKeys,
     server: PackageServer,
+    /// Drives the connections to the server, which are kept from one update to the next.
+    runtime: Arc<Runtime>,
     engine: Arc<Engine>,
     /// The content hash with which each entity was activated last, by its key.
     active: BTreeMap<(&'static str, String), String>,
@@ -82,39 +85,38 @@ impl ProjectDeployment {
     /// Makes a deployment to a server without keys. `keys` is the file that remembers what was deployed.
     ///
     /// # Errors
-    /// The address cannot be used.
+    /// The address cannot be used, or the system refuses what connections need.
     pub fn new(
         directory: PathBuf,
         keys: PathBuf,
         boundaries: &Boundaries,
         address: &str,
         program: &str,
-    ) -> Result<Self, ClientError> {
-        let (server, _) = PackageServer::new(address, NAME, program, &[])?;
+    ) -> io::Result<Self> {
+        let (server, _) = PackageServer::new(address, NAME, program, &[]).map_err(io::Error::other)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         Ok(Self {
             directory,
             boundary: boundaries.to_boundary(),
             keys: DeployedKeys::new(keys),
             server,
+            runtime: Arc::new(runtime),
             engine: Arc::new(offline::engine_builder().build()),
             active: BTreeMap::new(),
         })
     }
 
     /// Checks the project and, if nothing in it is wrong, brings the server to its state. Blocks the thread meanwhile.
-    ///
-    /// # Errors
-    /// The system refuses what a request needs.
-    pub fn update(&mut self) -> io::Result<ProjectUpdate> {
+    pub fn update(&mut self) -> ProjectUpdate {
         let (artifact, mut findings) = self.compile();
         findings.retain(|finding| finding.severity != Severity::Note);
         let Some(artifact) = artifact else {
-            return Ok(ProjectUpdate { findings, deployed: None, refusals: Vec::new() });
+            return ProjectUpdate { findings, deployed: None, refusals: Vec::new() };
         };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let runtime = Arc::clone(&self.runtime);
         match runtime.block_on(self.deploy(&artifact)) {
-            Ok(deployed) => Ok(ProjectUpdate { findings, deployed: Some(deployed), refusals: Vec::new() }),
-            Err(error) => Ok(ProjectUpdate { findings, deployed: None, refusals: describe(&error) }),
+            Ok(deployed) => ProjectUpdate { findings, deployed: Some(deployed), refusals: Vec::new() },
+            Err(error) => ProjectUpdate { findings, deployed: None, refusals: describe(&error) },
         }
     }
 
