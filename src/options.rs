@@ -38,6 +38,9 @@ pub struct Options {
     pub setting_origins: SettingOrigins,
     /// The level of the root logger, which `logging.level` changes at such a reload.
     pub log_level: Option<LogLevelHandle>,
+    /// Stores the trace of every run before its answer, with the steps of its tasks and its input, whatever its channel
+    /// says. For development: it costs a write for each run, and shows payloads.
+    pub records_all_runs: bool,
     /// Functions of the embedding application, which workflows may name like those of the service. Their
     /// [entries](Function::entry) have the source [`Plugin`](svc_engine::catalogue::FunctionSource::Plugin).
     pub functions: Vec<Arc<dyn Function>>,
@@ -58,6 +61,7 @@ impl Default for Options {
             config_source: None,
             setting_origins: SettingOrigins::default(),
             log_level: None,
+            records_all_runs: false,
             functions: Vec::new(),
             metrics: Registry::default(),
             faults: Vec::new(),

@@ -86,6 +86,7 @@ pub(crate) fn add_routes(router: &mut Router) {
     router.add(Method::PUT, "/packages/{name}", packages::put);
     router.get("/engine/status", engine::status);
     router.post("/engine/reload", engine::reload);
+    router.get("/dev", engine::dev_project);
     router.get("/nodes", nodes::list);
     router.post("/nodes/drain", nodes::drain);
     router.get("/live", console::stream_live);

@@ -1,10 +1,11 @@
 //! The start of the service: its parts one after the other, each with the parts that it needs.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use actix_supervision::{PlannedFault, Tree};
 use parking_lot::Mutex;
 use slog::{Logger, info};
+use svc_auth::KeySets;
 use svc_channels::call::DirectoryHandle;
 use svc_channels::{ComputeGate, LogRateLimit};
 use svc_cluster::nodes::NodeHandle;
@@ -13,6 +14,7 @@ use svc_console::ConsoleHandle;
 use svc_cron::CronHandle;
 use svc_engine::{Engine, EngineBuilder, Function};
 use svc_registry::Registry;
+use svc_spans::Spans;
 use svc_store::{FileLock, OpenedStore, Store};
 use svc_traces::Traces;
 use tokio::time::Instant;
@@ -35,7 +37,8 @@ use crate::bulk::BulkHandle;
 use crate::config::{self, Config};
 use crate::error::ServiceStartError;
 use crate::http::{
-    AdminAuthenticator, CorsPolicy, GuessPacer, Planes, RateLimits, TreeCollector, TrustedProxies,
+    AdminAuthenticator, CorsPolicy, GuessPacer, InFlightBytes, Planes, RateLimits, RefusalPacer,
+    TreeCollector, TrustedProxies,
 };
 use crate::lifecycle::Lifecycle;
 use crate::listeners::certificates::Certificates;
@@ -56,6 +59,7 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
         config_source,
         setting_origins,
         log_level,
+        records_all_runs,
         functions,
         metrics: host_metrics,
         faults,
@@ -85,6 +89,7 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
         shared_thread,
         metrics,
         spans,
+        records_all_runs,
         log,
     };
     let parts =
@@ -156,17 +161,11 @@ async fn start_parts(
     let connectors = connectors::start(assembly, &store, tokens).await?;
 
     let calls = DirectoryHandle::default();
-    let functions = Functions {
-        config: &assembly.config,
-        connectors: &connectors,
-        key_sets: key_sets.clone(),
-        functions,
-    };
+    let functions = list_functions(assembly, &connectors, &key_sets, functions);
     let engine = functions.register(engine, &calls)?;
     let services = channels::make_services(assembly, Arc::clone(&engine), key_sets, &connectors, &traces);
     let (compute_gate, local_caches) = (services.compute_gate.clone(), services.local_caches.clone());
     let registry = registry::start(assembly, &store, services, calls).await?;
-
     traces::start_workers(&traces, &registry).await?;
     housekeeping::start(assembly, &store, &nodes, &registry, local_caches).await?;
     let cron = cron::start(assembly, &store, &registry).await?;
@@ -203,6 +202,16 @@ async fn start_parts(
     })
 }
 
+/// Returns the functions of workflows, with what they work over.
+fn list_functions<'s>(
+    assembly: &'s Assembly,
+    connectors: &'s Connectors,
+    key_sets: &Arc<dyn KeySets>,
+    functions: Vec<Arc<dyn Function>>,
+) -> Functions<'s> {
+    Functions { config: &assembly.config, connectors, key_sets: Arc::clone(key_sets), functions }
+}
+
 /// Makes the state of the handlers.
 fn make_state(
     assembly: Assembly,
@@ -213,7 +222,6 @@ fn make_state(
     file_lock: Option<FileLock>,
 ) -> AppState {
     let Assembly { config, io, secrets, cluster_redis, tree, metrics, spans, log, .. } = assembly;
-    let networks = config.rate_limit.client_networks();
     AppState {
         serving: ServingDefinitions {
             registry: parts.registry,
@@ -234,18 +242,13 @@ fn make_state(
             kafka: parts.kafka,
             cluster_redis,
         },
-        edge: EdgeState {
-            auth: AdminAuthenticator::new(&config.admin_auth, config.server.host.as_deref(), networks),
-            proxies: TrustedProxies::new(&config.rate_limit.trusted_proxies),
+        edge: make_edge(
+            &config,
             spans,
-            cors: CorsPolicy::new(&config.cors),
-            rate_limits: RateLimits::new(&config.rate_limit, metrics.channels),
-            guesses: GuessPacer::new(networks),
-            pacer: metrics.pacer,
-            in_flight: metrics.in_flight,
-            planes: Planes::new(&config.server.data_mounts, config.console_page_path()),
-            failure_lines: LogRateLimit::default(),
-        },
+            RateLimits::new(&config.rate_limit, metrics.channels),
+            metrics.pacer,
+            metrics.in_flight,
+        ),
         process: ProcessState {
             instance_id,
             started_at: Instant::now(),
@@ -258,11 +261,35 @@ fn make_state(
             backups: BackupDirectory::new(&config.storage),
             io,
             file_lock: Mutex::new(file_lock),
+            dev: OnceLock::new(),
         },
         config: Arc::new(config),
         store: parts.store,
         tree,
         metrics: metrics.registry,
         log,
+    }
+}
+
+/// Makes the state of the edge.
+fn make_edge(
+    config: &Config,
+    spans: Spans,
+    rate_limits: RateLimits,
+    pacer: RefusalPacer,
+    in_flight: InFlightBytes,
+) -> EdgeState {
+    let networks = config.rate_limit.client_networks();
+    EdgeState {
+        auth: AdminAuthenticator::new(&config.admin_auth, config.server.host.as_deref(), networks),
+        proxies: TrustedProxies::new(&config.rate_limit.trusted_proxies),
+        spans,
+        cors: CorsPolicy::new(&config.cors),
+        rate_limits,
+        guesses: GuessPacer::new(networks),
+        pacer,
+        in_flight,
+        planes: Planes::new(&config.server.data_mounts, config.console_page_path()),
+        failure_lines: LogRateLimit::default(),
     }
 }

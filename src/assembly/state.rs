@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use actix_supervision::Tree;
 use parking_lot::Mutex;
@@ -29,6 +29,7 @@ use crate::assembly::parts::kafka::KafkaIngress;
 use crate::assembly::propagation::{DefinitionLoader, Propagation};
 use crate::backups::BackupDirectory;
 use crate::bulk::BulkHandle;
+use crate::commands::DevStatus;
 use crate::config::{Config, SettingsChange};
 use crate::http::{
     AdminAuthenticator, AuthFailureReason, CorsPolicy, GuessPacer, InFlightBytes, Metrics, Planes,
@@ -137,6 +138,8 @@ pub struct ProcessState {
     pub(crate) io: IoRuntime,
     /// The exclusive use of a SQLite file, released once nothing writes to it any more.
     pub(crate) file_lock: Mutex<Option<FileLock>>,
+    /// The project that this process serves while its author works; unset in any other process.
+    pub(crate) dev: OnceLock<Arc<DevStatus>>,
 }
 
 impl AppState {

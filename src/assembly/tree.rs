@@ -69,6 +69,7 @@ static PROGRAM: ServicePart = ServicePart {
         task("watch of file descriptors, each second", "src", 1, RunsOn::IoRuntime, EndedBy::OwnerDrop),
         task("watch of the certificate files, each second", "src", 1, RunsOn::IoRuntime, EndedBy::OwnerDrop),
         task("watchdog of the shutdown deadline", "src", 1, RunsOn::OwnThread, EndedBy::ProcessExit),
+        task("watch of a project directory", "src", 1, RunsOn::OwnThread, EndedBy::OwnerDrop),
         task("HTTP server", "src", 1, RunsOn::HttpWorkers, EndedBy::ListenerStop),
         task("enrolment of a worker thread in the registry", "src", 1, RunsOn::HttpWorkers, EndedBy::Caller),
         task("reload on SIGHUP", "src", 1, RunsOn::HttpWorkers, EndedBy::Caller),

@@ -96,34 +96,17 @@ impl CompiledChannel {
         references: Option<&dyn Resolver>,
         previous: Option<&Self>,
     ) -> Result<Self, String> {
-        let config = ChannelConfig::parse(&row.content.config).map_err(|errors| {
-            let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
-            format!("config_json does not parse: {}", errors.join("; "))
-        })?;
+        let config = read_config(row)?;
         warn_of_misspellings(row, &config, services);
-        if is_unreadable(&row.content.transport_config) {
-            return Err("transport_config_json does not parse".to_owned());
-        }
-        let is_cron = row.content.protocol == Protocol::Cron;
-        if is_cron && !services.settings.cron_enabled {
-            return Err("cron scheduler disabled".to_owned());
-        }
-        let cron = is_cron.then(|| CronConfig::parse(&row.channel_id, &row.content)).transpose();
-        let cron = cron.map_err(|reason| format!("cron schedule: {reason}"))?;
+        let cron = read_schedule(row, services)?;
         let keeps = config.cache.as_ref().is_some_and(|cache| cache.enabled);
         let content_hash = keeps.then(|| row.content.content_hash().into_boxed_str());
         let unchanged = previous.is_some_and(|previous| {
             previous.content_hash == content_hash && is_same_flow(&previous.flow, &flow)
         });
         let inputs = CacheKeyInputs { definition: channel_digest(content_hash.as_deref(), &flow), unchanged };
-        let guards = Guards::build(
-            row,
-            &config,
-            services,
-            references,
-            previous.map(|previous| &previous.guards),
-            &inputs,
-        )?;
+        let served = previous.map(|previous| &previous.guards);
+        let guards = Guards::build(row, &config, services, references, served, &inputs)?;
         let queue = WorkQueue::build(&config.queue, services)?;
         let shaped = config.response.mode == ResponseMode::Shaped;
         let name: Arc<str> = row.content.name.as_str().into();
@@ -251,6 +234,29 @@ impl CompiledChannel {
     pub fn version(&self) -> i64 {
         self.version
     }
+}
+
+/// Reads the config of a stored channel.
+fn read_config(row: &Channel) -> Result<ChannelConfig, String> {
+    ChannelConfig::parse(&row.content.config).map_err(|errors| {
+        let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        format!("config_json does not parse: {}", errors.join("; "))
+    })
+}
+
+/// Reads the schedule of a stored channel; `None` for one that is not scheduled.
+fn read_schedule(row: &Channel, services: &ChannelServices) -> Result<Option<CronConfig>, String> {
+    if is_unreadable(&row.content.transport_config) {
+        return Err("transport_config_json does not parse".to_owned());
+    }
+    if row.content.protocol != Protocol::Cron {
+        return Ok(None);
+    }
+    if !services.settings.cron_enabled {
+        return Err("cron scheduler disabled".to_owned());
+    }
+    let cron = CronConfig::parse(&row.channel_id, &row.content);
+    cron.map(Some).map_err(|reason| format!("cron schedule: {reason}"))
 }
 
 /// Logs the unknown operators of a stored channel, for which it would be refused today. The stored channel

@@ -3,11 +3,13 @@
 //!
 //! Each area has a file of types (`server/audit.rs`) and a file of endpoints below [`endpoints`]
 //! (`endpoints/audit.rs`). A type derives `Serialize`, `Deserialize` and `ToSchema`: the server writes it, clients read
-//! it, and the document describes it. Fields are in the order in which they are sent; their doc comments are their
-//! descriptions. Types of this crate convert from the types of the model; other conversions belong to the server.
+//! it, and the document describes it; `api_types!` declares types with all three. Fields are in the order in which they
+//! are sent; their doc comments are their descriptions. Types of this crate convert from the types of the model; other
+//! conversions belong to the server.
 //!
 //! The crate has no state and does no I/O.
 
+mod api_types;
 mod bulk;
 pub mod docs;
 mod endpoint;
@@ -77,6 +79,7 @@ pub use server::actors::{ActorEvent, ActorNode, ActorTree};
 pub use server::audit::{AUDIT_ID_HEADER, AuditListEnvelope, AuditLogEntry, CallerIdentity};
 pub use server::backups::{BackupFile, CreatedBackup};
 pub use server::config::{EffectiveConfig, EffectiveSetting};
+pub use server::dev::{DevFinding, DevProject};
 pub use server::engine::{
     EngineReloaded, EngineStatus, QuarantinedChannel, QuestionableChannel, ReloadedSettings,
 };

@@ -15,7 +15,8 @@ use tokio::time::Instant;
 use crate::tokens::fetcher::Fetcher;
 use crate::tokens::metrics::TokenMetrics;
 use crate::tokens::shared::{REQUEST_LIMIT, TokenContext};
-use crate::tokens::slot::{TokenDirectory, TokenSlot, TokenSource, TokenTerms};
+use crate::tokens::slot::{TokenDirectory, TokenSlot, TokenTerms};
+use crate::tokens::source::TokenSource;
 use crate::tokens::state::TokenStatus;
 
 /// Fetches that can be asked for at one time: a few for each connector.

@@ -141,7 +141,6 @@ impl Registry {
         pinned: Option<PinnedVersion>,
         own: Option<WorkerId>,
     ) -> JobResult {
-        let services = &self.shared.services;
         let offset = match own {
             Some(_) => 0,
             None => self.next_worker.fetch_add(1, Ordering::Relaxed),
@@ -158,10 +157,15 @@ impl Registry {
         };
         let panicked = PanicFlag::default();
         let message = RunJob { job, limit, pinned, panicked: panicked.clone() };
-        let error = match self.dispatch(FirstWorker { own, offset }, message, find).await {
-            Ok(completed) => return completed,
-            Err(error) => error,
-        };
+        match self.dispatch(FirstWorker { own, offset }, message, find).await {
+            Ok(completed) => completed,
+            Err(error) => self.result_without_run(error, &panicked),
+        }
+    }
+
+    /// Returns the result of a job that no actor ran to its end.
+    fn result_without_run(&self, error: DispatchError<RunJob, Obstacle>, panicked: &PanicFlag) -> JobResult {
+        let services = &self.shared.services;
         match error {
             DispatchError::NotFound { error: Obstacle::NoChannel, message } => {
                 services.metrics.count_lost_job(None);

@@ -342,17 +342,8 @@ impl WorkerShared {
                 sleep(backoff.next_delay()).await;
             }
         };
-        if let Some(job) = follow_up
-            && let Some(mut slot) = slot.take()
-            && (is_news || wait_until_known(&self.store, job.trace_id, &self.log).await)
-        {
-            slot.reoccupy_place();
-            self.waiting.push(QueuedJob::new(
-                job,
-                slot,
-                0,
-                JobClaim::for_accepted(attempt.ownership.owner.clone()),
-            ));
+        if let Some(report) = follow_up {
+            self.queue_report(report, slot, attempt, is_news).await;
         }
         if let AttemptOutcome::Waits(wait) = verdict {
             self.tally.add(channel.0.as_deref().unwrap_or_default(), wait.reason);
@@ -390,6 +381,22 @@ impl WorkerShared {
         {
             let (channel_id, channel) = channel.clone();
             self.runner.note_failure(channel_id, channel, id).await;
+        }
+    }
+
+    /// Queues the job that delivers the report of a run, in the place that the run had.
+    async fn queue_report(
+        &self,
+        report: Job,
+        slot: &mut Option<QueueSlot>,
+        attempt: &JobAttempt,
+        is_news: bool,
+    ) {
+        let Some(mut slot) = slot.take() else { return };
+        if is_news || wait_until_known(&self.store, report.trace_id, &self.log).await {
+            slot.reoccupy_place();
+            let claim = JobClaim::for_accepted(attempt.ownership.owner.clone());
+            self.waiting.push(QueuedJob::new(report, slot, 0, claim));
         }
     }
 

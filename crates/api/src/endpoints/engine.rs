@@ -6,6 +6,7 @@ use crate::parameter::ParameterKind::Natural;
 use crate::parameter::{PathParameter, QueryParameter};
 use crate::runs::kafka::{AssignedPartition, SkippedRecord};
 use crate::server::actors::{ActorNode, ActorTree};
+use crate::server::dev::DevProject;
 use crate::server::engine::{EngineReloaded, EngineStatus};
 use crate::server::nodes::{DrainedNode, NodeSummary};
 
@@ -39,6 +40,16 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         "The stored definitions serve",
         &[SchemaSource::for_type::<DataEnvelope<EngineReloaded>>()],
     )]),
+    Endpoint::new(
+        Method::Get,
+        "/api/v1/admin/dev",
+        "getDevProject",
+        Tag::Engine,
+        "Shows the project that `svc-server dev` watches, with the findings about what was saved last",
+    )
+    .describes("Only of a server that `svc-server dev` started; any other answers 404.")
+    .answers(&[Answer::json(200, "The project", &[SchemaSource::for_type::<DataEnvelope<DevProject>>()])])
+    .refuses(&[404]),
     Endpoint::new(
         Method::Get,
         "/api/v1/admin/nodes",
