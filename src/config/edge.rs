@@ -246,7 +246,7 @@ impl ServerSection {
 impl ConsoleSection {
     /// Returns the problem of a data mount that the console would hide, or that would hide the console.
     pub(crate) fn mount_problem(&self, mount: &str) -> Option<String> {
-        let clashes = mount != "/" && (is_below(mount, &self.path) || is_below(&self.path, mount));
+        let clashes = is_plain_path(mount) && (is_below(mount, &self.path) || is_below(&self.path, mount));
         clashes.then(|| {
             let path = &self.path;
             format!(

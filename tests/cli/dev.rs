@@ -167,6 +167,7 @@ fn every_run_is_recorded_with_its_details() {
 fn production_is_refused_before_anything_is_written() {
     let launch = launch()
         .env("SVC_ENVIRONMENT", "production")
+        .env("SVC_CORS__ALLOWED_ORIGINS", "https://shop.example")
         .env("SVC_ADMIN_AUTH__ENABLED", "true")
         .env("SVC_ADMIN_AUTH__API_KEYS", "0123456789abcdef0123456789abcdef");
     let shop = make_project(&launch);

@@ -6,7 +6,10 @@ use svc_testkit::http::{HttpClient, HttpResponse};
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use crate::cron::{calling, held_upstream, occurrences, of_status, pass, schedule, telling};
-use crate::support::{channel, details, echo, error, eventually, launch, serve, start, wait_until_stable};
+use crate::support::{
+    channel, details, echo, error, eventually, guarded_client, launch, serve, start, start_guarded,
+    wait_until_stable,
+};
 
 const ADMIN: &str = "/api/v1/admin";
 const CHANNELS: &str = "/api/v1/admin/channels";
@@ -236,8 +239,7 @@ fn counted_calls(client: &mut HttpClient) -> (Upstream, Value) {
 
 #[test]
 fn work_that_calls_paused_channel_rests_until_resume() {
-    let server = start();
-    let mut client = server.client();
+    let (server, mut client) = start_guarded(launch());
     echo(&mut client, "callee", json!({}));
     let (peer, tasks) = counted_calls(&mut client);
     serve(&mut client, "caller", tasks.clone());
@@ -260,7 +262,7 @@ fn work_that_calls_paused_channel_rests_until_resume() {
     pass(4);
     assert_eq!((peer.requests().len(), calls), (2, 2), "neither is tried meanwhile");
     let server = server.crash_and_restart().unwrap();
-    let mut client = server.client();
+    let mut client = guarded_client(&server);
     change(&mut client, "callee/resume", &json!({}));
     let done = wait_until_stable(|| trace(&mut client, &id));
     assert_eq!((&done["status"], &done["attempt"]), (&json!("completed"), &json!(1)), "{done}");
@@ -271,8 +273,7 @@ fn work_that_calls_paused_channel_rests_until_resume() {
 
 #[test]
 fn retry_of_paused_channel_keeps_its_attempts() {
-    let server = start();
-    let mut client = server.client();
+    let (_server, mut client) = start_guarded(launch());
     let failing = json!({"workflow_id": "failing", "name": "failing", "tasks": [
         {"id": "boom", "name": "", "function": {"name": "map", "input": {"mappings": [
             {"path": "data.x", "logic": {"*": [{"var": "payload.n"}, 2]}}]}}}]});

@@ -46,6 +46,13 @@ pub enum CompileError {
     },
 }
 
+/// A paused channel that a run called: another run is of no use before it is resumed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PausedChannel {
+    /// Its id.
+    pub id: Arc<str>,
+}
+
 /// One entry of the errors of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TaskError {
@@ -71,7 +78,7 @@ pub struct TaskError {
     pub retry_count: Option<u32>,
     /// Detail for operators only: kept in traces, never in an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub detail: Option<String>,
+    pub detail: Option<Box<str>>,
     /// The status of the outbound HTTP call, for [`ErrorCode::Http`].
     #[serde(rename = "status", skip_serializing_if = "Option::is_none")]
     pub http_status: Option<u16>,
@@ -85,9 +92,9 @@ pub struct TaskError {
     /// The use of another attempt, if that differs from what the code says.
     #[serde(skip)]
     pub healing: Option<Healing>,
-    /// Id of the paused channel that was called: another run is of no use before it is resumed.
+    /// The paused channel that was called. Boxed as the body is.
     #[serde(skip)]
-    pub paused_channel: Option<Arc<str>>,
+    pub paused_channel: Option<Box<PausedChannel>>,
     /// Seconds that the system which was called asked to wait before another attempt, at most an hour.
     #[serde(skip)]
     pub retry_after_secs: Option<NonZeroU16>,
@@ -127,15 +134,14 @@ impl TaskError {
     /// Adds operator-only detail.
     #[must_use]
     pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
-        self.detail = Some(detail.into());
+        self.detail = Some(detail.into().into_boxed_str());
         self
     }
 
     /// Masks what its texts may not show.
     pub fn redact(&mut self, redaction: &Redaction) {
-        for text in [Some(&mut self.message), self.detail.as_mut()].into_iter().flatten() {
-            *text = redaction.mask_text(std::mem::take(text));
-        }
+        self.message = redaction.mask_text(std::mem::take(&mut self.message));
+        self.detail = self.detail.take().map(|detail| redaction.mask_text(detail.into()).into());
         if let Some(body) = &mut self.body {
             redaction.mask(body);
         }

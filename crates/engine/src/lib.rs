@@ -87,7 +87,7 @@ pub use bounds::limits::EngineLimits;
 pub use checks::{UnknownCall, recorded_secrets};
 pub use closure_function::ClosureFunction;
 pub use engine::{Engine, EngineBuilder};
-pub use error::{CompileError, RunFailure, TaskError};
+pub use error::{CompileError, PausedChannel, RunFailure, TaskError};
 pub use error_code::{ErrorCode, FailureKind, Healing};
 pub use expression::{Expression, SecretPolicy};
 pub use function::{

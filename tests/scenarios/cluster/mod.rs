@@ -13,7 +13,7 @@ use svc_testkit::http::HttpClient;
 use svc_testkit::postgres::{Postgres, PostgresDatabase};
 use svc_testkit::server::{ServerCommand, ServerProcess};
 
-use crate::support::{eventually, launch};
+use crate::support::{eventually, launch, start_guarded};
 
 /// A poll that never comes during a test: what arrives was announced.
 const NEVER: &str = "3600000";
@@ -38,6 +38,12 @@ fn node(database: &PostgresDatabase) -> ServerCommand {
 fn two_nodes(database: &PostgresDatabase) -> [ServerProcess; 2] {
     let first = node(database).start().unwrap();
     [first, node(database).start().unwrap()]
+}
+
+/// Two nodes whose admin API asks for a key.
+fn two_guarded_nodes(database: &PostgresDatabase) -> [ServerProcess; 2] {
+    let (first, _) = start_guarded(node(database));
+    [first, start_guarded(node(database)).0]
 }
 
 /// The epochs of a node: applied and current.

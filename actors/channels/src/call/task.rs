@@ -6,8 +6,8 @@ use std::time::Duration;
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value, json};
 use svc_engine::{
-    CALL_PATH, CompileCx, CompiledTask, ErrorCode, Expression, Healing, Path, Redaction, TaskCx, TaskError,
-    TaskOutcome,
+    CALL_PATH, CompileCx, CompiledTask, ErrorCode, Expression, Healing, Path, PausedChannel, Redaction,
+    TaskCx, TaskError, TaskOutcome,
 };
 use svc_functions::declarations::channel_call::call_timeout;
 
@@ -128,7 +128,7 @@ fn absent(absent: NotCallable) -> TaskError {
     };
     let message = absent.to_string();
     let paused_channel = match absent {
-        NotCallable::Paused { id, .. } => Some(id),
+        NotCallable::Paused { id, .. } => Some(Box::new(PausedChannel { id })),
         _ => None,
     };
     TaskError { healing, paused_channel, ..TaskError::new(code, message) }

@@ -64,7 +64,8 @@ impl RunReport {
     /// the attempt does not count.
     pub(crate) fn paused_call(&self) -> Option<PausedCall> {
         let error = failure::fatal_error(&self.outcome)?;
-        Some(PausedCall { channel_id: error.paused_channel.clone()?, message: error.message.clone() })
+        let channel_id = Arc::clone(&error.paused_channel.as_ref()?.id);
+        Some(PausedCall { channel_id, message: error.message.clone() })
     }
 
     /// Marks the span of a run that failed with the code of its error.

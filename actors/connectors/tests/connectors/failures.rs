@@ -136,7 +136,7 @@ fn unusable_connector_fails_its_tasks_by_name() {
             );
         }
         let detail = world.fail(json!({"connector": "broken"})).await.detail.unwrap();
-        assert_eq!(detail, "secret_resolution: env://GONE: the variable is not set");
+        assert_eq!(&*detail, "secret_resolution: env://GONE: the variable is not set");
         assert!(upstream.requests().is_empty());
     });
 }

@@ -226,7 +226,7 @@ impl NodeLeases {
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
     /// query.
     pub async fn list(&self) -> Result<Vec<NodeRow>, StoreError> {
-        self.database.read(operation("list"), |conn| Box::pin(list(conn))).await
+        self.database.read(operation("list"), |conn| Box::pin(list_with_figures(conn))).await
     }
 
     /// Returns the live nodes that report their keys and cannot read what this process encrypts.
@@ -327,7 +327,17 @@ type Columns = (
     Option<String>,
 );
 
-/// Lists the registered nodes, the youngest first.
+/// Lists the registered nodes with their figures, the youngest first.
+async fn list_with_figures(conn: &mut Conn) -> Result<Vec<NodeRow>, StoreError> {
+    let mut rows = list(conn).await?;
+    let mut figures = figures::all(conn).await?;
+    for row in &mut rows {
+        row.figures = figures.remove(&row.id);
+    }
+    Ok(rows)
+}
+
+/// Lists the registered nodes without their figures, which a database of a build before 0.1.0 lacks, the youngest first.
 pub(crate) async fn list(conn: &mut Conn) -> Result<Vec<NodeRow>, StoreError> {
     let now = Timestamp::from_naive(clock::now(conn).await?);
     let rows: Vec<Columns> = on!(conn, c => {
@@ -348,8 +358,7 @@ pub(crate) async fn list(conn: &mut Conn) -> Result<Vec<NodeRow>, StoreError> {
             .load(c)
             .await
     })?;
-    let mut figures = figures::all(conn).await?;
-    let mut row = |columns: Columns| {
+    let row = |columns: Columns| {
         let (id, version, pid, started_at, renewed_at, lease_until, stopped_at, applied_epoch, key_ids) =
             columns;
         let stopped_at = stopped_at.and_then(LenientTimestamp::into_timestamp);
@@ -361,7 +370,7 @@ pub(crate) async fn list(conn: &mut Conn) -> Result<Vec<NodeRow>, StoreError> {
         };
         let (started_at, renewed_at) = (started_at.into_timestamp()?, renewed_at.into_timestamp()?);
         Some(NodeRow {
-            figures: figures.remove(&id),
+            figures: None,
             id,
             status,
             version,
@@ -374,5 +383,5 @@ pub(crate) async fn list(conn: &mut Conn) -> Result<Vec<NodeRow>, StoreError> {
             encryption_key_ids: key_ids.as_deref().map(json::strings),
         })
     };
-    Ok(rows.into_iter().filter_map(&mut row).collect())
+    Ok(rows.into_iter().filter_map(row).collect())
 }

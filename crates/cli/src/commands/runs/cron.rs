@@ -79,7 +79,7 @@ pub(crate) enum CronCommand {
         watch: WatchArgs,
     },
     /// List occurrences, newest first
-    List(OccurrenceListArgs),
+    List(Box<OccurrenceListArgs>),
     /// Show an occurrence
     Get {
         /// Id of the occurrence
