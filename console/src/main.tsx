@@ -1,0 +1,36 @@
+// The start of the console.
+
+import { render } from "preact";
+import { checkCaller } from "./api/session.ts";
+import { restoreKey, signInState } from "./core/credential.ts";
+import { startKeys } from "./core/keys.ts";
+import { startLive } from "./core/live.ts";
+import { startLiveStore } from "./core/live-store.ts";
+import { startPreferences } from "./core/preferences.ts";
+import { startRouter } from "./core/router.ts";
+import { startClock } from "./core/time.ts";
+import { Shell } from "./layout/shell.tsx";
+import { SignIn } from "./layout/sign-in.tsx";
+import { Toasts } from "./layout/toasts.tsx";
+import { texts } from "./texts.ts";
+
+function Page() {
+  if (signInState.value === "done") return <Shell />;
+  return (
+    <>
+      {signInState.value === "required" && <SignIn />}
+      <Toasts />
+    </>
+  );
+}
+
+startPreferences();
+restoreKey();
+startRouter();
+startKeys();
+startClock();
+startLiveStore();
+startLive();
+void checkCaller(texts.signIn.noLongerValid);
+const place = document.getElementById("app");
+if (place !== null) render(<Page />, place);
