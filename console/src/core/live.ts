@@ -72,7 +72,7 @@ async function connect(cancelled: AbortSignal): Promise<number | null> {
   if (liveState.value !== "lost") liveState.value = "connecting";
   const headers = new Headers({ accept: "text/event-stream" });
   if (lastId !== null) headers.set("last-event-id", lastId);
-  const request = new Request(`${apiRoot}/api/v1/admin/live?history=all`, { headers, signal: cancelled, cache: "no-store" });
+  const request = new Request(`${apiRoot}/api/v1/admin/live?history=hour,day`, { headers, signal: cancelled, cache: "no-store" });
   const response = await send(request);
   if (response.status === 401 || response.status === 403) return null;
   if (response.status === 404) {

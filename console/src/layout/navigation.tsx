@@ -7,13 +7,13 @@ import { liveState } from "../core/live.ts";
 import { liveNode } from "../core/live-store.ts";
 import { isNavigationNarrow, showsUtc, theme, type Theme } from "../core/preferences.ts";
 import { showKeys } from "../core/keys.ts";
-import { href, place } from "../core/router.ts";
+import { href, matchPath, place } from "../core/router.ts";
 import { forgetAnswers } from "../core/load.ts";
 import { texts } from "../texts.ts";
 import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { Status } from "../ui/status.tsx";
-import { GROUPS, VIEWS } from "../views/registry.ts";
+import { GROUPS, type View, VIEWS } from "../views/registry.ts";
 
 const LIVE_LOOKS: Record<string, string> = {
   open: "ok", connecting: "running", lost: "retrying", paused: "paused", full: "degraded", absent: "scheduled", off: "stopped",
@@ -45,7 +45,9 @@ const THEME_ICONS = { system: "system", light: "sun", dark: "moon" } as const;
 /** The navigation. On narrow screens it lies over the view. */
 export function Navigation({ isOpen }: { isOpen: boolean }) {
   const { path } = place.value;
-  const isAt = (view: string) => (view === "/" ? path === "/" : path === view || path.startsWith(`${view}/`));
+  const present = VIEWS.find((view) => matchPath(view.path, path) !== null);
+  const isAt = (view: View) =>
+    view.name === (present?.under ?? present?.name) || (view.path !== "/" && path.startsWith(`${view.path}/`));
   const isNarrow = isNavigationNarrow.value;
   const caller = identity.value;
   return (
@@ -68,7 +70,7 @@ export function Navigation({ isOpen }: { isOpen: boolean }) {
                 <a
                   class="nav-item"
                   href={href(view.path)}
-                  aria-current={isAt(view.path) ? "page" : undefined}
+                  aria-current={isAt(view) ? "page" : undefined}
                   aria-label={isNarrow ? texts.views[view.title] : undefined}
                   title={isNarrow ? texts.views[view.title] : undefined}
                 >

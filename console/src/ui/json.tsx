@@ -18,11 +18,35 @@ export function JsonTree({ value, depth = 2, label }: { value: unknown; depth?: 
   );
 }
 
-function JsonValue({ value, depth }: { value: unknown; depth: number }) {
+interface ValueProps {
+  value: unknown;
+  depth: number;
+  /** The name of the member whose value it is. */
+  name?: string | undefined;
+}
+
+function JsonValue({ value, depth, name }: ValueProps) {
+  const label = name === undefined ? null : <span class="json-name">{name}: </span>;
+  if (value !== null && typeof value === "object") {
+    if (Object.keys(value).length > 0) return <JsonBranch value={value} depth={depth} name={name} />;
+    return (
+      <>
+        {label}
+        <span class="muted">{Array.isArray(value) ? "[]" : "{}"}</span>
+      </>
+    );
+  }
+  return (
+    <>
+      {label}
+      <JsonScalar value={value} />
+    </>
+  );
+}
+
+function JsonScalar({ value }: { value: unknown }) {
   if (typeof value === "string") return <JsonText text={value} />;
-  if (typeof value === "number") return <span class="json-number">{String(value)}</span>;
-  if (value === null || typeof value !== "object") return <span class="json-word">{String(value)}</span>;
-  return <JsonBranch value={value} depth={depth} />;
+  return <span class={typeof value === "number" ? "json-number" : "json-word"}>{String(value)}</span>;
 }
 
 function JsonText({ text }: { text: string }) {
@@ -39,13 +63,12 @@ function JsonText({ text }: { text: string }) {
   );
 }
 
-function JsonBranch({ value, depth }: { value: object; depth: number }) {
+function JsonBranch({ value, depth, name }: { value: object; depth: number; name: string | undefined }) {
   const isOpen = useSignal(depth > 0);
   const shown = useSignal(PAGE);
   const isList = Array.isArray(value);
   const entries = Object.entries(value);
   const [open, close] = isList ? ["[", "]"] : ["{", "}"];
-  if (entries.length === 0) return <span class="muted">{open + close}</span>;
   const count = isList ? texts.json.items(entries.length) : texts.json.members(entries.length);
   const rest = entries.length - shown.value;
   return (
@@ -54,19 +77,19 @@ function JsonBranch({ value, depth }: { value: object; depth: number }) {
         type="button"
         class="json-toggle"
         aria-expanded={isOpen.value}
-        aria-label={`${isOpen.value ? texts.json.collapse : texts.json.expand}, ${count}`}
+        aria-label={[name, isOpen.value ? texts.json.collapse : texts.json.expand, count].filter(Boolean).join(", ")}
         onClick={() => (isOpen.value = !isOpen.value)}
       >
         <Icon name="chevron" size={12} />
+        {name !== undefined && <span class="json-name">{name}:</span>}
         {isOpen.value ? open : `${open} ${count} ${close}`}
       </button>
       {isOpen.value && (
         <>
           <ul>
-            {entries.slice(0, shown.value).map(([name, member]) => (
-              <li key={name}>
-                {!isList && <span class="json-name">{name}: </span>}
-                <JsonValue value={member} depth={depth - 1} />
+            {entries.slice(0, shown.value).map(([key, member]) => (
+              <li key={key}>
+                <JsonValue value={member} depth={depth - 1} name={isList ? undefined : key} />
               </li>
             ))}
             {rest > 0 && (

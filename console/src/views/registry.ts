@@ -24,6 +24,8 @@ export interface View {
   icon: IconName;
   /** Its group in the navigation; a view without one is reached from others. */
   group?: (typeof GROUPS)[number];
+  /** The name of the view in the navigation that it belongs to. */
+  under?: string;
   /** The letter behind `g` that goes to it. */
   key?: string;
   load: () => Promise<{ default: ComponentType<ViewProps> }>;
@@ -36,4 +38,6 @@ export const VIEWS: readonly View[] = [
   { name: "runs", path: "/runs", title: "runs", icon: "runs", group: "operate", key: "r", load: () => import("./runs/index.tsx") },
 
   { name: "run", path: "/runs/:id", title: "run", icon: "runs", load: () => import("./run/index.tsx") },
+
+  { name: "occurrence", path: "/occurrences/:id", title: "occurrence", icon: "schedules", under: "runs", load: () => import("./run/occurrence.tsx") },
 ];
