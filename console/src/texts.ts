@@ -156,8 +156,6 @@ export const texts = {
   json: {
     members: (count: number) => plural(count, "member", "members"),
     items: (count: number) => plural(count, "item", "items"),
-    expand: "Expand",
-    collapse: "Collapse",
     more: (count: number) => `${plural(count, "more", "more")}`,
     wholeText: "Show the whole text",
   },
@@ -221,6 +219,8 @@ export const texts = {
     breaker: (channel: string, state: string) => `Circuit breaker of channel ${channel} is ${state}`,
     notLoaded: (stage: string, reason: string) => `Not loaded (${stage}): ${reason}`,
     nodes: "Nodes",
+    thisNode: "answers this page",
+    noFigures: "writes no figures",
     nodeGone: "The node did not renew its lease; others take over its work",
     versionsDiffer: (versions: readonly string[]) => `Versions differ: ${versions.join(", ")}`,
     epochBehind: (count: number) => `Serves a configuration that is ${plural(count, "epoch", "epochs")} behind`,
@@ -325,6 +325,7 @@ export const texts = {
 
   runView: {
     steps: "Steps",
+    notBegun: "The run has not begun.",
     noSteps: "No step of this run is recorded.",
     detailsHint: "Set `tracing: {\"task_details\": true}` of the channel, and its next runs show times, changes and messages.",
     notRecorded: "The message of this step is not recorded.",

@@ -56,10 +56,10 @@ export function Navigation({ isOpen }: { isOpen: boolean }) {
         <Mark />
         <span>{texts.product}</span>
       </a>
-      <button type="button" class="nav-item" onClick={() => (isPaletteOpen.value = true)} aria-label={texts.page.search}>
+      <button type="button" class="nav-item" onClick={() => (isPaletteOpen.value = true)} aria-label={isNarrow ? texts.page.search : undefined}>
         <Icon name="search" />
         <span>{texts.page.search}</span>
-        <kbd>{showKeys("Mod+k").join(" ")}</kbd>
+        <kbd aria-hidden="true">{showKeys("Mod+k").join(" ")}</kbd>
       </button>
       {GROUPS.filter((group) => VIEWS.some((view) => view.group === group)).map((group) => (
         <div class="nav-group" key={group}>

@@ -11,7 +11,7 @@ import { go, href, matchPath, place } from "../core/router.ts";
 import { now } from "../core/time.ts";
 import { texts } from "../texts.ts";
 import { Button } from "../ui/button.tsx";
-import { Callout, Empty, Skeleton } from "../ui/content.tsx";
+import { Callout, Empty, Skeleton, ViewHead } from "../ui/content.tsx";
 import { Questions } from "../ui/dialog.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { VIEWS, type View, type ViewProps } from "../views/registry.ts";
@@ -78,7 +78,14 @@ function PresentView() {
     if (ready.value > 0) document.querySelector<HTMLElement>("[data-view-title]")?.focus({ preventScroll: true });
   }, [name, ready.value]);
 
-  if (found === null) return <Empty text={texts.page.notFound} />;
+  if (found === null) {
+    return (
+      <>
+        <ViewHead title={texts.views.notFound} />
+        <Empty text={texts.page.notFound} />
+      </>
+    );
+  }
   if (failed.value) {
     return (
       <div class="view-body">
@@ -151,13 +158,13 @@ export function Shell() {
       <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), document.getElementById("main")?.focus())}>
         {texts.page.skip}
       </a>
-      <div class="topbar">
+      <header class="topbar">
         <Button kind="plain" icon="menu" label={texts.page.openNavigation} onClick={() => void (isOpen.value = true)} />
         <a class="grow" href={href("/")}>
           {texts.product}
         </a>
         <Button kind="plain" icon="search" label={texts.page.search} onClick={() => void (isPaletteOpen.value = true)} />
-      </div>
+      </header>
       {isOpen.value && (
         <button type="button" class="scrim" aria-label={texts.page.closeNavigation} onClick={() => (isOpen.value = false)} />
       )}

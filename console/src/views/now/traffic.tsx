@@ -102,11 +102,11 @@ function BusyChannels() {
               <span class="meter" aria-hidden="true">
                 <span style={{ width: `${(row.requests / most) * 100}%` }} />
               </span>
-              <span class="number busy-rate">{formatRate(row.requests)}</span>
-              <span class={`number busy-errors${row.errors > 0 ? " bad" : " faint"}`}>
+              <span class="number now-rate">{formatRate(row.requests)}</span>
+              <span class={`number now-errors${row.errors > 0 ? " bad" : " faint"}`}>
                 {formatRate(row.errors)} <span class="hidden-text">{t.errors}</span>
               </span>
-              <span class="number busy-p99 muted">{formatDuration(row.p99_ms)}</span>
+              <span class="number now-p99 muted">{formatDuration(row.p99_ms)}</span>
             </a>
           </li>
         ))}

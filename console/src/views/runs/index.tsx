@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 import { api, read } from "../../api/client.ts";
 import { cliOptions, filterParameters, toggleValue } from "../../core/filters.ts";
-import { formatCompact, formatCount } from "../../core/format.ts";
+import { formatBounded, formatCount } from "../../core/format.ts";
 import { useKeys } from "../../core/keys.ts";
 import { useLoad } from "../../core/load.ts";
 import { type Source, usePages } from "../../core/pages.ts";
@@ -134,7 +134,7 @@ function StateChips({ statuses, counts }: { statuses: readonly string[]; counts:
         >
           <Status of={status} />
           <span class="number muted" title={formatCount(counts[status] ?? 0)}>
-            {formatCompact(counts[status] ?? 0)}
+            {formatBounded(counts[status] ?? 0)}
           </span>
         </button>
       ))}
