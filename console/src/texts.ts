@@ -63,6 +63,7 @@ export const texts = {
     notFound: "There is no view at this address.",
     viewFailed: "This view could not be shown.",
     viewOutdated: "The service has a newer console. Load the page anew.",
+    outdated: "The service was updated since this page was loaded.",
     loadAnew: "Load anew",
   },
 
@@ -70,6 +71,7 @@ export const texts = {
     open: "Live",
     connecting: "Connecting",
     lost: "No connection, trying again",
+    lostSince: (time: string) => `No connection to the service since ${time}. What is shown may be old; the page goes on trying.`,
     paused: "Paused",
     full: "The service has as many viewers as it takes",
     absent: "Reads every few seconds",

@@ -74,8 +74,15 @@ export function addToMinutes(minutes: LiveSeries, seconds: LiveSeries, at: numbe
   return addPoint(minutes, minute, traffic, most);
 }
 
+/** Whether the service has another version than when the page was loaded. */
+export const isOutdated = signal(false);
+
+let firstVersion: string | null = null;
+
 function takePicture(picture: LivePayloads["picture"]): void {
+  firstVersion ??= picture.node.version;
   batch(() => {
+    isOutdated.value = picture.node.version !== firstVersion;
     if (liveNode.value !== null && liveNode.value.id !== picture.node.id) {
       liveSeconds.value = none();
       liveMinutes.value = none();

@@ -6,9 +6,11 @@ import { useSignal } from "@preact/signals";
 import { pausedUntil } from "../api/client.ts";
 import { isHelpOpen, isPaletteOpen, useCommands } from "../core/commands.ts";
 import { useKeys } from "../core/keys.ts";
-import { isNavigationNarrow } from "../core/preferences.ts";
+import { liveLostSince } from "../core/live.ts";
+import { isOutdated } from "../core/live-store.ts";
+import { isNavigationNarrow, showsUtc } from "../core/preferences.ts";
 import { go, href, matchPath, place } from "../core/router.ts";
-import { now } from "../core/time.ts";
+import { formatInstant, now } from "../core/time.ts";
 import { texts } from "../texts.ts";
 import { Button } from "../ui/button.tsx";
 import { Callout, Empty, Skeleton, ViewHead } from "../ui/content.tsx";
@@ -30,6 +32,12 @@ function findView(path: string): { view: View; parameters: Record<string, string
 }
 
 const loaded = new Map<string, ComponentType<ViewProps>>();
+
+/** Loads the code of the present view, while the service is asked who the caller is. */
+export function preloadView(): void {
+  // A failure is shown by the view itself, which loads once more.
+  findView(place.value.path)?.view.load().catch(() => undefined);
+}
 
 /** Shows a failure within a view in its place, so that the rest of the page goes on. */
 class Guard extends Component<{ children: ComponentChildren }, { failure: unknown }> {
@@ -114,6 +122,29 @@ function PresentView() {
   );
 }
 
+/** Milliseconds without a stream after which the page says so. */
+const LOST = 2500;
+
+function StateBanner() {
+  const since = liveLostSince.value;
+  if (isOutdated.value) {
+    return (
+      <div class="banner" role="status">
+        <Icon name="info" />
+        <span class="grow">{texts.page.outdated}</span>
+        <Button onClick={() => location.reload()}>{texts.page.loadAnew}</Button>
+      </div>
+    );
+  }
+  if (since === 0 || Math.max(now.value, Date.now()) - since < LOST) return null;
+  return (
+    <div class="banner" role="status">
+      <Icon name="alert" />
+      {texts.live.lostSince(formatInstant(since, showsUtc.value).slice(11))}
+    </div>
+  );
+}
+
 function PauseBanner() {
   const seconds = Math.ceil((pausedUntil.value - Math.max(now.value, Date.now())) / 1000);
   if (seconds <= 0) return null;
@@ -170,6 +201,7 @@ export function Shell() {
       )}
       <Navigation isOpen={isOpen.value} />
       <main class="main" id="main" tabIndex={-1}>
+        <StateBanner />
         <PauseBanner />
         <PresentView />
       </main>

@@ -85,7 +85,7 @@ export function Table<T>(props: TableProps<T>) {
     wantsFocus.current = false;
     const element = scroller.current?.querySelector<HTMLElement>(`tr[data-row="${current.value}"]`);
     element?.scrollIntoView({ block: "nearest" });
-    (element?.querySelector<HTMLElement>("a, button, input") ?? element)?.focus({ preventScroll: true });
+    (element?.querySelector<HTMLElement>("a") ?? element?.querySelector<HTMLElement>("button, input"))?.focus({ preventScroll: true });
   });
 
   const move = (to: number) => {
