@@ -194,7 +194,8 @@ export default function Runs() {
   const byError = query("by") === "error";
   const { status: _, ...withoutStatus } = filter;
   const counts = useLoad(`counts ${kind} ${JSON.stringify(withoutStatus)}`, (signal) => readCounts(kind, filter, signal), { every: EVERY * 2, keep: true });
-  const names = useLoad("names", () => definitionNames());
+  const wantsNames = useSignal(false);
+  const names = useLoad(wantsNames.value ? "names" : null, () => definitionNames());
   const known = {
     channel: names.data?.channels.map((row) => row.name) ?? [],
     workflow: names.data?.workflows.map((row) => row.id) ?? [],
@@ -211,7 +212,7 @@ export default function Runs() {
         </Button>
       </ViewHead>
       <div class="view-body flush">
-        <FilterBar words={words} counts={{ status: counts.data ?? {} }} known={known} />
+        <FilterBar words={words} counts={{ status: counts.data ?? {} }} known={known} prepare={() => (wantsNames.value = true)} />
         {byError ? (
           <ErrorGroups filter={filter} />
         ) : (
