@@ -99,13 +99,15 @@ export function Navigation({ isOpen }: { isOpen: boolean }) {
             onClick={() => void (showsUtc.value = !showsUtc.value)}
           />
           <Button kind="plain" icon="keys" label={texts.page.keys} onClick={() => void (isHelpOpen.value = true)} />
-          <Button
-            kind="plain"
-            icon="narrow"
-            label={isNarrow ? texts.page.wide : texts.page.narrow}
-            pressed={isNarrow}
-            onClick={() => void (isNavigationNarrow.value = !isNarrow)}
-          />
+          <span class="wide-only">
+            <Button
+              kind="plain"
+              icon="narrow"
+              label={isNarrow ? texts.page.wide : texts.page.narrow}
+              pressed={isNarrow}
+              onClick={() => void (isNavigationNarrow.value = !isNarrow)}
+            />
+          </span>
         </div>
         {caller !== null && (
           <div class="who">
