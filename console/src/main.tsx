@@ -1,9 +1,11 @@
 // The start of the console.
 
 import { render } from "preact";
+import { effect } from "@preact/signals";
 import { checkCaller } from "./api/session.ts";
 import { restoreKey, signInReason, signInState } from "./core/credential.ts";
 import { startKeys } from "./core/keys.ts";
+import { forgetAnswers } from "./core/load.ts";
 import { startLive } from "./core/live.ts";
 import { startLiveStore } from "./core/live-store.ts";
 import { startPreferences } from "./core/preferences.ts";
@@ -39,5 +41,9 @@ startLiveStore();
 startLive();
 preloadView();
 void checkCaller(texts.signIn.noLongerValid);
+effect(() => {
+  // What one person read is not shown to the next.
+  if (signInState.value === "required") forgetAnswers();
+});
 const place = document.getElementById("app");
 if (place !== null) render(<Page />, place);

@@ -8,7 +8,6 @@ import { liveNode } from "../core/live-store.ts";
 import { isNavigationNarrow, showsUtc, theme, type Theme } from "../core/preferences.ts";
 import { showKeys } from "../core/keys.ts";
 import { href, matchPath, place } from "../core/router.ts";
-import { forgetAnswers } from "../core/load.ts";
 import { texts } from "../texts.ts";
 import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icons.tsx";
@@ -123,10 +122,7 @@ export function Navigation({ isOpen }: { isOpen: boolean }) {
                 kind="plain"
                 icon="leave"
                 label={texts.page.signOut}
-                onClick={() => {
-                  forgetAnswers();
-                  signOut();
-                }}
+                onClick={() => signOut()}
               />
             )}
           </div>
