@@ -22,6 +22,13 @@ import { Navigation } from "./navigation.tsx";
 import { Palette } from "./palette.tsx";
 import { Toasts } from "./toasts.tsx";
 
+/** Milliseconds after which the code of the other views is loaded, so that each of them appears at once. */
+const OTHERS_AFTER = 1500;
+
+function loadOthers(): void {
+  for (const view of VIEWS) if (view.group !== undefined) view.load().catch(() => undefined);
+}
+
 /** Returns the view of a path, with the parameters of the path. */
 function findView(path: string): { view: View; parameters: Record<string, string> } | null {
   for (const view of VIEWS) {
@@ -163,6 +170,10 @@ export function Shell() {
   useEffect(() => {
     isOpen.value = false;
   }, [path]);
+  useEffect(() => {
+    const timer = setTimeout(loadOthers, OTHERS_AFTER);
+    return () => clearTimeout(timer);
+  }, []);
   const { groups } = texts.keys;
   const goKeys = VIEWS.filter((view) => view.key !== undefined).map((view) => ({
     keys: `g ${view.key}`,
