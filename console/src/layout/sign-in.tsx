@@ -25,7 +25,6 @@ export function SignIn() {
     isBusy.value = true;
     useKey(key, keep.value);
     await checkCaller(texts.signIn.wrong);
-    // The page of views follows once the service has answered.
     isBusy.value = false;
   };
   return (

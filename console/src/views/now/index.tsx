@@ -1,7 +1,7 @@
 // Now: what needs attention, traffic, errors and latency of one range of time.
 
-import { useComputed } from "@preact/signals";
 import { api, read } from "../../api/client.ts";
+import type { Health, Node } from "../../api/types.ts";
 import { formatCount } from "../../core/format.ts";
 import { liveCounts } from "../../core/live-store.ts";
 import { useLoad } from "../../core/load.ts";
@@ -22,32 +22,43 @@ const t = texts.now;
 /** Milliseconds between two reads of what the stream does not bring. */
 const EVERY = 10_000;
 
-function Concerns({ concerns, isKnown }: { concerns: readonly Concern[]; isKnown: boolean }) {
-  if (concerns.length === 0) {
-    return isKnown ? (
-      <div class="calm">
-        <Status of="ok" text={t.calm} />
-      </div>
-    ) : (
-      <div class="panel-body">
-        <Skeleton lines={2} />
-      </div>
-    );
-  }
+/** What needs attention. It follows the stream, so it is a part of its own. */
+function Attention({ health, nodes }: { health: Health | undefined; nodes: readonly Node[] | undefined }) {
+  const concerns = findConcerns(health, nodes, liveCounts.value);
   return (
-    <ul class="lines">
-      {concerns.map((concern) => (
-        <li key={`${concern.state} ${concern.name} ${concern.text}`}>
-          <a class="line" href={href(concern.path, concern.query)}>
-            <Status of={concern.state} symbolOnly />
-            <span class="line-name clip">{concern.name}</span>
-            <span class="line-text muted clip">{concern.text}</span>
-            {concern.since && <Moment at={concern.since} as="distance" />}
-            <Icon name="chevron" size={12} />
-          </a>
-        </li>
-      ))}
-    </ul>
+    <Panel title={t.attention} note={concerns.length > 0 ? <span class="badge">{concerns.length}</span> : undefined} flush>
+      {concerns.length > 0 ? (
+        <ul class="lines">
+          {concerns.map((concern) => (
+            <ConcernLine key={`${concern.state} ${concern.name} ${concern.text}`} concern={concern} />
+          ))}
+        </ul>
+      ) : health === undefined ? (
+        <div class="panel-body">
+          <Skeleton lines={2} />
+        </div>
+      ) : (
+        <div class="calm">
+          <Status of="ok" text={t.calm} />
+        </div>
+      )}
+    </Panel>
+  );
+}
+
+function ConcernLine({ concern }: { concern: Concern }) {
+  return (
+    <li>
+      <a class="line" href={href(concern.path, concern.query)}>
+        <Status of={concern.state} symbolOnly />
+        <span class="line-name clip">{concern.name}</span>
+        <span class="line-text muted clip" title={concern.text}>
+          {concern.text}
+        </span>
+        {concern.since && <Moment at={concern.since} as="distance" />}
+        <Icon name="chevron" size={12} />
+      </a>
+    </li>
   );
 }
 
@@ -57,8 +68,6 @@ export default function Now() {
   const health = useLoad("health", (signal) => read(api.GET("/health", { signal })), { every: EVERY });
   const nodes = useLoad("nodes", (signal) => read(api.GET("/api/v1/admin/nodes", { signal })), { every: EVERY });
   const causes = useLoad(`causes ${range.name}`, (signal) => readCauses(range, signal), { every: EVERY, keep: true });
-  const counts = useComputed(() => liveCounts.value);
-  const concerns = findConcerns(health.data, nodes.data?.data, counts.value);
   const problem = health.problem ?? nodes.problem;
   return (
     <>
@@ -86,9 +95,7 @@ export default function Now() {
           >
             <CauseList loaded={causes} />
           </Panel>
-          <Panel title={t.attention} note={concerns.length > 0 ? <span class="badge">{concerns.length}</span> : undefined} flush>
-            <Concerns concerns={concerns} isKnown={health.data !== undefined} />
-          </Panel>
+          <Attention health={health.data} nodes={nodes.data?.data} />
         </div>
         <Traffic range={range} />
         <NodeLines nodes={nodes.data?.data ?? []} />

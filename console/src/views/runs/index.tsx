@@ -154,7 +154,7 @@ function RunList({ kind, filter }: { kind: Kind; filter: Readonly<Record<string,
   useEffect(() => {
     selection.value = new Set();
   }, [name]);
-  const { group } = { group: texts.keys.groups.list };
+  const group = texts.keys.groups.list;
   useKeys([
     { keys: "r", does: texts.keys.reload, group, run: list.reload },
     { keys: "Escape", does: texts.table.clear, group, run: () => (selection.value = new Set()) },
