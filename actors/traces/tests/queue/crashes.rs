@@ -1,7 +1,6 @@
 //! Ends of the process, orderly and by a crash.
 
 use std::collections::HashMap;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::json;

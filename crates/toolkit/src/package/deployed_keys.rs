@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
+use svc_api::Inventory;
 use svc_model::{EntityKind, PackageInventory};
 
 /// The file of the keys, and the keys that must stay in it.
