@@ -4,6 +4,7 @@ import type { Health, Node, Trace, TraceSummary } from "../src/api/types.ts";
 import { mergeSources, nextSource } from "../src/core/pages.ts";
 import { sumUp } from "../src/ui/sparkline.tsx";
 import { findConcerns } from "../src/views/now/attention.ts";
+import { drawSeries, joinSeries } from "../src/views/now/traffic.tsx";
 import { copiesOf } from "../src/views/run/copies.ts";
 import { preciseTime, readTimeline } from "../src/views/run/steps.ts";
 import { actionFilter, actionsOf } from "../src/views/runs/actions.ts";
@@ -106,4 +107,18 @@ test("gravest concern comes first", () => {
 test("sums keep the newest values at the end", () => {
   assert.deepEqual(sumUp([1, 2, 3, 4, 5], 2), [3, 12]);
   assert.deepEqual(sumUp([1, 2], 30), [1, 2]);
+});
+
+const seriesOf = (...times: number[]) => ({ times, requests: times, errors: times.map(() => 0), p99_ms: times.map(() => null) });
+
+test("seconds since the last minute follow the minutes", () => {
+  assert.deepEqual(joinSeries(seriesOf(60, 120), seriesOf(119, 120, 121)).times, [60, 120, 121]);
+  assert.deepEqual(joinSeries(seriesOf(), seriesOf(5)).times, [5]);
+  assert.deepEqual(joinSeries(seriesOf(60), seriesOf(60)).times, [60]);
+});
+
+test("line is broken where no point was taken", () => {
+  const drawn = drawSeries(seriesOf(1, 2, 50), 2, 1);
+  assert.deepEqual(drawn.times, [2, 3, 50]);
+  assert.deepEqual(drawn.requests, [2, null, 50]);
 });

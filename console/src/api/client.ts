@@ -74,14 +74,6 @@ export async function read<T>(answer: Promise<Answer<T>>): Promise<T> {
   }
 }
 
-/** Reads an address for which the document of the API has no types yet. */
-export async function readUntyped<T>(path: string, cancelled: AbortSignal): Promise<T> {
-  const response = await send(new Request(apiRoot + path, { signal: cancelled }));
-  const body: unknown = await response.json().catch(() => null);
-  if (!response.ok) throw readProblem(response, body);
-  return body as T;
-}
-
 /** What an act did. */
 export interface Done<T> {
   body: T;

@@ -1,6 +1,6 @@
 // Failures by their cause: those of the last hour from counters, those of a longer range from the rows.
 
-import { api, read, readUntyped } from "../../api/client.ts";
+import { api, read } from "../../api/client.ts";
 import { ApiProblem } from "../../api/problem.ts";
 import type { AuditLogEntry } from "../../api/types.ts";
 import { formatCompact, formatCount } from "../../core/format.ts";
@@ -52,8 +52,8 @@ export async function readCauses(range: TimeRange, signal: AbortSignal): Promise
   const minutes = range.length / 60_000;
   if (minutes > COUNTED_MINUTES) return readGroups(range, signal);
   try {
-    const path = `/api/v1/admin/errors/recent?minutes=${minutes}&limit=${LIMIT}`;
-    const { data } = await readUntyped<{ data: { total: number; groups: Cause[] } }>(path, signal);
+    const params = { query: { minutes, limit: LIMIT } };
+    const { data } = await read(api.GET("/api/v1/admin/errors/recent", { params, signal }));
     return { total: data.total, causes: data.groups };
   } catch (thrown) {
     if (thrown instanceof ApiProblem && thrown.status === 404) return readGroups(range, signal);

@@ -1,6 +1,5 @@
 // The figures that each node wrote last, if there is more than one.
 
-import type { LiveTraffic } from "../../api/live-types.ts";
 import type { Node } from "../../api/types.ts";
 import { formatRate } from "../../core/format.ts";
 import { href } from "../../core/router.ts";
@@ -11,11 +10,8 @@ import { Status } from "../../ui/status.tsx";
 
 const t = texts.now;
 
-/** A node with the figures that it wrote. */
-type NodeWithFigures = Node & { figures?: { age_secs: number; traffic: LiveTraffic } | null };
-
 /** The nodes that are alive, with their figures and the age of these. */
-export function NodeLines({ nodes }: { nodes: readonly NodeWithFigures[] }) {
+export function NodeLines({ nodes }: { nodes: readonly Node[] }) {
   const live = nodes.filter((node) => node.status === "live");
   if (live.length < 2) return null;
   return (
@@ -36,7 +32,7 @@ export function NodeLines({ nodes }: { nodes: readonly NodeWithFigures[] }) {
                     {formatRate(node.figures.traffic.errors)} <span class="hidden-text">{t.errors}</span>
                   </span>
                   <span class="number now-p99 muted">{formatDuration(node.figures.traffic.p99_ms)}</span>
-                  <span class="number faint">{texts.time.ago(formatDuration(node.figures.age_secs * 1000))}</span>
+                  <span class="number faint">{texts.time.ago(formatDuration((node.figures.age_secs ?? 0) * 1000))}</span>
                 </>
               ) : (
                 <span class="faint">{t.noFigures}</span>
