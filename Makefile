@@ -9,7 +9,7 @@ export OPENSSL_NO_VENDOR := $(shell pkg-config --exists 'openssl >= 3' 2>/dev/nu
 install drill-rolling drill-operate attack bench: export OPENSSL_NO_VENDOR = 0
 
 .DEFAULT_GOAL := help
-.PHONY: help console demo run install test test-kafka-broker api-clients api-requests tls-probes fuzz schedules drill-cron drill-cluster drill-rolling drill-kafka drill-operate attack lint features fmt bench budget doc deny
+.PHONY: help console check-console demo run install test test-kafka-broker api-clients api-requests tls-probes fuzz schedules drill-cron drill-cluster drill-rolling drill-kafka drill-operate attack lint features fmt bench budget doc deny
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do printf '  %-17s %s\n' "$$name" "$$text"; done
@@ -18,6 +18,9 @@ console: ## build the page of the console, console/dist, which the next build of
 	@if ! command -v npm >/dev/null 2>&1; then echo "npm is not installed: the service is built without the page of the console"; \
 	elif [ ! -f console/package.json ]; then echo "there is no console/package.json: the service is built without the page of the console"; \
 	else cd console && npm ci --silent --no-audit --no-fund && npm run --silent build; fi
+
+check-console: ## types, sizes and logic of the page of the console; two builds of it have the same bytes (needs npm)
+	@cd console && npm ci --silent --no-audit --no-fund && npm run --silent check && npm test --silent
 
 # What is older than its sources is built anew; a registry that is away does not keep the demo from running.
 console/dist/index.html: $(shell git ls-files -- console 2>/dev/null)

@@ -1,0 +1,43 @@
+// The views: one entry each. A view is a folder with `index.tsx`, whose default export is its component.
+
+import type { ComponentType } from "preact";
+import type { texts } from "../texts.ts";
+import type { IconName } from "../ui/icons.tsx";
+
+/** What a view is given. Everything else of its state is in the query of the URL. */
+export interface ViewProps {
+  /** The parameters of its path. */
+  parameters: Record<string, string>;
+}
+
+/** The groups of the navigation. */
+export const GROUPS = ["operate", "define", "system"] as const;
+
+/** A view. */
+export interface View {
+  /** Its name, which is that of its folder. */
+  name: string;
+  /** Its path below the mount, with parameters such as `:id`. */
+  path: string;
+  /** Its title in `texts.views`. */
+  title: keyof typeof texts.views;
+  icon: IconName;
+  /** Its group in the navigation; a view without one is reached from others. */
+  group?: (typeof GROUPS)[number];
+  /** The name of the view in the navigation that it belongs to. */
+  under?: string;
+  /** The letter behind `g` that goes to it. */
+  key?: string;
+  load: () => Promise<{ default: ComponentType<ViewProps> }>;
+}
+
+/** All views, in the order of the navigation. */
+export const VIEWS: readonly View[] = [
+  { name: "now", path: "/", title: "now", icon: "now", group: "operate", key: "n", load: () => import("./now/index.tsx") },
+
+  { name: "runs", path: "/runs", title: "runs", icon: "runs", group: "operate", key: "r", load: () => import("./runs/index.tsx") },
+
+  { name: "run", path: "/runs/:id", title: "run", icon: "runs", load: () => import("./run/index.tsx") },
+
+  { name: "occurrence", path: "/occurrences/:id", title: "occurrence", icon: "schedules", under: "runs", load: () => import("./run/occurrence.tsx") },
+];
