@@ -4,10 +4,10 @@ import { autocompletion, type CompletionContext, type CompletionResult, completi
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { json, jsonParseLinter } from "@codemirror/lang-json";
 import { bracketMatching, foldGutter, foldKeymap, HighlightStyle, indentOnInput, syntaxHighlighting } from "@codemirror/language";
-import { type Diagnostic, linter, lintGutter, lintKeymap, setDiagnostics } from "@codemirror/lint";
+import { type Diagnostic, forceLinting, linter, lintGutter, lintKeymap, setDiagnostics } from "@codemirror/lint";
 import { MergeView, unifiedMergeView } from "@codemirror/merge";
 import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
-import { EditorState, type Extension, Transaction } from "@codemirror/state";
+import { EditorState, type Extension, StateEffect, Transaction } from "@codemirror/state";
 import { drawSelection, EditorView, highlightActiveLine, hoverTooltip, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 
@@ -36,8 +36,17 @@ export interface EditorOptions {
 export interface EditorHandle {
   setValue: (text: string) => void;
   setFindings: (findings: readonly EditorFinding[]) => void;
+  /** Puts the cursor at a place and brings it in sight. */
+  reveal: (place: number) => void;
   destroy: () => void;
 }
+
+const checkSyntax = jsonParseLinter();
+
+const newFindings = StateEffect.define<null>();
+
+/** What is wrong in the texts of editors; the check of the syntax shows it with its own findings. */
+const found = new WeakMap<EditorView, readonly Diagnostic[]>();
 
 /** Width in pixels from which a comparison has two columns. */
 const TWO_COLUMNS = 900;
@@ -106,7 +115,10 @@ function extensionsOf(options: EditorOptions): Extension[] {
   }
   return [
     ...reading,
-    history(), indentOnInput(), highlightActiveLine(), linter(jsonParseLinter()),
+    history(), indentOnInput(), highlightActiveLine(), linter((view) => [...checkSyntax(view), ...(found.get(view) ?? [])], {
+      delay: 300,
+      needsRefresh: (update) => update.transactions.some((transaction) => transaction.effects.some((effect) => effect.is(newFindings))),
+    }),
     autocompletion(assist?.complete === undefined ? {} : { override: [assist.complete] }),
     keymap.of([...completionKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...foldKeymap, ...lintKeymap, indentWithTab]),
     EditorView.updateListener.of((update) => {
@@ -148,6 +160,11 @@ function handleOf(view: EditorView, destroy: () => void): EditorHandle {
       const old = view.state.doc.toString();
       if (text !== old) view.dispatch({ changes: { from: 0, to: old.length, insert: text } });
     },
+    reveal: (place) => {
+      const anchor = Math.min(place, view.state.doc.length);
+      view.dispatch({ selection: { anchor }, effects: EditorView.scrollIntoView(anchor, { y: "center" }) });
+      view.focus();
+    },
     setFindings: (findings) => {
       const end = view.state.doc.length;
       const diagnostics = findings.map((finding): Diagnostic => ({
@@ -155,7 +172,12 @@ function handleOf(view: EditorView, destroy: () => void): EditorHandle {
         from: Math.min(finding.from, end),
         to: Math.min(finding.to, end),
       }));
-      view.dispatch(setDiagnostics(view.state, diagnostics));
+      found.set(view, diagnostics);
+      if (view.state.readOnly) view.dispatch(setDiagnostics(view.state, diagnostics));
+      else {
+        view.dispatch({ effects: newFindings.of(null) });
+        forceLinting(view);
+      }
     },
   };
 }
