@@ -168,6 +168,8 @@ on_both! {
     list_pages::occurrences_of_renamed_and_deleted_channels_are_found,
     list_pages::rare_rows_are_found_in_bounded_calls,
     list_pages::rows_of_one_instant_are_read_on,
+    list_pages::page_that_ends_within_instant_is_read_on,
+    list_pages::many_values_of_two_words_are_found,
     list_pages::total_is_left_out_if_asked,
     list_pages::counts_leave_out_later_attempts,
     dead_letters::a_failed_run_leaves_its_letter_in_one_transaction,
