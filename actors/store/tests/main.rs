@@ -170,6 +170,7 @@ on_both! {
     list_pages::rows_of_one_instant_are_read_on,
     list_pages::page_that_ends_within_instant_is_read_on,
     list_pages::many_values_of_two_words_are_found,
+    list_pages::row_without_readable_time_ends_no_list,
     list_pages::total_is_left_out_if_asked,
     list_pages::counts_leave_out_later_attempts,
     dead_letters::a_failed_run_leaves_its_letter_in_one_transaction,

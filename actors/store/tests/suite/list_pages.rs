@@ -356,6 +356,22 @@ pub(crate) async fn page_that_ends_within_instant_is_read_on(db: TestDatabase) {
     }
 }
 
+pub(crate) async fn row_without_readable_time_ends_no_list(db: TestDatabase) {
+    // A column of PostgreSQL has no such value.
+    if !db.is_sqlite() {
+        return;
+    }
+    let store = db.store().await;
+    let insert = "trace_dlq (id, trace_id, channel, payload_json, error_message, next_retry_at, created_at)";
+    let at = minute(&db);
+    write(&db, 24, insert, &format!("'l' || (100 + n), 't', 'a', '{{}}', 'x', {at}, {at}")).await;
+    db.execute("UPDATE trace_dlq SET created_at = 'unknown' WHERE id = 'l124'").await.unwrap();
+    for channel in [None, any_of(&["a"])] {
+        let filter = DeadLetterFilter { channel, ..DeadLetterFilter::default() };
+        assert_eq!(walk_letters(&store, &filter, 3).await.ids, numbered('l', 1..=23));
+    }
+}
+
 pub(crate) async fn many_values_of_two_words_are_found(db: TestDatabase) {
     let store = db.store().await;
     let insert = "trace_dlq (id, trace_id, channel, payload_json, error_message, error_group, next_retry_at, \

@@ -33,6 +33,9 @@ const KEY: &str = "id, created_at";
 /// A statement that finds the keys of rows.
 type KeyQuery = ComposedQuery<(Text, TimestampType)>;
 
+/// The id and the time of a row.
+pub(in crate::repo) type LoadedKey = (String, LenientTimestamp);
+
 /// The parts of an index: one for each value of its first column.
 #[derive(Clone, Debug)]
 pub(in crate::repo) struct IndexParts {
@@ -81,12 +84,14 @@ pub(in crate::repo) struct FoundKeys {
 }
 
 impl FoundKeys {
-    /// Cuts keys to the page, behind which there is one more if more rows follow. `end` is the key of the last row that the
-    /// call was allowed to read.
-    pub(in crate::repo) fn cut(mut keys: Vec<RowKey>, limit: i64, end: Option<RowKey>) -> Self {
+    /// Cuts rows to the page, behind which there is one more if more rows follow. `end` is the key of the last row that the
+    /// call was allowed to read. A row without a readable time has no key, and ends no list.
+    pub(in crate::repo) fn cut(rows: Vec<LoadedKey>, limit: i64, end: Option<RowKey>) -> Self {
         let limit = usize::try_from(limit).unwrap_or_default();
-        let more = keys.len() > limit;
-        keys.truncate(limit);
+        let more = rows.len() > limit;
+        let keys = rows.into_iter().take(limit);
+        let keys: Vec<RowKey> =
+            keys.filter_map(|(id, created_at)| Some(RowKey { created_at: created_at.0?, id })).collect();
         let last = keys.last().filter(|_| more).cloned();
         Self { keys, next: Continuation::after(last, end) }
     }
@@ -336,12 +341,8 @@ pub(in crate::repo) async fn count_all(
     Ok(counted.into_iter().sum())
 }
 
-async fn load(conn: &mut Conn, statement: KeyQuery) -> Result<Vec<RowKey>, StoreError> {
-    let rows: Vec<(String, LenientTimestamp)> = on!(conn, c => statement.load(c).await)?;
-    Ok(rows
-        .into_iter()
-        .filter_map(|(id, created_at)| Some(RowKey { created_at: created_at.0?, id }))
-        .collect())
+async fn load(conn: &mut Conn, statement: KeyQuery) -> Result<Vec<LoadedKey>, StoreError> {
+    Ok(on!(conn, c => statement.load(c).await)?)
 }
 
 #[cfg(test)]
