@@ -67,6 +67,7 @@ async fn walk_letters(store: &Store, filter: &DeadLetterFilter, limit: i64) -> W
         let page = store.dead_letters().list_page(filter.clone(), Page { limit, offset: 0 }).await.unwrap();
         walk.ids.extend(page.rows.into_iter().map(|row| row.id));
         walk.calls += 1;
+        assert!(walk.calls < 100, "the list has no end");
         match page.next_cursor {
             Some(next) => filter.cursor = Some(next),
             None => return walk,
@@ -332,6 +333,62 @@ pub(crate) async fn rows_of_one_instant_are_read_on(db: TestDatabase) {
         assert_eq!(walk.ids, ["a1"], "{oldest_first}");
         assert!(walk.calls <= 3, "{walk:?}");
     }
+}
+
+pub(crate) async fn page_that_ends_within_instant_is_read_on(db: TestDatabase) {
+    let store = db.store().await;
+    let insert = "trace_dlq (id, trace_id, channel, payload_json, error_message, retry_count, max_retries, \
+                  next_retry_at, created_at)";
+    for (count, values, at) in [
+        (1_200, "'l' || (10000 + n), 't' || n", "'2026-01-01 12:00:00.500'"),
+        (3, "'m' || n, 't1'", "'2026-01-01 12:00:01.500'"),
+    ] {
+        write(&db, count, insert, &format!("{values}, 'a', '{{}}', 'x', 0, 1, {at}, {at}")).await;
+    }
+    let traces = "traces (id, channel, status, workflow_version)";
+    write(&db, 1_200, traces, "'t' || n, 'a', 'failed', n % 2").await;
+    let one = (1..=1_200).step_by(2).map(|n| format!("l{}", 10_000 + n));
+    let mut expected: Vec<_> = one.chain((1..=3).map(|n| format!("m{n}"))).collect();
+    for oldest_first in [true, false] {
+        let filter = DeadLetterFilter { versions: vec![1], oldest_first, ..DeadLetterFilter::default() };
+        assert_eq!(walk_letters(&store, &filter, 200).await.ids, expected, "{oldest_first}");
+        expected.reverse();
+    }
+}
+
+pub(crate) async fn row_without_readable_time_ends_no_list(db: TestDatabase) {
+    // A column of PostgreSQL has no such value.
+    if !db.is_sqlite() {
+        return;
+    }
+    let store = db.store().await;
+    let insert = "trace_dlq (id, trace_id, channel, payload_json, error_message, next_retry_at, created_at)";
+    let at = minute(&db);
+    write(&db, 24, insert, &format!("'l' || (100 + n), 't', 'a', '{{}}', 'x', {at}, {at}")).await;
+    db.execute("UPDATE trace_dlq SET created_at = 'unknown' WHERE id = 'l124'").await.unwrap();
+    for channel in [None, any_of(&["a"])] {
+        let filter = DeadLetterFilter { channel, ..DeadLetterFilter::default() };
+        assert_eq!(walk_letters(&store, &filter, 3).await.ids, numbered('l', 1..=23));
+    }
+}
+
+pub(crate) async fn many_values_of_two_words_are_found(db: TestDatabase) {
+    let store = db.store().await;
+    let insert = "trace_dlq (id, trace_id, channel, payload_json, error_message, error_group, next_retry_at, \
+                  created_at)";
+    let at = minute(&db);
+    let values = "'l' || (100 + n), 't', 'c' || (n % 3), '{}', 'x', 'g' || (n % 4)";
+    write(&db, 24, insert, &format!("{values}, {at}, {at}")).await;
+    let named = |letter: char, numbers: std::ops::Range<usize>| {
+        Some(AnyOf::new(numbers.map(|number| format!("{letter}{number}")).collect()))
+    };
+    let filter = DeadLetterFilter {
+        error_group: named('g', 1..100),
+        channel: named('c', 1..500),
+        ..DeadLetterFilter::default()
+    };
+    let expected = numbered('l', (1..=24).filter(|n| n % 4 > 0 && n % 3 > 0));
+    assert_eq!(walk_letters(&store, &filter, 5).await.ids, expected);
 }
 
 pub(crate) async fn total_is_left_out_if_asked(db: TestDatabase) {

@@ -10,7 +10,7 @@ use tokio::runtime::{Builder, Handle};
 use super::database::{TestDatabase, connect};
 use super::{any_mutation, workflow};
 
-pub(crate) const MIGRATIONS: usize = 9;
+pub(crate) const MIGRATIONS: usize = 10;
 /// Processes that start at the same time.
 const STARTING: usize = 4;
 
@@ -438,6 +438,12 @@ pub(crate) async fn claim_finds_waiting_rows_among_ended_ones(db: TestDatabase) 
             assert!(!sorts || (db.is_sqlite() && index == "leased"), "{query}:\n{plan}");
         }
     }
+    let row = row.replace("status)", "status, awaited_channel)");
+    let resting =
+        "SELECT 'r' || id, 'r' || id, 'r', 1, scheduled_for, 'pending', 'bank' FROM cron_occurrences";
+    db.execute(&format!("{row} {resting}; ANALYZE")).await.unwrap();
+    let plan = explain(&db, &oldest.replace("ORDER", "AND awaited_channel IS NULL ORDER")).await;
+    assert!(plan.contains("cron_occurrences_due"), "rows that rest are passed over:\n{plan}");
 }
 
 pub(crate) async fn waiting_work_is_found_by_an_index(db: TestDatabase) {

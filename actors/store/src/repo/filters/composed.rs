@@ -59,13 +59,18 @@ impl<ST> ComposedQuery<ST> {
             return self.push("1 = 0");
         }
         self.push(format!("{column} IN ("));
-        for (index, value) in values.into_iter().enumerate() {
-            if index > 0 {
-                self.push(", ");
-            }
-            self.parts.push(Part::Text(value));
-        }
+        self.push_texts(&values, ", ");
         self.push(")");
+    }
+
+    /// Appends texts, as values, with a separator between them.
+    pub(in crate::repo) fn push_texts(&mut self, values: &[String], separator: &'static str) {
+        for (index, value) in values.iter().enumerate() {
+            if index > 0 {
+                self.push(separator);
+            }
+            self.parts.push(Part::Text(value.clone()));
+        }
     }
 }
 

@@ -29,6 +29,33 @@ impl Condition {
         since.into_iter().chain(until.map(|instant| Self::Time(column, until_operator, instant))).collect()
     }
 
+    /// Returns the number of values that the condition compares with.
+    pub(super) fn count_values(&self) -> usize {
+        match self {
+            Self::AnyOf(_, values) => values.values().len(),
+            Self::EitherAnyOf(_, _, values) => values.values().len().saturating_mul(2),
+            Self::Time(..) | Self::Text(_) => 0,
+        }
+    }
+
+    /// Returns the condition with its values in a list of the statement, and the values; `None` for one that has none.
+    pub(super) fn in_list(&self, list: &str) -> Option<(Self, Vec<String>)> {
+        let (Self::AnyOf(_, values) | Self::EitherAnyOf(_, _, values)) = self else { return None };
+        let values = values.storable();
+        if values.is_empty() {
+            return None;
+        }
+        let is_in = |column: &str| format!("{column} IN (SELECT value FROM {list})");
+        let shared = match self {
+            Self::EitherAnyOf(one, other, _) => {
+                format!("({} OR {other} IS NOT NULL AND {})", is_in(one), is_in(other))
+            }
+            Self::AnyOf(column, _) => is_in(column),
+            Self::Time(..) | Self::Text(_) => return None,
+        };
+        Some((Self::Text(shared), values))
+    }
+
     /// Appends the condition to a statement.
     pub(super) fn push_to<ST>(&self, statement: &mut ComposedQuery<ST>) {
         match self {

@@ -4,9 +4,10 @@
 //! of each part. Conditions that the index does not serve may leave out any number of rows: then a call reads a bounded
 //! number of them, and the page names the instant that it reached.
 
+use chrono::NaiveDateTime;
 use diesel::sql_types::{BigInt, Text, Timestamp as TimestampType};
 use diesel_async::RunQueryDsl;
-use svc_model::Page;
+use svc_model::{Page, Timestamp};
 
 use super::condition::{Condition, push_all};
 use super::{ComposedQuery, Continuation};
@@ -23,11 +24,17 @@ const MOST_PARTS: usize = 128;
 /// Rows that one call sorts at most.
 const MOST_SORTED: i64 = 10_000;
 
+/// Values of conditions that a statement repeats at most, once for each part: SQLite takes 32,766 in all, and is slower.
+const MOST_REPEATED: usize = 1_000;
+
 /// The columns of a key.
 const KEY: &str = "id, created_at";
 
 /// A statement that finds the keys of rows.
 type KeyQuery = ComposedQuery<(Text, TimestampType)>;
+
+/// The id and the time of a row.
+pub(in crate::repo) type LoadedKey = (String, LenientTimestamp);
 
 /// The parts of an index: one for each value of its first column.
 #[derive(Clone, Debug)]
@@ -77,12 +84,14 @@ pub(in crate::repo) struct FoundKeys {
 }
 
 impl FoundKeys {
-    /// Cuts keys to the page, behind which there is one more if more rows follow. `end` is the key of the last row that the
-    /// call was allowed to read.
-    pub(in crate::repo) fn cut(mut keys: Vec<RowKey>, limit: i64, end: Option<RowKey>) -> Self {
+    /// Cuts rows to the page, behind which there is one more if more rows follow. `end` is the key of the last row that the
+    /// call was allowed to read. A row without a readable time has no key, and ends no list.
+    pub(in crate::repo) fn cut(rows: Vec<LoadedKey>, limit: i64, end: Option<RowKey>) -> Self {
         let limit = usize::try_from(limit).unwrap_or_default();
-        let more = keys.len() > limit;
-        keys.truncate(limit);
+        let more = rows.len() > limit;
+        let keys = rows.into_iter().take(limit);
+        let keys: Vec<RowKey> =
+            keys.filter_map(|(id, created_at)| Some(RowKey { created_at: created_at.0?, id })).collect();
         let last = keys.last().filter(|_| more).cloned();
         Self { keys, next: Continuation::after(last, end) }
     }
@@ -101,9 +110,11 @@ impl KeyScan {
         };
         let most = self.page.limit.saturating_add(1);
         let reach = most.saturating_add(self.page.offset);
+        let (others, lists) = self.share_values(conn.backend());
         let merge = Merge {
             columns: KEY,
-            others: &self.others,
+            lists,
+            others: &others,
             end: end.clone(),
             of_part: format!("LIMIT {reach}"),
             limit: format!("LIMIT {most} OFFSET {}", self.page.offset),
@@ -116,24 +127,67 @@ impl KeyScan {
     /// Returns the place up to which this call may read, if as many rows follow: before all rows of an instant, which has no
     /// id, since few indexes have ids. Each part has its share of the rows; the first that is read to its end ends the call.
     async fn find_end(&self, conn: &mut Conn) -> Result<Option<RowKey>, StoreError> {
+        let mut end = self.find_end_instant(conn, &[]).await?;
+        if let Some(after) = &self.after
+            && !self.descending
+            && end == Some(after.created_at)
+        {
+            // Oldest first, the rows of that instant are left for the next call. This one begins among them: it has to
+            // get on.
+            let later = [Condition::Time("created_at", ">", Timestamp::from_naive(after.created_at))];
+            end = self.find_end_instant(conn, &later).await?.filter(|end| *end > after.created_at);
+        }
+        Ok(end.map(|created_at| RowKey { created_at, id: String::new() }))
+    }
+
+    /// Returns the instant of the last row of the share of a part, of those that fulfil further conditions.
+    async fn find_end_instant(
+        &self,
+        conn: &mut Conn,
+        others: &[Condition],
+    ) -> Result<Option<NaiveDateTime>, StoreError> {
         let parts = self.parts.as_ref().map_or(1, |parts| parts.values.len());
         let share = self.most_read / i64::try_from(parts).unwrap_or(i64::MAX).max(1);
         let skipped = share.saturating_sub(1).max(0);
         let of_part = format!("LIMIT 1 OFFSET {skipped}");
-        let merge = Merge { columns: "created_at", of_part, ..Merge::default() };
+        let merge = Merge { columns: "created_at", others, of_part, ..Merge::default() };
         let statement: ComposedQuery<TimestampType> = self.merge(conn.backend(), &merge);
         let instants: Vec<LenientTimestamp> = on!(conn, c => statement.load(c).await)?;
-        let end = <[_]>::first(&instants).and_then(|instant| instant.0);
-        let end = end.map(|created_at| RowKey { created_at, id: String::new() });
-        // Oldest first, the rows of that instant are left for the next call, which has to get on.
-        Ok(end.filter(|end| self.after.as_ref() != Some(end)))
+        Ok(<[_]>::first(&instants).and_then(|instant| instant.0))
+    }
+
+    /// Returns the conditions that leave out rows. SQLite has them once for each part: if that makes too many values, they
+    /// are in lists of the statement, which are returned too.
+    fn share_values(&self, backend: Backend) -> (Vec<Condition>, Vec<Vec<String>>) {
+        let parts = self.parts.as_ref().map_or(1, |parts| parts.values.len());
+        let values: usize = self.others.iter().map(Condition::count_values).sum();
+        if backend == Backend::Postgres || values.saturating_mul(parts) <= MOST_REPEATED {
+            return (self.others.clone(), Vec::new());
+        }
+        let mut lists = Vec::new();
+        let share = |condition: &Condition| match condition.in_list(&format!("list{}", lists.len())) {
+            Some((shared, values)) => {
+                lists.push(values);
+                shared
+            }
+            None => condition.clone(),
+        };
+        let others = self.others.iter().map(share).collect();
+        (others, lists)
     }
 
     /// Returns the statement that merges the parts.
     fn merge<ST>(&self, backend: Backend, merge: &Merge<'_>) -> ComposedQuery<ST> {
         let (table, index) = (self.table, self.index);
         let Merge { columns, of_part, limit, .. } = merge;
-        let mut statement = ComposedQuery::new(format!("SELECT {columns} FROM ("));
+        let mut statement = ComposedQuery::new("");
+        for (place, values) in merge.lists.iter().enumerate() {
+            statement.push(if place == 0 { "WITH " } else { ", " });
+            statement.push(format!("list{place} (value) AS (VALUES ("));
+            statement.push_texts(values, "), (");
+            statement.push("))");
+        }
+        statement.push(format!(" SELECT {columns} FROM ("));
         match (&self.parts, backend) {
             (None, _) => {
                 let hint =
@@ -216,6 +270,8 @@ impl KeyScan {
 struct Merge<'a> {
     /// The columns: those of the key, or time alone.
     columns: &'static str,
+    /// Values that the conditions have in lists of the statement.
+    lists: Vec<Vec<String>>,
     others: &'a [Condition],
     /// The place up to which rows are read.
     end: Option<RowKey>,
@@ -226,7 +282,14 @@ struct Merge<'a> {
 
 impl Default for Merge<'_> {
     fn default() -> Self {
-        Self { columns: KEY, others: &[], end: None, of_part: String::new(), limit: "LIMIT 1".to_owned() }
+        Self {
+            columns: KEY,
+            lists: Vec::new(),
+            others: &[],
+            end: None,
+            of_part: String::new(),
+            limit: "LIMIT 1".to_owned(),
+        }
     }
 }
 
@@ -278,12 +341,8 @@ pub(in crate::repo) async fn count_all(
     Ok(counted.into_iter().sum())
 }
 
-async fn load(conn: &mut Conn, statement: KeyQuery) -> Result<Vec<RowKey>, StoreError> {
-    let rows: Vec<(String, LenientTimestamp)> = on!(conn, c => statement.load(c).await)?;
-    Ok(rows
-        .into_iter()
-        .filter_map(|(id, created_at)| Some(RowKey { created_at: created_at.0?, id }))
-        .collect())
+async fn load(conn: &mut Conn, statement: KeyQuery) -> Result<Vec<LoadedKey>, StoreError> {
+    Ok(on!(conn, c => statement.load(c).await)?)
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use crate::schema::{definitions, error_groups};
 pub(super) use composed::ComposedQuery;
 pub(super) use condition::{Condition, push_all};
 pub(super) use counts::{StatusCount, is_one_of};
-pub(super) use key_scan::{FoundKeys, IndexParts, KeyScan, SortedScan, count_all};
+pub(super) use key_scan::{FoundKeys, IndexParts, KeyScan, LoadedKey, SortedScan, count_all};
 pub(super) use window::{Continuation, MOST_LOOKED_UP, MOST_SCANNED, MOST_SCANNED_FAST};
 
 /// The values that a condition takes: a row matches with any of them.

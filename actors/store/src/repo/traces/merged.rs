@@ -11,10 +11,9 @@ use svc_model::Timestamp;
 use crate::config::Backend;
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
-use crate::repo::RowKey;
-use crate::repo::filters::ComposedQuery;
+use crate::repo::filters::{ComposedQuery, LoadedKey};
 use crate::repo::keyset::KeysetCondition;
-use crate::repo::traces::{LenientTimestamp, TraceMode, TraceStatus};
+use crate::repo::traces::{TraceMode, TraceStatus};
 
 /// Parts of indexes that one statement merges at most.
 const MOST_PARTS: usize = 128;
@@ -75,7 +74,7 @@ impl MergedRows {
     }
 
     /// Finds the keys of at most `limit` rows, in their order.
-    pub(super) async fn find(&self, conn: &mut Conn) -> Result<Vec<RowKey>, StoreError> {
+    pub(super) async fn find(&self, conn: &mut Conn) -> Result<Vec<LoadedKey>, StoreError> {
         let mut statement = match (&self.parts, conn.backend()) {
             (Parts::Statuses(statuses), _) if statuses.is_empty() => return Ok(Vec::new()),
             (Parts::Channels(parts), _) if parts.is_empty() => return Ok(Vec::new()),
@@ -84,11 +83,7 @@ impl MergedRows {
             (Parts::Channels(parts), Backend::Postgres) => self.join_channels(parts),
         };
         statement.push(self.order());
-        let rows: Vec<(String, LenientTimestamp)> = on!(conn, c => statement.load(c).await)?;
-        Ok(rows
-            .into_iter()
-            .filter_map(|(id, created_at)| Some(RowKey { created_at: created_at.0?, id }))
-            .collect())
+        Ok(on!(conn, c => statement.load(c).await)?)
     }
 
     /// Returns the statement for statuses. For SQLite it names the index, which its planner would pass over by old statistics.

@@ -1,0 +1,1 @@
+DROP INDEX cron_occurrences_due;
