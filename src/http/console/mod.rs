@@ -15,7 +15,7 @@ use svc_model::ServiceError;
 
 use super::{Error, RequestContext};
 use crate::state::AppState;
-use files::{ConsoleFile, PAGE, content_tag, find_file};
+use files::{ConsoleFile, HASHED, PAGE, content_tag, find_file};
 
 /// The placeholder of the mount path in the page.
 const BASE: &str = "__BASE__";
@@ -61,14 +61,14 @@ pub(crate) async fn file(
     let name = request.match_info().get("file").unwrap_or_default();
     match find_file(name).filter(|(file, _)| file.path != PAGE) {
         Some((file, tag)) => Ok(file_response(&request, file, tag)),
-        None if name == PAGE || !has_extension(name) => page(request.clone(), state, context).await,
+        None if name == PAGE || !names_file(name) => page(request.clone(), state, context).await,
         None => Err(ServiceError::not_found("The console has no such file").into()),
     }
 }
 
-/// Returns `true` for a path whose last segment names a file.
-fn has_extension(path: &str) -> bool {
-    path.rsplit('/').next().is_some_and(|segment| segment.contains('.'))
+/// Returns `true` for a path that can be that of a file. The ids in the paths of views may have dots.
+fn names_file(path: &str) -> bool {
+    path.starts_with(HASHED) || (!path.contains('/') && path.contains('.'))
 }
 
 fn file_response(request: &HttpRequest, file: &'static ConsoleFile, tag: &str) -> HttpResponse {
@@ -199,11 +199,17 @@ mod tests {
     }
 
     #[test]
-    fn path_without_extension_is_a_view() {
-        for (path, expected) in
-            [("", false), ("runs/0199-a", false), ("v1.2/runs", false), ("main.js", true), ("a/b.css", true)]
-        {
-            assert_eq!(has_extension(path), expected, "{path}");
+    fn id_with_dots_is_no_file() {
+        for (path, expected) in [
+            ("", false),
+            ("runs/0199-a", false),
+            ("channels/orders.v2", false),
+            ("packages/shop.json", false),
+            ("main.js", true),
+            ("assets/b.css", true),
+            ("assets/absent", true),
+        ] {
+            assert_eq!(names_file(path), expected, "{path}");
         }
     }
 }

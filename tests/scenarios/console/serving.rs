@@ -42,7 +42,13 @@ fn every_view_is_the_page_with_strict_policy() {
         assert!(policy.contains(part), "{part}: {policy}");
     }
     assert!(!policy.contains("unsafe") && !policy.contains("http"), "{policy}");
-    for path in ["/console/", "/console/runs", "/console/runs/0199-a?range=1h", "/console/index.html"] {
+    for path in [
+        "/console/",
+        "/console/runs",
+        "/console/runs/0199-a?range=1h",
+        "/console/channels/orders.v2",
+        "/console/index.html",
+    ] {
         let view = client.get(path).unwrap();
         assert_eq!((view.status, view.text()), (200, page.text()), "{path}");
         assert_eq!(view.header("content-security-policy"), Some(policy), "{path}");
