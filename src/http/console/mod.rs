@@ -45,7 +45,7 @@ pub(crate) async fn page(
     };
     let prefix = request.path().get(..context.host_length).unwrap_or_default();
     let text = fill_in_base(text, prefix, &state.config.server.console.path);
-    let tag = format!("\"{}\"", content_tag(text.as_bytes()));
+    let tag = weak_tag(&content_tag(text.as_bytes()));
     let mut response = begin_response(&request, &tag);
     response.insert_header((CACHE_CONTROL, REVALIDATED));
     response.insert_header((CONTENT_TYPE, "text/html; charset=utf-8"));
@@ -74,7 +74,7 @@ fn names_file(path: &str) -> bool {
 fn file_response(request: &HttpRequest, file: &'static ConsoleFile, tag: &str) -> HttpResponse {
     let (form, encoding) = file.select_form(header(request, &ACCEPT_ENCODING));
     // Each form is a representation of its own.
-    let tag = encoding.map_or_else(|| format!("\"{tag}\""), |encoding| format!("\"{tag}-{encoding}\""));
+    let tag = encoding.map_or_else(|| weak_tag(tag), |encoding| format!("\"{tag}-{encoding}\""));
     let mut response = begin_response(request, &tag);
     response.insert_header((CACHE_CONTROL, if file.is_immutable() { IMMUTABLE } else { REVALIDATED }));
     response.insert_header((CONTENT_TYPE, file.media_type()));
@@ -85,11 +85,17 @@ fn file_response(request: &HttpRequest, file: &'static ConsoleFile, tag: &str) -
     end_response(response, Bytes::from_static(form))
 }
 
+/// Returns the tag of a content that `server.compression` may still encode, so that its bytes are not always the same (RFC
+/// 9110, section 8.8.1).
+fn weak_tag(tag: &str) -> String {
+    format!("W/\"{tag}\"")
+}
+
 /// Begins the response: 304 if the client has this representation.
 fn begin_response(request: &HttpRequest, tag: &str) -> HttpResponseBuilder {
     let known = header(request, &IF_NONE_MATCH);
-    let is_known =
-        known.split(',').map(str::trim).any(|known| known == "*" || known.trim_start_matches("W/") == tag);
+    let opaque = |tag: &str| tag.trim_start_matches("W/").to_owned();
+    let is_known = known.split(',').map(str::trim).any(|known| known == "*" || opaque(known) == opaque(tag));
     let status = if is_known { StatusCode::NOT_MODIFIED } else { StatusCode::OK };
     let mut response = HttpResponse::build(status);
     response.insert_header((ETAG, tag));
@@ -170,7 +176,7 @@ mod tests {
     #[test]
     fn file_is_sent_once_per_encoding() {
         for (accepted, tag, body) in
-            [("", "\"t\"", "console.log(1)"), ("gzip", "\"t-gzip\"", "gz"), ("br, gzip", "\"t-br\"", "br")]
+            [("", "W/\"t\"", "console.log(1)"), ("gzip", "\"t-gzip\"", "gz"), ("br, gzip", "\"t-br\"", "br")]
         {
             let request = TestRequest::get().insert_header((ACCEPT_ENCODING, accepted)).to_http_request();
             let response = file_response(&request, &SCRIPT, "t");
@@ -188,7 +194,7 @@ mod tests {
             assert_eq!(read_body(response), body);
             let again = TestRequest::get()
                 .insert_header((ACCEPT_ENCODING, accepted))
-                .insert_header((IF_NONE_MATCH, format!("\"other\", W/{tag}")))
+                .insert_header((IF_NONE_MATCH, format!("\"other\", W/{}", tag.trim_start_matches("W/"))))
                 .to_http_request();
             let response = file_response(&again, &SCRIPT, "t");
             assert_eq!(response.status(), StatusCode::NOT_MODIFIED, "{accepted}");

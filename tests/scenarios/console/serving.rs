@@ -85,6 +85,18 @@ fn files_are_sent_compressed_and_kept_for_ever() {
 }
 
 #[test]
+fn page_compressed_on_its_way_has_weak_tag() {
+    let server = launch().env("SVC_SERVER__COMPRESSION__ENABLED", "true").start().unwrap();
+    let mut client = server.client();
+    let page = read(&mut client, "/console", &[("accept-encoding", "gzip")]);
+    assert_eq!((page.status, page.header("content-encoding")), (200, Some("gzip")));
+    let tag = page.header("etag").unwrap();
+    assert!(tag.starts_with("W/\""), "{tag}");
+    let known = read(&mut client, "/console", &[("accept-encoding", "gzip"), ("if-none-match", tag)]);
+    assert_eq!((known.status, known.header("etag"), known.body.len()), (304, Some(tag), 0));
+}
+
+#[test]
 fn console_that_is_off_is_not_found() {
     let server = launch().env("SVC_SERVER__CONSOLE__ENABLED", "false").start().unwrap();
     for path in ["/console", "/console/", "/console/runs"] {
