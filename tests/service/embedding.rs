@@ -295,6 +295,7 @@ fn host_actors_are_supervised_and_shown() {
 fn drain_of_an_operator_reaches_the_host() {
     with_host(Options::default(), async |service| {
         let app = init_service(App::new().configure(service.routes())).await;
+        ready(&app, "/readyz").await;
         let (_, nodes) = send(&app, with_key(get("/api/v1/admin/nodes"))).await;
         let nodes: Value = serde_json::from_str(&nodes).unwrap();
         let path = format!("/api/v1/admin/nodes/drain?node={}", nodes["data"][0]["id"].as_str().unwrap());
