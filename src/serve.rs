@@ -8,7 +8,7 @@
 //! - The tree ends.
 //!
 //! The process ends within two seconds after that time, whatever is in flight: a watchdog ends it by force. A
-//! second signal ends the process at once.
+//! second signal ends the process at once; the first one after a drain that an operator ordered changes nothing.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -155,6 +155,7 @@ async fn run_until_end(
     watchdog: &mut Watchdog,
 ) -> ServeOutcome {
     let (config, log) = (&service.state().config, &service.state().log);
+    let mut is_signalled = true;
     let accepting_for = loop {
         tokio::select! {
             exit = service.wait_until_ended() => return log_failure(&exit, log),
@@ -165,6 +166,7 @@ async fn run_until_end(
             },
             // An operator ordered it.
             () = service.state().process.lifecycle.wait_until_draining() => {
+                is_signalled = false;
                 break Duration::from_secs(config.server.shutdown_drain_secs);
             }
         }
@@ -184,9 +186,17 @@ async fn run_until_end(
         let _closed = timeout_at(deadline, listener_shutdown.close(server)).await;
         service.shutdown(deadline.saturating_duration_since(Instant::now())).await
     };
+    let second_signal = async {
+        if !is_signalled {
+            // That of the supervisor, which ends a node that was drained before as it ends any other.
+            signals.terminate().await;
+            info!(log, "the signal to terminate finds the node draining");
+        }
+        signals.terminate().await;
+    };
     tokio::select! {
         _ = drained => ServeOutcome::Drained,
-        () = signals.terminate() => {
+        () = second_signal => {
             warn!(log, "second signal: ending at once");
             ServeOutcome::Aborted
         }

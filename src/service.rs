@@ -253,6 +253,12 @@ impl Service {
         self.state.process.lifecycle.drain();
     }
 
+    /// Waits until the service has begun to drain: by [`drain`](Self::drain), or by the order of an operator
+    /// (`POST /api/v1/admin/nodes/drain`), after which the host is expected to [shut down](Self::shutdown).
+    pub async fn wait_until_draining(&self) {
+        self.state.process.lifecycle.wait_until_draining().await;
+    }
+
     /// Ends the service. It reports not ready at once and begins no accepted work and no scheduled run any
     /// more. It waits at most `deadline` for the requests and runs in progress: for accepted work no longer
     /// than `trace_queue.shutdown_timeout_secs`, for scheduled runs no longer than

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use actix_web::HttpResponse;
 use actix_web::web::Data;
-use svc_api::{AuditLogEntry, ErrorGroupSummary, PageEnvelope, RecentErrorGroup, RecentErrors};
+use svc_api::{AuditLogEntry, ErrorGroupSummary, PageEnvelope, RecentErrorCounts, RecentErrorGroup};
 use svc_model::{ErrorGroup, FailureFacts, Page, Timestamp};
 use svc_registry::Snapshot;
 use svc_store::{AnyOf, COUNTED_MINUTES, ChangeScope, ErrorGroupCount, ErrorGroupFilter, ErrorGroupRow};
@@ -74,7 +74,7 @@ pub(super) async fn list_recent(
     let limit = query.integer("limit")?.and_then(|limit| usize::try_from(limit).ok());
     let limit = limit.unwrap_or(default).clamp(1, most);
     let recent = state.store.error_groups().recent(minutes, limit).await?;
-    Ok(data_response(RecentErrors {
+    Ok(data_response(RecentErrorCounts {
         minutes,
         failures: recent.failures,
         total: recent.total,

@@ -7,6 +7,7 @@ use std::path::Path;
 use svc_outbound::describe_cause;
 
 use super::problem::Diagnostics;
+use super::setting::{SettingEntry, SettingNode};
 use super::{Config, ConfigError, file, overrides, production, unavailable};
 
 /// A configuration that may be started with.
@@ -59,6 +60,19 @@ impl SettingOrigins {
         match origin {
             Some(origin) => drop(self.0.insert(key.to_owned(), origin)),
             None => drop(self.0.remove(key)),
+        }
+    }
+
+    /// Forgets the places of the settings that a program has replaced: `read` came from the places, `used` is in effect.
+    pub(crate) fn forget_replaced(&mut self, read: &Config, used: &Config) {
+        let (mut entries, mut used_entries) = (Vec::new(), Vec::new());
+        read.list("", "", &mut entries);
+        used.list("", "", &mut used_entries);
+        let value = |entry: &SettingEntry<'_>| entry.setting.map(|setting| setting.compared_value());
+        for (entry, in_use) in entries.iter().zip(&used_entries) {
+            if value(entry) != value(in_use) {
+                self.set(&entry.path, None);
+            }
         }
     }
 

@@ -73,11 +73,11 @@ impl CorsPolicy {
     }
 
     /// Returns the value that the answer to a request of this origin may carry; `None` if the origin is
-    /// refused or absent. The admin API is read only by origins that are listed: `*` does not open it to
-    /// every web site.
+    /// refused or absent. The admin API and the metrics are read only by origins that are listed: `*` does not open
+    /// them to every web site.
     pub(crate) fn allowed_origin(&self, request: &HeaderMap, plane: Plane) -> Option<HeaderValue> {
         match &self.0.load().origins {
-            Origins::Any if plane == Plane::Admin => None,
+            Origins::Any if matches!(plane, Plane::Admin | Plane::Operational("/metrics")) => None,
             Origins::Any => Some(HeaderValue::from_static("*")),
             Origins::List(list) => {
                 let origin = request.get(header::ORIGIN)?;
@@ -156,6 +156,7 @@ mod tests {
         request.insert(header::ORIGIN, HeaderValue::from_static("https://a.example"));
         let any = CorsPolicy::new(&config::CorsSection::default());
         assert!(any.allowed_origin(&request, Plane::Admin).is_none());
+        assert!(any.allowed_origin(&request, Plane::Operational("/metrics")).is_none());
         assert!(any.allowed_origin(&request, Plane::Other).is_some());
         let allowed_origins = vec!["https://a.example".to_owned()];
         let listed =

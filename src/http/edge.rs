@@ -212,7 +212,7 @@ impl Exchange {
             Plane::Operational("/metrics") if public && self.state.mounts_metrics() => {
                 self.authorize(request.headers()).map(Some)
             }
-            Plane::Operational("/health") => Ok(self.identify(request.headers())),
+            Plane::Operational("/health") => Ok(self.identify(request)),
             _ => Ok(None),
         };
         let principal = match principal {
@@ -279,8 +279,13 @@ impl Exchange {
         })
     }
 
-    fn identify(&self, headers: &HeaderMap) -> Option<super::Principal> {
-        self.state.edge.auth.identify(headers, self.client_ip).unwrap_or_else(|reason| {
+    /// Returns the reader of an open endpoint; `None` for a foreign page too, to which an API without keys tells as little
+    /// as to any stranger.
+    fn identify(&self, request: &ServiceRequest) -> Option<super::Principal> {
+        let (edge, headers) = (&self.state.edge, request.headers());
+        let is_listed_origin = edge.cors.allowed_origin(headers, Plane::Admin).is_some();
+        edge.auth.check_page(request.uri(), headers, is_listed_origin).ok()?;
+        edge.auth.identify(headers, self.client_ip).unwrap_or_else(|reason| {
             self.count_refusal(reason);
             None
         })

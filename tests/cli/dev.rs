@@ -129,6 +129,39 @@ fn archived_definition_serves_again_with_its_file() {
 }
 
 #[test]
+fn change_before_a_refusal_is_served_after_it() {
+    let launch = launch();
+    let shop = make_project(&launch);
+    let server = watch(launch);
+    let mut client = server.client();
+    let channel = json!({"channel_id": "own", "name": "own", "channel_type": "sync", "protocol": "rest",
+        "methods": ["POST"], "route_pattern": "/taken", "workflow_id": "price-order"});
+    let made = client.json("POST", "/api/v1/admin/channels", &channel).unwrap();
+    assert_eq!(made.status, 201, "{}", made.text());
+    let active = json!({"status": "active"});
+    let activated = client.json("PATCH", "/api/v1/admin/channels/own/status", &active).unwrap();
+    assert_eq!(activated.status, 200, "{}", activated.text());
+
+    // The workflow is activated before the server refuses the channel, whose route is taken.
+    let rival = shop.join("channels/rival.yaml");
+    let text = fs::read_to_string(shop.join("channels/orders.yaml")).unwrap();
+    let text = text.replace("channel_id: orders", "channel_id: rival").replace("name: orders", "name: rival");
+    fs::write(&rival, text.replace("/orders\nworkflow", "/taken\nworkflow")).unwrap();
+    edit(&shop.join("shared/orders.yaml"), "unit_price: 50", "unit_price: 60");
+    expect(&server, "the new version of the workflow is active", || {
+        server.client().get("/api/v1/admin/workflows/price-order").unwrap().json()["data"]["version"] == 2
+    });
+    expect(&server, "the channel is refused", || {
+        project(&server)["problems"].to_string().contains("channel 'rival' was not activated")
+    });
+    assert_eq!((&project(&server)["state"], price(&server)), (&json!("refused"), Some(150)));
+
+    fs::remove_file(&rival).unwrap();
+    expect(&server, "the new price is served", || price(&server) == Some(180));
+    expect(&server, "the update has ended", || project(&server)["state"] == "served");
+}
+
+#[test]
 fn connector_without_variable_fails_alone() {
     let launch = launch();
     let shop = make_project(&launch);

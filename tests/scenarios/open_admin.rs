@@ -51,6 +51,23 @@ fn programs_and_own_pages_see_no_change() {
 }
 
 #[test]
+fn foreign_page_reads_no_details_of_health() {
+    let server = start();
+    let mut client = server.client();
+    let mut has_details = |headers: &[(&str, &str)]| {
+        let answer = client.send("GET", "/health", headers, b"").unwrap();
+        assert_eq!((answer.status, answer.json()["status"].as_str()), (200, Some("ok")), "{headers:?}");
+        answer.json()["workflows_loaded"].is_u64()
+    };
+    assert!(has_details(&[]) && has_details(&[("sec-fetch-site", "same-origin")]));
+    for foreign in
+        [("origin", "https://evil.example"), ("sec-fetch-site", "cross-site"), ("host", "evil.example")]
+    {
+        assert!(!has_details(&[foreign]), "{foreign:?}");
+    }
+}
+
+#[test]
 fn named_hosts_and_listed_origins_are_served() {
     let server = launch()
         .env("SVC_ADMIN_AUTH__ALLOWED_HOSTS", "svc,svc.internal")

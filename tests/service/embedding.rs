@@ -5,6 +5,7 @@ use std::fs;
 use std::time::Duration;
 
 use actix::{Actor, Handler, Message};
+use actix_rt::time::timeout;
 use actix_rt::{Arbiter, System};
 use actix_supervision::{ChildSpec, Context, NodeState, Placement, SpawnError, Supervised};
 use actix_web::body::MessageBody;
@@ -287,6 +288,21 @@ fn host_actors_are_supervised_and_shown() {
         let restart = TestRequest::post().uri("/api/v1/admin/actors/host/greeter/restart");
         let (status, text) = send(&app, with_key(restart)).await;
         assert!(status.is_success(), "an operator restarts it like the others: {status} {text}");
+    });
+}
+
+#[test]
+fn drain_of_an_operator_reaches_the_host() {
+    with_host(Options::default(), async |service| {
+        let app = init_service(App::new().configure(service.routes())).await;
+        ready(&app, "/readyz").await;
+        let (_, nodes) = send(&app, with_key(get("/api/v1/admin/nodes"))).await;
+        let nodes: Value = serde_json::from_str(&nodes).unwrap();
+        let path = format!("/api/v1/admin/nodes/drain?node={}", nodes["data"][0]["id"].as_str().unwrap());
+        let (status, answer) = send(&app, with_key(TestRequest::post().uri(&path))).await;
+        assert_eq!(status, StatusCode::ACCEPTED, "{answer}");
+        timeout(Duration::from_secs(5), service.wait_until_draining()).await.unwrap();
+        assert_eq!(send(&app, get("/readyz")).await.0, StatusCode::SERVICE_UNAVAILABLE);
     });
 }
 

@@ -28,7 +28,7 @@ pub struct Settings {
     pub needs: Vec<String>,
 }
 
-/// What the live data is made of.
+/// The sources of the live data.
 pub struct ConsoleParts {
     /// The database.
     pub store: Store,

@@ -8,7 +8,8 @@
 //! [`svc_api`]: [`LivePicture`](svc_api::LivePicture), [`LiveChanges`](svc_api::LiveChanges),
 //! [`LiveEnd`](svc_api::LiveEnd).
 //!
-//! What survives a restart of the actors is in `shared.rs`: the viewers, the events of the last minutes, the history.
+//! `shared.rs` has the state that survives a restart of the actors: the viewers, the events of the last minutes, the
+//! history.
 
 mod figures;
 mod handle;

@@ -1752,7 +1752,7 @@ export interface components {
              * @description The applied limit.
              */
             limit: number;
-            /** @description Cursor of the next page, where more rows may follow. */
+            /** @description Cursor of the next page, if more rows may follow. */
             next_cursor?: string;
             /**
              * Format: int64
@@ -2634,7 +2634,7 @@ export interface components {
              * @description The applied limit.
              */
             limit: number;
-            /** @description Cursor of the next page, where more rows may follow. */
+            /** @description Cursor of the next page, if more rows may follow. */
             next_cursor?: string;
             /**
              * Format: int64
@@ -3771,7 +3771,7 @@ export interface components {
              * @description The applied limit.
              */
             limit: number;
-            /** @description Cursor of the next page, where more rows may follow. */
+            /** @description Cursor of the next page, if more rows may follow. */
             next_cursor?: string;
             /**
              * Format: int64
@@ -4606,7 +4606,7 @@ export interface components {
              * @description The applied limit.
              */
             limit: number;
-            /** @description Cursor of the next page, where more rows may follow in the default order. */
+            /** @description Cursor of the next page, if more rows may follow in the default order. */
             next_cursor?: string;
             /**
              * Format: int64

@@ -60,7 +60,7 @@ pub use entities::workflows::{
 };
 pub use envelope::{DataEnvelope, ListEnvelope, PageEnvelope, WarnedEnvelope};
 pub use error::{ErrorDescription, ErrorDetail, ErrorEnvelope};
-pub use error_groups::{ErrorGroupSummary, RecentErrorGroup, RecentErrors};
+pub use error_groups::{ErrorGroupSummary, RecentErrorCounts, RecentErrorGroup};
 pub use filters::{FILTER_WORDS, FilterWord, FilteredList};
 pub use parameter::{ParameterKind, PathParameter, QueryParameter};
 pub use runs::cron::{

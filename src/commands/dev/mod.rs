@@ -20,7 +20,7 @@ use svc_toolkit::ProjectDeployment;
 pub use args::DevArgs;
 pub(crate) use status::DevStatus;
 
-use self::settings::development_config;
+use self::settings::{development_config, find_origins};
 use self::state_directory::StateDirectory;
 use self::terminal::{DevTerminal, list_pages};
 use self::watch::{ProjectWatch, WatchParts};
@@ -61,8 +61,8 @@ pub(super) fn dev(
         Ok(opened) => opened,
         Err(error) => return write_error(&error, err).map(|()| EXIT_FAILURE),
     };
-    let options =
-        Options { setting_origins: loaded.origins.clone(), records_all_runs: true, ..Options::default() };
+    let setting_origins = find_origins(loaded, &config, args.port);
+    let options = Options { setting_origins, records_all_runs: true, ..Options::default() };
     let start_watch = |service: &Service, address: SocketAddr| {
         let base = format!("http://{address}");
         let terminal = DevTerminal::new(&directory, base.clone(), environment);

@@ -3,7 +3,9 @@
 
 use std::path::Path;
 
-use crate::config::{Config, ConfigError, ConfigProblem, LogLevel};
+use crate::config::{
+    Config, ConfigError, ConfigProblem, LoadedConfig, LogLevel, SettingOrigin, SettingOrigins,
+};
 
 /// The address of the listener. No other is allowed: the admin API asks for no key.
 const HOST: &str = "127.0.0.1";
@@ -49,9 +51,20 @@ pub(super) fn development_config(
     Ok(config)
 }
 
+/// Returns the places that gave the settings of such a server; `port` is that of the command line.
+pub(super) fn find_origins(loaded: &LoadedConfig, used: &Config, port: Option<u16>) -> SettingOrigins {
+    let mut origins = loaded.origins.clone();
+    origins.forget_replaced(&loaded.config, used);
+    if port.is_some() {
+        origins.set("server.port", Some(SettingOrigin::Flag));
+    }
+    origins
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::parse;
 
     #[test]
     fn server_is_open_on_loopback_alone() {
@@ -71,5 +84,19 @@ mod tests {
         let config = Config { environment: "Production-eu".to_owned(), ..Config::default() };
         let refused = development_config(&config, Path::new("."), None).unwrap_err().to_string();
         assert!(refused.starts_with("environment: 'Production-eu' is production"), "{refused}");
+    }
+
+    #[test]
+    fn replaced_setting_has_no_place_in_the_file() {
+        let text =
+            "[server]\nhost = \"0.0.0.0\"\nport = 9000\nbacklog = 7\n[storage]\nurl = \"sqlite:own.db\"";
+        let loaded = parse("svc.toml", text, &[]).unwrap();
+        for (port, expected) in [(Some(9), SettingOrigin::Flag), (None, SettingOrigin::File)] {
+            let config = development_config(&loaded.config, Path::new("."), port).unwrap();
+            let origins = find_origins(&loaded, &config, port);
+            assert_eq!(origins.get("server.port"), Some(expected));
+            assert_eq!(origins.get("server.backlog"), Some(SettingOrigin::File));
+            assert_eq!((origins.get("server.host"), origins.get("storage.url")), (None, None));
+        }
     }
 }

@@ -24,7 +24,7 @@ const FILES: &[ConsoleFile] = include!(concat!(env!("OUT_DIR"), "/console_files.
 pub(super) const PAGE: &str = "index.html";
 
 /// The folder of the files whose names change with their content.
-const HASHED: &str = "assets/";
+pub(super) const HASHED: &str = "assets/";
 
 /// The tags of the embedded files, in their order.
 static TAGS: LazyLock<Vec<String>> =

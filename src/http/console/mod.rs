@@ -15,7 +15,7 @@ use svc_model::ServiceError;
 
 use super::{Error, RequestContext};
 use crate::state::AppState;
-use files::{ConsoleFile, PAGE, content_tag, find_file};
+use files::{ConsoleFile, HASHED, PAGE, content_tag, find_file};
 
 /// The placeholder of the mount path in the page.
 const BASE: &str = "__BASE__";
@@ -45,7 +45,7 @@ pub(crate) async fn page(
     };
     let prefix = request.path().get(..context.host_length).unwrap_or_default();
     let text = fill_in_base(text, prefix, &state.config.server.console.path);
-    let tag = format!("\"{}\"", content_tag(text.as_bytes()));
+    let tag = weak_tag(&content_tag(text.as_bytes()));
     let mut response = begin_response(&request, &tag);
     response.insert_header((CACHE_CONTROL, REVALIDATED));
     response.insert_header((CONTENT_TYPE, "text/html; charset=utf-8"));
@@ -61,20 +61,20 @@ pub(crate) async fn file(
     let name = request.match_info().get("file").unwrap_or_default();
     match find_file(name).filter(|(file, _)| file.path != PAGE) {
         Some((file, tag)) => Ok(file_response(&request, file, tag)),
-        None if name == PAGE || !has_extension(name) => page(request.clone(), state, context).await,
+        None if name == PAGE || !names_file(name) => page(request.clone(), state, context).await,
         None => Err(ServiceError::not_found("The console has no such file").into()),
     }
 }
 
-/// Returns `true` for a path whose last segment names a file.
-fn has_extension(path: &str) -> bool {
-    path.rsplit('/').next().is_some_and(|segment| segment.contains('.'))
+/// Returns `true` for a path that can be that of a file. The ids in the paths of views may have dots.
+fn names_file(path: &str) -> bool {
+    path.starts_with(HASHED) || (!path.contains('/') && path.contains('.'))
 }
 
 fn file_response(request: &HttpRequest, file: &'static ConsoleFile, tag: &str) -> HttpResponse {
     let (form, encoding) = file.select_form(header(request, &ACCEPT_ENCODING));
     // Each form is a representation of its own.
-    let tag = encoding.map_or_else(|| format!("\"{tag}\""), |encoding| format!("\"{tag}-{encoding}\""));
+    let tag = encoding.map_or_else(|| weak_tag(tag), |encoding| format!("\"{tag}-{encoding}\""));
     let mut response = begin_response(request, &tag);
     response.insert_header((CACHE_CONTROL, if file.is_immutable() { IMMUTABLE } else { REVALIDATED }));
     response.insert_header((CONTENT_TYPE, file.media_type()));
@@ -85,11 +85,17 @@ fn file_response(request: &HttpRequest, file: &'static ConsoleFile, tag: &str) -
     end_response(response, Bytes::from_static(form))
 }
 
+/// Returns the tag of a content that `server.compression` may still encode, so that its bytes are not always the same (RFC
+/// 9110, section 8.8.1).
+fn weak_tag(tag: &str) -> String {
+    format!("W/\"{tag}\"")
+}
+
 /// Begins the response: 304 if the client has this representation.
 fn begin_response(request: &HttpRequest, tag: &str) -> HttpResponseBuilder {
     let known = header(request, &IF_NONE_MATCH);
-    let is_known =
-        known.split(',').map(str::trim).any(|known| known == "*" || known.trim_start_matches("W/") == tag);
+    let opaque = |tag: &str| tag.trim_start_matches("W/").to_owned();
+    let is_known = known.split(',').map(str::trim).any(|known| known == "*" || opaque(known) == opaque(tag));
     let status = if is_known { StatusCode::NOT_MODIFIED } else { StatusCode::OK };
     let mut response = HttpResponse::build(status);
     response.insert_header((ETAG, tag));
@@ -170,7 +176,7 @@ mod tests {
     #[test]
     fn file_is_sent_once_per_encoding() {
         for (accepted, tag, body) in
-            [("", "\"t\"", "console.log(1)"), ("gzip", "\"t-gzip\"", "gz"), ("br, gzip", "\"t-br\"", "br")]
+            [("", "W/\"t\"", "console.log(1)"), ("gzip", "\"t-gzip\"", "gz"), ("br, gzip", "\"t-br\"", "br")]
         {
             let request = TestRequest::get().insert_header((ACCEPT_ENCODING, accepted)).to_http_request();
             let response = file_response(&request, &SCRIPT, "t");
@@ -188,7 +194,7 @@ mod tests {
             assert_eq!(read_body(response), body);
             let again = TestRequest::get()
                 .insert_header((ACCEPT_ENCODING, accepted))
-                .insert_header((IF_NONE_MATCH, format!("\"other\", W/{tag}")))
+                .insert_header((IF_NONE_MATCH, format!("\"other\", W/{}", tag.trim_start_matches("W/"))))
                 .to_http_request();
             let response = file_response(&again, &SCRIPT, "t");
             assert_eq!(response.status(), StatusCode::NOT_MODIFIED, "{accepted}");
@@ -199,11 +205,17 @@ mod tests {
     }
 
     #[test]
-    fn path_without_extension_is_a_view() {
-        for (path, expected) in
-            [("", false), ("runs/0199-a", false), ("v1.2/runs", false), ("main.js", true), ("a/b.css", true)]
-        {
-            assert_eq!(has_extension(path), expected, "{path}");
+    fn id_with_dots_is_no_file() {
+        for (path, expected) in [
+            ("", false),
+            ("runs/0199-a", false),
+            ("channels/orders.v2", false),
+            ("packages/shop.json", false),
+            ("main.js", true),
+            ("assets/b.css", true),
+            ("assets/absent", true),
+        ] {
+            assert_eq!(names_file(path), expected, "{path}");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{error, launch, start};
+use crate::support::{error, eventually, launch, start};
 
 const ADMIN: &str = "/api/v1/admin";
 
@@ -47,4 +47,19 @@ fn drained_node_ends_as_by_signal() {
     assert!(answer.header("x-audit-id").is_some());
     assert!(server.wait(Duration::from_secs(60)).unwrap().success());
     assert!(server.log_text().contains("drain ordered"), "{}", server.log_text());
+}
+
+#[test]
+fn first_signal_leaves_an_ordered_drain_alone() {
+    let mut server = launch().env("SVC_SERVER__SHUTDOWN_DRAIN_SECS", "60").start().unwrap();
+    let mut client = server.client();
+    let this = client.get(&format!("{ADMIN}/nodes")).unwrap().json()["data"][0]["id"].clone();
+    let drain = format!("{ADMIN}/nodes/drain?node={}", this.as_str().unwrap());
+    assert_eq!(client.json("POST", &drain, &json!({})).unwrap().status, 202);
+    eventually(|| server.log_text().contains("draining"));
+    server.signal("TERM").unwrap();
+    eventually(|| server.log_text().contains("finds the node draining"));
+    assert_eq!(server.client().get("/healthz").unwrap().status, 200);
+    server.signal("TERM").unwrap();
+    assert!(!server.wait(Duration::from_secs(5)).expect("the second signal ends it at once").success());
 }

@@ -42,7 +42,13 @@ fn every_view_is_the_page_with_strict_policy() {
         assert!(policy.contains(part), "{part}: {policy}");
     }
     assert!(!policy.contains("unsafe") && !policy.contains("http"), "{policy}");
-    for path in ["/console/", "/console/runs", "/console/runs/0199-a?range=1h", "/console/index.html"] {
+    for path in [
+        "/console/",
+        "/console/runs",
+        "/console/runs/0199-a?range=1h",
+        "/console/channels/orders.v2",
+        "/console/index.html",
+    ] {
         let view = client.get(path).unwrap();
         assert_eq!((view.status, view.text()), (200, page.text()), "{path}");
         assert_eq!(view.header("content-security-policy"), Some(policy), "{path}");
@@ -76,6 +82,18 @@ fn files_are_sent_compressed_and_kept_for_ever() {
         tags.dedup();
         assert_eq!(tags.len(), 3, "{file}");
     }
+}
+
+#[test]
+fn page_compressed_on_its_way_has_weak_tag() {
+    let server = launch().env("SVC_SERVER__COMPRESSION__ENABLED", "true").start().unwrap();
+    let mut client = server.client();
+    let page = read(&mut client, "/console", &[("accept-encoding", "gzip")]);
+    assert_eq!((page.status, page.header("content-encoding")), (200, Some("gzip")));
+    let tag = page.header("etag").unwrap();
+    assert!(tag.starts_with("W/\""), "{tag}");
+    let known = read(&mut client, "/console", &[("accept-encoding", "gzip"), ("if-none-match", tag)]);
+    assert_eq!((known.status, known.header("etag"), known.body.len()), (304, Some(tag), 0));
 }
 
 #[test]

@@ -79,8 +79,8 @@ mod tests {
         }
         let mut pages = [String::new(), String::new()];
         let mut registries = [Registry::default(), Registry::default()];
-        registries[0].register("took", "Time", own.clone());
-        registries[1].register("took", "Time", other);
+        registries[0].register("message_duration_seconds", "Time", own.clone());
+        registries[1].register("message_duration_seconds", "Time", other);
         for (page, registry) in pages.iter_mut().zip(&registries) {
             encode(page, registry).unwrap();
         }

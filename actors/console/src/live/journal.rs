@@ -11,14 +11,14 @@ const MOST_BYTES: usize = 8 * 1024 * 1024;
 
 /// The last events, each with its number; the numbers have no gap.
 #[derive(Debug, Default)]
-pub(crate) struct Journal {
+pub(crate) struct EventJournal {
     events: VecDeque<Bytes>,
     bytes: usize,
     /// Number of the last event.
     last: u64,
 }
 
-impl Journal {
+impl EventJournal {
     /// Adds the event with the next number.
     pub(crate) fn push(&mut self, event: Bytes) {
         self.last += 1;
@@ -54,8 +54,8 @@ impl Journal {
 mod tests {
     use super::*;
 
-    fn filled(events: u64) -> Journal {
-        let mut journal = Journal::default();
+    fn filled(events: u64) -> EventJournal {
+        let mut journal = EventJournal::default();
         (0..events).for_each(|_| journal.push(Bytes::from_static(b"x")));
         journal
     }
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn large_events_are_kept_by_their_bytes() {
-        let mut journal = Journal::default();
+        let mut journal = EventJournal::default();
         (0..20).for_each(|_| journal.push(Bytes::from(vec![0; 1024 * 1024])));
         assert_eq!((journal.events.len(), journal.after(12).is_some()), (8, true));
         assert_eq!(journal.after(11), None);

@@ -16,9 +16,9 @@ use tokio::sync::mpsc::{Sender, channel};
 use uuid::Uuid;
 
 use super::event::{EndReason, EventId, write_event};
-use super::journal::Journal;
+use super::journal::EventJournal;
 use super::stream::LiveStream;
-use crate::samples::history::History;
+use crate::samples::history::FigureHistory;
 use crate::samples::traffic::{TrafficSample, TrafficState};
 use crate::samples::tree::{TreeReading, TreeState};
 
@@ -65,7 +65,7 @@ struct Viewer {
     is_behind: bool,
 }
 
-/// What one sample reads.
+/// The sources of one sample.
 pub(crate) struct Reading {
     pub(crate) at: Timestamp,
     pub(crate) node: LiveNode,
@@ -87,12 +87,12 @@ pub(crate) struct SampleOutcome {
 pub(crate) struct LiveState {
     sampler: Uuid,
     viewers: Vec<Viewer>,
-    journal: Journal,
+    journal: EventJournal,
     pub(crate) traffic: TrafficState,
     tree: TreeState,
     /// The last sample, from which pictures are made.
     last: LastSample,
-    pub(crate) history: History,
+    pub(crate) history: FigureHistory,
     is_sampling: bool,
 }
 
@@ -109,11 +109,11 @@ impl LiveState {
         Self {
             sampler: Uuid::now_v7(),
             viewers: Vec::new(),
-            journal: Journal::default(),
+            journal: EventJournal::default(),
             traffic: TrafficState::default(),
             tree: TreeState::default(),
             last: LastSample::default(),
-            history: History::default(),
+            history: FigureHistory::default(),
             is_sampling: false,
         }
     }

@@ -12,7 +12,7 @@ use tokio::sync::mpsc::Receiver;
 /// frees the place of the viewer.
 #[derive(Debug)]
 pub struct LiveStream {
-    /// What comes before the events of the sampler.
+    /// The events before those of the sampler.
     first: VecDeque<Bytes>,
     events: Option<Receiver<Bytes>>,
 }

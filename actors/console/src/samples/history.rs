@@ -25,7 +25,7 @@ struct Point {
 
 /// The points of the last hour and of the last day.
 #[derive(Debug, Default)]
-pub(crate) struct History {
+pub(crate) struct FigureHistory {
     seconds: VecDeque<Point>,
     minutes: VecDeque<Point>,
     minute: OpenMinute,
@@ -40,7 +40,7 @@ struct OpenMinute {
     elapsed: Duration,
 }
 
-impl History {
+impl FigureHistory {
     /// Adds the point of a second.
     pub(crate) fn add_second(&mut self, time: i64, traffic: &LiveTraffic) {
         push(&mut self.seconds, SECONDS, to_point(time, traffic));
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn hour_of_seconds_is_kept() {
-        let mut history = History::default();
+        let mut history = FigureHistory::default();
         (1..=4_000).for_each(|time| history.add_second(time, &traffic(1.0)));
         let series = history.seconds();
         assert_eq!((series.times.len(), series.times[0], series.times[3_599]), (3_600, 401, 4_000));
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn minute_is_added_once_it_is_over() {
-        let mut history = History::default();
+        let mut history = FigureHistory::default();
         let ten = Duration::from_secs(10);
         for time in [610, 620, 650] {
             history.add_to_minute(time, &PeriodCounts::default(), ten);

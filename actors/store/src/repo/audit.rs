@@ -10,7 +10,7 @@ use crate::conn::{Conn, on};
 use crate::database::Database;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
-use crate::repo::filters::{AnyOf, Condition, IndexParts, KeyScan, MOST_SCANNED, count_all};
+use crate::repo::filters::{AnyOf, IndexParts, KeyScan, MOST_SCANNED, RowCondition, count_all};
 use crate::repo::keyset::{self, CursorKind};
 use crate::repo::mutation::{AuditEntry, Mutation, MutationResult, mutate};
 use crate::repo::{RowKey, sorted};
@@ -173,8 +173,8 @@ struct IndexedCondition {
 }
 
 impl IndexedCondition {
-    fn condition(&self) -> Condition {
-        Condition::AnyOf(self.column, self.values.clone())
+    fn condition(&self) -> RowCondition {
+        RowCondition::AnyOf(self.column, self.values.clone())
     }
 }
 
@@ -187,7 +187,7 @@ async fn list(
 ) -> Result<AuditPage, StoreError> {
     let descending = !filter.oldest_first;
     let indexed = list_indexed(filter);
-    let range = Condition::of_range("created_at", filter.start_time, filter.end_time, "<");
+    let range = RowCondition::of_range("created_at", filter.start_time, filter.end_time, "<");
     let first = <[_]>::first(&indexed);
     let parts = first.and_then(|first| IndexParts::new(first.column, first.values.storable()));
     let scan = KeyScan {

@@ -115,7 +115,7 @@ impl RetryShared {
         self.record_next_due().await;
     }
 
-    /// Returns the letters that are retried. Where retries are off, those are the letters that an operator requeued.
+    /// Returns the letters that are retried. With retries off, those are the letters that an operator requeued.
     const fn select_letters(&self) -> DueLetters {
         if self.settings.retry_enabled { DueLetters::All } else { DueLetters::Promised }
     }

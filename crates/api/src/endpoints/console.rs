@@ -2,7 +2,7 @@
 
 use crate::endpoint::{Answer, Endpoint, Method, SchemaSource, Tag};
 use crate::envelope::DataEnvelope;
-use crate::error_groups::RecentErrors;
+use crate::error_groups::RecentErrorCounts;
 use crate::parameter::ParameterKind::{Boolean, Integer, SeveralOf};
 use crate::parameter::QueryParameter;
 use crate::server::config::EffectiveConfig;
@@ -72,6 +72,6 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     .answers(&[Answer::json(
         200,
         "The groups",
-        &[SchemaSource::for_type::<DataEnvelope<RecentErrors>>()],
+        &[SchemaSource::for_type::<DataEnvelope<RecentErrorCounts>>()],
     )]),
 ];

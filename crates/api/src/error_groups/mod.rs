@@ -49,7 +49,8 @@ pub struct ErrorGroupSummary {
 
 /// The failures of the last minutes, by their counts: no row of a failure is read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct RecentErrors {
+#[schema(as = RecentErrors)]
+pub struct RecentErrorCounts {
     /// Length of the window in minutes; the last one goes on.
     pub minutes: u32,
     /// Failures of all groups in the window.

@@ -97,7 +97,7 @@ api_types! {
         pub offset: i64,
         /// Number of rows by status, with `include_counts=true`.
         pub counts: optional BTreeMap<String, i64>,
-        /// Cursor of the next page, where more rows may follow.
+        /// Cursor of the next page, if more rows may follow.
         pub next_cursor: optional String,
         /// The instant up to which rows were read, if that many were read that the page is not full.
         pub scanned_until: optional Timestamp,

@@ -46,7 +46,7 @@ api_types! {
         pub offset: i64,
         /// Number of letters with a retry left (`retrying`) and without (`exhausted`), with `include_counts=true`.
         pub counts: optional BTreeMap<String, i64>,
-        /// Cursor of the next page, where more rows may follow.
+        /// Cursor of the next page, if more rows may follow.
         pub next_cursor: optional String,
         /// The instant up to which rows were read, if that many were read that the page is not full.
         pub scanned_until: optional Timestamp,

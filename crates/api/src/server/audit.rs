@@ -49,7 +49,7 @@ pub struct AuditListEnvelope {
     pub limit: i64,
     /// The applied offset.
     pub offset: i64,
-    /// Cursor of the next page, where more rows may follow.
+    /// Cursor of the next page, if more rows may follow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub next_cursor: Option<String>,

@@ -46,6 +46,8 @@ pub struct ProjectDeployment {
     engine: Arc<Engine>,
     /// The content hash with which each entity was activated last, by its key.
     active: BTreeMap<(&'static str, String), String>,
+    /// `true` if the server has stored a change that it has not loaded: an update failed before its reload.
+    is_behind: bool,
 }
 
 /// The result of an update.
@@ -72,12 +74,14 @@ pub struct DeployedProject {
     pub archived: Vec<String>,
     /// The definitions that are stored and cannot be loaded, such as a connector without its variable.
     pub degraded: Vec<String>,
+    /// `true` if the server has loaded its definitions anew.
+    pub reloaded: bool,
 }
 
 impl DeployedProject {
     /// Returns `true` if the server serves something else than before.
     pub fn has_changes(&self) -> bool {
-        self.changed > 0 || !self.archived.is_empty()
+        self.reloaded || self.changed > 0 || !self.archived.is_empty()
     }
 }
 
@@ -103,6 +107,7 @@ impl ProjectDeployment {
             runtime: Arc::new(runtime),
             engine: Arc::new(offline::engine_builder().build()),
             active: BTreeMap::new(),
+            is_behind: false,
         })
     }
 
@@ -182,10 +187,12 @@ impl ProjectDeployment {
         }
         self.archive(EntityKind::Workflow, &stale.workflows, &mut deployed).await?;
         self.delete_connectors(&stale.connectors, &mut deployed).await?;
-        let status = match deployed.has_changes() {
+        deployed.reloaded = self.is_behind || deployed.has_changes();
+        let status = match deployed.reloaded {
             true => self.server.reload().await.map_err(PackageError::step("the engine was not reloaded"))?,
             false => self.server.engine_status().await?,
         };
+        self.is_behind = false;
         deployed.degraded.extend(find_degraded(&self.server, artifact, &status).await?);
         self.keys.end(&own).map_err(PackageError::Keys)?;
         let channels = artifact.items(EntityKind::Channel).filter(|item| item.activates);
@@ -228,6 +235,8 @@ impl ProjectDeployment {
         }
         let whole = PackageItem { rollout_percentage: None, ..item.clone() };
         let step = format!("{} '{}' was not activated", item.kind, item.key);
+        // Set first: the answer of what was done may be lost.
+        self.is_behind = true;
         self.server.activate(&whole, true).await.map_err(PackageError::step(step))?;
         self.active.insert(key, item.content_hash.clone());
         Ok(())
@@ -274,6 +283,7 @@ impl ProjectDeployment {
         match removed {
             Ok(removed) => {
                 self.active.remove(&(kind.plural(), key.to_owned()));
+                self.is_behind |= removed;
                 deployed.archived.extend(removed.then(|| format!("{kind} '{key}'")));
                 Ok(())
             }

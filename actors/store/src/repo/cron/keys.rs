@@ -11,7 +11,7 @@ use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::repo::RowKey;
 use crate::repo::filters::{
-    AnyOf, Condition, FoundKeys, GroupConditions, IndexParts, KeyScan, MOST_SCANNED, MOST_SCANNED_FAST,
+    AnyOf, FoundKeys, GroupConditions, IndexParts, KeyScan, MOST_SCANNED, MOST_SCANNED_FAST, RowCondition,
     SortedScan, count_all, find_tagged, is_one_of,
 };
 use crate::repo::traces::TraceMode;
@@ -111,20 +111,21 @@ async fn find_named(conn: &mut Conn, names: &AnyOf) -> Result<Option<AnyOf>, Sto
 
 /// The conditions of a filter, by the index that serves them.
 struct Conditions {
-    ids: Option<Condition>,
-    groups: Option<Condition>,
-    channels: Option<Condition>,
-    status: Option<Condition>,
-    range: Vec<Condition>,
-    others: Vec<Condition>,
+    ids: Option<RowCondition>,
+    groups: Option<RowCondition>,
+    channels: Option<RowCondition>,
+    status: Option<RowCondition>,
+    range: Vec<RowCondition>,
+    others: Vec<RowCondition>,
 }
 
 impl Conditions {
     fn new(filter: &OccurrenceFilter, resolved: &Resolved) -> Self {
         let any_of = |column: &'static str, values: &Option<AnyOf>| {
-            values.clone().map(|values| Condition::AnyOf(column, values))
+            values.clone().map(|values| RowCondition::AnyOf(column, values))
         };
-        let version = is_one_of("executing_version", &filter.versions).map(|(_, text)| Condition::Text(text));
+        let version =
+            is_one_of("executing_version", &filter.versions).map(|(_, text)| RowCondition::Text(text));
         let others = [
             any_of("channel_name", &filter.channel),
             any_of("workflow_id", &filter.workflow),
@@ -136,12 +137,12 @@ impl Conditions {
             groups: any_of("error_group", &resolved.groups),
             channels: any_of("channel_id", &resolved.channels),
             status: any_of("status", &filter.status),
-            range: Condition::of_range("scheduled_for", filter.since, filter.until, "<="),
+            range: RowCondition::of_range("scheduled_for", filter.since, filter.until, "<="),
             others: others.into_iter().flatten().collect(),
         }
     }
 
-    fn all(&self) -> Vec<Condition> {
+    fn all(&self) -> Vec<RowCondition> {
         let single = [&self.ids, &self.groups, &self.channels, &self.status];
         single.into_iter().flatten().chain(&self.range).chain(&self.others).cloned().collect()
     }
@@ -173,7 +174,7 @@ pub(super) async fn find(
     let selected = match (&conditions.ids, resolved.groups.is_some()) {
         (Some(ids), _) => vec![ids.clone()],
         (None, false) if !conditions.range.is_empty() => {
-            let channels = channels.clone().map(|ids| Condition::AnyOf("channel_id", ids));
+            let channels = channels.clone().map(|ids| RowCondition::AnyOf("channel_id", ids));
             conditions.range.iter().cloned().chain(channels).collect()
         }
         _ => Vec::new(),

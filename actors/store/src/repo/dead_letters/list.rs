@@ -7,12 +7,12 @@ use diesel::sql_types::{BigInt, Text};
 use diesel_async::RunQueryDsl;
 use svc_model::Page;
 
-use super::rows::{COLUMNS, Columns, DeadLetterFilter, DeadLetterPage};
+use super::rows::{COLUMNS, DeadLetterFilter, DeadLetterPage, LetterColumns};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::repo::filters::{
-    AnyOf, ComposedQuery, Condition, FoundKeys, GroupConditions, IndexParts, KeyScan, MOST_LOOKED_UP,
-    MOST_SCANNED, SortedScan, count_all, find_tagged, is_one_of, push_all,
+    AnyOf, ComposedQuery, FoundKeys, GroupConditions, IndexParts, KeyScan, MOST_LOOKED_UP, MOST_SCANNED,
+    RowCondition, SortedScan, count_all, find_tagged, is_one_of, push_all,
 };
 use crate::repo::traces::find_keyed;
 use crate::repo::{RowKey, keyset, sorted};
@@ -63,12 +63,12 @@ impl Resolved {
 
 /// The conditions of a filter, by the index that serves them.
 struct Conditions {
-    groups: Option<Condition>,
-    channels: Option<Condition>,
-    traces: Option<Condition>,
-    exhausted: Option<Condition>,
-    version: Option<Condition>,
-    range: Vec<Condition>,
+    groups: Option<RowCondition>,
+    channels: Option<RowCondition>,
+    traces: Option<RowCondition>,
+    exhausted: Option<RowCondition>,
+    version: Option<RowCondition>,
+    range: Vec<RowCondition>,
 }
 
 impl Conditions {
@@ -79,18 +79,23 @@ impl Conditions {
             &filter.versions,
         );
         Self {
-            groups: resolved.groups.clone().map(|groups| Condition::AnyOf("error_group", groups)),
-            channels: resolved.channels.clone().map(|channels| Condition::AnyOf("channel", channels)),
-            traces: resolved.traces.clone().map(|ids| Condition::EitherAnyOf("trace_id", "attempt_of", ids)),
+            groups: resolved.groups.clone().map(|groups| RowCondition::AnyOf("error_group", groups)),
+            channels: resolved.channels.clone().map(|channels| RowCondition::AnyOf("channel", channels)),
+            traces: resolved
+                .traces
+                .clone()
+                .map(|ids| RowCondition::EitherAnyOf("trace_id", "attempt_of", ids)),
             exhausted: filter.exhausted.map(|exhausted| {
-                Condition::Text(if exhausted { IS_EXHAUSTED } else { "retry_count < max_retries" }.to_owned())
+                RowCondition::Text(
+                    if exhausted { IS_EXHAUSTED } else { "retry_count < max_retries" }.to_owned(),
+                )
             }),
-            version: version.map(|(_, is_version)| Condition::Text(is_version)),
-            range: Condition::of_range("created_at", filter.since, filter.until, "<"),
+            version: version.map(|(_, is_version)| RowCondition::Text(is_version)),
+            range: RowCondition::of_range("created_at", filter.since, filter.until, "<"),
         }
     }
 
-    fn all(&self) -> Vec<Condition> {
+    fn all(&self) -> Vec<RowCondition> {
         let single = [&self.groups, &self.channels, &self.traces, &self.exhausted, &self.version];
         single.into_iter().flatten().chain(&self.range).cloned().collect()
     }
@@ -150,7 +155,7 @@ pub(super) async fn list(
     let found = find(conn, filter, &resolved, page, after).await?;
     let descending = !filter.oldest_first;
     let ids: Vec<String> = found.keys.into_iter().map(|key| key.id).collect();
-    let rows: Vec<Columns> = on!(conn, c: Db => {
+    let rows: Vec<LetterColumns> = on!(conn, c: Db => {
         let rows = trace_dlq::table.into_boxed::<Db>().filter(trace_dlq::id.eq_any(ids)).select(COLUMNS);
         let rows = sorted!(rows, trace_dlq::created_at, descending);
         let rows = match descending {
@@ -168,7 +173,7 @@ pub(super) async fn list(
         false => None,
     };
     Ok(DeadLetterPage {
-        rows: rows.into_iter().filter_map(Columns::into_row).collect(),
+        rows: rows.into_iter().filter_map(LetterColumns::into_row).collect(),
         total,
         counts,
         next_cursor: found.next.key.map(|key| keyset::encode(filter.cursor_kind(), &key)),

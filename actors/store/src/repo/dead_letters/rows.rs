@@ -190,7 +190,7 @@ pub(super) const COLUMNS: ListColumns = (
 );
 
 #[derive(Queryable)]
-pub(super) struct Columns {
+pub(super) struct LetterColumns {
     id: String,
     trace_id: String,
     attempt_of: Option<String>,
@@ -204,7 +204,7 @@ pub(super) struct Columns {
     updated_at: LenientTimestamp,
 }
 
-impl Columns {
+impl LetterColumns {
     /// Returns the row, unless its times are unreadable.
     pub(super) fn into_row(self) -> Option<DeadLetterRow> {
         Some(DeadLetterRow {
@@ -225,7 +225,7 @@ impl Columns {
 
 pub(super) async fn get(conn: &mut Conn, id: &str) -> Result<Option<DeadLetter>, StoreError> {
     let carried = (trace_dlq::payload_json, trace_dlq::metadata_json);
-    let row: Option<(Columns, (String, String))> = on!(conn, c => {
+    let row: Option<(LetterColumns, (String, String))> = on!(conn, c => {
         trace_dlq::table.find(id).select((COLUMNS, carried)).first(c).await.optional()
     })?;
     let Some((columns, (payload_json, metadata_json))) = row else { return Ok(None) };

@@ -6,7 +6,7 @@ use super::{AnyOf, ComposedQuery};
 
 /// A condition on a row.
 #[derive(Clone, Debug)]
-pub(in crate::repo) enum Condition {
+pub(in crate::repo) enum RowCondition {
     /// A column has one of the values.
     AnyOf(&'static str, AnyOf),
     /// One of two columns has one of the values; the second may be null.
@@ -17,7 +17,7 @@ pub(in crate::repo) enum Condition {
     Text(String),
 }
 
-impl Condition {
+impl RowCondition {
     /// Returns the conditions of a range of time, whose end has the operator.
     pub(in crate::repo) fn of_range(
         column: &'static str,
@@ -77,7 +77,7 @@ impl Condition {
 }
 
 /// Appends all conditions, the first behind `WHERE`.
-pub(in crate::repo) fn push_all<ST>(statement: &mut ComposedQuery<ST>, conditions: &[Condition]) {
+pub(in crate::repo) fn push_all<ST>(statement: &mut ComposedQuery<ST>, conditions: &[RowCondition]) {
     let mut link = " WHERE ";
     for condition in conditions {
         statement.push(link);

@@ -9,7 +9,7 @@ use diesel::sql_types::{BigInt, Text, Timestamp as TimestampType};
 use diesel_async::RunQueryDsl;
 use svc_model::{Page, Timestamp};
 
-use super::condition::{Condition, push_all};
+use super::condition::{RowCondition, push_all};
 use super::{ComposedQuery, Continuation};
 use crate::config::Backend;
 use crate::conn::{Conn, on};
@@ -63,9 +63,9 @@ pub(in crate::repo) struct KeyScan {
     /// The parts; `None` for an index of time alone.
     pub(in crate::repo) parts: Option<IndexParts>,
     /// Conditions that every row which is read fulfils, or that the index bounds.
-    pub(in crate::repo) served: Vec<Condition>,
+    pub(in crate::repo) served: Vec<RowCondition>,
     /// Conditions that leave out rows which are read.
-    pub(in crate::repo) others: Vec<Condition>,
+    pub(in crate::repo) others: Vec<RowCondition>,
     /// The place of the page before.
     pub(in crate::repo) after: Option<RowKey>,
     pub(in crate::repo) descending: bool,
@@ -134,7 +134,7 @@ impl KeyScan {
         {
             // Oldest first, the rows of that instant are left for the next call. This one begins among them: it has to
             // get on.
-            let later = [Condition::Time("created_at", ">", Timestamp::from_naive(after.created_at))];
+            let later = [RowCondition::Time("created_at", ">", Timestamp::from_naive(after.created_at))];
             end = self.find_end_instant(conn, &later).await?.filter(|end| *end > after.created_at);
         }
         Ok(end.map(|created_at| RowKey { created_at, id: String::new() }))
@@ -144,7 +144,7 @@ impl KeyScan {
     async fn find_end_instant(
         &self,
         conn: &mut Conn,
-        others: &[Condition],
+        others: &[RowCondition],
     ) -> Result<Option<NaiveDateTime>, StoreError> {
         let parts = self.parts.as_ref().map_or(1, |parts| parts.values.len());
         let share = self.most_read / i64::try_from(parts).unwrap_or(i64::MAX).max(1);
@@ -158,14 +158,14 @@ impl KeyScan {
 
     /// Returns the conditions that leave out rows. SQLite has them once for each part: if that makes too many values, they
     /// are in lists of the statement, which are returned too.
-    fn share_values(&self, backend: Backend) -> (Vec<Condition>, Vec<Vec<String>>) {
+    fn share_values(&self, backend: Backend) -> (Vec<RowCondition>, Vec<Vec<String>>) {
         let parts = self.parts.as_ref().map_or(1, |parts| parts.values.len());
-        let values: usize = self.others.iter().map(Condition::count_values).sum();
+        let values: usize = self.others.iter().map(RowCondition::count_values).sum();
         if backend == Backend::Postgres || values.saturating_mul(parts) <= MOST_REPEATED {
             return (self.others.clone(), Vec::new());
         }
         let mut lists = Vec::new();
-        let share = |condition: &Condition| match condition.in_list(&format!("list{}", lists.len())) {
+        let share = |condition: &RowCondition| match condition.in_list(&format!("list{}", lists.len())) {
             Some((shared, values)) => {
                 lists.push(values);
                 shared
@@ -272,7 +272,7 @@ struct Merge<'a> {
     columns: &'static str,
     /// Values that the conditions have in lists of the statement.
     lists: Vec<Vec<String>>,
-    others: &'a [Condition],
+    others: &'a [RowCondition],
     /// The place up to which rows are read.
     end: Option<RowKey>,
     /// The limit of each part, and that of all.
@@ -297,7 +297,7 @@ impl Default for Merge<'_> {
 #[derive(Clone, Debug)]
 pub(in crate::repo) struct SortedScan {
     /// Conditions that the index serves.
-    pub(in crate::repo) selected: Vec<Condition>,
+    pub(in crate::repo) selected: Vec<RowCondition>,
     /// The list, with its other conditions.
     pub(in crate::repo) scan: KeyScan,
 }
@@ -333,7 +333,7 @@ impl SortedScan {
 pub(in crate::repo) async fn count_all(
     conn: &mut Conn,
     table: &str,
-    conditions: &[Condition],
+    conditions: &[RowCondition],
 ) -> Result<i64, StoreError> {
     let mut statement = ComposedQuery::<BigInt>::new(format!("SELECT count(*) FROM {table}"));
     push_all(&mut statement, conditions);

@@ -16,7 +16,7 @@ use crate::repo::tagged;
 use crate::schema::{definitions, error_groups};
 
 pub(super) use composed::ComposedQuery;
-pub(super) use condition::{Condition, push_all};
+pub(super) use condition::{RowCondition, push_all};
 pub(super) use counts::{StatusCount, is_one_of};
 pub(super) use key_scan::{FoundKeys, IndexParts, KeyScan, LoadedKey, SortedScan, count_all};
 pub(super) use window::{Continuation, MOST_LOOKED_UP, MOST_SCANNED, MOST_SCANNED_FAST};

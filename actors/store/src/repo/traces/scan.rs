@@ -3,10 +3,10 @@
 use svc_model::Page;
 
 use crate::repo::RowKey;
-use crate::repo::filters::{AnyOf, Condition, IndexParts, KeyScan, MOST_SCANNED_FAST, is_one_of};
+use crate::repo::filters::{AnyOf, IndexParts, KeyScan, MOST_SCANNED_FAST, RowCondition, is_one_of};
 use crate::repo::traces::TraceQuery;
 
-/// Condition of the indexes of failed rows. As text, by which the database knows that the index has all of them.
+/// RowCondition of the indexes of failed rows. As text, by which the database knows that the index has all of them.
 pub(super) const IS_FAILED: &str = "status = 'failed'";
 
 /// The place and the direction of a page.
@@ -40,7 +40,7 @@ pub(super) fn scan(
         }
         (None, Some(values)) if is_failed_only => {
             workflows = None;
-            served.push(Condition::Text(IS_FAILED.to_owned()));
+            served.push(RowCondition::Text(IS_FAILED.to_owned()));
             ("traces_failed_workflows", IndexParts::new("workflow_id", values.storable())?)
         }
         _ => return None,
@@ -56,14 +56,14 @@ pub(super) fn scan(
         ("error_code", query.error_code.as_ref()),
     ];
     let columns =
-        columns.into_iter().filter_map(|(column, values)| Some(Condition::AnyOf(column, values?.clone())));
+        columns.into_iter().filter_map(|(column, values)| Some(RowCondition::AnyOf(column, values?.clone())));
     let version = is_one_of("workflow_version", &query.workflow_versions).map(|(_, text)| text);
     let least = query.min_duration_ms.map(|least| format!("duration_ms >= {least}"));
-    let others = columns.chain(version.into_iter().chain(least).map(Condition::Text)).collect();
+    let others = columns.chain(version.into_iter().chain(least).map(RowCondition::Text)).collect();
     if !query.attempts {
-        served.push(Condition::Text("attempt_of IS NULL".to_owned()));
+        served.push(RowCondition::Text("attempt_of IS NULL".to_owned()));
     }
-    served.extend(Condition::of_range("created_at", query.since, query.until, "<"));
+    served.extend(RowCondition::of_range("created_at", query.since, query.until, "<"));
     let ScanPlace { after, descending, page } = place;
     Some(KeyScan {
         table: "traces",

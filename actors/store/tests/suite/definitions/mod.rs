@@ -239,7 +239,7 @@ async fn compare_versions(store: &Store, model: &Model, call: &Call) {
     assert_eq!(stored, expected, "after {call:?}");
 }
 
-fn shown(statuses: &[LifecycleStatus]) -> EntityFilter {
+fn filter_shown(statuses: &[LifecycleStatus]) -> EntityFilter {
     EntityFilter { shown_statuses: statuses.to_vec(), ..EntityFilter::default() }
 }
 
@@ -251,9 +251,9 @@ async fn compare_lists(store: &Store, model: &Model, call: &Call) {
     for filter in [
         EntityFilter::default(),
         EntityFilter { status: Some(active.into()), ..EntityFilter::default() },
-        shown(&[LifecycleStatus::Active]),
-        shown(&[LifecycleStatus::Archived]),
-        shown(&[LifecycleStatus::Draft, LifecycleStatus::Archived]),
+        filter_shown(&[LifecycleStatus::Active]),
+        filter_shown(&[LifecycleStatus::Archived]),
+        filter_shown(&[LifecycleStatus::Draft, LifecycleStatus::Archived]),
         EntityFilter { tag: Some(TAGS[0].to_owned()), ..EntityFilter::default() },
     ] {
         let found = workflows.list(filter.clone(), page).await.unwrap().0;

@@ -105,7 +105,8 @@ pub(crate) struct ErrorListArgs {
     until: Option<String>,
     /// Show the counts of the last hour, which are cheap whatever the number of failures
     #[arg(long, conflicts_with_all = [
-        "channel", "tag", "workflow", "task", "error_code", "error_group", "since", "until", "q", "limit", "offset",
+        "channel", "tag", "workflow", "version", "task", "error_code", "error_group", "since", "until", "q", "limit",
+        "offset",
     ])]
     recent: bool,
     /// Show groups with this text in their message alone
@@ -173,9 +174,35 @@ fn with_change(mut row: Value) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
     use serde_json::json;
 
     use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Parsed {
+        #[command(flatten)]
+        list: ErrorListArgs,
+    }
+
+    #[test]
+    fn recent_counts_take_no_filter() {
+        assert!(Parsed::try_parse_from(["errors", "--recent", "--json"]).unwrap().list.recent);
+        for filter in [
+            "--channel",
+            "--tag",
+            "--workflow",
+            "--version",
+            "--task",
+            "--error-code",
+            "--error-group",
+            "--q",
+        ] {
+            let refused = Parsed::try_parse_from(["errors", "--recent", filter, "3"]);
+            let kind = refused.map(|parsed| parsed.list.recent).unwrap_err().kind();
+            assert_eq!(kind, clap::error::ErrorKind::ArgumentConflict, "{filter}");
+        }
+    }
 
     #[test]
     fn change_is_one_text() {
