@@ -21,6 +21,13 @@ export type AuditLogEntry = Schemas["AuditLogEntry"];
 export type Health = Schemas["Health"];
 export type Node = Schemas["Node"];
 export type Channel = Schemas["Channel"];
+export type CronStatus = Schemas["CronStatus"];
+export type ScheduleExplanation = Schemas["ScheduleExplanation"];
+export type ActorNode = Schemas["ActorNode"];
+export type ActorEvent = Schemas["ActorEvent"];
+export type Connector = Schemas["Connector"];
+export type KafkaPartition = Schemas["KafkaPartition"];
+export type PackageReceipt = Schemas["Receipt"];
 
 /** One write of a step. */
 export interface StepChange {

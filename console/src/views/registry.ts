@@ -40,4 +40,6 @@ export const VIEWS: readonly View[] = [
   { name: "run", path: "/runs/:id", title: "run", icon: "runs", load: () => import("./run/index.tsx") },
 
   { name: "occurrence", path: "/occurrences/:id", title: "occurrence", icon: "schedules", under: "runs", load: () => import("./run/occurrence.tsx") },
+
+  { name: "schedules", path: "/schedules", title: "schedules", icon: "schedules", group: "operate", key: "s", load: () => import("./schedules/index.tsx") },
 ];
