@@ -42,4 +42,6 @@ export const VIEWS: readonly View[] = [
   { name: "occurrence", path: "/occurrences/:id", title: "occurrence", icon: "schedules", under: "runs", load: () => import("./run/occurrence.tsx") },
 
   { name: "schedules", path: "/schedules", title: "schedules", icon: "schedules", group: "operate", key: "s", load: () => import("./schedules/index.tsx") },
+
+  { name: "actors", path: "/actors", title: "actors", icon: "actors", group: "operate", key: "a", load: () => import("./actors/index.tsx") },
 ];

@@ -72,7 +72,7 @@ function Explanation({ why }: { why: ScheduleExplanation }) {
           [t.position, why.position === undefined ? null : String(why.position)],
           [
             t.holders,
-            holders && holders.length > 0 && (
+            holders === undefined || holders.length === 0 ? null : (
               <ul>
                 {holders.map((holder) => (
                   <li key={holder.occurrence_id}>
