@@ -44,4 +44,10 @@ export const VIEWS: readonly View[] = [
   { name: "schedules", path: "/schedules", title: "schedules", icon: "schedules", group: "operate", key: "s", load: () => import("./schedules/index.tsx") },
 
   { name: "actors", path: "/actors", title: "actors", icon: "actors", group: "operate", key: "a", load: () => import("./actors/index.tsx") },
+
+  { name: "refusals", path: "/refusals", title: "refusals", icon: "refusals", group: "operate", key: "f", load: () => import("./refusals/index.tsx") },
+
+  { name: "connectors", path: "/connectors", title: "connectors", icon: "connectors", group: "operate", key: "o", load: () => import("./connectors/index.tsx") },
+
+  { name: "connector", path: "/connectors/:id", title: "connector", icon: "connectors", under: "connectors", load: () => import("./connectors/detail.tsx") },
 ];
