@@ -50,4 +50,8 @@ export const VIEWS: readonly View[] = [
   { name: "connectors", path: "/connectors", title: "connectors", icon: "connectors", group: "operate", key: "o", load: () => import("./connectors/index.tsx") },
 
   { name: "connector", path: "/connectors/:id", title: "connector", icon: "connectors", under: "connectors", load: () => import("./connectors/detail.tsx") },
+
+  { name: "kafka", path: "/kafka", title: "kafka", icon: "kafka", group: "operate", key: "k", load: () => import("./kafka/index.tsx") },
+
+  { name: "nodes", path: "/nodes", title: "nodes", icon: "nodes", group: "system", key: "m", load: () => import("./nodes/index.tsx") },
 ];
