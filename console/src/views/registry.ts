@@ -54,4 +54,14 @@ export const VIEWS: readonly View[] = [
   { name: "kafka", path: "/kafka", title: "kafka", icon: "kafka", group: "operate", key: "k", load: () => import("./kafka/index.tsx") },
 
   { name: "nodes", path: "/nodes", title: "nodes", icon: "nodes", group: "system", key: "m", load: () => import("./nodes/index.tsx") },
+
+  { name: "audit", path: "/audit", title: "audit", icon: "audit", group: "system", key: "u", load: () => import("./audit/index.tsx") },
+
+  { name: "packages", path: "/packages", title: "packages", icon: "packages", group: "system", key: "p", load: () => import("./packages/index.tsx") },
+
+  { name: "package", path: "/packages/:name", title: "packages", icon: "packages", under: "packages", load: () => import("./packages/detail.tsx") },
+
+  { name: "configuration", path: "/configuration", title: "configuration", icon: "configuration", group: "system", key: "i", load: () => import("./configuration/index.tsx") },
+
+  { name: "api", path: "/api", title: "api", icon: "api", group: "system", load: () => import("./api/index.tsx") },
 ];
