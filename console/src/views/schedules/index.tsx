@@ -67,7 +67,14 @@ async function readOccurrences(planned: readonly Planned[], window: Window, sign
 
 function toLanes(planned: readonly Planned[], rows: readonly OccurrenceSummary[], window: Window, present: number): Lane[] {
   const byChannel = new Map<string, OccurrenceSummary[]>();
-  for (const row of rows) byChannel.set(row.channel_id, [...(byChannel.get(row.channel_id) ?? []), row]);
+  for (const row of rows) {
+    // Until a new range is read, the rows are those of the range before.
+    const at = Date.parse(row.scheduled_for);
+    if (at < window.from || at >= window.until) continue;
+    const own = byChannel.get(row.channel_id);
+    if (own === undefined) byChannel.set(row.channel_id, [row]);
+    else own.push(row);
+  }
   return planned.map(({ schedule, expected }) => {
     const own = byChannel.get(schedule.channel_id) ?? [];
     return { schedule, expected, instants: listInstants(own, expected, knownSince(own, schedule, window), present) };
