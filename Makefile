@@ -6,23 +6,35 @@ DRIVERS = es mongo smtp sql storage
 # What is not installed links the OpenSSL of the system where its headers are: to build one takes minutes. A release carries
 # its own. Give cargo the same value by hand, or it builds anew what depends on it.
 export OPENSSL_NO_VENDOR := $(shell pkg-config --exists 'openssl >= 3' 2>/dev/null && echo 1 || echo 0)
-install drill-rolling attack bench: export OPENSSL_NO_VENDOR = 0
+install drill-rolling drill-operate attack bench: export OPENSSL_NO_VENDOR = 0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run install test test-kafka-broker api-clients api-requests tls-probes fuzz schedules drill-cron drill-cluster drill-rolling drill-kafka attack lint features fmt bench budget doc deny
+.PHONY: help console check-console demo run install test test-kafka-broker api-clients api-requests tls-probes fuzz schedules drill-cron drill-cluster drill-rolling drill-kafka drill-operate attack lint features fmt bench budget doc deny
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do printf '  %-17s %s\n' "$$name" "$$text"; done
 
-demo: ## build the service without the heavy drivers, the page at /docs and the export of spans, load examples/quickstart, post an order, keep serving (DEMO_EXIT=1: end after the answer)
-	$(CARGO) build --profile demo --no-default-features -p svc --bin svc-server -p svc-testkit --bin demo
+console: ## build the page of the console, console/dist, which the next build of the service embeds (needs npm; without it, one line says so)
+	@if ! command -v npm >/dev/null 2>&1; then echo "npm is not installed: the service is built without the page of the console"; \
+	elif [ ! -f console/package.json ]; then echo "there is no console/package.json: the service is built without the page of the console"; \
+	else cd console && npm ci --silent --no-audit --no-fund && npm run --silent build; fi
+
+check-console: ## types, sizes and logic of the page of the console; two builds of it have the same bytes (needs npm)
+	@cd console && npm ci --silent --no-audit --no-fund && npm run --silent check && npm test --silent
+
+# What is older than its sources is built anew; a registry that is away does not keep the demo from running.
+console/dist/index.html: $(shell git ls-files -- console 2>/dev/null)
+	@$(MAKE) --no-print-directory console || echo "the console was not built: the service is built without its page"
+
+demo: console/dist/index.html ## build the service without the heavy drivers, the page at /docs and the export of spans, load examples/quickstart, post an order, keep serving (DEMO_EXIT=1: end after the answer)
+	$(CARGO) build --profile demo --no-default-features --features svc/console -p svc --bin svc-server -p svc-testkit --bin demo
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
 	"$$target/demo/demo" "$$target/demo/svc-server" examples/quickstart
 
 run: ## start the service with its defaults (SVC_CONFIG=file.toml: with a configuration)
 	$(CARGO) run -p svc --bin svc-server -- $(if $(SVC_CONFIG),-c $(SVC_CONFIG))
 
-install: ## build the release and put both programs, completions and manual pages under PREFIX, by default /usr/local (DESTDIR=dir: a root for packagers)
+install: console ## build the release and put both programs, completions and manual pages under PREFIX, by default /usr/local (DESTDIR=dir: a root for packagers)
 	$(CARGO) build --release -p svc --bin svc-server -p svc-cli --bin svc-cli
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
 	packaging/install "$$target/release" "$(or $(PREFIX),/usr/local)"
@@ -76,6 +88,12 @@ drill-kafka: ## records under fire: three processes of one group, killed and sto
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
 	"$$target/debug/drill-kafka" "$$target/debug/svc-server" $(or $(RECORDS),50000) "$$target/drill-kafka.json"
 
+drill-operate: ## orders of operators at full size, on an optimised binary: bulk runs, pauses, shares and delays on three nodes, some killed, a witness as judge (SECTIONS="bulk=n pause=n shares=n later=n": those alone; letters, requests a second, jobs of the flood, jobs due a second)
+	$(CARGO) build --release -p svc --bin svc-server
+	$(CARGO) build -p svc-drills --bin drill-operate
+	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
+	"$$target/debug/drill-operate" "$$target/release/svc-server" $(SECTIONS)
+
 attack: ## the attacks that once broke a promise, a verdict a line, on an optimised binary (NAMES="stop cpu": those alone)
 	tests/peers/ensure wrk || true
 	$(CARGO) build --release -p svc --bin svc-server
@@ -91,7 +109,7 @@ lint: ## rustfmt, clippy, rustdoc: all without a warning
 
 features: ## check the service without its features, with those that its own code names, and the connectors with each driver alone
 	$(CARGO) check -q -p svc --no-default-features
-	$(CARGO) check -q -p svc --no-default-features --features docs,kafka
+	$(CARGO) check -q -p svc --no-default-features --features console,docs,kafka
 	@for feature in $(DRIVERS); do echo "$(CARGO) check -p svc-connectors --features $$feature"; $(CARGO) check -q -p svc-connectors --no-default-features --features $$feature || exit 1; done
 
 fmt: ## format the sources

@@ -1,11 +1,13 @@
-//! Gives the binary the commit it is built from and the time of the build.
+//! Gives the binary the commit it is built from, the time of the build, and the files of the console.
 //!
 //! `SVC_BUILD_COMMIT` and `SVC_BUILD_TIME` win if the build sets them; then the checkout is asked. The
 //! time is that of `SOURCE_DATE_EPOCH`, else of the commit, so that one commit makes one binary. Runs again
-//! when the commit changes, and at no other call.
+//! when the commit or the console changes, and at no other call.
 
+use std::fmt::Write as _;
+use std::fs;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const INPUTS: [&str; 3] = ["SVC_BUILD_COMMIT", "SVC_BUILD_TIME", "SOURCE_DATE_EPOCH"];
@@ -28,6 +30,63 @@ fn main() -> io::Result<()> {
     for (name, value) in [("SVC_BUILD_COMMIT", commit), ("SVC_BUILD_TIME", time)] {
         if let Some(value) = value {
             writeln!(out, "cargo:rustc-env={name}={value}")?;
+        }
+    }
+    if env_value("CARGO_FEATURE_CONSOLE").is_some() {
+        write_console_table(&mut out)?;
+    }
+    Ok(())
+}
+
+/// The folder in which `make console` leaves the files of the console.
+const CONSOLE: &str = "console/dist";
+
+/// Writes the table of the files of the console, in the order of their paths, each with its compressed forms. It is empty
+/// if the console was not built.
+fn write_console_table(out: &mut impl Write) -> io::Result<()> {
+    let (Some(target), Some(package)) = (env_value("OUT_DIR"), env_value("CARGO_MANIFEST_DIR")) else {
+        return Ok(());
+    };
+    let dist = Path::new(&package).join(CONSOLE);
+    // As above: what does not exist is watched by the folder in which it would appear.
+    if let Some(watched) = dist.ancestors().take(2).find(|path| path.exists()) {
+        writeln!(out, "cargo:rerun-if-changed={}", watched.display())?;
+    }
+    let mut files = Vec::new();
+    list_files(&dist, "", &mut files)?;
+    files.sort_unstable();
+    let has = |name: &str| files.binary_search_by(|file| file.as_str().cmp(name)).is_ok();
+    let is_form = |name: &str| [".br", ".gz"].iter().any(|form| name.strip_suffix(form).is_some_and(&has));
+    let content = |name: &str| {
+        format!("include_bytes!(concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/{CONSOLE}/{name}\")).as_slice()")
+    };
+    let form = |name: &str| if has(name) { format!("Some({})", content(name)) } else { "None".to_owned() };
+    let mut table = String::from("&[\n");
+    for name in files.iter().filter(|name| !is_form(name)) {
+        let (plain, brotli, gzip) = (content(name), form(&format!("{name}.br")), form(&format!("{name}.gz")));
+        let row = writeln!(
+            table,
+            "ConsoleFile {{ path: {name:?}, content: {plain}, brotli: {brotli}, gzip: {gzip} }},"
+        );
+        row.map_err(io::Error::other)?;
+    }
+    table.push_str("]\n");
+    fs::write(Path::new(&target).join("console_files.rs"), table)
+}
+
+/// Lists the files below a folder by their paths from it; none if it does not exist.
+fn list_files(folder: &Path, prefix: &str, files: &mut Vec<String>) -> io::Result<()> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+        if entry.file_type()?.is_dir() {
+            list_files(&entry.path(), &format!("{name}/"), files)?;
+        } else {
+            files.push(name);
         }
     }
     Ok(())

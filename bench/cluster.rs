@@ -303,13 +303,14 @@ fn round(nodes: &[ServerProcess], load: &Load) -> io::Result<Round> {
         loads.into_iter().map(|load| load.join().unwrap_or_else(|_| failed())).collect()
     });
     let rounds = rounds.into_iter().collect::<io::Result<Vec<_>>>()?;
-    let sum = Round { requests: 0, refused: 0, requests_per_second: 0.0, p50: 0.0, p99: 0.0 };
+    let sum = Round { requests: 0, refused: 0, requests_per_second: 0.0, p50: 0.0, p99: 0.0, processor: None };
     Ok(rounds.into_iter().fold(sum, |sum, round| Round {
         requests: sum.requests + round.requests,
         refused: 0,
         requests_per_second: sum.requests_per_second + round.requests_per_second,
         p50: sum.p50.max(round.p50),
         p99: sum.p99.max(round.p99),
+        processor: None,
     }))
 }
 

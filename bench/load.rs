@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
+use crate::process::processor_time;
+
 /// One request, sent over and over.
 #[derive(Debug, Clone)]
 pub(crate) struct Load {
@@ -21,6 +23,8 @@ pub(crate) struct Load {
     pub(crate) body: String,
     /// `true` for requests within TLS.
     pub(crate) is_encrypted: bool,
+    /// The process that answers, whose processor time is measured.
+    pub(crate) answered_by: Option<u32>,
 }
 
 impl Load {
@@ -32,6 +36,7 @@ impl Load {
             numbered: None,
             body: body.into(),
             is_encrypted: false,
+            answered_by: None,
         }
     }
 
@@ -50,6 +55,12 @@ impl Load {
     /// The same within TLS; the certificate is not checked.
     pub(crate) fn over_tls(mut self) -> Self {
         self.is_encrypted = true;
+        self
+    }
+
+    /// The same with the processor time of the process that answers.
+    pub(crate) fn answered_by(mut self, process: u32) -> Self {
+        self.answered_by = Some(process);
         self
     }
 
@@ -92,6 +103,8 @@ pub(crate) struct Round {
     pub(crate) p50: f64,
     /// 99th percentile latency in milliseconds.
     pub(crate) p99: f64,
+    /// Processor time of a request in the process that answers, in microseconds, if it is measured.
+    pub(crate) processor: Option<f64>,
 }
 
 impl Round {
@@ -99,6 +112,12 @@ impl Round {
     pub(crate) fn median(mut rounds: Vec<Self>) -> Self {
         rounds.sort_by(|a, b| a.requests_per_second.total_cmp(&b.requests_per_second));
         rounds[rounds.len() / 2]
+    }
+
+    /// The same with the processor time of its requests in the process that answered.
+    pub(crate) fn with_processor_time(self, time: Duration) -> Self {
+        let processor = time.as_secs_f64() * 1e6 / (self.requests.max(1) as f64);
+        Self { processor: Some(processor), ..self }
     }
 }
 
@@ -117,7 +136,11 @@ impl Round {
 
 impl fmt::Display for Round {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:>10.0} {:>8.2} ms {:>8.2} ms", self.requests_per_second, self.p50, self.p99)
+        write!(f, "{:>10.0} {:>8.2} ms {:>8.2} ms", self.requests_per_second, self.p50, self.p99)?;
+        match self.processor {
+            Some(processor) => write!(f, " {processor:>7.1} µs"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -127,11 +150,16 @@ pub(crate) fn wrk(to: SocketAddr, load: &Load, connections: usize, length: Durat
     let script = tempfile::NamedTempFile::with_suffix(".lua")?;
     std::fs::write(script.path(), load.script())?;
     let scheme = if load.is_encrypted { "https" } else { "http" };
+    let before = load.answered_by.map(processor_time).transpose()?;
     let output = Command::new("wrk")
         .args(["-t1", &format!("-c{connections}"), &format!("-d{}s", length.as_secs()), "-s"])
         .arg(script.path())
         .arg(format!("{scheme}://{to}{}", load.path))
         .output()?;
+    let used = match (before, load.answered_by) {
+        (Some(before), Some(process)) => Some(processor_time(process)?.saturating_sub(before)),
+        _ => None,
+    };
     let text = String::from_utf8_lossy(&output.stdout);
     let figures = text
         .lines()
@@ -140,7 +168,9 @@ pub(crate) fn wrk(to: SocketAddr, load: &Load, connections: usize, length: Durat
     let figures: Vec<f64> = figures.split(' ').filter_map(|figure| figure.parse().ok()).collect();
     match figures[..] {
         [requests, requests_per_second, p50, p99, refused] => {
-            Ok(Round { requests: requests as u64, refused: refused as u64, requests_per_second, p50, p99 })
+            let (requests, refused) = (requests as u64, refused as u64);
+            let round = Round { requests, refused, requests_per_second, p50, p99, processor: None };
+            Ok(used.map_or(round, |used| round.with_processor_time(used)))
         }
         _ => Err(io::Error::other(format!("wrk gave other figures: {text}"))),
     }

@@ -69,7 +69,7 @@ const PARTS: [(&str, Part); 14] = [
 ];
 const ON_DEMAND: [&str; 2] = ["soak", "soak-kafka"];
 /// Parts that are measured a second time for the earlier release; in those with a yardstick it takes part in the rounds.
-const REPEATED: [&str; 4] = ["population", "admin", "connectors", "cron"];
+const REPEATED: [&str; 5] = ["population", "admin", "connectors", "kafka", "cron"];
 
 /// The variable that names the `svc-server` of an earlier release, which is measured with this one.
 const PREVIOUS: &str = "SVC_BENCH_PREVIOUS";
@@ -171,7 +171,9 @@ fn compare(title: &str, sides: &[(&str, SocketAddr, Load)]) -> io::Result<Vec<Ro
     }
     let medians: Vec<Round> = rounds.into_iter().map(Round::median).collect();
     println!("{title}, {CONNECTIONS} connections, closed loop, median of {ROUNDS} alternating rounds");
-    println!("  {:<41} {:>10} {:>11} {:>11} {:>6}", "", "requests/s", "p50", "p99", "ratio");
+    let has_processor = medians[0].processor.is_some();
+    let processor = if has_processor { " processor" } else { "" };
+    println!("  {:<41} {:>10} {:>11} {:>11}{processor} {:>6}", "", "requests/s", "p50", "p99", "ratio");
     for ((name, ..), median) in sides.iter().zip(&medians) {
         let ratio = median.requests_per_second / medians[0].requests_per_second;
         println!("  {name:<41} {median} {ratio:>6.2}");

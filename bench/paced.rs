@@ -51,6 +51,7 @@ pub(crate) fn paced(
         requests_per_second: latencies.len() as f64 / took,
         p50: at(50),
         p99: at(99),
+        processor: None,
     })
 }
 

@@ -26,6 +26,11 @@ impl Bare {
     pub(crate) fn address(&self) -> SocketAddr {
         self.1
     }
+
+    /// The process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.0.id()
+    }
 }
 
 impl Drop for Bare {

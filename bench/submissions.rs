@@ -8,7 +8,7 @@ use svc_testkit::server::{ServerProcess, wait_until};
 
 use crate::figures::{self, Figure};
 use crate::load::{Load, Round, wrk};
-use crate::process::measure_time;
+use crate::process::{measure_time, processor_time};
 use crate::{BenchContext, CONNECTIONS, ROUND, ROUNDS};
 
 /// Longest time for the queue to drain after a round.
@@ -33,12 +33,14 @@ impl Side {
 
     /// Submits for one round and waits until all of it is on record.
     fn round(&mut self, submission: &Load) -> io::Result<()> {
+        let before = processor_time(self.server.pid())?;
         let (round, took) = measure_time(|| {
             let round = wrk(self.server.address(), submission, CONNECTIONS, ROUND)?;
             drain(&self.server)?;
             Ok(round)
         })?;
-        self.answered.push(round);
+        let used = processor_time(self.server.pid())?.saturating_sub(before);
+        self.answered.push(round.with_processor_time(used));
         self.shed += round.refused;
         self.recorded.push((round.requests - round.refused) as f64 / took.as_secs_f64());
         Ok(())
@@ -55,7 +57,9 @@ impl Side {
         println!("    {:<32} {answered}", "answered");
         let ratio = recorded / yardstick.requests_per_second;
         println!("    {:<32} {recorded:>10.0}   ratio {ratio:.2}", "run and on record");
-        Figure::new(self.work, self.aim, format!("{ratio:.2}, p99 {:.1} ms", answered.p99))
+        let processor = answered.processor.unwrap_or_default() / yardstick.processor.unwrap_or(f64::NAN);
+        let measured = format!("{ratio:.2}, p99 {:.1} ms, processor {processor:.2} × bare", answered.p99);
+        Figure::new(self.work, self.aim, measured)
     }
 }
 
@@ -76,11 +80,12 @@ pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
         }
     }
     let order = setting.order()?;
+    let measured = order.clone().answered_by(bare.pid());
     let mut submission = order.clone();
     submission.path.push_str("/async");
     let mut yardstick = Vec::new();
     for _ in 0..ROUNDS {
-        yardstick.push(wrk(bare.address(), &order, CONNECTIONS, ROUND)?.clean()?);
+        yardstick.push(wrk(bare.address(), &measured, CONNECTIONS, ROUND)?.clean()?);
         for side in &mut sides {
             side.round(&submission)?;
         }

@@ -51,17 +51,19 @@ pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
     }
     let order = setting.order()?;
     let names: Vec<_> = servers.iter().map(Side::name).collect();
-    let mut sides = vec![("bare actix-web handler", bare.address(), order.clone())];
-    sides.extend(
-        names.iter().zip(&servers).map(|(name, side)| (&**name, side.server.address(), order.clone())),
-    );
+    let mut sides = vec![("bare actix-web handler", bare.address(), order.clone().answered_by(bare.pid()))];
+    sides.extend(names.iter().zip(&servers).map(|(name, Side { server, .. })| {
+        (&**name, server.address(), order.clone().answered_by(server.pid()))
+    }));
     let rounds = compare("The quickstart order", &sides)?;
     let (mut measured, mut before) = (Vec::new(), Vec::new());
     for ((name, side), round) in names.iter().zip(&servers).zip(&rounds[1..]) {
         let (stored, memory) = (count_stored(&side.server)?, resident_mib(side.server.pid())?);
         println!("  {name:<41} {stored:>7} rows, {memory:.1} MiB");
         let ratio = round.requests_per_second / rounds[0].requests_per_second;
-        let figure = Figure::new(side.work, side.aim, format!("{ratio:.2}, p99 {:.1} ms", round.p99));
+        let processor = round.processor.unwrap_or_default() / rounds[0].processor.unwrap_or(f64::NAN);
+        let text = format!("{ratio:.2}, p99 {:.1} ms, processor {processor:.2} × bare", round.p99);
+        let figure = Figure::new(side.work, side.aim, text);
         if side.is_earlier { before.push(figure) } else { measured.push(figure) }
     }
     figures::set_beside(&mut measured, before);

@@ -13,7 +13,7 @@ use svc_toolkit::AuthorCommand;
 
 pub use crate::exit::{EXIT_CONFIG, EXIT_FAILURE, EXIT_OK, EXIT_USAGE, write_error};
 
-use crate::commands::{BackupArgs, DatabaseWaitArgs, KeyIdArgs, MigrateArgs, RestoreArgs};
+use crate::commands::{BackupArgs, DatabaseWaitArgs, DevArgs, KeyIdArgs, MigrateArgs, RestoreArgs};
 use crate::config::ConfigFormat;
 use crate::{BUILD_TIMESTAMP, GIT_HASH, VERSION};
 
@@ -49,6 +49,8 @@ pub enum CliCommand {
 pub enum OperatorCommand {
     /// Copy the SQLite database to a file, while a server may use it
     Backup(BackupArgs),
+    /// Serve a project directory on this machine and follow every save
+    Dev(DevArgs),
     /// Print the OpenAPI document of the API
     DumpOpenapi,
     /// Print the id under which the audit log shows an admin key without a name

@@ -61,6 +61,7 @@ mod bulk;
 pub mod cli;
 pub mod commands;
 pub mod config;
+pub mod daemon;
 mod error;
 pub mod error_codes;
 pub mod exit;

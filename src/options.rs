@@ -8,7 +8,7 @@ use prometheus_client::registry::Registry;
 use slog::{Discard, Logger, o};
 use svc_engine::Function;
 
-use crate::config::ConfigSource;
+use crate::config::{ConfigSource, SettingOrigins};
 use crate::logging::LogLevelHandle;
 
 /// The inputs of a start other than the configuration.
@@ -33,8 +33,14 @@ pub struct Options {
     /// The place of the configuration, to read it again on `SIGHUP` and `POST /engine/reload`; without one only the
     /// definitions are loaded again.
     pub config_source: Option<ConfigSource>,
+    /// The places that gave the settings, for `GET /api/v1/admin/config`. Without them a setting that differs from its
+    /// default is one of the program.
+    pub setting_origins: SettingOrigins,
     /// The level of the root logger, which `logging.level` changes at such a reload.
     pub log_level: Option<LogLevelHandle>,
+    /// Stores the trace of every run before its answer, with the steps of its tasks and its input, whatever its channel
+    /// says. For development: it costs a write for each run, and shows payloads.
+    pub records_all_runs: bool,
     /// Functions of the embedding application, which workflows may name like those of the service. Their
     /// [entries](Function::entry) have the source [`Plugin`](svc_engine::catalogue::FunctionSource::Plugin).
     pub functions: Vec<Arc<dyn Function>>,
@@ -53,7 +59,9 @@ impl Default for Options {
             log: Logger::root(Discard, o!()),
             environment: Vec::new(),
             config_source: None,
+            setting_origins: SettingOrigins::default(),
             log_level: None,
+            records_all_runs: false,
             functions: Vec::new(),
             metrics: Registry::default(),
             faults: Vec::new(),

@@ -11,6 +11,8 @@ use svc_api::docs::{DOCS, OPENAPI};
 use svc_model::ServiceError;
 
 use crate::admin;
+#[cfg(feature = "console")]
+use crate::http::console;
 use crate::http::monitoring::{actors, health};
 use crate::http::{ADMIN, DATA_PREFIX, Edge, Error, LocalWorker, MountPoint, data, docs};
 use crate::router::Router;
@@ -50,11 +52,13 @@ pub(crate) enum Part {
     Health,
     /// The documentation page and the OpenAPI document.
     Docs,
+    /// The page of the console.
+    Console,
 }
 
 impl Part {
     /// Every part, in the order in which its paths are tried: a data mount at `/` takes what is left.
-    pub(crate) const ALL: [Self; 4] = [Self::Health, Self::Docs, Self::Admin, Self::Data];
+    pub(crate) const ALL: [Self; 5] = [Self::Health, Self::Docs, Self::Console, Self::Admin, Self::Data];
 }
 
 /// Mounts the whole service as the application: it answers every path. Runs once on every worker thread.
@@ -81,6 +85,11 @@ pub(crate) fn configure_parts(cfg: &mut web::ServiceConfig, state: &web::Data<Ap
             Part::Admin => add_scope(cfg, state, ADMIN, admin_scope().app_data(state.clone())),
             Part::Health => add_resources(cfg, state, operational_resources(state.mounts_metrics())),
             Part::Docs => add_resources(cfg, state, docs_resources(state.config.serves_docs())),
+            Part::Console => {
+                if let Some(path) = state.edge.planes.console() {
+                    add_scope(cfg, state, path, console_scope(path).app_data(state.clone()));
+                }
+            }
         }
     }
 }
@@ -122,6 +131,9 @@ fn configure_routes(cfg: &mut web::ServiceConfig, state: &AppState) {
     for (_, resource) in operational.into_iter().chain(docs_resources(state.config.serves_docs())) {
         cfg.service(resource);
     }
+    if let Some(path) = state.edge.planes.console() {
+        cfg.service(console_scope(path));
+    }
     cfg.service(admin_scope());
     let (root, mounts) = data_mounts(state);
     for mount in mounts {
@@ -146,6 +158,7 @@ fn admin_scope() -> Scope<impl ScopeFactory<EitherBody<BoxBody>>> {
         .configure(|cfg| admin_routes().mount(cfg))
         .default_service(web::to(not_found))
         .wrap(from_fn(admin::check_parameters))
+        .wrap(from_fn(admin::add_audit_id))
 }
 
 /// Returns the routes below the admin base.
@@ -178,6 +191,25 @@ fn docs_routes() -> Router {
         router.get("/docs/{file}", docs::file);
     }
     router
+}
+
+/// Returns the routes of the console below its path, if this build has it. They are no
+/// endpoints of the API, which the page calls.
+fn console_routes() -> Router {
+    #[cfg_attr(not(feature = "console"), expect(unused_mut, reason = "only the console adds routes"))]
+    let mut router = Router::default();
+    #[cfg(feature = "console")]
+    {
+        router.get("", console::page);
+        router.get("/{file:.*}", console::file);
+    }
+    router
+}
+
+/// Returns the scope of the console.
+fn console_scope(path: &str) -> Scope {
+    let scope = web::scope(path).configure(|cfg| console_routes().mount(cfg));
+    scope.default_service(web::to(not_found))
 }
 
 fn data_scope(prefix: &str) -> Scope {

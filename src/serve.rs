@@ -10,21 +10,25 @@
 //! The process ends within two seconds after that time, whatever is in flight: a watchdog ends it by force. A
 //! second signal ends the process at once.
 
+use std::io;
+use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
+use actix_rt::task::JoinHandle;
 use actix_server::Server;
 use actix_supervision::TreeExit;
 use actix_web::dev::ServerHandle;
 use actix_web::{App, web};
 use slog::{Logger, error, info, warn};
 use svc_model::{AuditAction, AuditResource};
-use svc_store::AuditEntry;
+use svc_store::{AuditEntry, AuditReceipt};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::config::Config;
 use crate::error::ServiceStartError;
 use crate::listeners::limits;
 use crate::listeners::listener_shutdown::ListenerShutdown;
+use crate::listeners::operations::Operations;
 use crate::options::Options;
 use crate::process::descriptors;
 use crate::process::watchdog::Watchdog;
@@ -60,6 +64,17 @@ pub async fn serve(
     options: Options,
     force_exit: impl FnOnce() + Send + 'static,
 ) -> Result<ServeOutcome, ServiceStartError> {
+    serve_with(config, options, force_exit, |_, _| ()).await
+}
+
+/// Does the work of [`serve`]. Once the listener is bound, `start_companion` is called with its address; what it
+/// returns is dropped when the service has ended.
+pub(crate) async fn serve_with<C>(
+    config: Config,
+    options: Options,
+    force_exit: impl FnOnce() + Send + 'static,
+    start_companion: impl FnOnce(&Service, SocketAddr) -> C,
+) -> Result<ServeOutcome, ServiceStartError> {
     let mut signals =
         Signals::install().map_err(ServiceStartError::system("cannot install signal handlers"))?;
     let log = options.log.clone();
@@ -73,9 +88,8 @@ pub async fn serve(
         Some(address) => Some(service.listen_for_operations(address)?),
         None => None,
     };
-    let address = (config.listen_host(), config.server.port);
-    let listener = svc_transport::bind(address, limits::backlog(&config))
-        .map_err(ServiceStartError::system(format!("cannot listen on {}:{}", address.0, address.1)))?;
+    let listener = bind(&config)?;
+    let address = listener.local_addr().map_err(ServiceStartError::system("the listener has no address"))?;
     let listener_shutdown =
         ListenerShutdown::new(&listener).map_err(ServiceStartError::system("cannot share the listener"))?;
     let routes = service.mount();
@@ -95,8 +109,9 @@ pub async fn serve(
         .run();
     let handle = server.handle();
     let running = actix_rt::spawn(server);
-    info!(log, "listening"; "host" => config.listen_host(), "port" => config.server.port,
+    info!(log, "listening"; "host" => config.listen_host(), "port" => address.port(),
         "tls" => config.server.tls.enabled);
+    let _companion = start_companion(&service, address);
 
     let mut watchdog = Watchdog::new(force_exit);
     let ending = run_until_end(&service, &mut signals, &listener_shutdown, &handle, &mut watchdog).await;
@@ -104,18 +119,31 @@ pub async fn serve(
         return Ok(ending);
     }
     watchdog.arm(FORCED_EXIT, &log);
-    let listeners = async {
-        handle.stop(false).await;
-        let _ = running.await;
-        if let Some(operations) = operations {
-            operations.stop().await;
-        }
-    };
-    if timeout(LISTENERS, listeners).await.is_err() {
+    if timeout(LISTENERS, stop_listeners(&handle, running, operations)).await.is_err() {
         warn!(log, "a thread of the listeners is blocked");
     }
     info!(log, "ended"; "ending" => ?ending);
     Ok(ending)
+}
+
+/// Binds the main listener.
+fn bind(config: &Config) -> Result<TcpListener, ServiceStartError> {
+    let address = (config.listen_host(), config.server.port);
+    svc_transport::bind(address, limits::backlog(config))
+        .map_err(ServiceStartError::system(format!("cannot listen on {}:{}", address.0, address.1)))
+}
+
+/// Stops the threads of the listeners.
+async fn stop_listeners(
+    handle: &ServerHandle,
+    running: JoinHandle<io::Result<()>>,
+    operations: Option<Operations>,
+) {
+    handle.stop(false).await;
+    let _ = running.await;
+    if let Some(operations) = operations {
+        operations.stop().await;
+    }
 }
 
 /// Follows signals and the tree until the service has ended.
@@ -135,6 +163,10 @@ async fn run_until_end(
                 Signal::Interrupt => break Duration::ZERO,
                 Signal::Reload => reload_on_signal(service.state().clone()),
             },
+            // An operator ordered it.
+            () = service.state().process.lifecycle.wait_until_draining() => {
+                break Duration::from_secs(config.server.shutdown_drain_secs);
+            }
         }
     };
     info!(log, "draining"; "accepting_for_secs" => accepting_for.as_secs());
@@ -179,6 +211,7 @@ fn reload_on_signal(state: web::Data<AppState>) {
             resource_type: AuditResource::Engine.name().to_owned(),
             resource_id: "manual".to_owned(),
             details: None,
+            receipt: AuditReceipt::default(),
         };
         match state.reload_by_order(entry).await {
             Ok((report, _)) => {

@@ -54,8 +54,9 @@ impl Service {
     ///
     /// A host that exposes less, or guards parts of it by its own middleware, mounts
     /// [`data_routes`](Self::data_routes), [`admin_routes`](Self::admin_routes),
-    /// [`health_routes`](Self::health_routes) and [`docs_routes`](Self::docs_routes) at places of its own. With a data
-    /// mount at `/` the data plane answers every path that is left: mount it last.
+    /// [`health_routes`](Self::health_routes), [`docs_routes`](Self::docs_routes) and
+    /// [`console_routes`](Self::console_routes) at places of its own. With a data mount at `/` the data plane answers every
+    /// path that is left: mount it last.
     pub fn routes(&self) -> impl Fn(&mut web::ServiceConfig) + Clone + Send + use<> + 'static {
         self.mount_parts(&Part::ALL)
     }
@@ -79,6 +80,12 @@ impl Service {
     /// Returns the routes of the documentation alone: `/docs` and `/api/v1/openapi.json`.
     pub fn docs_routes(&self) -> impl Fn(&mut web::ServiceConfig) + Clone + Send + use<> + 'static {
         self.mount_parts(&[Part::Docs])
+    }
+
+    /// Returns the routes of the page of the console alone, at `server.console.path`; none if it is off. The page calls the
+    /// admin API at the same prefix.
+    pub fn console_routes(&self) -> impl Fn(&mut web::ServiceConfig) + Clone + Send + use<> + 'static {
+        self.mount_parts(&[Part::Console])
     }
 
     fn mount_parts(

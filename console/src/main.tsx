@@ -1,24 +1,32 @@
 // The start of the console.
 
 import { render } from "preact";
+import { effect } from "@preact/signals";
 import { checkCaller } from "./api/session.ts";
-import { restoreKey, signInState } from "./core/credential.ts";
+import { restoreKey, signInReason, signInState } from "./core/credential.ts";
 import { startKeys } from "./core/keys.ts";
+import { forgetAnswers } from "./core/load.ts";
 import { startLive } from "./core/live.ts";
 import { startLiveStore } from "./core/live-store.ts";
 import { startPreferences } from "./core/preferences.ts";
 import { startRouter } from "./core/router.ts";
 import { startClock } from "./core/time.ts";
-import { Shell } from "./layout/shell.tsx";
+import { preloadView, Shell } from "./layout/shell.tsx";
 import { SignIn } from "./layout/sign-in.tsx";
 import { Toasts } from "./layout/toasts.tsx";
 import { texts } from "./texts.ts";
+import { Empty } from "./ui/content.tsx";
 
 function Page() {
   if (signInState.value === "done") return <Shell />;
   return (
     <>
       {signInState.value === "required" && <SignIn />}
+      {signInState.value === "unknown" && signInReason.value !== null && (
+        <main class="sign-in">
+          <Empty icon="clock" text={signInReason.value} command="svc-cli health" />
+        </main>
+      )}
       <Toasts />
     </>
   );
@@ -31,6 +39,11 @@ startKeys();
 startClock();
 startLiveStore();
 startLive();
+preloadView();
 void checkCaller(texts.signIn.noLongerValid);
+effect(() => {
+  // What one person read is not shown to the next.
+  if (signInState.value === "required") forgetAnswers();
+});
 const place = document.getElementById("app");
 if (place !== null) render(<Page />, place);

@@ -63,6 +63,7 @@ export const texts = {
     notFound: "There is no view at this address.",
     viewFailed: "This view could not be shown.",
     viewOutdated: "The service has a newer console. Load the page anew.",
+    outdated: "The service was updated since this page was loaded.",
     loadAnew: "Load anew",
   },
 
@@ -70,6 +71,7 @@ export const texts = {
     open: "Live",
     connecting: "Connecting",
     lost: "No connection, trying again",
+    lostSince: (time: string) => `No connection to the service since ${time}. What is shown may be old; the page goes on trying.`,
     paused: "Paused",
     full: "The service has as many viewers as it takes",
     absent: "Reads every few seconds",
@@ -156,8 +158,6 @@ export const texts = {
   json: {
     members: (count: number) => plural(count, "member", "members"),
     items: (count: number) => plural(count, "item", "items"),
-    expand: "Expand",
-    collapse: "Collapse",
     more: (count: number) => `${plural(count, "more", "more")}`,
     wholeText: "Show the whole text",
   },
@@ -226,6 +226,8 @@ export const texts = {
     breaker: (channel: string, state: string) => `Circuit breaker of channel ${channel} is ${state}`,
     notLoaded: (stage: string, reason: string) => `Not loaded (${stage}): ${reason}`,
     nodes: "Nodes",
+    thisNode: "answers this page",
+    noFigures: "writes no figures",
     nodeGone: "The node did not renew its lease; others take over its work",
     versionsDiffer: (versions: readonly string[]) => `Versions differ: ${versions.join(", ")}`,
     epochBehind: (count: number) => `Serves a configuration that is ${plural(count, "epoch", "epochs")} behind`,
@@ -330,6 +332,7 @@ export const texts = {
 
   runView: {
     steps: "Steps",
+    notBegun: "The run has not begun.",
     noSteps: "No step of this run is recorded.",
     detailsHint: "Set `tracing: {\"task_details\": true}` of the channel, and its next runs show times, changes and messages.",
     notRecorded: "The message of this step is not recorded.",

@@ -38,6 +38,7 @@ pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Answe
         offset: page.offset,
         counts: occurrences.counts,
         next_cursor: occurrences.next_cursor,
+        scanned_until: occurrences.scanned_until,
     }))
 }
 

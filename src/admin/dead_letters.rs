@@ -30,6 +30,7 @@ pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Resul
         offset: page.offset,
         counts: letters.counts,
         next_cursor: letters.next_cursor,
+        scanned_until: letters.scanned_until,
     }))
 }
 

@@ -1,10 +1,10 @@
-//! The engine for operators: status, reload, catalogue of functions.
+//! The engine for operators and authors: status, reload, the watched project, catalogue of functions.
 
 use actix_web::HttpResponse;
 use actix_web::web::Data;
 use svc_api::{EngineReloaded, EngineStatus, QuarantinedChannel, QuestionableChannel, ReloadedSettings};
 use svc_engine::catalogue;
-use svc_model::{AuditAction, AuditResource};
+use svc_model::{AuditAction, AuditResource, ServiceError};
 use svc_registry::Snapshot;
 
 use super::definitions::channels::find_report_issue;
@@ -73,6 +73,13 @@ pub(super) async fn reload(
         warnings: questionable.collect(),
         settings: ReloadedSettings { taken: change.taken, needs_restart: change.needs_restart },
     }))
+}
+
+/// `GET /dev`: the project that this process serves while its author works; 404 in any other process.
+pub(super) async fn dev_project(state: Data<AppState>) -> Result<HttpResponse, Error> {
+    let absent = "this server watches no project; `svc-server dev` starts one that does";
+    let status = state.process.dev.get().ok_or_else(|| ServiceError::not_found(absent))?;
+    Ok(data_response(status.read()))
 }
 
 /// `GET /functions`: with `all=true` the inputs of built-ins too.

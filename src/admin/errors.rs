@@ -5,12 +5,13 @@ use std::ops::Range;
 
 use actix_web::HttpResponse;
 use actix_web::web::Data;
-use svc_api::{AuditLogEntry, ErrorGroupSummary, PageEnvelope};
+use svc_api::{AuditLogEntry, ErrorGroupSummary, PageEnvelope, RecentErrorGroup, RecentErrors};
 use svc_model::{ErrorGroup, FailureFacts, Page, Timestamp};
 use svc_registry::Snapshot;
-use svc_store::{AnyOf, ChangeScope, ErrorGroupFilter, ErrorGroupRow};
+use svc_store::{AnyOf, COUNTED_MINUTES, ChangeScope, ErrorGroupCount, ErrorGroupFilter, ErrorGroupRow};
 
 use super::query::QueryParameters;
+use super::response::data_response;
 use crate::assembly::parts::kafka::HeldFailure;
 use crate::http::Error;
 use crate::state::AppState;
@@ -23,6 +24,7 @@ pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Resul
         channel: query.any_of("channel"),
         tag: query.text("tag"),
         workflow: query.any_of("workflow"),
+        versions: query.numbers("version")?,
         task: query.any_of("task"),
         code: query.any_of("error_code"),
         group: query.any_of("error_group"),
@@ -56,6 +58,43 @@ pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Resul
     });
     let held = held.into_iter().skip(shown.start).take(shown.len());
     Ok(HttpResponse::Ok().json(PageEnvelope::new(held.chain(rows), total, page)))
+}
+
+/// Groups of recent errors in an answer, and at most.
+const RECENT_GROUPS: (usize, usize) = (20, 200);
+
+/// `GET /errors/recent`: the groups of the last minutes by their counts, the most frequent first.
+pub(super) async fn list_recent(
+    state: Data<AppState>,
+    query: QueryParameters,
+) -> Result<HttpResponse, Error> {
+    let minutes = query.integer("minutes")?.and_then(|minutes| u32::try_from(minutes).ok());
+    let minutes = minutes.unwrap_or(COUNTED_MINUTES).clamp(1, COUNTED_MINUTES);
+    let (default, most) = RECENT_GROUPS;
+    let limit = query.integer("limit")?.and_then(|limit| usize::try_from(limit).ok());
+    let limit = limit.unwrap_or(default).clamp(1, most);
+    let recent = state.store.error_groups().recent(minutes, limit).await?;
+    Ok(data_response(RecentErrors {
+        minutes,
+        failures: recent.failures,
+        total: recent.total,
+        groups: recent.groups.into_iter().map(to_recent_group).collect(),
+    }))
+}
+
+fn to_recent_group(counted: ErrorGroupCount) -> RecentErrorGroup {
+    RecentErrorGroup {
+        group: counted.group,
+        channel: counted.channel,
+        workflow: counted.workflow,
+        task: counted.task,
+        code: counted.code,
+        message: counted.message,
+        count: counted.count,
+        first_seen: counted.first_seen,
+        last_seen: counted.last_minute,
+        per_minute: counted.minutes,
+    }
 }
 
 /// Divides a page of a list that begins with `held` groups: the places of those that it shows, and the page of the rest.
@@ -126,13 +165,14 @@ fn to_held_group(failure: &HeldFailure, node: String) -> ErrorGroupSummary {
     }
 }
 
-/// Returns whether a filter selects the group of a held record, which has no workflow, task and code.
+/// Returns whether a filter selects the group of a held record, which has no workflow, version, task and code.
 fn selects(filter: &ErrorGroupFilter, group: &ErrorGroupSummary) -> bool {
     let has = |values: &Option<AnyOf>, value: &String| {
         values.as_ref().is_none_or(|values| values.values().contains(value))
     };
     let text = filter.text.as_ref().map(|text| text.to_lowercase());
     filter.workflow.is_none()
+        && filter.versions.is_empty()
         && filter.task.is_none()
         && filter.code.is_none()
         && has(&filter.channel, &group.channel)
@@ -184,6 +224,7 @@ mod tests {
             (ErrorGroupFilter { text: Some("UNKNOWN".into()), ..Default::default() }, true),
             (ErrorGroupFilter { text: Some("timeout".into()), ..Default::default() }, false),
             (ErrorGroupFilter { task: Some("charge".into()), ..Default::default() }, false),
+            (ErrorGroupFilter { versions: vec![1], ..Default::default() }, false),
             (ErrorGroupFilter { since: at("2026-01-02T12:00:00Z"), ..Default::default() }, true),
             (ErrorGroupFilter { until: at("2026-01-02T12:00:00Z"), ..Default::default() }, false),
         ] {

@@ -113,13 +113,15 @@ fn to_explanation(channel_id: String, facts: InstantFacts) -> ScheduleExplanatio
         None => explanation.reason.name().to_owned(),
     };
     let occurrence = facts.recorded().cloned().map(to_excerpt);
+    // What rests until a resume has no place among what waits for a worker.
+    let rests = facts.recorded().is_some_and(|row| row.awaited_channel.is_some());
     let is_off = facts.is_clock_off();
     let waits = facts.waiting_before + 1;
     ScheduleExplanation {
         channel_id,
         channel_name: facts.channel,
         at: Timestamp::from_naive(facts.at),
-        position: (reason == "pending").then_some(waits),
+        position: (reason == "pending" && !rests).then_some(waits),
         reason,
         sentence: explanation.sentence,
         due: facts.is_due,

@@ -3,7 +3,7 @@
 use svc_model::{Page, ServiceError, Timestamp};
 use svc_store::{DeadLetterFilter, OccurrenceFilter, TraceQuery, TraceStatus};
 
-use super::query::QueryParameters;
+use super::query::{QueryParameters, check_range};
 
 /// Reads the filter of dead letters.
 ///
@@ -24,11 +24,13 @@ pub(crate) fn read_dead_letter_filter(
         error_code: query.any_of("error_code"),
         error_group: query.any_of("error_group"),
         trace_id: query.any_of("trace_id"),
+        run_key: query.any_of("run_key"),
         since,
         until,
         oldest_first: query.order()?.as_deref() == Some("asc"),
         cursor: query.cursor()?.map(str::to_owned),
         include_counts: query.flag("include_counts")?,
+        without_total: query.leaves_out_total()?,
     })
 }
 
@@ -40,7 +42,8 @@ pub(crate) fn read_occurrence_filter(
     query: &QueryParameters,
     now: Timestamp,
 ) -> Result<OccurrenceFilter, ServiceError> {
-    let (since, until) = query.range(now)?;
+    let range = (query.zoneless_moment("since", now)?, query.zoneless_moment("until", now)?);
+    let (since, until) = check_range(range)?;
     Ok(OccurrenceFilter {
         channel_id: query.any_of("channel_id"),
         channel: query.any_of("channel"),
@@ -57,6 +60,7 @@ pub(crate) fn read_occurrence_filter(
         until,
         oldest_first: query.order()?.as_deref() == Some("asc"),
         include_counts: query.flag("include_counts")?,
+        without_total: query.leaves_out_total()?,
     })
 }
 

@@ -4,6 +4,7 @@ use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use svc_model::{AuditAction, AuditResource, ServiceError};
 
+use super::nodes::require_node;
 use super::query::QueryParameters;
 use super::response::data_response;
 use crate::assembly::parts::kafka::KafkaIngress;
@@ -30,6 +31,7 @@ pub(super) async fn skip(
     query: QueryParameters,
 ) -> Result<HttpResponse, Error> {
     query.refuse_dry_run()?;
+    require_node(&state, &query)?;
     let (topic, partition) = path.into_inner();
     let unknown = || {
         let place = format!("partition '{partition}' of topic '{topic}'");

@@ -8,6 +8,7 @@ mod audit;
 mod backups;
 mod bulk;
 mod cancels;
+mod console;
 mod cron;
 mod dead_letters;
 mod definitions;
@@ -30,9 +31,11 @@ use actix_web::http::Method;
 use svc_model::{Channel, Workflow};
 
 use crate::router::Router;
+pub(crate) use audit::add_audit_id;
 use definitions::admin_entity::AdminEntity;
-use definitions::{connectors, entities, import, pauses, status, workflows};
+use definitions::{connector_calls, connectors, entities, guards, import, pauses, status, workflows};
 pub(crate) use filters::{read_dead_letter_filter, read_occurrence_filter, read_trace_query};
+pub(crate) use nodes::require_node;
 pub(crate) use parameters::{refuse_unknown_parameters as check_parameters, unknown_value};
 pub(crate) use query::QueryParameters;
 
@@ -54,6 +57,8 @@ pub(crate) fn add_routes(router: &mut Router) {
     router.post("/bulk", bulk::start);
     router.get("/bulk/{id}", bulk::read);
     router.post("/bulk/{id}/abort", bulk::abort);
+    router.get("/channels/{id}/stats", guards::stats);
+    router.post("/channels/{id}/test", guards::test);
     router.get("/channels/{id}/why", explanations::explain_instant);
     router.get("/cron/occurrences", cron::list);
     router.get("/cron/occurrences/{id}", cron::read);
@@ -71,6 +76,7 @@ pub(crate) fn add_routes(router: &mut Router) {
     router.get("/trace-dlq/{id}", dead_letters::read);
     router.post("/trace-dlq/{id}/requeue", dead_letters::requeue);
     router.get("/errors", errors::list);
+    router.get("/errors/recent", errors::list_recent);
     router.get("/audit-logs", audit::list);
     router.get("/whoami", audit::whoami);
     router.get("/backups", backups::list);
@@ -80,7 +86,11 @@ pub(crate) fn add_routes(router: &mut Router) {
     router.add(Method::PUT, "/packages/{name}", packages::put);
     router.get("/engine/status", engine::status);
     router.post("/engine/reload", engine::reload);
+    router.get("/dev", engine::dev_project);
     router.get("/nodes", nodes::list);
+    router.post("/nodes/drain", nodes::drain);
+    router.get("/live", console::stream_live);
+    router.get("/config", console::show_config);
     router.get("/functions/operators", engine::operators);
     router.get("/functions", engine::functions);
 }
@@ -116,4 +126,5 @@ fn add_connectors(router: &mut Router) {
     router.add(Method::DELETE, "/connectors/{id}", connectors::delete);
     router.add(Method::PATCH, "/connectors/{id}/status", connectors::status);
     router.post("/connectors/{id}/test", connectors::test);
+    router.get("/connectors/{id}/calls", connector_calls::list);
 }

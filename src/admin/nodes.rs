@@ -1,12 +1,14 @@
-//! The nodes that share the database.
+//! The nodes that share the database, and requests that are for one of them.
 
 use actix_web::HttpResponse;
 use actix_web::web::Data;
-use svc_api::NodeSummary;
-use svc_store::NodeRow;
+use svc_api::{DataEnvelope, DrainedNode, NodeFigures, NodeSummary};
+use svc_model::{AuditAction, AuditResource, Code, FieldError, ServiceError};
+use svc_store::{NodeRow, StoredFigures};
 
+use super::query::QueryParameters;
 use super::response::list_response;
-use crate::http::Error;
+use crate::http::{AdminCaller, Error};
 use crate::state::AppState;
 
 /// `GET /nodes`, the youngest first: those that live, and for a day those that are gone.
@@ -30,5 +32,53 @@ fn to_summary(row: NodeRow, this: &str) -> NodeSummary {
         stopped_at: row.stopped_at,
         applied_epoch: row.applied_epoch,
         encryption_key_ids: row.encryption_key_ids,
+        figures: row.figures.and_then(to_figures),
     }
+}
+
+/// Returns stored figures with their age; `None` for those of a version that writes other ones.
+fn to_figures(stored: StoredFigures) -> Option<NodeFigures> {
+    let figures: NodeFigures = serde_json::from_str(&stored.json).ok()?;
+    Some(NodeFigures { age_secs: stored.age_secs, ..figures })
+}
+
+/// Refuses a request that is for another node; one that names none is for any.
+///
+/// # Errors
+/// 421 with the ids of both nodes.
+pub(crate) fn require_node(state: &AppState, query: &QueryParameters) -> Result<(), ServiceError> {
+    let this = state.work.nodes.id();
+    match query.text("node") {
+        Some(node) if node != *this && node != state.process.instance_id => {
+            let message = format!("the request is for node '{node}', and this is node '{this}'");
+            Err(ServiceError::new(Code::MisdirectedRequest, message))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// `POST /nodes/drain`: begins the end of this node, as the signal to terminate does.
+pub(super) async fn drain(
+    state: Data<AppState>,
+    caller: AdminCaller,
+    query: QueryParameters,
+) -> Result<HttpResponse, Error> {
+    query.refuse_dry_run()?;
+    // A load balancer would choose the node otherwise.
+    query.text("node").ok_or_else(|| FieldError::required("query.node"))?;
+    require_node(&state, &query)?;
+    let node = state.work.nodes.id();
+    // Recorded before it happens, so that nothing happens unrecorded.
+    state.store.audit().record(caller.audit(AuditAction::Drain, AuditResource::Node, &node)).await?;
+    state.metrics.record_audit_event(AuditAction::Drain, AuditResource::Node);
+    slog::info!(state.log, "drain ordered"; "node" => &*node, "principal" => caller.principal.name());
+    state.process.lifecycle.drain();
+    let server = &state.config.server;
+    Ok(HttpResponse::Accepted().json(DataEnvelope {
+        data: DrainedNode {
+            node: node.to_string(),
+            accepting_for_secs: server.shutdown_drain_secs,
+            force_after_secs: server.shutdown_force_timeout_secs,
+        },
+    }))
 }

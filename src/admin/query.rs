@@ -90,25 +90,36 @@ impl QueryParameters {
         Some(parameter.and_then(|parameter| parameter.spelling(sent)).unwrap_or(sent).to_owned())
     }
 
-    /// Returns an instant, if present: RFC 3339, or without a zone, taken as UTC.
-    pub(crate) fn instant(&self, key: &str) -> Result<Option<Timestamp>, ServiceError> {
-        let Some(text) = self.get(key) else { return Ok(None) };
-        // An unescaped + of an offset arrives as a blank.
-        let parsed = Timestamp::parse(text).or_else(|| Timestamp::parse(&text.replace(' ', "+")));
-        parsed.map(Some).ok_or_else(|| {
-            ServiceError::validation(format!("query parameter '{key}' must be an RFC 3339 instant"))
-        })
+    /// Returns an instant in RFC 3339, or one so long before `now`, if present.
+    pub(crate) fn moment(&self, key: &str, now: Timestamp) -> Result<Option<Timestamp>, ServiceError> {
+        self.read_moment(key, now, Timestamp::parse_rfc3339)
     }
 
-    /// Returns an instant, or one so long before `now`, if present.
-    pub(crate) fn moment(&self, key: &str, now: Timestamp) -> Result<Option<Timestamp>, ServiceError> {
-        let read = match self.get(key).and_then(|text| text.strip_prefix('-')) {
-            Some(ago) => before(now, ago).map(Some),
-            None => self.instant(key).ok(),
+    /// Does the same for a word that took an instant without a zone from the beginning, as one in UTC.
+    pub(crate) fn zoneless_moment(
+        &self,
+        key: &str,
+        now: Timestamp,
+    ) -> Result<Option<Timestamp>, ServiceError> {
+        self.read_moment(key, now, Timestamp::parse)
+    }
+
+    fn read_moment(
+        &self,
+        key: &str,
+        now: Timestamp,
+        parse: fn(&str) -> Option<Timestamp>,
+    ) -> Result<Option<Timestamp>, ServiceError> {
+        let Some(text) = self.get(key) else { return Ok(None) };
+        let moment = match text.strip_prefix('-') {
+            Some(ago) => before(now, ago),
+            // An unescaped + of an offset arrives as a blank.
+            None => parse(text).or_else(|| parse(&text.replace(' ', "+"))),
         };
-        read.ok_or_else(|| {
+        moment.map(Some).ok_or_else(|| {
             ServiceError::validation(format!(
-                "query parameter '{key}' must be an RFC 3339 instant, or a time ago such as -15m, -2h or -7d"
+                "query parameter '{key}' must be an RFC 3339 instant with an offset or Z, such as \
+                 2026-01-31T08:00:00Z, or a time ago such as -15m, -2h or -7d"
             ))
         })
     }
@@ -149,6 +160,11 @@ impl QueryParameters {
     /// Returns a boolean, or `None` if absent.
     pub(crate) fn choice(&self, key: &str) -> Result<Option<bool>, ServiceError> {
         self.get(key).map(|_| self.flag(key)).transpose()
+    }
+
+    /// Returns true if the number of all rows is left out of a list that has it.
+    pub(crate) fn leaves_out_total(&self) -> Result<bool, ServiceError> {
+        Ok(self.choice("include_total")? == Some(false))
     }
 
     /// Refuses the dry run of a request that cannot be tried without its effect.
@@ -303,14 +319,18 @@ mod tests {
     }
 
     #[test]
-    fn instant_with_offset_parses_invalid_is_named() {
-        let read = |text: &str| query(&[("since", text)]).instant("since");
+    fn instant_needs_an_offset_invalid_is_named() {
+        let now = Timestamp::parse("2026-01-03T12:00:00Z").unwrap();
+        let read = |text: &str| query(&[("since", text)]).moment("since", now);
         let noon = Timestamp::parse("2026-01-02T12:00:00");
-        for text in ["2026-01-02T12:00:00", "2026-01-02T12:00:00Z", "2026-01-02T14:00:00+02:00"] {
+        for text in ["2026-01-02T12:00:00Z", "2026-01-02T14:00:00+02:00", "2026-01-02T14:00:00 02:00"] {
             assert_eq!(read(text).unwrap(), noon, "{text}");
         }
-        assert_eq!(read("2026-01-02T14:00:00 02:00").unwrap(), noon);
-        assert_eq!(query(&[]).instant("since").unwrap(), None);
+        for zoneless in ["2026-01-02T12:00:00", "2026-01-02 12:00:00"] {
+            assert!(read(zoneless).is_err(), "{zoneless}");
+            let lenient = query(&[("since", zoneless)]).zoneless_moment("since", now);
+            assert_eq!(lenient.unwrap(), noon, "{zoneless}");
+        }
         assert!(read("").is_err());
         assert!(read("yesterday").unwrap_err().message().contains("since"));
     }

@@ -1,7 +1,7 @@
-//! The check that every body of the admin API passes.
+//! The check that every body of the admin API passes, and the members that several have.
 
 use serde_json::{Map, Value};
-use svc_model::{FieldError, ServiceError, unknown_keys};
+use svc_model::{FieldError, ServiceError, Timestamp, unknown_keys};
 
 /// The members of a body that has no others than these.
 ///
@@ -16,4 +16,48 @@ pub(super) fn require_known_keys<'b>(
     };
     let unknown = unknown_keys(members, "body", known, &[]);
     if unknown.is_empty() { Ok(members) } else { Err(unknown.into()) }
+}
+
+/// Reads an instant in RFC 3339 from a body, if there is one; `null` counts as absent.
+///
+/// # Errors
+/// 400 for anything else, such as an instant without an offset.
+pub(crate) fn read_instant(
+    members: &Map<String, Value>,
+    key: &str,
+) -> Result<Option<Timestamp>, ServiceError> {
+    let path = format!("body.{key}");
+    match members.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Timestamp::parse_rfc3339(text).map(Some).ok_or_else(|| {
+            let remedy = "use an RFC 3339 instant with an offset or Z, such as 2026-01-31T08:00:00Z";
+            FieldError::invalid(path, remedy).with_got(text.as_str()).into()
+        }),
+        Some(other) => Err(FieldError::type_mismatch(path, "string", other).into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn instant_of_a_body_needs_an_offset() {
+        let read = |value: Value| {
+            let body = json!({ "until": value });
+            read_instant(body.as_object().unwrap(), "until")
+        };
+        let expected = Timestamp::parse("2026-01-02T03:04:05Z");
+        for text in ["2026-01-02T03:04:05Z", "2026-01-02T04:04:05+01:00"] {
+            assert_eq!(read(json!(text)).unwrap(), expected, "{text}");
+        }
+        assert_eq!(read(json!(null)).unwrap(), None);
+        for bad in
+            [json!("2026-01-02T03:04:05"), json!("2026-01-02 03:04:05"), json!("soon"), json!(""), json!(7)]
+        {
+            assert_eq!(read(bad.clone()).unwrap_err().status(), 400, "{bad}");
+        }
+    }
 }

@@ -29,6 +29,8 @@ pub(crate) struct Assembly {
     pub(crate) shared_thread: Placement,
     pub(crate) metrics: ServiceMetrics,
     pub(crate) spans: Spans,
+    /// True if every run leaves a whole trace, whatever its channel says.
+    pub(crate) records_all_runs: bool,
     pub(crate) log: Logger,
 }
 

@@ -5,6 +5,7 @@ use svc_channels::ChannelMetrics;
 use svc_cluster::epoch::EpochMetrics;
 use svc_cluster::nodes::NodeMetrics;
 use svc_connectors::ConnectorMetrics;
+use svc_console::ConsoleMetrics;
 use svc_credentials::tokens::TokenMetrics;
 use svc_cron::CronMetrics;
 use svc_registry::RegistryMetrics;
@@ -26,6 +27,7 @@ pub(crate) struct ServiceMetrics {
     pub(crate) nodes: NodeMetrics,
     pub(crate) cron: CronMetrics,
     pub(crate) connectors: ConnectorMetrics,
+    pub(crate) console: ConsoleMetrics,
     pub(crate) epoch: EpochMetrics,
     pub(crate) tokens: TokenMetrics,
     pub(crate) spans: SpanMetrics,
@@ -47,6 +49,7 @@ impl ServiceMetrics {
             nodes: NodeMetrics::default(),
             cron: CronMetrics::default(),
             connectors: ConnectorMetrics::default(),
+            console: ConsoleMetrics::default(),
             epoch: EpochMetrics::default(),
             tokens: TokenMetrics::default(),
             spans: SpanMetrics::default(),
@@ -64,6 +67,7 @@ impl ServiceMetrics {
         metrics.cron.register(registry);
         metrics.jobs.register(registry);
         metrics.connectors.register(registry);
+        metrics.console.register(registry);
         metrics.epoch.register(registry);
         metrics.tokens.register(registry);
         metrics.spans.register(registry);

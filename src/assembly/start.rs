@@ -1,17 +1,20 @@
 //! The start of the service: its parts one after the other, each with the parts that it needs.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use actix_supervision::{PlannedFault, Tree};
 use parking_lot::Mutex;
 use slog::{Logger, info};
+use svc_auth::KeySets;
 use svc_channels::call::DirectoryHandle;
 use svc_channels::{ComputeGate, LogRateLimit};
 use svc_cluster::nodes::NodeHandle;
 use svc_connectors::{BrokerHealth, Connectors};
+use svc_console::ConsoleHandle;
 use svc_cron::CronHandle;
 use svc_engine::{Engine, EngineBuilder, Function};
 use svc_registry::Registry;
+use svc_spans::Spans;
 use svc_store::{FileLock, OpenedStore, Store};
 use svc_traces::Traces;
 use tokio::time::Instant;
@@ -20,9 +23,11 @@ use crate::assembly::context::Assembly;
 use crate::assembly::engine::Functions;
 use crate::assembly::live_settings::LiveSettings;
 use crate::assembly::metrics::ServiceMetrics;
+use crate::assembly::parts::console::SampledParts;
 use crate::assembly::parts::kafka::KafkaIngress;
 use crate::assembly::parts::{
-    bulk, channels, cluster, connectors, credentials, cron, housekeeping, kafka, registry, store, traces,
+    bulk, channels, cluster, connectors, console, credentials, cron, housekeeping, kafka, registry, store,
+    traces,
 };
 use crate::assembly::propagation::{self, Propagation};
 use crate::assembly::resources::Resources;
@@ -32,7 +37,8 @@ use crate::bulk::BulkHandle;
 use crate::config::{self, Config};
 use crate::error::ServiceStartError;
 use crate::http::{
-    AdminAuthenticator, CorsPolicy, GuessPacer, Planes, RateLimits, TreeCollector, TrustedProxies,
+    AdminAuthenticator, CorsPolicy, GuessPacer, InFlightBytes, Planes, RateLimits, RefusalPacer,
+    TreeCollector, TrustedProxies,
 };
 use crate::lifecycle::Lifecycle;
 use crate::listeners::certificates::Certificates;
@@ -51,7 +57,9 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
         log,
         environment,
         config_source,
+        setting_origins,
         log_level,
+        records_all_runs,
         functions,
         metrics: host_metrics,
         faults,
@@ -59,7 +67,7 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
     } = options;
     config::check_features(&config).map_err(ServiceStartError::Config)?;
     let certificates = load_certificates(&config, &log)?;
-    let live_settings = LiveSettings::new(&config, config_source, log_level);
+    let live_settings = LiveSettings::new(&config, config_source, setting_origins, log_level);
     let resources = Resources::open(&config, &environment, &log).await?;
     let Resources { io, outbound, secrets, node_id, file_lock, opened, cluster_redis, engine } = resources;
     let instance_id = settings::instance_id(&config);
@@ -81,9 +89,11 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
         shared_thread,
         metrics,
         spans,
+        records_all_runs,
         log,
     };
-    let parts = start_parts(&mut assembly, opened, file_lock.is_some(), engine, functions).await?;
+    let parts =
+        start_parts(&mut assembly, opened, file_lock.is_some(), engine, functions, &instance_id).await?;
     if let Some(certificates) = &certificates {
         certificates.watch(assembly.io.handle());
     }
@@ -125,6 +135,7 @@ struct StartedParts {
     registry: Registry,
     cron: Option<CronHandle>,
     bulk: BulkHandle,
+    console: Option<ConsoleHandle>,
     propagation: Propagation,
     kafka: Option<KafkaIngress>,
 }
@@ -136,6 +147,7 @@ async fn start_parts(
     is_alone: bool,
     engine: EngineBuilder,
     functions: Vec<Arc<dyn Function>>,
+    instance_id: &str,
 ) -> Result<StartedParts, ServiceStartError> {
     let store = store::start(assembly, opened).await?;
     let key_sets = credentials::start_key_sets(assembly).await?;
@@ -149,21 +161,24 @@ async fn start_parts(
     let connectors = connectors::start(assembly, &store, tokens).await?;
 
     let calls = DirectoryHandle::default();
-    let functions = Functions {
-        config: &assembly.config,
-        connectors: &connectors,
-        key_sets: key_sets.clone(),
-        functions,
-    };
+    let functions = list_functions(assembly, &connectors, &key_sets, functions);
     let engine = functions.register(engine, &calls)?;
     let services = channels::make_services(assembly, Arc::clone(&engine), key_sets, &connectors, &traces);
     let (compute_gate, local_caches) = (services.compute_gate.clone(), services.local_caches.clone());
     let registry = registry::start(assembly, &store, services, calls).await?;
-
     traces::start_workers(&traces, &registry).await?;
     housekeeping::start(assembly, &store, &nodes, &registry, local_caches).await?;
     let cron = cron::start(assembly, &store, &registry).await?;
     let bulk = bulk::start(assembly, &store, &nodes, &traces, cron.as_ref()).await?;
+    let sampled = SampledParts {
+        store: &store,
+        nodes: &nodes,
+        registry: &registry,
+        traces: &traces,
+        cron: cron.as_ref(),
+        instance_id,
+    };
+    let console = console::start(assembly, sampled).await?;
     let loader = propagation::applier(&connectors, &registry, &traces, cron.as_ref());
     let propagation = cluster::start_watcher(assembly, &store, &nodes, loader, seed).await?;
     #[cfg(feature = "kafka")]
@@ -181,9 +196,20 @@ async fn start_parts(
         registry,
         cron,
         bulk,
+        console,
         propagation,
         kafka,
     })
+}
+
+/// Returns the functions of workflows, with what they work over.
+fn list_functions<'s>(
+    assembly: &'s Assembly,
+    connectors: &'s Connectors,
+    key_sets: &Arc<dyn KeySets>,
+    functions: Vec<Arc<dyn Function>>,
+) -> Functions<'s> {
+    Functions { config: &assembly.config, connectors, key_sets: Arc::clone(key_sets), functions }
 }
 
 /// Makes the state of the handlers.
@@ -196,7 +222,6 @@ fn make_state(
     file_lock: Option<FileLock>,
 ) -> AppState {
     let Assembly { config, io, secrets, cluster_redis, tree, metrics, spans, log, .. } = assembly;
-    let networks = config.rate_limit.client_networks();
     AppState {
         serving: ServingDefinitions {
             registry: parts.registry,
@@ -212,22 +237,18 @@ fn make_state(
             cron: parts.cron,
             cron_metrics: metrics.cron,
             bulk: parts.bulk,
+            console: parts.console,
             brokers: parts.brokers,
             kafka: parts.kafka,
             cluster_redis,
         },
-        edge: EdgeState {
-            auth: AdminAuthenticator::new(&config.admin_auth, config.server.host.as_deref(), networks),
-            proxies: TrustedProxies::new(&config.rate_limit.trusted_proxies),
+        edge: make_edge(
+            &config,
             spans,
-            cors: CorsPolicy::new(&config.cors),
-            rate_limits: RateLimits::new(&config.rate_limit, metrics.channels),
-            guesses: GuessPacer::new(networks),
-            pacer: metrics.pacer,
-            in_flight: metrics.in_flight,
-            planes: Planes::new(&config.server.data_mounts),
-            failure_lines: LogRateLimit::default(),
-        },
+            RateLimits::new(&config.rate_limit, metrics.channels),
+            metrics.pacer,
+            metrics.in_flight,
+        ),
         process: ProcessState {
             instance_id,
             started_at: Instant::now(),
@@ -240,11 +261,35 @@ fn make_state(
             backups: BackupDirectory::new(&config.storage),
             io,
             file_lock: Mutex::new(file_lock),
+            dev: OnceLock::new(),
         },
         config: Arc::new(config),
         store: parts.store,
         tree,
         metrics: metrics.registry,
         log,
+    }
+}
+
+/// Makes the state of the edge.
+fn make_edge(
+    config: &Config,
+    spans: Spans,
+    rate_limits: RateLimits,
+    pacer: RefusalPacer,
+    in_flight: InFlightBytes,
+) -> EdgeState {
+    let networks = config.rate_limit.client_networks();
+    EdgeState {
+        auth: AdminAuthenticator::new(&config.admin_auth, config.server.host.as_deref(), networks),
+        proxies: TrustedProxies::new(&config.rate_limit.trusted_proxies),
+        spans,
+        cors: CorsPolicy::new(&config.cors),
+        rate_limits,
+        guesses: GuessPacer::new(networks),
+        pacer,
+        in_flight,
+        planes: Planes::new(&config.server.data_mounts, config.console_page_path()),
+        failure_lines: LogRateLimit::default(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use actix_supervision::Tree;
 use parking_lot::Mutex;
@@ -11,6 +11,7 @@ use svc_channels::{ComputeGate, LogRateLimit};
 use svc_cluster::epoch::LocalChange;
 use svc_cluster::nodes::NodeHandle;
 use svc_connectors::{BrokerHealth, Connectors};
+use svc_console::ConsoleHandle;
 use svc_cron::{CronHandle, CronMetrics};
 use svc_engine::Engine;
 use svc_model::{AuditAction, AuditResource, FieldError, ServiceError, id};
@@ -28,6 +29,7 @@ use crate::assembly::parts::kafka::KafkaIngress;
 use crate::assembly::propagation::{DefinitionLoader, Propagation};
 use crate::backups::BackupDirectory;
 use crate::bulk::BulkHandle;
+use crate::commands::DevStatus;
 use crate::config::{Config, SettingsChange};
 use crate::http::{
     AdminAuthenticator, AuthFailureReason, CorsPolicy, GuessPacer, InFlightBytes, Metrics, Planes,
@@ -90,6 +92,8 @@ pub struct NodeWork {
     pub brokers: Option<BrokerHealth>,
     /// The driver of actions on many rows.
     pub(crate) bulk: BulkHandle,
+    /// The live data of the console; `None` if the console is off.
+    pub(crate) console: Option<ConsoleHandle>,
     /// The consumers of Kafka topics; `None` if Kafka is off.
     pub(crate) kafka: Option<KafkaIngress>,
     /// The Redis server that the nodes of a cluster share; `None` outside cluster mode.
@@ -134,6 +138,8 @@ pub struct ProcessState {
     pub(crate) io: IoRuntime,
     /// The exclusive use of a SQLite file, released once nothing writes to it any more.
     pub(crate) file_lock: Mutex<Option<FileLock>>,
+    /// The project that this process serves while its author works; unset in any other process.
+    pub(crate) dev: OnceLock<Arc<DevStatus>>,
 }
 
 impl AppState {

@@ -18,8 +18,8 @@
 //! (`shutdown.rs`).
 
 use crate::assembly::parts::{
-    bulk, channels, cluster, connectors, credentials, cron, host, housekeeping, kafka, registry, store,
-    traces,
+    bulk, channels, cluster, connectors, console, credentials, cron, host, housekeeping, kafka, registry,
+    store, traces,
 };
 use crate::assembly::row::{EndedBy, RunsOn, ServicePart, task};
 
@@ -28,7 +28,7 @@ mod tests;
 
 /// Every part of the service.
 #[cfg_attr(not(test), expect(dead_code, reason = "compared with a running service and with the source"))]
-pub(crate) static PARTS: [&ServicePart; 13] = [
+pub(crate) static PARTS: [&ServicePart; 14] = [
     &store::PART,
     &credentials::PART,
     &cluster::PART,
@@ -39,6 +39,7 @@ pub(crate) static PARTS: [&ServicePart; 13] = [
     &channels::PART,
     &cron::PART,
     &bulk::PART,
+    &console::PART,
     &housekeeping::PART,
     &host::PART,
     &PROGRAM,
@@ -68,6 +69,7 @@ static PROGRAM: ServicePart = ServicePart {
         task("watch of file descriptors, each second", "src", 1, RunsOn::IoRuntime, EndedBy::OwnerDrop),
         task("watch of the certificate files, each second", "src", 1, RunsOn::IoRuntime, EndedBy::OwnerDrop),
         task("watchdog of the shutdown deadline", "src", 1, RunsOn::OwnThread, EndedBy::ProcessExit),
+        task("watch of a project directory", "src", 1, RunsOn::OwnThread, EndedBy::OwnerDrop),
         task("HTTP server", "src", 1, RunsOn::HttpWorkers, EndedBy::ListenerStop),
         task("enrolment of a worker thread in the registry", "src", 1, RunsOn::HttpWorkers, EndedBy::Caller),
         task("reload on SIGHUP", "src", 1, RunsOn::HttpWorkers, EndedBy::Caller),

@@ -138,16 +138,18 @@ impl BulkSelection {
         let page = Page { limit, offset: 0 };
         Ok(match self {
             Self::DeadLetters(filter) => {
-                let filter = DeadLetterFilter { cursor, ..DeadLetterFilter::clone(filter) };
+                let without_total = !is_counted;
+                let filter = DeadLetterFilter { cursor, without_total, ..DeadLetterFilter::clone(filter) };
                 let letters = store.dead_letters().list_page(filter, page).await?;
                 let rows = letters.rows.into_iter().map(SelectedRow::from).collect();
-                SelectedPage { rows, total: Some(letters.total), next: letters.next_cursor }
+                SelectedPage { rows, total: letters.total, next: letters.next_cursor }
             }
             Self::Occurrences(filter) => {
-                let filter = OccurrenceFilter::clone(filter);
+                let without_total = !is_counted;
+                let filter = OccurrenceFilter { without_total, ..OccurrenceFilter::clone(filter) };
                 let occurrences = store.ledger().list(filter, page, cursor.as_deref()).await?;
                 let rows = occurrences.rows.into_iter().map(SelectedRow::from).collect();
-                SelectedPage { rows, total: Some(occurrences.total), next: occurrences.next_cursor }
+                SelectedPage { rows, total: occurrences.total, next: occurrences.next_cursor }
             }
             Self::Traces(filter) => {
                 let include_total = is_counted;
@@ -161,13 +163,15 @@ impl BulkSelection {
 }
 
 /// Returns the words with instants in place of times ago, which would mean others for each page.
+///
+/// # Errors
+/// 400 for an instant without an offset, and for a range that ends before it begins.
 pub(crate) fn fix_moments(
     words: &Map<String, Value>,
     now: Timestamp,
 ) -> Result<Map<String, Value>, ServiceError> {
     let mut fixed = words.clone();
-    let ago = |word: &str| words.get(word).and_then(Value::as_str).filter(|text| text.starts_with('-'));
-    if MOMENTS.iter().any(|word| ago(word).is_some()) {
+    if MOMENTS.iter().any(|word| words.contains_key(*word)) {
         let query = read_words(BulkKind::DeadLetters, &only_moments(words))?;
         let (since, until) = query.range(now)?;
         for (word, instant) in MOMENTS.iter().zip([since, until]) {

@@ -5,6 +5,7 @@
 
 mod backup;
 mod completions;
+mod dev;
 mod dump_openapi;
 mod key_id;
 mod man;
@@ -17,6 +18,8 @@ mod validate_config;
 mod wait;
 
 pub use backup::BackupArgs;
+pub use dev::DevArgs;
+pub(crate) use dev::DevStatus;
 pub use key_id::KeyIdArgs;
 pub use migrate::MigrateArgs;
 pub use restore::RestoreArgs;
@@ -72,6 +75,7 @@ fn run_operator(
     let err = &mut printable_err;
     let code = match command {
         OperatorCommand::Backup(args) => backup::backup(args, config, out, err),
+        OperatorCommand::Dev(args) => dev::dev(args, loaded, environment, err),
         OperatorCommand::DumpOpenapi => dump_openapi::dump_openapi(out),
         OperatorCommand::KeyId(args) => key_id::key_id_of(args, out, err),
         OperatorCommand::ValidateConfig { format } => {
@@ -100,6 +104,7 @@ fn writes_document(command: &OperatorCommand) -> bool {
         | OperatorCommand::ValidateConfig { .. }
         | OperatorCommand::Completions { .. } => true,
         OperatorCommand::Backup(_)
+        | OperatorCommand::Dev(_)
         | OperatorCommand::KeyId(_)
         | OperatorCommand::Migrate { .. }
         | OperatorCommand::Preflight
@@ -124,6 +129,7 @@ mod tests {
             "backup",
             "case --from-trace none.json",
             "compile none -o none.json",
+            "dev none",
             "dry-run -w none.json -i none.json",
             "dump-openapi",
             "fmt none",

@@ -55,6 +55,8 @@ section! {
         pub verbose_errors: Option<bool> = None,
         /// The served API documentation.
         pub docs: DocsSection = DocsSection::default(),
+        /// The console of operators.
+        pub console: ConsoleSection = ConsoleSection::default(),
         /// Compression of responses.
         pub compression: CompressionSection = CompressionSection::default(),
         /// TLS on the main listener.
@@ -67,6 +69,20 @@ section! {
     pub struct DocsSection {
         /// Serves them. Unset: everywhere but in production.
         pub enabled: Option<bool> = None,
+    }
+}
+
+section! {
+    /// The console of operators: its page, the live data of the page, and the figures that each node stores for it.
+    pub struct ConsoleSection {
+        /// Serves it; else its paths answer 404. Unset: not in production, and elsewhere only if `admin_auth.enabled` is
+        /// true or the service listens on loopback alone.
+        pub enabled: Option<bool> = None,
+        /// Path of the page, without a slash at its end. No data mount may be it or lie under it; it wins over the mount
+        /// `/`.
+        pub path: String = "/console".into(),
+        /// Streams of live data that this node serves at once, from 1 to 1000; one more gets 503.
+        pub max_viewers: usize = 50,
     }
 }
 
@@ -168,6 +184,20 @@ section! {
     }
 }
 
+/// The remedy for a path that [`is_plain_path`] refuses.
+const PLAIN_PATH: &str = "write a path like \"/hooks\", without blanks, %, braces or a slash at its end";
+
+/// Returns `true` for an absolute path whose text is the same on its way through every client and proxy.
+fn is_plain_path(path: &str) -> bool {
+    let illegal = |c: char| c.is_whitespace() || c.is_control() || "%{}?#".contains(c);
+    path.starts_with('/') && !path.ends_with('/') && !path.contains("//") && !path.contains(illegal)
+}
+
+/// Returns `true` for a path that is another one or lies under it.
+fn is_below(path: &str, root: &str) -> bool {
+    path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 /// Paths of the service itself, which no data mount may cover.
 const OWN_PATHS: [&str; 6] = ["/api", "/health", "/healthz", "/readyz", "/metrics", "/docs"];
 
@@ -187,35 +217,54 @@ impl ServerSection {
         diagnostics.require_within("server.transfer_window_secs", self.transfer_window_secs, 1..=3_600);
         diagnostics.require_positive("server.max_admin_body_size", self.max_admin_body_size);
         self.check_mounts(diagnostics);
+        self.console.check(diagnostics);
         self.tls.check(diagnostics);
     }
 
     fn check_mounts(&self, diagnostics: &mut Diagnostics) {
         const KEY: &str = "server.data_mounts";
-        let below = |path: &str, root: &str| {
-            path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
         for (index, mount) in self.data_mounts.iter().enumerate() {
-            let illegal = |c: char| c.is_whitespace() || c.is_control() || "%{}?#".contains(c);
             if mount == "/" {
                 diagnostics.note(format!("{KEY}: \"/\" makes every path that is no other a data path"));
-            } else if !mount.starts_with('/')
-                || mount.ends_with('/')
-                || mount.contains("//")
-                || mount.contains(illegal)
-            {
-                diagnostics.refuse(KEY, format!("{mount:?}: write a path like \"/hooks\", without blanks, %, braces or a slash at its end"));
-            } else if let Some(own) = OWN_PATHS.iter().find(|own| below(mount, own)) {
+            } else if !is_plain_path(mount) {
+                diagnostics.refuse(KEY, format!("{mount:?}: {PLAIN_PATH}"));
+            } else if let Some(own) = OWN_PATHS.iter().find(|own| is_below(mount, own)) {
                 diagnostics
                     .refuse(KEY, format!("{mount:?}: {own} belongs to the service; choose another path"));
             }
-            let nested =
-                |other: &&String| mount == "/" || *other == "/" || below(mount, other) || below(other, mount);
+            let nested = |other: &&String| {
+                mount == "/" || *other == "/" || is_below(mount, other) || is_below(other, mount)
+            };
             if let Some(other) = self.data_mounts[..index].iter().find(nested) {
                 diagnostics
                     .refuse(KEY, format!("{mount:?} and {other:?} cover one another; keep one of them"));
             }
         }
+    }
+}
+
+impl ConsoleSection {
+    /// Returns the problem of a data mount that the console would hide, or that would hide the console.
+    pub(crate) fn mount_problem(&self, mount: &str) -> Option<String> {
+        let clashes = mount != "/" && (is_below(mount, &self.path) || is_below(&self.path, mount));
+        clashes.then(|| {
+            let path = &self.path;
+            format!(
+                "{mount:?}: {path} is the console; choose another path, another server.console.path, or set \
+                 server.console.enabled = false"
+            )
+        })
+    }
+
+    fn check(&self, diagnostics: &mut Diagnostics) {
+        const KEY: &str = "server.console.path";
+        let path = &self.path;
+        if !is_plain_path(path) {
+            diagnostics.refuse(KEY, format!("{path:?}: {PLAIN_PATH}"));
+        } else if let Some(own) = OWN_PATHS.iter().find(|own| is_below(path, own)) {
+            diagnostics.refuse(KEY, format!("{path:?}: {own} belongs to the service; choose another path"));
+        }
+        diagnostics.require_within("server.console.max_viewers", self.max_viewers, 1..=1_000);
     }
 }
 

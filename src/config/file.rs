@@ -56,8 +56,10 @@ pub(crate) fn apply(config: &mut Config, mut table: toml::Table, diagnostics: &m
     let mut keys = Vec::new();
     config.visit("", &mut |key, setting| {
         keys.push(key.to_owned());
-        if let Some(Err(problem)) = find(&table, key).map(|value| setting.read(value)) {
-            diagnostics.refuse_unreadable(key, key, problem);
+        match find(&table, key).map(|value| setting.read(value)) {
+            Some(Ok(())) => diagnostics.mark_read(key),
+            Some(Err(problem)) => diagnostics.refuse_unreadable(key, key, problem),
+            None => {}
         }
     });
     refuse_unknown(&table, "", &keys, diagnostics);

@@ -1,5 +1,6 @@
 //! From a file and the environment to a checked configuration.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -15,6 +16,57 @@ pub struct LoadedConfig {
     pub config: Config,
     /// Warnings to print at start, one line each, without secrets.
     pub notes: Vec<String>,
+    /// The places that gave the settings.
+    pub origins: SettingOrigins,
+}
+
+/// The place that gave a setting its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SettingOrigin {
+    /// The configuration file.
+    File,
+    /// A variable of the environment.
+    Environment,
+    /// An option of the command line.
+    Flag,
+}
+
+impl SettingOrigin {
+    /// Returns the name in bodies.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Environment => "environment",
+            Self::Flag => "flag",
+        }
+    }
+}
+
+/// The places that gave the settings, by their keys. A setting without one has its default.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SettingOrigins(BTreeMap<String, SettingOrigin>);
+
+impl SettingOrigins {
+    /// Returns the place that gave a setting; `None` if none did.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<SettingOrigin> {
+        self.0.get(key).copied()
+    }
+
+    /// Records the place that gave a setting, or that none did.
+    pub fn set(&mut self, key: &str, origin: Option<SettingOrigin>) {
+        match origin {
+            Some(origin) => drop(self.0.insert(key.to_owned(), origin)),
+            None => drop(self.0.remove(key)),
+        }
+    }
+
+    fn from_diagnostics(diagnostics: &Diagnostics) -> Self {
+        let read = diagnostics.read_keys().map(|key| (key.clone(), SettingOrigin::File));
+        let overridden = diagnostics.overridden_keys().map(|key| (key.clone(), SettingOrigin::Environment));
+        Self(read.chain(overridden).collect())
+    }
 }
 
 /// Reads a configuration file (none: the defaults) and what the environment overrides.
@@ -59,7 +111,8 @@ pub fn parse(name: &str, text: &str, environment: &[(String, String)]) -> Result
     if readable {
         config.check(&mut diagnostics);
     }
-    Ok(LoadedConfig { notes: diagnostics.finish()?, config })
+    let origins = SettingOrigins::from_diagnostics(&diagnostics);
+    Ok(LoadedConfig { notes: diagnostics.finish()?, config, origins })
 }
 
 /// Returns the environment of the process, as [`load`] takes it. Invalid UTF-8 is replaced, so that a damaged name or
@@ -90,6 +143,7 @@ impl Config {
     pub(super) fn check(&self, diagnostics: &mut Diagnostics) {
         diagnostics.require_filled("environment", &self.environment);
         self.server.check(diagnostics);
+        self.check_console_path(diagnostics);
         self.storage.check(diagnostics);
         self.ingest.check(diagnostics);
         self.metrics.check(&self.server, self.listen_host(), diagnostics);
@@ -111,5 +165,15 @@ impl Config {
         self.secrets.check(diagnostics);
         production::check(self, diagnostics);
         unavailable::check(self, diagnostics);
+    }
+
+    /// Refuses data mounts that clash with the path of a console that is served.
+    fn check_console_path(&self, diagnostics: &mut Diagnostics) {
+        if self.console_is_on() {
+            let console = &self.server.console;
+            for problem in self.server.data_mounts.iter().filter_map(|mount| console.mount_problem(mount)) {
+                diagnostics.refuse("server.data_mounts", problem);
+            }
+        }
     }
 }

@@ -3,6 +3,8 @@
 //! From a file and the environment it makes one checked [`Config`], or the list of all problems. Nothing outside this
 //! module reads the environment; nothing here keeps state.
 
+use std::net::IpAddr;
+
 mod admin_key;
 mod cluster;
 mod declared;
@@ -30,18 +32,19 @@ pub use cluster::{
 };
 pub use declared::{ClientProperties, SecretsSection, VarsSection};
 pub use edge::{
-    AdminAuthSection, ChannelFilterSection, CompressionSection, CorsSection, DocsSection, IngestSection,
-    RateLimitEndpointsSection, RateLimitSection, ServerSection,
+    AdminAuthSection, ChannelFilterSection, CompressionSection, ConsoleSection, CorsSection, DocsSection,
+    IngestSection, RateLimitEndpointsSection, RateLimitSection, ServerSection,
 };
 pub use execution::{
     BulkSection, CircuitBreakerSection, CronSection, EngineSection, JwtSection, QuerySection, WriteSection,
 };
-pub use load::{LoadedConfig, load, parse, process_environment};
+pub use load::{LoadedConfig, SettingOrigin, SettingOrigins, load, parse, process_environment};
 pub use network::{Network, NetworkError};
 pub use problem::{ConfigError, ConfigProblem};
 pub use reload::ConfigSource;
 pub(crate) use reload::SettingsChange;
 pub use schema::config_schema;
+pub(crate) use show::describe_settings;
 pub use show::{ConfigFormat, render};
 pub use storage::{
     AuditSection, StorageSection, TraceOverflow, TraceQueueSection, TraceStorageMode, TraceStorageSection,
@@ -132,6 +135,28 @@ impl Config {
     #[must_use]
     pub fn serves_docs(&self) -> bool {
         self.server.docs.enabled.unwrap_or(!self.is_production())
+    }
+
+    /// Returns `true` if the console is served: its page, its live data, and the figures that this node stores for it.
+    #[must_use]
+    pub fn console_is_on(&self) -> bool {
+        let is_guarded = || self.admin_auth.enabled || self.listens_on_loopback();
+        self.server.console.enabled.unwrap_or_else(|| !self.is_production() && is_guarded())
+    }
+
+    /// Returns the path of the page of the console; `None` if it is off, or this build was compiled without it.
+    #[must_use]
+    pub fn console_page_path(&self) -> Option<&str> {
+        let is_served = cfg!(feature = "console") && self.console_is_on();
+        is_served.then_some(self.server.console.path.as_str())
+    }
+
+    /// Returns `true` if only programs on this machine reach the main listener.
+    fn listens_on_loopback(&self) -> bool {
+        let host = self.listen_host();
+        let address = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
+        host.eq_ignore_ascii_case("localhost")
+            || address.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback())
     }
 
     /// Returns `true` if errors show internal detail.

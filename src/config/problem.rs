@@ -47,6 +47,8 @@ impl std::error::Error for ConfigError {}
 pub(crate) struct Diagnostics {
     problems: Vec<ConfigProblem>,
     notes: Vec<String>,
+    /// Keys whose value came from the file.
+    read: BTreeSet<String>,
     /// Keys whose value came from a variable.
     overridden: BTreeSet<String>,
     /// Keys without a usable value; their consequences are not reported.
@@ -81,6 +83,21 @@ impl Diagnostics {
             key.to_owned()
         };
         self.refuse_subject(subject, text);
+    }
+
+    /// Records that the value of a setting came from the file.
+    pub(crate) fn mark_read(&mut self, key: &str) {
+        self.read.insert(key.to_owned());
+    }
+
+    /// Returns the keys whose value came from the file.
+    pub(crate) fn read_keys(&self) -> impl Iterator<Item = &String> {
+        self.read.iter()
+    }
+
+    /// Returns the keys whose value came from a variable.
+    pub(crate) fn overridden_keys(&self) -> impl Iterator<Item = &String> {
+        self.overridden.iter()
     }
 
     /// Records that the value of a setting came from a variable.

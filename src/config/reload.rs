@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::load::load;
+use super::load::{LoadedConfig, load};
 use super::problem::Diagnostics;
 use super::setting::SettingNode;
 use super::{Config, ConfigError};
@@ -53,8 +53,8 @@ impl ConfigSource {
     ///
     /// # Errors
     /// All problems of the file and the environment.
-    pub(crate) fn read(&self) -> Result<Config, ConfigError> {
-        load(Some(&self.path), &self.environment).map(|loaded| loaded.config)
+    pub(crate) fn read(&self) -> Result<LoadedConfig, ConfigError> {
+        load(Some(&self.path), &self.environment)
     }
 }
 

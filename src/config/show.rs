@@ -3,10 +3,13 @@
 use std::fmt::{self, Write as _};
 
 use serde_json::{Map, Value as Json};
+use svc_api::EffectiveSetting;
 use svc_secrets::mask::mask;
 
 use super::Config;
-use super::setting::{SettingEntry, SettingNode};
+use super::load::{SettingOrigin, SettingOrigins};
+use super::reload::is_reloadable;
+use super::setting::{SettingEntry, SettingNode, variable_name};
 
 /// The output format of a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -46,6 +49,30 @@ pub(crate) fn mask_setting(entry: &SettingEntry<'_>) -> Option<Json> {
     let has_names = value.is_object() || value.as_array().is_some_and(|all| all.iter().any(Json::is_object));
     mask(if has_names { "" } else { key }, &mut value);
     Some(value)
+}
+
+/// Describes every setting of a configuration, secrets struck out, with the place that gave its value. A value that differs
+/// from its default, and that no place gave, is one of the program.
+pub(crate) fn describe_settings(config: &Config, origins: &SettingOrigins) -> Vec<EffectiveSetting> {
+    let defaults = Config::default();
+    let (mut entries, mut default_entries) = (Vec::new(), Vec::new());
+    config.list("", "", &mut entries);
+    defaults.list("", "", &mut default_entries);
+    let described = entries.iter().zip(&default_entries).filter_map(|(entry, default)| {
+        let (setting, value) = (entry.setting?, mask_setting(entry)?);
+        let is_default =
+            default.setting.is_some_and(|default| default.compared_value() == setting.compared_value());
+        let without_origin = if is_default { "default" } else { "program" };
+        Some(EffectiveSetting {
+            source: origins.get(&entry.path).map_or(without_origin, SettingOrigin::name).to_owned(),
+            value,
+            default: mask_setting(default)?,
+            variable: setting.overridable().then(|| variable_name(&entry.path)),
+            reloadable: is_reloadable(&entry.path),
+            key: entry.path.clone(),
+        })
+    });
+    described.collect()
 }
 
 /// `Debug` of a section.

@@ -24,7 +24,13 @@ struct FeatureSetting {
     is_built: bool,
 }
 
-const FEATURE_SETTINGS: [FeatureSetting; 2] = [
+const FEATURE_SETTINGS: [FeatureSetting; 3] = [
+    FeatureSetting {
+        key: "server.console.enabled",
+        asked_for: |c| c.server.console.enabled == Some(true),
+        feature: "console",
+        is_built: cfg!(feature = "console"),
+    },
     FeatureSetting {
         key: "server.docs.enabled",
         asked_for: |c| c.server.docs.enabled == Some(true),
@@ -83,6 +89,7 @@ mod tests {
     /// Returns a configuration that asks for everything that needs a feature.
     fn everything() -> Config {
         let mut config = Config::default();
+        config.server.console.enabled = Some(true);
         config.server.docs.enabled = Some(true);
         config.tracing.enabled = true;
         config

@@ -229,6 +229,11 @@ impl AdminAuthenticator {
         Ok(principal.clone())
     }
 
+    /// Returns `true` if the key of a caller is still accepted: a response may last longer than its key.
+    pub(crate) fn is_valid(&self, caller: &Principal) -> bool {
+        !self.enabled || self.keys.load().keys.iter().any(|(_, known)| known.key_id == caller.key_id)
+    }
+
     /// Counts a failure of this client and returns its reason.
     fn count_failure(&self, client: IpAddr) -> AuthFailureReason {
         let client = self.networks.network_of(client);

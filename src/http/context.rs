@@ -8,7 +8,7 @@ use actix_web::http::header::{HeaderMap, HeaderName, USER_AGENT};
 use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use serde_json::{Map, Value};
 use svc_model::{AUDIT_ORIGIN, AuditAction, AuditResource, ServiceError};
-use svc_store::AuditEntry;
+use svc_store::{AuditEntry, AuditReceipt};
 
 use super::{Error, Principal, RequestId};
 
@@ -29,6 +29,8 @@ pub struct RequestContext {
     /// The authenticated author: always set below the admin base, on open endpoints if the request has a
     /// valid key.
     pub principal: Option<Principal>,
+    /// `true` for a HEAD, which a handler of GET answers.
+    pub is_head: bool,
     /// Length of the prefix in the raw path below which a larger application has mounted the service.
     pub host_length: usize,
     /// Position in the raw path of a data request at which the part starts that names the channel.
@@ -55,6 +57,7 @@ pub struct AdminCaller {
     /// The correlation id.
     pub request_id: RequestId,
     details: Map<String, Value>,
+    receipt: AuditReceipt,
 }
 
 impl AdminCaller {
@@ -72,6 +75,7 @@ impl AdminCaller {
             resource_type: resource.into().name().to_owned(),
             resource_id: resource_id.to_owned(),
             details: Some(Value::Object(self.details.clone())),
+            receipt: self.receipt.clone(),
         }
     }
 }
@@ -89,6 +93,7 @@ impl FromRequest for AdminCaller {
                 principal: context.principal.clone()?,
                 request_id: context.id.clone(),
                 details: details(context, request.headers()),
+                receipt: extensions.get::<AuditReceipt>().cloned().unwrap_or_default(),
             })
         });
         ready(admin_context.ok_or_else(|| ServiceError::unauthorized().into()))

@@ -14,8 +14,8 @@ use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse, ResponseError, web};
 use serde_json::{Map, Value};
 use svc_channels::{ChannelResponse, ComputeGate, DataRequest, Delivery, Ingress, Reservation};
-use svc_model::ServiceError;
 use svc_model::config::RequestBodyFormat;
+use svc_model::{Code, ServiceError};
 use svc_registry::{Resolution, Snapshot, WorkerId};
 use svc_spans::{ActiveSpan, SpanDraft, TraceContext};
 
@@ -160,7 +160,12 @@ async fn answer_request(
             let worker = request.app_data::<LocalWorker>().and_then(|worker| worker.0.get());
             state.serving.registry.submit(worker, &resolution, message).await
         }
-        Err(error) => Err(error),
+        Err(error) => {
+            if let Some(compiled) = resolution.channel().and_then(|channel| channel.compiled_channel()) {
+                compiled.record_refusal("body", body_refusal_reason(&error), &error);
+            }
+            Err(error)
+        }
     };
     let is_guess = answer.as_ref().map_or_else(ServiceError::is_guess, |answer| answer.is_guess);
     if let Some(channel) = resolution.channel().filter(|_| is_guess) {
@@ -174,6 +179,17 @@ async fn answer_request(
         submissions::add_location(request, &context, by_name, &mut answer);
     }
     Ok(to_http_response(answer))
+}
+
+/// Returns the inner reason for which a body was refused.
+fn body_refusal_reason(error: &ServiceError) -> &'static str {
+    match error.code() {
+        Code::RequestTimeout => "too_slow",
+        Code::PayloadTooLarge => "too_large",
+        Code::UnsupportedMediaType => "content_type",
+        Code::ServiceUnavailable => "no_room",
+        _ => "malformed",
+    }
 }
 
 /// Reads the body of a request, counted among the bytes the process holds.

@@ -15,7 +15,9 @@ use std::rc::Rc;
 use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::{Service, ServiceRequest, ServiceResponse, Transform, forward_ready};
 use actix_web::error::InternalError;
-use actix_web::http::header::{ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderMap, HeaderValue};
+use actix_web::http::header::{
+    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderMap, HeaderValue, REFERRER_POLICY,
+};
 use actix_web::http::{ConnectionType, Method, StatusCode};
 use actix_web::{HttpMessage, HttpResponse, web};
 use futures_util::FutureExt;
@@ -31,9 +33,11 @@ use super::auth::AuthFailureReason;
 use super::error::X_TRACE_ID;
 use super::monitoring::metrics::method_label;
 use super::mount::{MountPoint, prefix_length};
-use super::plane::{ADMIN, DATA_PATH, DOCS_FILE, Plane, Planes, channel_path_start, reads_trace};
+use super::plane::{ADMIN, CONSOLE, DATA_PATH, DOCS_FILE, Plane, Planes, channel_path_start, reads_trace};
 use super::request_id::X_REQUEST_ID;
-use super::security_headers::{DOCS_POLICY, SECURITY_HEADERS, STRICT_TRANSPORT_SECURITY};
+use super::security_headers::{
+    CONSOLE_POLICY, CONSOLE_REFERRER, DOCS_POLICY, SECURITY_HEADERS, STRICT_TRANSPORT_SECURITY,
+};
 use super::{Error, RequestContext, RequestId};
 use crate::router::described_path;
 use crate::state::AppState;
@@ -225,6 +229,7 @@ impl Exchange {
             client_ip: self.client_ip,
             forwarded: self.forwarded,
             principal,
+            is_head: self.method == Method::HEAD,
             host_length: self.host_length,
             channel_path_start: self.host_length + channel_path_start(self.own_path()),
         });
@@ -359,6 +364,10 @@ impl Exchange {
         }
         if matches!(self.plane, Plane::Operational(DOCS | DOCS_FILE)) {
             headers.insert(CONTENT_SECURITY_POLICY, DOCS_POLICY);
+        }
+        if self.plane == Plane::Operational(CONSOLE) {
+            headers.insert(CONTENT_SECURITY_POLICY, CONSOLE_POLICY);
+            headers.insert(REFERRER_POLICY, CONSOLE_REFERRER);
         }
         if self.plane == Plane::Admin {
             headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

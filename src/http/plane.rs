@@ -18,6 +18,8 @@ const TRACES: &str = "/api/v1/admin/traces/";
 const API: &str = "/api";
 /// The files of the documentation page, as metrics and the access log name them.
 pub(crate) const DOCS_FILE: &str = "/docs/{file}";
+/// The page and the files of the console, as metrics name them; `server.console.path` chooses the real path.
+pub(crate) const CONSOLE: &str = "/console/{path}";
 const OPERATIONAL: [&str; 4] = ["/health", "/healthz", "/readyz", "/metrics"];
 
 /// A part of the service with rules of its own.
@@ -27,21 +29,28 @@ pub(crate) enum Plane {
     Data,
     /// Requests of operators.
     Admin,
-    /// Health, readiness, metrics, documentation.
+    /// Health, readiness, metrics, documentation, the console.
     Operational(&'static str),
     /// No path of the service.
     Other,
 }
 
-/// The map from paths to planes, with the configured data mounts.
+/// The map from paths to planes, with the configured data mounts and the path of the console.
 #[derive(Clone, Debug)]
 pub(crate) struct Planes {
     mounts: Vec<String>,
+    /// `None` if no console is served.
+    console: Option<String>,
 }
 
 impl Planes {
-    pub(crate) fn new(mounts: &[String]) -> Self {
-        Self { mounts: mounts.to_vec() }
+    pub(crate) fn new(mounts: &[String], console: Option<&str>) -> Self {
+        Self { mounts: mounts.to_vec(), console: console.map(str::to_owned) }
+    }
+
+    /// Returns the path of the console; `None` if none is served.
+    pub(crate) fn console(&self) -> Option<&str> {
+        self.console.as_deref()
     }
 
     pub(crate) fn mounts(&self) -> &[String] {
@@ -61,6 +70,8 @@ impl Planes {
             Plane::Operational(exact)
         } else if is_below(path, DOCS) {
             Plane::Operational(DOCS_FILE)
+        } else if self.console().is_some_and(|console| is_below(path, console)) {
+            Plane::Operational(CONSOLE)
         } else if self.mounts.iter().any(|mount| mount == "/" || is_below(path, mount)) {
             Plane::Data
         } else {
@@ -73,7 +84,9 @@ impl Planes {
     pub(crate) fn platform_route(&self, pattern: &str) -> Option<String> {
         let root = self.mounts.iter().any(|mount| mount == "/");
         let claims = |own: &&str| pattern == *own || (*own == API && is_below(pattern, own));
-        OPERATIONAL.iter().chain(&[DOCS, API]).copied().find(|own| root && claims(own)).map(str::to_owned)
+        let own = OPERATIONAL.iter().chain(&[DOCS, API]).copied().find(|own| claims(own));
+        let console = self.console().filter(|console| is_below(pattern, console));
+        own.or(console).filter(|_| root).map(str::to_owned)
     }
 }
 
@@ -101,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_path_has_one_plane_by_whole_segments() {
-        let planes = Planes::new(&["/shop".to_owned()]);
+        let planes = Planes::new(&["/shop".to_owned()], None);
         for (path, plane) in [
             ("/api/v1/data/orders", Plane::Data),
             ("/api/v1/database", Plane::Other),
@@ -136,11 +149,16 @@ mod tests {
     }
 
     #[test]
-    fn root_mount_leaves_admin_tree_and_probes() {
-        let planes = Planes::new(&["/".to_owned()]);
+    fn root_mount_leaves_admin_tree_probes_and_console() {
+        let planes = Planes::new(&["/".to_owned()], Some("/console"));
         assert_eq!(planes.plane_of("/api/v1/admin/nope"), Plane::Admin);
         assert_eq!(planes.plane_of("/health"), Plane::Operational("/health"));
-        assert_eq!(planes.plane_of("/anything/else"), Plane::Data);
+        for path in ["/console", "/console/", "/console/runs/7"] {
+            assert_eq!(planes.plane_of(path), Plane::Operational(CONSOLE), "{path}");
+        }
+        for path in ["/anything/else", "/consoles", "/x/console"] {
+            assert_eq!(planes.plane_of(path), Plane::Data, "{path}");
+        }
     }
 
     #[test]
@@ -167,8 +185,9 @@ mod tests {
 
     #[test]
     fn only_root_mount_maps_patterns_to_platform_paths() {
-        let (root, shop) = (Planes::new(&["/".to_owned()]), Planes::new(&["/shop".to_owned()]));
-        for pattern in ["/health", "/metrics", "/api/v1/admin/x", "/api"] {
+        let (root, shop) =
+            (Planes::new(&["/".to_owned()], Some("/console")), Planes::new(&["/shop".to_owned()], None));
+        for pattern in ["/health", "/metrics", "/api/v1/admin/x", "/api", "/console", "/console/runs"] {
             assert!(root.platform_route(pattern).is_some(), "{pattern}");
             assert!(shop.platform_route(pattern).is_none(), "{pattern}");
         }

@@ -11,6 +11,17 @@ pub(crate) const DOCS_POLICY: HeaderValue = HeaderValue::from_static(
      base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 );
 
+/// The policy of the console: its own files, its own origin, and no text that becomes a script but through its one policy
+/// of Trusted Types.
+pub(crate) const CONSOLE_POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
+     font-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; \
+     require-trusted-types-for 'script'; trusted-types svc-console",
+);
+
+/// The referrer policy of the console: its paths name runs and channels.
+pub(crate) const CONSOLE_REFERRER: HeaderValue = HeaderValue::from_static("no-referrer");
+
 /// Headers that every response carries.
 pub(crate) const SECURITY_HEADERS: [(HeaderName, HeaderValue); 5] = [
     (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),

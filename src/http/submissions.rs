@@ -294,6 +294,7 @@ mod tests {
                 client_ip: IpAddr::from([192, 0, 2, 1]),
                 forwarded: false,
                 principal: None,
+                is_head: false,
                 host_length: prefix.len(),
                 channel_path_start: prefix.len() + channel_path_start(rest),
             };

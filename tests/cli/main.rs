@@ -10,6 +10,7 @@
 mod authoring;
 mod benchmarks;
 mod definitions;
+mod dev;
 mod errors;
 mod help;
 mod messages;

@@ -123,6 +123,11 @@ fn list_of_traces_goes_on_behind_its_cursor() {
     let cursor = first["next_cursor"].as_str().unwrap();
     assert_eq!(cli.json(&["traces", "list", "--cursor", cursor])["data"].as_array().unwrap().len(), 1);
     assert_eq!(cli.ok(&["traces", "list", "--status", "failed", "-q"]), "");
+    let id = first["data"][1]["id"].as_str().unwrap();
+    assert_eq!(cli.ok(&["traces", "list", "--trace-id", id, "--version", "1,2", "-q"]).trim(), id);
+    for none in [["--run-key", "none"], ["--min-duration-ms", "600000"], ["--version", "2"]] {
+        assert_eq!(cli.ok(&[&["traces", "list", "-q"][..], &none[..]].concat()), "", "{none:?}");
+    }
 }
 
 #[test]
@@ -156,6 +161,10 @@ fn dead_letters_are_shown_requeued_and_purged() {
     assert_eq!(cli.ok(&["dlq", "list", "--exhausted=false", "-q"]).trim(), id);
     assert_eq!(cli.ok(&["dlq", "list", "--since", "1h", "-q"]).trim(), id);
     assert_eq!(cli.ok(&["dlq", "list", "--until", "1h", "-q"]), "");
+    let letter = cli.json(&["dlq", "get", &id])["data"].clone();
+    let work = letter["attempt_of"].as_str().or(letter["trace_id"].as_str()).unwrap();
+    assert_eq!(cli.ok(&["dlq", "list", "--run-key", work, "--order", "asc", "-q"]).trim(), id);
+    assert_eq!(cli.ok(&["dlq", "list", "--run-key", "none", "-q"]), "");
     assert!(cli.ok(&["dlq", "requeue", &id]).starts_with("Requeued dead letter"));
     assert!(cli.fails(&["dlq", "purge", "--older-than-hours", "1"], 1).contains("nothing was changed"));
     assert_eq!(cli.ok(&["dlq", "purge", "--older-than-hours", "1", "--yes"]), "Deleted 0 dead letters.\n");

@@ -53,6 +53,35 @@ fn supervision_tree_is_shown_and_partly_restarted() {
 }
 
 #[test]
+fn refusals_trials_and_calls_are_shown() {
+    let server = start();
+    let cli = CliClient::with_server(&server);
+    serve_echo(&cli, "a");
+    let refused = server.client().send("POST", "/api/v1/data/a", &[("content-type", "text/csv")], b"x");
+    assert_eq!(refused.unwrap().status, 415);
+    let stats = cli.ok(&["channels", "stats", "a"]);
+    assert!(stats.starts_with("GUARD") && stats.contains("content_type"), "{stats}");
+    let path = ["--path", "/api/v1/data/a", "--header", "content-type: application/json", "--data", "{}"];
+    let admitted = cli.ok(&[&["channels", "test", "a"], &path[..]].concat());
+    assert!(admitted.contains("shape") && admitted.contains("passed"), "{admitted}");
+    let refused = cli.run(&["channels", "test", "a", "--path", "/api/v1/data/b", "-o", "json"]);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    assert!(refused.out.contains("no_route") && refused.err.contains("404"), "{refused:?}");
+    let connector = json!({"id": "crm-1", "name": "crm", "connector_type": "http", "config": {"url": "https://a.example"}});
+    cli.ok(&["connectors", "create", "--data", &connector.to_string()]);
+    assert_eq!(cli.json(&["connectors", "calls", "crm"])["data"]["id"], "crm-1");
+    for args in [
+        &["actors", "restart", "channels/a", "-y", "--node", "other"][..],
+        &["connectors", "reset-breaker", "a:crm", "--node", "other"],
+        &["kafka", "skip", "t", "0", "-y", "--node", "other"],
+        &["nodes", "drain", "other", "-y"],
+    ] {
+        assert!(cli.fails(args, 1).contains("[MISDIRECTED_REQUEST]"), "{args:?}");
+    }
+    assert!(cli.fails(&["nodes", "drain", "other"], 1).contains("nothing was changed"));
+}
+
+#[test]
 fn watched_status_repeats_until_interrupted() {
     use std::io::{BufRead as _, BufReader};
     let server = start();
@@ -93,6 +122,23 @@ fn nodes_functions_audit_log_and_metrics_are_shown() {
 }
 
 #[test]
+fn live_state_errors_and_configuration_are_shown() {
+    let server = launch().env("SVC_TRACE_QUEUE__WORKERS", "3").start().unwrap();
+    let cli = CliClient::with_server(&server);
+    let line = cli.ok(&["live", "--once"]);
+    assert!(line.contains("/s  errors 0.0/s") && line.lines().count() == 1, "{line}");
+    let events = cli.ok(&["live", "--once", "--history", "day", "-o", "json"]);
+    let picture: serde_json::Value = serde_json::from_str(events.lines().next().unwrap()).unwrap();
+    assert_eq!((&picture["event"], events.lines().count()), (&json!("picture"), 2), "{events}");
+    assert!(picture["data"]["history"]["minutes"].is_object(), "{picture}");
+    assert!(cli.fails(&["live", "--history", "week"], 1).contains("[VALIDATION_ERROR]"));
+    let changed = cli.ok(&["engine", "config", "--changed", "-q"]);
+    assert!(changed.lines().any(|key| key == "trace_queue.workers"), "{changed}");
+    assert!(!changed.contains("server.backlog"), "{changed}");
+    assert_eq!(cli.json(&["errors", "--recent"])["data"]["failures"], 0);
+}
+
+#[test]
 fn schedules_and_their_occurrences_are_shown() {
     let server = start();
     let cli = CliClient::with_server(&server);
@@ -104,6 +150,8 @@ fn schedules_and_their_occurrences_are_shown() {
     assert_eq!(cli.ok(&["cron", "status", "-q"]), "nightly\n");
     let id = cli.ok(&["channels", "trigger", "nightly", "-q"]).trim().to_owned();
     assert_eq!(cli.ok(&["cron", "list", "--channel-id", "nightly", "-q"]).trim(), id);
+    assert_eq!(cli.ok(&["cron", "list", "--channel", "nightly", "--run-key", &id, "-q"]).trim(), id);
+    assert_eq!(cli.ok(&["cron", "list", "--channel", "other", "--order", "asc", "-q"]), "");
     assert_eq!(cli.json(&["cron", "get", &id])["data"]["trigger"], "manual");
     assert!(cli.fails(&["cron", "retry", &id], 1).contains("[CONFLICT]"));
 }

@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 use svc_testkit::cron::every_second;
 use svc_testkit::example::create_and_activate;
 use svc_testkit::http::HttpClient;
+use svc_testkit::reporting::{self, name_run, serve_channel, serve_workflow};
 use svc_testkit::server::wait_until;
 use svc_testkit::witness::RunWitness;
 
 use crate::nodes::DrillCluster;
-use crate::told_as;
 
 /// Longest wait for a node that serves a change.
 pub(crate) const FOLLOWING: Duration = Duration::from_secs(10);
@@ -42,50 +42,24 @@ pub(crate) struct Author {
 /// # Errors
 /// The node refuses a definition.
 pub(crate) fn store(client: &mut HttpClient, witness: &RunWitness, schedules: &[String]) -> io::Result<()> {
-    let config = json!({"url": witness.url(), "allow_private_urls": true, "retry": {"max_retries": 0}});
-    let connector = json!({"id": "witness", "name": "witness", "connector_type": "http", "config": config});
-    client.json("POST", "/api/v1/admin/connectors", &connector)?;
-    for (id, told) in [
-        ("jobs", told_as("job", &json!({"var": "payload.n"}))),
-        ("echo", told_as("sync", &json!({"var": "payload.n"}))),
+    reporting::connect(client, witness)?;
+    for (id, body) in [
+        ("jobs", name_run("job", &json!({"var": "payload.n"}))),
+        ("echo", name_run("sync", &json!({"var": "payload.n"}))),
         ("tell", json!({"var": "metadata.trigger"})),
     ] {
-        let call =
-            json!({"connector": "witness", "method": "POST", "timeout_ms": 600_000, "body_logic": told});
-        serve(
-            client,
-            id,
-            &json!([{"id": "t", "name": "t", "function": {"name": "http_call", "input": call}}]),
-        )?;
+        serve_workflow(client, id, &reporting::report(&body))?;
     }
-    serve_channel(client, "jobs")?;
+    serve_channel(client, "jobs", &json!({}))?;
     // A guard that asks Redis, and lets messages pass while that is away.
     let limit = json!({"rate_limit": {"requests_per_second": 100_000, "on_backend_error": "allow"}});
-    serve_channel_with(client, "echo", &limit)?;
-    serve(client, "version", &version(0))?;
-    serve_channel(client, "version")?;
+    serve_channel(client, "echo", &limit)?;
+    serve_workflow(client, "version", &version(0))?;
+    serve_channel(client, "version", &json!({}))?;
     for id in schedules {
         create_and_activate(client, "channels", "channel_id", &every_second(id, "tell", json!({})))?;
     }
     Ok(())
-}
-
-/// Serves a workflow.
-pub(crate) fn serve(client: &mut HttpClient, id: &str, tasks: &Value) -> io::Result<()> {
-    let workflow = json!({"workflow_id": id, "name": id, "tasks": tasks});
-    create_and_activate(client, "workflows", "workflow_id", &workflow).map(drop)
-}
-
-/// Serves a channel over the workflow of the same id.
-pub(crate) fn serve_channel(client: &mut HttpClient, id: &str) -> io::Result<()> {
-    serve_channel_with(client, id, &json!({}))
-}
-
-/// Serves like [`serve_channel`], with the channel's config.
-fn serve_channel_with(client: &mut HttpClient, id: &str, config: &Value) -> io::Result<()> {
-    let channel = json!({"channel_id": id, "name": id, "channel_type": "sync", "protocol": "rest",
-        "methods": ["POST"], "route_pattern": format!("/{id}"), "workflow_id": id, "config": config});
-    create_and_activate(client, "channels", "channel_id", &channel).map(drop)
 }
 
 /// The tasks of the version of this number.

@@ -29,7 +29,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::json;
 use svc_testkit::cron;
 use svc_testkit::postgres::{Postgres, PostgresDatabase};
 use svc_testkit::redis::Redis;
@@ -188,9 +187,4 @@ fn rows(database: &PostgresDatabase) -> io::Result<Vec<cron::RecordedOccurrence>
 fn is_settled(database: &PostgresDatabase) -> io::Result<bool> {
     let open = "SELECT 1 FROM traces WHERE mode = 'async' AND status IN ('pending', 'running') LIMIT 1";
     Ok(database.rows(open).map_err(io::Error::other)?.is_empty())
-}
-
-/// The body by which a run sends the witness its name.
-fn told_as(kind: &str, name: &serde_json::Value) -> serde_json::Value {
-    json!({"occurrence_id": {"cat": [kind, "-", name]}})
 }

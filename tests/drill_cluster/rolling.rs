@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use svc_testkit::http::HttpClient;
 use svc_testkit::postgres::PostgresDatabase;
 use svc_testkit::redis::Redis;
+use svc_testkit::reporting::{serve_channel, serve_workflow};
 use svc_testkit::server::wait_until;
 
-use crate::author;
 use crate::balancer::{BackendPool, Balancer};
 use crate::clients::JOBS;
 use crate::nodes::{DrillCluster, NODES, Releases};
@@ -112,8 +112,8 @@ fn store(client: &mut HttpClient) -> io::Result<()> {
     let mapping = json!({"mappings": [{"path": "data.n", "logic": {"var": "payload.n"}}]});
     let tasks = json!([{"id": "t", "name": "t", "function": {"name": "map", "input": mapping}}]);
     for id in CHANNELS {
-        author::serve(client, id, &tasks)?;
-        author::serve_channel(client, id)?;
+        serve_workflow(client, id, &tasks)?;
+        serve_channel(client, id, &json!({}))?;
     }
     Ok(())
 }

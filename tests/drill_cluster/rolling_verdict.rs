@@ -4,9 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use serde_json::json;
-use svc_testkit::findings::{DrillVerdict, Findings};
-
-use crate::verdict::percentile;
+use svc_testkit::findings::{DrillVerdict, Findings, percentile};
 
 /// A request that was not answered as it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use svc_testkit::cron::{RecordedOccurrence, duplicate_instants, missing_instants};
-use svc_testkit::findings::{DrillVerdict, Findings};
-use svc_testkit::witness::WitnessedRun;
+use svc_testkit::findings::{DrillVerdict, Findings, percentile};
+use svc_testkit::witness::{WitnessedRun, runs_by_name};
 
 use crate::author::{FOLLOWING, FollowedChange};
 use crate::clients::{AcceptedWork, Refusal, ToldToClients};
@@ -123,14 +123,6 @@ pub(crate) fn judge(evidence: &ClusterEvidence, limits: &ClusterLimits) -> Drill
         "propagation_ms": {"p50": millis(p50), "p99": millis(p99), "max": millis(delays.last().copied())},
     });
     findings.into_verdict(figures)
-}
-
-/// Runs by the name that they sent, in the order of their begins.
-fn runs_by_name(runs: &[WitnessedRun]) -> BTreeMap<&str, Vec<&WitnessedRun>> {
-    let mut named = BTreeMap::<_, Vec<_>>::new();
-    runs.iter().for_each(|run| named.entry(run.occurrence.as_str()).or_default().push(run));
-    named.values_mut().for_each(|runs| runs.sort_by_key(|run| run.begin));
-    named
 }
 
 fn find_lost(evidence: &ClusterEvidence) -> Vec<String> {
@@ -281,11 +273,6 @@ fn live_propagations(evidence: &ClusterEvidence) -> Vec<Duration> {
         live.map(|one| one.end.map_or(Duration::MAX, |end| end.saturating_sub(one.begin))).collect();
     delays.sort();
     delays
-}
-
-/// Returns the time below which this share of the times lies, in percent.
-pub(crate) fn percentile(sorted: &[Duration], share: usize) -> Option<Duration> {
-    sorted.get((sorted.len() * share / 100).min(sorted.len().saturating_sub(1))).copied()
 }
 
 #[cfg(test)]

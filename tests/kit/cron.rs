@@ -6,9 +6,8 @@ use std::ops::RangeInclusive;
 
 use serde_json::{Value, json};
 
-use crate::example::create_and_activate;
-use crate::http::{HttpClient, HttpResponse};
 use crate::postgres::PostgresDatabase;
+use crate::reporting;
 use crate::server::ServerCommand;
 use crate::witness::RunWitness;
 
@@ -43,33 +42,15 @@ pub fn store(
 ) -> io::Result<()> {
     let author = node(launch, database).start()?;
     let mut client = author.client();
-    tell_workflow(&mut client, witness)?;
+    reporting::connect(&mut client, witness)?;
+    reporting::serve_workflow(&mut client, "tell", &reporting::report(&json!({"var": "metadata.trigger"})))?;
     for channel in channels {
-        expect(&client.json("POST", "/api/v1/admin/channels", channel)?, 201)?;
+        client.json("POST", "/api/v1/admin/channels", channel)?.expect_status(201)?;
         let id = channel["channel_id"].as_str().unwrap_or_default();
         let path = format!("/api/v1/admin/channels/{id}/status?reload=defer");
-        expect(&client.json("PATCH", &path, &json!({"status": "active"}))?, 200)?;
+        client.json("PATCH", &path, &json!({"status": "active"}))?.expect_status(200)?;
     }
     Ok(())
-}
-
-/// `tell` sends its trigger to the witness and waits for the answer.
-fn tell_workflow(client: &mut HttpClient, witness: &RunWitness) -> io::Result<()> {
-    let config = json!({"url": witness.url(), "allow_private_urls": true, "retry": {"max_retries": 0}});
-    let connector = json!({"id": "witness", "name": "witness", "connector_type": "http", "config": config});
-    expect(&client.json("POST", "/api/v1/admin/connectors", &connector)?, 201)?;
-    let call = json!({"connector": "witness", "method": "POST", "timeout_ms": 600_000,
-        "body_logic": {"var": "metadata.trigger"}});
-    let workflow = json!({"workflow_id": "tell", "name": "tell", "tasks": [
-        {"id": "tell", "name": "Tell", "function": {"name": "http_call", "input": call}}]});
-    create_and_activate(client, "workflows", "workflow_id", &workflow).map(drop)
-}
-
-fn expect(answer: &HttpResponse, status: u16) -> io::Result<()> {
-    if answer.status == status {
-        return Ok(());
-    }
-    Err(io::Error::other(format!("answered {} where {status} was due: {}", answer.status, answer.text())))
 }
 
 /// Returns a channel that is due every second and runs `workflow`; `more` is merged into its transport.

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::io;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -74,4 +75,9 @@ impl DrillVerdict {
         println!("{document}");
         Ok(if self.has_passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
+}
+
+/// Returns the time below which this share of the times lies, in percent.
+pub fn percentile(sorted: &[Duration], share: usize) -> Option<Duration> {
+    sorted.get((sorted.len() * share / 100).min(sorted.len().saturating_sub(1))).copied()
 }

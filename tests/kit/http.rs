@@ -39,6 +39,17 @@ impl HttpResponse {
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or(Value::Null)
     }
+
+    /// Checks the status.
+    ///
+    /// # Errors
+    /// Another status; the message carries the body.
+    pub fn expect_status(&self, status: u16) -> io::Result<()> {
+        if self.status == status {
+            return Ok(());
+        }
+        Err(io::Error::other(format!("answered {} where {status} was due: {}", self.status, self.text())))
+    }
 }
 
 /// A client of one address. It opens a connection for each request, or keeps one with

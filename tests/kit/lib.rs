@@ -5,9 +5,9 @@
 //! recognised wherever they appear ([`canary`]), addresses that must not be reached ([`spellings`]) and a listener
 //! that counts who tries ([`trap`]), real servers as processes ([`daemon`]: [`postgres`], [`mariadb`], [`pgbouncer`]; [`redis`],
 //! [`smtp`], [`s3`], an OpenID provider [`oidc`], a broker [`kafka`], a [`collector`] of spans), a server of MongoDB's protocol ([`mongo`]), a DNS server ([`dns`]),
-//! a proxy that loses the answers to commits ([`commit_proxy`]), an address that leads to one server and later to
-//! another ([`gateway`]), schedules ([`cron`]) and the witness of their runs
-//! ([`witness`]), child processes that end with the test ([`process`]), waiting for a state ([`state`]), and the loading
+//! a reader of server-sent events ([`events`]), a proxy that loses the answers to commits ([`commit_proxy`]), an
+//! address that leads to one server and later to another ([`gateway`]), schedules ([`cron`]) and the witness of runs
+//! ([`witness`]) with the definitions that report to it ([`reporting`]), child processes that end with the test ([`process`]), waiting for a state ([`state`]), and the loading
 //! of an example directory through the admin API ([`example`]). It never links the service: everything goes over a
 //! socket, like the client of a user.
 //!
@@ -25,6 +25,8 @@ pub mod cron;
 pub mod daemon;
 #[cfg(feature = "peers")]
 pub mod dns;
+#[cfg(feature = "peers")]
+pub mod events;
 pub mod example;
 #[cfg(feature = "peers")]
 pub mod findings;
@@ -53,6 +55,8 @@ pub mod process;
 pub mod project;
 #[cfg(feature = "peers")]
 pub mod redis;
+#[cfg(feature = "peers")]
+pub mod reporting;
 #[cfg(feature = "peers")]
 pub mod rollout;
 #[cfg(feature = "peers")]

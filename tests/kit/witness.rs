@@ -4,6 +4,7 @@
 //! connection has broken, whichever is first: the connections of a killed process end with it. The records of
 //! the service are not consulted.
 
+use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -32,6 +33,14 @@ pub struct WitnessedRun {
     pub end: Option<Duration>,
     /// `true` if the run received its response.
     pub answered: bool,
+}
+
+/// Returns runs by the name that they reported, in the order of their beginnings.
+pub fn runs_by_name(runs: &[WitnessedRun]) -> BTreeMap<&str, Vec<&WitnessedRun>> {
+    let mut named = BTreeMap::<_, Vec<_>>::new();
+    runs.iter().for_each(|run| named.entry(run.occurrence.as_str()).or_default().push(run));
+    named.values_mut().for_each(|runs| runs.sort_by_key(|run| run.begin));
+    named
 }
 
 /// A running witness. Its threads end with their connections.
@@ -91,6 +100,11 @@ impl RunWitness {
     /// Converts a time of the witness to the time since 1970.
     pub fn unix(&self, at: Duration) -> Duration {
         self.watch.began_unix + at
+    }
+
+    /// Returns the number of observed runs.
+    pub fn count_runs(&self) -> usize {
+        self.watch.lock().len()
     }
 
     /// Returns the observed runs in the order of their beginnings.

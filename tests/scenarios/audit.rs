@@ -179,6 +179,43 @@ fn audited_change_has_version_and_both_contents() {
 }
 
 #[test]
+fn changes_carry_the_id_of_their_row() {
+    let server = launch().start().unwrap();
+    let mut client = server.client();
+    let batch = json!([echo_workflow("one"), echo_workflow("two")]);
+    let mut ids = Vec::new();
+    for (method, path, body) in [
+        ("POST", "/workflows", echo_workflow("w")),
+        ("PATCH", "/workflows/w/status", json!({"status": "active"})),
+        ("POST", "/channels", channel("c", "w", json!({}))),
+        ("PATCH", "/channels/c/status", json!({"status": "active"})),
+        ("POST", "/channels/c/pause", json!({"reason": "a test"})),
+        ("POST", "/workflows/w/test", json!({"data": {}})),
+        ("POST", "/engine/reload", json!({})),
+        ("POST", "/workflows/import", batch),
+        ("DELETE", "/workflows/one", Value::Null),
+    ] {
+        let mut send = |path: &str| match method {
+            "DELETE" => client.send(method, path, &[], b"").unwrap(),
+            _ => client.json(method, path, &body).unwrap(),
+        };
+        let dry_run = send(&format!("{ADMIN}{path}?dry_run=true"));
+        assert_eq!(dry_run.header("x-audit-id"), None, "{path}: {}", dry_run.text());
+        let answer = send(&format!("{ADMIN}{path}"));
+        assert!(answer.status < 300, "{method} {path}: {}", answer.text());
+        let newest = client.get(&format!("{ADMIN}/audit-logs?limit=1")).unwrap().json()["data"][0].clone();
+        assert_eq!(answer.header("x-audit-id"), newest["id"].as_str(), "{method} {path}: {newest}");
+        ids.push(newest["id"].as_str().unwrap().to_owned());
+    }
+    ids.dedup();
+    assert_eq!(ids.len(), 9, "{ids:?}");
+    let read = client.get(&format!("{ADMIN}/workflows/w")).unwrap();
+    assert_eq!(read.header("x-audit-id"), None);
+    let refused = client.json("POST", &format!("{ADMIN}/workflows"), &echo_workflow("w")).unwrap();
+    assert_eq!((refused.status, refused.header("x-audit-id")), (409, None));
+}
+
+#[test]
 fn audit_change_is_an_object_beside_textual_details() {
     let server = launch().start().unwrap();
     let mut client = server.client();

@@ -88,6 +88,40 @@ fn checkout_build_reports_commit_time_and_given_values() {
 }
 
 #[test]
+fn console_files_are_listed_with_their_compressed_forms() {
+    let script = BuildScript::compile();
+    let package = script.directory.path().join("package");
+    let target = script.directory.path().join("target");
+    let dist = package.join("console/dist");
+    std::fs::create_dir_all(&target).unwrap();
+    std::fs::create_dir_all(&package).unwrap();
+    let table = || {
+        let paths = [&package, &target].map(|path| path.to_str().unwrap());
+        let console =
+            [("CARGO_FEATURE_CONSOLE", "1"), ("CARGO_MANIFEST_DIR", paths[0]), ("OUT_DIR", paths[1])];
+        script.run(&package, &console);
+        std::fs::read_to_string(target.join("console_files.rs")).unwrap()
+    };
+    assert_eq!(table(), "&[\n]\n", "nothing is built");
+    std::fs::create_dir_all(dist.join("assets")).unwrap();
+    for name in ["index.html", "assets/b.js", "assets/b.js.gz", "assets/a.js", "assets/a.js.br", "notes.br"] {
+        std::fs::write(dist.join(name), name).unwrap();
+    }
+    let rows: Vec<String> = table().lines().filter(|line| line.contains("path")).map(str::to_owned).collect();
+    let of = |name: &str| {
+        let rows: Vec<_> = rows.iter().filter(|row| row.contains(&format!("path: {name:?}"))).collect();
+        assert_eq!(rows.len(), 1, "{name}: {rows:?}");
+        (rows[0].contains("a.js.br"), rows[0].contains("b.js.gz"))
+    };
+    assert_eq!(rows.len(), 4, "{rows:?}");
+    assert_eq!(
+        [of("assets/a.js"), of("assets/b.js"), of("index.html"), of("notes.br")],
+        [(true, false), (false, true), (false, false), (false, false)]
+    );
+    assert!(rows[0].contains("assets/a.js") && rows[3].contains("notes.br"), "by their paths: {rows:?}");
+}
+
+#[test]
 fn binary_tells_the_commit_it_was_built_from() {
     let binary = ServerCommand::new(env!("CARGO_BIN_EXE_svc-server")).unwrap();
     let output = binary.args(&["--version"]).run_to_end().unwrap();

@@ -40,8 +40,9 @@ fn dry_run_requests() -> Vec<(&'static str, &'static str, Value)> {
 }
 
 /// A request for each route whose effect cannot be undone.
-const REFUSED: [&str; 12] = [
+const REFUSED: [&str; 14] = [
     "workflows/w/test",
+    "channels/w/test",
     "channels/w/trigger",
     "cron/occurrences/none/retry",
     "cron/occurrences/none/cancel",
@@ -53,6 +54,7 @@ const REFUSED: [&str; 12] = [
     "connectors/circuit-breakers/none",
     "actors/registry/restart",
     "kafka/partitions/orders/0/skip",
+    "nodes/drain",
 ];
 /// Routes that take a body and change nothing, and those whose dry run lists the rows that they would change.
 const READS: [&str; 5] =

@@ -58,6 +58,11 @@ fn failures_are_grouped_over_versions_with_last_change() {
     );
     assert_eq!((&again["change"], &again["first_seen"]), (&group["change"], &group["first_seen"]));
     assert_eq!(again["samples"].as_array().unwrap().len(), 2);
+    for (version, count) in [("1", 1), ("2", 1), ("1,2", 2)] {
+        let of_version = groups(&mut client, &format!("?version={version}")).remove(0);
+        assert_eq!(of_version["count"], count, "{version}: {of_version}");
+    }
+    assert!(groups(&mut client, "?version=3").is_empty());
 }
 
 #[test]
@@ -78,6 +83,15 @@ fn accepted_work_counts_by_its_dead_letter() {
         assert!(page["counts"].is_object(), "{page}");
     }
     assert!(groups(&mut client, "?q=timeout").is_empty());
+    let work = accepted.json()["trace_id"].as_str().unwrap().to_owned();
+    for (key, count) in [(work.as_str(), 1), ("none", 0)] {
+        let page = client.get(&format!("{ADMIN}/trace-dlq?run_key={key}")).unwrap().json();
+        assert_eq!(
+            (&page["total"], page["data"].as_array().unwrap().len()),
+            (&json!(count), count),
+            "{page}"
+        );
+    }
 }
 
 #[test]

@@ -300,4 +300,11 @@ fn lists_show_the_serving_version() {
     client.json("PATCH", &format!("{ADMIN}/channels/w/status"), &json!({"status": "archived"})).unwrap();
     assert_eq!(list(&mut client, "channels", "archived"), [json!([1, "archived", null])]);
     assert_eq!(list(&mut client, "channels", "active"), [Value::Null; 0]);
+    assert_eq!(list(&mut client, "channels", "active,archived"), [json!([1, "archived", null])]);
+    assert_eq!(list(&mut client, "workflows", "draft&status=active"), [json!([2, "archived", 1])]);
+    assert_eq!(list(&mut client, "workflows", "draft,archived"), [Value::Null; 0]);
+    let several = client.get(&format!("{ADMIN}/workflows/export?status=active,archived")).unwrap().json();
+    assert_eq!(several["data"][0]["version"], 2, "{several}");
+    let refused = client.get(&format!("{ADMIN}/channels?status=active,archive")).unwrap();
+    error(&refused, 400, "VALIDATION_ERROR");
 }

@@ -34,14 +34,20 @@ fn metric(client: &mut HttpClient, name: &str) -> f64 {
 
 /// Holds the table of traces, so that no row can be written, until the order to give it back.
 pub(crate) fn stall(database: &PostgresDatabase) -> impl FnOnce() + use<> {
+    hold_table(database, "traces")
+}
+
+/// Holds a table, so that its rows can be read but neither locked nor written, until the order to give it back.
+pub(crate) fn hold_table(database: &PostgresDatabase, table: &'static str) -> impl FnOnce() + use<> {
     let (holder, releasing) = (database.clone(), database.clone());
     let held = std::thread::spawn(move || {
         // Ends with an error when its session is terminated.
-        drop(holder.rows("BEGIN; LOCK TABLE traces IN EXCLUSIVE MODE; SELECT pg_sleep(60)"));
+        drop(holder.rows(&format!("BEGIN; LOCK TABLE {table} IN EXCLUSIVE MODE; SELECT pg_sleep(60)")));
     });
-    let locks =
-        "SELECT pid FROM pg_locks WHERE relation = 'traces'::regclass AND mode = 'ExclusiveLock' AND granted";
-    let is_locked = wait_until(Duration::from_secs(20), || Ok(!database.rows(locks).unwrap().is_empty()));
+    let locks = format!(
+        "SELECT pid FROM pg_locks WHERE relation = '{table}'::regclass AND mode = 'ExclusiveLock' AND granted"
+    );
+    let is_locked = wait_until(Duration::from_secs(20), || Ok(!database.rows(&locks).unwrap().is_empty()));
     assert!(is_locked.unwrap(), "the table is locked");
     move || {
         releasing.rows(&format!("SELECT pg_terminate_backend(pid) FROM ({locks}) AS holders")).unwrap();

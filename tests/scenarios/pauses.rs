@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 use svc_testkit::example::create_and_activate;
 use svc_testkit::http::{HttpClient, HttpResponse};
+use svc_testkit::upstream::{Upstream, UpstreamReply};
 
-use crate::cron::{calling, held_upstream, occurrences, schedule, telling};
+use crate::cron::{calling, held_upstream, occurrences, of_status, pass, schedule, telling};
 use crate::support::{channel, details, echo, error, eventually, launch, serve, start, wait_until_stable};
 
 const ADMIN: &str = "/api/v1/admin";
@@ -159,6 +160,7 @@ fn impossible_pause_is_refused_and_changes_nothing() {
         ("orders/pause", json!({"reason": "x".repeat(1001)}), "body.reason"),
         ("orders/pause", json!({"reason": "x", "untill": "2999-01-01T00:00:00Z"}), "body.untill"),
         ("orders/pause", json!({"reason": "x", "until": "soon"}), "body.until"),
+        ("orders/pause", json!({"reason": "x", "until": "2999-01-01T00:00:00"}), "body.until"),
         ("orders/pause", json!({"reason": "x", "until": "2020-01-01T00:00:00Z"}), "body.until"),
         ("orders/resume", json!({"because": "x"}), "body.because"),
         ("pause", json!({"reason": "x"}), "body.filter"),
@@ -216,6 +218,83 @@ fn channels_of_connector_or_tag_pause_at_once() {
         "transfers"
     );
     error(&call(&mut client, "tagged"), 503, "CHANNEL_PAUSED");
+}
+
+/// Starts a peer that counts its calls. Returns it with tasks that call it first, and then the channel `callee`.
+fn counted_calls(client: &mut HttpClient) -> (Upstream, Value) {
+    let peer = Upstream::start(|_| UpstreamReply::new(200, "{}")).unwrap();
+    let config = json!({"url": peer.url(""), "allow_private_urls": true});
+    let connector = json!({"name": "peer", "connector_type": "http", "config": config});
+    assert_eq!(client.json("POST", &format!("{ADMIN}/connectors"), &connector).unwrap().status, 201);
+    let count = json!({"connector": "peer", "method": "POST"});
+    let tasks = json!([
+        {"id": "count", "name": "", "function": {"name": "http_call", "input": count}},
+        {"id": "ask", "name": "", "function": {"name": "channel_call", "input": {"channel": "callee"}}},
+    ]);
+    (peer, tasks)
+}
+
+#[test]
+fn work_that_calls_paused_channel_rests_until_resume() {
+    let server = start();
+    let mut client = server.client();
+    echo(&mut client, "callee", json!({}));
+    let (peer, tasks) = counted_calls(&mut client);
+    serve(&mut client, "caller", tasks.clone());
+    schedule(&mut client, "nightly", tasks, json!({"schedule": "@yearly"}), json!({}));
+    change(&mut client, "callee/pause", &json!({"reason": "down"}));
+    let id = submit(&mut client, "caller");
+    assert_eq!(change_status(&mut client, "nightly/trigger"), 202);
+    let admin_trace = id.split('?').next().unwrap().to_owned();
+    let waits = |client: &mut HttpClient| trace(client, &admin_trace)["waits_for"].clone();
+    eventually(|| {
+        waits(&mut client)["sentence"].as_str().is_some_and(|text| text.contains("'callee', which"))
+    });
+    assert_eq!(waits(&mut client)["reason"], "paused");
+    let at = occurrences(&mut client, "nightly")[0]["scheduled_for"].as_str().unwrap().to_owned();
+    let why = |client: &mut HttpClient| {
+        client.get(&format!("{CHANNELS}/nightly/why?at={at}")).unwrap().json()["data"]["sentence"].to_string()
+    };
+    eventually(|| why(&mut client).contains("channel 'callee', which it calls, is paused"));
+    let calls = peer.requests().len();
+    pass(4);
+    assert_eq!((peer.requests().len(), calls), (2, 2), "neither is tried meanwhile");
+    let server = server.crash_and_restart().unwrap();
+    let mut client = server.client();
+    change(&mut client, "callee/resume", &json!({}));
+    let done = wait_until_stable(|| trace(&mut client, &id));
+    assert_eq!((&done["status"], &done["attempt"]), (&json!("completed"), &json!(1)), "{done}");
+    eventually(|| of_status(&mut client, "nightly", "completed").len() == 1);
+    assert_eq!(occurrences(&mut client, "nightly")[0]["attempt"], 1, "no attempt is spent");
+    assert_eq!(peer.requests().len(), 4);
+}
+
+#[test]
+fn retry_of_paused_channel_keeps_its_attempts() {
+    let server = start();
+    let mut client = server.client();
+    let failing = json!({"workflow_id": "failing", "name": "failing", "tasks": [
+        {"id": "boom", "name": "", "function": {"name": "map", "input": {"mappings": [
+            {"path": "data.x", "logic": {"*": [{"var": "payload.n"}, 2]}}]}}}]});
+    create_and_activate(&mut client, "workflows", "workflow_id", &failing).unwrap();
+    create_and_activate(&mut client, "channels", "channel_id", &channel("orders", "failing", json!({})))
+        .unwrap();
+    let sent = client.json("POST", "/api/v1/data/orders/async", &json!({"n": "three"})).unwrap();
+    let id = trace_of(&sent).split('?').next().unwrap().to_owned();
+    eventually(|| trace(&mut client, &id)["status"] == "failed");
+    change(&mut client, "orders/pause", &json!({"reason": "down"}));
+    let letters = format!("{ADMIN}/trace-dlq");
+    let letter = client.get(&letters).unwrap().json()["data"][0]["id"].as_str().unwrap().to_owned();
+    let requeued = client.json("POST", &format!("{letters}/{letter}/requeue"), &json!({})).unwrap();
+    assert_eq!(requeued.status, 200, "{}", requeued.text());
+    pass(3);
+    let waits = trace(&mut client, &id);
+    assert_eq!((&waits["status"], &waits["attempt"]), (&json!("retrying"), &json!(1)), "{waits}");
+    assert_eq!(waits["waits_for"]["reason"], "paused", "{waits}");
+    let kept = client.get(&letters).unwrap().json()["data"][0].clone();
+    assert_eq!((&kept["id"], &kept["retry_count"]), (&json!(letter), &json!(0)), "{kept}");
+    change(&mut client, "orders/resume", &json!({}));
+    eventually(|| trace(&mut client, &id)["attempt"] == 2);
 }
 
 #[test]

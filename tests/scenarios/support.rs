@@ -13,6 +13,9 @@ use svc_testkit::server::{ServerCommand, ServerProcess, wait_until};
 /// Longest wait for a state.
 const SOON: Duration = Duration::from_secs(30);
 
+/// The key of the admin API of guarded servers.
+const ADMIN_KEY: &str = "the admin key of a server under test";
+
 /// Returns the binary under test, not yet started.
 pub(crate) fn launch() -> ServerCommand {
     ServerCommand::new(env!("CARGO_BIN_EXE_svc-server")).expect("a directory and a port")
@@ -25,11 +28,15 @@ pub(crate) fn start() -> ServerProcess {
 
 /// Starts a server whose admin API asks for a key, which the client sends: it may read what belongs to submitters.
 pub(crate) fn start_guarded(launch: ServerCommand) -> (ServerProcess, HttpClient) {
-    let key = "the admin key of a server under test";
-    let guarded = launch.env("SVC_ADMIN_AUTH__ENABLED", "true").env("SVC_ADMIN_AUTH__API_KEYS", key);
+    let guarded = launch.env("SVC_ADMIN_AUTH__ENABLED", "true").env("SVC_ADMIN_AUTH__API_KEYS", ADMIN_KEY);
     let server = guarded.start().expect("the server starts");
-    let client = server.client().with_header("x-api-key", key);
+    let client = guarded_client(&server);
     (server, client)
+}
+
+/// Makes a client of a server that [`start_guarded`] started.
+pub(crate) fn guarded_client(server: &ServerProcess) -> HttpClient {
+    server.client().with_header("x-api-key", ADMIN_KEY)
 }
 
 /// Opens a database file that a running server may write at the same time.

@@ -104,7 +104,13 @@ fn service_below_prefix_answers_as_at_root() {
         let (status, text) = send(&app, posted).await;
         assert_eq!((status.as_u16(), text.contains(r#""seen":3"#)), (200, true), "{text}");
         ready(&app, "/automation/readyz").await;
-        for path in ["/automation/healthz", "/automation/health", "/automation/docs"] {
+        for path in [
+            "/automation/healthz",
+            "/automation/health",
+            "/automation/docs",
+            "/automation/console",
+            "/automation/console/runs/7",
+        ] {
             assert_eq!(send(&app, get(path)).await.0, 200, "{path}");
         }
         assert_eq!(send(&app, get("/health")).await.1, "the host's");
@@ -139,6 +145,9 @@ fn service_below_prefix_answers_as_at_root() {
         let page = send(&app, get("/automation/docs")).await.1;
         assert!(page.contains(r#"src="docs/page.js""#) && !page.contains(r#""/docs"#), "{page}");
         assert_eq!(send(&app, get("/automation/docs/page.js")).await.0, 200);
+        let console = send(&app, get("/automation/console/runs/7")).await.1;
+        let names_prefix = console.contains(r#"data-base="/automation/console" data-api="/automation""#);
+        assert!(names_prefix || console.contains("make console"), "{console}");
     });
 }
 
@@ -184,13 +193,16 @@ fn parts_are_mounted_alone_and_together() {
             App::new()
                 .service(web::scope("/admin").configure(service.admin_routes()))
                 .configure(service.health_routes())
-                .service(web::scope("/docs-of").configure(service.docs_routes())),
+                .service(web::scope("/docs-of").configure(service.docs_routes()))
+                .service(web::scope("/page").configure(service.console_routes())),
         )
         .await;
         create_orders(&internal, "/admin", "sync").await;
         let posted = || TestRequest::post().uri("/api/v1/data/orders/7").set_json(json!({"n": 3}));
         assert_eq!(send(&outside, posted()).await.0, 200);
-        for path in ["/api/v1/admin/workflows", "/health", "/metrics", "/docs", "/api/v1/openapi.json"] {
+        for path in
+            ["/api/v1/admin/workflows", "/health", "/metrics", "/docs", "/api/v1/openapi.json", "/console"]
+        {
             let answer = call_service(&outside, with_key(get(path)).to_request()).await;
             assert_eq!(
                 (answer.status().as_u16(), answer.headers().get("x-request-id")),
@@ -199,7 +211,9 @@ fn parts_are_mounted_alone_and_together() {
             );
         }
         assert_eq!(send(&internal, posted()).await.0, 404);
-        for path in ["/health", "/healthz", "/docs-of/docs", "/docs-of/api/v1/openapi.json"] {
+        for path in
+            ["/health", "/healthz", "/docs-of/docs", "/docs-of/api/v1/openapi.json", "/page/console/runs"]
+        {
             assert_eq!(send(&internal, get(path)).await.0, 200, "{path}");
         }
         let wrong = call_service(&internal, TestRequest::post().uri("/health").to_request()).await;

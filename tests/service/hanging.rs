@@ -9,7 +9,7 @@ use actix_supervision::{ChildSpec, Context, Placement, StartError, Supervised};
 use serde_json::json;
 use svc_model::LifecycleStatus;
 use svc_registry::ReloadScope;
-use svc_store::{AuditEntry, ChannelRequirements, Mutation};
+use svc_store::{AuditEntry, AuditReceipt, ChannelRequirements, Mutation};
 use svc_testkit::http::HttpClient;
 
 use crate::kit::{RunningService, WORKERS, expect_soon, wait, with_quickstart};
@@ -32,6 +32,7 @@ async fn activate(running: &RunningService) {
         resource_type: "channel".into(),
         resource_id: "orders".into(),
         details: None,
+        receipt: AuditReceipt::default(),
     };
     let mutation = Mutation::new(audit);
     let requirements = ChannelRequirements::default();

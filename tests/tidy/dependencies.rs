@@ -91,6 +91,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "svc-traces",
         ],
     ),
+    ("actors/console", &["actix-supervision", "svc-api", "svc-channels", "svc-model", "svc-store"]),
     (
         "actors/cron",
         &[
@@ -128,6 +129,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "svc-channels",
             "svc-cluster",
             "svc-connectors",
+            "svc-console",
             "svc-credentials",
             "svc-cron",
             "svc-engine",

@@ -25,7 +25,12 @@ pub fn build_tree(faults: Vec<PlannedFault>) -> Tree {
 /// Returns the settings of traces that are all recorded, one after the other, and of work that is not retried.
 pub fn trace_settings() -> Settings {
     Settings {
-        tracing: TracingDefaults { mode: TracingMode::Sync, sample_rate: 1.0, errors_only: false },
+        tracing: TracingDefaults {
+            mode: TracingMode::Sync,
+            sample_rate: 1.0,
+            errors_only: false,
+            records_all: false,
+        },
         recorder: RecorderSettings {
             max_pending: 100,
             overflow: OverflowPolicy::Drop,

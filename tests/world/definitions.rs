@@ -5,7 +5,7 @@ use svc_model::{
     ChannelContent, ChannelType, ConnectorContent, LifecycleStatus, Protocol, Timestamp, Workflow,
     WorkflowContent,
 };
-use svc_store::{AuditEntry, ChannelRequirements, Mutation, Store, WorkflowRequirements};
+use svc_store::{AuditEntry, AuditReceipt, ChannelRequirements, Mutation, Store, WorkflowRequirements};
 
 /// Returns the audit record of a change that no test looks at.
 pub fn audit() -> AuditEntry {
@@ -15,6 +15,7 @@ pub fn audit() -> AuditEntry {
         resource_type: "test".into(),
         resource_id: String::new(),
         details: None,
+        receipt: AuditReceipt::default(),
     }
 }
 

@@ -11,7 +11,7 @@ use svc_model::config::{
     BodyMode, RecordFormat, RepeatedFailureConfig, RequestBodyFormat, RequestMode, ResponseConfig,
     ResponseMode, TombstonePolicy,
 };
-use svc_model::{Channel, ChannelConfig, Protocol, WorkflowVersion, is_unreadable};
+use svc_model::{Channel, ChannelConfig, Protocol, ServiceError, WorkflowVersion, is_unreadable};
 use svc_secrets::Resolver;
 use svc_traces::{QueueShares, TracePolicy};
 use uuid::Uuid;
@@ -19,7 +19,7 @@ use uuid::Uuid;
 use crate::answer::response_shape::ResponseShaper;
 use crate::cron::CronConfig;
 use crate::digest::{Digest, DigestBuilder};
-use crate::guards::{CacheKeyInputs, Guards};
+use crate::guards::{CacheKeyInputs, Guards, RefusalCounts, RefusalTotals};
 use crate::log_rate_limit::LogRateLimit;
 use crate::metadata;
 use crate::metrics::ChannelMeters;
@@ -49,6 +49,8 @@ pub struct CompiledChannel {
     pub(crate) tombstones: TombstonePolicy,
     pub(crate) cookies: Vec<String>,
     pub(crate) guards: Guards,
+    /// The refusals of its messages on this node.
+    pub(crate) refusals: Arc<RefusalCounts>,
     /// The bounds of its accepted work.
     pub(crate) queue: WorkQueue,
     pub(crate) timeout: Option<Duration>,
@@ -94,34 +96,17 @@ impl CompiledChannel {
         references: Option<&dyn Resolver>,
         previous: Option<&Self>,
     ) -> Result<Self, String> {
-        let config = ChannelConfig::parse(&row.content.config).map_err(|errors| {
-            let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
-            format!("config_json does not parse: {}", errors.join("; "))
-        })?;
+        let config = read_config(row)?;
         warn_of_misspellings(row, &config, services);
-        if is_unreadable(&row.content.transport_config) {
-            return Err("transport_config_json does not parse".to_owned());
-        }
-        let is_cron = row.content.protocol == Protocol::Cron;
-        if is_cron && !services.settings.cron_enabled {
-            return Err("cron scheduler disabled".to_owned());
-        }
-        let cron = is_cron.then(|| CronConfig::parse(&row.channel_id, &row.content)).transpose();
-        let cron = cron.map_err(|reason| format!("cron schedule: {reason}"))?;
+        let cron = read_schedule(row, services)?;
         let keeps = config.cache.as_ref().is_some_and(|cache| cache.enabled);
         let content_hash = keeps.then(|| row.content.content_hash().into_boxed_str());
         let unchanged = previous.is_some_and(|previous| {
             previous.content_hash == content_hash && is_same_flow(&previous.flow, &flow)
         });
         let inputs = CacheKeyInputs { definition: channel_digest(content_hash.as_deref(), &flow), unchanged };
-        let guards = Guards::build(
-            row,
-            &config,
-            services,
-            references,
-            previous.map(|previous| &previous.guards),
-            &inputs,
-        )?;
+        let served = previous.map(|previous| &previous.guards);
+        let guards = Guards::build(row, &config, services, references, served, &inputs)?;
         let queue = WorkQueue::build(&config.queue, services)?;
         let shaped = config.response.mode == ResponseMode::Shaped;
         let name: Arc<str> = row.content.name.as_str().into();
@@ -147,6 +132,7 @@ impl CompiledChannel {
             tombstones: config.kafka.tombstones,
             cookies: config.request.cookies_to_metadata,
             guards,
+            refusals: previous.map(|previous| Arc::clone(&previous.refusals)).unwrap_or_default(),
             queue,
             timeout: config.timeout_ms.map(Duration::from_millis),
             shaper: shaped.then(|| ResponseShaper::new(&config.response)),
@@ -197,6 +183,16 @@ impl CompiledChannel {
         self.guards.free_permits()
     }
 
+    /// Returns the refusals of its messages on this node. They go on through reloads.
+    pub fn refusals(&self) -> RefusalTotals {
+        self.refusals.totals()
+    }
+
+    /// Counts a refusal outside of the guards. `place` and `reason` are names of the program.
+    pub fn record_refusal(&self, place: &'static str, reason: &'static str, error: &ServiceError) {
+        self.refusals.count(place, error.status(), reason);
+    }
+
     /// Returns `true` if a run may leave a trace.
     pub fn is_traced(&self) -> bool {
         self.tracing.is_some()
@@ -238,6 +234,29 @@ impl CompiledChannel {
     pub fn version(&self) -> i64 {
         self.version
     }
+}
+
+/// Reads the config of a stored channel.
+fn read_config(row: &Channel) -> Result<ChannelConfig, String> {
+    ChannelConfig::parse(&row.content.config).map_err(|errors| {
+        let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        format!("config_json does not parse: {}", errors.join("; "))
+    })
+}
+
+/// Reads the schedule of a stored channel; `None` for one that is not scheduled.
+fn read_schedule(row: &Channel, services: &ChannelServices) -> Result<Option<CronConfig>, String> {
+    if is_unreadable(&row.content.transport_config) {
+        return Err("transport_config_json does not parse".to_owned());
+    }
+    if row.content.protocol != Protocol::Cron {
+        return Ok(None);
+    }
+    if !services.settings.cron_enabled {
+        return Err("cron scheduler disabled".to_owned());
+    }
+    let cron = CronConfig::parse(&row.channel_id, &row.content);
+    cron.map(Some).map_err(|reason| format!("cron schedule: {reason}"))
 }
 
 /// Logs the unknown operators of a stored channel, for which it would be refused today. The stored channel

@@ -20,6 +20,7 @@ mod compiled_channel;
 mod compute_gate;
 mod cron;
 mod digest;
+mod ended_runs;
 mod guards;
 mod log_rate_limit;
 mod metadata;
@@ -43,10 +44,13 @@ pub use answer::response_shape::remove_response_control;
 pub use compiled_channel::CompiledChannel;
 pub use compute_gate::ComputeGate;
 pub use cron::CronConfig;
+pub use ended_runs::{EndedRun, EndedRunBatch, EndedRuns, RunSource};
 pub use guards::limiter::Limiter;
-pub use guards::{LocalCaches, RateGroups};
+pub use guards::{
+    CountedRefusal, GuardTrial, LocalCaches, RateGroups, RefusalTotals, TrialRefusal, TrialResult, TriedGuard,
+};
 pub use log_rate_limit::LogRateLimit;
-pub use metrics::{ChannelMetrics, ErrorLabels};
+pub use metrics::{ChannelMetrics, ErrorLabels, MessageTotals};
 pub use reachability::AskedConnectors;
 pub use record::TopicRecord;
 pub use request::{BodyKind, CrashTrace, DataRequest, Delivery, Ingress, Reservation};

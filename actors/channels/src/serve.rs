@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use crate::answer::error_body;
 use crate::answer::response::{ChannelResponse, TraceIdField};
 use crate::compiled_channel::CompiledChannel;
-use crate::guards::{AdmittedMessage, AdmittedRequest, GuardRefusal, RefusalKind};
+use crate::guards::{AdmittedMessage, AdmittedRequest, GuardRefusal, PAUSE, PAUSED, RefusalKind};
 use crate::metrics::{ChannelMeters, MessageOutcome};
 use crate::request::{DataRequest, Delivery, Ingress};
 use crate::run::RunOrigin;
@@ -39,7 +39,7 @@ impl CompiledChannel {
                     return Ok(answer);
                 }
                 Ok(AdmittedRequest { message, .. }) => message,
-                Err(GuardRefusal { kind, error }) => {
+                Err(GuardRefusal { kind, error, .. }) => {
                     recorder.outcome = Some(match error.code() {
                         _ if kind == RefusalKind::Duplicate => MessageOutcome::Duplicate,
                         Code::Unauthorized => MessageOutcome::Unauthorized,
@@ -89,7 +89,9 @@ impl CompiledChannel {
         if let Some(claim) = admitted.claim {
             claim.release(&self.services).await;
         }
-        self.error_response(pause.refusal(Timestamp::now()), request_id)
+        let refusal = pause.refusal(Timestamp::now());
+        self.record_refusal(PAUSE, PAUSED, &refusal);
+        self.error_response(refusal, request_id)
     }
 
     /// Renders an error with the body that the channel defines for its status. The internal part is logged.

@@ -7,6 +7,7 @@ use arc_swap::{ArcSwap, Guard};
 use svc_model::config::connector::DatabaseKind;
 
 use crate::breaker::{BreakerSettings, Breakers};
+use crate::call_log::CallLog;
 use crate::error::NotLoaded;
 use crate::metrics::ConnectorMetrics;
 use crate::table::{ConnectorState, ConnectorTable, LoadedConnector};
@@ -17,12 +18,18 @@ use crate::table::{ConnectorState, ConnectorTable, LoadedConnector};
 pub struct ConnectorDirectory {
     table: Arc<ArcSwap<ConnectorTable>>,
     breakers: Arc<Breakers>,
+    calls: Arc<CallLog>,
     metrics: ConnectorMetrics,
 }
 
 impl ConnectorDirectory {
     pub(crate) fn new(breakers: Option<BreakerSettings>, metrics: ConnectorMetrics) -> Self {
-        Self { table: Arc::default(), breakers: Arc::new(Breakers::new(breakers)), metrics }
+        Self {
+            table: Arc::default(),
+            breakers: Arc::new(Breakers::new(breakers)),
+            calls: Arc::default(),
+            metrics,
+        }
     }
 
     /// Returns true if a database connector leads to MongoDB; `None` for one that is not in use, or is no
@@ -59,6 +66,10 @@ impl ConnectorDirectory {
 
     pub(crate) fn breakers(&self) -> &Breakers {
         &self.breakers
+    }
+
+    pub(crate) fn calls(&self) -> &CallLog {
+        &self.calls
     }
 
     pub(crate) fn metrics(&self) -> &ConnectorMetrics {

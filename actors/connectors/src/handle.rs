@@ -6,9 +6,11 @@ use std::sync::Arc;
 use actix_supervision::{Address, ChildSpec, GroupSpec, Placement, SpawnError, Tree};
 use serde_json::Value;
 use slog::Logger;
+use svc_credentials::tokens::TokenStatus;
 use svc_store::StoredConnector;
 
-use crate::breaker::BreakerState;
+use crate::breaker::{BreakerState, ConnectorBreaker};
+use crate::call_log::RecordedCall;
 use crate::directory::ConnectorDirectory;
 use crate::error::{ConnectorReloadError, LoadError};
 use crate::functions::NO_CHANNEL;
@@ -124,6 +126,29 @@ impl Connectors {
     /// The breakers by their keys, `{channel}:{connector}`; `None` if there are none.
     pub fn breakers(&self) -> Option<Vec<(String, BreakerState)>> {
         self.directory.breakers().list()
+    }
+
+    /// Returns the breakers of a connector; none if breakers are off.
+    pub fn breakers_of(&self, connector: &str) -> Vec<ConnectorBreaker> {
+        self.directory.breakers().list_for_connector(connector)
+    }
+
+    /// Returns the last calls of a connector on this node, the newest first.
+    pub fn last_calls(&self, connector: &str) -> Vec<RecordedCall> {
+        self.directory.calls().list(connector)
+    }
+
+    /// Returns the token of a connector on this node; `None` for one that uses none.
+    pub fn token_status(&self, connector: &str) -> Option<TokenStatus> {
+        self.shared.settings().tokens.status(connector)
+    }
+
+    /// Returns the path of the actor of a connector; `None` for one that is not in use.
+    pub fn actor_path(&self, id: &str) -> Option<String> {
+        match &self.directory.table().by_id(id)?.state {
+            ConnectorState::Loaded(loaded) => Some(loaded.path.clone()),
+            ConnectorState::Failed(_) | ConnectorState::Disabled => None,
+        }
     }
 
     /// Closes a breaker; `false` if there is none of that key.

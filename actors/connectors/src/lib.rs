@@ -18,6 +18,7 @@
 //! No secret is in an error, a log or a status. Nothing here survives the process.
 
 mod breaker;
+mod call_log;
 mod directory;
 mod driver;
 mod drivers;
@@ -34,7 +35,8 @@ mod settings;
 mod shared_cache;
 mod table;
 
-pub use breaker::{BreakerSettings, BreakerState};
+pub use breaker::{BreakerSettings, BreakerState, ConnectorBreaker};
+pub use call_log::RecordedCall;
 pub use directory::ConnectorDirectory;
 #[cfg(feature = "kafka")]
 pub use drivers::kafka::{ClientLog, KafkaProducer};

@@ -72,6 +72,13 @@ impl<V> SharedMap<V> {
         entry
     }
 
+    /// Returns the entry of a name, if one is in use.
+    pub fn find(&self, name: &str) -> Option<Arc<SharedEntry<V>>> {
+        // The guard ends first: the last user of an entry takes the lock in `drop`.
+        let entry = self.lock().get(name).cloned();
+        entry.as_ref().and_then(Weak::upgrade)
+    }
+
     /// Removes a name: its entry stays with its users, and the next one who asks gets another.
     pub fn forget(&self, name: &str) {
         self.lock().remove(name);

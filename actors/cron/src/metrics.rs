@@ -113,6 +113,11 @@ impl CronMetrics {
         self.record_occurrences(OccurrenceStatus::Cancelled, 1);
     }
 
+    /// Returns the number of occurrences that are due and wait for a worker, as last counted.
+    pub fn due_occurrences(&self) -> u64 {
+        u64::try_from(self.pending.get()).unwrap_or(0)
+    }
+
     pub(crate) fn record_occurrences(&self, status: OccurrenceStatus, count: u64) {
         if count > 0 {
             self.occurrences.get_or_create(&StatusLabels { status: status.name() }).inc_by(count);

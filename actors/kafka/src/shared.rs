@@ -114,14 +114,21 @@ impl KafkaShared {
         channel.is_some_and(|channel| channel.pause().is_some())
     }
 
+    /// Returns `true` while the channel with this id is paused.
+    pub(crate) fn is_paused_id(&self, id: &str) -> bool {
+        self.registry.snapshot().pause_of(id).is_some()
+    }
+
     /// Counts a record that is held for the channel of its topic, which may pause itself after several.
-    pub(crate) async fn note_held_record(&self, topic: &str) {
+    pub(crate) async fn note_held_record(&self, record: &TopicRecord) {
+        let TopicRecord { topic, partition, offset, .. } = record;
         let channel = {
             let (routes, snapshot) = (self.routes.load(), self.registry.snapshot());
             routes.route(topic).and_then(|route| find_channel(&snapshot, route)).cloned()
         };
         if let Some(channel) = channel {
-            self.registry.note_channel_failure(&channel).await;
+            let failure = format!("{topic}/{partition}/{offset}");
+            self.registry.note_channel_failure(&channel, &failure).await;
         }
     }
 

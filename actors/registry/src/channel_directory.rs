@@ -18,7 +18,9 @@ impl ChannelDirectory for RegistryShared {
             return Err(NotCallable::Scheduled(name.to_owned()));
         }
         match &entry.state {
-            ChannelState::Serving(_) if entry.pause().is_some() => Err(NotCallable::Paused(name.to_owned())),
+            ChannelState::Serving(_) if entry.pause().is_some() => {
+                Err(NotCallable::Paused { name: name.to_owned(), id: Arc::clone(&entry.id) })
+            }
             ChannelState::Serving(serving) => Ok(Arc::clone(&serving.compiled)),
             ChannelState::Quarantined(_) => {
                 self.services.metrics.count_error(ErrorReason::ChannelQuarantined);

@@ -11,6 +11,11 @@ pub struct ChannelFilter {
 }
 
 impl ChannelFilter {
+    /// Returns `true` if it selects every channel.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.include.is_empty() && self.exclude.is_empty()
+    }
+
     pub(crate) fn admits(&self, name: &str) -> bool {
         let any = |patterns: &[String]| patterns.iter().any(|pattern| glob(pattern, name));
         (self.include.is_empty() || any(&self.include)) && !any(&self.exclude)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use actix_supervision::{Address, ChildSpec, Placement, SpawnError, Tree};
+use actix_supervision::{Address, CallErrorKind, ChildSpec, Placement, SpawnError, Tree};
 use arc_swap::{ArcSwap, ArcSwapOption, Guard};
 use svc_channels::call::DirectoryHandle;
 use svc_channels::{ChannelResponse, ChannelServices, CrashTrace, DataRequest, Submit, refusal};
@@ -205,6 +205,11 @@ impl Registry {
                 DispatchError::NoWorker { channel, .. } => channel.no_worker(),
                 DispatchError::Failed { channel, error } => {
                     let refusal = refusal::from_call_error(channel.name(), &error);
+                    if error.kind == CallErrorKind::Full
+                        && let Some(compiled) = channel.compiled_channel()
+                    {
+                        compiled.record_refusal("mailbox", "full", &refusal);
+                    }
                     match crash_trace.and_then(|trace| trace.id()) {
                         Some(id) => refusal.with_trace_id(id),
                         None => refusal,

@@ -17,7 +17,7 @@ use crate::group::{
     CallGroup, CallQueue, GroupAnswer, GroupTask, LedgerCall, MOST_GROUPS, REJOIN_DELAY, WaitingCall,
 };
 use crate::metrics::{Queries, QueryOperation, StoreMetrics};
-use crate::repo::{KnownGroups, TraceWrite};
+use crate::repo::{FailureTally, KnownGroups, TraceWrite};
 use crate::writer::{RunUnit, StoreWriter, UnitOutcome, UnitWork, WriterQueue, abandoned_batch_error};
 
 /// The executor on which every repository runs its statements. Cheap to clone; survives restarts of the writer.
@@ -35,6 +35,7 @@ struct DatabaseInner {
     patience: Duration,
     queries: Queries,
     known_groups: KnownGroups,
+    failure_tally: FailureTally,
 }
 
 impl Database {
@@ -46,7 +47,9 @@ impl Database {
     ) -> Self {
         let queries = Queries::new();
         let known_groups = KnownGroups::default();
-        let inner = DatabaseInner { backend, pool, writer, queue, patience, queries, known_groups };
+        let failure_tally = FailureTally::default();
+        let inner =
+            DatabaseInner { backend, pool, writer, queue, patience, queries, known_groups, failure_tally };
         Self { inner: Arc::new(inner) }
     }
 
@@ -58,6 +61,11 @@ impl Database {
     /// Returns the error groups that are known to be stored.
     pub(crate) fn known_groups(&self) -> &KnownGroups {
         &self.inner.known_groups
+    }
+
+    /// Returns the failures that were stored and are not in the counts of the database yet.
+    pub(crate) fn failure_tally(&self) -> &FailureTally {
+        &self.inner.failure_tally
     }
 
     /// Returns the metrics of reads, writes and the pool.

@@ -18,7 +18,7 @@ use crate::error::{OpenError, StoreError};
 use crate::files::file_lock::FileLock;
 use crate::migrate::{self, detail};
 use crate::repo::{
-    AuditEntry, DefinitionKey, NodeRow, NodeStatus, StoredContent, list_nodes, record,
+    AuditEntry, AuditReceipt, DefinitionKey, NodeRow, NodeStatus, StoredContent, list_nodes, record,
     replace_stored_content, reseal, seal, state_place, stored_contents,
 };
 use crate::schema::{connector_oauth_state as states, definitions};
@@ -203,6 +203,7 @@ fn audit_entry(kind: EntityKind, id: &str, details: Option<Value>) -> AuditEntry
         resource_type: kind.name().to_owned(),
         resource_id: id.to_owned(),
         details,
+        receipt: AuditReceipt::default(),
     }
 }
 

@@ -161,6 +161,7 @@ table! {
         in_flight_json -> Nullable<Text>,
         rerun_of -> Nullable<Text>,
         run_key -> Nullable<Text>,
+        awaited_channel -> Nullable<Text>,
     }
 }
 
@@ -206,6 +207,7 @@ table! {
         updated_at -> Timestamp,
         attempt_of -> Nullable<Text>,
         error_group -> Nullable<Text>,
+        awaited_channel -> Nullable<Text>,
     }
 }
 
@@ -221,6 +223,24 @@ table! {
         message -> Text,
         first_seen -> Timestamp,
         seen_at -> Timestamp,
+    }
+}
+
+table! {
+    /// Failures by error group and minute since 1970.
+    error_counts (minute, error_group) {
+        minute -> BigInt,
+        error_group -> Text,
+        failures -> BigInt,
+    }
+}
+
+table! {
+    /// The figures of each node.
+    node_figures (node_id) {
+        node_id -> Text,
+        figures_json -> Text,
+        written_at -> Timestamp,
     }
 }
 
@@ -270,6 +290,7 @@ table! {
         cancel_reports -> Nullable<Bool>,
         workflow_version -> Nullable<BigInt>,
         bulk_run_id -> Nullable<Text>,
+        awaited_channel -> Nullable<Text>,
     }
 }
 
@@ -325,3 +346,4 @@ diesel::allow_tables_to_appear_in_same_query!(definitions, connector_oauth_state
 diesel::allow_tables_to_appear_in_same_query!(traces, nodes);
 diesel::allow_tables_to_appear_in_same_query!(job_leases, nodes);
 diesel::allow_tables_to_appear_in_same_query!(bulk_runs, nodes);
+diesel::allow_tables_to_appear_in_same_query!(node_figures, nodes);

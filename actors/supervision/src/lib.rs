@@ -33,7 +33,7 @@ pub use fault::{FaultKind, PlannedFault};
 pub use instances::context::{Context, HandledCounter, ReadHandler, ReadReply, Supervised};
 pub use mailbox::address::Address;
 pub use observation::recorder::{EventKind, LifecycleEvent, Observer};
-pub use observation::view::{NodeKind, NodeView, TreeView};
+pub use observation::view::{NodeGauges, NodeKind, NodeView, TreeView};
 pub use path::NodePath;
 pub use protocol::StartContext;
 pub use replace::PreparedReplacement;

@@ -20,7 +20,7 @@ use crate::instances::instance_count::InstanceCount;
 use crate::instances::panic;
 use crate::mailbox::address::{Address, AddressInner};
 use crate::observation::recorder::{FlightRecorder, LifecycleEvent, Observer};
-use crate::observation::view::{NodeKind, NodeView, TreeView};
+use crate::observation::view::{NodeGauges, NodeKind, NodeView, TreeView};
 use crate::observation::vitals::NodeVitals;
 use crate::path::NodePath;
 use crate::protocol::{
@@ -380,6 +380,14 @@ impl Tree {
     /// thread hangs.
     pub fn snapshot(&self) -> TreeView {
         TreeView { nodes: self.context.directory.nodes().iter().map(|node| node.view()).collect() }
+    }
+
+    /// Hands the counters of every node to `visitor`, depth first. Like [`snapshot`](Self::snapshot) it sends no message,
+    /// and costs a fraction of it.
+    pub fn visit_gauges(&self, mut visitor: impl FnMut(NodeGauges<'_>)) {
+        for node in self.context.directory.nodes() {
+            visitor(node.gauges());
+        }
     }
 
     /// Returns a snapshot of the node at `path`, if there is one. The cost does not depend on the size of the

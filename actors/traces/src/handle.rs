@@ -19,7 +19,7 @@ use crate::cancel::requests::CancelRequests;
 use crate::claim::JobClaim;
 use crate::dead_letters::{DeadLetterRetrier, DueTimer};
 use crate::job::{Job, Runner};
-use crate::metrics::TraceMetrics;
+use crate::metrics::{TraceMetrics, WorkCounts};
 use crate::policy::{Sampler, TracePolicy, Untraced, sample_key};
 use crate::queue::{JobQueue, QueueActor, QueueCapacity, QueueRejection, QueuedJob};
 use crate::record::Record;
@@ -258,6 +258,11 @@ impl Traces {
     /// and once in a poll interval. Asks no database.
     pub fn exhausted_dead_letters(&self) -> u64 {
         self.shared.metrics.exhausted_letters()
+    }
+
+    /// Returns the numbers of work, as last counted. Asks no database.
+    pub fn work_counts(&self) -> WorkCounts {
+        self.shared.metrics.work_counts()
     }
 
     /// Prepares the report of a run that fails with `error`. The caller, which ends the run, writes its row.

@@ -110,6 +110,8 @@ pub enum JobOutcome {
     Paused {
         /// The message for operators.
         message: String,
+        /// Id of the paused channel.
+        channel_id: Arc<str>,
     },
     /// The run ended in the middle of a computation, because the job is cancelled.
     Cancelled,
@@ -240,6 +242,12 @@ pub trait Runner: Send + Sync + 'static {
         true
     }
 
+    /// Returns whether this node serves every channel. If not, it retries the dead letters of its channels whatever other
+    /// nodes do.
+    fn serves_every_channel(&self) -> bool {
+        true
+    }
+
     /// Returns whether accepted work of a channel that this node does not serve is to begin here nevertheless: a new
     /// channel is loaded first, and work of a removed one ends as a failure. `false` for a channel that another node
     /// serves, and while that is not known.
@@ -261,9 +269,9 @@ pub trait Runner: Send + Sync + 'static {
     }
 
     /// Counts a job of the channel with this id, or else with this name, that failed for good: a channel may pause itself
-    /// after several.
-    fn note_failure(&self, channel_id: Option<Arc<str>>, channel: Arc<str>) -> BoxFuture<'_, ()> {
-        let _ = (channel_id, channel);
+    /// after several. `run` is the id of its trace; the failure of a run counts once, however often it is reported.
+    fn note_failure(&self, channel_id: Option<Arc<str>>, channel: Arc<str>, run: Uuid) -> BoxFuture<'_, ()> {
+        let _ = (channel_id, channel, run);
         Box::pin(std::future::ready(()))
     }
 

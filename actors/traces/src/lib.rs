@@ -42,7 +42,7 @@ mod worker;
 pub use handle::{AcceptedJob, SubmitError, TraceServices, Traces};
 pub use input::write_run_input;
 pub use job::{AttemptHold, Job, JobFailure, JobHold, JobKey, JobOutcome, JobResult, JobThread, Runner};
-pub use metrics::TraceMetrics;
+pub use metrics::{TraceMetrics, WorkCounts};
 pub use policy::{TracePolicy, TracingDefaults, Untraced};
 pub use record::Record;
 pub use report::{FAILURE_OF, FailureReport, PreparedReport};

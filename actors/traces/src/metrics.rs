@@ -34,6 +34,36 @@ const WAITING: StateLabels = StateLabels { state: "waiting" };
 /// The label of dead letters without a retry left.
 const EXHAUSTED: StateLabels = StateLabels { state: "exhausted" };
 
+/// The label of accepted work that waits for its next retry.
+const RETRYING: &str = "retrying";
+
+/// The numbers of work. Those of the queue and its workers are this node's, the others are the database's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkCounts {
+    /// Accepted jobs in the queue.
+    pub queue_depth: u64,
+    /// Workers that run a job.
+    pub workers_active: u64,
+    /// Workers.
+    pub workers_total: u64,
+    /// Work that waits for the resume of its channel.
+    pub paused: u64,
+    /// Work that waits for its time.
+    pub scheduled: u64,
+    /// Work that waits for its share.
+    pub share: u64,
+    /// Work that waits for its next retry.
+    pub retrying: u64,
+    /// Dead letters that wait for a retry.
+    pub letters_waiting: u64,
+    /// Dead letters without a retry left.
+    pub letters_exhausted: u64,
+}
+
+fn to_count(gauge: i64) -> u64 {
+    u64::try_from(gauge).unwrap_or(0)
+}
+
 /// The metric families. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct TraceMetrics {
@@ -120,12 +150,31 @@ impl TraceMetrics {
             let of_reason = counts.waiting.iter().filter(|count| count.reason == reason);
             set(reason.name(), of_reason.map(|count| count.rows).sum());
         }
-        set("retrying", counts.retrying);
+        set(RETRYING, counts.retrying);
     }
 
     /// Returns the number of dead letters without a retry left, as last counted.
     pub(crate) fn exhausted_letters(&self) -> u64 {
         self.dlq_depth.get(&EXHAUSTED).map_or(0, |count| u64::try_from(count.get()).unwrap_or(0))
+    }
+
+    /// Returns the numbers that the gauges show.
+    pub(crate) fn work_counts(&self) -> WorkCounts {
+        let waiting =
+            |reason| self.waiting.get(&ReasonLabels { reason }).map_or(0, |gauge| to_count(gauge.get()));
+        let letters =
+            |state: &StateLabels| self.dlq_depth.get(state).map_or(0, |gauge| to_count(gauge.get()));
+        WorkCounts {
+            queue_depth: to_count(self.queue_depth.get()),
+            workers_active: to_count(self.workers_active.get()),
+            workers_total: to_count(self.workers_total.get()),
+            paused: waiting(WaitReason::Paused.name()),
+            scheduled: waiting(WaitReason::Scheduled.name()),
+            share: waiting(WaitReason::Share.name()),
+            retrying: waiting(RETRYING),
+            letters_waiting: letters(&WAITING),
+            letters_exhausted: letters(&EXHAUSTED),
+        }
     }
 
     pub(crate) fn record_rejection(&self, reason: &'static str) {

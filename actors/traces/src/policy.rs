@@ -14,6 +14,8 @@ pub struct TracingDefaults {
     pub sample_rate: f64,
     /// True if the traces of runs without a failure are dropped.
     pub errors_only: bool,
+    /// True if every run leaves a whole trace before its answer, whatever its channel says.
+    pub records_all: bool,
 }
 
 /// The effective trace policy of one channel.
@@ -34,6 +36,15 @@ pub struct TracePolicy {
 impl TracingDefaults {
     /// Returns the trace policy of a channel with this configuration block.
     pub fn policy_for(&self, block: &TracingConfig) -> TracePolicy {
+        if self.records_all {
+            return TracePolicy {
+                mode: TracingMode::Sync,
+                sample_rate: 1.0,
+                errors_only: false,
+                task_details: true,
+                keep_input: true,
+            };
+        }
         TracePolicy {
             mode: block.mode.unwrap_or(self.mode),
             sample_rate: block.sample_rate.unwrap_or(self.sample_rate),
@@ -120,7 +131,16 @@ mod tests {
     use super::*;
 
     const SERVER: TracingDefaults =
-        TracingDefaults { mode: TracingMode::Batch, sample_rate: 0.5, errors_only: true };
+        TracingDefaults { mode: TracingMode::Batch, sample_rate: 0.5, errors_only: true, records_all: false };
+
+    #[test]
+    fn recording_of_all_goes_before_the_channel() {
+        let defaults = TracingDefaults { records_all: true, ..SERVER };
+        let block = TracingConfig { mode: Some(TracingMode::Off), ..TracingConfig::default() };
+        let policy = defaults.policy_for(&block);
+        assert_eq!((policy.mode, policy.sample_rate, policy.errors_only), (TracingMode::Sync, 1.0, false));
+        assert!(policy.task_details && policy.keep_input);
+    }
 
     #[test]
     fn a_channels_block_goes_before_the_servers_settings() {

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 use crate::cancel::requests::CancelRequests;
 use crate::cancel::watch::CancelWatch;
-use crate::dead_letters::{DueTimer, RetryShared};
+use crate::dead_letters::{DueTimer, ForeignChannels, RetryShared};
 use crate::job::Runner;
 use crate::metrics::TraceMetrics;
 use crate::policy::Sampler;
@@ -134,6 +134,7 @@ impl TracesShared {
             patience: self.patience(),
             metrics: self.metrics.clone(),
             due: Arc::clone(&self.letters_due),
+            foreign: ForeignChannels::default(),
             changed: Arc::clone(&self.letters_changed),
             jobs: self.settings.jobs.clone(),
             errors: self.settings.errors.clone(),

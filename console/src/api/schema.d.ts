@@ -44,7 +44,7 @@ export interface paths {
         };
         /**
          * Lists the audit log, newest first
-         * @description The list can be read on from `next_cursor`, which an `offset` excludes.
+         * @description The list can be read on from `next_cursor`, which an `offset` excludes. For words that no index serves a call reads at most 20000 rows: `scanned_until` tells how far, and `next_cursor` goes on there even after an empty page.
          */
         get: operations["listAuditLogs"];
         put?: never;
@@ -251,6 +251,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/admin/channels/{id}/stats": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Shows the guards of a channel and the refusals that this node has counted, by inner reason
+         * @description A refused credential gets the same answer for every cause; here is the cause. The counts are in the memory of the node that answers and end with it.
+         */
+        get: operations["getChannelStats"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/admin/channels/{id}/status": {
         parameters: {
             query?: never;
@@ -266,6 +286,26 @@ export interface paths {
         head?: never;
         /** Activates the draft of a channel, or archives its active versions */
         patch: operations["changeChannelStatus"];
+        trace?: never;
+    };
+    "/api/v1/admin/channels/{id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Tries a request against the guards of a channel: names the guard that would refuse it, and the inner reason
+         * @description Nothing runs and nothing is taken: no rate is counted, no idempotency key claimed, no permit acquired, no metric written. The channel is the one that this node serves.
+         */
+        post: operations["testChannel"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/admin/channels/{id}/trigger": {
@@ -417,6 +457,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/admin/config": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows the configuration in effect on this node, secrets struck out, each value with its source */
+        get: operations["getConfig"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/admin/connectors": {
         parameters: {
             query?: never;
@@ -455,6 +512,26 @@ export interface paths {
         post?: never;
         /** Deletes a connector */
         delete: operations["deleteConnector"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/connectors/{id}/calls": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists the last calls of a connector on this node, with its breakers and its token
+         * @description The calls are in the memory of the node that answers and end with it. Bodies are not kept.
+         */
+        get: operations["listConnectorCalls"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -594,7 +671,7 @@ export interface paths {
         };
         /**
          * Lists the occurrences of schedules, newest first
-         * @description The list can be read on from `next_cursor`, which an `offset` excludes.
+         * @description The list can be read on from `next_cursor`, which an `offset` excludes. For words that no index serves a call reads at most 20000 rows: `scanned_until` tells how far, and `next_cursor` goes on there even after an empty page.
          */
         get: operations["listOccurrences"];
         put?: never;
@@ -676,6 +753,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/admin/dev": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Shows the project that `svc-server dev` watches, with the findings about what was saved last
+         * @description Only of a server that `svc-server dev` started; any other answers 404.
+         */
+        get: operations["getDevProject"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/admin/engine/reload": {
         parameters: {
             query?: never;
@@ -725,6 +822,26 @@ export interface paths {
          * @description Failed traces, dead letters, failed occurrences and the Kafka records that this node holds back, each failure once. What leaves no trace is in no group: synchronous runs of channels that do not record them, and failures of earlier releases.
          */
         get: operations["listErrors"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/errors/recent": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Shows the most frequent errors of the last hour by counts that each node keeps a minute each
+         * @description Cheap whatever the number of failures. A count is up to ten seconds late, counts each attempt at accepted work, and lacks the failures of nodes whose console is off. `GET /api/v1/admin/errors` counts the failures that are stored, each once.
+         */
+        get: operations["listRecentErrors"];
         put?: never;
         post?: never;
         delete?: never;
@@ -801,6 +918,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/admin/live": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Streams what happens on this node as server-sent events
+         * @description Begins with the event `picture` (`LivePicture`), followed by `changes` (`LiveChanges`) once a second. The last event of a stream that the server ends is `end` (`LiveEnd`): the node is stopping, or the key is no longer accepted. A reader that sends the id of its last event in `Last-Event-ID` gets the events since, at most five minutes back; otherwise, and if it reads too slowly, it gets a new `picture`. 404 where the console is off, 503 beyond `server.console.max_viewers` streams.
+         */
+        get: operations["streamLive"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/admin/nodes": {
         parameters: {
             query?: never;
@@ -812,6 +949,26 @@ export interface paths {
         get: operations["listNodes"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/nodes/drain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ends a node as the signal to terminate does, so that its supervisor starts it anew
+         * @description `node` is required. The node reports not ready at once, serves until `server.shutdown_drain_secs` have passed, and then ends. In a larger application only the first is done, and the host ends it.
+         */
+        post: operations["drainNode"];
         delete?: never;
         options?: never;
         head?: never;
@@ -865,7 +1022,7 @@ export interface paths {
         };
         /**
          * Lists the dead letters, newest first
-         * @description The list can be read on from `next_cursor`, which an `offset` excludes.
+         * @description The list can be read on from `next_cursor`, which an `offset` excludes. For words that no index serves a call reads at most 20000 rows: `scanned_until` tells how far, and `next_cursor` goes on there even after an empty page.
          */
         get: operations["listDeadLetters"];
         put?: never;
@@ -1595,7 +1752,7 @@ export interface components {
              * @description The applied limit.
              */
             limit: number;
-            /** @description Cursor of the next page; absent on the last one. */
+            /** @description Cursor of the next page, where more rows may follow. */
             next_cursor?: string;
             /**
              * Format: int64
@@ -1603,10 +1760,15 @@ export interface components {
              */
             offset: number;
             /**
-             * Format: int64
-             * @description Number of matching rows on all pages.
+             * Format: date-time
+             * @description The instant up to which rows were read, if that many were read that the page is not full.
              */
-            total: number;
+            scanned_until?: string;
+            /**
+             * Format: int64
+             * @description Number of matching rows on all pages, but for `include_total=false`.
+             */
+            total?: number;
         };
         /** @description The instants that a backfill would put on record. */
         BackfillDryRun: {
@@ -2019,6 +2181,41 @@ export interface components {
             /** @description The channels in quarantine. */
             quarantined: components["schemas"]["QuarantinedName"][];
         };
+        /** @description The guards of a channel on one node, and the refusals that the node has counted since it serves the channel. */
+        ChannelStats: {
+            /** @description Name of the channel. */
+            channel: string;
+            /** @description Id of the channel. */
+            channel_id: string;
+            /** @description Messages that may begin on the node now; `null` without `backpressure`. */
+            free_permits: number | null;
+            /**
+             * @description The guards that a request meets, in their order, by their keys in the configuration of the channel. `shape` is the
+             *     limit on the width of objects and lists.
+             */
+            guards: string[];
+            /** @description Id of the node that answers; its memory has the counts, and each node has its own. */
+            node: string;
+            /** @description The reason of a quarantine on the node. */
+            quarantined: string | null;
+            /** @description The refusals by guard, status and inner reason, the last seen first. */
+            refusals: components["schemas"]["RefusalCount"][];
+            /** @description `true` if the node serves the channel. */
+            served: boolean;
+            /**
+             * Format: date-time
+             * @description The time since which the node counts.
+             */
+            since: string | null;
+            /**
+             * Format: int64
+             * @description The version that the node serves.
+             */
+            version: number | null;
+        };
+        ChannelStatsResponse: {
+            data: components["schemas"]["ChannelStats"];
+        };
         /** @description The body of an update of a draft. An absent or `null` member keeps its value (`null` removes `description`); an empty text or list clears it. `******` keeps the stored secret at the same place. Read-only members are ignored. */
         ChannelUpdate: {
             /** @description guards and shaping */
@@ -2123,6 +2320,68 @@ export interface components {
              */
             updated_at: string;
         };
+        /** @description A circuit breaker of a connector. */
+        ConnectorBreakerState: {
+            /** @description Name of the channel. */
+            channel: string;
+            /** @description Its key, by which it is reset. */
+            key: string;
+            /** @description `closed`, `open` or `half_open`. */
+            state: string;
+        };
+        /** @description A call of a connector. Bodies are not kept. */
+        ConnectorCall: {
+            /**
+             * Format: int32
+             * @description Attempts that were made; 0 if the circuit breaker was open.
+             */
+            attempts: number;
+            /** @description The channel whose run made it; `_none` for a trial. */
+            channel: string;
+            /** @description The code of its error; `dropped` if its run ended first. */
+            code: string | null;
+            /**
+             * Format: date-time
+             * @description The time of its end.
+             */
+            ended_at: string;
+            /** @description The task function that made it; `guard` for a guard of the channel. */
+            function: string;
+            /**
+             * Format: int32
+             * @description The status of an HTTP answer that was an error.
+             */
+            http_status: number | null;
+            /**
+             * Format: int64
+             * @description Its duration in milliseconds, with everything it tried again.
+             */
+            ms: number;
+            /** @description `true` if it succeeded. */
+            ok: boolean;
+            /** @description The part of the system that was called: method and path without the query, topic or collection. */
+            target: string | null;
+        };
+        /** @description The last calls of a connector on one node, and what the node knows of the system behind it. */
+        ConnectorCalls: {
+            /** @description The circuit breakers of the connector, one for each channel that called it. */
+            breakers: components["schemas"]["ConnectorBreakerState"][];
+            /** @description The last 50 calls, the newest first. */
+            calls: components["schemas"]["ConnectorCall"][];
+            /** @description Id of the connector. */
+            id: string;
+            /** @description The result of the last load on the node: `loaded`, `failed` or `disabled`; `null` for one that it has not seen. */
+            load_status: string | null;
+            /** @description Name of the connector. */
+            name: string;
+            /** @description Id of the node that answers; its memory has the calls, and each node has its own. */
+            node: string;
+            pool: null | components["schemas"]["ConnectorPool"];
+            token: null | components["schemas"]["ConnectorTokenState"];
+        };
+        ConnectorCallsResponse: {
+            data: components["schemas"]["ConnectorCalls"];
+        };
         /** @description A connector that a workflow uses. */
         ConnectorDependency: {
             /** @description Name of the connector. */
@@ -2161,6 +2420,19 @@ export interface components {
             /** @description Number of matching rows on all pages. */
             total: number;
         };
+        /** @description The calls in progress of a connector on one node. */
+        ConnectorPool: {
+            /** @description Path of the actor in the supervision tree. */
+            actor: string;
+            /** @description Most calls in progress. */
+            bound: number;
+            /** @description The most that ever were. */
+            high_water: number;
+            /** @description Calls in progress. */
+            in_flight: number;
+            /** @description State of the actor. */
+            state: string;
+        };
         /** @description The circuit breakers of a node, and the connectors that could not be loaded. */
         ConnectorsHealth: {
             /** @description The reach of a breaker: `node`. */
@@ -2171,6 +2443,16 @@ export interface components {
             };
             /** @description The connectors that could not be loaded. */
             failed_to_load: components["schemas"]["FailedConnector"][];
+        };
+        /** @description The token of a connector. */
+        ConnectorTokenState: {
+            /** @description The reason for which the last request got no token. */
+            error: string | null;
+            /**
+             * Format: date-time
+             * @description End of its life; `null` while there is no token, because no call needed one yet or none was obtained.
+             */
+            expires_at: string | null;
         };
         /** @description The body of an update. An absent member keeps its value; `config` replaces the stored one, `******` in it keeps the stored secret at the same place. Read-only members are ignored. */
         ConnectorUpdate: {
@@ -2352,7 +2634,7 @@ export interface components {
              * @description The applied limit.
              */
             limit: number;
-            /** @description Cursor of the next page; absent on the last one. */
+            /** @description Cursor of the next page, where more rows may follow. */
             next_cursor?: string;
             /**
              * Format: int64
@@ -2360,15 +2642,112 @@ export interface components {
              */
             offset: number;
             /**
-             * Format: int64
-             * @description Number of matching rows on all pages.
+             * Format: date-time
+             * @description The instant up to which rows were read, if that many were read that the page is not full.
              */
-            total: number;
+            scanned_until?: string;
+            /**
+             * Format: int64
+             * @description Number of matching rows on all pages, but for `include_total=false`.
+             */
+            total?: number;
         };
         /** @description A lack of file descriptors. */
         DescriptorsHealth: {
             /** @description The reason. */
             reason: string;
+        };
+        /** @description A problem of a file of the project. */
+        DevFinding: {
+            /** @description The stable id of the check. */
+            check: string;
+            /** @description The column in characters, counted from 1. */
+            column?: number;
+            /** @description The entity or file that it is about. */
+            entity: string;
+            /** @description The file, relative to the directory. */
+            file?: string;
+            /** @description The remedy. */
+            fix?: string;
+            /** @description The line, counted from 1. */
+            line?: number;
+            /** @description The problem; begins with the path of the field, if there is one. */
+            message: string;
+            /** @description `error` or `warning`. */
+            severity: string;
+        };
+        /** @description The project that `svc-server dev` watches. */
+        DevProject: {
+            /**
+             * Format: date-time
+             * @description Instant of the end of the last check.
+             */
+            checked_at: string | null;
+            /** @description Its directory. */
+            directory: string;
+            /** @description The errors and warnings of the last check. */
+            findings: components["schemas"]["DevFinding"][];
+            /** @description The reasons for which a definition was refused by the server, or is stored and cannot be loaded. */
+            problems: string[];
+            /**
+             * Format: date-time
+             * @description Instant since which the definitions serve that serve now.
+             */
+            served_at: string | null;
+            /**
+             * @description `loading` until it was checked for the first time, `served`, or `refused`: what was saved last does not
+             *     serve, and what served before goes on.
+             */
+            state: string;
+        };
+        DevProjectResponse: {
+            data: components["schemas"]["DevProject"];
+        };
+        /** @description A node that drains. */
+        DrainedNode: {
+            /**
+             * Format: int64
+             * @description Seconds for which it still takes requests.
+             */
+            accepting_for_secs: number;
+            /**
+             * Format: int64
+             * @description Seconds that everything in progress gets after that; 0 sets no bound.
+             */
+            force_after_secs: number;
+            /** @description Id of the node. */
+            node: string;
+        };
+        DrainedNodeResponse: {
+            data: components["schemas"]["DrainedNode"];
+        };
+        /** @description The configuration in effect on the node that answers, secrets struck out. */
+        EffectiveConfig: {
+            /** @description The configuration file; `null` if the process was started without one. */
+            file: string | null;
+            /** @description Every setting, in the order of the manual. */
+            settings: components["schemas"]["EffectiveSetting"][];
+        };
+        EffectiveConfigResponse: {
+            data: components["schemas"]["EffectiveConfig"];
+        };
+        /** @description A setting with its value in effect. */
+        EffectiveSetting: {
+            /** @description The value without any of these places; `null` if unset. */
+            default: unknown;
+            /** @description Its path, such as `server.port`. */
+            key: string;
+            /** @description `true` if a reload takes a new value; otherwise it takes a restart. */
+            reloadable: boolean;
+            /**
+             * @description The place that gave it: `default`, `file`, `environment`, `flag`, or `program` for one that an embedding
+             *     application set.
+             */
+            source: string;
+            /** @description The value in effect, secrets struck out; `null` if unset. */
+            value: unknown;
+            /** @description The environment variable that sets it; `null` for a setting of the file alone. */
+            variable: string | null;
         };
         /** @description The result of a reload. */
         EngineReloaded: {
@@ -2432,7 +2811,7 @@ export interface components {
              * @description The stable code, on which clients branch.
              * @enum {string}
              */
-            code: "VALIDATION_ERROR" | "UNAUTHORIZED" | "FORBIDDEN" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "CONFLICT" | "PRECONDITION_FAILED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "RATE_LIMITED" | "REQUEST_HEADER_FIELDS_TOO_LARGE" | "INTERNAL_ERROR" | "CONFIG_ERROR" | "STORAGE_ERROR" | "SERIALIZATION_ERROR" | "ENGINE_ERROR" | "RESPONSE_TOO_LARGE" | "SERVICE_UNAVAILABLE" | "CHANNEL_PAUSED" | "CIRCUIT_OPEN" | "TIMEOUT";
+            code: "VALIDATION_ERROR" | "UNAUTHORIZED" | "FORBIDDEN" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "CONFLICT" | "PRECONDITION_FAILED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "MISDIRECTED_REQUEST" | "RATE_LIMITED" | "REQUEST_HEADER_FIELDS_TOO_LARGE" | "INTERNAL_ERROR" | "CONFIG_ERROR" | "STORAGE_ERROR" | "SERIALIZATION_ERROR" | "ENGINE_ERROR" | "RESPONSE_TOO_LARGE" | "SERVICE_UNAVAILABLE" | "CHANNEL_PAUSED" | "CIRCUIT_OPEN" | "TIMEOUT";
             /** @description Every problem that was found, with its place; only with `VALIDATION_ERROR`. */
             details?: components["schemas"]["ErrorDetail"][];
             /** @description A description for people. */
@@ -2547,6 +2926,47 @@ export interface components {
             id: string;
             /** @description Version of the application. */
             version: string;
+        };
+        /** @description A request to try against the guards of a channel. */
+        GuardTrialRequest: {
+            /** @description The body: a text is sent as it is, any other value as JSON without blanks, by default as `application/json`. */
+            body?: unknown;
+            /** @description The bytes of the body in base64, in the place of `body`. */
+            body_base64?: string;
+            /** @description The headers: the value of each name, or the list of its values. */
+            headers?: {
+                [key: string]: unknown;
+            };
+            /** @description The method; `POST` by default. */
+            method?: string;
+            /** @description The path with its query, as a client sends it. Without it the route is not tried, and no parameter has a value. */
+            path?: string;
+        };
+        /** @description The verdict of the guards over a request. */
+        GuardTrialResult: {
+            /** @description `true` if no guard that was tried would refuse the request. */
+            admitted: boolean;
+            /** @description Name of the channel. */
+            channel: string;
+            /** @description Id of the channel. */
+            channel_id: string;
+            /** @description The guards that the request meets, in their order. */
+            guards: components["schemas"]["GuardVerdict"][];
+            /** @description Id of the node that answers. */
+            node: string;
+            refusal: null | components["schemas"]["RequestRefusal"];
+        };
+        GuardTrialResultResponse: {
+            data: components["schemas"]["GuardTrialResult"];
+        };
+        /** @description The verdict of one guard. */
+        GuardVerdict: {
+            /** @description The guard, by its key in the configuration of the channel. */
+            guard: string;
+            /** @description The reason of `unchecked`. */
+            note?: string;
+            /** @description `passed`; `refused`; `unchecked` for what a trial cannot know; `not_met` behind a refusal. */
+            result: string;
         };
         /** @description The health of a node. The members after `components` are for admins only. */
         Health: {
@@ -2786,10 +3206,303 @@ export interface components {
         KafkaPartitionList: {
             data: components["schemas"]["KafkaPartition"][];
         };
+        /** @description A node of the supervision tree at one instant. */
+        LiveActor: {
+            /**
+             * Format: int64
+             * @description Number of the instance that runs or ran last.
+             */
+            generation: number;
+            /** @description Maximum number of calls in flight. */
+            mailbox_bound: number;
+            /** @description Calls in flight. */
+            mailbox_depth: number;
+            /** @description The path of the node. */
+            path: string;
+            /** @description The reason of the quarantine. */
+            reason?: string;
+            /**
+             * Format: int64
+             * @description Restarts over the life of the node.
+             */
+            restarts: number;
+            /** @description `starting`, `running`, `restarting`, `quarantined`, `draining` or `stopped`. */
+            state: string;
+        };
+        /** @description The data of the event `changes`, once a second. */
+        LiveChanges: {
+            /**
+             * Format: date-time
+             * @description Time of the sample.
+             */
+            at: string;
+            /** @description The channels with messages since then, those with the most first. One that is not in the list had none. */
+            channels: components["schemas"]["LiveChannel"][];
+            /** @description Number of channels with messages that were left out. */
+            channels_left_out: number;
+            /** @description Accepted work, dead letters and schedules. */
+            counts: components["schemas"]["LiveCounts"];
+            /** @description Runs that ended since then, those that did not complete first. */
+            runs: components["schemas"]["LiveRun"][];
+            /**
+             * Format: int64
+             * @description Number of ended runs that were left out.
+             */
+            runs_left_out: number;
+            /** @description The messages of all channels since the sample before. */
+            traffic: components["schemas"]["LiveTraffic"];
+            /** @description The changes of the supervision tree. */
+            tree: components["schemas"]["LiveTreeChanges"];
+        };
+        /** @description Messages of one channel in one period. */
+        LiveChannel: {
+            /** @description Name of the channel. */
+            channel: string;
+            /**
+             * Format: double
+             * @description Messages a second that failed or reached their deadline.
+             */
+            errors: number;
+            /**
+             * Format: double
+             * @description The duration in milliseconds that 99 of 100 messages do not exceed, estimated from the buckets of the histogram.
+             */
+            p99_ms: number | null;
+            /**
+             * Format: double
+             * @description Messages a second without an acceptable credential, or seen before.
+             */
+            refused: number;
+            /**
+             * Format: double
+             * @description Messages a second, whatever their end.
+             */
+            requests: number;
+        };
+        /**
+         * @description Counts of work. Those of the database are the service's, as this node counted them last: within the poll intervals of
+         *     the queue, the dead letters and the schedules.
+         */
+        LiveCounts: {
+            /** @description Channels that this node serves. */
+            channels: number;
+            /** @description Channels that are paused. */
+            channels_paused: number;
+            /** @description Channels in quarantine. */
+            channels_quarantined: number;
+            /**
+             * Format: int64
+             * @description Dead letters without a retry left.
+             */
+            dead_letters_exhausted: number;
+            /**
+             * Format: int64
+             * @description Dead letters that wait for a retry.
+             */
+            dead_letters_waiting: number;
+            /**
+             * Format: int64
+             * @description Occurrences of schedules that are due and wait for a worker.
+             */
+            occurrences_due: number;
+            /**
+             * Format: int64
+             * @description Seconds for which the oldest of them has been due; `null` if none waits, or on a node without schedules.
+             */
+            oldest_due_secs: number | null;
+            /**
+             * Format: int64
+             * @description Accepted jobs in the queue of this node.
+             */
+            queue_depth: number;
+            /**
+             * Format: int64
+             * @description Accepted work that waits for the resume of its channel.
+             */
+            waiting_paused: number;
+            /**
+             * Format: int64
+             * @description Accepted work that waits for its next retry.
+             */
+            waiting_retrying: number;
+            /**
+             * Format: int64
+             * @description Accepted work that waits for its time.
+             */
+            waiting_scheduled: number;
+            /**
+             * Format: int64
+             * @description Accepted work that waits for its share.
+             */
+            waiting_share: number;
+            /**
+             * Format: int64
+             * @description Workers of this node that run a job.
+             */
+            workers_active: number;
+            /**
+             * Format: int64
+             * @description Workers of this node.
+             */
+            workers_total: number;
+        };
+        /** @description The data of the event `end`, the last one of a stream that the server ends. */
+        LiveEnd: {
+            /** @description `draining`: the node is stopping. `key_withdrawn`: the key is no longer accepted. `once`: no more was asked for. */
+            reason: string;
+        };
+        /** @description The history of the messages of all channels, as far as the memory of the node reaches. */
+        LiveHistory: {
+            /** @description A point for each minute of the last day. */
+            minutes?: components["schemas"]["LiveSeries"];
+            /** @description A point for each second of the last hour in which somebody watched. */
+            seconds?: components["schemas"]["LiveSeries"];
+        };
         /** @description The response of a process that runs. */
         Liveness: {
             /** @description `ok`. */
             status: string;
+        };
+        /** @description The node of a stream. */
+        LiveNode: {
+            /** @description Its id, as in the list of nodes. */
+            id: string;
+            /** @description Its name, configured or generated at the start. */
+            name: string;
+            /**
+             * Format: int64
+             * @description Seconds since the start of the process.
+             */
+            uptime_secs: number;
+            /** @description Version of `svc-server`. */
+            version: string;
+        };
+        /** @description The data of the event `picture`: everything at one instant. It replaces what came before. */
+        LivePicture: {
+            /**
+             * Format: date-time
+             * @description Time of the picture.
+             */
+            at: string;
+            /** @description The channels with messages, those with the most first. */
+            channels: components["schemas"]["LiveChannel"][];
+            /** @description Number of channels with messages that were left out. */
+            channels_left_out: number;
+            /** @description Accepted work, dead letters and schedules. */
+            counts: components["schemas"]["LiveCounts"];
+            /** @description The history that was asked for. */
+            history?: components["schemas"]["LiveHistory"];
+            /** @description The node that all of it is about, but for the counts of the database. */
+            node: components["schemas"]["LiveNode"];
+            /** @description The messages of all channels. */
+            traffic: components["schemas"]["LiveTraffic"];
+            /** @description The supervision tree. */
+            tree: components["schemas"]["LiveTree"];
+        };
+        /** @description The end of a run on the node of the stream. */
+        LiveRun: {
+            /** @description Name of the channel. */
+            channel: string;
+            /**
+             * Format: date-time
+             * @description Time of the end.
+             */
+            ended_at: string;
+            /** @description Code of the error by which it failed. */
+            error_code: string | null;
+            /** @description Id of the run: that of its trace, if it is traced. */
+            id: string;
+            /** @description `sync`, `async`, `cron`, `kafka` or `call`. */
+            mode: string;
+            /** @description `completed`, `failed`, `timed_out` or `cancelled`. */
+            status: string;
+            /**
+             * Format: double
+             * @description Its duration in milliseconds.
+             */
+            took_ms: number;
+            /**
+             * Format: int64
+             * @description Version of the workflow.
+             */
+            version: number | null;
+            /** @description Id of the workflow, if one was chosen. */
+            workflow: string | null;
+        };
+        /** @description Points of one resolution, the oldest first; each list has a value for each point. */
+        LiveSeries: {
+            /** @description Messages a second that failed or reached their deadline. */
+            errors: number[];
+            /** @description The duration in milliseconds that 99 of 100 messages did not exceed; `null` without messages. */
+            p99_ms: (number | null)[];
+            /** @description Messages a second. */
+            requests: number[];
+            /** @description End of the period of the point, in seconds since 1970. Periods without a point are left out. */
+            times: number[];
+        };
+        /** @description Messages of one period. */
+        LiveTraffic: {
+            /**
+             * Format: double
+             * @description Messages a second that failed or reached their deadline.
+             */
+            errors: number;
+            /**
+             * Format: double
+             * @description Median of the durations in milliseconds, estimated from the buckets of the histogram; `null` without messages.
+             */
+            p50_ms: number | null;
+            /**
+             * Format: double
+             * @description The duration in milliseconds that 99 of 100 messages do not exceed, estimated alike.
+             */
+            p99_ms: number | null;
+            /**
+             * Format: double
+             * @description Messages a second without an acceptable credential, or seen before.
+             */
+            refused: number;
+            /**
+             * Format: double
+             * @description Messages a second, whatever their end.
+             */
+            requests: number;
+        };
+        /** @description The supervision tree: its sums, every node with something to report, and the others while there are few. */
+        LiveTree: {
+            /** @description Number of nodes that were left out. */
+            left_out: number;
+            /** @description The nodes, those with something to report first. */
+            nodes: components["schemas"]["LiveActor"][];
+            /** @description The sums over all nodes. */
+            totals: components["schemas"]["LiveTreeTotals"];
+        };
+        /** @description The changes of the supervision tree since the event before. */
+        LiveTreeChanges: {
+            /** @description Nodes that are new or differ. */
+            changed: components["schemas"]["LiveActor"][];
+            /** @description Paths of nodes that are no longer shown. */
+            gone: string[];
+            /** @description Number of nodes that were left out. */
+            left_out: number;
+            /** @description The sums over all nodes. */
+            totals: components["schemas"]["LiveTreeTotals"];
+        };
+        /** @description Sums over all nodes of the supervision tree. */
+        LiveTreeTotals: {
+            /** @description Calls in flight in all mailboxes. */
+            mailbox_depth: number;
+            /** @description Number of nodes. */
+            nodes: number;
+            /** @description Number of nodes in quarantine. */
+            quarantined: number;
+            /**
+             * Format: int64
+             * @description Restarts of all actors since the start.
+             */
+            restarts: number;
+            /** @description Number of nodes that run. */
+            running: number;
         };
         /** @description The body of the creation of a channel. `null` counts as absent; read-only members of a response are ignored. */
         NewChannel: {
@@ -2892,6 +3605,7 @@ export interface components {
             applied_epoch: number | null;
             /** @description The ids of the encryption keys that it can read; `null` for an earlier version, which does not report them. */
             encryption_key_ids: string[] | null;
+            figures: null | components["schemas"]["NodeFigures"];
             /** @description Id of the node. */
             id: string;
             /** @description `true` for the node that answers this request. */
@@ -2925,6 +3639,26 @@ export interface components {
             stopped_at: string | null;
             /** @description Version of `svc-server`. */
             version: string;
+        };
+        /** @description The figures of a node, which it writes every ten seconds if the console is on. */
+        NodeFigures: {
+            /**
+             * Format: int64
+             * @description Seconds since the node wrote them.
+             */
+            age_secs?: number;
+            /** @description The channels with messages in them, those with the most first. */
+            channels: components["schemas"]["LiveChannel"][];
+            /** @description Number of channels with messages that were left out. */
+            channels_left_out: number;
+            /** @description Names of channels in quarantine. */
+            quarantined: string[];
+            /** @description Number of channels in quarantine that were left out. */
+            quarantined_left_out: number;
+            /** @description The messages of all channels in the ten seconds before. */
+            traffic: components["schemas"]["LiveTraffic"];
+            /** @description The sums over the supervision tree. */
+            tree: components["schemas"]["LiveTreeTotals"];
         };
         NodeList: {
             data: components["schemas"]["Node"][];
@@ -3037,7 +3771,7 @@ export interface components {
              * @description The applied limit.
              */
             limit: number;
-            /** @description Cursor of the next page; absent on the last one. */
+            /** @description Cursor of the next page, where more rows may follow. */
             next_cursor?: string;
             /**
              * Format: int64
@@ -3045,10 +3779,15 @@ export interface components {
              */
             offset: number;
             /**
-             * Format: int64
-             * @description Number of matching rows on all pages.
+             * Format: date-time
+             * @description The instant up to which rows were read, if that many were read that the page is not full.
              */
-            total: number;
+            scanned_until?: string;
+            /**
+             * Format: int64
+             * @description Number of matching rows on all pages, but for `include_total=false`.
+             */
+            total?: number;
         };
         OccurrenceResponse: {
             data: components["schemas"]["Occurrence"];
@@ -3320,12 +4059,109 @@ export interface components {
         ReceiptResponse: {
             data: components["schemas"]["Receipt"];
         };
+        /** @description The failures of one group in the last minutes. */
+        RecentErrorGroup: {
+            /** @description Name of the channel. */
+            channel: string;
+            /** @description Code of the error. */
+            code: string | null;
+            /**
+             * Format: int64
+             * @description Failures in the window. Each attempt at accepted work counts.
+             */
+            count: number;
+            /**
+             * Format: date-time
+             * @description Instant of the first failure, whether it is in the window or not.
+             */
+            first_seen: string;
+            /** @description Its id, a filter of every list of runs. */
+            group: string;
+            /**
+             * Format: date-time
+             * @description Begin of the last minute with a failure.
+             */
+            last_seen: string;
+            /** @description The message, with ids, numbers and quoted texts replaced. */
+            message: string;
+            /** @description Failures of each minute of the window, the oldest first. */
+            per_minute: number[];
+            /** @description Id of the task whose error it is, if a task failed. */
+            task: string | null;
+            /** @description Id of the workflow, if one was chosen. */
+            workflow: string | null;
+        };
+        /** @description The failures of the last minutes, by their counts: no row of a failure is read. */
+        RecentErrors: {
+            /**
+             * Format: int64
+             * @description Failures of all groups in the window.
+             */
+            failures: number;
+            /** @description The groups with the most failures, the most frequent first. */
+            groups: components["schemas"]["RecentErrorGroup"][];
+            /**
+             * Format: int32
+             * @description Length of the window in minutes; the last one goes on.
+             */
+            minutes: number;
+            /**
+             * Format: int64
+             * @description Number of groups with failures in the window.
+             */
+            total: number;
+        };
+        RecentErrorsResponse: {
+            data: components["schemas"]["RecentErrors"];
+        };
+        /** @description The refusals of one guard for one reason. */
+        RefusalCount: {
+            /**
+             * Format: int64
+             * @description Number of refusals.
+             */
+            count: number;
+            /** @description The reason as a sentence. */
+            explanation: string;
+            /** @description The guard, or `body`, `mailbox` or `pause`. */
+            guard: string;
+            /**
+             * Format: date-time
+             * @description The time of the last one.
+             */
+            last_seen: string;
+            /** @description The inner reason, which no caller sees. */
+            reason: string;
+            /**
+             * Format: int32
+             * @description The status of the refusal; that of a repeat is 409, also if repeats are accepted.
+             */
+            status: number;
+        };
         /** @description The settings of a file that was read again, by their paths. */
         ReloadedSettings: {
             /** @description Settings whose new value needs a restart. */
             needs_restart: string[];
             /** @description Settings whose new value is in effect on this node. */
             taken: string[];
+        };
+        /** @description The refusal that a request would meet. */
+        RequestRefusal: {
+            /** @description The code for the caller. */
+            code: string;
+            /** @description The reason as a sentence. */
+            explanation: string;
+            /** @description The guard that refuses, or `route`, `quarantine`, `body` or `pause`. */
+            guard: string;
+            /** @description The message for the caller. */
+            message: string;
+            /** @description The inner reason, which no caller sees. */
+            reason: string;
+            /**
+             * Format: int32
+             * @description The status for the caller.
+             */
+            status: number;
         };
         /** @description An accepted rerun. */
         RerunAccepted: {
@@ -4168,6 +5004,15 @@ export interface components {
                 "application/json": components["schemas"]["ErrorEnvelope"];
             };
         };
+        /** @description The request is for another node, which `message` names */
+        MisdirectedRequest: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ErrorEnvelope"];
+            };
+        };
         /** @description The path or the resource does not exist */
         NotFound: {
             headers: {
@@ -4293,6 +5138,8 @@ export interface operations {
             query?: {
                 /** @description Only `false`: this request has no dry run, and `true` is refused with 400 */
                 dry_run?: boolean;
+                /** @description Id of the node that the request is for; another node refuses it with 421 */
+                node?: string;
             };
             header?: never;
             path: {
@@ -4321,6 +5168,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             408: components["responses"]["RequestTimeout"];
             409: components["responses"]["Conflict"];
+            421: components["responses"]["MisdirectedRequest"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["RequestHeaderFieldsTooLarge"];
             500: components["responses"]["InternalServerError"];
@@ -4331,11 +5179,13 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only entries of these actions */
-                action?: ("abort" | "bulk_end" | "bulk_start" | "cancel" | "create" | "create_version" | "delete" | "import" | "package_applied" | "package_staged" | "pause" | "purge" | "reencrypt" | "reload" | "requeue" | "rerun" | "reset" | "restart" | "resume" | "retry" | "rollback" | "skip" | "status_active" | "status_archived" | "test" | "trigger" | "update" | "update_rollout")[];
+                action?: ("abort" | "bulk_end" | "bulk_start" | "cancel" | "create" | "create_version" | "delete" | "drain" | "import" | "package_applied" | "package_staged" | "pause" | "purge" | "reencrypt" | "reload" | "requeue" | "rerun" | "reset" | "restart" | "resume" | "retry" | "rollback" | "skip" | "status_active" | "status_archived" | "test" | "trigger" | "update" | "update_rollout")[];
                 /** @description `next_cursor` of the page before, of the same list and `order` */
                 cursor?: string;
                 /** @description The same as `until` */
                 end_time?: string;
+                /** @description `false` leaves out `total`, whose count takes long among very many rows */
+                include_total?: boolean;
                 /** @description Maximum number of rows; 50 by default, moved into 1 to 1000 */
                 limit?: number;
                 /** @description Number of rows to skip; 0 by default */
@@ -4347,7 +5197,7 @@ export interface operations {
                 /** @description Only entries about these resources */
                 resource_id?: string[];
                 /** @description Only entries about resources of these types */
-                resource_type?: ("actor" | "backup" | "bulk_run" | "channel" | "circuit_breaker" | "connector" | "cron_occurrence" | "engine" | "kafka_partition" | "package" | "trace" | "trace_dlq" | "workflow")[];
+                resource_type?: ("actor" | "backup" | "bulk_run" | "channel" | "circuit_breaker" | "connector" | "cron_occurrence" | "engine" | "kafka_partition" | "node" | "package" | "trace" | "trace_dlq" | "workflow")[];
                 /** @description Only rows created at this instant or later */
                 since?: string;
                 /** @description The same as `since` */
@@ -4616,7 +5466,7 @@ export interface operations {
                 /** @description The direction of the order */
                 sort_order?: "asc" | "desc";
                 /** @description `active`: only channels that serve, whatever their latest version is; `draft`: only those whose latest version is a draft; `archived`: only those whose latest version is archived and that do not serve */
-                status?: "draft" | "active" | "archived";
+                status?: ("draft" | "active" | "archived")[];
                 /** @description Only rows with exactly this label */
                 tag?: string;
             };
@@ -5054,6 +5904,40 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    getChannelStats: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the channel
+                 * @example greetings
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The counts */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChannelStatsResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     changeChannelStatus: {
         parameters: {
             query?: {
@@ -5102,6 +5986,63 @@ export interface operations {
             408: components["responses"]["RequestTimeout"];
             409: components["responses"]["Conflict"];
             412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    testChannel: {
+        parameters: {
+            query?: {
+                /** @description Only `false`: this request has no dry run, and `true` is refused with 400 */
+                dry_run?: boolean;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the channel
+                 * @example greetings
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "method": "POST",
+                 *       "path": "/api/v1/data/greetings",
+                 *       "headers": {
+                 *         "content-type": "application/json"
+                 *       },
+                 *       "body": {
+                 *         "name": "Ada"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["GuardTrialRequest"];
+            };
+        };
+        responses: {
+            /** @description The verdict of the guards */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GuardTrialResultResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["TooManyRequests"];
@@ -5303,8 +6244,8 @@ export interface operations {
                 sort_by?: "priority" | "name" | "status" | "created_at" | "updated_at" | "channel_type" | "protocol";
                 /** @description The direction of the order */
                 sort_order?: "asc" | "desc";
-                /** @description Only channels whose latest version has this status */
-                status?: "draft" | "active" | "archived";
+                /** @description Only channels whose latest version has one of these statuses */
+                status?: ("draft" | "active" | "archived")[];
                 /** @description Only rows with exactly this label */
                 tag?: string;
             };
@@ -5518,6 +6459,33 @@ export interface operations {
             408: components["responses"]["RequestTimeout"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getConfig: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The configuration */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EffectiveConfigResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            408: components["responses"]["RequestTimeout"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["RequestHeaderFieldsTooLarge"];
             500: components["responses"]["InternalServerError"];
@@ -5759,6 +6727,40 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    listConnectorCalls: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the connector
+                 * @example crm
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The calls */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConnectorCallsResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     changeConnectorStatus: {
         parameters: {
             query?: {
@@ -5885,6 +6887,8 @@ export interface operations {
             query?: {
                 /** @description Only `false`: this request has no dry run, and `true` is refused with 400 */
                 dry_run?: boolean;
+                /** @description Id of the node that the request is for; another node refuses it with 421 */
+                node?: string;
             };
             header?: never;
             path: {
@@ -5912,6 +6916,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["RequestTimeout"];
+            421: components["responses"]["MisdirectedRequest"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["RequestHeaderFieldsTooLarge"];
             500: components["responses"]["InternalServerError"];
@@ -6065,8 +7070,10 @@ export interface operations {
                 error_code?: string[];
                 /** @description Only failures of these groups, as the list of errors names them */
                 error_group?: string[];
-                /** @description `true` adds the number of rows by status, whichever `status` selects; one of 10000 means as many or more. With a range of time or words other than `channel` the newest 20000 rows of the range count */
+                /** @description `true` adds the number of rows by status, whichever `status` selects; one of 10000 means as many or more. With a range of time or words other than `channel`, and of dead letters, the newest 20000 rows of the range count */
                 include_counts?: boolean;
+                /** @description `false` leaves out `total`, whose count takes long among very many rows */
+                include_total?: boolean;
                 /** @description Maximum number of rows; 50 by default, moved into 1 to 1000 */
                 limit?: number;
                 /** @description Number of rows to skip; 0 by default */
@@ -6277,6 +7284,34 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    getDevProject: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The project */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DevProjectResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     reloadEngine: {
         parameters: {
             query?: {
@@ -6358,6 +7393,8 @@ export interface operations {
                 task?: string[];
                 /** @description Only failures before this instant count */
                 until?: string;
+                /** @description Only failures in these versions of the workflow count */
+                version?: number[];
                 /** @description Only rows of these workflows */
                 workflow?: string[];
             };
@@ -6374,6 +7411,38 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ErrorGroupPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            408: components["responses"]["RequestTimeout"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listRecentErrors: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of groups; 20 by default, moved into 1 to 200 */
+                limit?: number;
+                /** @description Length of the window; 60 by default, moved into 1 to 60 */
+                minutes?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The groups */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecentErrorsResponse"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -6474,6 +7543,8 @@ export interface operations {
             query?: {
                 /** @description Only `false`: this request has no dry run, and `true` is refused with 400 */
                 dry_run?: boolean;
+                /** @description Id of the node that the request is for; another node refuses it with 421 */
+                node?: string;
                 /** @description Only if the record at this offset is the one held back */
                 offset?: number;
                 /** @description Gives up also the records before this offset at which an attempt fails; at most 1000 above the held one */
@@ -6511,6 +7582,40 @@ export interface operations {
             404: components["responses"]["NotFound"];
             408: components["responses"]["RequestTimeout"];
             409: components["responses"]["Conflict"];
+            421: components["responses"]["MisdirectedRequest"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    streamLive: {
+        parameters: {
+            query?: {
+                /** @description Adds the history to the first picture: of the last hour by seconds, of the last day by minutes */
+                history?: ("hour" | "day")[];
+                /** @description `true` ends the stream after the first picture */
+                once?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The events */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["RequestHeaderFieldsTooLarge"];
             500: components["responses"]["InternalServerError"];
@@ -6538,6 +7643,40 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             408: components["responses"]["RequestTimeout"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    drainNode: {
+        parameters: {
+            query?: {
+                /** @description Only `false`: this request has no dry run, and `true` is refused with 400 */
+                dry_run?: boolean;
+                /** @description Id of the node that the request is for; another node refuses it with 421 */
+                node?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The node drains */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DrainedNodeResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            421: components["responses"]["MisdirectedRequest"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["RequestHeaderFieldsTooLarge"];
             500: components["responses"]["InternalServerError"];
@@ -6672,14 +7811,18 @@ export interface operations {
                 error_group?: string[];
                 /** @description `true` lists letters without a retry left, `false` those with one */
                 exhausted?: boolean;
-                /** @description `true` adds the number of rows by status, whichever `status` selects; one of 10000 means as many or more. With a range of time or words other than `channel` the newest 20000 rows of the range count */
+                /** @description `true` adds the number of rows by status, whichever `status` selects; one of 10000 means as many or more. With a range of time or words other than `channel`, and of dead letters, the newest 20000 rows of the range count */
                 include_counts?: boolean;
+                /** @description `false` leaves out `total`, whose count takes long among very many rows */
+                include_total?: boolean;
                 /** @description Maximum number of rows; 50 by default, moved into 1 to 1000 */
                 limit?: number;
                 /** @description Number of rows to skip; 0 by default */
                 offset?: number;
                 /** @description The direction of the default order of the list; goes with no `sort_by` */
                 order?: "asc" | "desc";
+                /** @description Only runs with these keys, `metadata.run.key` */
+                run_key?: string[];
                 /** @description Only rows created at this instant or later */
                 since?: string;
                 /** @description Only rows of channels with exactly this label */
@@ -6846,7 +7989,7 @@ export interface operations {
                 error_code?: string[];
                 /** @description Only failures of these groups, as the list of errors names them */
                 error_group?: string[];
-                /** @description `true` adds the number of rows by status, whichever `status` selects; one of 10000 means as many or more. With a range of time or words other than `channel` the newest 20000 rows of the range count */
+                /** @description `true` adds the number of rows by status, whichever `status` selects; one of 10000 means as many or more. With a range of time or words other than `channel`, and of dead letters, the newest 20000 rows of the range count */
                 include_counts?: boolean;
                 /** @description `true` counts the matching rows */
                 include_total?: boolean;
@@ -7097,7 +8240,7 @@ export interface operations {
                 /** @description The direction of the order */
                 sort_order?: "asc" | "desc";
                 /** @description `active`: only workflows that serve, whatever their latest version is; `draft`: only those whose latest version is a draft; `archived`: only those whose latest version is archived and that do not serve */
-                status?: "draft" | "active" | "archived";
+                status?: ("draft" | "active" | "archived")[];
                 /** @description Only rows with exactly this label */
                 tag?: string;
             };
@@ -7708,8 +8851,8 @@ export interface operations {
                 sort_by?: "priority" | "name" | "status" | "created_at" | "updated_at";
                 /** @description The direction of the order */
                 sort_order?: "asc" | "desc";
-                /** @description Only workflows whose latest version has this status */
-                status?: "draft" | "active" | "archived";
+                /** @description Only workflows whose latest version has one of these statuses */
+                status?: ("draft" | "active" | "archived")[];
                 /** @description Only rows with exactly this label */
                 tag?: string;
             };

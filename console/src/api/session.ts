@@ -1,9 +1,12 @@
 // Who the person is to the service.
 
-import { acceptIdentity, hasKey, signOut } from "../core/credential.ts";
+import { acceptIdentity, hasKey, identity, noteAbsence, signOut } from "../core/credential.ts";
 import { texts } from "../texts.ts";
 import { api, read } from "./client.ts";
 import { asProblem } from "./problem.ts";
+
+/** Milliseconds after which a service that did not answer is asked again. */
+const AGAIN = 2000;
 
 /** Asks the service for the caller. A service that needs no key knows an anonymous one. */
 export async function checkCaller(refused: string): Promise<void> {
@@ -13,8 +16,12 @@ export async function checkCaller(refused: string): Promise<void> {
     acceptIdentity(data);
   } catch (thrown) {
     const problem = asProblem(thrown);
-    const isRefused = problem.status === 401 || problem.status === 403;
-    if (isRefused) signOut(hadKey ? refused : null);
-    else signOut(problem.status === 0 ? texts.signIn.noService : problem.message);
+    if (problem.status === 401 || problem.status === 403) {
+      signOut(hadKey ? refused : null);
+      return;
+    }
+    // A service that is away or overloaded has not refused the key.
+    noteAbsence(problem.status === 0 ? texts.signIn.noService : problem.message);
+    setTimeout(() => identity.value === null && void checkCaller(refused), AGAIN);
   }
 }

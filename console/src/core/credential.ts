@@ -41,9 +41,10 @@ function session(): Storage | null {
   }
 }
 
-/** Takes up the key that this tab keeps, if it keeps one. */
+/** Takes up the key that this tab keeps, if it keeps one. It counts as valid until the service refuses it. */
 export function restoreKey(): void {
   key = session()?.getItem(STORED) ?? null;
+  if (key !== null) signInState.value = "done";
 }
 
 /** Takes a key for this page, and keeps it in the tab over a reload if that is wanted. */
@@ -68,6 +69,11 @@ export function acceptIdentity(caller: Identity): void {
   identity.value = caller;
   signInReason.value = null;
   signInState.value = "done";
+}
+
+/** Notes that the service could not say who the caller is. */
+export function noteAbsence(reason: string): void {
+  signInReason.value = reason;
 }
 
 /** Forgets the key, and asks for one. */

@@ -15,6 +15,14 @@ export function formatCompact(value: number): string {
   return `${Math.abs(divided) < 10 ? divided.toFixed(1).replace(/\.0$/, "") : Math.round(divided)}${unit}`;
 }
 
+/** The count from which on lists stop to count. */
+const MOST_COUNTED = 10_000;
+
+/** Returns a count of a list, which is a lower bound from 10,000 on: `10k+`. */
+export function formatBounded(value: number): string {
+  return value >= MOST_COUNTED ? `${formatCompact(MOST_COUNTED)}+` : formatCompact(value);
+}
+
 /** Returns a rate a second, such as `0.2/s` or `1.2k/s`. */
 export function formatRate(value: number): string {
   if (value > 0 && value < 0.1) return `${value.toFixed(2)}/s`;

@@ -51,6 +51,7 @@ export function nameKey(event: Pick<KeyboardEvent, "key" | "metaKey" | "ctrlKey"
 function takesText(event: KeyboardEvent): boolean {
   const target = event.composedPath()[0];
   if (!(target instanceof HTMLElement)) return false;
+  if (target instanceof HTMLInputElement && ["checkbox", "radio", "button"].includes(target.type)) return false;
   return target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName);
 }
 

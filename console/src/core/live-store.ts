@@ -74,8 +74,16 @@ export function addToMinutes(minutes: LiveSeries, seconds: LiveSeries, at: numbe
   return addPoint(minutes, minute, traffic, most);
 }
 
+/** Whether the service has another version than when the page was loaded. */
+export const isOutdated = signal(false);
+
+let firstVersion: string | null = null;
+
 function takePicture(picture: LivePayloads["picture"]): void {
+  firstVersion ??= picture.node.version;
+  waiting = [];
   batch(() => {
+    isOutdated.value = picture.node.version !== firstVersion;
     if (liveNode.value !== null && liveNode.value.id !== picture.node.id) {
       liveSeconds.value = none();
       liveMinutes.value = none();
@@ -91,7 +99,29 @@ function takePicture(picture: LivePayloads["picture"]): void {
   });
 }
 
+/** Milliseconds between two changes of what is shown. A stream that brings more is folded in between. */
+const PACE = 200;
+
+let waiting: LivePayloads["changes"][] = [];
+let timer: ReturnType<typeof setTimeout> | undefined;
+let shownAt = 0;
+
 function takeChanges(changes: LivePayloads["changes"]): void {
+  waiting.push(changes);
+  timer ??= setTimeout(showChanges, Math.max(0, PACE - (Date.now() - shownAt)));
+}
+
+function showChanges(): void {
+  const taken = waiting;
+  waiting = [];
+  timer = undefined;
+  shownAt = Date.now();
+  batch(() => {
+    for (const changes of taken) fold(changes);
+  });
+}
+
+function fold(changes: LivePayloads["changes"]): void {
   const at = Math.round(Date.parse(changes.at) / 1000);
   batch(() => {
     liveTraffic.value = changes.traffic;

@@ -26,6 +26,9 @@ export const liveState = signal<LiveState>("off");
 /** The instant of the last event or sign of life, in milliseconds. */
 export const liveAt = signal(0);
 
+/** The instant since which there is no connection, in milliseconds; 0 while there is one, or while none is wanted. */
+export const liveLostSince = signal(0);
+
 type Handler<T> = (payload: T, id: string | null) => void;
 const handlers = new Map<string, Set<Handler<never>>>();
 
@@ -67,6 +70,11 @@ async function readStream(body: ReadableStream<Uint8Array>): Promise<void> {
   }
 }
 
+function noteLoss(): void {
+  liveState.value = "lost";
+  if (liveLostSince.value === 0) liveLostSince.value = Date.now();
+}
+
 /** Connects once. Returns the pause before the next time, or null if there is to be none. */
 async function connect(cancelled: AbortSignal): Promise<number | null> {
   if (liveState.value !== "lost") liveState.value = "connecting";
@@ -80,13 +88,15 @@ async function connect(cancelled: AbortSignal): Promise<number | null> {
     return ABSENT_PAUSE;
   }
   if (!response.ok || response.body === null) {
-    liveState.value = response.status === 503 ? "full" : "lost";
+    if (response.status === 503) liveState.value = "full";
+    else noteLoss();
     return (readRetryAfter(response.headers) ?? 5) * 1000;
   }
   liveState.value = "open";
+  liveLostSince.value = 0;
   failures = 0;
   await readStream(response.body);
-  liveState.value = "lost";
+  noteLoss();
   return FIRST_PAUSE;
 }
 
@@ -97,7 +107,7 @@ async function keepConnected(cancelled: AbortSignal): Promise<void> {
       pause = await connect(cancelled);
     } catch {
       if (cancelled.aborted) return;
-      liveState.value = "lost";
+      noteLoss();
       failures++;
       pause = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** failures) * (0.5 + Math.random() / 2);
     }
@@ -113,6 +123,7 @@ function stop(state: LiveState): void {
   running?.abort();
   running = null;
   liveState.value = state;
+  liveLostSince.value = 0;
 }
 
 function follow(isSignedIn: boolean): void {

@@ -29,7 +29,7 @@ export function formatDuration(milliseconds: number | null | undefined): string 
   const ms = Math.abs(milliseconds);
   if (ms === 0) return "0 ms";
   if (ms < 1) return `${Math.round(ms * 1000)} µs`;
-  if (ms < 10) return `${ms.toFixed(1)} ms`;
+  if (ms < 9.95) return `${ms.toFixed(1)} ms`;
   if (ms < SECOND) return `${Math.round(ms)} ms`;
   if (ms < MINUTE) return `${(ms / SECOND).toFixed(ms < 10 * SECOND ? 2 : 1)} s`;
   if (ms < HOUR) return twoUnits(ms, MINUTE, "min", SECOND, "s");

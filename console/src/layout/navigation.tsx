@@ -8,7 +8,6 @@ import { liveNode } from "../core/live-store.ts";
 import { isNavigationNarrow, showsUtc, theme, type Theme } from "../core/preferences.ts";
 import { showKeys } from "../core/keys.ts";
 import { href, matchPath, place } from "../core/router.ts";
-import { forgetAnswers } from "../core/load.ts";
 import { texts } from "../texts.ts";
 import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icons.tsx";
@@ -56,10 +55,10 @@ export function Navigation({ isOpen }: { isOpen: boolean }) {
         <Mark />
         <span>{texts.product}</span>
       </a>
-      <button type="button" class="nav-item" onClick={() => (isPaletteOpen.value = true)} aria-label={texts.page.search}>
+      <button type="button" class="nav-item" onClick={() => (isPaletteOpen.value = true)} aria-label={isNarrow ? texts.page.search : undefined}>
         <Icon name="search" />
         <span>{texts.page.search}</span>
-        <kbd>{showKeys("Mod+k").join(" ")}</kbd>
+        <kbd aria-hidden="true">{showKeys("Mod+k").join(" ")}</kbd>
       </button>
       {GROUPS.filter((group) => VIEWS.some((view) => view.group === group)).map((group) => (
         <div class="nav-group" key={group}>
@@ -99,13 +98,15 @@ export function Navigation({ isOpen }: { isOpen: boolean }) {
             onClick={() => void (showsUtc.value = !showsUtc.value)}
           />
           <Button kind="plain" icon="keys" label={texts.page.keys} onClick={() => void (isHelpOpen.value = true)} />
-          <Button
-            kind="plain"
-            icon="narrow"
-            label={isNarrow ? texts.page.wide : texts.page.narrow}
-            pressed={isNarrow}
-            onClick={() => void (isNavigationNarrow.value = !isNarrow)}
-          />
+          <span class="wide-only">
+            <Button
+              kind="plain"
+              icon="narrow"
+              label={isNarrow ? texts.page.wide : texts.page.narrow}
+              pressed={isNarrow}
+              onClick={() => void (isNavigationNarrow.value = !isNarrow)}
+            />
+          </span>
         </div>
         {caller !== null && (
           <div class="who">
@@ -121,10 +122,7 @@ export function Navigation({ isOpen }: { isOpen: boolean }) {
                 kind="plain"
                 icon="leave"
                 label={texts.page.signOut}
-                onClick={() => {
-                  forgetAnswers();
-                  signOut();
-                }}
+                onClick={() => signOut()}
               />
             )}
           </div>

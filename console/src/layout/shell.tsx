@@ -6,12 +6,14 @@ import { useSignal } from "@preact/signals";
 import { pausedUntil } from "../api/client.ts";
 import { isHelpOpen, isPaletteOpen, useCommands } from "../core/commands.ts";
 import { useKeys } from "../core/keys.ts";
-import { isNavigationNarrow } from "../core/preferences.ts";
+import { liveLostSince } from "../core/live.ts";
+import { isOutdated } from "../core/live-store.ts";
+import { isNavigationNarrow, showsUtc } from "../core/preferences.ts";
 import { go, href, matchPath, place } from "../core/router.ts";
-import { now } from "../core/time.ts";
+import { formatInstant, now } from "../core/time.ts";
 import { texts } from "../texts.ts";
 import { Button } from "../ui/button.tsx";
-import { Callout, Empty, Skeleton } from "../ui/content.tsx";
+import { Callout, Empty, Skeleton, ViewHead } from "../ui/content.tsx";
 import { Questions } from "../ui/dialog.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { VIEWS, type View, type ViewProps } from "../views/registry.ts";
@@ -19,6 +21,13 @@ import { KeyHelp } from "./key-help.tsx";
 import { Navigation } from "./navigation.tsx";
 import { Palette } from "./palette.tsx";
 import { Toasts } from "./toasts.tsx";
+
+/** Milliseconds after which the code of the other views is loaded, so that each of them appears at once. */
+const OTHERS_AFTER = 1500;
+
+function loadOthers(): void {
+  for (const view of VIEWS) if (view.group !== undefined) view.load().catch(() => undefined);
+}
 
 /** Returns the view of a path, with the parameters of the path. */
 function findView(path: string): { view: View; parameters: Record<string, string> } | null {
@@ -30,6 +39,12 @@ function findView(path: string): { view: View; parameters: Record<string, string
 }
 
 const loaded = new Map<string, ComponentType<ViewProps>>();
+
+/** Loads the code of the present view, while the service is asked who the caller is. */
+export function preloadView(): void {
+  // A failure is shown by the view itself, which loads once more.
+  findView(place.value.path)?.view.load().catch(() => undefined);
+}
 
 /** Shows a failure within a view in its place, so that the rest of the page goes on. */
 class Guard extends Component<{ children: ComponentChildren }, { failure: unknown }> {
@@ -78,7 +93,14 @@ function PresentView() {
     if (ready.value > 0) document.querySelector<HTMLElement>("[data-view-title]")?.focus({ preventScroll: true });
   }, [name, ready.value]);
 
-  if (found === null) return <Empty text={texts.page.notFound} />;
+  if (found === null) {
+    return (
+      <>
+        <ViewHead title={texts.views.notFound} />
+        <Empty text={texts.page.notFound} />
+      </>
+    );
+  }
   if (failed.value) {
     return (
       <div class="view-body">
@@ -107,6 +129,29 @@ function PresentView() {
   );
 }
 
+/** Milliseconds without a stream after which the page says so. */
+const LOST = 2500;
+
+function StateBanner() {
+  const since = liveLostSince.value;
+  if (isOutdated.value) {
+    return (
+      <div class="banner" role="status">
+        <Icon name="info" />
+        <span class="grow">{texts.page.outdated}</span>
+        <Button onClick={() => location.reload()}>{texts.page.loadAnew}</Button>
+      </div>
+    );
+  }
+  if (since === 0 || Math.max(now.value, Date.now()) - since < LOST) return null;
+  return (
+    <div class="banner" role="status">
+      <Icon name="alert" />
+      {texts.live.lostSince(formatInstant(since, showsUtc.value).slice(11))}
+    </div>
+  );
+}
+
 function PauseBanner() {
   const seconds = Math.ceil((pausedUntil.value - Math.max(now.value, Date.now())) / 1000);
   if (seconds <= 0) return null;
@@ -125,6 +170,10 @@ export function Shell() {
   useEffect(() => {
     isOpen.value = false;
   }, [path]);
+  useEffect(() => {
+    const timer = setTimeout(loadOthers, OTHERS_AFTER);
+    return () => clearTimeout(timer);
+  }, []);
   const { groups } = texts.keys;
   const goKeys = VIEWS.filter((view) => view.key !== undefined).map((view) => ({
     keys: `g ${view.key}`,
@@ -151,18 +200,19 @@ export function Shell() {
       <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), document.getElementById("main")?.focus())}>
         {texts.page.skip}
       </a>
-      <div class="topbar">
+      <header class="topbar">
         <Button kind="plain" icon="menu" label={texts.page.openNavigation} onClick={() => void (isOpen.value = true)} />
         <a class="grow" href={href("/")}>
           {texts.product}
         </a>
         <Button kind="plain" icon="search" label={texts.page.search} onClick={() => void (isPaletteOpen.value = true)} />
-      </div>
+      </header>
       {isOpen.value && (
         <button type="button" class="scrim" aria-label={texts.page.closeNavigation} onClick={() => (isOpen.value = false)} />
       )}
       <Navigation isOpen={isOpen.value} />
       <main class="main" id="main" tabIndex={-1}>
+        <StateBanner />
         <PauseBanner />
         <PresentView />
       </main>

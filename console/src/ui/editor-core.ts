@@ -59,10 +59,11 @@ const look = EditorView.theme({
   ".cm-textfield": { backgroundColor: "var(--raised)", border: "1px solid var(--control-line)" },
   ".cm-button": { backgroundImage: "none", backgroundColor: "var(--raised)", border: "1px solid var(--line-strong)" },
   ".cm-changedLine, .cm-insertedLine": { backgroundColor: "var(--ok-soft) !important" },
-  ".cm-deletedChunk, .cm-merge-a .cm-changedLine": { backgroundColor: "var(--bad-soft) !important" },
+  ".cm-deletedChunk, &.cm-merge-a .cm-changedLine": { backgroundColor: "var(--bad-soft) !important" },
   ".cm-changedText": { background: "color-mix(in oklab, var(--ok) 24%, transparent) !important" },
-  ".cm-deletedText, .cm-merge-a .cm-changedText": { background: "color-mix(in oklab, var(--bad) 24%, transparent) !important" },
+  ".cm-deletedText, &.cm-merge-a .cm-changedText": { background: "color-mix(in oklab, var(--bad) 24%, transparent) !important" },
   ".cm-collapsedLines": { background: "var(--sunken)", color: "var(--text-2)" },
+  ".cm-collapsedLines:before, .cm-collapsedLines:after": { content: "''" },
 });
 
 const frame = ":host{display:block;height:100%}.cm-mergeView,.cm-mergeViewEditors,.cm-editor{height:100%}";

@@ -25,6 +25,8 @@ export interface FilterBarProps {
   counts?: Readonly<Record<string, Readonly<Record<string, number>>>>;
   /** Names of words that any text may follow, such as those of channels. */
   known?: Readonly<Record<string, readonly string[]>>;
+  /** Called when a person turns to the bar, to read the names. */
+  prepare?: () => void;
 }
 
 function valueSuggestions(word: FilterWord, text: string, props: FilterBarProps, done: () => void): Suggestion[] {
@@ -124,7 +126,10 @@ export function FilterBar(props: FilterBarProps) {
             active.value = 0;
             isOpen.value = true;
           }}
-          onFocus={() => (isOpen.value = true)}
+          onFocus={() => {
+            isOpen.value = true;
+            props.prepare?.();
+          }}
           onBlur={() => (isOpen.value = false)}
           onKeyDown={press}
         />

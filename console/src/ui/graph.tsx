@@ -1,9 +1,8 @@
-// Graphs of tasks and of dependencies, laid out by dagre, which is loaded with the first graph.
+// Graphs of tasks and of dependencies, in layers.
 
 import type { ComponentChildren } from "preact";
-import { useEffect } from "preact/hooks";
-import { useSignal } from "@preact/signals";
-import { Skeleton } from "./content.tsx";
+import { useMemo } from "preact/hooks";
+import { layoutGraph, type Point } from "../core/layered.ts";
 
 /** A node of a graph. */
 export interface GraphNode {
@@ -29,46 +28,11 @@ export interface GraphEdge {
   isDashed?: boolean;
 }
 
-interface Placed {
-  width: number;
-  height: number;
-  nodes: ReadonlyMap<string, { x: number; y: number; width: number; height: number }>;
-  edges: readonly { key: string; path: string; edge: GraphEdge; x: number; y: number }[];
-}
-
 const WIDTH = 188;
 const HEIGHT = 52;
 
-async function placeGraph(nodes: readonly GraphNode[], edges: readonly GraphEdge[], direction: "TB" | "LR"): Promise<Placed> {
-  const { Graph, layout } = await import("@dagrejs/dagre");
-  const graph = new Graph({ multigraph: true });
-  graph.setGraph({ rankdir: direction, nodesep: 28, ranksep: 40, marginx: 12, marginy: 12 });
-  graph.setDefaultEdgeLabel(() => ({}));
-  for (const node of nodes) graph.setNode(node.id, { width: node.width ?? WIDTH, height: node.height ?? HEIGHT });
-  const known = new Set(nodes.map((node) => node.id));
-  const drawn = edges.filter((edge) => known.has(edge.from) && known.has(edge.to));
-  for (const [index, edge] of drawn.entries()) graph.setEdge(edge.from, edge.to, {}, String(index));
-  layout(graph);
-  const box = graph.graph() as { width?: number; height?: number };
-  return {
-    width: box.width ?? 0,
-    height: box.height ?? 0,
-    nodes: new Map(
-      nodes.map((node) => {
-        const { x = 0, y = 0, width = WIDTH, height = HEIGHT } = graph.node(node.id) as Partial<{ x: number; y: number; width: number; height: number }>;
-        return [node.id, { x: x - width / 2, y: y - height / 2, width, height }];
-      }),
-    ),
-    edges: drawn.map((edge, index) => {
-      const { points = [] } = graph.edge({ v: edge.from, w: edge.to, name: String(index) }) as { points?: { x: number; y: number }[] };
-      const middle = points[Math.floor(points.length / 2)] ?? { x: 0, y: 0 };
-      return { key: `${edge.from} ${edge.to} ${index}`, path: curve(points), edge, x: middle.x, y: middle.y };
-    }),
-  };
-}
-
 /** Returns a path through points, with round corners. */
-function curve(points: readonly { x: number; y: number }[]): string {
+function curve(points: readonly Point[]): string {
   const [first, ...rest] = points;
   if (first === undefined) return "";
   let path = `M${first.x} ${first.y}`;
@@ -79,6 +43,28 @@ function curve(points: readonly { x: number; y: number }[]): string {
   return path;
 }
 
+function Edge({ edge, points }: { edge: GraphEdge; points: readonly Point[] }) {
+  const middle = points[Math.floor(points.length / 2)];
+  if (middle === undefined) return null;
+  return (
+    <g>
+      <path
+        d={curve(points)}
+        fill="none"
+        stroke={`var(${edge.hue ?? "--line-strong"})`}
+        stroke-width="1.4"
+        stroke-dasharray={edge.isDashed ? "4 4" : undefined}
+        marker-end="url(#arrow)"
+      />
+      {edge.label && (
+        <text x={middle.x} y={middle.y} class="graph-label">
+          {edge.label}
+        </text>
+      )}
+    </g>
+  );
+}
+
 /** A graph. `signature` changes when nodes or edges do; counts on the nodes may change without it. */
 export function GraphView(props: {
   label: string;
@@ -87,19 +73,10 @@ export function GraphView(props: {
   signature: string;
   direction?: "TB" | "LR";
 }) {
-  const placed = useSignal<Placed | null>(null);
-  useEffect(() => {
-    let isGone = false;
-    void placeGraph(props.nodes, props.edges, props.direction ?? "TB").then((result) => {
-      if (!isGone) placed.value = result;
-    });
-    return () => {
-      isGone = true;
-    };
+  const graph = useMemo(() => {
+    const sized = props.nodes.map((node) => ({ id: node.id, width: node.width ?? WIDTH, height: node.height ?? HEIGHT }));
+    return layoutGraph(sized, props.edges, props.direction ?? "TB");
   }, [props.signature, props.direction]);
-
-  const graph = placed.value;
-  if (graph === null) return <Skeleton lines={4} />;
   return (
     <div class="graph" role="group" aria-label={props.label} tabIndex={0}>
       <div class="graph-canvas" style={{ width: `${graph.width}px`, height: `${graph.height}px` }}>
@@ -109,28 +86,15 @@ export function GraphView(props: {
               <path d="M1 1l6 3-6 3" fill="none" stroke="var(--text-3)" stroke-width="1.4" />
             </marker>
           </defs>
-          {graph.edges.map(({ key, path, edge, x, y }) => (
-            <g key={key}>
-              <path
-                d={path}
-                fill="none"
-                stroke={`var(${edge.hue ?? "--line-strong"})`}
-                stroke-width="1.4"
-                stroke-dasharray={edge.isDashed ? "4 4" : undefined}
-                marker-end="url(#arrow)"
-              />
-              {edge.label && (
-                <text x={x} y={y} class="graph-label">
-                  {edge.label}
-                </text>
-              )}
-            </g>
+          {props.edges.map((edge, index) => (
+            <Edge key={`${edge.from} ${edge.to} ${index}`} edge={edge} points={graph.edges[index] ?? []} />
           ))}
         </svg>
         {props.nodes.map((node) => {
           const at = graph.nodes.get(node.id);
           if (at === undefined) return null;
-          const style = { left: `${at.x}px`, top: `${at.y}px`, width: `${at.width}px`, height: `${at.height}px`, "--hue": `var(${node.hue ?? "--line-strong"})` };
+          const [width, height] = [node.width ?? WIDTH, node.height ?? HEIGHT];
+          const style = { left: `${at.x - width / 2}px`, top: `${at.y - height / 2}px`, width: `${width}px`, height: `${height}px`, "--hue": `var(${node.hue ?? "--line-strong"})` };
           const shared = { class: `graph-node${node.isCurrent ? " current" : ""}`, style, "aria-label": node.label };
           if (node.to !== undefined) {
             return (

@@ -77,7 +77,6 @@ function JsonBranch({ value, depth, name }: { value: object; depth: number; name
         type="button"
         class="json-toggle"
         aria-expanded={isOpen.value}
-        aria-label={[name, isOpen.value ? texts.json.collapse : texts.json.expand, count].filter(Boolean).join(", ")}
         onClick={() => (isOpen.value = !isOpen.value)}
       >
         <Icon name="chevron" size={12} />

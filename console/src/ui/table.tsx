@@ -46,9 +46,9 @@ export interface TableProps<T> {
 }
 
 /** Rows that are drawn above and below those in sight. */
-const MARGIN = 12;
+const MARGIN = 10;
 /** Number of rows up to which all are drawn. */
-const DRAWN_WHOLE = 120;
+const DRAWN_WHOLE = 50;
 
 const RANKS = { 1: "", 2: "wide-only", 3: "very-wide-only" } as const;
 const cellClass = <T,>(column: Column<T>) => `${RANKS[column.rank ?? 1]}${column.isNumber ? " end number" : ""}`;
@@ -85,7 +85,7 @@ export function Table<T>(props: TableProps<T>) {
     wantsFocus.current = false;
     const element = scroller.current?.querySelector<HTMLElement>(`tr[data-row="${current.value}"]`);
     element?.scrollIntoView({ block: "nearest" });
-    (element?.querySelector<HTMLElement>("a, button, input") ?? element)?.focus({ preventScroll: true });
+    (element?.querySelector<HTMLElement>("a") ?? element?.querySelector<HTMLElement>("button, input"))?.focus({ preventScroll: true });
   });
 
   const move = (to: number) => {

@@ -164,6 +164,8 @@ pub struct Answer {
     /// Its meaning.
     pub description: &'static str,
     pub(crate) content: Content,
+    /// The schemas of the data of its events, if it is a stream of them.
+    pub(crate) events: &'static [SchemaSource],
     /// `true` if it carries the header `ETag`.
     pub(crate) tagged: bool,
 }
@@ -171,17 +173,32 @@ pub struct Answer {
 impl Answer {
     /// A response with JSON of one of these schemas.
     pub const fn json(status: u16, description: &'static str, schemas: &'static [SchemaSource]) -> Self {
-        Self { status, description, content: Content::Json(schemas), tagged: false }
+        Self { status, description, content: Content::Json(schemas), events: &[], tagged: false }
     }
 
     /// A response without a body.
     pub const fn empty(status: u16, description: &'static str) -> Self {
-        Self { status, description, content: Content::Empty, tagged: false }
+        Self { status, description, content: Content::Empty, events: &[], tagged: false }
     }
 
     /// A response with a body of one of these media types, none of which is JSON.
     pub const fn other(status: u16, description: &'static str, media_types: &'static [&'static str]) -> Self {
-        Self { status, description, content: Content::Other(media_types), tagged: false }
+        Self { status, description, content: Content::Other(media_types), events: &[], tagged: false }
+    }
+
+    /// A stream of server-sent events, whose data are JSON of these schemas. The document has them as components.
+    pub const fn events(status: u16, description: &'static str, schemas: &'static [SchemaSource]) -> Self {
+        let content = Content::Other(&["text/event-stream"]);
+        Self { status, description, content, events: schemas, tagged: false }
+    }
+
+    /// Collects the schemas of the body and of the data of its events, by their names.
+    pub(crate) fn collect_schemas(&self, schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        let body: &[SchemaSource] = match self.content {
+            Content::Json(sources) => sources,
+            Content::Empty | Content::Other(_) => &[],
+        };
+        body.iter().chain(self.events).for_each(|source| (source.collect)(schemas));
     }
 
     /// Adds the header `ETag`.
@@ -214,6 +231,13 @@ pub(crate) const NO_DRY_RUN: QueryParameter = QueryParameter::new(
     "dry_run",
     ParameterKind::Boolean,
     "Only `false`: this request has no dry run, and `true` is refused with 400",
+);
+
+/// The node that a request is for, because its effect is on one node.
+pub(crate) const NODE: QueryParameter = QueryParameter::new(
+    "node",
+    ParameterKind::Text,
+    "Id of the node that the request is for; another node refuses it with 421",
 );
 
 /// The limit of a list that has no pages.
@@ -275,6 +299,13 @@ pub(crate) const fn sort_by(columns: &'static [&'static str]) -> QueryParameter 
         "The column that orders the list; the first by default",
     )
 }
+
+/// Leaves out the total, which costs a walk over all that matches.
+pub(crate) const TOTAL: QueryParameter = QueryParameter::new(
+    "include_total",
+    ParameterKind::Boolean,
+    "`false` leaves out `total`, whose count takes long among very many rows",
+);
 
 /// Maximum number of rows of a page.
 pub(crate) const LIMIT: QueryParameter = QueryParameter::new(

@@ -3,11 +3,13 @@
 //!
 //! Each area has a file of types (`server/audit.rs`) and a file of endpoints below [`endpoints`]
 //! (`endpoints/audit.rs`). A type derives `Serialize`, `Deserialize` and `ToSchema`: the server writes it, clients read
-//! it, and the document describes it. Fields are in the order in which they are sent; their doc comments are their
-//! descriptions. Types of this crate convert from the types of the model; other conversions belong to the server.
+//! it, and the document describes it; `api_types!` declares types with all three. Fields are in the order in which they
+//! are sent; their doc comments are their descriptions. Types of this crate convert from the types of the model; other
+//! conversions belong to the server.
 //!
 //! The crate has no state and does no I/O.
 
+mod api_types;
 mod bulk;
 pub mod docs;
 mod endpoint;
@@ -30,12 +32,16 @@ pub use bulk::{
     BulkStarted,
 };
 pub use endpoint::{Access, Answer, BodySchema, Endpoint, Method, SchemaSource, Tag};
+pub use entities::channel_guards::{
+    ChannelStats, GuardTrialRequest, GuardTrialResult, GuardVerdict, RefusalCount, RequestRefusal,
+};
 pub use entities::channels::{
     BulkPauseRequest, BulkResumeRequest, ChannelFilterRequest, ChannelPauseStatus, ChannelResource,
     ChannelValidationResult, PauseDetail, PauseRequest, ResumeRequest,
 };
 pub use entities::connectors::{
-    CircuitBreakerMap, CircuitBreakerReset, ConnectorProbeResult, ConnectorResource, ExportedConnector,
+    CircuitBreakerMap, CircuitBreakerReset, ConnectorBreakerState, ConnectorCall, ConnectorCalls,
+    ConnectorPool, ConnectorProbeResult, ConnectorResource, ConnectorTokenState, ExportedConnector,
 };
 pub use entities::definitions::{
     ChannelDefinition, ChannelUpdate, ConnectorDefinition, ConnectorUpdate, WorkflowDefinition,
@@ -54,7 +60,7 @@ pub use entities::workflows::{
 };
 pub use envelope::{DataEnvelope, ListEnvelope, PageEnvelope, WarnedEnvelope};
 pub use error::{ErrorDescription, ErrorDetail, ErrorEnvelope};
-pub use error_groups::ErrorGroupSummary;
+pub use error_groups::{ErrorGroupSummary, RecentErrorGroup, RecentErrors};
 pub use filters::{FILTER_WORDS, FilterWord, FilteredList};
 pub use parameter::{ParameterKind, PathParameter, QueryParameter};
 pub use runs::cron::{
@@ -70,12 +76,18 @@ pub use runs::traces::{
     AttemptSummary, RerunAccepted, RerunRequest, TraceDetail, TraceListEnvelope, TraceSummary, WorkWaitDetail,
 };
 pub use server::actors::{ActorEvent, ActorNode, ActorTree};
-pub use server::audit::{AuditListEnvelope, AuditLogEntry, CallerIdentity};
+pub use server::audit::{AUDIT_ID_HEADER, AuditListEnvelope, AuditLogEntry, CallerIdentity};
 pub use server::backups::{BackupFile, CreatedBackup};
+pub use server::config::{EffectiveConfig, EffectiveSetting};
+pub use server::dev::{DevFinding, DevProject};
 pub use server::engine::{
     EngineReloaded, EngineStatus, QuarantinedChannel, QuestionableChannel, ReloadedSettings,
 };
-pub use server::nodes::NodeSummary;
+pub use server::live::{
+    LiveActor, LiveChanges, LiveChannel, LiveCounts, LiveEnd, LiveHistory, LiveNode, LivePicture, LiveRun,
+    LiveSeries, LiveTraffic, LiveTree, LiveTreeChanges, LiveTreeTotals, NodeFigures,
+};
+pub use server::nodes::{DrainedNode, NodeSummary};
 pub use server::operational::{
     ActorsHealth, ChannelsHealth, ConnectorsHealth, DatabaseOutage, DeadLettersHealth, DescriptorsHealth,
     EpochHealth, FailedConnector, HealthComponents, HealthReport, KafkaHealth, LivenessReport, PausedName,

@@ -48,7 +48,8 @@ pub fn document(version: &str) -> OpenApi {
                 .version(version)
                 .description(Some(
                     "The data plane runs channels; the admin API edits, activates and observes them. Timestamps are \
-                     RFC 3339 in UTC. Every refusal and failure has the same envelope.",
+                     RFC 3339 in UTC. Every refusal and failure has the same envelope. The answer to a change carries the \
+                     id of its row in the audit log as `x-audit-id`; of several rows, that of the last.",
                 ))
                 .build(),
         )
@@ -188,6 +189,7 @@ fn refusal(status: u16) -> (&'static str, &'static str) {
             "UnsupportedMediaType",
             "The content type of the body is not taken, or the body has a content encoding",
         ),
+        421 => ("MisdirectedRequest", "The request is for another node, which `message` names"),
         429 => ("TooManyRequests", "A rate limit is reached; wait for the seconds of `Retry-After`"),
         431 => ("RequestHeaderFieldsTooLarge", "The head of the request is too large"),
         500 => ("InternalServerError", "The service met a fault; its log has the cause under `request_id`"),
@@ -209,11 +211,7 @@ fn components() -> Components {
         if let Some(body) = endpoint.body {
             (body.schema.collect)(&mut schemas);
         }
-        for answer in endpoint.answers {
-            if let Content::Json(sources) = answer.content {
-                sources.iter().for_each(|source| (source.collect)(&mut schemas));
-            }
-        }
+        endpoint.answers.iter().for_each(|answer| answer.collect_schemas(&mut schemas));
     }
     schemas.sort_by(|(one, _), (other, _)| one.cmp(other));
     schemas.dedup_by(|(one, _), (other, _)| one == other);
@@ -285,11 +283,7 @@ mod tests {
     fn a_component_name_stands_for_one_schema() {
         let mut schemas = Vec::new();
         for endpoint in endpoints::all() {
-            let answers = endpoint.answers.iter().filter_map(|answer| match answer.content {
-                Content::Json(sources) => Some(sources),
-                _ => None,
-            });
-            answers.flatten().for_each(|source| (source.collect)(&mut schemas));
+            endpoint.answers.iter().for_each(|answer| answer.collect_schemas(&mut schemas));
             endpoint.body.iter().for_each(|body| (body.schema.collect)(&mut schemas));
         }
         let mut known: BTreeMap<String, Value> = BTreeMap::new();

@@ -1,15 +1,20 @@
 //! Reasons for the refusal of a credential, for metrics and traces.
 
 macro_rules! reasons {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
+    ($($(#[doc = $doc:literal])* $variant:ident = $name:literal,)*) => {
         /// The reason for the refusal of a credential. Never shown to a caller, except for
         /// [`RefusalReason::Expired`] of a token.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum RefusalReason { $($(#[$doc])* $variant,)* }
+        pub enum RefusalReason { $($(#[doc = $doc])* $variant,)* }
 
         impl RefusalReason {
             /// All reasons.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// Returns the sentence for operators.
+            pub const fn sentence(self) -> &'static str {
+                match self { $(Self::$variant => concat!($($doc),*).trim_ascii_start(),)* }
+            }
 
             /// Returns the value of the metric label.
             pub const fn name(self) -> &'static str {

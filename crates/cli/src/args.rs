@@ -18,6 +18,7 @@ use crate::commands::operation::engine::EngineCommand;
 use crate::commands::operation::functions::FunctionCommand;
 use crate::commands::operation::health::HealthArgs;
 use crate::commands::operation::kafka::KafkaCommand;
+use crate::commands::operation::live::LiveArgs;
 use crate::commands::operation::nodes::NodesArgs;
 use crate::commands::runs::benchmark::BenchmarkArgs;
 use crate::commands::runs::cron::{CronCommand, WhyArgs};
@@ -82,8 +83,10 @@ pub(crate) enum ClientCommand {
     Engine(EngineCommand),
     /// Show the supervision tree, and restart a part of it
     Actors(ActorsArgs),
-    /// Show the nodes that share the database
+    /// Show the nodes that share the database, and end one
     Nodes(NodesArgs),
+    /// Show what happens on a node, a line a second, until it is interrupted
+    Live(LiveArgs),
     /// Show the functions that tasks can call
     #[command(subcommand)]
     Functions(FunctionCommand),

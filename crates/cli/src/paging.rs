@@ -25,6 +25,14 @@ pub(crate) struct SortArgs {
     sort_order: Option<SortDirection>,
 }
 
+/// The direction of a list that has one order.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct OrderArgs {
+    /// Show the rows in this direction
+    #[arg(long, value_enum, value_name = "ORDER")]
+    order: Option<SortDirection>,
+}
+
 /// A direction of sorting.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum SortDirection {
@@ -41,13 +49,26 @@ impl PageArgs {
     }
 }
 
+impl OrderArgs {
+    /// Adds the direction to a request.
+    pub(crate) fn add_to(&self, request: ApiRequest) -> ApiRequest {
+        request.optional("order", self.order.map(SortDirection::name))
+    }
+}
+
+impl SortDirection {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Asc => "asc",
+            Self::Desc => "desc",
+        }
+    }
+}
+
 impl SortArgs {
     /// Adds the sort column and direction to a request.
     pub(crate) fn add_to(&self, request: ApiRequest) -> ApiRequest {
-        let order = self.sort_order.map(|order| match order {
-            SortDirection::Asc => "asc",
-            SortDirection::Desc => "desc",
-        });
+        let order = self.sort_order.map(SortDirection::name);
         request.optional("sort_by", self.sort_by.as_deref()).optional("sort_order", order)
     }
 }

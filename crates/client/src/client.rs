@@ -13,6 +13,7 @@ use crate::address::ServerAddress;
 use crate::api_error::ApiError;
 use crate::credential::ApiKey;
 use crate::error::ClientError;
+use crate::events::EventStream;
 use crate::request::ApiRequest;
 use crate::response::ApiResponse;
 use crate::retry::RetryPolicy;
@@ -168,21 +169,45 @@ impl Client {
         }
     }
 
+    /// Sends a request once and returns the server-sent events of its response. The time limit of the client is that of
+    /// the head, and of each silence.
+    ///
+    /// # Errors
+    /// [`ClientError`] when there is no response, or one that is no success.
+    pub async fn events(&self, request: &ApiRequest) -> Result<EventStream, ClientError> {
+        let limit = request.timeout.unwrap_or(self.timeout);
+        let failed = |error| ClientError::from_reqwest(&error, self.server.to_string(), limit);
+        let sent = tokio::time::timeout(limit, self.make_request(request).send()).await;
+        let timed_out = |_| ClientError::Timeout { server: self.server.to_string(), limit };
+        let response = sent.map_err(timed_out)?.map_err(failed)?;
+        let (status, headers) = (response.status(), response.headers().clone());
+        if status.is_success() {
+            return Ok(EventStream::new(response, self.server.to_string(), limit));
+        }
+        let body = response.bytes().await.map_err(failed)?;
+        Err(self.refusal(&ApiResponse { request: request.to_string(), status, headers, body }))
+    }
+
+    /// Makes a request of the library, without a time limit.
+    fn make_request(&self, request: &ApiRequest) -> reqwest::RequestBuilder {
+        let mut url = self.server.join(&request.path);
+        if !request.query.is_empty() {
+            url.query_pairs_mut().extend_pairs(&request.query);
+        }
+        let builder = self.inner.request(request.method.clone(), url).headers(request.headers.clone());
+        match &request.body {
+            Some(body) => builder.body(body.clone()),
+            None => builder,
+        }
+    }
+
     /// Sends a request once and returns its response, whatever its status.
     ///
     /// # Errors
     /// [`ClientError`] when there is no complete response.
     pub async fn exchange(&self, request: &ApiRequest) -> Result<ApiResponse, ClientError> {
-        let mut url = self.server.join(&request.path);
-        if !request.query.is_empty() {
-            url.query_pairs_mut().extend_pairs(&request.query);
-        }
         let limit = request.timeout.unwrap_or(self.timeout);
-        let mut builder = self.inner.request(request.method.clone(), url).timeout(limit);
-        builder = builder.headers(request.headers.clone());
-        if let Some(body) = &request.body {
-            builder = builder.body(body.clone());
-        }
+        let builder = self.make_request(request).timeout(limit);
         let failed = |error| ClientError::from_reqwest(&error, self.server.to_string(), limit);
         let response = builder.send().await.map_err(failed)?;
         let (status, headers) = (response.status(), response.headers().clone());

@@ -85,6 +85,9 @@ pub struct TaskError {
     /// The use of another attempt, if that differs from what the code says.
     #[serde(skip)]
     pub healing: Option<Healing>,
+    /// Id of the paused channel that was called: another run is of no use before it is resumed.
+    #[serde(skip)]
+    pub paused_channel: Option<Arc<str>>,
     /// Seconds that the system which was called asked to wait before another attempt, at most an hour.
     #[serde(skip)]
     pub retry_after_secs: Option<NonZeroU16>,
@@ -110,6 +113,7 @@ impl TaskError {
             body: None,
             is_deadline: false,
             healing: None,
+            paused_channel: None,
             retry_after_secs: None,
             is_tolerated: false,
         }
@@ -150,15 +154,10 @@ impl TaskError {
     /// Returns true if a later run of the same message may succeed: what retries of failed jobs follow.
     pub fn is_transient(&self) -> bool {
         match self.healing.unwrap_or_else(|| self.code.healing()) {
-            Healing::Transient | Healing::Resume => true,
+            Healing::Transient => true,
             Healing::ByStatus => self.has_retryable_status(),
             Healing::Permanent => false,
         }
-    }
-
-    /// Returns true if another run is of no use before an operator has resumed what is paused.
-    pub fn waits_for_resume(&self) -> bool {
-        self.healing == Some(Healing::Resume)
     }
 
     fn has_retryable_status(&self) -> bool {

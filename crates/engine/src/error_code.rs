@@ -9,8 +9,6 @@ use svc_model::{Code, CodeEntry};
 pub enum Healing {
     /// Time may heal it.
     Transient,
-    /// It lasts until an operator resumes what is paused.
-    Resume,
     /// The status of an upstream decides.
     ByStatus,
     /// The same run fails again.

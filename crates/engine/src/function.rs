@@ -163,6 +163,7 @@ pub struct TaskCx<'x> {
     pub(crate) scope: EvaluationScope<'x>,
     pub(crate) logger: &'x Logger,
     pub(crate) task_id: &'x str,
+    pub(crate) function: &'x Arc<str>,
     pub(crate) loop_counter: Option<i64>,
     /// The roots this task has written.
     pub(crate) written: WrittenRoots,
@@ -182,6 +183,11 @@ impl TaskCx<'_> {
     /// Returns the id of this task.
     pub fn task_id(&self) -> &str {
         self.task_id
+    }
+
+    /// Returns the name of the function that this task calls.
+    pub fn function(&self) -> &Arc<str> {
+        self.function
     }
 
     /// Returns the log of the engine.

@@ -140,6 +140,8 @@ struct Run<'e> {
     timings: Timings,
     matched: bool,
     loop_counter: Option<i64>,
+    /// The clock as it was last read, unless an expression was evaluated since.
+    last_read: Option<Instant>,
     chain: Arc<[Arc<str>]>,
     trace_context: TraceContext,
     cancellation: Option<Arc<dyn Cancellation>>,
@@ -185,6 +187,7 @@ impl<'e> Run<'e> {
             timings: Timings::default(),
             matched: false,
             loop_counter: None,
+            last_read: None,
             chain: options.chain,
             trace_context: options.trace_context,
             cancellation: options.cancellation,
@@ -201,6 +204,7 @@ impl<'e> Run<'e> {
         began: Instant,
     ) -> Option<RunFailure> {
         self.workflow_id = Some(Arc::clone(id));
+        self.last_read = Some(began);
         let mut arena = Arena::lease();
         let mut counter = workflow.looping.as_ref().map(|looping| looping.init);
         let failure = loop {
@@ -233,7 +237,7 @@ impl<'e> Run<'e> {
                 _ => break None,
             };
         };
-        let ended = Instant::now();
+        let ended = self.last_read.unwrap_or_else(Instant::now);
         if self.matched {
             self.timings.workflow_id = Some(Arc::clone(id));
             self.timings.workflow = ended - began;
@@ -347,6 +351,7 @@ impl<'e> Run<'e> {
             Condition::Never => return false,
             Condition::When(expression) => expression,
         };
+        self.last_read = None;
         let context = self.work.context(scope, expression.reads());
         match self.engine.evaluator.evaluate(expression, context, scope.arena()) {
             Ok(DataValue::Bool(passes)) => *passes,
@@ -370,7 +375,8 @@ impl<'e> Run<'e> {
         id: &Arc<str>,
         scope: &mut EvaluationScope<'w>,
     ) -> Option<End> {
-        let (started, may_begin) = match self.pace.check().await {
+        let now = self.last_read.unwrap_or_else(Instant::now);
+        let (started, may_begin) = match self.pace.check_since(now).await {
             Ok(now) => (now, Ok(())),
             Err(error) => (Instant::now(), Err(error)),
         };
@@ -401,6 +407,7 @@ impl<'e> Run<'e> {
                         scope: *scope,
                         logger: &self.engine.logger,
                         task_id: &step.id,
+                        function: &step.function,
                         loop_counter: self.loop_counter,
                         written: WrittenRoots::default(),
                         deadline,
@@ -426,7 +433,10 @@ impl<'e> Run<'e> {
             span.fail(error.code.name());
         }
         drop(span);
-        let duration = started.elapsed();
+        let ended = Instant::now();
+        let duration = ended - started;
+        // A snapshot of a large message takes its time.
+        self.last_read = self.work.tracer.is_none().then_some(ended);
         self.timings.tasks.push(TaskTiming { position: step.position, duration });
         let ran = !matches!(outcome, Ok(TaskOutcome::Skip));
         let has_failed = matches!(outcome, Err(_) | Ok(TaskOutcome::Status(500..)));

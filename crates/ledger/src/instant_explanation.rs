@@ -7,7 +7,7 @@ use svc_model::ChannelPause;
 
 use crate::cursor::Cursor;
 use crate::plan::Missed;
-use crate::status::OccurrenceStatus;
+use crate::status::{OccurrenceStatus, Trigger};
 
 /// Difference between the clocks of the node and of the database up to which they agree.
 const CLOCK_TOLERANCE: TimeDelta = TimeDelta::seconds(1);
@@ -46,6 +46,8 @@ pub struct InstantRow {
     pub started_at: Option<NaiveDateTime>,
     /// End of the occurrence.
     pub completed_at: Option<NaiveDateTime>,
+    /// Name of the paused channel that its run called, and for whose resume it waits.
+    pub awaited_channel: Option<String>,
 }
 
 /// A run that held a slot of the concurrency key. Instants are UTC.
@@ -282,7 +284,7 @@ impl InstantFacts {
         let ended = row.completed_at.map(|at| format!(" at {}", show(at))).unwrap_or_default();
         let error = row.error_message.as_deref().unwrap_or("no reason is on record");
         match row.known_status() {
-            Some(OccurrenceStatus::Pending) => format!("{due} {}", self.describe_pending()),
+            Some(OccurrenceStatus::Pending) => format!("{due} {}", self.describe_pending(row)),
             Some(OccurrenceStatus::Claimed) => {
                 format!("{due} is claimed{} and has not begun", self.describe_lease(row))
             }
@@ -303,9 +305,16 @@ impl InstantFacts {
         }
     }
 
-    fn describe_pending(&self) -> String {
+    fn describe_pending(&self, row: &InstantRow) -> String {
+        if let Some(callee) = &row.awaited_channel {
+            return format!("waits for a resume: channel '{callee}', which it calls, is paused");
+        }
         if let Some(reason) = &self.quarantine {
             return format!("waits, because the channel is quarantined: {reason}");
+        }
+        let is_backfilled = row.trigger == Trigger::Backfill.name();
+        if is_backfilled && row.claimed_until.is_some_and(|until| until > self.now) {
+            return format!("waits for a slot of its concurrency key{}", self.describe_holders());
         }
         match self.waiting_before {
             0 => "waits for a worker, as the longest due of all".to_owned(),

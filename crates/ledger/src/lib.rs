@@ -36,7 +36,7 @@ pub use occurrence::{
 pub use plan::{LONGEST_WALK, Misfire, MisfirePlan, MisfirePlanner, Missed, plan};
 pub use slot::{ConcurrencySlot, HeldSlot, Singleton, acquire_slot, is_saturated};
 pub use status::{OccurrenceStatus, Trigger};
-pub use work_wait::{WorkFacts, WorkOwner, WorkState, WorkWait, WorkWaitReason};
+pub use work_wait::{PausedCallee, WorkFacts, WorkOwner, WorkState, WorkWait, WorkWaitReason};
 
 use std::time::Duration;
 

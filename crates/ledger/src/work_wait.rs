@@ -27,10 +27,12 @@ pub enum WorkState {
         /// The instant.
         until: NaiveDateTime,
     },
-    /// It waits in the database because its channel was paused.
+    /// It waits in the database because its channel, or one that it called, was paused.
     Paused {
         /// Number of rows that wait longer for the same channel.
         before: i64,
+        /// The paused channel that it called.
+        called: Option<PausedCallee>,
     },
     /// It waits in the line of its key.
     InLine {
@@ -51,6 +53,15 @@ pub enum WorkState {
         /// The instant at which it is due.
         until: Option<NaiveDateTime>,
     },
+}
+
+/// A paused channel that work called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PausedCallee {
+    /// Its name.
+    pub channel: String,
+    /// Its pause.
+    pub pause: ChannelPause,
 }
 
 /// The node that work belongs to.
@@ -151,9 +162,12 @@ impl WorkFacts {
         Some(match &self.state {
             WorkState::Running { owner } => self.wait_for_lease(owner.as_ref()?)?,
             WorkState::Queued { owner, before } => self.wait_in_queue(owner.as_ref(), *before),
-            WorkState::Paused { before } => match self.wait_for_resume() {
-                Some(wait) => WorkWait { position: Some(before + 1), ..wait },
-                None => self.wait(
+            WorkState::Paused { before, called } => match (self.wait_for_resume(), called) {
+                (Some(wait), _) => WorkWait { position: Some(before + 1), ..wait },
+                (None, Some(PausedCallee { channel, pause })) => {
+                    self.wait_for_resume_of(pause, &format!("channel '{channel}', which it calls,"))
+                }
+                (None, None) => self.wait(
                     WorkWaitReason::Paused,
                     "waits to be taken again: its channel, or one that it calls, was paused",
                 ),
@@ -213,17 +227,20 @@ impl WorkFacts {
 
     /// Returns the wait for the resume of the channel, if it is paused.
     fn wait_for_resume(&self) -> Option<WorkWait> {
-        let pause = self.pause.as_ref()?;
+        Some(self.wait_for_resume_of(self.pause.as_ref()?, "its channel"))
+    }
+
+    fn wait_for_resume_of(&self, pause: &ChannelPause, channel: &str) -> WorkWait {
         let (begin, until) = (pause.since.naive(), pause.until.map(|until| until.naive()));
         let end = until.map(|until| format!(" until {}", show(until))).unwrap_or_default();
         let waits = format!(
-            "waits for a resume: its channel is paused since {}{end} by {} ({})",
+            "waits for a resume: {channel} is paused since {}{end} by {} ({})",
             show(begin),
             pause.by,
             pause.reason
         );
         let wait = self.wait(WorkWaitReason::Paused, &waits);
-        Some(WorkWait { since: begin.max(self.since), until, ..wait })
+        WorkWait { since: begin.max(self.since), until, ..wait }
     }
 
     fn wait_for_share(&self, key: &str, before: i64, holder: Option<&String>) -> WorkWait {
@@ -238,7 +255,13 @@ impl WorkFacts {
     }
 
     fn wait_for_retry(&self, until: Option<NaiveDateTime>) -> WorkWait {
-        if let Some(wait) = self.wait_for_resume() {
+        let outlasts = |pause: &ChannelPause| {
+            let end = pause.until.map(|end| end.naive());
+            end.zip(until).is_some_and(|(end, until)| until > end)
+        };
+        if !self.pause.as_ref().is_some_and(outlasts)
+            && let Some(wait) = self.wait_for_resume()
+        {
             return wait;
         }
         if let Some(reason) = &self.quarantine {

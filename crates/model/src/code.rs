@@ -95,6 +95,11 @@ codes! {
     UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", 415, "Unsupported media type",
         "The channel or endpoint does not take the content type of the body, or the body has a content encoding.",
         "Send a content type that the message names (`application/json` where nothing else is configured), uncompressed.";
+    /// The request names another node than the one that it reached.
+    MisdirectedRequest = "MISDIRECTED_REQUEST", 421, "The request is for another node",
+        "The request carries `node`, and another node has received it. `message` names both.",
+        "Send it to the node that it is for, or again until the load balancer chooses that node. `GET /api/v1/admin/nodes` lists \
+         them.";
     /// The caller exceeded a rate limit.
     RateLimited = "RATE_LIMITED", 429, "Too many requests",
         "A rate limit of the service, of the channel or of the caller is reached.",
@@ -167,7 +172,7 @@ mod tests {
     #[test]
     fn codes_are_distinct_and_their_statuses_are_errors() {
         let names: HashSet<_> = Code::ALL.iter().map(|code| code.name()).collect();
-        assert_eq!((names.len(), Code::ALL.len()), (22, 22));
+        assert_eq!((names.len(), Code::ALL.len()), (23, 23));
         for code in Code::ALL {
             assert!((400..600).contains(&code.status()), "{code}");
             assert!(!code.public_text().is_empty(), "{code}");

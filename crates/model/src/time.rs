@@ -31,14 +31,19 @@ impl Timestamp {
         self.0
     }
 
-    /// Parses RFC 3339 with an offset, or a date and time without time zone, taken as UTC.
+    /// Parses RFC 3339, which always has an offset or `Z`: the form of every instant that a request names.
+    pub fn parse_rfc3339(text: &str) -> Option<Self> {
+        let instant = DateTime::parse_from_rfc3339(text).ok()?;
+        Some(Self::from_naive(instant.naive_utc()))
+    }
+
+    /// Parses RFC 3339 with an offset, or a date and time without time zone, taken as UTC: the forms of databases, and of
+    /// the words that took both from the beginning.
     pub fn parse(text: &str) -> Option<Self> {
-        let utc = DateTime::parse_from_rfc3339(text)
-            .map(|instant| instant.naive_utc())
-            .or_else(|_| NaiveDateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f"))
-            .or_else(|_| NaiveDateTime::parse_from_str(text, "%Y-%m-%d %H:%M:%S%.f"))
-            .ok()?;
-        Some(Self::from_naive(utc))
+        let zoneless = |format| NaiveDateTime::parse_from_str(text, format).ok().map(Self::from_naive);
+        Self::parse_rfc3339(text)
+            .or_else(|| zoneless("%Y-%m-%dT%H:%M:%S%.f"))
+            .or_else(|| zoneless("%Y-%m-%d %H:%M:%S%.f"))
     }
 }
 
@@ -78,6 +83,13 @@ mod tests {
         ] {
             assert_eq!(Timestamp::parse(text).unwrap().to_string(), shown, "{text}");
         }
+        for zoneless in ["2026-01-01T00:00:00", "2026-01-01 00:00:00", "2026-01-01T00:00:00.5"] {
+            assert!(Timestamp::parse_rfc3339(zoneless).is_none(), "{zoneless}");
+        }
+        assert_eq!(
+            Timestamp::parse_rfc3339("2026-01-01T02:00:00+02:00"),
+            Timestamp::parse("2026-01-01T00:00:00")
+        );
         for bad in ["", "today", "2026-01-01", "2026-13-01T00:00:00"] {
             assert!(Timestamp::parse(bad).is_none(), "{bad}");
         }

@@ -2,7 +2,8 @@
 //!
 //! A program adds [`AuthorCommand`] to its own commands and passes what it has parsed to [`run`]. So words, output and
 //! exit codes are those of one library. Machine output goes to `out`; findings, notes and warnings go to `err`.
-//! `package` alone talks to a server, over its HTTP API; the others read and write files.
+//! `package` alone talks to a server, over its HTTP API, as a [`ProjectDeployment`] does for `svc-server dev`; the others
+//! read and write files.
 
 mod case;
 mod command;
@@ -30,8 +31,8 @@ pub use fmt::FmtArgs;
 pub use lint::LintArgs;
 pub use new::NewArgs;
 pub use package::{
-    ApplyArgs, PackageArgs, PackageCommand, PackageDiffArgs, PackageExportArgs, PackageFormat,
-    PackageLintArgs, PlanArgs, RemoteArgs,
+    ApplyArgs, DeployedProject, PackageArgs, PackageCommand, PackageDiffArgs, PackageExportArgs,
+    PackageFormat, PackageLintArgs, PlanArgs, ProjectDeployment, ProjectUpdate, RemoteArgs,
 };
 pub use project_files::Boundaries;
 pub use schema::SchemaArgs;

@@ -74,6 +74,11 @@ impl InputError {
     }
 }
 
+/// Returns the finding about a directory that cannot be read.
+pub(crate) fn unreadable_directory(directory: &Path, source: io::Error) -> Finding {
+    InputError::Directory { path: directory.display().to_string(), source }.to_finding()
+}
+
 /// Reads the files of a directory; `None` for one that cannot be read, which is reported on `err`.
 pub(crate) fn walk_directory(directory: &Path, err: &mut dyn Write) -> io::Result<Option<ProjectFiles>> {
     match svc_project::walk(directory) {

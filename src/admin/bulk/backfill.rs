@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path, block};
+use chrono::NaiveDateTime;
 use serde_json::{Map, Value, json};
 use svc_api::{BackfillDryRun, BulkStarted, DataEnvelope};
 use svc_cron::{BackfillRange, BackfillRefusal, plan_missed_instants};
@@ -13,7 +14,7 @@ use svc_store::{BulkAction, BulkKind, NewBulkRun};
 
 use super::{read_flag, start_run};
 use crate::admin::mutation_request::MutationRequest;
-use crate::admin::request_body::require_known_keys;
+use crate::admin::request_body::{read_instant, require_known_keys};
 use crate::admin::response::data_response;
 use crate::http::{Error, JsonBody};
 use crate::state::AppState;
@@ -80,7 +81,7 @@ fn plan(
     entry: &LoadedChannel,
     range: BackfillRange,
     history: &svc_store::ScheduleHistory,
-) -> Result<Vec<chrono::NaiveDateTime>, ServiceError> {
+) -> Result<Vec<NaiveDateTime>, ServiceError> {
     let cron = entry.compiled_channel().and_then(|channel| channel.cron());
     let cron =
         cron.ok_or_else(|| ServiceError::validation(format!("No active cron channel '{}'", entry.id())))?;
@@ -104,22 +105,16 @@ fn read_request(body: &Value) -> Result<BackfillOrder, ServiceError> {
             .ok_or_else(|| FieldError::type_mismatch("body.max_parallel", "integer from 1 to 64", number))?,
     };
     let range = BackfillRange {
-        from: read_instant(members, "from")?.naive(),
-        until: read_instant(members, "until")?.naive(),
+        from: require_instant(members, "from")?,
+        until: require_instant(members, "until")?,
         assume_missed: read_flag(members, "assume_missed")?,
     };
     Ok(BackfillOrder { range, max_parallel, is_dry_run: read_flag(members, "dry_run")? })
 }
 
-fn read_instant(members: &Map<String, Value>, key: &str) -> Result<Timestamp, ServiceError> {
-    let path = format!("body.{key}");
-    match members.get(key) {
-        None | Some(Value::Null) => Err(FieldError::required(path).into()),
-        Some(Value::String(text)) => Timestamp::parse(text).ok_or_else(|| {
-            FieldError::invalid(path, "use an RFC 3339 instant").with_got(text.as_str()).into()
-        }),
-        Some(other) => Err(FieldError::type_mismatch(path, "string", other).into()),
-    }
+fn require_instant(members: &Map<String, Value>, key: &str) -> Result<NaiveDateTime, ServiceError> {
+    let instant = read_instant(members, key)?.ok_or_else(|| FieldError::required(format!("body.{key}")))?;
+    Ok(instant.naive())
 }
 
 #[cfg(test)]
@@ -137,6 +132,7 @@ mod tests {
         for bad in [
             json!([]),
             json!({"from": "2026-01-01T00:00:00Z"}),
+            json!({"from": "2026-01-01T00:00:00", "until": "2026-01-02T00:00:00Z"}),
             json!({"from": "yesterday", "until": "2026-01-02T00:00:00Z"}),
             json!({"from": 1, "until": "2026-01-02T00:00:00Z"}),
             json!({"from": "2026-01-01T00:00:00Z", "until": "2026-01-02T00:00:00Z", "max_parallel": 0}),

@@ -26,6 +26,7 @@ use super::import::{ItemOutcomes, has_written, import_batch, refuse_duplicate_ke
 use super::references::references;
 use super::status::{ReloadTiming, parse_reload_timing, parse_target};
 use crate::admin::mutation_request::{MutationRequest, dry_run_response, dry_run_response_with};
+use crate::admin::nodes::require_node;
 use crate::admin::query::QueryParameters;
 use crate::admin::response::{data_response, list_response, tagged_response, with_warnings};
 use crate::http::{AdminCaller, Error, JsonBody};
@@ -306,6 +307,7 @@ pub(crate) async fn reset_breaker(
     query: QueryParameters,
 ) -> Answer {
     query.refuse_dry_run()?;
+    require_node(&state, &query)?;
     let exists = state.serving.connectors.breakers().into_iter().flatten().any(|(known, _)| known == *key);
     if !exists && !state.config.cluster.enabled {
         return Err(ServiceError::not_found(format!("circuit breaker '{key}' does not exist")).into());

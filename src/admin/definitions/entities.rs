@@ -4,7 +4,7 @@ use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use svc_api::{PageEnvelope, WarnedEnvelope};
 use svc_model::{AuditAction, EntityTag, Issue, LifecycleStatus, Page, ServiceError, lifecycle};
-use svc_store::{EntityFilter, Mutation};
+use svc_store::{AnyOf, EntityFilter, Mutation};
 
 use super::admin_entity::AdminEntity;
 use super::references::references;
@@ -23,8 +23,8 @@ type Answer = Result<HttpResponse, Error>;
 /// Returns the filter of an export: the status is that of the latest version, which it has.
 fn filter(query: &QueryParameters) -> EntityFilter {
     EntityFilter {
-        status: query.text("status"),
-        is_active: None,
+        status: query.any_of("status"),
+        shown_statuses: Vec::new(),
         tag: query.text("tag"),
         channel_type: query.text("channel_type"),
         protocol: query.text("protocol"),
@@ -37,12 +37,9 @@ fn filter(query: &QueryParameters) -> EntityFilter {
 fn serving_filter(query: &QueryParameters) -> Result<EntityFilter, ServiceError> {
     let filter = filter(query);
     let sort_order = query.order()?.or(filter.sort_order);
-    let filter = EntityFilter { sort_order, ..filter };
-    Ok(match filter.status.as_deref().and_then(LifecycleStatus::parse) {
-        Some(LifecycleStatus::Active) => EntityFilter { status: None, is_active: Some(true), ..filter },
-        Some(LifecycleStatus::Archived) => EntityFilter { is_active: Some(false), ..filter },
-        _ => filter,
-    })
+    let names = filter.status.as_ref().map(AnyOf::values).unwrap_or_default();
+    let shown_statuses = names.iter().filter_map(|name| LifecycleStatus::parse(name)).collect();
+    Ok(EntityFilter { status: None, shown_statuses, sort_order, ..filter })
 }
 
 pub(crate) async fn list<V: AdminEntity>(state: Data<AppState>, query: QueryParameters) -> Answer {

@@ -25,6 +25,9 @@ const MAX_ITEMS: usize = 1000;
 /// Items that are stored together, which costs them one commit instead of one each. Other requests of the thread wait
 /// while so many are read, and other writers while they are written.
 const ITEMS_AT_ONCE: usize = 32;
+/// The treatments of an item whose key exists.
+const ON_CONFLICT: [(&str, OnConflict); 3] =
+    [("fail", OnConflict::Fail), ("skip", OnConflict::Skip), ("new_version", OnConflict::NewVersion)];
 
 /// The outcomes of items that were to be stored, in their order.
 pub(crate) type ItemOutcomes = Vec<Result<ImportOutcome, ServiceError>>;
@@ -84,22 +87,9 @@ pub(crate) async fn import_batch<I>(
     mut store: impl AsyncFnMut(Vec<I>, OnConflict) -> Result<ItemOutcomes, ServiceError>,
 ) -> Result<ImportSummary, ServiceError> {
     let dry_run = change.is_dry_run();
-    let choices =
-        [("fail", OnConflict::Fail), ("skip", OnConflict::Skip), ("new_version", OnConflict::NewVersion)];
-    let on_conflict = change.query.one_of("on_conflict", &choices)?;
-    // The response of an export is accepted as it is.
-    let items = match body {
-        Value::Object(answer) if answer.len() == 1 => answer.get("data").unwrap_or(body),
-        _ => body,
-    };
-    let Value::Array(items) = items else {
-        return Err(FieldError::type_mismatch("body", "array", body).into());
-    };
-    if items.len() > MAX_ITEMS {
-        let message = format!("an import takes at most {MAX_ITEMS} items, got {}", items.len());
-        return Err(ServiceError::validation(message));
-    }
-    let mut report = ImportSummary { dry_run, ..ImportSummary::default() };
+    let on_conflict = change.query.one_of("on_conflict", &ON_CONFLICT)?;
+    let items = read_items(body)?;
+    let mut report = ImportSummary { dry_run, warnings: dry_run.then(Vec::new), ..ImportSummary::default() };
     let unique = dry_run || on_conflict != OnConflict::Fail;
     let mut parse_item = |item: &Value| {
         let body = import_body(kind, item).map_err(ServiceError::invalid)?;
@@ -129,23 +119,7 @@ pub(crate) async fn import_batch<I>(
                 Some(refusal) => Err(refusal),
                 None => stored.next().unwrap_or_else(|| Err(unanswered())),
             };
-            match outcome {
-                Ok(imported) => {
-                    // Each item that is written has a row of its own.
-                    if !dry_run && imported.action.writes() {
-                        state.metrics.record_audit_event(AuditAction::Import, kind);
-                    }
-                    record_success(&mut report, index, imported);
-                }
-                Err(error) => {
-                    record_failure(&mut report, index, &error);
-                    if error.code() == Code::ServiceUnavailable {
-                        outage = Some(error);
-                    } else if let Some(internal) = error.internal() {
-                        slog::error!(state.log, "an item of an import failed"; "index" => index, "error" => internal);
-                    }
-                }
-            }
+            outage = record_outcome(state, kind, &mut report, index, outcome).or(outage);
             index += 1;
         }
         // An outage fails the request, unless items were committed: these must be reported.
@@ -158,19 +132,67 @@ pub(crate) async fn import_batch<I>(
         }
     }
     if has_written(&report) {
-        let summary = format!("{} imported", report.imported);
-        match state.store.audit().record(change.caller.audit(AuditAction::Import, kind, &summary)).await {
-            Ok(()) => state.metrics.record_audit_event(AuditAction::Import, kind),
-            Err(error) => {
-                slog::error!(state.log, "the summary of an import was not recorded"; "error" => %error);
+        record_summary(state, change, kind, report.imported).await;
+    }
+    report.valid = dry_run.then_some(report.failed == 0);
+    Ok(report)
+}
+
+/// Returns the items of a batch, which may be the response of an export.
+fn read_items(body: &Value) -> Result<&[Value], ServiceError> {
+    let items = match body {
+        Value::Object(answer) if answer.len() == 1 => answer.get("data").unwrap_or(body),
+        _ => body,
+    };
+    let Value::Array(items) = items else {
+        return Err(FieldError::type_mismatch("body", "array", body).into());
+    };
+    if items.len() > MAX_ITEMS {
+        let message = format!("an import takes at most {MAX_ITEMS} items, got {}", items.len());
+        return Err(ServiceError::validation(message));
+    }
+    Ok(items)
+}
+
+/// Adds the outcome of an item to the report; returns its error if the database is not available.
+fn record_outcome(
+    state: &AppState,
+    kind: EntityKind,
+    report: &mut ImportSummary,
+    index: usize,
+    outcome: Result<ImportOutcome, ServiceError>,
+) -> Option<ServiceError> {
+    match outcome {
+        Ok(imported) => {
+            // Each item that is written has a row of its own.
+            if !report.dry_run && imported.action.writes() {
+                state.metrics.record_audit_event(AuditAction::Import, kind);
             }
+            record_success(report, index, imported);
+            None
+        }
+        Err(error) => {
+            record_failure(report, index, &error);
+            if error.code() == Code::ServiceUnavailable {
+                return Some(error);
+            }
+            if let Some(internal) = error.internal() {
+                slog::error!(state.log, "an item of an import failed"; "index" => index, "error" => internal);
+            }
+            None
         }
     }
-    if dry_run {
-        report.valid = Some(report.failed == 0);
-        report.warnings = Some(Vec::new());
+}
+
+/// Records an import as a whole. Its items are committed, so a failure is logged only.
+async fn record_summary(state: &AppState, change: &MutationRequest, kind: EntityKind, imported: usize) {
+    let summary = format!("{imported} imported");
+    match state.store.audit().record(change.caller.audit(AuditAction::Import, kind, &summary)).await {
+        Ok(()) => state.metrics.record_audit_event(AuditAction::Import, kind),
+        Err(error) => {
+            slog::error!(state.log, "the summary of an import was not recorded"; "error" => %error);
+        }
     }
-    Ok(report)
 }
 
 /// Returns `true` if an import stored anything.

@@ -2,12 +2,15 @@
 
 pub(crate) mod admin_entity;
 pub(crate) mod channels;
+pub(crate) mod connector_calls;
 pub(crate) mod connectors;
 pub(crate) mod entities;
+pub(crate) mod guards;
 pub(crate) mod import;
 pub(crate) mod loadability;
 pub(crate) mod pauses;
 pub(crate) mod rate_groups;
 pub(crate) mod references;
 pub(crate) mod status;
+mod trial_request;
 pub(crate) mod workflows;

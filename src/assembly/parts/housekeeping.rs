@@ -9,7 +9,7 @@ use svc_channels::{ChannelMetrics, LocalCaches};
 use svc_cluster::nodes::NodeHandle;
 use svc_model::{AuditAction, AuditResource, ErrorReason};
 use svc_registry::{Registry, ReloadScope};
-use svc_store::{AuditEntry, JobLeases, Mutation, Store, StoreError};
+use svc_store::{AuditEntry, AuditReceipt, JobLeases, Mutation, Store, StoreError};
 
 use crate::assembly::context::Assembly;
 use crate::assembly::row::{RunsOn, ServicePart, TreeRow};
@@ -174,6 +174,7 @@ async fn resume_due(store: &Store, registry: &Registry) -> Result<JobPass, JobEr
         resource_type: AuditResource::Channel.name().to_owned(),
         resource_id: String::new(),
         details: None,
+        receipt: AuditReceipt::default(),
     };
     let resumed = store.channel_pauses().resume_due(Mutation::new(audit)).await?;
     if !resumed.is_empty() {

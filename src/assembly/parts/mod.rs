@@ -5,6 +5,7 @@ pub(crate) mod bulk;
 pub(crate) mod channels;
 pub(crate) mod cluster;
 pub(crate) mod connectors;
+pub(crate) mod console;
 pub(crate) mod credentials;
 pub(crate) mod cron;
 pub(crate) mod host;

@@ -85,10 +85,12 @@ pub(crate) async fn start(
     nodes: &NodeHandle,
 ) -> Result<Traces, ServiceStartError> {
     let metrics = &assembly.metrics;
+    let mut settings = settings(&assembly.config, metrics.channels.clone(), metrics.jobs.clone());
+    settings.tracing.records_all = assembly.records_all_runs;
     let services = TraceServices {
         store: store.clone(),
         nodes: nodes.clone(),
-        settings: settings(&assembly.config, metrics.channels.clone(), metrics.jobs.clone()),
+        settings,
         metrics: metrics.traces.clone(),
         log: assembly.log.clone(),
     };
@@ -119,6 +121,7 @@ fn settings(config: &Config, errors: ChannelMetrics, jobs: JobMetrics) -> Settin
             },
             sample_rate: storage.sample_rate,
             errors_only: storage.errors_only,
+            records_all: false,
         },
         recorder: RecorderSettings {
             max_pending: storage.max_pending,

@@ -5,9 +5,13 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use serde_json::json;
+
 use super::super::reload::is_reloadable;
 use super::super::setting::{self, Setting, SettingEntry, SettingNode};
-use super::super::{Config, ConfigFormat, config_schema, render, show};
+use super::super::{
+    Config, ConfigFormat, SettingOrigin, config_schema, describe_settings, parse, render, show,
+};
 use super::read;
 
 fn assert_golden(path: &str, actual: &str) {
@@ -67,6 +71,39 @@ fn no_format_shows_a_secret() {
     assert!(shown[0].contains("database_password = \"env://DB\""), "{}", shown[0]);
     assert!(shown[0].contains("name = \"ci\""), "{}", shown[0]);
     assert!(shown[2].contains("admin auth        off\n"), "{}", shown[2]);
+}
+
+#[test]
+fn settings_are_described_with_source_and_without_secrets() {
+    let text = "[server]\nport = 9000\n[admin_auth]\nenabled = true\napi_keys = [\"swordfish-1\"]\n\
+                [storage]\nurl = \"postgres://u:swordfish-2@h/d\"\n[vars]\napi_token = \"swordfish-3\"";
+    let variables = [
+        ("SVC_SERVER__PORT".to_owned(), "9001".to_owned()),
+        ("SVC_LOGGING__LEVEL".to_owned(), "debug".to_owned()),
+    ];
+    let loaded = parse("svc.toml", text, &variables).unwrap();
+    let mut config = loaded.config.clone();
+    config.trace_queue.workers = 7;
+    let mut origins = loaded.origins;
+    origins.set("server.host", Some(SettingOrigin::Flag));
+    let described = describe_settings(&config, &origins);
+    let shown = serde_json::to_string(&described).unwrap();
+    assert!(!shown.contains("swordfish"), "{shown}");
+    let find = |key: &str| described.iter().find(|setting| setting.key == key).unwrap();
+    for (key, source, value) in [
+        ("server.port", "environment", json!(9001)),
+        ("logging.level", "environment", json!("debug")),
+        ("admin_auth.enabled", "file", json!(true)),
+        ("storage.url", "file", json!("postgres://u:******@h/d")),
+        ("trace_queue.workers", "program", json!(7)),
+        ("server.host", "flag", json!(null)),
+        ("server.backlog", "default", json!(1024)),
+    ] {
+        assert_eq!((find(key).source.as_str(), &find(key).value), (source, &value), "{key}");
+    }
+    let port = find("server.port");
+    assert_eq!((&port.default, port.variable.as_deref()), (&json!(8080), Some("SVC_SERVER__PORT")));
+    assert!(!port.reloadable && find("admin_auth.api_keys").reloadable && find("vars").variable.is_none());
 }
 
 /// The manual, from the declarations of the settings.

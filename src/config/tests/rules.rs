@@ -32,6 +32,12 @@ fn a_value_outside_its_rule_is_refused_by_key() {
         ("server.min_transfer_rate = 2000000000", "server.min_transfer_rate"),
         ("server.transfer_window_secs = 0", "server.transfer_window_secs"),
         ("server.max_admin_body_size = 0", "server.max_admin_body_size"),
+        ("server.console.path = \"/\"", "server.console.path"),
+        ("server.console.path = \"console\"", "server.console.path"),
+        ("server.console.path = \"/a b\"", "server.console.path"),
+        ("server.console.path = \"/docs/console\"", "server.console.path"),
+        ("server.console.max_viewers = 0", "server.console.max_viewers"),
+        ("server.console.max_viewers = 1001", "server.console.max_viewers"),
         ("admin_auth.allowed_hosts = [\"http://svc\"]", "admin_auth.allowed_hosts"),
         ("admin_auth.allowed_hosts = [\"svc:8080\"]", "admin_auth.allowed_hosts"),
         ("admin_auth.allowed_hosts = [\"\"]", "admin_auth.allowed_hosts"),
@@ -209,6 +215,42 @@ fn open_service_without_host_listens_on_loopback() {
     ] {
         assert_eq!(read(text, &[]).unwrap().listen_host(), host, "{text}");
         assert_eq!(notes(text).iter().any(|note| note.starts_with("server.host: ")), is_noted, "{text}");
+    }
+}
+
+#[test]
+fn console_needs_keys_or_loopback_unless_set() {
+    let key = "api_keys = [\"0123456789012345678901234567890x\"]";
+    let auth = format!("[admin_auth]\nenabled = true\n{key}");
+    let production = format!("environment = \"production\"\n{auth}\n[cors]\nallowed_origins = []");
+    for (text, is_on) in [
+        (String::new(), true),
+        ("server.host = \"localhost\"".into(), true),
+        ("server.host = \"::1\"".into(), true),
+        ("server.host = \"0.0.0.0\"".into(), false),
+        ("server.host = \"svc.example\"".into(), false),
+        ("server.host = \"0.0.0.0\"\nserver.console.enabled = true".into(), true),
+        ("server.console.enabled = false".into(), false),
+        (auth.clone(), true),
+        (format!("server.console.enabled = false\n{auth}"), false),
+        (production.clone(), false),
+        (format!("server.console.enabled = true\n{production}"), true),
+    ] {
+        assert_eq!(read(&text, &[]).unwrap().console_is_on(), is_on, "{text}");
+    }
+}
+
+#[test]
+fn data_mount_at_console_is_refused_while_served() {
+    let mounts = |mount: &str, rest: &str| format!("server.data_mounts = [{mount:?}]\n{rest}");
+    for mount in ["/console", "/console/hooks"] {
+        assert_eq!(refusals(&mounts(mount, "")), ["server.data_mounts"], "{mount}");
+        assert_eq!(refusals(&mounts(mount, "server.console.enabled = false")), [""; 0], "{mount}");
+        assert_eq!(refusals(&mounts(mount, "server.console.path = \"/ops\"")), [""; 0], "{mount}");
+    }
+    assert_eq!(refusals(&mounts("/ops", "server.console.path = \"/ops/console\"")), ["server.data_mounts"]);
+    for mount in ["/", "/consoles"] {
+        assert_eq!(refusals(&mounts(mount, "")), [""; 0], "{mount}");
     }
 }
 

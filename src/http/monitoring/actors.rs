@@ -9,7 +9,7 @@ use serde_json::json;
 use svc_api::{ActorEvent, ActorNode, ActorTree, DataEnvelope};
 use svc_model::{AuditAction, AuditResource, ServiceError};
 
-use crate::admin::QueryParameters;
+use crate::admin::{QueryParameters, require_node};
 use crate::assembly::parts::connectors::CONNECTORS;
 use crate::http::{AdminCaller, Error};
 use crate::router::Router;
@@ -142,6 +142,7 @@ async fn restart(
     query: QueryParameters,
 ) -> Result<HttpResponse, Error> {
     query.refuse_dry_run()?;
+    require_node(&state, &query)?;
     let path = path.into_inner();
     if state.tree.snapshot().node(&path).is_none() {
         return Err(restart_error(OrderError::Unknown).into());

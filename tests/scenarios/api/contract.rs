@@ -6,12 +6,14 @@ use serde_json::{Value, json};
 
 use super::recorder::RecordedExchange;
 
-/// Operations whose success needs what the script does not make: brokers, an open circuit breaker, an occurrence or
-/// a bulk run that goes on. Packages and backups have scenarios of their own.
-const WITHOUT_SUCCESS: [&str; 9] = [
+/// Operations whose success needs what the script does not make, brokers, an open circuit breaker, an occurrence or a
+/// bulk run that goes on, a watched project, or ends the server. Packages and backups have scenarios of their own.
+const WITHOUT_SUCCESS: [&str; 11] = [
     "abortBulkRun",
     "cancelOccurrence",
     "createBackup",
+    "drainNode",
+    "getDevProject",
     "getPackage",
     "listBackups",
     "listPackages",

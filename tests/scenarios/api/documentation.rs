@@ -90,6 +90,7 @@ fn examples_of_request_bodies_run() {
         "importChannels",
         "updateChannel",
         "changeChannelStatus",
+        "testChannel",
         "createChannelVersion",
         "changeChannelStatus",
         "rollBackChannel",

@@ -234,6 +234,7 @@ fn schedules(recorder: &mut Recorder) {
     recorder.send("POST", &format!("{ADMIN}/channels/greetings/trigger"), "");
     pauses(recorder);
     explanations(recorder);
+    guards(recorder);
     recorder.send("GET", &format!("{ADMIN}/cron/occurrences?since=yesterday"), "");
 }
 
@@ -243,6 +244,19 @@ fn explanations(recorder: &mut Recorder) {
     recorder.send("GET", &format!("{channels}/greetings/why"), "");
     recorder.send("GET", &format!("{channels}/nothing/why"), "");
     recorder.send("GET", &format!("{channels}/nightly/why?at=yesterday"), "");
+}
+
+fn guards(recorder: &mut Recorder) {
+    let channels = format!("{ADMIN}/channels");
+    let request = r#"{"path": "/api/v1/data/greetings", "body": {"name": "Ada"}}"#;
+    recorder.send("POST", &format!("{channels}/greetings/test"), request);
+    recorder.send("POST", &format!("{channels}/greetings/test"), r#"{"path": "/api/v1/data/nothing"}"#);
+    recorder.send("POST", &format!("{channels}/greetings/test"), r#"{"heders": {}}"#);
+    recorder.send("POST", &format!("{channels}/nothing/test"), "{}");
+    recorder.read(&format!("{channels}/greetings/stats"), Shown::Outline);
+    recorder.send("GET", &format!("{channels}/nothing/stats"), "");
+    recorder.read(&format!("{ADMIN}/connectors/crm/calls"), Shown::Outline);
+    recorder.send("GET", &format!("{ADMIN}/connectors/nothing/calls"), "");
 }
 
 fn pauses(recorder: &mut Recorder) {
@@ -284,7 +298,10 @@ fn engine(recorder: &mut Recorder) {
     recorder.send("GET", &format!("{ADMIN}/engine/status"), "");
     recorder.send("POST", &format!("{ADMIN}/engine/reload"), "");
     recorder.send("POST", &format!("{ADMIN}/engine/reload?dry_run=true"), "");
-    recorder.send("GET", &format!("{ADMIN}/nodes"), "");
+    recorder.read(&format!("{ADMIN}/nodes"), Shown::Head);
+    recorder.read(&format!("{ADMIN}/live?once=true"), Shown::Head);
+    recorder.read(&format!("{ADMIN}/config"), Shown::Outline);
+    recorder.read(&format!("{ADMIN}/errors/recent"), Shown::Head);
     recorder.send("GET", &format!("{ADMIN}/kafka/partitions"), "");
     recorder.send("POST", &format!("{ADMIN}/kafka/partitions/orders/0/skip"), "");
     recorder.read(&format!("{ADMIN}/actors"), Shown::Outline);
@@ -296,6 +313,9 @@ fn engine(recorder: &mut Recorder) {
         Shown::Outline,
     );
     recorder.send("POST", &format!("{ADMIN}/actors/nothing/restart"), "");
+    recorder.send("POST", &format!("{ADMIN}/actors/nothing/restart?node=another"), "");
+    recorder.send("POST", &format!("{ADMIN}/nodes/drain"), "");
+    recorder.send("POST", &format!("{ADMIN}/nodes/drain?node=another"), "");
     recorder.send("GET", &format!("{ADMIN}/functions"), "");
     recorder.read(&format!("{ADMIN}/functions?all=true"), Shown::Outline);
     recorder.read(&format!("{ADMIN}/functions/operators"), Shown::Outline);

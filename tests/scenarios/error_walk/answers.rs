@@ -127,6 +127,9 @@ impl AnswerWalk {
         self.take(&refused, "REQUEST_TIMEOUT", "The request", Told("in time"));
         let refused = self.raw(&[b"GET / HTTP/1.1\r\nhost: x\r\nx: ".as_slice(), &[b'a'; 300_000]].concat());
         self.take(&refused, "REQUEST_HEADER_FIELDS_TOO_LARGE", "The head", Told("too large"));
+        let elsewhere = format!("{ADMIN}/actors/traces/recorder/restart?node=another");
+        let refused = self.client.json("POST", &elsewhere, &json!({})).unwrap();
+        self.take(&refused, "MISDIRECTED_REQUEST", "node 'another'", Told("this is node"));
     }
 
     fn guards(&mut self) {

@@ -7,8 +7,9 @@ use serde_json::json;
 use svc_testkit::postgres::Postgres;
 
 use super::*;
+use crate::cron::pass;
 use crate::memory::stall;
-use crate::support::error;
+use crate::support::{echo, error};
 
 /// A server whose consumers must poll often, so that the budget of a record is short.
 fn with_short_budget(launch: ServerCommand) -> ServerCommand {
@@ -183,9 +184,10 @@ fn range_of_failing_records_becomes_dead_letters() {
 #[test]
 fn paused_channel_leaves_records_until_resumed() {
     let cluster = Cluster::start(&[("orders", 1)]);
-    let server = launch_at(&cluster).start().unwrap();
+    let (server, sink) = (launch_at(&cluster).start().unwrap(), sink());
     let mut client = server.client();
-    serve_topic(&mut client, "orders", "orders", json!({}), multiply());
+    connect_sink(&mut client, &sink);
+    serve_topic(&mut client, "orders", "orders", json!({}), tell());
     cluster.send("orders", r#"{"n": 1}"#);
     cluster.wait_committed("orders", 0, 1);
     let pause = format!("{ADMIN}/channels/orders/pause");
@@ -207,6 +209,32 @@ fn paused_channel_leaves_records_until_resumed() {
     assert_eq!(client.json("POST", &resume, &json!({})).unwrap().status, 200);
     cluster.wait_committed("orders", 0, 4);
     assert_eq!(traces(&mut client, "mode=kafka&status=completed").len(), 4);
+    let ran: Vec<_> = reported_runs(&sink).into_iter().map(|(_, payload)| payload["n"].clone()).collect();
+    assert_eq!(ran, [1, 2, 3, 4], "each once, in their order");
+    end(server);
+}
+
+#[test]
+fn record_rests_until_called_channel_resumes() {
+    let cluster = Cluster::start(&[("orders", 1)]);
+    let server = launch_at(&cluster).start().unwrap();
+    let mut client = server.client();
+    echo(&mut client, "callee", json!({}));
+    let call = json!([{"id": "ask", "name": "", "function": {"name": "channel_call", "input": {"channel": "callee"}}}]);
+    serve_topic(&mut client, "orders", "orders", json!({}), call);
+    let order = |client: &mut HttpClient, path: &str| {
+        let path = format!("{ADMIN}/channels/callee/{path}");
+        assert_eq!(client.json("POST", &path, &json!({"reason": "down"})).unwrap().status, 200);
+    };
+    order(&mut client, "pause");
+    cluster.send("orders", r#"{"n": 1}"#);
+    wait_state(&mut client, 0, "deferred");
+    pass(3);
+    let held = partitions(&mut client).remove(0);
+    assert_eq!((&held["state"], &held["attempts"]), (&json!("deferred"), &json!(1)), "{held}");
+    assert!(held["last_error"].as_str().unwrap().contains("'callee'"), "{held}");
+    order(&mut client, "resume");
+    cluster.wait_committed("orders", 0, 1);
     end(server);
 }
 

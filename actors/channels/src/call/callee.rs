@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::compiled_channel::CompiledChannel;
+use crate::ended_runs::RunSource;
 use crate::guards::{AdmittedMessage, MessageSource};
 use crate::metrics::MessageOutcome;
 use crate::run::failure::describe;
@@ -68,6 +69,7 @@ impl CompiledChannel {
             admitted.map_err(|refusal| refusal_error(&self.name, &refusal.error))?;
         let run = Run {
             id: Uuid::now_v7(),
+            source: RunSource::Call,
             payload,
             metadata,
             bucket: None,
@@ -124,6 +126,7 @@ fn failure(channel: &str, outcome: &RunOutcome) -> Option<TaskError> {
         body: cause.body.clone(),
         is_deadline: cause.is_deadline,
         healing: cause.healing,
+        paused_channel: cause.paused_channel.clone(),
         retry_after_secs: cause.retry_after_secs,
         ..TaskError::new(cause.code, format!("channel '{channel}'{place}: {}", cause.message))
     })

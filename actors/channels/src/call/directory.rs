@@ -23,8 +23,13 @@ pub enum NotCallable {
     #[error("channel '{0}' is quarantined; /health says why")]
     Quarantined(String),
     /// The channel is paused.
-    #[error("channel '{0}' is paused")]
-    Paused(String),
+    #[error("channel '{name}' is paused")]
+    Paused {
+        /// Its name.
+        name: String,
+        /// Its id.
+        id: Arc<str>,
+    },
     /// The channel runs on its schedule only.
     #[error("channel '{0}' runs on a schedule and cannot be called")]
     Scheduled(String),

@@ -123,10 +123,15 @@ impl CompiledTask for CallTask {
 fn absent(absent: NotCallable) -> TaskError {
     let (code, healing) = match absent {
         NotCallable::Scheduled(_) => (ErrorCode::Function, None),
-        NotCallable::Paused(_) => (ErrorCode::ChannelUnavailable, Some(Healing::Resume)),
+        NotCallable::Paused { .. } => (ErrorCode::ChannelUnavailable, Some(Healing::Transient)),
         _ => (ErrorCode::Function, Some(Healing::Transient)),
     };
-    TaskError { healing, ..TaskError::new(code, absent.to_string()) }
+    let message = absent.to_string();
+    let paused_channel = match absent {
+        NotCallable::Paused { id, .. } => Some(id),
+        _ => None,
+    };
+    TaskError { healing, paused_channel, ..TaskError::new(code, message) }
 }
 
 fn name_of(value: Value) -> Result<String, TaskError> {

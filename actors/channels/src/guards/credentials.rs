@@ -10,6 +10,7 @@ use svc_secrets::Resolver;
 
 use super::cache::KeyPrincipal;
 use super::expression;
+use super::passage::{GuardRefusal, RefusalKind};
 use crate::digest::{Digest, DigestBuilder};
 use crate::log_rate_limit::LogRateLimit;
 use crate::metrics::CredentialKind;
@@ -34,6 +35,25 @@ pub(crate) struct CredentialGuard {
     /// The expression that the verified claims must satisfy.
     authorization: Option<Expression>,
     log_limit: LogRateLimit,
+}
+
+/// The inner reason for which a caller is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CredentialRefusal {
+    /// The credential proves no identity.
+    Unproven(RefusalReason),
+    /// The claims of the token do not suffice.
+    Forbidden,
+}
+
+impl CredentialRefusal {
+    /// Returns the name in logs and bodies.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Unproven(reason) => reason.name(),
+            Self::Forbidden => "insufficient_scope",
+        }
+    }
 }
 
 impl CredentialGuard {
@@ -62,30 +82,54 @@ impl CredentialGuard {
     }
 
     /// Verifies the credential of a request and authorizes its claims. Returns the identity of the caller,
-    /// with all claims of a token.
+    /// with all claims of a token. A refusal is counted and logged.
     pub(super) async fn verify(
         &self,
         channel: &str,
         request: &DataRequest,
         services: &ChannelServices,
-    ) -> Result<Identity, ServiceError> {
+    ) -> Result<Identity, GuardRefusal> {
+        self.judge(request, services).await.map_err(|refusal| {
+            match refusal {
+                CredentialRefusal::Unproven(reason) => {
+                    services.metrics.credential_refused(self.kind, reason);
+                }
+                CredentialRefusal::Forbidden => services.metrics.claims_refused(),
+            }
+            self.log_refusal(channel, refusal.name(), request, services);
+            self.to_guard_refusal(refusal)
+        })
+    }
+
+    /// Judges the credential of a request and the claims of its token. Counts and logs nothing.
+    pub(super) async fn judge(
+        &self,
+        request: &DataRequest,
+        services: &ChannelServices,
+    ) -> Result<Identity, CredentialRefusal> {
         let now = Timestamp::now().naive().and_utc().timestamp();
         let presented = PresentedRequest { headers: &request.headers, body: &request.raw, now };
-        let identity = self.authenticator.authenticate(presented).await.map_err(|reason| {
-            services.metrics.credential_refused(self.kind, reason);
-            self.log_refusal(channel, reason.name(), request, services);
-            self.refusal(reason)
-        })?;
+        let identity =
+            self.authenticator.authenticate(presented).await.map_err(CredentialRefusal::Unproven)?;
         if let (Some(logic), Some(claims)) = (&self.authorization, &identity.claims) {
             let claims = Value::Object(claims.clone());
             if !expression::holds(logic, &[("claims", &claims)], services) {
-                services.metrics.claims_refused();
-                self.log_refusal(channel, "insufficient_scope", request, services);
-                let refusal = ServiceError::forbidden("insufficient_scope: the token does not allow this");
-                return Err(refusal.with_challenge(r#"Bearer error="insufficient_scope""#));
+                return Err(CredentialRefusal::Forbidden);
             }
         }
         Ok(identity)
+    }
+
+    /// Builds the refusal of a caller.
+    pub(super) fn to_guard_refusal(&self, refusal: CredentialRefusal) -> GuardRefusal {
+        let error = match refusal {
+            CredentialRefusal::Unproven(reason) => self.refusal(reason),
+            CredentialRefusal::Forbidden => {
+                let error = ServiceError::forbidden("insufficient_scope: the token does not allow this");
+                error.with_challenge(r#"Bearer error="insufficient_scope""#)
+            }
+        };
+        RefusalKind::Final.with(refusal.name(), error)
     }
 
     /// Returns the digest of the principal of a caller, which stays the same from request to request: the key or secret that

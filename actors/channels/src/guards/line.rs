@@ -12,7 +12,7 @@ use crate::request::{DataRequest, Ingress};
 
 /// A step on the way of a message to its run: a guard, unless it says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+pub(super) enum Step {
     /// The rate for all callers.
     RateLimit,
     /// The limits on the width of objects and arrays.
@@ -39,6 +39,24 @@ enum Step {
     Backpressure,
 }
 
+impl Step {
+    /// Returns the name in bodies: the key of the guard in the config of a channel, if it has one.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::RateLimit => "rate_limit",
+            Self::Shape => "shape",
+            Self::Credentials => "auth",
+            Self::Quota => "principal_rate_limit",
+            Self::Origin => "origin_allow_list",
+            Self::Message => "message",
+            Self::Validation => "validation_logic",
+            Self::IdempotencyKey | Self::Repeats => "deduplication",
+            Self::CacheKey => "cache",
+            Self::Backpressure => "backpressure",
+        }
+    }
+}
+
 /// The consequence of a refusal for an idempotency key that the message has claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Claim {
@@ -47,10 +65,10 @@ enum Claim {
 }
 
 /// A line of the table.
-struct Rule {
-    step: Step,
+pub(super) struct Rule {
+    pub(super) step: Step,
     /// The ingresses whose messages meet the guard.
-    ingresses: &'static [Ingress],
+    pub(super) ingresses: &'static [Ingress],
     on_refusal: Claim,
 }
 
@@ -59,7 +77,7 @@ const fn rule(step: Step, ingresses: &'static [Ingress], on_refusal: Claim) -> R
 }
 
 /// The guards in the one order in which every message meets them.
-const LINE: [Rule; 11] = {
+pub(super) const LINE: [Rule; 11] = {
     use Ingress::{Call, Cron, Embedded, Http, Kafka};
     [
         rule(Step::RateLimit, &[Http, Call, Kafka], Claim::Kept),
@@ -147,6 +165,7 @@ impl CompiledChannel {
                 Step::Backpressure => self.acquire_permit(passage),
             };
             if let Err(refusal) = met {
+                self.refusals.count(rule.step.name(), refusal.error.status(), refusal.reason);
                 if rule.on_refusal == Claim::GivenBack
                     && let Some(claim) = passage.message.claim.take()
                 {

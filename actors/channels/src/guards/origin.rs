@@ -2,6 +2,7 @@
 
 use svc_model::ServiceError;
 
+use super::passage::{GuardRefusal, RefusalKind};
 use crate::log_rate_limit::LogRateLimit;
 use crate::request::DataRequest;
 use crate::services::ChannelServices;
@@ -23,13 +24,8 @@ impl OriginGuard {
         channel: &str,
         request: &DataRequest,
         services: &ChannelServices,
-    ) -> Result<(), ServiceError> {
-        let Some((_, origin)) = request.headers.iter().find(|(name, _)| name == "origin") else {
-            return Ok(());
-        };
-        if self.listed.iter().any(|listed| listed == "*" || listed.as_bytes() == origin) {
-            return Ok(());
-        }
+    ) -> Result<(), GuardRefusal> {
+        let Some(origin) = self.find_refused(request) else { return Ok(()) };
         services.metrics.origin_refused();
         if let Some(suppressed) = self.log_limit.allow_line() {
             slog::info!(services.log, "origin refused";
@@ -37,6 +33,18 @@ impl OriginGuard {
                 "client_ip" => request.client_ip.map(|address| address.to_string()),
                 "request_id" => &request.request_id, "suppressed" => suppressed);
         }
-        Err(ServiceError::forbidden("Origin not allowed"))
+        Err(Self::refusal())
+    }
+
+    /// Returns the `Origin` of a request if it is not listed. Counts and logs nothing.
+    pub(super) fn find_refused<'r>(&self, request: &'r DataRequest) -> Option<&'r [u8]> {
+        let (_, origin) = request.headers.iter().find(|(name, _)| name == "origin")?;
+        let is_listed = self.listed.iter().any(|listed| listed == "*" || listed.as_bytes() == origin);
+        (!is_listed).then_some(origin.as_slice())
+    }
+
+    /// Builds the refusal.
+    pub(super) fn refusal() -> GuardRefusal {
+        RefusalKind::Final.with("origin_not_allowed", ServiceError::forbidden("Origin not allowed"))
     }
 }

@@ -67,6 +67,8 @@ pub(super) struct Passage<'m> {
     pub(super) message: AdmittedMessage,
     /// Set for a message that acquired its permit before.
     pub(super) skips_permit: bool,
+    /// Set for a request that is only tried: it leaves no mark.
+    pub(super) is_trial: bool,
     /// The caller, once it is authenticated.
     pub(super) identity: Option<Identity>,
     /// The principal of the caller, if a guard or the message names it.
@@ -94,6 +96,7 @@ impl<'m> Passage<'m> {
                 wait: None,
             },
             skips_permit: false,
+            is_trial: false,
             identity: None,
             principal: None,
             sent_key: None,
@@ -106,9 +109,17 @@ impl<'m> Passage<'m> {
 /// The refusal of a message by a guard.
 pub(crate) struct GuardRefusal {
     pub(crate) kind: RefusalKind,
+    /// The inner reason, which no caller sees.
+    pub(crate) reason: &'static str,
     /// The error for the caller, if there is one.
     pub(crate) error: ServiceError,
 }
+
+/// The inner reason of a refusal because no permit is free.
+pub(super) const AT_CAPACITY: &str = "at_capacity";
+
+/// The inner reason of a refusal because a store that nodes share did not answer.
+pub(super) const UNCHECKED: &str = "unchecked";
 
 /// The meaning of a refusal for the same message when it comes again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,8 +133,8 @@ pub(crate) enum RefusalKind {
 }
 
 impl RefusalKind {
-    /// Makes the refusal with the error for the caller.
-    pub(super) fn with(self, error: ServiceError) -> GuardRefusal {
-        GuardRefusal { kind: self, error }
+    /// Makes the refusal with its inner reason and the error for the caller.
+    pub(super) fn with(self, reason: &'static str, error: ServiceError) -> GuardRefusal {
+        GuardRefusal { kind: self, reason, error }
     }
 }

@@ -15,7 +15,7 @@ use svc_model::{ClientNetworks, ErrorReason, ServiceError, canonical_json, key_p
 use super::expression;
 use super::groups::{GroupKey, RateGroupKind};
 use super::limiter::Limiter;
-use super::passage::{GuardRefusal, RefusalKind};
+use super::passage::{GuardRefusal, RefusalKind, UNCHECKED};
 use super::shared_keys::limit_key_length;
 use crate::log_rate_limit::LogRateLimit;
 use crate::metadata;
@@ -93,11 +93,11 @@ pub(super) enum RateRefusal {
 impl From<RateRefusal> for GuardRefusal {
     fn from(refusal: RateRefusal) -> Self {
         match refusal {
-            RateRefusal::OverLimit => RefusalKind::Deferred.with(ServiceError::rate_limited()),
-            RateRefusal::NoKey => RefusalKind::Final.with(ServiceError::rate_limited()),
+            RateRefusal::OverLimit => RefusalKind::Deferred.with("over_limit", ServiceError::rate_limited()),
+            RateRefusal::NoKey => RefusalKind::Final.with("no_key", ServiceError::rate_limited()),
             RateRefusal::Unchecked => {
                 let error = ServiceError::unavailable("Rate limits cannot be checked at the moment");
-                RefusalKind::Deferred.with(error.with_retry_after(RETRY_AFTER))
+                RefusalKind::Deferred.with(UNCHECKED, error.with_retry_after(RETRY_AFTER))
             }
         }
     }
@@ -214,6 +214,17 @@ impl RateGuard {
         }
         services.metrics.count_rate_limited(channel);
         Err(RateRefusal::OverLimit)
+    }
+
+    /// Returns `true` if the rate finds a key for the caller. Counts nothing.
+    pub(super) fn has_key(
+        &self,
+        channel: &str,
+        caller: RateSubject<'_>,
+        auth: Option<&Value>,
+        services: &ChannelServices,
+    ) -> bool {
+        self.key(channel, caller, auth, services).is_some()
     }
 
     /// Admits or refuses a message that could not be counted, as the channel says.

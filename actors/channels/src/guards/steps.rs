@@ -7,7 +7,7 @@ use tokio::join;
 
 use super::backpressure::NoPermit;
 use super::credentials::CredentialGuard;
-use super::passage::{GuardRefusal, MessageSource, Passage, RefusalKind};
+use super::passage::{AT_CAPACITY, GuardRefusal, MessageSource, Passage, RefusalKind, UNCHECKED};
 use super::rate::RateSubject;
 use crate::compiled_channel::CompiledChannel;
 use crate::digest;
@@ -43,7 +43,7 @@ impl CompiledChannel {
             _ => Some(&passage.message.payload),
         };
         let checked = value.map_or(Ok(()), |value| self.services.settings.shape_limits.check(value));
-        checked.map_err(|error| RefusalKind::Final.with(error))
+        checked.map_err(|error| RefusalKind::Final.with("too_wide", error))
     }
 
     pub(super) async fn authenticate(&self, passage: &mut Passage<'_>) -> Met {
@@ -52,8 +52,7 @@ impl CompiledChannel {
         else {
             return Ok(());
         };
-        let verified = credentials.verify(&self.name, request, &self.services).await;
-        let identity = verified.map_err(|error| RefusalKind::Final.with(error))?;
+        let identity = credentials.verify(&self.name, request, &self.services).await?;
         if self.keeps_metadata(request) || self.guards.quota.is_some() {
             passage.principal = CredentialGuard::principal(&identity);
         }
@@ -77,8 +76,7 @@ impl CompiledChannel {
         let (Some(origins), MessageSource::Request(request)) = (&self.guards.origins, &passage.source) else {
             return Ok(());
         };
-        let checked = origins.check(&self.name, request, &self.services);
-        checked.map_err(|error| RefusalKind::Final.with(error))
+        origins.check(&self.name, request, &self.services)
     }
 
     /// Reads the message out of a request. Headers, parameters and the body move; what is read of them is read before.
@@ -86,7 +84,7 @@ impl CompiledChannel {
         let MessageSource::Request(request) = &mut passage.source else { return Ok(()) };
         let (guards, settings, message) = (&self.guards, &self.services.settings, &mut passage.message);
         let due = read_delivery_time(request, settings.max_delay, Timestamp::now);
-        if let Some(due) = due.map_err(|error| RefusalKind::Final.with(error))? {
+        if let Some(due) = due.map_err(|error| RefusalKind::Final.with("delivery_time", error))? {
             message.wait = Some(Box::new(WaitRequest { due: Some(due), share: None }));
         }
         message.bucket = self.bucket(request);
@@ -94,7 +92,10 @@ impl CompiledChannel {
         passage.sent_key = guards.deduplication.as_ref().and_then(|guard| guard.sent_key(request));
         let envelope =
             self.envelope && request.ingress == Ingress::Http && request.body_kind == BodyKind::Json;
-        if envelope && let Some(body) = &request.body {
+        if envelope
+            && !passage.is_trial
+            && let Some(body) = &request.body
+        {
             self.note_dropped_members(body);
         }
         let (payload, caller) = metadata::split_body(request.body.take(), envelope);
@@ -122,7 +123,7 @@ impl CompiledChannel {
         let message = &mut passage.message;
         let checked =
             validation.check(&message.payload, std::mem::take(&mut message.metadata), &self.services);
-        message.metadata = checked.map_err(|error| RefusalKind::Final.with(error))?;
+        message.metadata = checked.map_err(|error| RefusalKind::Final.with("not_valid", error))?;
         Ok(())
     }
 
@@ -140,7 +141,7 @@ impl CompiledChannel {
             }
         };
         (passage.idempotency_key, message.metadata) =
-            found.map_err(|error| RefusalKind::Final.with(error))?;
+            found.map_err(|error| RefusalKind::Final.with("no_key", error))?;
         Ok(())
     }
 
@@ -173,8 +174,8 @@ impl CompiledChannel {
             let (Some(guard), Some(key)) = (&guards.deduplication, idempotency_key) else { return Ok(None) };
             let claimed = guard.claim(&self.name, key, owner.as_deref(), services).await;
             claimed.map_err(|refusal| match refusal.code() {
-                Code::Conflict => RefusalKind::Duplicate.with(refusal),
-                _ => RefusalKind::Deferred.with(refusal),
+                Code::Conflict => RefusalKind::Duplicate.with("duplicate", refusal),
+                _ => RefusalKind::Deferred.with(UNCHECKED, refusal),
             })
         };
         let looking_up = async {
@@ -203,7 +204,7 @@ impl CompiledChannel {
             Ok(permit) => passage.message.permit = permit,
             Err(NoPermit) => {
                 self.services.metrics.count_error(ErrorReason::Backpressure);
-                return Err(RefusalKind::Deferred.with(refusal::at_capacity(&self.name)));
+                return Err(RefusalKind::Deferred.with(AT_CAPACITY, refusal::at_capacity(&self.name)));
             }
         }
         Ok(())
@@ -211,7 +212,7 @@ impl CompiledChannel {
 
     /// Returns `true` for a message that waits in the database until it may run, and takes its permit then: one that is due
     /// later, that takes a share of the channel, or whose channel is paused. Finds the key of its share.
-    fn waits_for_turn(&self, passage: &mut Passage<'_>) -> Result<bool, GuardRefusal> {
+    pub(super) fn waits_for_turn(&self, passage: &mut Passage<'_>) -> Result<bool, GuardRefusal> {
         let MessageSource::Request(request) = &passage.source else { return Ok(false) };
         if request.delivery != Delivery::Async {
             return Ok(false);
@@ -221,7 +222,7 @@ impl CompiledChannel {
         let metadata = std::mem::take(&mut message.metadata);
         let (share, metadata) = self.queue.share(&message.payload, metadata, &self.services);
         message.metadata = metadata;
-        if let Some(share) = share.map_err(|error| RefusalKind::Final.with(error))? {
+        if let Some(share) = share.map_err(|error| RefusalKind::Final.with("no_key", error))? {
             message.wait.get_or_insert_default().share = Some(share);
         }
         Ok(is_paused || message.wait.is_some())

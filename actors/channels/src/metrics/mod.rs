@@ -1,24 +1,31 @@
 //! The metrics of channels. A series of a channel is created when it is first counted: ten thousand idle channels show
 //! none.
 
+mod durations;
 mod guards;
+mod totals;
 
 use std::sync::OnceLock;
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use svc_auth::RefusalReason;
 use svc_engine::Flow;
-use svc_model::DURATION_BUCKETS;
 use svc_model::ErrorReason;
 
+use crate::ended_runs::EndedRuns;
 use crate::series::{FlowMeters, RunLabels, SeriesPool, TaskLabels, WorkflowLabels};
 
+use durations::DurationHistogram;
 pub(crate) use guards::CredentialKind;
 use guards::GuardMetrics;
+use totals::CountedChannels;
+pub use totals::MessageTotals;
+
+/// Number of outcomes of a message.
+const OUTCOMES: usize = MessageOutcome::ALL.len();
 
 /// The outcome of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +78,9 @@ pub struct ErrorLabels {
 #[derive(Clone, Debug)]
 pub struct ChannelMetrics {
     messages: Family<MessageLabels, Counter>,
-    durations: Family<ChannelLabels, Histogram, fn() -> Histogram>,
+    durations: Family<ChannelLabels, DurationHistogram>,
+    counted: CountedChannels,
+    ended_runs: EndedRuns,
     errors: Family<ErrorLabels, Counter>,
     workflows: SeriesPool<WorkflowLabels>,
     tasks: SeriesPool<TaskLabels>,
@@ -88,7 +97,9 @@ impl Default for ChannelMetrics {
         }
         Self {
             messages: Family::default(),
-            durations: Family::new_with_constructor(|| Histogram::new(DURATION_BUCKETS)),
+            durations: Family::default(),
+            counted: CountedChannels::default(),
+            ended_runs: EndedRuns::default(),
             errors,
             workflows: SeriesPool::default(),
             tasks: SeriesPool::default(),
@@ -171,6 +182,7 @@ impl ChannelMetrics {
             channel: channel.to_owned(),
             messages: self.messages.clone(),
             durations: self.durations.clone(),
+            counted: self.counted.clone(),
             outcomes: Default::default(),
             duration: OnceLock::new(),
         }
@@ -187,7 +199,18 @@ impl ChannelMetrics {
             self.messages.remove(&MessageLabels { channel: channel.to_owned(), status });
         }
         self.durations.remove(&ChannelLabels { channel: channel.to_owned() });
+        self.counted.remove(channel);
         self.guards.forget(channel);
+    }
+
+    /// Hands the name and the totals of every channel that has counted a message to a visitor, in no order.
+    pub fn visit_totals(&self, visitor: impl FnMut(&str, MessageTotals)) {
+        self.counted.visit(visitor);
+    }
+
+    /// Returns the ends of runs, for those who watch them.
+    pub fn ended_runs(&self) -> &EndedRuns {
+        &self.ended_runs
     }
 }
 
@@ -196,20 +219,29 @@ impl ChannelMetrics {
 pub(crate) struct ChannelMeters {
     channel: String,
     messages: Family<MessageLabels, Counter>,
-    durations: Family<ChannelLabels, Histogram, fn() -> Histogram>,
-    outcomes: [OnceLock<Counter>; MessageOutcome::ALL.len()],
-    duration: OnceLock<Histogram>,
+    durations: Family<ChannelLabels, DurationHistogram>,
+    counted: CountedChannels,
+    outcomes: [OnceLock<Counter>; OUTCOMES],
+    duration: OnceLock<DurationHistogram>,
 }
 
 impl ChannelMeters {
     pub(crate) fn count(&self, outcome: MessageOutcome, seconds: f64) {
+        self.outcomes[outcome as usize].get_or_init(|| self.make_counter(outcome)).inc();
+        self.duration.get_or_init(|| self.make_durations()).observe(seconds);
+    }
+
+    fn make_counter(&self, outcome: MessageOutcome) -> Counter {
         let (_, status) = MessageOutcome::ALL[outcome as usize];
-        let channel = || self.channel.clone();
-        self.outcomes[outcome as usize]
-            .get_or_init(|| self.messages.get_or_create_owned(&MessageLabels { channel: channel(), status }))
-            .inc();
-        self.duration
-            .get_or_init(|| self.durations.get_or_create_owned(&ChannelLabels { channel: channel() }))
-            .observe(seconds);
+        let labels = MessageLabels { channel: self.channel.clone(), status };
+        let counter = self.messages.get_or_create_owned(&labels);
+        self.counted.add_outcome(&self.channel, outcome, &counter);
+        counter
+    }
+
+    fn make_durations(&self) -> DurationHistogram {
+        let durations = self.durations.get_or_create_owned(&ChannelLabels { channel: self.channel.clone() });
+        self.counted.add_durations(&self.channel, &durations);
+        durations
     }
 }

@@ -41,7 +41,7 @@ pub(crate) fn read_delivery_time(
     let text = std::str::from_utf8(value).unwrap_or_default().trim();
     let due = match &**name {
         DELAY => parse_delay(text).map(DueTime::After),
-        _ => parse_instant(text).map(DueTime::At),
+        _ => Timestamp::parse_rfc3339(text).map(DueTime::At),
     };
     let form = match due {
         _ if name == DELAY => "a time like 90s, 15m, 2h or 1d",
@@ -77,13 +77,6 @@ fn parse_delay(text: &str) -> Option<Duration> {
         return None;
     }
     number.parse::<u64>().ok()?.checked_mul(seconds).map(Duration::from_secs)
-}
-
-/// Parses RFC 3339, which always has an offset.
-fn parse_instant(text: &str) -> Option<Timestamp> {
-    let (_, time) = text.split_once(['T', 't', ' '])?;
-    let has_offset = time.ends_with(['Z', 'z']) || time.contains(['+', '-']);
-    Timestamp::parse(text).filter(|_| has_offset)
 }
 
 #[cfg(test)]

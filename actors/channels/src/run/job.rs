@@ -12,10 +12,11 @@ use svc_traces::{FAILURE_OF, Job, JobFailure, JobHold, JobOutcome, JobResult, RE
 use uuid::Uuid;
 
 use super::failure;
-use super::report::{ResultError, RunReport};
+use super::report::{PausedCall, ResultError, RunReport};
 use super::{PinnedVersion, Recording, Run};
 use crate::answer::response::ChannelResponse;
 use crate::compiled_channel::CompiledChannel;
+use crate::ended_runs::RunSource;
 use crate::guards::{AdmittedMessage, GuardRefusal, NoPermit};
 use crate::metadata;
 use crate::metrics::MessageOutcome;
@@ -113,6 +114,7 @@ impl CompiledChannel {
         }
         let run = Run {
             id: job.trace_id,
+            source: RunSource::Async,
             payload: job.payload,
             metadata: job.metadata,
             bucket: job.bucket,
@@ -178,8 +180,8 @@ impl CompiledChannel {
         if report.end() == RunEnd::Cancelled {
             return JobOutcome::Cancelled;
         }
-        if let Some(message) = report.paused_call() {
-            return JobOutcome::Paused { message };
+        if let Some(PausedCall { channel_id, message }) = report.paused_call() {
+            return JobOutcome::Paused { message, channel_id };
         }
         if let Some(message) = report.failure() {
             return JobOutcome::Failed(JobFailure {

@@ -18,12 +18,13 @@ use futures_util::FutureExt;
 use futures_util::future::Either;
 use serde_json::{Map, Value};
 use svc_engine::{FailureKind, Flow, Message, Redaction, RunOptions, RunOutcome, Stubs, TraceOptions};
-use svc_model::{Cancellation, Code, ErrorReason};
+use svc_model::{Cancellation, Code, ErrorReason, Timestamp};
 use svc_spans::TraceContext;
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::compiled_channel::CompiledChannel;
+use crate::ended_runs::{EndedRun, RunSource};
 
 pub(crate) use delivery_time::read_delivery_time;
 pub use failure::CRASHED;
@@ -38,6 +39,8 @@ pub(crate) use work_queue::{WaitRequest, WorkQueue};
 pub(crate) struct Run {
     /// The id of the run, of its message, and of the trace that it leaves.
     pub(crate) id: Uuid,
+    /// The way in which it begins.
+    pub(crate) source: RunSource,
     pub(crate) payload: Value,
     pub(crate) metadata: Map<String, Value>,
     /// The rollout bucket, 0 to 99; drawn from the id without one.
@@ -92,6 +95,7 @@ impl CompiledChannel {
     pub(crate) fn execute(&self, run: Run) -> impl Future<Output = RunReport> + '_ {
         let Run {
             id,
+            source,
             payload,
             metadata,
             bucket,
@@ -129,8 +133,12 @@ impl CompiledChannel {
             // Rare, so that it has a future of its own.
             Some(flow) => Either::Right(Box::pin(async move { engine.run(&flow, message, options).await })),
         };
+        let watched = self.services.metrics.ended_runs().begin();
         executed.map(move |outcome| {
             self.count_run(&outcome, serves);
+            if let Some(started) = watched {
+                self.record_ended(&outcome, source, started);
+            }
             RunReport { outcome }
         })
     }
@@ -148,6 +156,21 @@ impl CompiledChannel {
             Some(FailureKind::Engine) => self.count_error(Code::EngineError),
             _ => {}
         }
+    }
+
+    /// Hands the end of a run to those who watch.
+    fn record_ended(&self, outcome: &RunOutcome, source: RunSource, started: Instant) {
+        let end = outcome.end();
+        self.services.metrics.ended_runs().record(end, || EndedRun {
+            id: outcome.message.id,
+            ended_at: Timestamp::now(),
+            channel: Arc::clone(&self.name),
+            source,
+            workflow: outcome.workflow.clone(),
+            end,
+            error_code: failure::fatal_error(outcome).map(|error| error.code.name()),
+            took: started.elapsed(),
+        });
     }
 
     /// Counts an error by its code, if it is one that is counted by a reason.

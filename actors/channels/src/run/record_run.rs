@@ -13,8 +13,10 @@ use svc_traces::{FailureReport, Record, TraceMode, Untraced};
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use super::report::PausedCall;
 use super::{Recording, Run};
 use crate::compiled_channel::CompiledChannel;
+use crate::ended_runs::RunSource;
 use crate::guards::{AdmittedMessage, GuardRefusal, IdempotencyClaim, MessageSource, RefusalKind};
 use crate::metadata;
 use crate::metrics::MessageOutcome;
@@ -47,6 +49,8 @@ pub enum RecordOutcome {
     Deferred {
         /// The reason for operators.
         reason: String,
+        /// Id of the paused channel that it called: another attempt is of no use before that one is resumed.
+        paused_channel: Option<Arc<str>>,
     },
     /// It is no payload, a guard refused it, or its run failed.
     Failed {
@@ -74,7 +78,14 @@ impl RecordResult {
 
     /// Builds the result of a record that the channel cannot take now.
     pub fn deferred(reason: impl Into<String>) -> Self {
-        Self::new(RecordOutcome::Deferred { reason: reason.into() }, None)
+        Self::new(RecordOutcome::Deferred { reason: reason.into(), paused_channel: None }, None)
+    }
+
+    /// Builds the result of a record whose run called a paused channel.
+    fn paused(call: PausedCall) -> Self {
+        let PausedCall { channel_id, message } = call;
+        let paused_channel = Some(channel_id);
+        Self::new(RecordOutcome::Deferred { reason: message, paused_channel }, None)
     }
 
     /// Builds the result of a record that could not be run.
@@ -279,7 +290,7 @@ impl CompiledChannel {
         let admitted = self.admit(MessageSource::Record(&record), payload, metadata).await;
         let AdmittedMessage { payload, metadata, claim, permit, .. } = match admitted {
             Ok(admitted) => admitted,
-            Err(GuardRefusal { kind, error }) => {
+            Err(GuardRefusal { kind, error, .. }) => {
                 return match kind {
                     RefusalKind::Duplicate => self.drop_duplicate(&attempt),
                     RefusalKind::Deferred => RecordResult::deferred(error.message()),
@@ -294,6 +305,7 @@ impl CompiledChannel {
         let is_traced = attempt.is_traced;
         let run = Run {
             id: attempt.trace_id,
+            source: RunSource::Kafka,
             payload,
             metadata,
             bucket: match self.flow.versions.as_slice() {
@@ -313,11 +325,11 @@ impl CompiledChannel {
         };
         let mut report = self.execute(run).await;
         drop(permit);
-        if let Some(reason) = report.paused_call() {
+        if let Some(call) = report.paused_call() {
             if let Some(claim) = claim {
                 claim.release(&self.services).await;
             }
-            return RecordResult::deferred(reason);
+            return RecordResult::paused(call);
         }
         let failure = report.failure_within(limit, attempt.started.elapsed());
         let is_kept = is_traced && !(failure.is_some() && is_failure_traced);

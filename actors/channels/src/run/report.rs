@@ -1,5 +1,6 @@
 //! The report of a run, and the parts of it that a trace keeps.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -18,6 +19,14 @@ use crate::metrics::MessageOutcome;
 /// A run that has ended.
 pub(crate) struct RunReport {
     pub(crate) outcome: RunOutcome,
+}
+
+/// The call of a paused channel that ended a run.
+pub(crate) struct PausedCall {
+    /// Id of the channel.
+    pub(crate) channel_id: Arc<str>,
+    /// The error, for operators.
+    pub(crate) message: String,
 }
 
 impl RunReport {
@@ -51,11 +60,11 @@ impl RunReport {
             .map(|error| error.code.name())
     }
 
-    /// Returns the reason if the run failed because a channel that it called is paused. It is to run again once that one
-    /// is resumed, and the attempt does not count.
-    pub(crate) fn paused_call(&self) -> Option<String> {
-        let error = failure::fatal_error(&self.outcome).filter(|error| error.waits_for_resume())?;
-        Some(error.message.clone())
+    /// Returns the call of a paused channel by which the run failed. It is to run again once that channel is resumed, and
+    /// the attempt does not count.
+    pub(crate) fn paused_call(&self) -> Option<PausedCall> {
+        let error = failure::fatal_error(&self.outcome)?;
+        Some(PausedCall { channel_id: error.paused_channel.clone()?, message: error.message.clone() })
     }
 
     /// Marks the span of a run that failed with the code of its error.

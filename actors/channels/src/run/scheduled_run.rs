@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use super::{PinnedVersion, Recording, Run};
 use crate::compiled_channel::CompiledChannel;
+use crate::ended_runs::RunSource;
 use crate::guards::{AdmittedMessage, GuardRefusal, MessageSource, RefusalKind};
 use crate::metadata;
 use crate::metrics::MessageOutcome;
@@ -62,9 +63,10 @@ pub struct ScheduledRunResult {
 pub enum ScheduledRunOutcome {
     /// The run ended, or a guard refused it.
     Ended(Settlement),
-    /// The channel has no capacity for it now, and nothing was run; or a channel that it called is paused. The attempt
-    /// does not count.
+    /// The channel has no capacity for it now, and nothing was run. The attempt does not count.
     Busy,
+    /// A channel that it called, with this id, is paused. The attempt does not count.
+    Paused(Arc<str>),
     /// The run was aborted; no part of it goes on.
     Aborted,
 }
@@ -125,6 +127,7 @@ impl CompiledChannel {
         let policy = self.tracing.as_ref();
         let run = Run {
             id: trace_id,
+            source: RunSource::Cron,
             payload,
             metadata,
             bucket: Some(bucket),
@@ -143,9 +146,9 @@ impl CompiledChannel {
             return ScheduledRunOutcome::Aborted.without_run();
         };
         report.mark_failed(&mut span);
-        if report.paused_call().is_some() {
+        if let Some(call) = report.paused_call() {
             recorder.outcome = None;
-            return ScheduledRunOutcome::Busy.without_run();
+            return ScheduledRunOutcome::Paused(call.channel_id).without_run();
         }
         recorder.outcome = Some(report.end().into());
         let failure = report.failure_within(limit, recorder.started.elapsed());

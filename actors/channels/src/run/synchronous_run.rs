@@ -17,6 +17,7 @@ use super::report::RunReport;
 use super::{Recording, Run};
 use crate::answer::response::{ChannelResponse, ResponseRenderer};
 use crate::compiled_channel::CompiledChannel;
+use crate::ended_runs::RunSource;
 use crate::guards::AdmittedMessage;
 use crate::metadata;
 use crate::metrics::MessageOutcome;
@@ -64,6 +65,7 @@ impl CompiledChannel {
         let recording = Recording { steps: traced.is_some() && self.records_steps(), ..Recording::default() };
         let run = Run {
             id,
+            source: RunSource::Sync,
             payload,
             metadata,
             bucket,

@@ -31,6 +31,17 @@ pub struct BreakerSettings {
     pub max_breakers: usize,
 }
 
+/// A breaker of one connector.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConnectorBreaker {
+    /// Its key, by which it is reset.
+    pub key: String,
+    /// Name of the channel.
+    pub channel: String,
+    /// Its state.
+    pub state: BreakerState,
+}
+
 /// All breakers of a node.
 #[derive(Default)]
 pub(crate) struct Breakers {
@@ -125,6 +136,21 @@ impl Breakers {
             table.breakers.iter().map(|(key, slot)| (key.text.clone(), slot.breaker.state())).collect();
         list.sort_by(|(one, _), (other, _)| one.cmp(other));
         Some(list)
+    }
+
+    /// Returns the breakers of a connector: key, channel and state of each.
+    pub(crate) fn list_for_connector(&self, connector: &str) -> Vec<ConnectorBreaker> {
+        let table = self.lock();
+        let own = table.breakers.iter().filter(|(key, _)| key.connector() == connector);
+        let mut list: Vec<_> = own
+            .map(|(key, slot)| ConnectorBreaker {
+                key: key.text.clone(),
+                channel: key.channel().to_owned(),
+                state: slot.breaker.state(),
+            })
+            .collect();
+        list.sort_by(|one, other| one.key.cmp(&other.key));
+        list
     }
 
     pub(crate) fn reset(&self, key: &str) -> bool {

@@ -1,14 +1,18 @@
 //! Calls of connectors: the breaker, the metrics, the message to the actor.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use actix::Message;
 use actix_supervision::{Address, CallErrorKind, ReadHandler};
 use svc_engine::{ErrorCode, Healing, TaskCx, TaskError};
+use svc_model::Timestamp;
 use svc_model::config::connector::OperationSwitches;
 use tokio::time::Instant;
 
 use crate::breaker::{BreakerPermit, CallVerdict};
+use crate::call_log::RecordedCall;
 use crate::directory::ConnectorDirectory;
 use crate::driver::Driver;
 use crate::error::NotLoaded;
@@ -19,10 +23,18 @@ pub(crate) const NO_CHANNEL: &str = "_none";
 /// Most times a call follows a connector that is being replaced.
 const REPLACEMENTS: usize = 3;
 
+/// The function of the calls that the guards of channels make.
+const GUARD: &str = "guard";
+
 /// The run, or the guard of a channel, that makes a call.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
     channel: Arc<str>,
+    function: Arc<str>,
+    /// The part of the system that is called, without secrets.
+    target: Option<Arc<str>>,
+    /// The attempts that were made, if a call may make several.
+    attempts: Option<Arc<AtomicU32>>,
     /// The time at which the call is dropped.
     deadline: Option<Instant>,
 }
@@ -32,14 +44,43 @@ impl Caller {
     /// so it chooses neither a breaker nor a metric label.
     pub(crate) fn of_task(cx: &TaskCx<'_>) -> Self {
         let channel = cx.chain().last().cloned().unwrap_or_else(|| NO_CHANNEL.into());
-        Self { channel, deadline: cx.deadline() }
+        let function = Arc::clone(cx.function());
+        Self { channel, function, target: None, attempts: None, deadline: cx.deadline() }
     }
 
     /// Returns the guard of a channel.
-    pub(crate) const fn of_guard(channel: Arc<str>) -> Self {
-        Self { channel, deadline: None }
+    pub(crate) fn of_guard(channel: Arc<str>) -> Self {
+        Self { channel, function: GUARD.into(), target: None, attempts: None, deadline: None }
+    }
+
+    /// Names the part of the system that is called, for the record of the call.
+    pub(crate) fn with_target(self, target: impl Into<Arc<str>>) -> Self {
+        Self { target: Some(target.into()), ..self }
+    }
+
+    /// Counts the attempts of the call in this counter.
+    pub(crate) fn with_attempts(self, attempts: &Arc<AtomicU32>) -> Self {
+        Self { attempts: Some(Arc::clone(attempts)), ..self }
+    }
+
+    /// Returns the record of a call that has ended now.
+    fn record(&self, took: Duration, code: Option<&'static str>, http_status: Option<u16>) -> RecordedCall {
+        let attempts = self.attempts.as_ref().map(|attempts| attempts.load(Ordering::Relaxed));
+        RecordedCall {
+            ended_at: Timestamp::now(),
+            channel: Arc::clone(&self.channel),
+            function: Arc::clone(&self.function),
+            target: self.target.clone(),
+            code,
+            http_status,
+            took,
+            attempts: attempts.unwrap_or(1),
+        }
     }
 }
+
+/// The code of a call that was dropped with its run.
+const DROPPED: &str = "dropped";
 
 /// A call that the breaker admitted. Counted once: when it ends, or when it is dropped before its end.
 struct AdmittedCall<'c> {
@@ -51,10 +92,13 @@ struct AdmittedCall<'c> {
 }
 
 impl AdmittedCall<'_> {
-    fn end(&mut self, is_ok: bool, verdict: CallVerdict) {
+    /// Ends the call; `code` is that of its error, with the status of an HTTP answer.
+    fn end(&mut self, code: Option<&'static str>, http_status: Option<u16>, verdict: CallVerdict) {
         let Some(permit) = self.permit.take() else { return };
         let (metrics, channel) = (self.connectors.metrics(), &self.caller.channel);
-        metrics.record_call(channel, self.connector, is_ok, self.started.elapsed());
+        let took = self.started.elapsed();
+        metrics.record_call(channel, self.connector, code.is_none(), took);
+        self.connectors.calls().add(self.connector, self.caller.record(took, code, http_status));
         if permit.settle(verdict) {
             metrics.record_trip(channel, self.connector);
         }
@@ -68,7 +112,11 @@ impl Drop for AdmittedCall<'_> {
         }
         // A backend that lets the deadline of a run pass has failed; a run may be dropped for other reasons too.
         let is_late = self.caller.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        self.end(false, if is_late { CallVerdict::Failure } else { CallVerdict::Neutral });
+        let (code, verdict) = match is_late {
+            true => (ErrorCode::Timeout.name(), CallVerdict::Failure),
+            false => (DROPPED, CallVerdict::Neutral),
+        };
+        self.end(Some(code), None, verdict);
     }
 }
 
@@ -86,6 +134,10 @@ pub(crate) async fn call_with_breaker<T>(
     let channel = &*caller.channel;
     let Some(permit) = connectors.breakers().admit(channel, connector) else {
         connectors.metrics().record_rejection(channel, connector);
+        let code = Some(ErrorCode::CircuitOpen.name());
+        connectors
+            .calls()
+            .add(connector, RecordedCall { attempts: 0, ..caller.record(Duration::ZERO, code, None) });
         let message =
             format!("the circuit breaker of connector '{connector}' is open for channel '{channel}'");
         return Err(TaskError::new(ErrorCode::CircuitOpen, message));
@@ -99,7 +151,8 @@ pub(crate) async fn call_with_breaker<T>(
         Err(error) if error.code == ErrorCode::Http => CallVerdict::Answered,
         Err(_) => CallVerdict::Neutral,
     };
-    admitted.end(outcome.is_ok(), verdict);
+    let error = outcome.as_ref().err();
+    admitted.end(error.map(|error| error.code.name()), error.and_then(|error| error.http_status), verdict);
     outcome
 }
 

@@ -1,6 +1,7 @@
 //! `http_call`: sends a request to an HTTP API, and repeats it while a retry is allowed and may help.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
@@ -101,6 +102,9 @@ struct HttpCallTask {
     captures_error_body: bool,
 }
 
+/// Letters of a path in the record of a call.
+const SHOWN_PATH: usize = 200;
+
 /// The first status of a response that counts as a failure of the request.
 const FIRST_ERROR: u16 = 400;
 
@@ -152,10 +156,11 @@ impl HttpCallTask {
     /// The error of the call. It may contain those secrets: the caller redacts it.
     async fn call(&self, cx: &mut TaskCx<'_>, redaction: &mut Redaction) -> Result<(), TaskError> {
         let parts = self.request_parts(cx, redaction)?;
-        let caller = Caller::of_task(cx);
+        let attempts = Arc::new(AtomicU32::new(0));
+        let caller = Caller::of_task(cx).with_target(self.target(&parts, redaction)).with_attempts(&attempts);
         let remaining = cx.remaining();
         let call = async {
-            let answer = self.attempts(&parts, redaction, remaining).await?;
+            let answer = self.attempts(&parts, redaction, remaining, &attempts).await?;
             self.read(cx, &answer)
         };
         let result = call_with_breaker(&self.connectors, &caller, &self.connector, call).await?;
@@ -166,6 +171,17 @@ impl HttpCallTask {
             cx.write(path, value)?;
         }
         Ok(())
+    }
+
+    /// Returns the method and the path for the record of the call, without the query and whatever may be a secret.
+    fn target(&self, parts: &RequestParts, redaction: &Redaction) -> String {
+        let method = self.method.as_str();
+        let path = parts.path.split(['?', '#']).next().unwrap_or_default();
+        if path.is_empty() || self.path.as_ref().is_some_and(Either::reads_secrets) {
+            return method.to_owned();
+        }
+        let path = redaction.mask_text(path.to_owned());
+        format!("{method} {}", path.chars().take(SHOWN_PATH).collect::<String>())
     }
 
     fn reads_secrets(&self) -> bool {
@@ -214,6 +230,7 @@ impl HttpCallTask {
         parts: &RequestParts,
         redaction: &Redaction,
         left: Option<Duration>,
+        made: &AtomicU32,
     ) -> Result<OutboundResponse, TaskError> {
         let started = Instant::now();
         let mut attempts = 0;
@@ -228,6 +245,7 @@ impl HttpCallTask {
                 let peer = (settings.base.host_str(), settings.base.port_or_known_default());
                 SpanDraft::outbound_request(self.method.as_str(), peer, &self.connector, attempts)
             });
+            made.store(attempts + 1, Ordering::Relaxed);
             let attempt = self.attempt(parts, redaction, (limit, span.context())).await;
             match &attempt {
                 Ok(answer) => span.set_response(answer.status.as_u16(), FIRST_ERROR),

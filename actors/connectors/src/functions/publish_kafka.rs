@@ -101,12 +101,20 @@ impl PublishTask {
             let (_, answer) = call_driver(&self.connectors, &self.connector, message).await?;
             answer.map_err(|failure| failure.to_task_error(&self.connector))
         };
-        let published =
-            call_with_breaker(&self.connectors, &Caller::of_task(cx), &self.connector, call).await;
+        let published = call_with_breaker(&self.connectors, &self.caller(cx), &self.connector, call).await;
         if let Err(error) = &published {
             span.fail(error.code.name());
         }
         published
+    }
+
+    /// Returns the caller of the task, which names the topic for the record of the call.
+    fn caller(&self, cx: &TaskCx<'_>) -> Caller {
+        let caller = Caller::of_task(cx);
+        match &self.topic {
+            Some(topic) => caller.with_target(topic.as_str()),
+            None => caller,
+        }
     }
 
     /// Returns the topic of a connector in use.

@@ -103,6 +103,7 @@ impl ReconcilerShared {
         for gone in before.entries().filter(|entry| looked_at(entry) && !stored.contains(&*entry.id)) {
             next.remove(&gone.id);
             self.settings.tokens.forget(&gone.name);
+            self.directory.calls().forget(&gone.name);
         }
         let due = read.into_iter().filter(|(row, _)| {
             let overtaken = before.by_id(&row.id).is_some_and(|entry| entry.reload > number);

@@ -10,11 +10,14 @@ use svc_model::ErrorReason;
 use svc_model::config::connector::OAuth2;
 use svc_outbound::{ClientOptions, Outbound, SetupError, Url};
 use svc_store::Store;
+use tokio::time::Instant;
 
 use crate::tokens::fetcher::Fetcher;
 use crate::tokens::metrics::TokenMetrics;
 use crate::tokens::shared::{REQUEST_LIMIT, TokenContext};
-use crate::tokens::slot::{TokenDirectory, TokenSlot, TokenSource, TokenTerms};
+use crate::tokens::slot::{TokenDirectory, TokenSlot, TokenTerms};
+use crate::tokens::source::TokenSource;
+use crate::tokens::state::TokenStatus;
 
 /// Fetches that can be asked for at one time: a few for each connector.
 const MAILBOX: usize = 16_384;
@@ -105,6 +108,12 @@ impl Tokens {
             || TokenSlot::new(connector, terms.clone()),
         );
         TokenSource { slot, fetcher: self.fetcher.clone() }
+    }
+
+    /// Returns the token of a connector as it is on this node; `None` for one that uses none.
+    pub fn status(&self, connector: &str) -> Option<TokenStatus> {
+        let slot = self.directory.find(connector)?;
+        Some(slot.state().status(Instant::now()))
     }
 
     /// Lets a connector that comes by this name later begin anew.

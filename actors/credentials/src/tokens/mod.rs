@@ -30,11 +30,12 @@ mod response;
 mod rotation;
 mod shared;
 mod slot;
+mod source;
 mod state;
 
 pub use error::TokenError;
 pub use handle::{Settings, Tokens, TokensStartError};
 pub use metrics::TokenMetrics;
 pub use request::secrets;
-pub use slot::TokenSource;
-pub use state::AccessToken;
+pub use source::TokenSource;
+pub use state::{AccessToken, TokenStatus};

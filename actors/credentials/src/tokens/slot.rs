@@ -1,10 +1,8 @@
 //! The tokens that the callers of one connector share.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_supervision::Address;
 use arc_swap::ArcSwap;
 use svc_model::config::connector::{OAuth2, OAuth2Grant};
 use svc_outbound::Url;
@@ -13,7 +11,6 @@ use tokio::time::Instant;
 
 use crate::single_flight::{SharedEntry, SharedMap};
 use crate::tokens::error::TokenError;
-use crate::tokens::fetcher::{Fetch, Fetcher};
 use crate::tokens::rotation::Rotation;
 use crate::tokens::state::{AccessToken, ExpiringToken, State, TokenResult};
 
@@ -68,57 +65,15 @@ impl TokenSlot {
         self.state.load().result_since(Instant::now(), self.margin(), seen)
     }
 
+    /// Drops a token that the API refused; one that has replaced it meanwhile stays.
+    pub(crate) fn reject(&self, sent: &Arc<AccessToken>) {
+        self.state.rcu(|state| state.without(sent));
+    }
+
     /// Ends a fetch.
     pub(crate) fn land(&self, outcome: Result<ExpiringToken, TokenError>) -> TokenResult {
         let now = Instant::now();
         self.state.rcu(|state| state.record_outcome(now, outcome.clone()));
         outcome.map(|held| held.token)
-    }
-}
-
-/// The source of one connector's tokens. Cheap to clone.
-#[derive(Clone)]
-pub struct TokenSource {
-    pub(crate) slot: Arc<SharedTokenSlot>,
-    pub(crate) fetcher: Address<Fetcher>,
-}
-
-/// By the connector: everything else may be secret.
-impl fmt::Debug for TokenSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("TokenSource").field(&self.slot.connector).finish()
-    }
-}
-
-impl TokenSource {
-    /// Returns a token that is valid now, and obtains one if necessary. Dropping the future cancels no fetch.
-    ///
-    /// # Errors
-    /// A [`TokenError`] if none can be obtained.
-    pub async fn token(&self) -> Result<Arc<AccessToken>, TokenError> {
-        let state = self.slot.state();
-        if let Some(known) = state.valid_result(Instant::now(), self.slot.margin()) {
-            return known;
-        }
-        let landings = state.landings();
-        // One caller at a time asks the actor, so that those of one connector never fill its mailbox.
-        let request_token = async || {
-            let fetch = Fetch { slot: Arc::clone(&self.slot), seen: landings };
-            self.fetcher.ask(fetch).await.unwrap_or_else(|error| {
-                let reason = format!("its tokens cannot be obtained now: {error}");
-                Err(TokenError::unavailable(&self.slot.connector, reason))
-            })
-        };
-        self.slot.single_flight(|| self.slot.result_since(landings), request_token).await
-    }
-
-    /// Drops a token that the API refused; one that has replaced it meanwhile stays.
-    pub fn reject(&self, sent: &Arc<AccessToken>) {
-        self.slot.state.rcu(|state| state.without(sent));
-    }
-
-    /// Returns the host of the token endpoint.
-    pub fn host(&self) -> &str {
-        self.slot.terms.url.host_str().unwrap_or_default()
     }
 }

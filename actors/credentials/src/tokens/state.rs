@@ -32,6 +32,15 @@ impl fmt::Debug for AccessToken {
     }
 }
 
+/// The token of a connector, for operators.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TokenStatus {
+    /// The rest of the life of the token that calls are made with; `None` while there is none.
+    pub expires_in: Option<Duration>,
+    /// The reason for which the last request got no token.
+    pub error: Option<String>,
+}
+
 /// The result of obtaining a token.
 pub(crate) type TokenResult = Result<Arc<AccessToken>, TokenError>;
 
@@ -68,6 +77,16 @@ impl State {
         let fresh = self.held.as_ref().filter(|held| now + margin < held.ends);
         let refused = self.refused.as_ref().filter(|(_, until)| now < *until);
         fresh.map(|held| Ok(Arc::clone(&held.token))).or_else(|| refused.map(|(error, _)| Err(error.clone())))
+    }
+
+    /// Returns the state for operators.
+    pub(crate) fn status(&self, now: Instant) -> TokenStatus {
+        let refused = self.refused.as_ref().filter(|(_, until)| now < *until);
+        let failed = self.last.as_ref().and_then(|last| last.as_ref().err());
+        TokenStatus {
+            expires_in: self.held.as_ref().map(|held| held.ends.saturating_duration_since(now)),
+            error: refused.map(|(error, _)| error).or(failed).map(ToString::to_string),
+        }
     }
 
     /// Returns the result for a caller that has waited since `seen` fetches had ended: in addition to
@@ -128,6 +147,19 @@ mod tests {
     fn error(is_final: bool) -> TokenError {
         let name = "c".into();
         if is_final { TokenError::rejected(&name, "no") } else { TokenError::unavailable(&name, "away") }
+    }
+
+    #[test]
+    fn status_shows_rest_of_life_and_last_error() {
+        let now = Instant::now();
+        assert_eq!(State::default().status(now), TokenStatus::default());
+        let state = State::default().record_outcome(now, Ok(expiring_token("a", now, 100)));
+        let later = now + Duration::from_secs(30);
+        let expires_in = Some(Duration::from_secs(70));
+        assert_eq!(state.status(later), TokenStatus { expires_in, error: None });
+        let failed = state.record_outcome(later, Err(error(true))).status(later);
+        assert_eq!(failed.expires_in, expires_in);
+        assert!(failed.error.is_some_and(|error| error.contains("no")));
     }
 
     #[test]

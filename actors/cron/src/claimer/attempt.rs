@@ -66,15 +66,23 @@ impl CronAttempt {
             return self.pass_over(None).await;
         }
         // As accepted work, a scheduled run leaves a trace whatever the mode and the sampling of traces.
-        let trace = self.new_trace(&entry, &cron.payload);
+        let trace = self.new_trace(&entry, &definition, &cron.payload);
         let start_sent_at = Instant::now();
         let started = self.start(definition.version(), cron.singleton.as_ref(), trace).await;
         let (slot, started_at) = match started {
             Ok(StartResult::Running { slot, started_at }) => (slot, started_at),
             Ok(StartResult::Saturated) => return self.shared.metrics.record_singleton_skips(1),
             Ok(StartResult::Waits | StartResult::Lost) => return,
+            Ok(StartResult::Cancelled { reports }) => {
+                self.cancellation.request(reports);
+                return self.end_cancelled(None, false).await;
+            }
             Err(error) => return self.start_failed(&error).await,
         };
+        if self.cancellation.is_requested() {
+            // The order came while the start was written.
+            return self.end_cancelled(slot.as_ref(), true).await;
+        }
         if state::is_first(&self.claim) {
             let lag = (started_at - self.claim.scheduled_for).to_std().unwrap_or_default();
             self.shared.metrics.record_lag(lag);
@@ -165,9 +173,12 @@ impl CronAttempt {
         }
     }
 
-    /// Returns the row of the run's trace.
-    fn new_trace(&self, entry: &LoadedChannel, payload: &Value) -> NewTrace {
+    /// Returns the row of the run's trace. It names the version of the workflow, so that a retry can run the same one
+    /// after a run without an end.
+    fn new_trace(&self, entry: &LoadedChannel, definition: &CompiledChannel, payload: &Value) -> NewTrace {
+        let bucket = Some(state::bucket(&self.claim));
         NewTrace {
+            workflow: state::version(&self.claim).or_else(|| definition.workflow_for(bucket, self.trace_id)),
             channel_id: Some(self.claim.channel_id.as_str().into()),
             input_json: Some(payload.to_string()),
             run_key: Some(self.claim.key.id.to_string()),
@@ -187,6 +198,7 @@ impl CronAttempt {
         let ScheduledRunResult { outcome: ended, result, task_trace, error_code, workflow, took } = run;
         let settlement = match ended {
             ScheduledRunOutcome::Busy => return self.pass_over(slot).await,
+            ScheduledRunOutcome::Paused(channel) => return self.rest(slot, &channel).await,
             // Only this attempt cancels the run.
             ScheduledRunOutcome::Aborted => return self.give_back(slot).await,
             // Its computation was cut off.
@@ -265,14 +277,16 @@ impl CronAttempt {
                     if let Some(report) = report {
                         report.begin();
                     }
-                    if matches!(settlement.end, RunEnd::Failed | RunEnd::TimedOut) {
-                        self.shared.registry.note_failure_of(&self.claim.channel_id).await;
-                    }
+                    self.note_failure(settlement.end).await;
                     return;
                 }
                 // The commit that got no answer may have ended the row.
-                Ok(false) if is_unanswered && begin_if_stored(report.take()).await => {
-                    self.shared.metrics.record_occurrences(OccurrenceStatus::Failed, 1);
+                Ok(false) if is_unanswered && self.is_settled(settlement.end).await => {
+                    self.shared.metrics.record_occurrences(settlement.end.into(), 1);
+                    if let Some(report) = report {
+                        report.begin_if_stored().await;
+                    }
+                    self.note_failure(settlement.end).await;
                     return;
                 }
                 Ok(false) => {
@@ -296,6 +310,24 @@ impl CronAttempt {
         }
     }
 
+    /// Counts the end of the occurrence for its channel, if it is a failure.
+    async fn note_failure(&self, end: RunEnd) {
+        if matches!(end, RunEnd::Failed | RunEnd::TimedOut) {
+            let failure = format!("{} {}", self.claim.key.id, self.trace_id);
+            self.shared.registry.note_failure_of(&self.claim.channel_id, &failure).await;
+        }
+    }
+
+    /// Returns whether the row has the end of this attempt.
+    async fn is_settled(&self, end: RunEnd) -> bool {
+        let (key, id) = (&self.claim.key, self.claim.key.id.to_string());
+        let read = || self.shared.ledger.get(&id);
+        let row = self.retry_for_a_while("the end of a run is not known", read).await.flatten();
+        row.is_some_and(|row| {
+            row.row.status == OccurrenceStatus::from(end).name() && row.row.attempt == key.attempt
+        })
+    }
+
     /// Adds the group of a failure to its occurrence and its trace: that of its message if the run named none.
     fn add_error_group(&self, settlement: &mut Settlement, end: Option<&mut TraceEnd>) {
         if let Some(message) = &settlement.message
@@ -316,9 +348,24 @@ impl CronAttempt {
         self.give_back(slot).await;
     }
 
+    /// Releases the claim of a run that called a paused channel. The row rests until that channel is resumed.
+    async fn rest(&self, slot: Option<&HeldSlot>, channel_id: &str) {
+        // If this node does not know of a resume yet, the row is due at once.
+        self.attempts.pass_over(&self.claim.channel_id);
+        let give_back = || self.shared.ledger.give_back_until_resume(&self.claim, slot, channel_id);
+        self.finish_giving_back(give_back).await;
+    }
+
     async fn give_back(&self, slot: Option<&HeldSlot>) {
+        self.finish_giving_back(|| self.shared.ledger.give_back(&self.claim, slot)).await;
+    }
+
+    /// Gives the claim back by `give_back`.
+    async fn finish_giving_back<F>(&self, give_back: impl Fn() -> F)
+    where
+        F: Future<Output = Result<bool, StoreError>>,
+    {
         // After that the lease expires, which releases the claim as well.
-        let give_back = || self.shared.ledger.give_back(&self.claim, slot);
         if self.retry_for_a_while("a claim was not given back", give_back).await == Some(false) {
             self.end_lost_trace().await;
         }
@@ -368,13 +415,5 @@ fn simplify(settlement: &mut Settlement, end: &mut Option<TraceEnd>) {
         end.result_json = None;
         end.task_trace_json = None;
         simplify_reason(&mut end.error_message);
-    }
-}
-
-/// Queues the report of a failure if it was committed with the end of its run. Returns whether it was.
-async fn begin_if_stored(report: Option<PreparedReport>) -> bool {
-    match report {
-        Some(report) => report.begin_if_stored().await,
-        None => false,
     }
 }

@@ -180,24 +180,49 @@ async fn end_exhausted(shared: &CronShared, row: ExhaustedOccurrence) {
     let report = shared.registry.prepare_report(failed).await;
     let written = report.as_ref().map(|report| report.row().clone());
     match shared.call_ledger(shared.ledger.exhaust(*id, shared.settings.max_recoveries, written)).await {
-        Ok(true) => {}
+        Ok(true) => {
+            if let Some(report) = report {
+                report.begin();
+            }
+        }
         Ok(false) => return,
         Err(error) => {
             report_failure(shared, &error);
-            // The commit may have taken effect.
-            if let (StoreError::Unanswered(_), Some(report)) = (error, report) {
+            // The commit may have taken effect. If it did not, the next claim lists the row again.
+            let is_unanswered = matches!(error, StoreError::Unanswered(_));
+            if !is_unanswered || !is_exhausted(shared, &row).await {
+                return;
+            }
+            if let Some(report) = report {
                 report.begin_if_stored().await;
             }
-            return;
         }
-    }
-    if let Some(report) = report {
-        report.begin();
     }
     shared.metrics.record_occurrences(OccurrenceStatus::Failed, 1);
     warn!(shared.log, "occurrence failed after too many expired leases"; "channel" => channel_name,
         "occurrence" => %id, "reason" => message);
-    shared.registry.note_failure_of(channel_id).await;
+    let failure = format!("{id} {}", trace_id.unwrap_or_default());
+    shared.registry.note_failure_of(channel_id, &failure).await;
+}
+
+/// Returns whether an occurrence failed for that reason.
+async fn is_exhausted(shared: &CronShared, row: &ExhaustedOccurrence) -> bool {
+    let mut failures = 0;
+    loop {
+        match shared.call_ledger(shared.ledger.get(&row.id.to_string())).await {
+            Ok(found) => {
+                return found.is_some_and(|found| {
+                    found.row.status == OccurrenceStatus::Failed.name()
+                        && found.error_message.as_ref() == Some(&row.message)
+                });
+            }
+            Err(error) => {
+                failures += 1;
+                report_failure(shared, &error);
+                sleep(retry_delay(&row.channel_id, failures)).await;
+            }
+        }
+    }
 }
 
 fn report_failure(shared: &CronShared, error: &StoreError) {

@@ -82,6 +82,10 @@ impl ScheduleReconciler {
         loop {
             generations.borrow_and_update();
             let snapshot = Arc::clone(&self.shared.registry.snapshot());
+            if last_snapshot.as_ref().is_some_and(|last| last.has_pauses()) {
+                // A resume frees the occurrences that called the channel.
+                self.shared.due.notify_one();
+            }
             let mut changed: HashSet<Arc<str>> = failed;
             changed.extend(match &last_snapshot {
                 Some(last_snapshot) => snapshot.cron_changes(last_snapshot),

@@ -18,16 +18,22 @@ fn unacknowledged_end_is_kept_and_reported_once() {
     run_on_server(proxy.url(), async |world| {
         let node = world.start().await;
         node.traces.start(Arc::new(node.registry.clone()), &[]).await.unwrap();
-        node.channel("tick", yearly_schedule("hold, then fail"), json!({"on_failure": "alerts"})).await;
+        let once = json!({"failures": 1, "within_secs": 600});
+        let config = json!({"on_failure": "alerts", "on_repeated_failure": once});
+        node.channel("tick", yearly_schedule("hold, then fail"), config).await;
         trigger(&node, "tick").await;
         wait_until(async || world.witness.running() == 1).await;
         proxy.lose_commit_of("it was told to fail");
         world.witness.release(1);
         node.come_to("tick", "failed", 1).await;
         wait_until(async || proxy.lost() == 1).await;
-        // It runs here, not after a takeover, and fails, because nothing is named `alerts`.
+        // The failure counts: the channel pauses itself.
+        let pauses = "SELECT paused_by FROM channel_pauses";
+        let by_itself = vec![vec![Some("on_repeated_failure".to_owned())]];
+        wait_until(async || database.rows(pauses).unwrap() == by_itself).await;
+        // The reports of both run here, not after a takeover, and fail, because nothing is named `alerts`.
         let reports = "SELECT status FROM traces WHERE channel = 'alerts'";
-        let failed = vec![vec![Some("failed".to_owned())]];
+        let failed = vec![vec![Some("failed".to_owned())]; 2];
         wait_until(async || database.rows(reports).unwrap() == failed).await;
         let row = node.occurrences("tick").await.remove(0);
         assert_eq!((row.row.attempt, world.witness.reported_runs().len()), (1, 1), "it was not run again");

@@ -46,6 +46,7 @@ pub(super) async fn run_until_ended(
         finished: sender,
         pending: None,
         skipping: None,
+        awaited_channel: None,
         handled,
     };
     tokio::join!(work.run(), settling);
@@ -78,6 +79,8 @@ struct PartitionWork {
     pending: Option<PendingLetter>,
     /// The range of records that an operator gives up, while it is not past.
     skipping: Option<SkipRange>,
+    /// Id of the paused channel that the run of the record at hand called.
+    awaited_channel: Option<Arc<str>>,
     handled: HandledCounter,
 }
 
@@ -96,13 +99,14 @@ impl PartitionWork {
         }
     }
 
-    /// Waits while the channel of the topic is paused and no operator skips a record. Returns `false` if the partition is
-    /// given up.
+    /// Waits while the channel of the topic is paused, or one that the record at hand called, and no operator skips a
+    /// record. Returns `false` if the partition is given up.
     async fn wait_while_paused(&self) -> bool {
         let mut generations = self.shared.registry.watch_generations();
         loop {
             generations.borrow_and_update();
-            if !self.shared.is_paused(&self.handle.topic) {
+            let waits_for_call = self.awaited_channel.as_ref().is_some_and(|id| self.shared.is_paused_id(id));
+            if !waits_for_call && !self.shared.is_paused(&self.handle.topic) {
                 return true;
             }
             tokio::select! {
@@ -131,6 +135,7 @@ impl PartitionWork {
     /// that is made after the record was fetched again.
     async fn process(&mut self, records: &[Arc<TopicRecord>]) {
         let Some(first) = records.first() else { return };
+        self.awaited_channel = None;
         let (record, mut end) = if self.handle.begin(first.offset) {
             (Arc::clone(first), self.attempt_again(first).await)
         } else {
@@ -171,6 +176,7 @@ impl PartitionWork {
 
     /// Makes another attempt at a record.
     async fn attempt_again(&mut self, record: &Arc<TopicRecord>) -> AttemptEnd {
+        self.awaited_channel = None;
         if let Some(request) = self.handle.take_skip()
             && let Some(end) = self.skip(record, request).await
         {
@@ -289,10 +295,11 @@ impl PartitionWork {
             RecordOutcome::Completed | RecordOutcome::Duplicate | RecordOutcome::Tombstone => {
                 AttemptEnd::Finished
             }
-            RecordOutcome::Deferred { reason } if self.gives_up(record.offset) => {
+            RecordOutcome::Deferred { reason, .. } if self.gives_up(record.offset) => {
                 self.give_up(record, &reason).await
             }
-            RecordOutcome::Deferred { reason } => {
+            RecordOutcome::Deferred { reason, paused_channel } => {
+                self.awaited_channel = paused_channel;
                 self.shared.metrics.count_retry(&self.handle.topic, RetryReason::Deferred);
                 AttemptEnd::Retry(self.handle.update(|state, now| state.defer(reason, now)))
             }
@@ -303,7 +310,7 @@ impl PartitionWork {
                     self.count_letter(record.offset);
                 }
                 if is_first {
-                    self.shared.note_held_record(&self.handle.topic).await;
+                    self.shared.note_held_record(record).await;
                 }
                 end
             }

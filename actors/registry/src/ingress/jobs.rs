@@ -10,6 +10,7 @@ use futures_util::future::BoxFuture;
 use svc_channels::{CRASHED, PanicFlag, PinnedVersion, RunJob, refusal};
 use svc_model::WorkflowVersion;
 use svc_traces::{Job, JobFailure, JobKey, JobOutcome, JobResult, JobThread, QueueShares, Runner};
+use uuid::Uuid;
 
 use crate::dispatch::{DispatchError, FirstWorker};
 use crate::handle::Registry;
@@ -73,13 +74,17 @@ impl Runner for Registry {
         self.find_channel(channel_id, channel).is_some()
     }
 
+    fn serves_every_channel(&self) -> bool {
+        self.shared.filter.is_empty()
+    }
+
     fn begins_unserved(&self, channel_id: Option<Arc<str>>, channel: Arc<str>) -> BoxFuture<'_, bool> {
         Box::pin(async move { self.begins_work_of_unknown(channel_id.as_deref(), &channel).await })
     }
 
-    fn note_failure(&self, channel_id: Option<Arc<str>>, channel: Arc<str>) -> BoxFuture<'_, ()> {
+    fn note_failure(&self, channel_id: Option<Arc<str>>, channel: Arc<str>, run: Uuid) -> BoxFuture<'_, ()> {
         match self.find_channel(channel_id.as_deref(), &channel) {
-            Some(entry) => Box::pin(async move { self.note_channel_failure(&entry).await }),
+            Some(entry) => Box::pin(async move { self.note_channel_failure(&entry, &run.to_string()).await }),
             None => Box::pin(ready(())),
         }
     }
@@ -136,7 +141,6 @@ impl Registry {
         pinned: Option<PinnedVersion>,
         own: Option<WorkerId>,
     ) -> JobResult {
-        let services = &self.shared.services;
         let offset = match own {
             Some(_) => 0,
             None => self.next_worker.fetch_add(1, Ordering::Relaxed),
@@ -153,10 +157,15 @@ impl Registry {
         };
         let panicked = PanicFlag::default();
         let message = RunJob { job, limit, pinned, panicked: panicked.clone() };
-        let error = match self.dispatch(FirstWorker { own, offset }, message, find).await {
-            Ok(completed) => return completed,
-            Err(error) => error,
-        };
+        match self.dispatch(FirstWorker { own, offset }, message, find).await {
+            Ok(completed) => completed,
+            Err(error) => self.result_without_run(error, &panicked),
+        }
+    }
+
+    /// Returns the result of a job that no actor ran to its end.
+    fn result_without_run(&self, error: DispatchError<RunJob, Obstacle>, panicked: &PanicFlag) -> JobResult {
+        let services = &self.shared.services;
         match error {
             DispatchError::NotFound { error: Obstacle::NoChannel, message } => {
                 services.metrics.count_lost_job(None);
@@ -165,7 +174,8 @@ impl Registry {
             }
             DispatchError::NotFound { error: Obstacle::Paused(channel), .. } => {
                 let message = format!("channel '{}' is paused", channel.name());
-                JobResult::bare(JobOutcome::Paused { message }, Duration::ZERO)
+                let channel_id = Arc::clone(&channel.id);
+                JobResult::bare(JobOutcome::Paused { message, channel_id }, Duration::ZERO)
             }
             DispatchError::NotFound { error: Obstacle::Secret { channel, secret }, .. } => {
                 unavailable(&format!("Channel '{}' waits for a secret: {secret}", channel.name()))

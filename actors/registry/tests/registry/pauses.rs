@@ -142,7 +142,7 @@ fn job_that_calls_paused_channel_waits() {
         let running = world.start().await;
         pause(world, &running, "stock").await;
         let completed = running.registry.run(job(), Duration::from_secs(10), None).await;
-        let JobOutcome::Paused { message } = &completed.ended else { panic!("{completed:?}") };
+        let JobOutcome::Paused { message, .. } = &completed.ended else { panic!("{completed:?}") };
         assert!(message.contains("'stock'"), "{message}");
         assert_eq!(running.post("/orders").await.unwrap_err().code(), Code::ServiceUnavailable);
         resume(world, &running, "stock").await;

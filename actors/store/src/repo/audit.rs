@@ -10,8 +10,8 @@ use crate::conn::{Conn, on};
 use crate::database::Database;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
-use crate::repo::filters::{AnyOf, any_of};
-use crate::repo::keyset::{self, CursorKind, KeysetCondition};
+use crate::repo::filters::{AnyOf, Condition, IndexParts, KeyScan, MOST_SCANNED, count_all};
+use crate::repo::keyset::{self, CursorKind};
 use crate::repo::mutation::{AuditEntry, Mutation, MutationResult, mutate};
 use crate::repo::{RowKey, sorted};
 use crate::schema::audit_logs;
@@ -40,6 +40,8 @@ pub struct AuditFilter {
     pub oldest_first: bool,
     /// The cursor of the previous page.
     pub cursor: Option<String>,
+    /// True to leave out the number of all records.
+    pub without_total: bool,
 }
 
 impl AuditFilter {
@@ -53,10 +55,12 @@ impl AuditFilter {
 pub struct AuditPage {
     /// The records.
     pub rows: Vec<AuditRow>,
-    /// Number of matching records on all pages.
-    pub total: i64,
+    /// Number of matching records on all pages, unless it is left out.
+    pub total: Option<i64>,
     /// Cursor of the next page; `None` on the last one.
     pub next_cursor: Option<String>,
+    /// The instant up to which records were read, for a page that is not full although more may match.
+    pub scanned_until: Option<Timestamp>,
 }
 
 /// A row, in the order of the columns.
@@ -92,7 +96,7 @@ impl AuditLog {
     /// As [`list_page`](Self::list_page).
     pub async fn list(&self, filter: AuditFilter, page: Page) -> Result<(Vec<AuditRow>, i64), StoreError> {
         let page = self.list_page(filter, page).await?;
-        Ok((page.rows, page.total))
+        Ok((page.rows, page.total.unwrap_or_default()))
     }
 
     /// Returns a page of the records that match the filter, in its order.
@@ -144,32 +148,37 @@ impl AuditLog {
     }
 }
 
-macro_rules! filtered {
-    ($db:ident, $filter:expr) => {{
-        let mut query = audit_logs::table.into_boxed::<$db>();
-        if let Some(action) = &$filter.action {
-            query = any_of!(query, audit_logs::action, action);
-        }
-        if let Some(resource_type) = &$filter.resource_type {
-            query = any_of!(query, audit_logs::resource_type, resource_type);
-        }
-        if let Some(resource_id) = &$filter.resource_id {
-            query = any_of!(query, audit_logs::resource_id, resource_id);
-        }
-        if let Some(principal) = &$filter.principal {
-            query = any_of!(query, audit_logs::principal, principal);
-        }
-        if let Some(start) = $filter.start_time {
-            query = query.filter(audit_logs::created_at.ge(start.naive()));
-        }
-        if let Some(end) = $filter.end_time {
-            query = query.filter(audit_logs::created_at.lt(end.naive()));
-        }
-        query
-    }};
+/// The table.
+const TABLE: &str = "audit_logs";
+
+/// Returns the conditions of a filter on columns that are first in an index: the index, the column, its values.
+fn list_indexed(filter: &AuditFilter) -> Vec<IndexedCondition> {
+    let columns = [
+        ("audit_logs_resource_id", "resource_id", &filter.resource_id),
+        ("audit_logs_principal", "principal", &filter.principal),
+        ("audit_logs_action", "action", &filter.action),
+        ("audit_logs_resource_type", "resource_type", &filter.resource_type),
+    ];
+    let given = columns.into_iter().filter_map(|(index, column, values)| {
+        Some(IndexedCondition { index, column, values: values.clone()? })
+    });
+    given.collect()
 }
 
-/// Reads one row more than the page holds, to know whether more follow.
+/// A condition on the column that is first in an index.
+struct IndexedCondition {
+    index: &'static str,
+    column: &'static str,
+    values: AnyOf,
+}
+
+impl IndexedCondition {
+    fn condition(&self) -> Condition {
+        Condition::AnyOf(self.column, self.values.clone())
+    }
+}
+
+/// Returns a page of the records that match, found by the index of the first condition.
 async fn list(
     conn: &mut Conn,
     filter: &AuditFilter,
@@ -177,30 +186,43 @@ async fn list(
     after: Option<RowKey>,
 ) -> Result<AuditPage, StoreError> {
     let descending = !filter.oldest_first;
-    let (mut rows, total): (Vec<StoredAuditRow>, i64) = on!(conn, c: Db => {
-        let mut query = filtered!(Db, filter);
-        if let Some(key) = after {
-            query = query.filter(match descending {
-                true => KeysetCondition::newest_first(key),
-                false => KeysetCondition::oldest_first(key),
-            });
-        }
-        query = sorted!(query, audit_logs::created_at, descending);
-        query = match descending {
-            true => query.then_order_by(audit_logs::id.desc()),
-            false => query.then_order_by(audit_logs::id.asc()),
+    let indexed = list_indexed(filter);
+    let range = Condition::of_range("created_at", filter.start_time, filter.end_time, "<");
+    let first = <[_]>::first(&indexed);
+    let parts = first.and_then(|first| IndexParts::new(first.column, first.values.storable()));
+    let scan = KeyScan {
+        table: TABLE,
+        index: first.filter(|_| parts.is_some()).map_or("audit_logs_created", |first| first.index),
+        others: indexed.iter().skip(usize::from(parts.is_some())).map(IndexedCondition::condition).collect(),
+        parts,
+        served: range.clone(),
+        after,
+        descending,
+        page,
+        most_read: MOST_SCANNED,
+    };
+    let found = scan.find(conn).await?;
+    let ids: Vec<String> = found.keys.into_iter().map(|key| key.id).collect();
+    let rows: Vec<StoredAuditRow> = on!(conn, c: Db => {
+        let rows = audit_logs::table.into_boxed::<Db>().filter(audit_logs::id.eq_any(ids));
+        let rows = sorted!(rows, audit_logs::created_at, descending);
+        let rows = match descending {
+            true => rows.then_order_by(audit_logs::id.desc()),
+            false => rows.then_order_by(audit_logs::id.asc()),
         };
-        let rows = query.limit(page.limit.saturating_add(1)).offset(page.offset).load(c).await?;
-        (rows, filtered!(Db, filter).count().get_result(c).await?)
+        rows.load(c).await?
     });
-    let limit = usize::try_from(page.limit).unwrap_or_default();
-    let more = rows.len() > limit;
-    rows.truncate(limit);
-    let last = rows.last().filter(|_| more);
-    let next_cursor = last.map(|row| {
-        keyset::encode(filter.cursor_kind(), &RowKey { created_at: row.created_at, id: row.id.clone() })
-    });
-    Ok(AuditPage { rows: rows.into_iter().map(AuditRow::from).collect(), total, next_cursor })
+    let conditions: Vec<_> = indexed.iter().map(IndexedCondition::condition).chain(range).collect();
+    let total = match filter.without_total {
+        true => None,
+        false => Some(count_all(conn, TABLE, &conditions).await?),
+    };
+    Ok(AuditPage {
+        rows: rows.into_iter().map(AuditRow::from).collect(),
+        total,
+        next_cursor: found.next.key.map(|key| keyset::encode(filter.cursor_kind(), &key)),
+        scanned_until: found.next.scanned_until,
+    })
 }
 
 async fn delete_expired(conn: &mut Conn, days: u64, chunk: i64) -> Result<u64, StoreError> {

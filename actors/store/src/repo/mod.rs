@@ -32,6 +32,8 @@ mod token_states;
 mod traces;
 mod usage;
 
+use svc_model::LifecycleStatus;
+
 pub use audit::{AuditFilter, AuditLog, AuditPage};
 pub use bulk_runs::{
     AppliedPage, BulkAction, BulkClaim, BulkError, BulkKind, BulkPage, BulkRun, BulkRuns, BulkState,
@@ -62,16 +64,19 @@ pub use definitions::{
 };
 pub(crate) use definitions::{DefinitionKey, DefinitionRow};
 pub use epoch::ConfigEpoch;
-pub(crate) use error_groups::KnownGroups;
-pub use error_groups::{ChangeScope, ErrorGroupFilter, ErrorGroupPage, ErrorGroupRow, ErrorGroups};
+pub use error_groups::{
+    COUNTED_MINUTES, ChangeScope, ErrorGroupCount, ErrorGroupFilter, ErrorGroupPage, ErrorGroupRow,
+    ErrorGroups, RecentErrors,
+};
+pub(crate) use error_groups::{FailureTally, KnownGroups};
 pub use filters::AnyOf;
 pub use job_leases::JobLeases;
 pub use keyset::RowKey;
 pub use lifecycle::RollbackSource;
 pub(crate) use mutation::record;
-pub use mutation::{AuditEntry, Mutation};
+pub use mutation::{AuditEntry, AuditReceipt, Mutation};
 pub(crate) use nodes::list as list_nodes;
-pub use nodes::{NewNode, NodeLeases, NodeRow, NodeStatus};
+pub use nodes::{NewNode, NodeLeases, NodeRow, NodeStatus, StoredFigures};
 pub use packages::PackageReceipts;
 pub use references::References;
 pub use repository::Repository;
@@ -82,19 +87,20 @@ pub use token_states::{ExpectedTokens, RefreshLease, SaveOutcome, TokenState, To
 pub(crate) use traces::TraceWrite;
 pub use traces::{
     AcceptedRerun, AdoptedRun, CancelEffect, CancelFailure, CancelOrder, CancelStep, CancelledEnd,
-    CancelledRun, DueTime, NewTrace, OpenCancel, Ownership, QueueShares, RERUN, RerunOrder, RerunVersion,
-    TraceAccess, TraceAttempt, TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery, TraceRecord,
-    TraceRepository, TraceRow, TraceSource, TraceStatus, UnfinishedRun, WaitReason, WaitTerms, WaitingCount,
-    WaitingCounts, WaitingWork,
+    CancelledRun, DueTime, NewTrace, OpenCancel, Ownership, QueueShares, RERUN, RenewedWait, RerunOrder,
+    RerunVersion, TraceAccess, TraceAttempt, TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery,
+    TraceRecord, TraceRepository, TraceRow, TraceSource, TraceStatus, UnfinishedRun, WaitReason, WaitTerms,
+    WaitingCount, WaitingCounts, WaitingWork,
 };
 
 /// Filter and order of a list. Conditions that do not apply to the kind are ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EntityFilter {
     /// Status of the latest version.
-    pub status: Option<String>,
-    /// `true` for what has an active version, `false` for what has none.
-    pub is_active: Option<bool>,
+    pub status: Option<AnyOf>,
+    /// Statuses as lists show them, of which one must hold; any without one. Active is what has an active version,
+    /// archived what has none and whose latest version is archived.
+    pub shown_statuses: Vec<LifecycleStatus>,
     /// A tag of the row, matched exactly.
     pub tag: Option<String>,
     /// `sync` or `async`; channels only.
@@ -110,7 +116,8 @@ pub struct EntityFilter {
 impl EntityFilter {
     /// Returns whether no row can match.
     fn is_impossible(&self) -> bool {
-        is_impossible([&self.status, &self.tag, &self.channel_type, &self.protocol])
+        is_impossible([&self.tag, &self.channel_type, &self.protocol])
+            || self.status.as_ref().is_some_and(|status| status.storable().is_empty())
     }
 
     /// Returns whether the order is descending: as requested, else as the list defines.

@@ -1,11 +1,13 @@
 //! Common parts of every mutation: the lock, the audit row, the epoch, the dry run.
 
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::Value;
 use svc_model::Precondition;
 use svc_model::id::new_ordered_id;
@@ -34,6 +36,30 @@ pub struct AuditEntry {
     pub resource_id: String,
     /// An object: the origin of the request, as far as it is known. A repository adds the facts of its change.
     pub details: Option<Value>,
+    /// Receives the id of the row.
+    pub receipt: AuditReceipt,
+}
+
+/// The id of the audit row that a request has written; of several rows, the last. Clones share it. Set within the
+/// transaction, so that it counts only once that is committed. Two receipts are equal: they say nothing of the change.
+#[derive(Clone, Debug, Default)]
+pub struct AuditReceipt(Arc<Mutex<Option<String>>>);
+
+impl AuditReceipt {
+    /// Returns the id of the row; `None` if none was written.
+    pub fn id(&self) -> Option<String> {
+        self.0.lock().clone()
+    }
+
+    fn set(&self, id: &str) {
+        *self.0.lock() = Some(id.to_owned());
+    }
+}
+
+impl PartialEq for AuditReceipt {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 /// The circumstances of a change.
@@ -187,8 +213,10 @@ pub(super) async fn lock(conn: &mut Conn) -> Result<(), StoreError> {
 /// Writes an audit row. Returns the id of its resource, which is the written one if the entry names none.
 pub(crate) async fn record(conn: &mut Conn, entry: AuditEntry, written: &str) -> Result<String, StoreError> {
     let resource_id = if entry.resource_id.is_empty() { written.to_owned() } else { entry.resource_id };
+    let id = new_ordered_id().to_string();
+    entry.receipt.set(&id);
     let row = (
-        audit_logs::id.eq(new_ordered_id().to_string()),
+        audit_logs::id.eq(id),
         audit_logs::principal.eq(entry.principal),
         audit_logs::action.eq(entry.action),
         audit_logs::resource_type.eq(entry.resource_type),

@@ -203,6 +203,32 @@ pub(crate) async fn failure_is_left_if_asked_for(db: TestDatabase) {
     assert_eq!((&*again.row.status, again.cancel_requested_at, again.cancelled_by), ("retrying", None, None));
 }
 
+pub(crate) async fn first_attempt_shows_its_own_end(db: TestDatabase) {
+    let store = two_nodes(&db).await;
+    let (traces, letters) = (store.traces(), store.dead_letters());
+    let terms = WaitTerms { reason: WaitReason::Paused, due: None, share: None };
+    let waits = NewTrace { status: TraceStatus::Waiting, wait: Some(Box::new(terms)), ..pending("orders") };
+    traces.insert(waits.clone()).await.unwrap();
+    let (waits, runs, fails) = (waits.id, accept(&store).await, accept(&store).await);
+    fail(&store, fails).await;
+    let failure = || Some(CancelFailure { max_retries: 5, report: None });
+    for id in [runs, waits, fails] {
+        cancel(&store, CancelOrder { failure: failure(), ..order(id, "b") }).await.unwrap();
+    }
+    assert!(traces.end_cancelled(dropped(runs)).await.unwrap().is_news);
+    for (work, expected) in [(runs, "cancelled"), (waits, "cancelled"), (fails, "failed")] {
+        let filter =
+            DeadLetterFilter { trace_id: Some(work.to_string().into()), ..DeadLetterFilter::default() };
+        let (rows, _) = letters.list(filter, Page::default()).await.unwrap();
+        letters.requeue(&rows[0].id, mutation("trace_dlq", "requeue")).await.unwrap();
+        let attempt = begin_attempt(&store).await;
+        assert!(traces.finish_attempt(end(attempt, TraceStatus::Completed)).await.unwrap());
+        let done = traces.get(&work.to_string()).await.unwrap().unwrap();
+        let ends: Vec<_> = done.attempts.iter().map(|attempt| &*attempt.status).collect();
+        assert_eq!((&*done.row.status, ends), ("completed", vec![expected, "completed"]));
+    }
+}
+
 pub(crate) async fn only_open_accepted_work_is_cancelled(db: TestDatabase) {
     let store = two_nodes(&db).await;
     let traces = store.traces();

@@ -1,17 +1,21 @@
 //! The pauses of channels, and the failures by which channels pause themselves.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use svc_model::config::RepeatedFailureConfig;
 use svc_model::{Page, Timestamp};
 use svc_store::{
-    AuditFilter, ChangedEntity, CountedFailure, Mutation, NewPause, NewTrace, Store, TraceMode, TraceStatus,
+    AuditFilter, ChangedEntity, CountedFailure, DueLetters, Mutation, NewPause, NewTrace, Ownership,
+    RenewedWait, Store, TraceFailure, TraceMode, TraceStatus, WaitReason,
 };
 use uuid::Uuid;
 
 use super::database::TestDatabase;
-use super::traces::ago;
+use super::traces::{ago, failure as trace_failure, pending};
 use super::{any_mutation, channel, mutation, refusal};
+
+const HOUR: Duration = Duration::from_secs(3600);
 
 async fn with_channels(db: &TestDatabase) -> Store {
     let store = db.store().await;
@@ -102,6 +106,7 @@ pub(crate) async fn pause_ends_at_its_time_and_with_channel(db: TestDatabase) {
 
 fn failure(report: Option<NewTrace>) -> CountedFailure {
     CountedFailure {
+        id: Uuid::now_v7().to_string(),
         channel_id: "a".into(),
         limit: RepeatedFailureConfig { failures: 2, within_secs: 60 },
         pause: NewPause { until: None, by: "on_repeated_failure".into(), reason: "it failed".into() },
@@ -130,4 +135,75 @@ pub(crate) async fn repeated_failure_within_time_pauses_channel_once(db: TestDat
     assert_eq!(count_audited(&store, "pause").await, 1);
     pauses.resume(&ids(&["a"]), order("resume")).await.unwrap();
     assert!(!fail(None).await, "it counts anew");
+}
+
+pub(crate) async fn failure_reported_twice_counts_once(db: TestDatabase) {
+    let store = with_channels(&db).await;
+    let pauses = store.channel_pauses();
+    let first = failure(None);
+    for _ in 0..3 {
+        assert!(!pauses.record_failure(first.clone(), order("pause")).await.unwrap());
+    }
+    assert!(pauses.record_failure(failure(None), order("pause")).await.unwrap(), "another one");
+    store.channels().delete("a", any_mutation()).await.unwrap();
+    for _ in 0..2 {
+        assert!(!pauses.record_failure(failure(None), order("pause")).await.unwrap(), "the channel is gone");
+    }
+    assert!(pauses.list().await.unwrap().is_empty());
+}
+
+pub(crate) async fn retries_of_paused_channel_rest_until_resume(db: TestDatabase) {
+    let store = with_channels(&db).await;
+    let (pauses, letters) = (store.channel_pauses(), store.dead_letters());
+    let failed = pending("a");
+    store.traces().insert(failed.clone()).await.unwrap();
+    let failed = TraceFailure { retries: true, delay: Duration::ZERO, ..trace_failure(failed.id) };
+    assert!(store.traces().fail_to_dead_letters(failed).await.unwrap());
+    let claim = async || letters.claim_due(DueLetters::All, 10, HOUR, "n1").await.unwrap();
+    let letter = claim().await.remove(0);
+    assert!(!letters.rest(&letter.id, "n2", "a", Duration::ZERO).await.unwrap(), "another node holds it");
+    assert!(letters.rest(&letter.id, "n1", "a", Duration::ZERO).await.unwrap());
+    let letter = claim().await.remove(0);
+    pauses.pause(&ids(&["a"]), pause("down", None), order("pause")).await.unwrap();
+    assert!(letters.rest(&letter.id, "n1", "a", Duration::ZERO).await.unwrap());
+    assert!(claim().await.is_empty());
+    assert_eq!(letters.next_due(DueLetters::All).await.unwrap(), None);
+    pauses.resume(&ids(&["a"]), order("resume")).await.unwrap();
+    let freed = claim().await.remove(0);
+    assert_eq!((freed.id, freed.retry_count), (letter.id, letter.retry_count));
+}
+
+pub(crate) async fn run_that_called_paused_channel_rests(db: TestDatabase) {
+    let store = with_channels(&db).await;
+    let (pauses, traces) = (store.channel_pauses(), store.traces());
+    let job = NewTrace { owner: Some("n1".into()), channel_id: Some("a".into()), ..pending("a") };
+    traces.insert(job.clone()).await.unwrap();
+    let claim = Ownership { owner: "n1".into(), recoveries: 0 };
+    let wait = RenewedWait {
+        reason: WaitReason::Paused,
+        awaited_channel: Some("b".into()),
+        delay: Some(Duration::ZERO),
+    };
+    pauses.pause(&ids(&["b"]), pause("down", None), order("pause")).await.unwrap();
+    assert!(traces.put_back_to(None, job.id, claim.clone(), wait.clone()).await.unwrap());
+    assert!(
+        traces.due_waiting(10).await.unwrap().is_empty()
+            && traces.next_waiting_due().await.unwrap().is_none()
+    );
+    assert!(traces.paused_waiting("a".into(), 10).await.unwrap().is_empty(), "its own channel is not paused");
+    let counts = traces.count_waiting().await.unwrap().waiting;
+    let counted: Vec<_> = counts.iter().map(|count| (count.rows, count.rests)).collect();
+    assert_eq!(counted, [(0, false), (1, true)]);
+    let waits = traces.work_facts(&job.id.to_string()).await.unwrap().unwrap().explain().unwrap();
+    assert!(
+        waits.reason.name() == "paused" && waits.sentence.contains("channel 'b', which it calls"),
+        "{waits:?}"
+    );
+    pauses.resume(&ids(&["b"]), order("resume")).await.unwrap();
+    let freed = traces.paused_waiting("a".into(), 10).await.unwrap();
+    let freed: Vec<_> = freed.into_iter().map(|row| row.id).collect();
+    assert_eq!(freed, [job.id]);
+    assert_eq!(traces.claim_waiting(&"n1".into(), freed, None).await.unwrap().len(), 1);
+    assert!(traces.put_back_to(None, job.id, claim, wait).await.unwrap());
+    assert_eq!(traces.due_waiting(10).await.unwrap().len(), 1, "the channel is paused no more");
 }

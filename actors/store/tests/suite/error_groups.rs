@@ -91,7 +91,7 @@ pub(crate) async fn group_is_filter_of_every_list(db: TestDatabase) {
     let store = db.store().await;
     let (one, other) = (group("a", "charge", "x"), group("b", "ship", "y"));
     store.traces().insert_all(vec![failed_trace("a", &one, 1), failed_trace("b", &other, 1)]).await.unwrap();
-    fail_accepted(&store, "a", Some(&one)).await;
+    let work = fail_accepted(&store, "a", Some(&one)).await.to_string();
     let traces = async |query| store.traces().list(query).await.unwrap().rows.len();
     let letters = async |filter| store.dead_letters().list(filter, Page::default()).await.unwrap().0.len();
     let (group, task) = (|| Some(one.id.as_str().into()), |task: &str| Some(task.into()));
@@ -105,6 +105,8 @@ pub(crate) async fn group_is_filter_of_every_list(db: TestDatabase) {
     db.execute("UPDATE traces SET workflow_version = 2 WHERE mode = 'async'").await.unwrap();
     assert_eq!(letters(DeadLetterFilter { versions: vec![2, 3], ..Default::default() }).await, 1);
     assert_eq!(letters(DeadLetterFilter { versions: vec![1], ..Default::default() }).await, 0);
+    assert_eq!(letters(DeadLetterFilter { run_key: task(&work), ..Default::default() }).await, 1);
+    assert_eq!(letters(DeadLetterFilter { run_key: task("none"), ..Default::default() }).await, 0);
     let occurrences = OccurrenceFilter { error_group: group(), ..Default::default() };
     assert!(store.ledger().list(occurrences, Page::default(), None).await.unwrap().rows.is_empty());
     for (filter, expected) in [
@@ -112,6 +114,9 @@ pub(crate) async fn group_is_filter_of_every_list(db: TestDatabase) {
         (ErrorGroupFilter { task: task("nothing"), ..Default::default() }, 0),
         (ErrorGroupFilter { text: Some("Y".into()), ..Default::default() }, 1),
         (ErrorGroupFilter { code: task("HTTP_ERROR"), ..Default::default() }, 2),
+        (ErrorGroupFilter { versions: vec![1], ..Default::default() }, 2),
+        (ErrorGroupFilter { versions: vec![2, 3], ..Default::default() }, 1),
+        (ErrorGroupFilter { versions: vec![3], ..Default::default() }, 0),
     ] {
         assert_eq!(groups(&store, filter.clone()).await.len(), expected, "{filter:?}");
     }
@@ -163,10 +168,14 @@ pub(crate) async fn counts_follow_the_words_of_the_list(db: TestDatabase) {
         ledger.list(OccurrenceFilter::default(), Page::default(), None).await.unwrap().rows[0].scheduled_for;
     let until = OccurrenceFilter { until: Some(due), include_counts: true, ..Default::default() };
     let page = ledger.list(until.clone(), Page::default(), None).await.unwrap();
-    assert_eq!((page.total, page.counts.unwrap()["pending"]), (1, 1), "the end of the range is inclusive");
+    assert_eq!(
+        (page.total, page.counts.unwrap()["pending"]),
+        (Some(1), 1),
+        "the end of the range is inclusive"
+    );
     let of_version = OccurrenceFilter { versions: vec![7], ..until };
     let page = ledger.list(of_version, Page::default(), None).await.unwrap();
-    assert_eq!((page.total, page.counts.unwrap()["pending"]), (0, 0));
+    assert_eq!((page.total, page.counts.unwrap()["pending"]), (Some(0), 0));
 }
 
 pub(crate) async fn cursor_of_another_list_is_refused(db: TestDatabase) {
@@ -258,4 +267,49 @@ pub(crate) async fn unnamed_group_is_deleted_once_old(db: TestDatabase) {
     assert_eq!(store.error_groups().delete_expired(1, 100).await.unwrap(), 1);
     let rows = groups(&store, ErrorGroupFilter::default()).await;
     assert_eq!((rows.len(), rows[0].group.as_str()), (1, &*named.id));
+}
+
+pub(crate) async fn failures_of_last_minutes_are_counted(db: TestDatabase) {
+    let store = db.store().await;
+    let (refused, broken) = (group("orders", "charge", "refused 1"), group("orders", "ship", "broke"));
+    store.traces().insert(failed_trace("orders", &refused, 1)).await.unwrap();
+    let groups = store.error_groups();
+    groups.keep_counts();
+    groups.flush_counts().await.unwrap();
+    assert_eq!(groups.recent(60, 10).await.unwrap().total, 0, "before the counts are kept");
+    let rows = vec![failed_trace("orders", &refused, 1), failed_trace("orders", &broken, 1)];
+    store.traces().insert_all(rows).await.unwrap();
+    groups.flush_counts().await.unwrap();
+    fail_accepted(&store, "orders", Some(&refused)).await;
+    groups.flush_counts().await.unwrap();
+    let recent = groups.recent(60, 10).await.unwrap();
+    let counts: Vec<_> = recent.groups.iter().map(|group| (group.group.as_str(), group.count)).collect();
+    assert_eq!(counts, [(&*refused.id, 2), (&*broken.id, 1)]);
+    assert_eq!((recent.total, recent.failures, recent.groups[0].minutes.len()), (2, 3, 60));
+    assert_eq!(recent.groups[0].minutes.iter().sum::<i64>(), 2);
+    assert_eq!(
+        (recent.groups[0].message.as_str(), recent.groups[0].task.as_deref()),
+        ("refused #", Some("charge"))
+    );
+    let first = groups.recent(60, 1).await.unwrap();
+    assert_eq!((first.groups.len(), first.total, first.failures), (1, 2, 3));
+}
+
+pub(crate) async fn old_counts_are_in_no_list(db: TestDatabase) {
+    let store = db.store().await;
+    let refused = group("orders", "charge", "refused 1");
+    let groups = store.error_groups();
+    groups.keep_counts();
+    store.traces().insert(failed_trace("orders", &refused, 1)).await.unwrap();
+    groups.flush_counts().await.unwrap();
+    db.execute("UPDATE error_counts SET minute = minute - 61").await.unwrap();
+    groups.delete_old_counts().await.unwrap();
+    assert_eq!(groups.recent(60, 10).await.unwrap().total, 0);
+    db.execute("UPDATE error_counts SET minute = minute + 31").await.unwrap();
+    assert_eq!(groups.recent(60, 10).await.unwrap().failures, 1);
+    assert_eq!(groups.recent(15, 10).await.unwrap().failures, 0);
+    db.execute("UPDATE error_counts SET minute = minute - 200").await.unwrap();
+    groups.delete_old_counts().await.unwrap();
+    db.execute("UPDATE error_counts SET minute = minute + 230").await.unwrap();
+    assert_eq!(groups.recent(60, 10).await.unwrap().failures, 0, "it was deleted");
 }

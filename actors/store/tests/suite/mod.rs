@@ -15,6 +15,7 @@ pub(crate) mod epoch;
 pub(crate) mod error_groups;
 pub(crate) mod inspect;
 pub(crate) mod ledger;
+pub(crate) mod list_pages;
 pub(crate) mod metrics;
 pub(crate) mod mutations;
 pub(crate) mod nodes;
@@ -37,7 +38,7 @@ pub(crate) use ledger::{
 };
 use serde_json::{Value, json};
 use svc_model::{ChannelContent, ChannelType, EntityKind, Protocol, ServiceError, WorkflowContent};
-use svc_store::{AuditEntry, ChannelRequirements, Mutation, References, StoreError};
+use svc_store::{AuditEntry, AuditReceipt, ChannelRequirements, Mutation, References, StoreError};
 
 pub(crate) fn mutation(resource_type: &str, action: &str) -> Mutation {
     let audit = AuditEntry {
@@ -46,6 +47,7 @@ pub(crate) fn mutation(resource_type: &str, action: &str) -> Mutation {
         resource_type: resource_type.into(),
         resource_id: String::new(),
         details: Some(json!({ "request_id": "r1" })),
+        receipt: AuditReceipt::default(),
     };
     Mutation::new(audit)
 }

@@ -114,7 +114,7 @@ pub(crate) async fn nul_character_is_found_nowhere(db: TestDatabase) {
     let nul = || Some(NUL.to_owned());
     for filter in [
         EntityFilter { tag: nul(), ..EntityFilter::default() },
-        EntityFilter { status: nul(), ..EntityFilter::default() },
+        EntityFilter { status: nul().map(Into::into), ..EntityFilter::default() },
         EntityFilter { protocol: nul(), ..EntityFilter::default() },
         EntityFilter { channel_type: nul(), ..EntityFilter::default() },
     ] {

@@ -256,6 +256,24 @@ pub(crate) async fn nodes_are_listed_as_they_stand(db: TestDatabase) {
     assert_eq!(listed, expected.map(|(id, status, epoch)| (id.to_owned(), status, epoch)));
 }
 
+pub(crate) async fn figures_are_replaced_and_go_with_their_node(db: TestDatabase) {
+    let (_store, leases) = two_nodes(&db).await;
+    for json in ["{\"n\":1}", "{\"n\":2}"] {
+        leases.record_figures(&"a".into(), json.to_owned()).await.unwrap();
+    }
+    leases.record_figures(&"gone".into(), "{}".to_owned()).await.unwrap();
+    leases.delete_orphaned_figures().await.unwrap();
+    db.execute("INSERT INTO node_figures (node_id, figures_json) VALUES ('gone', '{}')").await.unwrap();
+    db.execute("UPDATE node_figures SET written_at = '2000-01-01 00:00:00' WHERE node_id = 'a'")
+        .await
+        .unwrap();
+    let listed = leases.list().await.unwrap();
+    let figures = |id: &str| listed.iter().find(|node| node.id == id).unwrap().figures.clone();
+    let of_first = figures("a").unwrap();
+    assert_eq!((of_first.json.as_str(), figures("b")), ("{\"n\":2}", None));
+    assert!(of_first.age_secs > 1_000_000, "{of_first:?}");
+}
+
 /// Returns keys of these digits: the one that encrypts, and one that only decrypts.
 fn keys(current: &str, previous: Option<&str>) -> EnvelopeKeys {
     let previous = previous.map(|digits| digits.repeat(32));

@@ -235,20 +235,6 @@ pub(crate) async fn run_that_did_not_begin_is_put_back(db: TestDatabase) {
     assert_eq!(claim(&traces, "b", &[id], Some(&bounds)).await, [id]);
 }
 
-pub(crate) async fn resume_hastens_work_put_back(db: TestDatabase) {
-    let traces = db.store().await.traces();
-    let scheduled = accept_for(&traces, DueTime::After(Duration::from_secs(30))).await;
-    let id = accept_in_line(&traces, "t1").await;
-    assert_eq!(claim(&traces, "a", &[id], Some(&shares(None, None))).await, [id]);
-    let delay = Some(Duration::from_secs(50));
-    assert!(traces.put_back(id, owned_by("a"), WaitReason::Paused, delay).await.unwrap());
-    assert!(traces.due_waiting(10).await.unwrap().is_empty());
-    traces.hasten_paused(Duration::from_secs(60)).await.unwrap();
-    let due = traces.due_waiting(10).await.unwrap();
-    assert_eq!(due.iter().map(|row| row.id).collect::<Vec<_>>(), [id]);
-    assert!(claim(&traces, "a", &[scheduled], None).await.is_empty(), "it is due when its submitter said");
-}
-
 /// Lets work of a share fail, and returns its dead letter.
 async fn failed_in_share(store: &Store, key: &str) -> svc_store::ClaimedLetter {
     let (traces, id) = (store.traces(), accept_in_line(&store.traces(), key).await);
@@ -322,7 +308,7 @@ pub(crate) async fn facts_give_reason_of_wait(db: TestDatabase) {
     let terms = WaitTerms { reason: WaitReason::Paused, due: None, share: None };
     accept(&traces, terms.clone()).await;
     let paused = accept(&traces, terms).await;
-    assert_eq!(state(paused).await, Some(WorkState::Paused { before: 1 }));
+    assert_eq!(state(paused).await, Some(WorkState::Paused { before: 1, called: None }));
     assert_eq!(reason(paused).await, Some("paused"));
     assert!(traces.work_facts("nothing").await.unwrap().is_none());
 }

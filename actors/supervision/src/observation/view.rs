@@ -77,3 +77,22 @@ pub struct NodeView {
     /// Age of the running instance in milliseconds; 0 when none runs.
     pub uptime_ms: u64,
 }
+
+/// The counters of a node at one instant, borrowed: those of a large tree are read without an allocation for each node.
+#[derive(Debug, Clone, Copy)]
+pub struct NodeGauges<'n> {
+    /// The path of the node.
+    pub path: &'n NodePath,
+    /// The kind of the node.
+    pub kind: NodeKind,
+    /// The lifecycle state.
+    pub state: NodeState,
+    /// Generation of the instance that runs or ran last; 0 before the first.
+    pub generation: u64,
+    /// Restarts over the node's life, ordered ones included.
+    pub restarts: u64,
+    /// Calls in flight: queued, or handled and not yet answered.
+    pub mailbox_depth: usize,
+    /// Maximum number of calls admitted at the same time.
+    pub mailbox_bound: usize,
+}

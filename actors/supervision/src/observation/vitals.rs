@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use crate::clock::{self, TreeClock};
 use crate::mailbox::admission::AdmissionControl;
 use crate::mailbox::names::short_name;
-use crate::observation::view::{NodeKind, NodeView};
+use crate::observation::view::{NodeGauges, NodeKind, NodeView};
 use crate::path::NodePath;
 use crate::state::NodeState;
 
@@ -109,6 +109,18 @@ impl NodeVitals {
 
     pub(crate) fn update_status(&self, change: impl FnOnce(&mut LifecycleInfo)) {
         change(&mut self.status.lock());
+    }
+
+    pub(crate) fn gauges(&self) -> NodeGauges<'_> {
+        NodeGauges {
+            path: &self.path,
+            kind: self.kind,
+            state: self.admission.state(),
+            generation: self.generation.load(Ordering::Acquire),
+            restarts: self.restarts.load(Ordering::Acquire),
+            mailbox_depth: self.admission.in_flight(),
+            mailbox_bound: self.admission.bound(),
+        }
     }
 
     pub(crate) fn view(&self) -> NodeView {

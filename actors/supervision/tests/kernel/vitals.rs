@@ -31,6 +31,24 @@ fn a_snapshot_lists_every_node_depth_first() {
 }
 
 #[test]
+fn gauges_equal_those_of_snapshot() {
+    Universe::new(1).run(async |tree| {
+        let lab = Lab::new(&tree);
+        tree.add_group("g", GroupSpec::new()).await.unwrap();
+        lab.running("g/a", ChildSpec::new().mailbox(7)).await;
+        let mut visited = Vec::new();
+        tree.visit_gauges(|node| {
+            visited.push((node.path.clone(), node.kind, node.state, node.generation, node.mailbox_bound));
+        });
+        let nodes = tree.snapshot().nodes.into_iter();
+        let expected: Vec<_> = nodes
+            .map(|node| (node.path, node.kind, node.state, node.generation, node.mailbox_bound))
+            .collect();
+        assert_eq!((visited.len(), visited), (2, expected));
+    });
+}
+
+#[test]
 fn vitals_count_calls_in_flight_and_time() {
     Universe::new(1).run(async |tree| {
         let lab = Lab::new(&tree);

@@ -14,6 +14,7 @@
 //! The actor also updates the gauge of dead letters. It runs no jobs itself.
 
 mod due;
+mod foreign_channels;
 mod shared;
 mod state;
 
@@ -27,6 +28,7 @@ use tokio::time::timeout;
 
 pub(crate) use due::DueTimer;
 use due::LookReason;
+pub(crate) use foreign_channels::ForeignChannels;
 pub(crate) use shared::RetryShared;
 
 /// The actor that retries dead letters.

@@ -16,6 +16,7 @@ use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
 use super::due::DueTimer;
+use super::foreign_channels::ForeignChannels;
 use super::state;
 use crate::ambiguity::wait_until_known;
 use crate::claim::JobClaim;
@@ -29,6 +30,9 @@ use crate::worker::retry_delay;
 
 /// Delay of a letter whose channel cannot run on this node now.
 const UNAVAILABLE: Duration = Duration::from_secs(30);
+/// Delay of a letter that met a paused channel which is not paused any more: the pause of this node is out of date for a
+/// moment.
+const RESUMED: Duration = Duration::from_secs(1);
 /// Name of the job, and of its lease.
 const JOB: &str = "dlq_retry";
 /// Time by which the lease of the job outlasts the poll interval.
@@ -57,6 +61,8 @@ pub(crate) struct RetryShared {
     pub(crate) metrics: TraceMetrics,
     /// Instant at which the next letter is due.
     pub(crate) due: Arc<DueTimer>,
+    /// Channels that other nodes serve.
+    pub(crate) foreign: ForeignChannels,
     /// Notified when this process adds or removes a letter.
     pub(crate) changed: Arc<Notify>,
     pub(crate) jobs: Callback<&'static str>,
@@ -71,9 +77,23 @@ enum RetryOutcome {
     PutBack,
 }
 
+/// The reason why a letter is not retried now. None is an attempt.
+enum RetryObstacle {
+    /// The channel with this id is paused.
+    Paused(Arc<str>),
+    /// Another node serves the channel.
+    Foreign,
+    /// The channel cannot run.
+    Unavailable,
+}
+
 impl RetryShared {
-    /// Returns whether this process polls for all. Without an answer of the database it does not.
+    /// Returns whether this process polls for all, or for itself, because it does not serve every channel. Without an
+    /// answer of the database it does not poll for all.
     pub(super) async fn holds_poll(&self) -> bool {
+        if !self.runner.serves_every_channel() {
+            return true;
+        }
         let ttl = self.settings.poll_interval.saturating_add(LEASE_MARGIN);
         match self.leases.acquire(JOB, &self.nodes.id(), ttl).await {
             Ok(is_held) => is_held,
@@ -105,26 +125,52 @@ impl RetryShared {
         let batch = i64::from(self.settings.batch_size);
         let mut room = true;
         while room {
-            let due = self.letters.claim_due(self.select_letters(), batch, self.settings.lease, &self.holder);
-            let due = due.await?;
+            let (letters, except) = (self.select_letters(), self.foreign.names());
+            let terms = (batch, self.settings.lease);
+            let due = self.letters.claim_due_except(letters, except, terms, &self.holder).await?;
             room = i64::try_from(due.len()).is_ok_and(|claimed| claimed == batch);
             for letter in due {
-                let channel = &*letter.channel;
-                if self.runner.is_available(channel) && !self.runner.is_paused(None, channel) {
-                    room &= self.retry(&letter).await? == RetryOutcome::Queued;
-                } else {
-                    // This is no attempt, so it does not count as one. The loop goes on with the other
-                    // letters.
-                    self.letters.put_back(&letter.id, &self.holder, UNAVAILABLE).await?;
+                match self.find_obstacle(&letter.channel).await {
+                    None => room &= self.retry(&letter).await? == RetryOutcome::Queued,
+                    // The loop goes on with the other letters.
+                    Some(obstacle) => self.leave(&letter, obstacle).await?,
                 }
             }
         }
         Ok(())
     }
 
+    /// Returns the reason why letters of a channel are not retried on this node now.
+    async fn find_obstacle(&self, channel: &str) -> Option<RetryObstacle> {
+        if self.runner.is_paused(None, channel) {
+            let id = self.runner.find_id(channel);
+            return Some(id.map_or(RetryObstacle::Unavailable, RetryObstacle::Paused));
+        }
+        if self.runner.is_available(channel) {
+            return None;
+        }
+        let begins_here =
+            self.runner.serves(None, channel) || self.runner.begins_unserved(None, channel.into()).await;
+        Some(if begins_here { RetryObstacle::Unavailable } else { RetryObstacle::Foreign })
+    }
+
+    /// Gives back a letter that is not retried now.
+    async fn leave(&self, letter: &ClaimedLetter, obstacle: RetryObstacle) -> Result<(), StoreError> {
+        let (letters, id, holder) = (&self.letters, &letter.id, &self.holder);
+        match obstacle {
+            RetryObstacle::Paused(channel) => letters.rest(id, holder, &channel, RESUMED).await?,
+            RetryObstacle::Foreign => {
+                self.foreign.insert(&letter.channel);
+                letters.put_back(id, holder, Duration::ZERO).await?
+            }
+            RetryObstacle::Unavailable => letters.put_back(id, holder, UNAVAILABLE).await?,
+        };
+        Ok(())
+    }
+
     /// Records when the next letter is due, of whatever process.
     async fn record_next_due(&self) {
-        match self.letters.next_due(self.select_letters()).await {
+        match self.letters.next_due_except(self.select_letters(), self.foreign.names()).await {
             Ok(Some(delay)) => self.due.record(delay.max(SOON)),
             Ok(None) => {}
             Err(error) => warn!(self.log, "cannot read when dead letters are due"; "error" => %error),

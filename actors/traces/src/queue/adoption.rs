@@ -2,8 +2,8 @@
 //!
 //! The oldest rows come first, page by page, and no page is larger than the number of free workers: what a node
 //! takes over begins at once, and what it has no room for waits in the database for a node that has. Compare-and-set
-//! assigns each row to one node. A job that may have crashed more than one node waits a while before it begins, and a
-//! node takes over one such job at a time.
+//! assigns each row to one node, and a node leaves the rows of channels that it does not serve to others. A job that may
+//! have crashed more than one node waits a while before it begins, and a node takes over one such job at a time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +17,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
+use crate::ambiguity::wait_until_known_as_failed;
 use crate::backoff::DATABASE_BACKOFF;
 use crate::claim::JobClaim;
 use crate::input;
@@ -150,7 +151,8 @@ impl Adoption {
         }
         let node = self.nodes.wait_until_settled().await;
         let limit = i64::try_from(room).unwrap_or(i64::MAX);
-        let (mut page, last) = self.store.unfinished_async(&node, after, limit).await?;
+        let (page, last) = self.store.unfinished_async(&node, after, limit).await?;
+        let mut page = self.retain_served(page).await;
         let mut suspects_allowed = self.turn.available_permits();
         page.retain(|row| row.recoveries == 0 || take_one(&mut suspects_allowed));
         if page.is_empty() {
@@ -167,6 +169,20 @@ impl Adoption {
             self.resume(row, *taken, ownership, has_waited).await;
         }
         Ok((count, last))
+    }
+
+    /// Leaves the runs of channels that other nodes serve to those nodes.
+    async fn retain_served(&self, page: Vec<UnfinishedRun>) -> Vec<UnfinishedRun> {
+        let mut served = Vec::with_capacity(page.len());
+        for row in page {
+            let (id, channel) = (row.channel_id.as_deref(), row.channel.as_str());
+            if self.runner.serves(id, channel)
+                || self.runner.begins_unserved(id.map(Arc::from), channel.into()).await
+            {
+                served.push(row);
+            }
+        }
+        served
     }
 
     /// Claims the runs of a page for this node. Retries until the database says which of them belong to the
@@ -208,7 +224,7 @@ impl Adoption {
                 warn!(self.log, "cannot read an accepted job"; "trace_id" => %row.id, "error" => %error);
                 let message = "The stored input cannot be read".to_owned();
                 if self.give_up(row.id, ownership, message, None).await {
-                    self.runner.note_failure(channel_id, channel).await;
+                    self.runner.note_failure(channel_id, channel, row.id).await;
                 }
                 return;
             }
@@ -231,7 +247,7 @@ impl Adoption {
             let report =
                 target.map(|target| FailureReport::for_job(&job, row.attempt_of, target).into_job(&error));
             if self.end_exhausted(job.trace_id, ownership, error, report).await {
-                self.runner.note_failure(job.channel_id, job.channel).await;
+                self.runner.note_failure(job.channel_id, job.channel, job.trace_id).await;
             }
             return;
         }
@@ -302,10 +318,13 @@ impl Adoption {
             ownership: Some(ownership),
             report: report.map(Box::new),
         };
-        let mut backoff = DATABASE_BACKOFF.delays();
+        let (mut backoff, mut is_unanswered) = (DATABASE_BACKOFF.delays(), false);
         loop {
             let error = match self.store.fail_to_dead_letters(failure.clone()).await {
                 Ok(is_news) => {
+                    // The commit that got no answer may have written the end.
+                    let is_news = is_news
+                        || is_unanswered && wait_until_known_as_failed(&self.store, id, &self.log).await;
                     if is_news {
                         self.letters_changed.notify_one();
                         self.errors.tell(ErrorReason::DlqExhausted);
@@ -318,6 +337,7 @@ impl Adoption {
             if !error.is_outage() {
                 return false;
             }
+            is_unanswered |= matches!(error, StoreError::Unanswered(_));
             sleep(backoff.next_delay()).await;
         }
     }

@@ -62,8 +62,9 @@ impl Traces {
         Ok(AcceptedJob { trace_id: id, trace_token: token })
     }
 
-    /// Has the work claimed that may run now, because a channel was resumed.
+    /// Has the work claimed that may run now, and the retries made that are due, because a channel was resumed.
     pub fn look_for_waiting_work(&self) {
         self.shared.tally.wake_resumed();
+        self.look_for_dead_letters();
     }
 }

@@ -19,7 +19,6 @@ use super::tally::WaitingTally;
 use crate::backoff::DATABASE_BACKOFF;
 use crate::job::Runner;
 use crate::queue::{Adoption, JobQueue};
-use crate::worker::LONGEST_PAUSE;
 
 /// Longest time between two looks, for what other nodes accepted.
 const POLL: Duration = Duration::from_secs(1);
@@ -135,12 +134,10 @@ impl WaitingClaimer {
             return Ok(POLL);
         }
         self.nodes.wait_until_proven().await;
-        if self.tally.take_resumed() {
-            self.hasten_paused().await?;
-        }
         for turn in 0.. {
             self.tally.count_if_stale(&self.store).await?;
-            if self.tally.is_empty() || !self.waiting.slots.is_open() {
+            // A later turn may find no more of one kind, and forget its rows, while others of them are due.
+            if (turn == 0 && self.tally.is_empty()) || !self.waiting.slots.is_open() {
                 return Ok(POLL);
             }
             match self.take_page(turn, pace).await? {
@@ -153,16 +150,6 @@ impl WaitingClaimer {
         let is_near = has_lines || self.leaves_some.load(Ordering::Relaxed);
         let longest = if is_near { POLL_OF_LINES } else { POLL };
         Ok(self.store.next_waiting_due().await?.map_or(longest, |due| due.clamp(SOON, longest)))
-    }
-
-    /// Makes the work due that was put back because a channel was paused.
-    async fn hasten_paused(&self) -> Result<(), StoreError> {
-        let hastened = self.store.hasten_paused(LONGEST_PAUSE).await;
-        if hastened.is_err() {
-            // The next look tries again.
-            self.tally.record_resumed();
-        }
-        hastened
     }
 
     /// Claims as much work as there is room for: a page, once a worker is free.

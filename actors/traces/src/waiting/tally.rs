@@ -32,7 +32,7 @@ pub(crate) struct WaitingTally {
     submitted: Notify,
     /// Notified of each change that may free waiting work.
     woken: Notify,
-    /// True if a channel was resumed since the last look.
+    /// True if a channel was resumed since the last count, which frees rows that rest.
     has_resumed: AtomicBool,
     metrics: TraceMetrics,
 }
@@ -41,6 +41,9 @@ pub(crate) struct WaitingTally {
 struct TallyState {
     /// The rows as last counted.
     counted: Rows,
+    /// The rows of each channel as last counted that rest until a paused channel is resumed. They take room, and no look
+    /// finds them before.
+    resting: BTreeMap<String, u64>,
     /// The rows that this node had wait since; those of the time of a count are counted twice until the next.
     added: Rows,
     /// The rows that this node is writing.
@@ -59,9 +62,12 @@ impl TallyState {
     }
 
     fn has_room(&self, channel: &str, (of_service, of_channel): (u64, u64)) -> bool {
-        let total: u64 = self.rows().map(|(_, rows)| rows).sum();
+        let resting: u64 = self.resting.values().sum();
+        let total = self.rows().map(|(_, rows)| rows).sum::<u64>().saturating_add(resting);
         let of_this = |((id, _), rows): (&(String, WaitReason), &u64)| if id == channel { *rows } else { 0 };
-        total.saturating_add(self.retrying) < of_service && self.rows().map(of_this).sum::<u64>() < of_channel
+        let resting = self.resting.get(channel).copied().unwrap_or_default();
+        let of_this = self.rows().map(of_this).sum::<u64>().saturating_add(resting);
+        total.saturating_add(self.retrying) < of_service && of_this < of_channel
     }
 
     fn is_stale(&self, pause: Duration) -> bool {
@@ -137,18 +143,8 @@ impl WaitingTally {
 
     /// Has the work claimed that waited for the resume of a channel.
     pub(crate) fn wake_resumed(&self) {
-        self.record_resumed();
-        self.wake();
-    }
-
-    /// Records that a channel was resumed, for the next look.
-    pub(super) fn record_resumed(&self) {
         self.has_resumed.store(true, Ordering::Release);
-    }
-
-    /// Returns whether a channel was resumed since the last call.
-    pub(super) fn take_resumed(&self) -> bool {
-        self.has_resumed.swap(false, Ordering::AcqRel)
+        self.wake();
     }
 
     /// Waits for a submission. Cancel-safe.
@@ -161,11 +157,19 @@ impl WaitingTally {
         self.woken.notified().await;
     }
 
-    /// Counts the rows, unless they were counted a short while ago.
+    /// Counts the rows, unless they were counted a short while ago and no channel was resumed since.
     pub(super) async fn count_if_stale(&self, store: &TraceRepository) -> Result<(), StoreError> {
         let Ok(_turn) = self.counting.try_lock() else { return Ok(()) };
         let is_stale = self.state.lock().is_stale(COUNTING);
-        if is_stale { self.count(store).await } else { Ok(()) }
+        if !self.has_resumed.swap(false, Ordering::AcqRel) {
+            return if is_stale { self.count(store).await } else { Ok(()) };
+        }
+        let counted = self.count(store).await;
+        if counted.is_err() {
+            // The next look tries again.
+            self.has_resumed.store(true, Ordering::Release);
+        }
+        counted
     }
 
     /// Counts the rows. The caller has the lock.
@@ -187,9 +191,13 @@ impl WaitingTally {
     fn replace(&self, counts: WaitingCounts, begun: Instant) {
         let mut state = self.state.lock();
         state.counted.clear();
+        state.resting.clear();
         for count in counts.waiting {
             let channel = count.channel_id.unwrap_or_default();
-            *state.counted.entry((channel, count.reason)).or_default() += count.rows;
+            match count.rests {
+                true => *state.resting.entry(channel).or_default() += count.rows,
+                false => *state.counted.entry((channel, count.reason)).or_default() += count.rows,
+            }
         }
         state.before.clear();
         state.retrying = counts.retrying;
@@ -227,8 +235,12 @@ mod tests {
     use super::*;
 
     fn counts(rows: u64, retrying: u64) -> WaitingCounts {
-        let waiting =
-            vec![WaitingCount { reason: WaitReason::Share, channel_id: Some("orders".into()), rows }];
+        let waiting = vec![WaitingCount {
+            reason: WaitReason::Share,
+            channel_id: Some("orders".into()),
+            rows,
+            rests: false,
+        }];
         WaitingCounts { waiting, retrying }
     }
 
@@ -246,5 +258,16 @@ mod tests {
         assert_eq!(tally.channels(WaitReason::Share), ["orders"]);
         tally.replace(counts(0, 0), Instant::now());
         assert!(!tally.is_empty(), "what was accepted since waits");
+    }
+
+    #[test]
+    fn resting_rows_take_room_and_no_look() {
+        let tally = WaitingTally::new(10, TraceMetrics::default());
+        let (reason, channel_id) = (WaitReason::Paused, Some("orders".to_owned()));
+        let waiting = vec![WaitingCount { reason, channel_id, rows: 2, rests: true }];
+        tally.replace(WaitingCounts { waiting, retrying: 0 }, Instant::now());
+        assert!(tally.is_empty() && tally.channels(WaitReason::Paused).is_empty());
+        assert!(!tally.try_reserve(("orders", WaitReason::Scheduled), 2));
+        assert!(tally.try_reserve(("orders", WaitReason::Scheduled), 3));
     }
 }

@@ -33,7 +33,7 @@ use crate::worker::job_loop::JobLoop;
 use crate::worker::running::FinishedJob;
 
 pub(crate) use shared::WorkerShared;
-pub(crate) use state::{LONGEST_PAUSE, retry_delay};
+pub(crate) use state::retry_delay;
 pub(crate) use stop::{StopSignal, StopStage};
 
 /// Maximum number of jobs of one worker that have begun and whose outcomes are not written.

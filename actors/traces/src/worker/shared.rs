@@ -9,13 +9,13 @@ use actix_supervision::Backoff;
 use futures_util::FutureExt;
 use slog::{Logger, error, info, warn};
 use svc_cluster::nodes::NodeHandle;
-use svc_model::{Cancellation, ErrorReason, Timestamp, WorkflowVersion};
-use svc_store::{CancelledEnd, Ownership, StoreError};
+use svc_model::{Cancellation, ErrorReason, WorkflowVersion};
+use svc_store::{CancelledEnd, Ownership, StoreError, TraceFailure};
 use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
 
-use crate::ambiguity::wait_until_known;
+use crate::ambiguity::{wait_until_known, wait_until_known_as_failed};
 use crate::backoff::DATABASE_BACKOFF;
 use crate::cancel::job_cancellation::JobCancellation;
 use crate::cancel::requests::{CANCELLED, CancelRequests};
@@ -126,7 +126,7 @@ impl WorkerShared {
                 self.queue_again(*job, running.give_back()?, facts);
                 None
             }
-            Err(unrun) => Some(running.end(unrun.into_wait(age_of(attempt.id)))),
+            Err(unrun) => Some(running.end(unrun.into_wait())),
         }
     }
 
@@ -310,17 +310,25 @@ impl WorkerShared {
     /// less. A result that the database refuses becomes a failure.
     pub(super) async fn write(&self, job: &mut StartedJob, verdict: &mut AttemptOutcome) {
         let StartedJob { attempt, channel, slot, report, claim, .. } = job;
-        if channel.0.is_none() && matches!(verdict, AttemptOutcome::Waits(..)) {
+        if channel.0.is_none()
+            && let AttemptOutcome::Waits(wait) = &mut *verdict
+        {
             channel.0 = self.runner.find_id(&channel.1);
+            if channel.0.is_none() {
+                // Without the id of its channel it is found by its instant alone.
+                wait.awaited_channel = None;
+            }
         }
         let mut backoff = DATABASE_BACKOFF.delays();
         let mut follow_up = self.prepare_report(verdict, report);
+        let mut is_unanswered = false;
         let is_news = loop {
             let error = match self.write_outcome(attempt, channel.0.as_ref(), verdict).await {
                 Ok(is_news) => break is_news,
                 Err(error) => error,
             };
             let id = attempt.id;
+            is_unanswered |= matches!(error, StoreError::Unanswered(_));
             self.errors.tell(ErrorReason::TraceStatusWrite);
             warn!(self.log, "cannot write the end of a job"; "trace_id" => %id, "error" => %error);
             if let (AttemptOutcome::Over(_), StoreError::Database(_) | StoreError::Refused(_)) =
@@ -334,40 +342,62 @@ impl WorkerShared {
                 sleep(backoff.next_delay()).await;
             }
         };
-        if let Some(job) = follow_up
-            && let Some(mut slot) = slot.take()
-            && (is_news || wait_until_known(&self.store, job.trace_id, &self.log).await)
-        {
-            slot.reoccupy_place();
-            self.waiting.push(QueuedJob::new(
-                job,
-                slot,
-                0,
-                JobClaim::for_accepted(attempt.ownership.owner.clone()),
-            ));
+        if let Some(report) = follow_up {
+            self.queue_report(report, slot, attempt, is_news).await;
         }
-        if let AttemptOutcome::Waits(reason, _) = verdict {
-            self.tally.add(channel.0.as_deref().unwrap_or_default(), *reason);
+        if let AttemptOutcome::Waits(wait) = verdict {
+            self.tally.add(channel.0.as_deref().unwrap_or_default(), wait.reason);
             self.tally.wake();
         }
         if let AttemptOutcome::Failed(failure) = verdict {
-            self.letters_changed.notify_one();
-            if !failure.is_exhausted() {
-                self.letters_due.record(failure.delay);
-            }
-            if failure.retry_count >= i64::from(attempt.retry) {
-                self.count_failure(attempt, failure.is_exhausted());
-            }
-            if is_news && failure.is_exhausted() {
-                let (channel_id, channel) = channel.clone();
-                self.runner.note_failure(channel_id, channel).await;
-            }
+            self.count_letter(attempt, channel, failure, (is_news, is_unanswered)).await;
         }
         if claim.is_shared || claim.has_waited {
             // Its share and its permit are free for work that waits.
             self.tally.wake();
         }
         self.cancels.remove(attempt.id);
+    }
+
+    /// Counts the dead letter of a run, and the failure for its channel if no retry is left.
+    async fn count_letter(
+        &self,
+        attempt: &JobAttempt,
+        channel: &(Option<Arc<str>>, Arc<str>),
+        failure: &TraceFailure,
+        (is_news, is_unanswered): (bool, bool),
+    ) {
+        let (id, is_exhausted) = (attempt.id, failure.is_exhausted());
+        self.letters_changed.notify_one();
+        if !is_exhausted {
+            self.letters_due.record(failure.delay);
+        }
+        if failure.retry_count >= i64::from(attempt.retry) {
+            self.count_failure(attempt, is_exhausted);
+        }
+        // The commit that got no answer may have written the failure.
+        if is_exhausted
+            && (is_news || is_unanswered && wait_until_known_as_failed(&self.store, id, &self.log).await)
+        {
+            let (channel_id, channel) = channel.clone();
+            self.runner.note_failure(channel_id, channel, id).await;
+        }
+    }
+
+    /// Queues the job that delivers the report of a run, in the place that the run had.
+    async fn queue_report(
+        &self,
+        report: Job,
+        slot: &mut Option<QueueSlot>,
+        attempt: &JobAttempt,
+        is_news: bool,
+    ) {
+        let Some(mut slot) = slot.take() else { return };
+        if is_news || wait_until_known(&self.store, report.trace_id, &self.log).await {
+            slot.reoccupy_place();
+            let claim = JobClaim::for_accepted(attempt.ownership.owner.clone());
+            self.waiting.push(QueuedJob::new(report, slot, 0, claim));
+        }
     }
 
     /// Attaches the report to the record of a run that failed for good, or was cancelled. Returns the job that delivers it.
@@ -415,9 +445,9 @@ impl WorkerShared {
                 }
                 is_news
             }
-            AttemptOutcome::Waits(reason, delay) => {
-                let (claim, wait) = (attempt.ownership.clone(), (*reason, Some(*delay)));
-                self.store.put_back_to(channel_id.cloned(), attempt.id, claim, wait).await?
+            AttemptOutcome::Waits(wait) => {
+                let claim = attempt.ownership.clone();
+                self.store.put_back_to(channel_id.cloned(), attempt.id, claim, wait.clone()).await?
             }
         };
         if !news {
@@ -436,14 +466,6 @@ impl WorkerShared {
             _ => self.metrics.record_dead_letter_retry("failed"),
         }
     }
-}
-
-/// Returns the time since an id was made; zero for one without a time.
-fn age_of(id: Uuid) -> Duration {
-    let Some(made) = id.get_timestamp() else { return Duration::ZERO };
-    let (seconds, nanos) = made.to_unix();
-    let now = Timestamp::now().naive().and_utc().timestamp_millis();
-    Duration::from_millis(now.unsigned_abs()).saturating_sub(Duration::new(seconds, nanos))
 }
 
 /// Counts a worker as active while it runs a job.

@@ -1,9 +1,10 @@
 //! Decisions about the outcome of a run: pure, no clock, no I/O.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_supervision::Backoff;
-use svc_store::{CancelledRun, Ownership, TraceEnd, TraceFailure, TraceStatus, WaitReason};
+use svc_store::{CancelledRun, Ownership, RenewedWait, TraceEnd, TraceFailure, TraceStatus, WaitReason};
 use uuid::Uuid;
 
 use crate::job::{Job, JobFailure, JobOutcome, JobResult};
@@ -13,10 +14,9 @@ const RETRY_BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::fr
 
 /// Time after which a job that waited in the database is claimed again whose channel had no permit for it.
 const REFUSAL_PAUSE: Duration = Duration::from_millis(500);
-/// Shortest time after which a job is looked at again whose channel, or one that it called, was paused.
-const LOOK_AT_PAUSED: Duration = Duration::from_secs(2);
-/// Longest such time. If it was the called channel, a look runs the job again.
-pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// Time after which a job is claimed again that met a paused channel which is paused no more: what this node knows of it is
+/// out of date for a moment.
+const RESUMED_PAUSE: Duration = Duration::from_secs(1);
 
 /// One attempt at a job, with the number of its retries.
 #[derive(Clone, Debug)]
@@ -40,8 +40,8 @@ pub(crate) enum AttemptOutcome {
     Failed(TraceFailure),
     /// The job was cancelled.
     Cancelled(CancelledRun),
-    /// The job did not run to its end. It waits in the database for this reason, and is looked at after this time.
-    Waits(WaitReason, Duration),
+    /// The job did not run to its end, and waits in the database.
+    Waits(RenewedWait),
 }
 
 /// The reason why a job has no outcome.
@@ -49,19 +49,18 @@ pub(crate) enum AttemptOutcome {
 pub(crate) enum UnrunJob {
     /// Its channel had no permit.
     Busy(Box<Job>),
-    /// Its channel, or one that it called, is paused.
-    Paused,
+    /// The channel with this id, its own or one that it called, is paused.
+    Paused(Arc<str>),
 }
 
 impl UnrunJob {
-    /// Returns the record of a job of that age that waits in the database. The older it is, the later it is looked at.
-    pub(crate) fn into_wait(self, age: Duration) -> AttemptOutcome {
-        match self {
-            Self::Busy(_) => AttemptOutcome::Waits(WaitReason::Share, REFUSAL_PAUSE),
-            Self::Paused => {
-                AttemptOutcome::Waits(WaitReason::Paused, (age / 2).clamp(LOOK_AT_PAUSED, LONGEST_PAUSE))
-            }
-        }
+    /// Returns the record of a job that waits in the database: for a permit, or until the channel is resumed.
+    pub(crate) fn into_wait(self) -> AttemptOutcome {
+        let (reason, awaited_channel, delay) = match self {
+            Self::Busy(_) => (WaitReason::Share, None, REFUSAL_PAUSE),
+            Self::Paused(channel) => (WaitReason::Paused, Some(channel), RESUMED_PAUSE),
+        };
+        AttemptOutcome::Waits(RenewedWait { reason, awaited_channel, delay: Some(delay) })
     }
 }
 
@@ -121,7 +120,7 @@ impl JobAttempt {
                 AttemptOutcome::Cancelled(self.cancelled_run(ended, None))
             }
             JobOutcome::Busy(job) => return Err(UnrunJob::Busy(job)),
-            JobOutcome::Paused { .. } => return Err(UnrunJob::Paused),
+            JobOutcome::Paused { channel_id, .. } => return Err(UnrunJob::Paused(channel_id)),
         })
     }
 
@@ -228,19 +227,12 @@ mod tests {
     }
 
     #[test]
-    fn attempt_at_a_paused_channel_does_not_count() {
-        let paused = JobResult::bare(JobOutcome::Paused { message: "it is paused".into() }, Duration::ZERO);
-        let unrun = attempt(3, 5).outcome_of(paused).expect_err("it is to run again");
-        assert!(matches!(unrun, UnrunJob::Paused));
-    }
-
-    #[test]
-    fn old_job_is_looked_at_rarely_while_paused() {
-        for (age, expected) in [(0, 2), (10, 5), (3600, 60)] {
-            let wait = UnrunJob::Paused.into_wait(Duration::from_secs(age));
-            let AttemptOutcome::Waits(reason, delay) = wait else { panic!("{wait:?}") };
-            assert_eq!((reason, delay.as_secs()), (WaitReason::Paused, expected));
-        }
+    fn attempt_at_paused_channel_waits_for_resume() {
+        let ended = JobOutcome::Paused { message: "it is paused".into(), channel_id: "bank-id".into() };
+        let unrun =
+            attempt(3, 5).outcome_of(JobResult::bare(ended, Duration::ZERO)).expect_err("it runs again");
+        let AttemptOutcome::Waits(wait) = unrun.into_wait() else { panic!("it waits") };
+        assert_eq!((wait.reason, wait.awaited_channel.as_deref()), (WaitReason::Paused, Some("bank-id")));
     }
 
     #[test]

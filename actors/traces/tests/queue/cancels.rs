@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use serde_json::json;
 use svc_model::id::new_ordered_id;
-use svc_store::{AuditEntry, CancelEffect, Mutation, RerunOrder, RerunVersion, StoreError};
+use svc_store::{AuditEntry, AuditReceipt, CancelEffect, Mutation, RerunOrder, RerunVersion, StoreError};
 use svc_testkit::state::wait_until;
 use svc_traces::{JobTerms, RERUN};
 use uuid::Uuid;
@@ -18,6 +18,7 @@ fn mutation(action: &str) -> Mutation {
         resource_type: "trace".into(),
         resource_id: String::new(),
         details: None,
+        receipt: AuditReceipt::default(),
     })
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
-use svc_store::{AuditEntry, DueLetters, Mutation};
+use svc_store::{AuditEntry, AuditReceipt, DueLetters, Mutation};
 use svc_testkit::state::wait_until;
 use svc_traces::{Callback, Settings};
 
@@ -25,6 +25,7 @@ async fn requeue(process: &Process, letter: &str) {
         resource_type: "trace_dlq".into(),
         resource_id: letter.to_owned(),
         details: None,
+        receipt: AuditReceipt::default(),
     };
     process.store.dead_letters().requeue(letter, Mutation::new(audit)).await.unwrap();
     process.traces.look_for_dead_letters();

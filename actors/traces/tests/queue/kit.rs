@@ -214,8 +214,8 @@ pub(crate) struct Script {
     pub(crate) serves_less: AtomicBool,
     /// Number of jobs that may begin.
     pub(crate) permits: AtomicUsize,
-    /// Number of jobs that failed for good.
-    pub(crate) failures: AtomicUsize,
+    /// The runs that failed for good, as they were reported.
+    pub(crate) failures: Mutex<Vec<Uuid>>,
     /// Most jobs of one key that may run at once, and most of all.
     pub(crate) shares: Mutex<(Option<u64>, Option<u64>)>,
     /// The threads that run channels, the next one first.
@@ -234,7 +234,7 @@ impl Default for Script {
             paused: AtomicBool::new(false),
             serves_less: AtomicBool::new(false),
             permits: AtomicUsize::new(usize::MAX),
-            failures: AtomicUsize::new(0),
+            failures: Mutex::default(),
             shares: Mutex::default(),
             threads: Mutex::default(),
             places: Mutex::default(),
@@ -257,8 +257,8 @@ impl Script {
 }
 
 impl Runner for Script {
-    fn is_available(&self, _: &str) -> bool {
-        !self.quarantined.load(Ordering::Acquire)
+    fn is_available(&self, channel: &str) -> bool {
+        !self.quarantined.load(Ordering::Acquire) && self.serves(None, channel)
     }
 
     fn is_paused(&self, _: Option<&str>, _: &str) -> bool {
@@ -272,6 +272,10 @@ impl Runner for Script {
     fn serves(&self, channel_id: Option<&str>, channel: &str) -> bool {
         let is_elsewhere = channel_id == Some("elsewhere") || channel == "elsewhere";
         !is_elsewhere || !self.serves_less.load(Ordering::Acquire)
+    }
+
+    fn serves_every_channel(&self) -> bool {
+        !self.serves_less.load(Ordering::Acquire)
     }
 
     fn begins_unserved(&self, _: Option<Arc<str>>, _: Arc<str>) -> BoxFuture<'_, bool> {
@@ -291,8 +295,8 @@ impl Runner for Script {
         Some(WorkflowVersion { id: job.channel.into(), version: 7 })
     }
 
-    fn note_failure(&self, _: Option<Arc<str>>, _: Arc<str>) -> BoxFuture<'_, ()> {
-        self.failures.fetch_add(1, Ordering::AcqRel);
+    fn note_failure(&self, _: Option<Arc<str>>, _: Arc<str>, run: Uuid) -> BoxFuture<'_, ()> {
+        self.failures.lock().push(run);
         Box::pin(std::future::ready(()))
     }
 
@@ -355,11 +359,17 @@ impl Runner for Script {
                 }
                 "wait, then be paused" => {
                     gate.acquire().await.unwrap().forget();
-                    JobOutcome::Paused { message: "it calls a paused channel".to_owned() }
+                    JobOutcome::Paused {
+                        message: "it calls a paused channel".to_owned(),
+                        channel_id: "bank-id".into(),
+                    }
                 }
                 "fail" => failed(),
                 "fail for good" => JobOutcome::Failed(JobFailure::permanent("it is wrong")),
-                "be paused" => JobOutcome::Paused { message: "it is paused".to_owned() },
+                "be paused" => JobOutcome::Paused {
+                    message: "it is paused".to_owned(),
+                    channel_id: job.channel_id.unwrap_or_else(|| format!("{}-id", job.channel).into()),
+                },
                 "be unavailable" => JobOutcome::Unavailable { message: "it is quarantined".to_owned() },
                 "linger" => return lingers(job, gate).await,
                 "fail once" if earlier == 0 => failed(),

@@ -9,6 +9,7 @@ mod kit;
 mod lost_answers;
 mod recording;
 mod reports;
+mod resuming;
 mod running;
 mod threads;
 mod waiting;

@@ -54,6 +54,19 @@ export function drawSeries(series: LiveSeries, from: number, step: number): Draw
   return drawn;
 }
 
+/** Returns the minutes, followed by the seconds since the last of them. */
+export function joinSeries(minutes: LiveSeries, seconds: LiveSeries): LiveSeries {
+  const last = minutes.times.at(-1) ?? -Infinity;
+  const first = seconds.times.findIndex((time) => time > last);
+  if (first < 0) return minutes;
+  return {
+    times: [...minutes.times, ...seconds.times.slice(first)],
+    requests: [...minutes.requests, ...seconds.requests.slice(first)],
+    errors: [...minutes.errors, ...seconds.errors.slice(first)],
+    p99_ms: [...minutes.p99_ms, ...seconds.p99_ms.slice(first)],
+  };
+}
+
 function Figure({ name, value, to, isBad }: { name: string; value: string; to?: string; isBad?: boolean }) {
   const inner = (
     <>
@@ -89,7 +102,7 @@ export function Figures() {
 }
 
 function BusyChannels() {
-  const rows = liveChannels.value.slice(0, CHANNELS);
+  const rows = [...liveChannels.value].sort((a, b) => b.requests - a.requests).slice(0, CHANNELS);
   if (rows.length === 0) return null;
   const most = Math.max(...rows.map((row) => row.requests), 0.001);
   return (
@@ -102,11 +115,11 @@ function BusyChannels() {
               <span class="meter" aria-hidden="true">
                 <span style={{ width: `${(row.requests / most) * 100}%` }} />
               </span>
-              <span class="number busy-rate">{formatRate(row.requests)}</span>
-              <span class={`number busy-errors${row.errors > 0 ? " bad" : " faint"}`}>
+              <span class="number now-rate">{formatRate(row.requests)}</span>
+              <span class={`number now-errors${row.errors > 0 ? " bad" : " faint"}`}>
                 {formatRate(row.errors)} <span class="hidden-text">{t.errors}</span>
               </span>
-              <span class="number busy-p99 muted">{formatDuration(row.p99_ms)}</span>
+              <span class="number now-p99 muted">{formatDuration(row.p99_ms)}</span>
             </a>
           </li>
         ))}
@@ -118,7 +131,8 @@ function BusyChannels() {
 /** The charts and the busiest channels. */
 export function Traffic({ range }: { range: TimeRange }) {
   const bySecond = range.length <= BY_SECOND;
-  const series = (bySecond ? liveSeconds : liveMinutes).value;
+  const [seconds, minutes] = [liveSeconds.value, liveMinutes.value];
+  const series = useMemo(() => (bySecond ? seconds : joinSeries(minutes, seconds)), [bySecond, seconds, minutes]);
   const until = series.times.at(-1) ?? Math.floor(Date.now() / 1000);
   const from = until - range.length / 1000;
   const drawn = useMemo(() => drawSeries(series, from, bySecond ? 1 : 60), [series, from, bySecond]);

@@ -146,7 +146,7 @@ function RunBody({ trace, reload }: { trace: Trace; reload: () => void }) {
             <JsonTree label={t.inFlight} value={inFlight} />
           </Callout>
         )}
-        <Waterfall timeline={timeline} />
+        <Waterfall timeline={timeline} hasBegun={!["pending", "scheduled"].includes(trace.status)} />
         {(trace.attempts?.length ?? 0) > 1 && (
           <Panel title={t.attempts} flush>
             <Table

@@ -108,7 +108,7 @@ function StepDetails({ step }: { step: Step }) {
 }
 
 /** The steps of a run beside the details of one of them. */
-export function Waterfall({ timeline }: { timeline: Timeline }) {
+export function Waterfall({ timeline, hasBegun }: { timeline: Timeline; hasBegun: boolean }) {
   const { steps } = timeline;
   const failed = steps.findIndex((step) => step.outcome === "failed");
   const asked = Number.parseInt(query("step"), 10);
@@ -123,7 +123,7 @@ export function Waterfall({ timeline }: { timeline: Timeline }) {
   if (current === undefined) {
     return (
       <Panel title={t.steps}>
-        <Empty icon="workflows" text={t.noSteps} hint={<Prose text={t.detailsHint} />} />
+        {hasBegun ? <Empty icon="workflows" text={t.noSteps} hint={<Prose text={t.detailsHint} />} /> : <Empty icon="clock" text={t.notBegun} />}
       </Panel>
     );
   }

@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 import { api, read } from "../../api/client.ts";
 import { cliOptions, filterParameters, toggleValue } from "../../core/filters.ts";
-import { formatCompact, formatCount } from "../../core/format.ts";
+import { formatBounded, formatCount } from "../../core/format.ts";
 import { useKeys } from "../../core/keys.ts";
 import { useLoad } from "../../core/load.ts";
 import { type Source, usePages } from "../../core/pages.ts";
@@ -134,7 +134,7 @@ function StateChips({ statuses, counts }: { statuses: readonly string[]; counts:
         >
           <Status of={status} />
           <span class="number muted" title={formatCount(counts[status] ?? 0)}>
-            {formatCompact(counts[status] ?? 0)}
+            {formatBounded(counts[status] ?? 0)}
           </span>
         </button>
       ))}
@@ -154,7 +154,7 @@ function RunList({ kind, filter }: { kind: Kind; filter: Readonly<Record<string,
   useEffect(() => {
     selection.value = new Set();
   }, [name]);
-  const { group } = { group: texts.keys.groups.list };
+  const group = texts.keys.groups.list;
   useKeys([
     { keys: "r", does: texts.keys.reload, group, run: list.reload },
     { keys: "Escape", does: texts.table.clear, group, run: () => (selection.value = new Set()) },
@@ -194,7 +194,8 @@ export default function Runs() {
   const byError = query("by") === "error";
   const { status: _, ...withoutStatus } = filter;
   const counts = useLoad(`counts ${kind} ${JSON.stringify(withoutStatus)}`, (signal) => readCounts(kind, filter, signal), { every: EVERY * 2, keep: true });
-  const names = useLoad("names", () => definitionNames());
+  const wantsNames = useSignal(false);
+  const names = useLoad(wantsNames.value ? "names" : null, () => definitionNames());
   const known = {
     channel: names.data?.channels.map((row) => row.name) ?? [],
     workflow: names.data?.workflows.map((row) => row.id) ?? [],
@@ -211,7 +212,7 @@ export default function Runs() {
         </Button>
       </ViewHead>
       <div class="view-body flush">
-        <FilterBar words={words} counts={{ status: counts.data ?? {} }} known={known} />
+        <FilterBar words={words} counts={{ status: counts.data ?? {} }} known={known} prepare={() => (wantsNames.value = true)} />
         {byError ? (
           <ErrorGroups filter={filter} />
         ) : (

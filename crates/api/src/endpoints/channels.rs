@@ -6,6 +6,7 @@ use crate::endpoint::{
     LIMIT, Method, NO_DRY_RUN, NO_LIMIT, NO_OFFSET, OFFSET, ON_CONFLICT, PROTOCOL, RELOAD, SORT_ORDER,
     SchemaSource, TAG, Tag, sort_by,
 };
+use crate::entities::channel_guards::{ChannelStats, GuardTrialRequest, GuardTrialResult};
 use crate::entities::channels::{
     BulkPauseRequest, BulkResumeRequest, ChannelPauseStatus, ChannelResource, ChannelValidationResult,
     PauseRequest, ResumeRequest,
@@ -16,7 +17,7 @@ use crate::entities::lifecycle::{RollbackRequest, StatusChange, VersionRequest};
 use crate::envelope::{DataEnvelope, ListEnvelope, PageEnvelope, WarnedEnvelope};
 use crate::filters::{FilteredList, parameters_of};
 use crate::names::LIFECYCLE_STATUSES;
-use crate::parameter::ParameterKind::{Moment, OneOf};
+use crate::parameter::ParameterKind::{Moment, SeveralOf};
 use crate::parameter::{PathParameter, QueryParameter};
 use crate::runs::cron::{OccurrenceDetail, ScheduleExplanation};
 
@@ -27,7 +28,7 @@ const SORT_BY: QueryParameter =
 
 const STATUS: QueryParameter = QueryParameter::new(
     "status",
-    OneOf(LIFECYCLE_STATUSES),
+    SeveralOf(LIFECYCLE_STATUSES),
     "`active`: only channels that serve, whatever their latest version is; `draft`: only those whose latest version \
      is a draft; `archived`: only those whose latest version is archived and that do not serve",
 );
@@ -35,8 +36,8 @@ const STATUS: QueryParameter = QueryParameter::new(
 /// Of an export, which has the latest versions.
 const LATEST_STATUS: QueryParameter = QueryParameter::new(
     "status",
-    OneOf(LIFECYCLE_STATUSES),
-    "Only channels whose latest version has this status",
+    SeveralOf(LIFECYCLE_STATUSES),
+    "Only channels whose latest version has one of these statuses",
 );
 
 const PAGE: &[QueryParameter] = &[STATUS, TAG, CHANNEL_TYPE, PROTOCOL, SORT_BY, SORT_ORDER, LIMIT, OFFSET];
@@ -203,6 +204,41 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         "The resumed channels; with `dry_run=true` the report",
         &[SELECTED, DRY_RUN_REPORT],
     )]),
+    Endpoint::new(
+        Method::Get,
+        "/api/v1/admin/channels/{id}/stats",
+        "getChannelStats",
+        Tag::Channels,
+        "Shows the guards of a channel and the refusals that this node has counted, by inner reason",
+    )
+    .describes(
+        "A refused credential gets the same answer for every cause; here is the cause. The counts are in the memory of the \
+         node that answers and end with it.",
+    )
+    .path_parameters(ID)
+    .answers(&[Answer::json(200, "The counts", &[SchemaSource::for_type::<DataEnvelope<ChannelStats>>()])]),
+    Endpoint::new(
+        Method::Post,
+        "/api/v1/admin/channels/{id}/test",
+        "testChannel",
+        Tag::Channels,
+        "Tries a request against the guards of a channel: names the guard that would refuse it, and the inner reason",
+    )
+    .describes(
+        "Nothing runs and nothing is taken: no rate is counted, no idempotency key claimed, no permit acquired, no metric \
+         written. The channel is the one that this node serves.",
+    )
+    .path_parameters(ID)
+    .with_query(&[NO_DRY_RUN])
+    .takes::<GuardTrialRequest>(
+        r#"{"method": "POST", "path": "/api/v1/data/greetings", "headers": {"content-type": "application/json"}, "body": {"name": "Ada"}}"#,
+    )
+    .answers(&[Answer::json(
+        200,
+        "The verdict of the guards",
+        &[SchemaSource::for_type::<DataEnvelope<GuardTrialResult>>()],
+    )])
+    .refuses(&[409]),
     Endpoint::new(
         Method::Get,
         "/api/v1/admin/channels/{id}/why",

@@ -2,11 +2,12 @@
 
 use crate::endpoint::{
     Answer, DOCUMENT_DRY_RUN, DRY_RUN, DRY_RUN_PARAMETER, DRY_RUN_REPORT, Endpoint, FORCE, LIMIT, Method,
-    NO_DRY_RUN, NO_LIMIT, NO_OFFSET, OFFSET, ON_CONFLICT, RELOAD, SORT_ORDER, SchemaSource, TAG, Tag,
+    NO_DRY_RUN, NO_LIMIT, NO_OFFSET, NODE, OFFSET, ON_CONFLICT, RELOAD, SORT_ORDER, SchemaSource, TAG, Tag,
     sort_by,
 };
 use crate::entities::connectors::{
-    CircuitBreakerMap, CircuitBreakerReset, ConnectorProbeResult, ConnectorResource, ExportedConnector,
+    CircuitBreakerMap, CircuitBreakerReset, ConnectorCalls, ConnectorProbeResult, ConnectorResource,
+    ExportedConnector,
 };
 use crate::entities::definitions::{ConnectorDefinition, ConnectorUpdate};
 use crate::entities::import::{ImportBatch, ImportSummary};
@@ -115,12 +116,13 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         "Closes a circuit breaker",
     )
     .path_parameters(&[PathParameter::new("key", "Channel and connector: `channel:connector`", "greetings:crm")])
-    .with_query(&[NO_DRY_RUN])
+    .with_query(&[NO_DRY_RUN, NODE])
     .answers(&[Answer::json(
         200,
         "The circuit breaker is closed",
         &[SchemaSource::for_type::<DataEnvelope<CircuitBreakerReset>>()],
-    )]),
+    )])
+    .refuses(&[421]),
     Endpoint::new(
         Method::Get,
         "/api/v1/admin/connectors/{id}",
@@ -130,6 +132,20 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     )
     .path_parameters(ID)
     .answers(&[Answer::json(200, "The connector", &[WARNED]).with_tag()]),
+    Endpoint::new(
+        Method::Get,
+        "/api/v1/admin/connectors/{id}/calls",
+        "listConnectorCalls",
+        Tag::Connectors,
+        "Lists the last calls of a connector on this node, with its breakers and its token",
+    )
+    .describes("The calls are in the memory of the node that answers and end with it. Bodies are not kept.")
+    .path_parameters(ID)
+    .answers(&[Answer::json(
+        200,
+        "The calls",
+        &[SchemaSource::for_type::<DataEnvelope<ConnectorCalls>>()],
+    )]),
     Endpoint::new(
         Method::Put,
         "/api/v1/admin/connectors/{id}",

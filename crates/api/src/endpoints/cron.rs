@@ -1,6 +1,6 @@
 //! Endpoints of schedules.
 
-use crate::endpoint::{Answer, Endpoint, LIMIT, Method, NO_DRY_RUN, OFFSET, SchemaSource, Tag};
+use crate::endpoint::{Answer, Endpoint, LIMIT, Method, NO_DRY_RUN, OFFSET, SchemaSource, TOTAL, Tag};
 use crate::envelope::{DataEnvelope, ListEnvelope};
 use crate::filters::{FilteredList, parameters_of};
 use crate::parameter::ParameterKind::{Boolean, Texts};
@@ -18,10 +18,18 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         Tag::Cron,
         "Lists the occurrences of schedules, newest first",
     )
-    .describes("The list can be read on from `next_cursor`, which an `offset` excludes.")
+    .describes(
+        "The list can be read on from `next_cursor`, which an `offset` excludes. For words that no index serves a call \
+         reads at most 20000 rows: `scanned_until` tells how far, and `next_cursor` goes on there even after an empty page.",
+    )
     .with_query(parameters_of!(
         FilteredList::Occurrences,
-        &[QueryParameter::new("channel_id", Texts, "Only occurrences of these channels"), LIMIT, OFFSET]
+        &[
+            QueryParameter::new("channel_id", Texts, "Only occurrences of these channels"),
+            LIMIT,
+            OFFSET,
+            TOTAL,
+        ]
     ))
     .answers(&[Answer::json(
         200,

@@ -1,7 +1,7 @@
 //! Endpoints of dead letters.
 
 use crate::endpoint::{
-    Answer, DRY_RUN_PARAMETER, DRY_RUN_REPORT, Endpoint, LIMIT, Method, OFFSET, SchemaSource, Tag,
+    Answer, DRY_RUN_PARAMETER, DRY_RUN_REPORT, Endpoint, LIMIT, Method, OFFSET, SchemaSource, TOTAL, Tag,
 };
 use crate::envelope::DataEnvelope;
 use crate::filters::{FilteredList, parameters_of};
@@ -20,7 +20,10 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         Tag::DeadLetters,
         "Lists the dead letters, newest first",
     )
-    .describes("The list can be read on from `next_cursor`, which an `offset` excludes.")
+    .describes(
+        "The list can be read on from `next_cursor`, which an `offset` excludes. For words that no index serves a call \
+         reads at most 20000 rows: `scanned_until` tells how far, and `next_cursor` goes on there even after an empty page.",
+    )
     .with_query(parameters_of!(
         FilteredList::DeadLetters,
         &[
@@ -31,6 +34,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
             ),
             LIMIT,
             OFFSET,
+            TOTAL,
         ]
     ))
     .answers(&[Answer::json(

@@ -1,13 +1,14 @@
 //! Endpoints of the engine: status and reload, the nodes, the supervision tree, and the partitions of topics.
 
-use crate::endpoint::{Answer, Endpoint, Method, NO_DRY_RUN, SchemaSource, Tag};
+use crate::endpoint::{Answer, Endpoint, Method, NO_DRY_RUN, NODE, SchemaSource, Tag};
 use crate::envelope::{DataEnvelope, ListEnvelope};
 use crate::parameter::ParameterKind::Natural;
 use crate::parameter::{PathParameter, QueryParameter};
 use crate::runs::kafka::{AssignedPartition, SkippedRecord};
 use crate::server::actors::{ActorNode, ActorTree};
+use crate::server::dev::DevProject;
 use crate::server::engine::{EngineReloaded, EngineStatus};
-use crate::server::nodes::NodeSummary;
+use crate::server::nodes::{DrainedNode, NodeSummary};
 
 pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint::new(
@@ -41,12 +42,40 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     )]),
     Endpoint::new(
         Method::Get,
+        "/api/v1/admin/dev",
+        "getDevProject",
+        Tag::Engine,
+        "Shows the project that `svc-server dev` watches, with the findings about what was saved last",
+    )
+    .describes("Only of a server that `svc-server dev` started; any other answers 404.")
+    .answers(&[Answer::json(200, "The project", &[SchemaSource::for_type::<DataEnvelope<DevProject>>()])])
+    .refuses(&[404]),
+    Endpoint::new(
+        Method::Get,
         "/api/v1/admin/nodes",
         "listNodes",
         Tag::Engine,
         "Lists the nodes that share the database, youngest first",
     )
     .answers(&[Answer::json(200, "The nodes", &[SchemaSource::for_type::<ListEnvelope<NodeSummary>>()])]),
+    Endpoint::new(
+        Method::Post,
+        "/api/v1/admin/nodes/drain",
+        "drainNode",
+        Tag::Engine,
+        "Ends a node as the signal to terminate does, so that its supervisor starts it anew",
+    )
+    .describes(
+        "`node` is required. The node reports not ready at once, serves until `server.shutdown_drain_secs` have passed, and \
+         then ends. In a larger application only the first is done, and the host ends it.",
+    )
+    .with_query(&[NO_DRY_RUN, NODE])
+    .answers(&[Answer::json(
+        202,
+        "The node drains",
+        &[SchemaSource::for_type::<DataEnvelope<DrainedNode>>()],
+    )])
+    .refuses(&[421]),
     Endpoint::new(
         Method::Get,
         "/api/v1/admin/actors",
@@ -63,9 +92,9 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         "Restarts an actor, or every actor of a group; ends a quarantine",
     )
     .path_parameters(&[PathParameter::new("path", "Path of the node, with its slashes", "traces/recorder")])
-    .with_query(&[NO_DRY_RUN])
+    .with_query(&[NO_DRY_RUN, NODE])
     .answers(&[Answer::json(200, "The node", &[SchemaSource::for_type::<DataEnvelope<ActorNode>>()])])
-    .refuses(&[409]),
+    .refuses(&[409, 421]),
     Endpoint::new(
         Method::Get,
         "/api/v1/admin/kafka/partitions",
@@ -91,6 +120,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     ])
     .with_query(&[
         NO_DRY_RUN,
+        NODE,
         QueryParameter::new("offset", Natural, "Only if the record at this offset is the one held back"),
         QueryParameter::new(
             "until_offset",
@@ -103,5 +133,5 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         "The record is a dead letter",
         &[SchemaSource::for_type::<DataEnvelope<SkippedRecord>>()],
     )])
-    .refuses(&[409]),
+    .refuses(&[409, 421]),
 ];

@@ -5,6 +5,7 @@ mod backups;
 mod bulk;
 mod channels;
 mod connectors;
+mod console;
 mod cron;
 mod data;
 mod dead_letters;
@@ -24,6 +25,7 @@ const AREAS: &[&[Endpoint]] = &[
     workflows::ENDPOINTS,
     connectors::ENDPOINTS,
     engine::ENDPOINTS,
+    console::ENDPOINTS,
     functions::ENDPOINTS,
     audit::ENDPOINTS,
     traces::ENDPOINTS,

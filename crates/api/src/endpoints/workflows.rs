@@ -15,7 +15,7 @@ use crate::entities::workflows::{
 use crate::envelope::{DataEnvelope, ListEnvelope, PageEnvelope, WarnedEnvelope};
 use crate::filters::{FilteredList, parameters_of};
 use crate::names::LIFECYCLE_STATUSES;
-use crate::parameter::ParameterKind::OneOf;
+use crate::parameter::ParameterKind::SeveralOf;
 use crate::parameter::{PathParameter, QueryParameter};
 
 const ID: &[PathParameter] = &[PathParameter::new("id", "Id of the workflow", "greeting")];
@@ -24,7 +24,7 @@ const SORT_BY: QueryParameter = sort_by(&["priority", "name", "status", "created
 
 const STATUS: QueryParameter = QueryParameter::new(
     "status",
-    OneOf(LIFECYCLE_STATUSES),
+    SeveralOf(LIFECYCLE_STATUSES),
     "`active`: only workflows that serve, whatever their latest version is; `draft`: only those whose latest version \
      is a draft; `archived`: only those whose latest version is archived and that do not serve",
 );
@@ -32,8 +32,8 @@ const STATUS: QueryParameter = QueryParameter::new(
 /// Of an export, which has the latest versions.
 const LATEST_STATUS: QueryParameter = QueryParameter::new(
     "status",
-    OneOf(LIFECYCLE_STATUSES),
-    "Only workflows whose latest version has this status",
+    SeveralOf(LIFECYCLE_STATUSES),
+    "Only workflows whose latest version has one of these statuses",
 );
 
 const PAGE: &[QueryParameter] = &[STATUS, TAG, CHANNEL_TYPE, PROTOCOL, SORT_BY, SORT_ORDER, LIMIT, OFFSET];

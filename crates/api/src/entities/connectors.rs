@@ -144,3 +144,91 @@ pub struct CircuitBreakerReset {
     /// `true` if this node has the breaker.
     pub found_on_this_node: bool,
 }
+
+/// The last calls of a connector on one node, and what the node knows of the system behind it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ConnectorCalls {
+    /// Id of the connector.
+    pub id: String,
+    /// Name of the connector.
+    pub name: String,
+    /// Id of the node that answers; its memory has the calls, and each node has its own.
+    pub node: String,
+    /// The result of the last load on the node: `loaded`, `failed` or `disabled`; `null` for one that it has not seen.
+    #[schema(required = true)]
+    pub load_status: Option<String>,
+    /// The actor that makes the calls; `null` while the connector is not in use.
+    #[schema(required = true)]
+    pub pool: Option<ConnectorPool>,
+    /// The circuit breakers of the connector, one for each channel that called it.
+    pub breakers: Vec<ConnectorBreakerState>,
+    /// The token that calls are made with; `null` for a connector that uses none.
+    #[schema(required = true)]
+    pub token: Option<ConnectorTokenState>,
+    /// The last 50 calls, the newest first.
+    pub calls: Vec<ConnectorCall>,
+}
+
+/// The calls in progress of a connector on one node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ConnectorPool {
+    /// Path of the actor in the supervision tree.
+    pub actor: String,
+    /// State of the actor.
+    pub state: String,
+    /// Calls in progress.
+    pub in_flight: usize,
+    /// Most calls in progress.
+    pub bound: usize,
+    /// The most that ever were.
+    pub high_water: usize,
+}
+
+/// A circuit breaker of a connector.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ConnectorBreakerState {
+    /// Its key, by which it is reset.
+    pub key: String,
+    /// Name of the channel.
+    pub channel: String,
+    /// `closed`, `open` or `half_open`.
+    pub state: String,
+}
+
+/// The token of a connector.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ConnectorTokenState {
+    /// End of its life; `null` while there is no token, because no call needed one yet or none was obtained.
+    #[schema(value_type = Option<String>, format = DateTime, required = true)]
+    pub expires_at: Option<Timestamp>,
+    /// The reason for which the last request got no token.
+    #[schema(required = true)]
+    pub error: Option<String>,
+}
+
+/// A call of a connector. Bodies are not kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ConnectorCall {
+    /// The time of its end.
+    #[schema(value_type = String, format = DateTime)]
+    pub ended_at: Timestamp,
+    /// The channel whose run made it; `_none` for a trial.
+    pub channel: String,
+    /// The task function that made it; `guard` for a guard of the channel.
+    pub function: String,
+    /// The part of the system that was called: method and path without the query, topic or collection.
+    #[schema(required = true)]
+    pub target: Option<String>,
+    /// `true` if it succeeded.
+    pub ok: bool,
+    /// The code of its error; `dropped` if its run ended first.
+    #[schema(required = true)]
+    pub code: Option<String>,
+    /// The status of an HTTP answer that was an error.
+    #[schema(required = true)]
+    pub http_status: Option<u16>,
+    /// Its duration in milliseconds, with everything it tried again.
+    pub ms: u64,
+    /// Attempts that were made; 0 if the circuit breaker was open.
+    pub attempts: u32,
+}

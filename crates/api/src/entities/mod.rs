@@ -1,5 +1,6 @@
 //! Bodies about what is defined: workflows, channels, connectors, packages, and the functions that they call.
 
+pub(crate) mod channel_guards;
 pub(crate) mod channels;
 pub(crate) mod connectors;
 pub(crate) mod definitions;

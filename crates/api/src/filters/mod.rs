@@ -60,11 +60,17 @@ pub const FILTER_WORDS: &[FilterWord] = &[
     declare("workflow", Texts, RUNS, "Only rows of these workflows"),
     declare("version", Naturals, &[Traces, DeadLetters], "Only runs of these versions of the workflow"),
     declare("version", Naturals, &[Occurrences], "Only occurrences that these versions of the channel ran"),
+    declare("version", Naturals, &[Errors], "Only failures in these versions of the workflow count"),
     declare("task", Texts, RUNS, "Only failures by an error of these tasks"),
     declare("error_code", Texts, RUNS, "Only rows with these codes of errors"),
     declare("error_group", Texts, RUNS, "Only failures of these groups, as the list of errors names them"),
     declare("trace_id", Texts, &[Traces, DeadLetters, Occurrences], "Only rows of these traces"),
-    declare("run_key", Texts, &[Traces, Occurrences], "Only runs with these keys, `metadata.run.key`"),
+    declare(
+        "run_key",
+        Texts,
+        &[Traces, DeadLetters, Occurrences],
+        "Only runs with these keys, `metadata.run.key`",
+    ),
     declare("request_id", Texts, &[Traces], "Only the runs of these requests; of failed ones fast"),
     declare("rerun_of", Texts, &[Traces], "Only reruns of these traces"),
     declare("mode", SeveralOf(TRACE_MODES), &[Traces], "Only runs of these origins"),
@@ -93,7 +99,7 @@ pub const FILTER_WORDS: &[FilterWord] = &[
         Boolean,
         &[Traces, DeadLetters, Occurrences],
         "`true` adds the number of rows by status, whichever `status` selects; one of 10000 means as many or more. With a \
-         range of time or words other than `channel` the newest 20000 rows of the range count",
+         range of time or words other than `channel`, and of dead letters, the newest 20000 rows of the range count",
     ),
 ];
 

@@ -5,6 +5,9 @@ use serde_json::{Map, Value};
 use svc_model::{AUDIT_ORIGIN, AuditRow, Timestamp};
 use utoipa::ToSchema;
 
+/// The header of the answer to a change, with the id of its entry; of several entries, that of the last.
+pub const AUDIT_ID_HEADER: &str = "x-audit-id";
+
 /// An entry of the audit log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AuditLogEntry {
@@ -38,16 +41,22 @@ pub struct AuditLogEntry {
 pub struct AuditListEnvelope {
     /// The rows of the page.
     pub data: Vec<AuditLogEntry>,
-    /// Number of matching rows on all pages.
-    pub total: i64,
+    /// Number of matching rows on all pages, but for `include_total=false`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub total: Option<i64>,
     /// The applied limit.
     pub limit: i64,
     /// The applied offset.
     pub offset: i64,
-    /// Cursor of the next page; absent on the last one.
+    /// Cursor of the next page, where more rows may follow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub next_cursor: Option<String>,
+    /// The instant up to which rows were read, if that many were read that the page is not full.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
+    pub scanned_until: Option<Timestamp>,
 }
 
 impl From<AuditRow> for AuditLogEntry {

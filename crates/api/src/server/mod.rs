@@ -3,6 +3,9 @@
 pub(crate) mod actors;
 pub(crate) mod audit;
 pub(crate) mod backups;
+pub(crate) mod config;
+pub(crate) mod dev;
 pub(crate) mod engine;
+pub(crate) mod live;
 pub(crate) mod nodes;
 pub(crate) mod operational;

@@ -4,8 +4,10 @@ use serde::{Deserialize, Serialize};
 use svc_model::Timestamp;
 use utoipa::ToSchema;
 
+use crate::server::live::NodeFigures;
+
 /// A process that shares the database, or did until it ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = Node)]
 pub struct NodeSummary {
     /// Id of the node.
@@ -34,6 +36,20 @@ pub struct NodeSummary {
     /// The ids of the encryption keys that it can read; `null` for an earlier version, which does not report them.
     #[schema(required = true)]
     pub encryption_key_ids: Option<Vec<String>>,
+    /// The figures that it wrote last, with their age; `null` for a node that writes none.
+    #[schema(required = true)]
+    pub figures: Option<NodeFigures>,
     /// `true` for the node that answers this request.
     pub is_this: bool,
+}
+
+/// A node that drains.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DrainedNode {
+    /// Id of the node.
+    pub node: String,
+    /// Seconds for which it still takes requests.
+    pub accepting_for_secs: u64,
+    /// Seconds that everything in progress gets after that; 0 sets no bound.
+    pub force_after_secs: u64,
 }

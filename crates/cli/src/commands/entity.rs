@@ -233,7 +233,10 @@ fn page_notes(answer: &Value, shown: usize, what: &str) -> Vec<String> {
     let offset = answer["offset"].as_u64().unwrap_or(0);
     let end = offset + u64::try_from(shown).unwrap_or(u64::MAX);
     if let Some(cursor) = answer["next_cursor"].as_str() {
-        return vec![format!("more follow: --cursor {cursor}")];
+        return match answer["scanned_until"].as_str() {
+            Some(instant) => vec![format!("read up to {instant}, more may follow: --cursor {cursor}")],
+            None => vec![format!("more follow: --cursor {cursor}")],
+        };
     }
     match answer["total"].as_u64() {
         Some(total) if end < total && shown > 0 => {
@@ -271,6 +274,11 @@ mod tests {
             (json!({"total": 0}), 0, Some("no rows")),
             (json!({}), 0, Some("no rows")),
             (json!({"next_cursor": "abc"}), 2, Some("more follow: --cursor abc")),
+            (
+                json!({"next_cursor": "abc", "scanned_until": "2026-11-29T12:00:00Z"}),
+                0,
+                Some("read up to 2026-11-29T12:00:00Z, more may follow: --cursor abc"),
+            ),
         ] {
             assert_eq!(page_notes(&answer, shown, "rows").first().map(String::as_str), expected, "{answer}");
         }

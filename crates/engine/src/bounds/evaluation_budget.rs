@@ -47,7 +47,14 @@ impl EvaluationBudget {
     /// # Errors
     /// The deadline has passed, or the processor time is used up.
     pub(crate) async fn check(&mut self) -> Result<Instant, TaskError> {
-        let mut now = Instant::now();
+        self.check_since(Instant::now()).await
+    }
+
+    /// Checks as [`check`](Self::check) does at an instant that was read just before.
+    ///
+    /// # Errors
+    /// The deadline has passed, or the processor time is used up.
+    pub(crate) async fn check_since(&mut self, mut now: Instant) -> Result<Instant, TaskError> {
         Self::check_at(now)?;
         if now >= self.turn {
             tokio::task::yield_now().await;

@@ -53,7 +53,14 @@ fn row(status: &str) -> InstantRow {
         error_message: None,
         started_at: Some(time_at(61)),
         completed_at: Some(time_at(62)),
+        awaited_channel: None,
     }
+}
+
+fn with_pending_row(change: impl FnOnce(&mut InstantRow)) -> InstantFacts {
+    let mut pending = row("pending");
+    change(&mut pending);
+    InstantFacts { exact: Some(pending), ..facts() }
 }
 
 fn recorded(status: &str) -> InstantFacts {
@@ -112,6 +119,8 @@ fn row_gives_reason_of_its_instant() {
     let held = failed("skipped_singleton", "key held");
     let lost = InstantFacts { now: time_at(131), ..recorded("running") };
     let quarantined = InstantFacts { quarantine: Some("no secret".into()), ..recorded("pending") };
+    let calling = with_pending_row(|row| row.awaited_channel = Some("bank".into()));
+    let backfilled = with_pending_row(|row| row.trigger = "backfill".into());
     let by_holder = InstantFacts { holders: vec![holder()], ..held.clone() };
     let lines = [
         (recorded("completed"), "completed at 2027-01-15T08:01:02Z in attempt 1"),
@@ -122,6 +131,8 @@ fn row_gives_reason_of_its_instant() {
         (recorded("pending"), "as the longest due of all"),
         (InstantFacts { waiting_before: 7, ..recorded("pending") }, "behind 7 others"),
         (quarantined, "because the channel is quarantined: no secret"),
+        (calling, "waits for a resume: channel 'bank', which it calls, is paused."),
+        (backfilled, "waits for a slot of its concurrency key."),
         (recorded("parked"), "is parked"),
         (held, "was skipped: key held."),
         (

@@ -19,14 +19,22 @@ fn facts(state: WorkState) -> WorkFacts {
     }
 }
 
-fn paused(state: WorkState) -> WorkFacts {
-    let pause = ChannelPause {
+fn pause() -> ChannelPause {
+    ChannelPause {
         since: Timestamp::from_naive(time_at(50)),
         until: Some(Timestamp::from_naive(time_at(900))),
         by: "ops".into(),
         reason: "the bank is down".into(),
-    };
-    WorkFacts { pause: Some(pause), ..facts(state) }
+    }
+}
+
+fn paused(state: WorkState) -> WorkFacts {
+    WorkFacts { pause: Some(pause()), ..facts(state) }
+}
+
+fn waiting_for(callee: Option<&str>) -> WorkState {
+    let called = callee.map(|channel| PausedCallee { channel: channel.to_owned(), pause: pause() });
+    WorkState::Paused { before: 6, called }
 }
 
 fn owner(lease_until: Option<i64>) -> Option<WorkOwner> {
@@ -71,10 +79,15 @@ fn facts_lead_to_wait_and_sentence() {
         (facts(scheduled(90)), (queue, 90, None, None, None, "was due at 2027-01-15T08:01:30Z")),
         (paused(scheduled(90)), (resume, 50, Some(900), None, None, "waits for a resume")),
         (
-            paused(WorkState::Paused { before: 6 }),
+            paused(waiting_for(None)),
             (resume, 50, Some(900), Some(7), None, "paused since 2027-01-15T08:00:50Z until"),
         ),
-        (facts(WorkState::Paused { before: 6 }), (resume, 10, None, None, None, "or one that it calls")),
+        (facts(waiting_for(None)), (resume, 10, None, None, None, "or one that it calls")),
+        (
+            facts(waiting_for(Some("bank"))),
+            (resume, 50, Some(900), None, None, "channel 'bank', which it calls, is paused since"),
+        ),
+        (paused(retrying(901)), (WorkWaitReason::Retry, 10, Some(901), None, None, "is tried again at")),
         (
             facts(in_line("acme", 3, Some("t-9"))),
             (

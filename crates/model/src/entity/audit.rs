@@ -40,6 +40,8 @@ audit_words! {
         CreateVersion = "create_version",
         /// A definition was deleted.
         Delete = "delete",
+        /// The end of a node was ordered.
+        Drain = "drain",
         /// Definitions were imported.
         Import = "import",
         /// A version of a package became the current one.
@@ -74,7 +76,7 @@ audit_words! {
         StatusActive = "status_active",
         /// A version was archived, or a connector disabled.
         StatusArchived = "status_archived",
-        /// A workflow was tried, or a connector probed.
+        /// A workflow was tried, a connector probed, or the guards of a channel.
         Test = "test",
         /// A schedule was run by hand.
         Trigger = "trigger",
@@ -106,6 +108,8 @@ audit_words! {
         Engine = "engine",
         /// A partition of a Kafka topic.
         KafkaPartition = "kafka_partition",
+        /// A node.
+        Node = "node",
         /// A package.
         Package = "package",
         /// A trace.

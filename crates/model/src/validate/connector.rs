@@ -54,17 +54,7 @@ fn read(
     let mut body = BodyReader::open(EntityKind::Connector, body)?;
     let id = if current.is_none() { body.id("id") } else { None };
     let kind = connector_type(&mut body, current);
-    let empty = || Value::Object(Default::default());
-    let stored = current.map(|current| &current.config);
-    let mut config = match (body.object("config"), stored) {
-        (Some(sent), Some(stored)) => {
-            let mut sent = sent.clone();
-            restore_connector_config(&mut sent, stored);
-            sent
-        }
-        (Some(sent), None) => sent.clone(),
-        (None, stored) => stored.cloned().unwrap_or_else(empty),
-    };
+    let mut config = sent_or_stored_config(&mut body, current.map(|current| &current.config));
     if let (Some(kind), Some(own)) = (kind, config.get_mut("type")) {
         *own = kind.name().into();
     }
@@ -105,6 +95,19 @@ fn read(
         }
     }
     if errors.is_empty() { Ok((id, content)) } else { Err(distinct(errors)) }
+}
+
+/// Returns the config that was sent, with the stored secrets in place of their masks; without one the stored config.
+fn sent_or_stored_config(body: &mut BodyReader<'_>, stored: Option<&Value>) -> Value {
+    match (body.object("config"), stored) {
+        (Some(sent), Some(stored)) => {
+            let mut sent = sent.clone();
+            restore_connector_config(&mut sent, stored);
+            sent
+        }
+        (Some(sent), None) => sent.clone(),
+        (None, stored) => stored.cloned().unwrap_or_else(|| Value::Object(Default::default())),
+    }
 }
 
 /// Returns the error for a text that no config may contain: the read mask or a reserved reference.

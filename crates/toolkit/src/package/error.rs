@@ -44,6 +44,9 @@ pub(super) enum PackageError {
     /// The server has stored everything and could not load a part of it.
     #[error("the server could not load {} definition(s) of the package", .0.len())]
     Degraded(Vec<String>),
+    /// The file of the deployed keys cannot be used.
+    #[error("the keys of what was deployed cannot be kept")]
+    Keys(#[source] io::Error),
     /// Items were refused by an import.
     #[error("{} item(s) of the package were refused", .0.len())]
     Items(Vec<String>),
@@ -55,14 +58,16 @@ impl PackageError {
         match self {
             Self::Changed(_) => true,
             Self::Client(error) | Self::Step { source: error, .. } => error.status() == Some(409),
-            Self::Refused(_) | Self::Declined(_) | Self::Items(_) | Self::Degraded(_) => false,
+            Self::Refused(_) | Self::Declined(_) | Self::Items(_) | Self::Degraded(_) | Self::Keys(_) => {
+                false
+            }
         }
     }
 
     /// Returns the way on after an apply that ended early; `None` if the error itself says all.
     pub(super) fn note(&self) -> Option<&'static str> {
         match self {
-            Self::Refused(_) | Self::Declined(_) => None,
+            Self::Refused(_) | Self::Declined(_) | Self::Keys(_) => None,
             Self::Items(_) => Some(CORRECT_AND_APPLY),
             Self::Degraded(_) => Some(DEGRADED),
             Self::Client(error) | Self::Step { source: error, .. } => {
@@ -90,7 +95,10 @@ pub(super) fn write_package_error(error: &PackageError, err: &mut dyn Write) -> 
         PackageError::Items(items) | PackageError::Degraded(items) => {
             return items.iter().try_for_each(|item| writeln!(err, "- {item}"));
         }
-        PackageError::Refused(_) | PackageError::Declined(_) | PackageError::Changed(_) => return Ok(()),
+        PackageError::Refused(_)
+        | PackageError::Declined(_)
+        | PackageError::Changed(_)
+        | PackageError::Keys(_) => return Ok(()),
     };
     if let ClientError::Api(refusal) = client {
         refusal.details.iter().try_for_each(|detail| writeln!(err, "- {detail}"))?;

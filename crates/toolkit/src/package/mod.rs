@@ -6,6 +6,8 @@
 mod apply;
 mod confirmation;
 mod degradation;
+mod deployed_keys;
+mod deployment;
 mod diff;
 mod error;
 mod export;
@@ -25,6 +27,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 use svc_project::PackageArtifact;
 
+pub use self::deployment::{DeployedProject, ProjectDeployment, ProjectUpdate};
 use self::error::{PackageError, write_package_error};
 use self::progress::StepProgress;
 use self::remote::PackageServer;

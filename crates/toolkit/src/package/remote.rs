@@ -169,6 +169,19 @@ impl PackageServer {
         }
     }
 
+    /// Archives the active versions of a definition. Returns `false` if it has none.
+    pub(super) async fn archive(&self, kind: EntityKind, id: &str) -> Result<bool, ClientError> {
+        let request = ApiRequest::patch(admin_path(&[kind.plural(), id, "status"]))
+            .query("reload", "defer")
+            .repeatable()
+            .json(&json!({"status": "archived"}))?;
+        match self.client.send(&request).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.status() == Some(404) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Returns what an activation would meet now.
     pub(super) async fn try_activation(
         &self,

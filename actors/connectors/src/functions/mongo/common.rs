@@ -68,7 +68,8 @@ impl CollectionTarget {
             let (_, answer) = call_driver(&self.connectors, &self.connector, message).await?;
             answer.map_err(|error| error.to_task_error(&self.connector))
         };
-        call_with_breaker(&self.connectors, &Caller::of_task(cx), &self.connector, call).await
+        let caller = Caller::of_task(cx).with_target(self.collection.as_str());
+        call_with_breaker(&self.connectors, &caller, &self.connector, call).await
     }
 
     /// Converts the error of a write that stored no document.

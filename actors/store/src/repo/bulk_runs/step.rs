@@ -20,7 +20,7 @@ use crate::error::StoreError;
 use crate::group::SingleCall;
 use crate::repo::cron::{self, ChannelFacts};
 use crate::repo::dead_letters;
-use crate::repo::mutation::{AuditEntry, record};
+use crate::repo::mutation::{AuditEntry, AuditReceipt, record};
 use crate::repo::traces::AcceptedRerun;
 use crate::schema::bulk_runs;
 
@@ -190,6 +190,7 @@ async fn end(
         resource_type: AuditResource::BulkRun.name().to_owned(),
         resource_id: id.clone(),
         details: Some(details),
+        receipt: AuditReceipt::default(),
     };
     record(conn, entry, &id).await?;
     Ok(BulkStep::Ended { done: done_last, state })

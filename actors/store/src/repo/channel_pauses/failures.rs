@@ -4,23 +4,31 @@ use std::time::Duration;
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
-use svc_model::id::new_ordered_id;
 
 use crate::clock;
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::schema::channel_failures;
 
-/// Adds a failure of now and returns the number of failures within the last `within_secs`, this one included. Older ones
-/// are deleted.
-pub(super) async fn add(conn: &mut Conn, channel_id: &str, within_secs: u64) -> Result<u64, StoreError> {
+/// Adds a failure of now, unless it is on record, and returns the number of failures within the last `within_secs`, this
+/// one included. Older ones are deleted.
+pub(super) async fn add(
+    conn: &mut Conn,
+    channel_id: &str,
+    failure: &str,
+    within_secs: u64,
+) -> Result<u64, StoreError> {
     let now = clock::now(conn).await?;
     let row = (
-        channel_failures::id.eq(new_ordered_id().to_string()),
+        channel_failures::id.eq(failure),
         channel_failures::channel_id.eq(channel_id),
         channel_failures::failed_at.eq(now),
     );
-    on!(conn, c => diesel::insert_into(channel_failures::table).values(row).execute(c).await)?;
+    let insert = diesel::insert_into(channel_failures::table)
+        .values(row)
+        .on_conflict(channel_failures::id)
+        .do_nothing();
+    on!(conn, c => insert.execute(c).await)?;
     let oldest = clock::before_now(conn, Duration::from_secs(within_secs)).await?;
     let old = channel_failures::table
         .filter(channel_failures::channel_id.eq(channel_id))

@@ -3,6 +3,7 @@
 //! Every change raises the epoch, so that all nodes read the pauses again, and leaves one audit row, however many
 //! channels it concerns. Ends of pauses and the counting of failures go by the clock of the database.
 
+mod awaiting;
 mod failures;
 mod rows;
 
@@ -23,6 +24,7 @@ use crate::repo::mutation::{Mutation, lock, record};
 use crate::repo::traces::{NewTrace, TraceWrite};
 use crate::writer::UnitOutcome;
 
+pub(super) use awaiting::{find_channel_name, hold_pause};
 pub(super) use rows::{find, forget};
 
 /// The pauses of channels.
@@ -41,8 +43,10 @@ pub struct NewPause {
 }
 
 /// The failure of a channel that pauses itself after several.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CountedFailure {
+    /// Names the run that failed: its failure counts once, however often it is reported.
+    pub id: String,
     /// Id of the channel.
     pub channel_id: String,
     /// The failures after which it pauses.
@@ -144,7 +148,7 @@ impl ChannelPauses {
 
     /// Counts the failure of a channel. Pauses the channel if that makes as many as it names, on all nodes together, and
     /// returns `true` then: it is paused until an operator resumes it, and counts anew afterwards. Failures of a paused
-    /// channel are not counted.
+    /// or deleted channel are not counted, and no failure twice, so that a caller without an answer asks again.
     ///
     /// # Errors
     /// [`StoreError`] if the database fails.
@@ -155,14 +159,18 @@ impl ChannelPauses {
     ) -> Result<bool, StoreError> {
         self.change(operation("record_failure"), mutation, move |conn| {
             Box::pin(async move {
-                let CountedFailure { channel_id, limit, pause, report } = failure;
+                let CountedFailure { id, channel_id, limit, pause, report } = failure;
                 let unchanged = PauseChange { value: false, changed: Vec::new(), facts: Value::Null };
                 let ids = vec![channel_id];
                 if !rows::find(conn, &ids).await?.is_empty() {
                     return Ok(unchanged);
                 }
                 let [channel_id] = ids.as_slice() else { return Ok(unchanged) };
-                if failures::add(conn, channel_id, limit.within_secs).await? < limit.failures {
+                if queries::states(conn, EntityKind::Channel, channel_id).await?.is_empty() {
+                    // Deleted meanwhile: its pause would hold the next channel of that id.
+                    return Ok(unchanged);
+                }
+                if failures::add(conn, channel_id, &id, limit.within_secs).await? < limit.failures {
                     return Ok(unchanged);
                 }
                 failures::clear(conn, channel_id).await?;

@@ -5,7 +5,7 @@ use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use svc_model::{ChannelPause, Timestamp};
 
-use super::{NewPause, failures};
+use super::{NewPause, awaiting, failures};
 use crate::clock;
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
@@ -88,9 +88,10 @@ pub(super) async fn write(
     Ok(())
 }
 
-/// Deletes the pause of a channel, and the failures that were counted for the next one.
+/// Deletes the pause of a channel and the failures that were counted for the next one, and frees what waits for its resume.
 pub(in crate::repo) async fn forget(conn: &mut Conn, id: &str) -> Result<(), StoreError> {
     let delete = diesel::delete(channel_pauses::table.find(id));
     on!(conn, c => delete.execute(c).await)?;
+    awaiting::free(conn, id).await?;
     failures::clear(conn, id).await
 }

@@ -2,6 +2,7 @@
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
+use svc_ledger::OccurrenceStatus;
 use svc_model::{ServiceError, WorkflowVersion};
 use uuid::Uuid;
 
@@ -59,9 +60,18 @@ pub(in crate::repo) async fn retry_occurrence(
             }
         });
     };
-    let last_trace = row.trace_id;
+    let (last_trace, was_cancelled) = (row.trace_id, row.status == OccurrenceStatus::Cancelled);
     row.retry().map_err(|refused| ServiceError::conflict(refused.to_string()))?;
-    let workflow_version = find_workflow_version(conn, &facts, last_trace, version).await?;
+    let last = match last_trace {
+        Some(trace) => last_version(conn, trace).await?,
+        None => None,
+    };
+    let last = last.filter(|last| facts.workflow_id.as_deref() == Some(&*last.id));
+    let workflow_version = match version {
+        // No attempt began: it is made as it was to be made.
+        RerunVersion::Same if was_cancelled && last.is_none() => facts.workflow_version,
+        version => find_workflow_version(conn, &facts, last, version).await?,
+    };
     let now = clock::now(conn).await?;
     rows::save(conn, &row, now).await?;
     let begun_anew = (
@@ -69,6 +79,7 @@ pub(in crate::repo) async fn retry_occurrence(
         cron_occurrences::cancelled_by.eq(None::<&str>),
         cron_occurrences::cancel_reports.eq(None::<bool>),
         cron_occurrences::workflow_version.eq(workflow_version),
+        cron_occurrences::awaited_channel.eq(None::<&str>),
     );
     let row = cron_occurrences::table.find(id);
     on!(conn, c => diesel::update(row).set(begun_anew).execute(c).await)?;
@@ -79,22 +90,15 @@ pub(in crate::repo) async fn retry_occurrence(
 async fn find_workflow_version(
     conn: &mut Conn,
     facts: &OccurrenceFacts,
-    last_trace: Option<Uuid>,
+    last: Option<WorkflowVersion>,
     version: RerunVersion,
 ) -> Result<Option<i64>, StoreError> {
     let number = match version {
         RerunVersion::Current => return Ok(None),
         RerunVersion::Number(number) => number,
         RerunVersion::Same => {
-            let last = match last_trace {
-                Some(trace) => last_version(conn, trace).await?,
-                None => None,
-            };
-            let last = last.filter(|last| facts.workflow_id.as_deref() == Some(&*last.id));
-            last.ok_or_else(|| {
-                ServiceError::conflict("no version of its workflow ran: retry it with the version 'current'")
-            })?
-            .version
+            let reason = "no version of its workflow ran: retry it with the version 'current'";
+            last.ok_or_else(|| ServiceError::conflict(reason))?.version
         }
     };
     let Some(workflow) = &facts.workflow_id else {

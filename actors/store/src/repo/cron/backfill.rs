@@ -100,8 +100,11 @@ pub(in crate::repo) async fn backfill(
         rows::save(conn, &row, now).await?;
         id = row.id.to_string();
     }
-    let marked =
-        (cron_occurrences::trigger_kind.eq(Trigger::Backfill.name()), cron_occurrences::bulk_run_id.eq(run));
+    let marked = (
+        cron_occurrences::trigger_kind.eq(Trigger::Backfill.name()),
+        cron_occurrences::bulk_run_id.eq(run),
+        cron_occurrences::awaited_channel.eq(None::<&str>),
+    );
     on!(conn, c => diesel::update(cron_occurrences::table.find(id)).set(marked).execute(c).await)?;
     Ok(true)
 }

@@ -34,6 +34,7 @@ pub(in crate::repo) async fn retry_each(
         cron_occurrences::cancelled_by.eq(None::<&str>),
         cron_occurrences::cancel_reports.eq(None::<bool>),
         cron_occurrences::workflow_version.eq(None::<i64>),
+        cron_occurrences::awaited_channel.eq(None::<&str>),
     );
     let changed: Vec<String> = retried.iter().map(|row| row.id.to_string()).collect();
     on!(conn, c => {

@@ -95,7 +95,8 @@ fn claim_from_row(
     })
 }
 
-/// The kinds of rows that may be claimable. The queries find them, each by an index; the rules decide.
+/// The kinds of rows that may be claimable. None waits for the resume of a channel that its run called. The queries find
+/// them, each by an index; the rules decide.
 #[derive(Clone, Copy)]
 enum Kind {
     /// Due and not claimed; not backfilled.
@@ -126,6 +127,7 @@ async fn candidates(
                 .filter(IsPending)
                 .filter(cron_occurrences::scheduled_for.le(Now))
                 .filter(cron_occurrences::trigger_kind.ne(Trigger::Backfill.name()))
+                .filter(cron_occurrences::awaited_channel.is_null())
                 .filter(cron_occurrences::channel_id.ne_all(&take.except));
             match conn {
                 Conn::Sqlite(c) => due.load(c).await?,
@@ -139,6 +141,7 @@ async fn candidates(
                 .filter(cron_occurrences::trigger_kind.eq(Trigger::Backfill.name()))
                 .filter(cron_occurrences::bulk_run_id.is_not_null())
                 .filter(until.is_null().or(until.lt(Now.nullable())))
+                .filter(cron_occurrences::awaited_channel.is_null())
                 .filter(cron_occurrences::channel_id.ne_all(&take.except));
             match conn {
                 Conn::Sqlite(c) => due.load(c).await?,

@@ -14,7 +14,7 @@ use crate::clock;
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::group::SingleCall;
-use crate::repo::channel_pauses;
+use crate::repo::channel_pauses::{self, find_channel_name};
 use crate::schema::{cron_occurrences, definitions};
 
 /// Longest time before a skipped occurrence at which a run that held its slot was due: bounds the rows that are read.
@@ -36,6 +36,7 @@ struct Row {
     error_message: Option<String>,
     started_at: Option<NaiveDateTime>,
     completed_at: Option<NaiveDateTime>,
+    awaited_channel: Option<String>,
 }
 
 impl From<Row> for InstantRow {
@@ -52,6 +53,7 @@ impl From<Row> for InstantRow {
             error_message: row.error_message,
             started_at: row.started_at,
             completed_at: row.completed_at,
+            awaited_channel: row.awaited_channel,
         }
     }
 }
@@ -147,7 +149,11 @@ async fn find_exact(
         .filter(cron_occurrences::scheduled_for.eq(at))
         .select(columns::<Row>());
     let row: Option<Row> = on!(conn, c => row.first(c).await.optional())?;
-    Ok(row.map(Into::into))
+    let Some(mut row) = row.map(InstantRow::from) else { return Ok(None) };
+    if let Some(id) = row.awaited_channel.take() {
+        row.awaited_channel = Some(find_channel_name(conn, &id).await?.unwrap_or(id));
+    }
+    Ok(Some(row))
 }
 
 /// Returns the first row of the schedule itself at an instant or after it.
@@ -181,8 +187,11 @@ async fn find_previous(
 }
 
 async fn count_waiting_before(conn: &mut Conn, due: NaiveDateTime) -> Result<i64, StoreError> {
-    let waiting =
-        cron_occurrences::table.filter(IsPending).filter(cron_occurrences::scheduled_for.lt(due)).count();
+    let waiting = cron_occurrences::table
+        .filter(IsPending)
+        .filter(cron_occurrences::awaited_channel.is_null())
+        .filter(cron_occurrences::scheduled_for.lt(due))
+        .count();
     Ok(on!(conn, c => waiting.get_result(c).await)?)
 }
 

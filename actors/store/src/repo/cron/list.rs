@@ -9,6 +9,7 @@ use svc_ledger::OccurrenceStatus;
 use svc_model::{Page, Timestamp};
 
 use super::conditions::IsPending;
+use super::keys::{self, Resolved};
 use super::model::{
     Backlog, OccurrenceFilter, OccurrencePage, OccurrenceRecord, OccurrenceRow, ScheduleStatus,
 };
@@ -16,11 +17,9 @@ use super::rows::columns;
 use crate::clock::{self, Now};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
-use crate::repo::filters::{AnyOf, GroupConditions, StatusCount, any_of, find_tagged, is_one_of};
-use crate::repo::keyset::{self, KeysetCondition};
-use crate::repo::traces::TraceMode;
-use crate::repo::{IDS_PER_QUERY, RowKey, sorted};
-use crate::schema::{cron_occurrences, cron_schedule_state, cron_singletons, traces};
+use crate::repo::filters::{StatusCount, is_one_of};
+use crate::repo::{IDS_PER_QUERY, RowKey, keyset, sorted};
+use crate::schema::{cron_occurrences, cron_schedule_state, cron_singletons};
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = cron_occurrences)]
@@ -99,85 +98,7 @@ impl From<Full> for OccurrenceRecord {
     }
 }
 
-/// The conditions of a filter whose values are looked up first.
-struct Resolved {
-    /// Ids of the channels with the tag.
-    tagged: Option<AnyOf>,
-    groups: Option<AnyOf>,
-    /// Ids of the occurrences whose runs left the traces; `None` if a trace does not name its occurrence.
-    traced: Option<AnyOf>,
-}
-
-impl Resolved {
-    async fn load(conn: &mut Conn, filter: &OccurrenceFilter) -> Result<Self, StoreError> {
-        let tagged = match &filter.tag {
-            Some(tag) => Some(find_tagged(conn, tag).await?.ids),
-            None => None,
-        };
-        let conditions = GroupConditions {
-            groups: filter.error_group.as_ref(),
-            tasks: filter.task.as_ref(),
-            codes: filter.error_code.as_ref(),
-            workflows: None,
-        };
-        let traced = match &filter.trace_id {
-            Some(ids) => find_traced(conn, ids).await?,
-            None => None,
-        };
-        Ok(Self { tagged, groups: conditions.resolve(conn).await?, traced })
-    }
-}
-
-/// Returns the occurrences whose runs left these traces, by the keys of the runs: occurrences have no index on their
-/// trace. `None` if a trace has no key, being of an earlier release.
-async fn find_traced(conn: &mut Conn, ids: &AnyOf) -> Result<Option<AnyOf>, StoreError> {
-    let keys = traces::table
-        .filter(traces::id.eq_any(ids.storable()))
-        .filter(traces::mode.eq(TraceMode::Cron.name()))
-        .select(traces::run_key);
-    let keys: Vec<Option<String>> = on!(conn, c => keys.load(c).await)?;
-    let keys: Option<Vec<String>> = keys.into_iter().collect();
-    Ok(keys.map(AnyOf::new))
-}
-
-macro_rules! filtered {
-    ($db:ident, $filter:expr, $resolved:expr) => {{
-        let mut query = cron_occurrences::table.into_boxed::<$db>();
-        for channels in [&$filter.channel_id, &$resolved.tagged].into_iter().flatten() {
-            query = any_of!(query, cron_occurrences::channel_id, channels);
-        }
-        if let Some(names) = &$filter.channel {
-            query = any_of!(query, cron_occurrences::channel_name, names);
-        }
-        if let Some(status) = &$filter.status {
-            query = any_of!(query, cron_occurrences::status, status);
-        }
-        if let Some(workflow) = &$filter.workflow {
-            query = any_of!(query, cron_occurrences::workflow_id, workflow);
-        }
-        if !$filter.versions.is_empty() {
-            query = query.filter(cron_occurrences::executing_version.eq_any($filter.versions.clone()));
-        }
-        if let Some(groups) = &$resolved.groups {
-            query = any_of!(query, cron_occurrences::error_group, groups);
-        }
-        if let Some(ids) = &$filter.trace_id {
-            query = any_of!(query, cron_occurrences::trace_id, ids);
-        }
-        for ids in [&$filter.run_key, &$resolved.traced].into_iter().flatten() {
-            query = any_of!(query, cron_occurrences::id, ids);
-        }
-        if let Some(since) = $filter.since {
-            query = query.filter(cron_occurrences::scheduled_for.ge(since.naive()));
-        }
-        if let Some(until) = $filter.until {
-            query = query.filter(cron_occurrences::scheduled_for.le(until.naive()));
-        }
-        query
-    }};
-}
-
-/// Reads one row more than the page holds, to know whether more follow.
+/// Returns a page of the occurrences that match.
 pub(super) async fn list(
     conn: &mut Conn,
     filter: &OccurrenceFilter,
@@ -185,36 +106,33 @@ pub(super) async fn list(
     after: Option<RowKey>,
 ) -> Result<OccurrencePage, StoreError> {
     let resolved = Resolved::load(conn, filter).await?;
+    let found = keys::find(conn, filter, &resolved, page, after).await?;
     let descending = !filter.oldest_first;
-    let (mut rows, total): (Vec<Summary>, i64) = on!(conn, c: Db => {
-        let mut rows = filtered!(Db, filter, resolved).select(columns::<Summary>());
-        if let Some(key) = after {
-            rows = rows.filter(match descending {
-                true => KeysetCondition::newest_first(key),
-                false => KeysetCondition::oldest_first(key),
-            });
-        }
-        rows = sorted!(rows, cron_occurrences::created_at, descending);
-        rows = match descending {
+    let ids: Vec<String> = found.keys.into_iter().map(|key| key.id).collect();
+    let rows: Vec<Summary> = on!(conn, c: Db => {
+        let rows = cron_occurrences::table.into_boxed::<Db>().filter(cron_occurrences::id.eq_any(ids));
+        let rows = sorted!(rows.select(columns::<Summary>()), cron_occurrences::created_at, descending);
+        let rows = match descending {
             true => rows.then_order_by(cron_occurrences::id.desc()),
             false => rows.then_order_by(cron_occurrences::id.asc()),
         };
-        let rows = rows.limit(page.limit.saturating_add(1)).offset(page.offset).load(c).await?;
-        (rows, filtered!(Db, filter, resolved).count().get_result(c).await?)
+        rows.load(c).await?
     });
+    let total = match filter.without_total {
+        true => None,
+        false => Some(keys::count(conn, filter, &resolved).await?),
+    };
     let counts = match filter.include_counts {
         true => Some(count_by_status(conn, filter, &resolved).await?),
         false => None,
     };
-    let limit = usize::try_from(page.limit).unwrap_or_default();
-    let more = rows.len() > limit;
-    rows.truncate(limit);
-    let last = rows.last().filter(|_| more);
-    let next_cursor = last.map(|row| {
-        keyset::encode(filter.cursor_kind(), &RowKey { created_at: row.created_at, id: row.id.clone() })
-    });
-    let rows = rows.into_iter().map(OccurrenceRow::from).collect();
-    Ok(OccurrencePage { rows, total, counts, next_cursor })
+    Ok(OccurrencePage {
+        rows: rows.into_iter().map(OccurrenceRow::from).collect(),
+        total,
+        counts,
+        next_cursor: found.next.key.map(|key| keyset::encode(filter.cursor_kind(), &key)),
+        scanned_until: found.next.scanned_until,
+    })
 }
 
 /// Counts the rows that the filter selects, by status.
@@ -224,14 +142,12 @@ async fn count_by_status(
     resolved: &Resolved,
 ) -> Result<BTreeMap<String, i64>, StoreError> {
     let conditions = [
-        ("channel_id", filter.channel_id.as_ref()),
-        ("channel_id", resolved.tagged.as_ref()),
+        ("channel_id", resolved.channels.as_ref()),
         ("channel_name", filter.channel.as_ref()),
         ("workflow_id", filter.workflow.as_ref()),
         ("error_group", resolved.groups.as_ref()),
         ("trace_id", filter.trace_id.as_ref()),
-        ("id", filter.run_key.as_ref()),
-        ("id", resolved.traced.as_ref()),
+        ("id", resolved.ids.as_ref()),
     ];
     let conditions = conditions.into_iter().filter_map(|(column, values)| Some((column, values?)));
     let count = StatusCount {
@@ -325,9 +241,11 @@ pub(super) async fn slots_held(conn: &mut Conn, keys: &[String]) -> Result<HashM
 }
 
 pub(super) async fn backlog(conn: &mut Conn) -> Result<Backlog, StoreError> {
-    let pending = cron_occurrences::table.filter(IsPending);
-    let oldest = pending.select(diesel::dsl::min(cron_occurrences::scheduled_for));
-    let pending: i64 = on!(conn, c => pending.count().get_result(c).await)?;
+    // What rests until a resume waits for no worker.
+    let waiting =
+        || cron_occurrences::table.filter(IsPending).filter(cron_occurrences::awaited_channel.is_null());
+    let oldest = waiting().select(diesel::dsl::min(cron_occurrences::scheduled_for));
+    let pending: i64 = on!(conn, c => waiting().count().get_result(c).await)?;
     let oldest: Option<NaiveDateTime> = on!(conn, c => oldest.get_result(c).await)?;
     let now = clock::now(conn).await?;
     Ok(Backlog { pending, oldest_pending_secs: oldest.map(|due| (now - due).num_seconds().max(0)) })

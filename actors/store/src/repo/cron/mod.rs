@@ -26,6 +26,7 @@ mod conditions;
 mod cursors;
 mod expiry;
 mod instant_facts;
+mod keys;
 mod list;
 mod materialise;
 mod model;
@@ -223,9 +224,12 @@ impl Ledger {
         trace: Option<TraceEnd>,
         report: Option<NewTrace>,
     ) -> Result<bool, StoreError> {
-        error_groups::store_new(&self.database, settlement.error_group.iter().cloned().collect()).await;
+        let group = settlement.error_group.clone();
+        error_groups::store_new(&self.database, group.iter().cloned().collect()).await;
         let end = SettleRequest { key: key.clone(), slot: slot.cloned(), settlement, trace, report };
-        self.database.call_grouped(operation("settle"), &self.queues.settle, end).await
+        let settled = self.database.call_grouped(operation("settle"), &self.queues.settle, end).await;
+        self.database.failure_tally().count(group.as_deref(), matches!(settled, Ok(true)));
+        settled
     }
 
     /// Gives back a claim that led to no run, with its slot, and deletes its trace unless that has ended: the
@@ -236,9 +240,23 @@ impl Ledger {
         claim: &OccurrenceClaim,
         slot: Option<&HeldSlot>,
     ) -> Result<bool, StoreError> {
-        self.database
-            .call(operation("give_back"), GiveBackRequest { claim: claim.clone(), slot: slot.cloned() })
-            .await
+        let (claim, slot) = (claim.clone(), slot.cloned());
+        let request = GiveBackRequest { claim, slot, awaited_channel: None };
+        self.database.call(operation("give_back"), request).await
+    }
+
+    /// Gives back a claim like [`give_back`](Self::give_back) whose run called a paused channel: no node claims the
+    /// row before that channel is resumed, which frees it. If it is not paused any more, the row waits as if it had not been
+    /// claimed.
+    pub async fn give_back_until_resume(
+        &self,
+        claim: &OccurrenceClaim,
+        slot: Option<&HeldSlot>,
+        channel_id: &str,
+    ) -> Result<bool, StoreError> {
+        let (claim, slot) = (claim.clone(), slot.cloned());
+        let request = GiveBackRequest { claim, slot, awaited_channel: Some(key(channel_id)) };
+        self.database.call(operation("give_back"), request).await
     }
 
     /// Ends the trace of a run whose claim was lost, as failed. A trace that has ended stays unchanged.

@@ -157,6 +157,11 @@ pub enum StartResult {
     Saturated,
     /// No slot was free; the row waits for one.
     Waits,
+    /// The occurrence is to be cancelled; nothing was written, and the holder ends it.
+    Cancelled {
+        /// True if the occurrence is to be reported as failed.
+        reports: bool,
+    },
     /// The claim is no longer valid; nothing was written.
     Lost,
 }
@@ -194,6 +199,8 @@ pub struct OccurrenceFilter {
     pub oldest_first: bool,
     /// True to count the rows by status.
     pub include_counts: bool,
+    /// True to leave out the number of all rows.
+    pub without_total: bool,
 }
 
 impl OccurrenceFilter {
@@ -233,12 +240,14 @@ pub struct OpenOccurrenceCancel {
 pub struct OccurrencePage {
     /// The rows.
     pub rows: Vec<OccurrenceRow>,
-    /// Number of matching rows on all pages.
-    pub total: i64,
+    /// Number of matching rows on all pages, unless it is left out.
+    pub total: Option<i64>,
     /// Number of rows by status, if requested.
     pub counts: Option<BTreeMap<String, i64>>,
     /// Cursor of the next page; `None` on the last one.
     pub next_cursor: Option<String>,
+    /// The instant up to which rows were read, for a page that is not full although more may match.
+    pub scanned_until: Option<Timestamp>,
 }
 
 /// An occurrence as it appears in lists.

@@ -124,9 +124,10 @@ pub(super) async fn lock_claimed(
     conn: &mut Conn,
     keys: &[&ClaimKey],
     is_alone: bool,
-) -> Result<HashMap<Uuid, Occurrence>, StoreError> {
+) -> Result<HashMap<Uuid, (Occurrence, OccurrenceFacts)>, StoreError> {
     if let ([key], true) = (keys, is_alone) {
-        return Ok(lock_held(conn, key).await?.map(|row| (row.id, row)).into_iter().collect());
+        let held = lock(conn, key.id).await?.filter(|(row, _)| row.is_held(key));
+        return Ok(held.map(|held| (key.id, held)).into_iter().collect());
     }
     let ids: Vec<String> = keys.iter().map(|key| key.id.to_string()).collect();
     let rows = cron_occurrences::table
@@ -136,7 +137,7 @@ pub(super) async fn lock_claimed(
         Conn::Sqlite(c) => rows.load(c).await?,
         Conn::Postgres(c) => rows.for_update().skip_locked().load(&mut **c).await?,
     };
-    Ok(rows.into_iter().filter_map(LoadedOccurrence::split).map(|(row, _)| (row.id, row)).collect())
+    Ok(rows.into_iter().filter_map(LoadedOccurrence::split).map(|loaded| (loaded.0.id, loaded)).collect())
 }
 
 /// Writes a locked row.
@@ -187,6 +188,16 @@ pub(super) struct OccurrenceFacts {
     #[diesel(column_name = trigger_kind)]
     pub(super) trigger: String,
     pub(super) workflow_version: Option<i64>,
+    cancel_requested_at: Option<NaiveDateTime>,
+    cancel_reports: Option<bool>,
+}
+
+impl OccurrenceFacts {
+    /// Returns true if the row is to be cancelled and reported as failed, false if it is to be cancelled without a
+    /// report; `None` without an order to cancel it.
+    pub(super) fn cancel_order(&self) -> Option<bool> {
+        self.cancel_requested_at.map(|_| self.cancel_reports == Some(true))
+    }
 }
 
 impl LoadedOccurrence {

@@ -3,16 +3,23 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use svc_ledger::{ClaimKey, ConcurrencySlot, HeldSlot, Settlement, Singleton, StartOutcome, StartRequest};
+use chrono::NaiveDateTime;
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use svc_ledger::{
+    ClaimKey, ConcurrencySlot, HeldSlot, OccurrenceStatus, Settlement, Singleton, StartOutcome, StartRequest,
+};
 use uuid::Uuid;
 
 use super::model::{OccurrenceClaim, StartResult};
 use super::{rows, slots};
 use crate::clock;
-use crate::conn::Conn;
+use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::group::{CallGroup, GroupAnswer, LedgerCall, SingleCall};
+use crate::repo::channel_pauses::hold_pause;
 use crate::repo::traces::{NewTrace, TraceEnd, TraceStatus, TraceWrite, forget_unfinished};
+use crate::schema::cron_occurrences;
 
 /// Error message of a trace whose run was lost.
 const LOST: &str = "the run was lost: its lease ended before it did";
@@ -25,6 +32,20 @@ pub(super) struct StartRunRequest {
     pub(super) waits_for_slot: bool,
     pub(super) lease: Duration,
     pub(super) trace: Option<NewTrace>,
+}
+
+impl StartRunRequest {
+    /// Returns the request as the rules take it.
+    fn for_rules<'r>(&'r self, slots: &'r [ConcurrencySlot], now: NaiveDateTime) -> StartRequest<'r> {
+        StartRequest {
+            version: self.executing_version,
+            singleton: self.singleton.as_ref().map(|singleton| (singleton, slots)),
+            waits_for_slot: self.waits_for_slot,
+            trace_id: self.trace.as_ref().map(|trace| trace.id),
+            lease: self.lease,
+            now,
+        }
+    }
 }
 
 impl LedgerCall for StartRunRequest {
@@ -56,24 +77,21 @@ impl LedgerCall for StartRunRequest {
         let mut answers = Vec::with_capacity(runs.len());
         let (mut changed, mut taken, mut traces) = (Vec::new(), Vec::new(), Vec::new());
         for run in runs {
-            let Some(mut row) = locked.remove(&run.key.id) else {
+            let Some((mut row, facts)) = locked.remove(&run.key.id) else {
                 answers.push(group.answer_absent(StartResult::Lost));
                 continue;
             };
+            let is_ready = row.is_held(&run.key) && row.status == OccurrenceStatus::Claimed;
+            if let Some(reports) = facts.cancel_order().filter(|_| is_ready) {
+                answers.push(GroupAnswer::Done(StartResult::Cancelled { reports }));
+                continue;
+            }
             let lost = row.trace_id;
             if lost.is_some() && !group.is_alone {
                 answers.push(GroupAnswer::Alone);
                 continue;
             }
-            let start = StartRequest {
-                version: run.executing_version,
-                singleton: run.singleton.as_ref().map(|singleton| (singleton, slots.as_slice())),
-                waits_for_slot: run.waits_for_slot,
-                trace_id: run.trace.as_ref().map(|trace| trace.id),
-                lease: run.lease,
-                now,
-            };
-            let result = match row.start(&run.key, start) {
+            let result = match row.start(&run.key, run.for_rules(&slots, now)) {
                 StartOutcome::Lost => StartResult::Lost,
                 StartOutcome::Saturated => {
                     changed.push(row);
@@ -210,7 +228,7 @@ impl LedgerCall for SettleRequest {
         let mut answers = Vec::with_capacity(ends.len());
         let (mut settled, mut freed, mut traces) = (Vec::new(), Vec::new(), Vec::new());
         for end in ends {
-            let Some(mut row) = locked.remove(&end.key.id) else {
+            let Some((mut row, _)) = locked.remove(&end.key.id) else {
                 answers.push(group.answer_absent(false));
                 continue;
             };
@@ -236,12 +254,18 @@ impl LedgerCall for SettleRequest {
 pub(super) struct GiveBackRequest {
     pub(super) claim: OccurrenceClaim,
     pub(super) slot: Option<HeldSlot>,
+    /// The paused channel that its run called. The row rests until that one is resumed.
+    pub(super) awaited_channel: Option<String>,
 }
 
 impl SingleCall for GiveBackRequest {
     type Answer = bool;
 
     async fn run(&self, conn: &mut Conn) -> Result<bool, StoreError> {
+        let awaited = match &self.awaited_channel {
+            Some(channel) if hold_pause(conn, channel).await? => Some(channel),
+            _ => None,
+        };
         if let Some(held) = &self.slot {
             slots::lock_one(conn, held).await?;
         }
@@ -252,6 +276,11 @@ impl SingleCall for GiveBackRequest {
             return Ok(false);
         }
         rows::save(conn, &row, now).await?;
+        if let Some(channel) = awaited {
+            let rests = cron_occurrences::awaited_channel.eq(channel);
+            let row = cron_occurrences::table.find(row.id.to_string());
+            on!(conn, c => diesel::update(row).set(rests).execute(c).await)?;
+        }
         if let Some(held) = &self.slot {
             slots::free(conn, held, row.id).await?;
         }

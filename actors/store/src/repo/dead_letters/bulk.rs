@@ -47,6 +47,7 @@ pub(in crate::repo) async fn requeue_each(
         trace_dlq::next_retry_at.eq(Now),
         trace_dlq::claimed_by.eq(None::<&str>),
         trace_dlq::claimed_until.eq(None::<NaiveDateTime>),
+        trace_dlq::awaited_channel.eq(None::<&str>),
     );
     let changed: Vec<&str> = letters.iter().map(|(id, ..)| id.as_str()).collect();
     on!(conn, c => {

@@ -11,6 +11,7 @@ use diesel_async::RunQueryDsl;
 use crate::clock::{self, FromNow};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
+use crate::repo::channel_pauses::hold_pause;
 use crate::repo::dead_letters::{ClaimedLetter, LetterShare, rows};
 use crate::repo::traces::{LenientTimestamp, NewTrace, TraceWrite, attempts};
 use crate::schema::trace_dlq;
@@ -48,7 +49,7 @@ const SHARE: [&str; 2] = [
 
 pub(super) async fn claim_due(
     conn: &mut Conn,
-    letters: DueLetters,
+    (letters, except): (DueLetters, &[String]),
     (batch, lease): (i64, Duration),
     holder: &str,
 ) -> Result<Vec<ClaimedLetter>, StoreError> {
@@ -68,6 +69,8 @@ pub(super) async fn claim_due(
         ))
         .filter(trace_dlq::next_retry_at.le(now))
         .filter(trace_dlq::retry_count.lt(trace_dlq::max_retries))
+        .filter(trace_dlq::awaited_channel.is_null())
+        .filter(trace_dlq::channel.ne_all(except))
         .filter(trace_dlq::claimed_until.is_null().or(trace_dlq::claimed_until.lt(now)))
         .filter(letters.condition())
         .order((trace_dlq::next_retry_at.asc(), trace_dlq::id.asc()))
@@ -104,11 +107,17 @@ pub(super) async fn claim_due(
     Ok(due.into_iter().map(claimed).collect())
 }
 
-pub(super) async fn next_due(conn: &mut Conn, letters: DueLetters) -> Result<Option<Duration>, StoreError> {
+pub(super) async fn next_due(
+    conn: &mut Conn,
+    letters: DueLetters,
+    except: &[String],
+) -> Result<Option<Duration>, StoreError> {
     let now = clock::now(conn).await?;
     let next = trace_dlq::table
         .select(trace_dlq::next_retry_at)
         .filter(trace_dlq::retry_count.lt(trace_dlq::max_retries))
+        .filter(trace_dlq::awaited_channel.is_null())
+        .filter(trace_dlq::channel.ne_all(except))
         .filter(trace_dlq::claimed_until.is_null().or(trace_dlq::claimed_until.lt(now)))
         .filter(letters.condition())
         .order((trace_dlq::next_retry_at.asc(), trace_dlq::id.asc()));
@@ -132,6 +141,26 @@ pub(super) async fn take_into_trace(
         attempts::begin(conn, letter.work(), id).await?;
     }
     Ok(is_taken)
+}
+
+/// Gives back a letter whose channel is paused: it rests until the resume. If the channel is not paused any more, it is due
+/// after `delay`.
+pub(super) async fn rest(
+    conn: &mut Conn,
+    id: &str,
+    holder: &str,
+    (channel_id, delay): (&str, Duration),
+) -> Result<bool, StoreError> {
+    if !hold_pause(conn, channel_id).await? {
+        return put_back(conn, id, holder, delay).await;
+    }
+    let claimed_row = trace_dlq::table.filter(trace_dlq::id.eq(id)).filter(trace_dlq::claimed_by.eq(holder));
+    let rests = (
+        trace_dlq::awaited_channel.eq(channel_id),
+        trace_dlq::claimed_by.eq(None::<&str>),
+        trace_dlq::claimed_until.eq(None::<chrono::NaiveDateTime>),
+    );
+    Ok(on!(conn, c => diesel::update(claimed_row).set(rests).execute(c).await)? > 0)
 }
 
 pub(super) async fn put_back(

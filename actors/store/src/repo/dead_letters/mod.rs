@@ -5,6 +5,7 @@
 
 mod bulk;
 mod lease;
+mod list;
 mod rows;
 
 use std::time::Duration;
@@ -43,7 +44,7 @@ impl DeadLetterRepository {
         page: Page,
     ) -> Result<(Vec<DeadLetterRow>, i64), StoreError> {
         let page = self.list_page(filter, page).await?;
-        Ok((page.rows, page.total))
+        Ok((page.rows, page.total.unwrap_or_default()))
     }
 
     /// Returns a page of the letters that match the filter, in its order, and the counts that the filter asks for.
@@ -59,7 +60,7 @@ impl DeadLetterRepository {
         let after = filter.after()?;
         self.0
             .read(operation("list"), move |conn| {
-                Box::pin(async move { rows::list(conn, &filter, page, after).await })
+                Box::pin(async move { list::list(conn, &filter, page, after).await })
             })
             .await
     }
@@ -152,7 +153,7 @@ impl DeadLetterRepository {
     }
 
     /// Claims at most `batch` letters for `lease`: of `letters` those that are due, have a retry left and no holder; the
-    /// longest due first.
+    /// longest due first. Those that wait for the resume of a paused channel are left.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
@@ -164,24 +165,56 @@ impl DeadLetterRepository {
         lease: Duration,
         holder: &str,
     ) -> Result<Vec<ClaimedLetter>, StoreError> {
+        self.claim_due_except(letters, Vec::new(), (batch, lease), holder).await
+    }
+
+    /// Does the same, but for the letters of the channels with the names in `except`.
+    ///
+    /// # Errors
+    /// As [`claim_due`](Self::claim_due).
+    pub async fn claim_due_except(
+        &self,
+        letters: DueLetters,
+        except: Vec<String>,
+        (batch, lease): (i64, Duration),
+        holder: &str,
+    ) -> Result<Vec<ClaimedLetter>, StoreError> {
         let holder = holder.to_owned();
         self.0
             .write(operation("claim_due"), move |conn| {
                 Box::pin(async move {
-                    lease::claim_due(conn, letters, (batch, lease), &holder).await.map(UnitOutcome::Keep)
+                    lease::claim_due(conn, (letters, &except), (batch, lease), &holder)
+                        .await
+                        .map(UnitOutcome::Keep)
                 })
             })
             .await
     }
 
-    /// Returns the time until the next of `letters` is due that has a retry left and no holder; zero if one is due
-    /// now.
+    /// Returns the time until the next of `letters` is due that has a retry left and no holder, and waits for no resume;
+    /// zero if one is due now.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
     /// query.
     pub async fn next_due(&self, letters: DueLetters) -> Result<Option<Duration>, StoreError> {
-        self.0.read(operation("next_due"), move |conn| Box::pin(lease::next_due(conn, letters))).await
+        self.next_due_except(letters, Vec::new()).await
+    }
+
+    /// Does the same, but for the letters of the channels with the names in `except`.
+    ///
+    /// # Errors
+    /// As [`next_due`](Self::next_due).
+    pub async fn next_due_except(
+        &self,
+        letters: DueLetters,
+        except: Vec<String>,
+    ) -> Result<Option<Duration>, StoreError> {
+        self.0
+            .read(operation("next_due"), move |conn| {
+                Box::pin(async move { lease::next_due(conn, letters, &except).await })
+            })
+            .await
     }
 
     /// Turns a letter claimed by `holder` into a trace, the next attempt at its work, which ends the letter. Returns
@@ -202,6 +235,28 @@ impl DeadLetterRepository {
             .write(operation("take_into_trace"), move |conn| {
                 Box::pin(async move {
                     lease::take_into_trace(conn, &letter, trace, &holder).await.map(UnitOutcome::Keep)
+                })
+            })
+            .await
+    }
+
+    /// Gives back a letter held by `holder` because its channel is paused: it rests until the resume, which frees it. If
+    /// the channel is not paused any more, the letter is due after `delay`. Returns whether `holder` held it.
+    ///
+    /// # Errors
+    /// As [`put_back`](Self::put_back).
+    pub async fn rest(
+        &self,
+        id: &str,
+        holder: &str,
+        channel_id: &str,
+        delay: Duration,
+    ) -> Result<bool, StoreError> {
+        let (id, holder, channel_id) = (key(id), holder.to_owned(), key(channel_id));
+        self.0
+            .write(operation("rest"), move |conn| {
+                Box::pin(async move {
+                    lease::rest(conn, &id, &holder, (&channel_id, delay)).await.map(UnitOutcome::Keep)
                 })
             })
             .await

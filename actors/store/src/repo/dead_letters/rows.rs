@@ -3,20 +3,18 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use diesel::dsl::sql;
 use diesel::prelude::*;
-use diesel::sql_types::Bool;
 use diesel_async::RunQueryDsl;
 use serde::Serialize;
-use svc_model::{Page, ServiceError, Timestamp};
+use svc_model::{ServiceError, Timestamp};
 
 use crate::clock::{self, Now};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
-use crate::repo::filters::{AnyOf, GroupConditions, any_of, find_tagged, is_one_of};
-use crate::repo::keyset::{self, CursorKind, KeysetCondition};
+use crate::repo::RowKey;
+use crate::repo::filters::AnyOf;
+use crate::repo::keyset::{self, CursorKind};
 use crate::repo::traces::{LenientTimestamp, attempts};
-use crate::repo::{RowKey, sorted};
 use crate::schema::{trace_dlq, traces};
 
 /// A filter on dead letters, and their order. All given conditions must hold, each with any of its values.
@@ -40,6 +38,8 @@ pub struct DeadLetterFilter {
     pub error_group: Option<AnyOf>,
     /// Id of the trace of the failed run, or of its work.
     pub trace_id: Option<AnyOf>,
+    /// Key of the run.
+    pub run_key: Option<AnyOf>,
     /// Earliest instant of the failure, inclusive.
     pub since: Option<Timestamp>,
     /// Latest instant of the failure, exclusive.
@@ -50,10 +50,12 @@ pub struct DeadLetterFilter {
     pub cursor: Option<String>,
     /// True to count the letters with and without a retry left.
     pub include_counts: bool,
+    /// True to leave out the number of all rows.
+    pub without_total: bool,
 }
 
 impl DeadLetterFilter {
-    const fn cursor_kind(&self) -> CursorKind {
+    pub(super) const fn cursor_kind(&self) -> CursorKind {
         if self.oldest_first { CursorKind::DeadLettersOldestFirst } else { CursorKind::DeadLetters }
     }
 
@@ -71,12 +73,14 @@ impl DeadLetterFilter {
 pub struct DeadLetterPage {
     /// The rows.
     pub rows: Vec<DeadLetterRow>,
-    /// Number of matching rows on all pages.
-    pub total: i64,
-    /// Number of letters with a retry left (`retrying`) and without (`exhausted`), if requested.
+    /// Number of matching rows on all pages, unless it is left out.
+    pub total: Option<i64>,
+    /// Number of letters with a retry left (`retrying`) and without (`exhausted`) among the newest, if requested.
     pub counts: Option<BTreeMap<String, i64>>,
     /// Cursor of the next page; `None` on the last one.
     pub next_cursor: Option<String>,
+    /// The instant up to which rows were read, for a page that is not full although more may match.
+    pub scanned_until: Option<Timestamp>,
 }
 
 /// A dead letter without its payload.
@@ -157,7 +161,7 @@ impl ClaimedLetter {
     }
 }
 
-type ListColumns = (
+pub(super) type ListColumns = (
     trace_dlq::id,
     trace_dlq::trace_id,
     trace_dlq::attempt_of,
@@ -171,7 +175,7 @@ type ListColumns = (
     trace_dlq::updated_at,
 );
 
-const COLUMNS: ListColumns = (
+pub(super) const COLUMNS: ListColumns = (
     trace_dlq::id,
     trace_dlq::trace_id,
     trace_dlq::attempt_of,
@@ -186,7 +190,7 @@ const COLUMNS: ListColumns = (
 );
 
 #[derive(Queryable)]
-struct Columns {
+pub(super) struct Columns {
     id: String,
     trace_id: String,
     attempt_of: Option<String>,
@@ -202,7 +206,7 @@ struct Columns {
 
 impl Columns {
     /// Returns the row, unless its times are unreadable.
-    fn into_row(self) -> Option<DeadLetterRow> {
+    pub(super) fn into_row(self) -> Option<DeadLetterRow> {
         Some(DeadLetterRow {
             id: self.id,
             trace_id: self.trace_id,
@@ -217,128 +221,6 @@ impl Columns {
             updated_at: self.updated_at.into_timestamp()?,
         })
     }
-}
-
-/// The conditions of a filter whose values are looked up first.
-struct Resolved {
-    /// Names of the channels with the tag.
-    tagged: Option<AnyOf>,
-    groups: Option<AnyOf>,
-}
-
-impl Resolved {
-    async fn load(conn: &mut Conn, filter: &DeadLetterFilter) -> Result<Self, StoreError> {
-        let tagged = match &filter.tag {
-            Some(tag) => Some(find_tagged(conn, tag).await?.names),
-            None => None,
-        };
-        let conditions = GroupConditions {
-            groups: filter.error_group.as_ref(),
-            tasks: filter.task.as_ref(),
-            codes: filter.error_code.as_ref(),
-            workflows: filter.workflow.as_ref(),
-        };
-        Ok(Self { tagged, groups: conditions.resolve(conn).await? })
-    }
-}
-
-/// Begin of a subquery on the trace of the failed run.
-const FAILED_RUN: &str = "SELECT 1 FROM traces t WHERE t.id = trace_dlq.trace_id";
-
-macro_rules! filtered {
-    ($db:ident, $filter:expr, $resolved:expr) => {{
-        let mut query = trace_dlq::table.into_boxed::<$db>();
-        for channels in [&$filter.channel, &$resolved.tagged].into_iter().flatten() {
-            query = any_of!(query, trace_dlq::channel, channels);
-        }
-        match $filter.exhausted {
-            Some(true) => query = query.filter(trace_dlq::retry_count.ge(trace_dlq::max_retries)),
-            Some(false) => query = query.filter(trace_dlq::retry_count.lt(trace_dlq::max_retries)),
-            None => {}
-        }
-        if let Some(groups) = &$resolved.groups {
-            query = any_of!(query, trace_dlq::error_group, groups);
-        }
-        if let Some((_, is_version)) = is_one_of("t.workflow_version", &$filter.versions) {
-            query = query.filter(sql::<Bool>(&format!("EXISTS ({FAILED_RUN} AND {is_version})")));
-        }
-        if let Some(ids) = &$filter.trace_id {
-            let (traces, works) = (ids.storable(), ids.storable());
-            query = query.filter(
-                trace_dlq::trace_id.eq_any(traces).or(trace_dlq::attempt_of
-                    .is_not_null()
-                    .and(trace_dlq::attempt_of.assume_not_null().eq_any(works))),
-            );
-        }
-        if let Some(since) = $filter.since {
-            query = query.filter(trace_dlq::created_at.ge(since.naive()));
-        }
-        if let Some(until) = $filter.until {
-            query = query.filter(trace_dlq::created_at.lt(until.naive()));
-        }
-        query
-    }};
-}
-
-/// Reads one row more than the page holds, to know whether more follow.
-pub(super) async fn list(
-    conn: &mut Conn,
-    filter: &DeadLetterFilter,
-    page: Page,
-    after: Option<RowKey>,
-) -> Result<DeadLetterPage, StoreError> {
-    let resolved = Resolved::load(conn, filter).await?;
-    let descending = !filter.oldest_first;
-    let (mut rows, total): (Vec<Columns>, i64) = on!(conn, c: Db => {
-        let mut query = filtered!(Db, filter, resolved).select(COLUMNS);
-        if let Some(key) = after {
-            query = query.filter(match descending {
-                true => KeysetCondition::newest_first(key),
-                false => KeysetCondition::oldest_first(key),
-            });
-        }
-        query = sorted!(query, trace_dlq::created_at, descending);
-        query = match descending {
-            true => query.then_order_by(trace_dlq::id.desc()),
-            false => query.then_order_by(trace_dlq::id.asc()),
-        };
-        let rows = query.limit(page.limit.saturating_add(1)).offset(page.offset).load(c).await?;
-        (rows, filtered!(Db, filter, resolved).count().get_result(c).await?)
-    });
-    let counts = match filter.include_counts {
-        true => Some(count_by_retries(conn, filter, &resolved).await?),
-        false => None,
-    };
-    let limit = usize::try_from(page.limit).unwrap_or_default();
-    let more = rows.len() > limit;
-    rows.truncate(limit);
-    let last = rows
-        .iter()
-        .rev()
-        .filter(|_| more)
-        .find_map(|columns| Some(RowKey { created_at: columns.created_at.0?, id: columns.id.clone() }));
-    let next_cursor = last.map(|key| keyset::encode(filter.cursor_kind(), &key));
-    Ok(DeadLetterPage {
-        rows: rows.into_iter().filter_map(Columns::into_row).collect(),
-        total,
-        counts,
-        next_cursor,
-    })
-}
-
-/// Counts the letters with a retry left, and those without, whichever the filter selects.
-async fn count_by_retries(
-    conn: &mut Conn,
-    filter: &DeadLetterFilter,
-    resolved: &Resolved,
-) -> Result<BTreeMap<String, i64>, StoreError> {
-    let mut counts = BTreeMap::new();
-    for (name, exhausted) in [("retrying", false), ("exhausted", true)] {
-        let filter = DeadLetterFilter { exhausted: Some(exhausted), ..filter.clone() };
-        let count: i64 = on!(conn, c: Db => filtered!(Db, filter, resolved).count().get_result(c).await)?;
-        counts.insert(name.to_owned(), count);
-    }
-    Ok(counts)
 }
 
 pub(super) async fn get(conn: &mut Conn, id: &str) -> Result<Option<DeadLetter>, StoreError> {
@@ -368,6 +250,7 @@ pub(super) async fn requeue(conn: &mut Conn, id: &str) -> Result<(), StoreError>
         trace_dlq::next_retry_at.eq(Now),
         trace_dlq::claimed_by.eq(None::<&str>),
         trace_dlq::claimed_until.eq(None::<chrono::NaiveDateTime>),
+        trace_dlq::awaited_channel.eq(None::<&str>),
     );
     on!(conn, c => diesel::update(trace_dlq::table.find(id)).set(afresh).execute(c).await)?;
     wait_for_retry(conn, id, Duration::ZERO).await?;

@@ -13,6 +13,7 @@ use super::rows::{DefinitionRow, parse_status};
 use super::{Definition, Versioned};
 use crate::conn::{Conn, load_rows, on};
 use crate::error::StoreError;
+use crate::repo::filters::any_of;
 use crate::repo::{EntityFilter, IDS_PER_QUERY, sorted, tagged};
 use crate::schema::definitions;
 
@@ -55,6 +56,16 @@ impl SortColumn {
     }
 }
 
+/// Returns the condition that a list shows a latest version with one of these statuses.
+fn shows_one_of(statuses: &[LifecycleStatus]) -> String {
+    let conditions = statuses.iter().map(|status| match status {
+        LifecycleStatus::Active => SERVES.to_owned(),
+        LifecycleStatus::Draft => "definitions.status = 'draft'".to_owned(),
+        LifecycleStatus::Archived => format!("(definitions.status = 'archived' AND {SERVES_NOT})"),
+    });
+    format!("({})", conditions.collect::<Vec<_>>().join(" OR "))
+}
+
 /// Selects the latest versions of a kind that match a filter.
 macro_rules! filtered {
     ($db:ident, $kind:expr, $filter:expr, $backend:expr) => {{
@@ -66,7 +77,7 @@ macro_rules! filtered {
         if kind != EntityKind::Connector
             && let Some(status) = &filter.status
         {
-            query = query.filter(definitions::status.eq(status.clone()));
+            query = any_of!(query, definitions::status, status);
         }
         if kind == EntityKind::Channel
             && let Some(channel_type) = &filter.channel_type
@@ -78,10 +89,8 @@ macro_rules! filtered {
         {
             query = query.filter(definitions::protocol.eq(protocol.to_ascii_lowercase()));
         }
-        if kind != EntityKind::Connector
-            && let Some(is_active) = filter.is_active
-        {
-            query = query.filter(sql::<Bool>(if is_active { SERVES } else { SERVES_NOT }));
+        if kind != EntityKind::Connector && !filter.shown_statuses.is_empty() {
+            query = query.filter(sql::<Bool>(&shows_one_of(&filter.shown_statuses)));
         }
         if let Some(tag) = &filter.tag {
             query = tagged!(query, $backend, tag);

@@ -13,7 +13,7 @@ use crate::clock;
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::repo::IDS_PER_QUERY;
-use crate::repo::filters::{AnyOf, ComposedQuery, find_tagged};
+use crate::repo::filters::{AnyOf, ComposedQuery, find_tagged, is_one_of};
 use crate::repo::traces::LenientTimestamp;
 use crate::schema::{error_groups, traces};
 
@@ -29,6 +29,8 @@ pub struct ErrorGroupFilter {
     pub tag: Option<String>,
     /// Id of the workflow.
     pub workflow: Option<AnyOf>,
+    /// Versions of the workflow in which failures count; any if there are none.
+    pub versions: Vec<i64>,
     /// Id of the task.
     pub task: Option<AnyOf>,
     /// Code of the error.
@@ -85,15 +87,18 @@ struct FailureTable {
     name: &'static str,
     time: &'static str,
     condition: &'static str,
+    /// The column of the trace of the failed run.
+    trace: &'static str,
 }
 
 /// Every failure once.
 const FAILURES: [FailureTable; 3] = [
-    FailureTable { name: "trace_dlq", time: "created_at", condition: "" },
+    FailureTable { name: "trace_dlq", time: "created_at", condition: "", trace: "trace_dlq.trace_id" },
     FailureTable {
         name: "cron_occurrences",
         time: "scheduled_for",
         condition: " AND status || '' = 'failed'",
+        trace: "cron_occurrences.trace_id",
     },
     FailureTable {
         name: "traces",
@@ -101,6 +106,7 @@ const FAILURES: [FailureTable; 3] = [
         condition: " AND status || '' = 'failed' AND mode <> 'cron' AND attempt_of IS NULL \
              AND NOT EXISTS (SELECT 1 FROM trace_dlq l WHERE l.trace_id = traces.id) \
              AND NOT EXISTS (SELECT 1 FROM trace_dlq l WHERE l.attempt_of = traces.id)",
+        trace: "traces.id",
     },
 ];
 
@@ -119,7 +125,7 @@ async fn count(
     filter: &ErrorGroupFilter,
 ) -> Result<HashMap<String, GroupCount>, StoreError> {
     let mut counts: HashMap<String, GroupCount> = HashMap::new();
-    for FailureTable { name, time, condition } in FAILURES {
+    for FailureTable { name, time, condition, trace } in FAILURES {
         let mut query = ComposedQuery::<CountColumns>::new(format!(
             "SELECT error_group, count(*), max({time}) FROM {name} WHERE error_group IS NOT NULL{condition}"
         ));
@@ -132,6 +138,10 @@ async fn count(
         if let Some(groups) = &filter.group {
             query.push(" AND ");
             query.push_any_of("error_group", groups);
+        }
+        if let Some((_, is_version)) = is_one_of("t.workflow_version", &filter.versions) {
+            let failed_run = format!("SELECT 1 FROM traces t WHERE t.id = {trace} AND {is_version}");
+            query.push(format!(" AND EXISTS ({failed_run})"));
         }
         query.push(" GROUP BY error_group");
         let rows: Vec<(String, i64, Option<LenientTimestamp>)> = on!(conn, c => query.load(c).await)?;

@@ -8,14 +8,15 @@ use svc_model::Timestamp;
 
 use super::AnyOf;
 use super::composed::ComposedQuery;
+use crate::config::Backend;
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
 
 /// The highest count of a status. It means as many rows or more.
-const MOST_COUNTED: &str = "10000";
+const MOST_COUNTED: i64 = 10_000;
 
 /// The newest rows of a range of time that are counted if no index counts all of them.
-const NEWEST: &str = "20000";
+const NEWEST: i64 = 20_000;
 
 /// The column of the work of a later attempt, which few rows have: a condition on it leaves an index as good as it was.
 const ATTEMPT: &str = "attempt_of";
@@ -61,29 +62,65 @@ impl StatusCount<'_> {
         let by_index = !has_range
             && self.texts.iter().all(|(column, _)| *column == ATTEMPT)
             && self.conditions.iter().all(|(column, _)| *column == self.indexed);
-        let statements: Vec<CountQuery> = match by_index {
-            true => self.statuses.iter().map(|status| self.count_by_index(status)).collect(),
-            false => vec![self.count_by_time()],
+        if !by_index {
+            let rows: Vec<(String, i64)> = on!(conn, c => self.count_by_time().load(c).await)?;
+            set_counts(&mut counts, rows);
+            return Ok(counts);
+        }
+        let attempts = match self.texts.is_empty() {
+            true => Some(BTreeMap::new()),
+            false => self.count_attempts(conn).await?,
         };
-        for statement in statements {
+        for status in &self.statuses {
+            let of_status =
+                attempts.as_ref().map(|attempts| attempts.get(*status).copied().unwrap_or_default());
+            let statement = self.count_by_index(status, of_status);
             let rows: Vec<(String, i64)> = on!(conn, c => statement.load(c).await)?;
-            for (status, count) in rows {
-                if let Some(counted) = counts.get_mut(&status) {
-                    *counted = count;
-                }
-            }
+            let left_out = of_status.unwrap_or_default();
+            set_counts(
+                &mut counts,
+                rows.into_iter().map(|(status, count)| (status, count.saturating_sub(left_out).max(0))),
+            );
         }
         Ok(counts)
     }
 
-    /// Counts the rows of a status by the index of statuses.
-    fn count_by_index(&self, status: &str) -> CountQuery {
+    /// Counts the later attempts of each status, which an index has; `None` if they are too many to count.
+    async fn count_attempts(&self, conn: &mut Conn) -> Result<Option<BTreeMap<String, i64>>, StoreError> {
+        let index = match conn.backend() {
+            Backend::Sqlite => " INDEXED BY traces_attempt_statuses",
+            Backend::Postgres => "",
+        };
+        let mut statement = CountQuery::new(format!(
+            "SELECT status, count(*) FROM (SELECT status FROM {}{index} WHERE {ATTEMPT} IS NOT NULL",
+            self.table
+        ));
+        for (column, values) in &self.conditions {
+            statement.push(" AND ");
+            statement.push_any_of(column, values);
+        }
+        statement.push(format!(" LIMIT {NEWEST}) counted GROUP BY status"));
+        let rows: Vec<(String, i64)> = on!(conn, c => statement.load(c).await)?;
+        let all: i64 = rows.iter().map(|(_, count)| count).sum();
+        Ok((all < NEWEST).then(|| rows.into_iter().collect()))
+    }
+
+    /// Counts the rows of a status by the index of statuses. It has later attempts too, so that those that were counted are
+    /// counted here on top; if their number is not known, each row is read for it.
+    fn count_by_index(&self, status: &str, attempts: Option<i64>) -> CountQuery {
         let mut statement = CountQuery::new(format!(
             "SELECT '{status}', count(*) FROM (SELECT 1 FROM {} WHERE status = '{status}'",
             self.table
         ));
-        self.push_conditions(&mut statement, " AND ");
-        statement.push(format!(" LIMIT {MOST_COUNTED}) counted"));
+        for (column, values) in &self.conditions {
+            statement.push(" AND ");
+            statement.push_any_of(column, values);
+        }
+        for (_, text) in self.texts.iter().filter(|_| attempts.is_none()) {
+            statement.push(format!(" AND {text}"));
+        }
+        let most = MOST_COUNTED.saturating_add(attempts.unwrap_or_default());
+        statement.push(format!(" LIMIT {most}) counted"));
         statement
     }
 
@@ -131,6 +168,15 @@ impl StatusCount<'_> {
         for (_, text) in &self.texts {
             statement.push(format!("{link}{text}"));
             link = " AND ";
+        }
+    }
+}
+
+/// Sets the counts of the statuses that are counted.
+fn set_counts(counts: &mut BTreeMap<String, i64>, rows: impl IntoIterator<Item = (String, i64)>) {
+    for (status, count) in rows {
+        if let Some(counted) = counts.get_mut(&status) {
+            *counted = count;
         }
     }
 }

@@ -1,7 +1,9 @@
 //! The values of filters, and the names of channels behind a tag.
 
 mod composed;
+mod condition;
 mod counts;
+mod key_scan;
 mod window;
 
 use diesel::prelude::*;
@@ -14,8 +16,10 @@ use crate::repo::tagged;
 use crate::schema::{definitions, error_groups};
 
 pub(super) use composed::ComposedQuery;
+pub(super) use condition::{Condition, push_all};
 pub(super) use counts::{StatusCount, is_one_of};
-pub(super) use window::{Continuation, ROWS_BEFORE_LAST};
+pub(super) use key_scan::{FoundKeys, IndexParts, KeyScan, SortedScan, count_all};
+pub(super) use window::{Continuation, MOST_LOOKED_UP, MOST_SCANNED, MOST_SCANNED_FAST};
 
 /// The values that a condition takes: a row matches with any of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,6 +45,11 @@ impl AnyOf {
     /// Returns whether it takes this value and no other.
     pub fn is_only(&self, value: &str) -> bool {
         matches!(&*self.0, [only] if only == value)
+    }
+
+    /// Returns the values that both take.
+    pub(super) fn both(&self, other: &Self) -> Self {
+        Self(self.0.iter().filter(|value| other.0.contains(value)).cloned().collect())
     }
 
     /// Returns the values that a column can have: no stored text contains U+0000.

@@ -5,10 +5,13 @@ use svc_model::Timestamp;
 use crate::repo::RowKey;
 
 /// Rows that one call reads at most for conditions that no index serves.
-const MOST_SCANNED: i64 = 20_000;
+pub(in crate::repo) const MOST_SCANNED: i64 = 20_000;
 
-/// Rows before the last one that a call may read.
-pub(in crate::repo) const ROWS_BEFORE_LAST: i64 = MOST_SCANNED - 1;
+/// The same for conditions on workflows and ranges of time, whose pages are due as fast as those of an index.
+pub(in crate::repo) const MOST_SCANNED_FAST: i64 = 10_000;
+
+/// The same for conditions that look up another row for each.
+pub(in crate::repo) const MOST_LOOKED_UP: i64 = 500;
 
 /// The place at which a list is read on, and the instant up to which it was read for a page that is not full.
 #[derive(Debug, Default)]

@@ -197,6 +197,7 @@ async fn keep_first_attempt(conn: &mut Conn, id: &str, end: &TraceEnd) -> Result
         traces::table.find(id).select((traces::started_at, traces::completed_at)).first(c).await
     })?;
     let first = FirstAttempt {
+        status: Some(end.status.name().to_owned()),
         error_message: end.error_message.clone(),
         duration_ms: end.duration_ms,
         started_at: started.and_then(LenientTimestamp::into_timestamp),

@@ -9,10 +9,13 @@ use svc_model::ServiceError;
 use crate::config::Backend;
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
-use crate::repo::filters::{AnyOf, Continuation, GroupConditions, ROWS_BEFORE_LAST, any_of, find_tagged};
+use crate::repo::filters::{
+    AnyOf, Continuation, FoundKeys, GroupConditions, MOST_SCANNED, MOST_SCANNED_FAST, any_of, find_tagged,
+};
 use crate::repo::keyset::{self, CursorKind, KeysetCondition};
 use crate::repo::traces::merged::MergedRows;
 use crate::repo::traces::read::{COLUMNS, Columns, LenientTimestamp};
+use crate::repo::traces::scan::{self, IS_FAILED, ScanPlace};
 use crate::repo::traces::{TraceMode, TracePage, TraceQuery, TraceStatus, counts};
 use crate::repo::{RowKey, sorted};
 use crate::schema::traces;
@@ -22,8 +25,6 @@ const STATUS: &str = "status";
 /// Prevents SQLite from using the index on the status. Without statistics it would choose that index for any status and
 /// sort all rows it finds, possibly the whole table. The plus sign disables the index.
 const STATUS_WITHOUT_INDEX: &str = "+status";
-/// Condition of the indexes of failed rows. As text, by which the database knows that the index has all of them.
-const IS_FAILED: &str = "status = 'failed'";
 
 /// Rows that a filter on run keys may select at most: a key has a few, one for each run under it.
 const MOST_KEYED: i64 = 10_000;
@@ -99,11 +100,7 @@ impl Listing {
             && !self.is_failed_only()
             && !self.has_other_words();
         let is_failed_request = query.request_id.is_some() && self.is_failed_only();
-        let is_named = query.trace_id.is_some()
-            || query.rerun_of.is_some()
-            || query.run_key.is_some()
-            || query.error_group.is_some()
-            || query.task.is_some();
+        let is_named = query.trace_id.is_some() || query.rerun_of.is_some() || query.run_key.is_some();
         is_open || is_pair || is_failed_request || is_named
     }
 
@@ -163,6 +160,7 @@ impl Listing {
             || !query.workflow_versions.is_empty()
             || query.request_id.is_some()
             || query.error_code.is_some()
+            || query.error_group.is_some()
             || query.min_duration_ms.is_some()
             || query.tag.is_some();
         self.goes_by_cursor() && query.page.offset == 0 && leaves_out && !self.is_found_by_index()
@@ -170,16 +168,12 @@ impl Listing {
 
     pub(super) async fn load(mut self, conn: &mut Conn) -> Result<TracePage, StoreError> {
         self.resolve(conn).await?;
-        let found = match self.merged() {
-            Some(rows) => Some(rows.find(conn).await?),
-            None => None,
-        };
+        let found = self.find(conn).await?;
         let end = match found.is_none() && self.is_bounded() {
             true => self.window_end(conn).await?,
             false => None,
         };
-        let limit = usize::try_from(self.query.page.limit).unwrap_or_default();
-        let keys = found.as_deref().map(|keys| keys.get(..limit).unwrap_or(keys));
+        let keys = found.as_ref().map(|found| &*found.keys);
         let mut rows = self.rows(conn, end.clone(), keys).await?;
         let query = &self.query;
         let total = if query.include_total { Some(self.count(conn).await?) } else { None };
@@ -190,23 +184,46 @@ impl Listing {
             }
             false => None,
         };
-        let more = found.as_ref().map_or(rows.len(), Vec::len) > limit;
-        rows.truncate(limit);
-        let last = match found {
-            // One of them may have changed since, and is in no row.
-            Some(keys) => keys.into_iter().take(limit).next_back(),
-            // The key of the last row with a readable time.
-            None => rows.iter().rev().find_map(|columns| {
-                Some(RowKey { created_at: columns.created_at.0?, id: columns.id.clone() })
-            }),
-        };
-        let next = match self.goes_by_cursor() {
-            true => Continuation::after(last.filter(|_| more), end),
-            false => Continuation::default(),
+        let next = match found {
+            Some(found) => found.next,
+            None => self.cut(&mut rows, end),
         };
         let next_cursor = next.key.map(|key| keyset::encode(self.cursor_kind(), &key));
         let rows = rows.into_iter().filter_map(Columns::into_row).collect();
         Ok(TracePage { rows, total, counts, next_cursor, scanned_until: next.scanned_until })
+    }
+
+    /// Finds the keys of the page, if an index has its rows in their order.
+    async fn find(&self, conn: &mut Conn) -> Result<Option<FoundKeys>, StoreError> {
+        let page = self.query.page;
+        if let Some(rows) = self.merged() {
+            return Ok(Some(FoundKeys::cut(rows.find(conn).await?, page.limit, None)));
+        }
+        let place = ScanPlace { after: self.after.clone(), descending: self.descending, page };
+        let scan = match self.goes_by_cursor() && page.offset == 0 {
+            true => scan::scan(&self.query, self.tagged.as_ref(), self.is_failed_only(), place),
+            false => None,
+        };
+        match scan {
+            Some(scan) => Ok(Some(scan.find(conn).await?)),
+            None => Ok(None),
+        }
+    }
+
+    /// Cuts the rows to the page, and returns the place at which the list goes on.
+    fn cut(&self, rows: &mut Vec<Columns>, end: Option<RowKey>) -> Continuation {
+        let limit = usize::try_from(self.query.page.limit).unwrap_or_default();
+        let more = rows.len() > limit;
+        rows.truncate(limit);
+        // The key of the last row with a readable time.
+        let last = rows
+            .iter()
+            .rev()
+            .find_map(|columns| Some(RowKey { created_at: columns.created_at.0?, id: columns.id.clone() }));
+        match self.goes_by_cursor() {
+            true => Continuation::after(last.filter(|_| more), end),
+            false => Continuation::default(),
+        }
     }
 
     /// Replaces the tag by the channels that have it, the run keys by the rows that have them, and the task by the groups
@@ -231,6 +248,11 @@ impl Listing {
 
     /// Returns the key of the last row that this call may read, if more follow.
     async fn window_end(&self, conn: &mut Conn) -> Result<Option<RowKey>, StoreError> {
+        // Failed rows are far from each other.
+        let is_fast = self.query.workflow_id.is_some()
+            || !self.query.workflow_versions.is_empty()
+            || self.is_failed_only();
+        let most = if is_fast { MOST_SCANNED_FAST } else { MOST_SCANNED };
         let row: Option<(LenientTimestamp, String)> = on!(conn, c: Db => {
             let mut query = traces::table.select((traces::created_at, traces::id)).into_boxed::<Db>();
             if self.is_failed_only() {
@@ -244,7 +266,7 @@ impl Listing {
                 true => query.order((traces::created_at.desc(), traces::id.desc())),
                 false => query.order((traces::created_at.asc(), traces::id.asc())),
             };
-            query.limit(1).offset(ROWS_BEFORE_LAST).first(c).await.optional()
+            query.limit(1).offset(most - 1).first(c).await.optional()
         })?;
         Ok(row.and_then(|(created_at, id)| Some(RowKey { created_at: created_at.0?, id })))
     }
@@ -268,7 +290,12 @@ impl Listing {
         let status = if (is_sqlite && self.walks()) || is_grouped { STATUS_WITHOUT_INDEX } else { STATUS };
         let is_failed_only = self.is_failed_only() && !is_grouped;
         Ok(on!(conn, c: Db => {
-            let mut query = filtered!(Db, self, status, is_failed_only).select(COLUMNS);
+            // By their ids alone: SQLite would take the index of another condition for as good.
+            let rows = match found {
+                Some(_) => traces::table.into_boxed::<Db>(),
+                None => filtered!(Db, self, status, is_failed_only),
+            };
+            let mut query = rows.select(COLUMNS);
             if let Some(found) = found {
                 let ids: Vec<String> = found.iter().map(|key| key.id.clone()).collect();
                 query = query.filter(traces::id.eq_any(ids));
@@ -328,7 +355,7 @@ fn distinct(mut texts: Vec<String>) -> Vec<String> {
 }
 
 /// Returns the ids of the rows of runs with these keys. A row without a key has its id as such.
-async fn find_keyed(conn: &mut Conn, keys: &AnyOf) -> Result<AnyOf, StoreError> {
+pub(in crate::repo) async fn find_keyed(conn: &mut Conn, keys: &AnyOf) -> Result<AnyOf, StoreError> {
     let keys = keys.storable();
     let same = traces::table
         .filter(traces::id.eq_any(keys.clone()))

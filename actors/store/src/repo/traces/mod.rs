@@ -15,6 +15,7 @@ mod merged;
 mod model;
 mod read;
 pub(super) mod rerun;
+mod scan;
 mod statement;
 mod status;
 mod waiting;
@@ -36,6 +37,7 @@ pub use cancel::{
 };
 pub(crate) use change::TraceWrite;
 pub(super) use end::forget_unfinished;
+pub(super) use list::find_keyed;
 pub use model::{
     AdoptedRun, NewTrace, Ownership, TraceAccess, TraceAttempt, TraceEnd, TraceFailure, TracePage,
     TraceQuery, TraceRecord, TraceRow, TraceSource, UnfinishedRun,
@@ -43,7 +45,9 @@ pub use model::{
 pub(super) use read::LenientTimestamp;
 pub use rerun::{AcceptedRerun, RERUN, RerunOrder, RerunVersion};
 pub use status::{TraceMode, TraceStatus};
-pub use waiting::{DueTime, QueueShares, WaitReason, WaitTerms, WaitingCount, WaitingCounts, WaitingWork};
+pub use waiting::{
+    DueTime, QueueShares, RenewedWait, WaitReason, WaitTerms, WaitingCount, WaitingCounts, WaitingWork,
+};
 
 const fn operation(method: &'static str) -> QueryOperation {
     QueryOperation::new("traces", method)
@@ -63,8 +67,11 @@ impl TraceRepository {
     /// exists.
     pub async fn insert(&self, mut trace: NewTrace) -> Result<(), StoreError> {
         trace.error_message = trace.error_message.map(storable);
-        error_groups::store_new(&self.0, trace.error_group.iter().cloned().collect()).await;
-        self.0.change(operation("insert"), TraceWrite::Insert(trace)).await.map(drop)
+        let group = trace.error_group.clone();
+        error_groups::store_new(&self.0, group.iter().cloned().collect()).await;
+        let written = self.0.change(operation("insert"), TraceWrite::Insert(trace)).await.map(drop);
+        self.0.failure_tally().count(group.as_deref(), written.is_ok());
+        written
     }
 
     /// Writes traces and returns when all that can be written are on disk.
@@ -78,13 +85,16 @@ impl TraceRepository {
     /// Writes traces and returns the result of each, as of [`insert`](Self::insert), when all that can be written are
     /// on disk.
     pub async fn insert_each(&self, traces: Vec<NewTrace>) -> Vec<Result<(), StoreError>> {
-        let groups = traces.iter().filter_map(|trace| trace.error_group.clone()).collect();
-        error_groups::store_new(&self.0, groups).await;
+        let groups: Vec<_> = traces.iter().map(|trace| trace.error_group.clone()).collect();
+        error_groups::store_new(&self.0, groups.iter().flatten().cloned().collect()).await;
         let changes = traces.into_iter().map(|mut trace| {
             trace.error_message = trace.error_message.map(storable);
             TraceWrite::Insert(trace)
         });
         let written = self.0.change_each(operation("insert"), changes).await;
+        for (group, written) in groups.iter().zip(&written) {
+            self.0.failure_tally().count(group.as_deref(), written.is_ok());
+        }
         written.into_iter().map(|written| written.map(drop)).collect()
     }
 
@@ -139,8 +149,11 @@ impl TraceRepository {
     /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn finish(&self, mut end: TraceEnd) -> Result<bool, StoreError> {
         end.error_message = end.error_message.map(storable);
-        error_groups::store_new(&self.0, end.error_group.iter().cloned().collect()).await;
-        self.0.change(operation("finish"), TraceWrite::Finish(end)).await
+        let group = end.error_group.clone();
+        error_groups::store_new(&self.0, group.iter().cloned().collect()).await;
+        let written = self.0.change(operation("finish"), TraceWrite::Finish(end)).await;
+        self.0.failure_tally().count(group.as_deref(), matches!(written, Ok(true)));
+        written
     }
 
     /// Writes the outcome of a later attempt at accepted work, and with it that of the work. Returns what
@@ -150,12 +163,16 @@ impl TraceRepository {
     /// As [`finish`](Self::finish).
     pub async fn finish_attempt(&self, mut end: TraceEnd) -> Result<bool, StoreError> {
         end.error_message = end.error_message.map(storable);
-        error_groups::store_new(&self.0, end.error_group.iter().cloned().collect()).await;
-        self.0
+        let group = end.error_group.clone();
+        error_groups::store_new(&self.0, group.iter().cloned().collect()).await;
+        let written = self
+            .0
             .write(operation("finish_attempt"), move |conn| {
                 Box::pin(async move { attempts::finish(conn, end).await.map(UnitOutcome::Keep) })
             })
-            .await
+            .await;
+        self.0.failure_tally().count(group.as_deref(), matches!(written, Ok(true)));
+        written
     }
 
     /// Writes the failure of a run, the state of its work and its dead letter in one transaction. Returns whether the run
@@ -166,12 +183,16 @@ impl TraceRepository {
     /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn fail_to_dead_letters(&self, mut failure: TraceFailure) -> Result<bool, StoreError> {
         failure.error_message = storable(failure.error_message);
-        error_groups::store_new(&self.0, failure.error_group.iter().cloned().collect()).await;
-        self.0
+        let group = failure.error_group.clone();
+        error_groups::store_new(&self.0, group.iter().cloned().collect()).await;
+        let written = self
+            .0
             .write(operation("fail_to_dead_letters"), move |conn| {
                 Box::pin(async move { end::fail(conn, failure).await.map(UnitOutcome::Keep) })
             })
-            .await
+            .await;
+        self.0.failure_tally().count(group.as_deref(), matches!(written, Ok(true)));
+        written
     }
 
     /// Returns a page of the unfinished asynchronous runs whose node is not `node` and has no lease, oldest

@@ -374,6 +374,9 @@ pub struct TraceAttempt {
 /// newest.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct FirstAttempt {
+    /// Name of its status; `None` in rows of the release before, which kept failures only.
+    #[serde(default)]
+    pub(super) status: Option<String>,
     pub(super) error_message: Option<String>,
     pub(super) duration_ms: Option<f64>,
     pub(super) started_at: Option<Timestamp>,

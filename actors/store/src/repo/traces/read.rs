@@ -216,21 +216,13 @@ pub(super) async fn exists(conn: &mut Conn, id: Uuid) -> Result<bool, StoreError
 type AttemptColumns =
     (String, i64, String, Option<String>, Option<f64>, Option<LenientTimestamp>, Option<LenientTimestamp>);
 
-/// Lists the attempts at the work of a row, the first one first; none for the row of a later attempt.
-async fn list_attempts(
-    conn: &mut Conn,
-    row: &TraceRow,
-    first: Option<&str>,
-) -> Result<Vec<TraceAttempt>, StoreError> {
-    if row.attempt_of.is_some() {
-        return Ok(Vec::new());
-    }
-    let first: Option<FirstAttempt> = first.and_then(|text| serde_json::from_str(text).ok());
-    let mut attempts = vec![match first {
+/// Returns the first attempt at the work of a row. The row shows a later one if the first attempt is stored by itself.
+fn first_attempt(row: &TraceRow, stored: Option<FirstAttempt>) -> TraceAttempt {
+    match stored {
         Some(first) => TraceAttempt {
             attempt: 1,
             trace_id: row.id.clone(),
-            status: TraceStatus::Failed.name().to_owned(),
+            status: first.status.unwrap_or_else(|| TraceStatus::Failed.name().to_owned()),
             error_message: first.error_message,
             duration_ms: first.duration_ms,
             started_at: first.started_at,
@@ -245,7 +237,20 @@ async fn list_attempts(
             started_at: row.started_at,
             completed_at: row.completed_at,
         },
-    }];
+    }
+}
+
+/// Lists the attempts at the work of a row, the first one first; none for the row of a later attempt.
+async fn list_attempts(
+    conn: &mut Conn,
+    row: &TraceRow,
+    first: Option<&str>,
+) -> Result<Vec<TraceAttempt>, StoreError> {
+    if row.attempt_of.is_some() {
+        return Ok(Vec::new());
+    }
+    let first: Option<FirstAttempt> = first.and_then(|text| serde_json::from_str(text).ok());
+    let mut attempts = vec![first_attempt(row, first)];
     if row.attempt < 2 {
         return Ok(attempts);
     }

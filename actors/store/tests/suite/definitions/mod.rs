@@ -239,6 +239,10 @@ async fn compare_versions(store: &Store, model: &Model, call: &Call) {
     assert_eq!(stored, expected, "after {call:?}");
 }
 
+fn shown(statuses: &[LifecycleStatus]) -> EntityFilter {
+    EntityFilter { shown_statuses: statuses.to_vec(), ..EntityFilter::default() }
+}
+
 /// Compares the lists, and what a start would load, with the model.
 async fn compare_lists(store: &Store, model: &Model, call: &Call) {
     let page = Page { limit: 100, offset: 0 };
@@ -246,8 +250,10 @@ async fn compare_lists(store: &Store, model: &Model, call: &Call) {
     let active = LifecycleStatus::Active.name().to_owned();
     for filter in [
         EntityFilter::default(),
-        EntityFilter { status: Some(active), ..EntityFilter::default() },
-        EntityFilter { is_active: Some(false), ..EntityFilter::default() },
+        EntityFilter { status: Some(active.into()), ..EntityFilter::default() },
+        shown(&[LifecycleStatus::Active]),
+        shown(&[LifecycleStatus::Archived]),
+        shown(&[LifecycleStatus::Draft, LifecycleStatus::Archived]),
         EntityFilter { tag: Some(TAGS[0].to_owned()), ..EntityFilter::default() },
     ] {
         let found = workflows.list(filter.clone(), page).await.unwrap().0;

@@ -257,9 +257,15 @@ impl Model {
             .filter_map(|((_, id), versions)| Some((*id, versions.last()?, versions)))
             .filter(|(_, last, versions)| {
                 let is_active = versions.iter().any(|one| one.state.status == LifecycleStatus::Active);
+                let latest = last.state.status;
+                let shows = |status: &LifecycleStatus| match status {
+                    LifecycleStatus::Active => is_active,
+                    LifecycleStatus::Draft => latest == LifecycleStatus::Draft,
+                    LifecycleStatus::Archived => latest == LifecycleStatus::Archived && !is_active,
+                };
                 let has_state = kind == EntityKind::Connector
-                    || (filter.status.as_deref().is_none_or(|name| name == last.state.status.name())
-                        && filter.is_active.is_none_or(|expected| expected == is_active));
+                    || (filter.status.as_ref().is_none_or(|names| names.is_only(latest.name()))
+                        && (filter.shown_statuses.is_empty() || filter.shown_statuses.iter().any(shows)));
                 has_state && filter.tag.as_deref().is_none_or(|tag| tag == TAGS[last.content.tag])
             })
             .map(|(id, last, _)| (id, last))

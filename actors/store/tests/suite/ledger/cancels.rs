@@ -1,6 +1,7 @@
 //! Cancellation of occurrences, and the versions of their retries.
 
 use svc_ledger::Settlement;
+use svc_model::WorkflowVersion;
 use svc_store::{
     CancelStep, NewTrace, OccurrenceCancel, RerunVersion, StartResult, TraceEnd, TraceMode, TraceStatus,
 };
@@ -78,6 +79,55 @@ pub(crate) async fn occurrence_of_lost_holder_is_cancelled_not_claimed(db: TestD
     let row = ledger.cancel(order(&id), None).await.unwrap();
     assert_eq!(&*row.row.status, "cancelled");
     assert!(ledger.open_cancels("b").await.unwrap().is_empty());
+}
+
+pub(crate) async fn cancelled_claim_starts_no_run(db: TestDatabase) {
+    let store = db.store().await;
+    let ledger = store.ledger();
+    write_occurrences(&db, &ledger, "c", 2).await;
+    for reports in [false, true] {
+        let claim = claim_single(&ledger, "a").await;
+        let id = claim.key.id.to_string();
+        let held = ledger.cancel(OccurrenceCancel { reports, ..order(&id) }, Some(audit("cancel"))).await;
+        assert_eq!(&*held.unwrap().row.status, "claimed", "its holder ends it");
+        let trace = NewTrace::new(Uuid::now_v7(), "c".into(), TraceMode::Cron, TraceStatus::Running);
+        let trace_id = trace.id;
+        let started = ledger.start(&claim.key, 1, Some(&singleton("k")), LEASE, Some(trace)).await.unwrap();
+        assert_eq!(started, StartResult::Cancelled { reports });
+        assert_eq!(status(&store.traces(), trace_id).await, None);
+        assert!(ledger.slots_held(vec!["k".into()]).await.unwrap().is_empty(), "no slot is taken");
+        assert!(ledger.settle(&claim.key, None, Settlement::cancelled(), None, None).await.unwrap());
+        let row = read(&ledger, &claim).await;
+        assert_eq!((&*row.row.status, row.row.attempt, row.trace_id), ("cancelled", 1, None));
+        // No version ran: it is retried as it was to run.
+        let again = ledger.retry(&id, RerunVersion::Same, audit("retry")).await.unwrap();
+        assert_eq!((&*again.row.status, again.workflow_version), ("pending", None));
+        let again = claim_single(&ledger, "a").await;
+        let settled = ledger.settle(&again.key, None, Settlement::failed("no"), None, None).await;
+        assert!(settled.unwrap(), "{again:?}");
+    }
+}
+
+pub(crate) async fn cancelled_run_is_retried_with_its_version(db: TestDatabase) {
+    let store = db.store().await;
+    let ledger = store.ledger();
+    let mutation = super::super::any_mutation;
+    store.workflows().create(Some("w".into()), super::super::workflow("w"), mutation()).await.unwrap();
+    db.execute("UPDATE definitions SET status = 'archived'").await.unwrap();
+    write_occurrences(&db, &ledger, "c", 1).await;
+    let claim = claim_single(&ledger, "a").await;
+    let id = claim.key.id.to_string();
+    let trace = NewTrace {
+        workflow: Some(WorkflowVersion { id: "w".into(), version: 1 }),
+        ..NewTrace::new(Uuid::now_v7(), "c".into(), TraceMode::Cron, TraceStatus::Running)
+    };
+    let end = Some(TraceEnd::cancelled(trace.id, None));
+    let started = ledger.start(&claim.key, 1, None, LEASE, Some(trace)).await.unwrap();
+    assert!(matches!(started, StartResult::Running { .. }), "{started:?}");
+    ledger.cancel(order(&id), Some(audit("cancel"))).await.unwrap();
+    assert!(ledger.settle(&claim.key, None, Settlement::cancelled(), end, None).await.unwrap());
+    let again = ledger.retry(&id, RerunVersion::Same, audit("retry")).await.unwrap();
+    assert_eq!((&*again.row.status, again.workflow_version), ("pending", Some(1)));
 }
 
 pub(crate) async fn retry_runs_the_version_it_names(db: TestDatabase) {

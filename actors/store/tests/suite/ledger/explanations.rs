@@ -4,9 +4,10 @@ use chrono::NaiveDateTime;
 use svc_ledger::{InstantFacts, InstantReason, Misfire, Missed, Settlement};
 use svc_store::{InstantRequest, Ledger, MaterialiseOutcome, MaterialiseRequest, NewPause, StartResult};
 
-use super::super::mutation;
+use super::super::{any_mutation, channel, mutation};
 use super::{
-    TestDatabase, ago, align, align_cursor, claim_single, order, seconds, singleton, start, write_occurrences,
+    LEASE, MOST, TestDatabase, ago, align, align_cursor, claim_single, order, seconds, singleton, start,
+    write_occurrences,
 };
 
 async fn ask(ledger: &Ledger, channel: &str, at: Option<NaiveDateTime>) -> InstantFacts {
@@ -103,4 +104,27 @@ pub(crate) async fn pause_of_channel_explains_open_instants(db: TestDatabase) {
     assert_eq!(facts.pause.as_ref().unwrap().reason, "down");
     assert_eq!(reason(&facts), InstantReason::Paused);
     assert_eq!(reason(&ask(&ledger, "c", Some(first)).await), InstantReason::Recorded);
+}
+
+pub(crate) async fn occurrence_rests_until_called_channel_resumes(db: TestDatabase) {
+    let store = db.store().await;
+    let (ledger, pauses) = (store.ledger(), store.channel_pauses());
+    store.channels().create(Some("bank".into()), channel("bank", None), any_mutation()).await.unwrap();
+    let first = write_occurrences(&db, &ledger, "c", 1).await;
+    let pause = NewPause { until: None, by: "ops".into(), reason: "down".into() };
+    pauses.pause(&["bank".to_owned()], pause, mutation("channel", "pause")).await.unwrap();
+    let claim = claim_single(&ledger, "a").await;
+    let StartResult::Running { slot, .. } = start(&ledger, &claim, Some(&singleton("k"))).await else {
+        panic!("it starts")
+    };
+    assert!(ledger.give_back_until_resume(&claim, slot.as_ref(), "bank").await.unwrap());
+    assert!(ledger.claim("b", LEASE, 10, MOST, Vec::new()).await.unwrap().claimed.is_empty());
+    assert!(ledger.slots_held(vec!["k".into()]).await.unwrap().is_empty(), "others may run meanwhile");
+    let waits = ask(&ledger, "c", Some(first)).await.explain().sentence;
+    assert!(waits.contains("channel 'bank', which it calls, is paused"), "{waits}");
+    pauses.resume(&["bank".to_owned()], mutation("channel", "resume")).await.unwrap();
+    let again = claim_single(&ledger, "b").await;
+    assert_eq!(again.key.attempt, 1, "no attempt is spent");
+    assert!(ledger.give_back_until_resume(&again, None, "bank").await.unwrap());
+    assert_eq!(claim_single(&ledger, "b").await.key.id, claim.key.id, "the channel is paused no more");
 }

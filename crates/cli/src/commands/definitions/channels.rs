@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use svc_client::ApiRequest;
 
+use super::guards::{ChannelStatsArgs, GuardTrialArgs, show_stats, try_request};
 use super::import::ImportArgs;
 use super::lifecycle::{NewVersionArgs, RollbackArgs, ServingArgs, VersionsArgs};
 use super::validation::{ValidateArgs, show_validation};
@@ -42,7 +43,7 @@ pub(in crate::commands) const CHANNELS: EntityGroup = EntityGroup {
 /// The filters of lists and exports.
 #[derive(Args, Debug)]
 pub(crate) struct ChannelFilterArgs {
-    /// Those in this state alone: draft, active, archived
+    /// Those in these states alone, separated by commas: draft, active, archived
     #[arg(long)]
     status: Option<String>,
     /// Those of this type alone: sync, async
@@ -158,6 +159,10 @@ pub(crate) enum ChannelCommand {
     Pause(PauseArgs),
     /// End pauses
     Resume(ResumeArgs),
+    /// Show the refusals of this node by guard and inner reason
+    Stats(ChannelStatsArgs),
+    /// Try a request against the guards; exits with 1 when one would refuse it
+    Test(GuardTrialArgs),
     /// Run a scheduled channel now
     Trigger {
         /// Id of the channel
@@ -216,6 +221,8 @@ pub(crate) async fn run(command: ChannelCommand, context: &CommandContext) -> Re
             let body = reason.map_or_else(|| json!({}), |reason| json!({"reason": reason}));
             change_pause(channels, ("resume", "Resumed"), body, context).await
         }
+        ChannelCommand::Stats(args) => show_stats(&args, context).await,
+        ChannelCommand::Test(args) => try_request(&args, context).await,
         ChannelCommand::Trigger { id } => trigger(&id, context).await,
         ChannelCommand::Backfill(args) => backfill(args, context).await,
         ChannelCommand::Export { filter, args } => group.export(&args, &filter.parameters(), context).await,

@@ -4,6 +4,7 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 use svc_client::ApiRequest;
 
+use super::connector_calls::{ConnectorCallsArgs, list_calls};
 use super::import::ImportArgs;
 use super::validation::ValidateArgs;
 use crate::commands::entity::{
@@ -84,6 +85,8 @@ pub(crate) enum ConnectorCommand {
     Export(ExportArgs),
     /// Create or update definitions; exits with 1 when one failed
     Import(ImportArgs),
+    /// List the last calls on this node, the newest first
+    Calls(ConnectorCallsArgs),
     /// List the circuit breakers of this node
     CircuitBreakers {
         #[command(flatten)]
@@ -93,6 +96,9 @@ pub(crate) enum ConnectorCommand {
     ResetBreaker {
         /// Key of the breaker, <channel>:<connector>
         key: String,
+        /// Id of the node that it is for; another one refuses it
+        #[arg(long, value_name = "ID")]
+        node: Option<String>,
     },
 }
 
@@ -120,15 +126,16 @@ pub(crate) async fn run(command: ConnectorCommand, context: &CommandContext) -> 
         ConnectorCommand::Validate(args) => group.validate(&args, context).await,
         ConnectorCommand::Export(args) => group.export(&args, &[], context).await,
         ConnectorCommand::Import(args) => group.import(&args, context).await,
+        ConnectorCommand::Calls(args) => list_calls(&args, context).await,
         ConnectorCommand::CircuitBreakers { watch } => {
             watch.show(context, async || breakers(context).await).await
         }
-        ConnectorCommand::ResetBreaker { key } => reset_breaker(&key, context).await,
+        ConnectorCommand::ResetBreaker { key, node } => reset_breaker(&key, node, context).await,
     }
 }
 
 /// Returns the id of the connector of this id or name. What is neither is left to the server.
-async fn resolve(name: &str, context: &CommandContext) -> Result<String, CliError> {
+pub(super) async fn resolve(name: &str, context: &CommandContext) -> Result<String, CliError> {
     let (mut offset, mut named) = (0, None);
     loop {
         let request = ApiRequest::get(CONNECTORS.path(&[])).query("limit", PAGE).query("offset", offset);
@@ -175,8 +182,9 @@ async fn breakers(context: &CommandContext) -> Result<WatchFrame, CliError> {
     Ok(frame)
 }
 
-async fn reset_breaker(key: &str, context: &CommandContext) -> Result<u8, CliError> {
-    let request = ApiRequest::post(CONNECTORS.path(&["circuit-breakers", key])).repeatable();
+async fn reset_breaker(key: &str, node: Option<String>, context: &CommandContext) -> Result<u8, CliError> {
+    let request = ApiRequest::post(CONNECTORS.path(&["circuit-breakers", key]));
+    let request = request.optional("node", node).repeatable();
     let answer = context.fetch(&request).await?;
     let place = if answer["data"]["found_on_this_node"] == json!(true) { "" } else { " on the other nodes" };
     let sentence = format!("Reset circuit breaker '{key}'{place}.");

@@ -1,8 +1,10 @@
 //! Commands of workflows, channels, connectors and packages, with the steps they have in common.
 
 pub(crate) mod channels;
+mod connector_calls;
 pub(crate) mod connectors;
 mod definition_diff;
+mod guards;
 mod import;
 mod lifecycle;
 pub(crate) mod packages;

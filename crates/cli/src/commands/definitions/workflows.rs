@@ -61,7 +61,7 @@ const STEPS: TableLayout = TableLayout {
 pub(crate) enum WorkflowCommand {
     /// List workflows by their latest version
     List {
-        /// Show those in this state alone: draft, active, archived
+        /// Show those in these states alone, separated by commas: draft, active, archived
         #[arg(long)]
         status: Option<String>,
         #[command(flatten)]
@@ -119,7 +119,7 @@ pub(crate) enum WorkflowCommand {
     Test(TrialArgs),
     /// Print the definitions as an array that can be imported
     Export {
-        /// Export those in this state alone
+        /// Export those in these states alone, separated by commas
         #[arg(long)]
         status: Option<String>,
         #[command(flatten)]

@@ -23,6 +23,18 @@ const GROUPS: TableLayout = TableLayout {
     ],
 };
 
+const RECENT: TableLayout = TableLayout {
+    id: "group",
+    columns: &[
+        TableColumn::new("MESSAGE", "message", CellKind::Text),
+        TableColumn::new("COUNT", "count", CellKind::Number),
+        TableColumn::new("LAST", "last_seen", CellKind::Time),
+        TableColumn::new("CHANNEL", "channel", CellKind::Text),
+        TableColumn::new("SINCE", "first_seen", CellKind::Time).optional(1),
+        TableColumn::new("GROUP", "group", CellKind::Id).optional(2),
+    ],
+};
+
 /// The filters by the cause of a failure.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct FailureFilterArgs {
@@ -32,6 +44,9 @@ pub(crate) struct FailureFilterArgs {
     /// Show those of these workflows alone, separated by commas
     #[arg(long, value_name = "IDS")]
     workflow: Option<String>,
+    /// Show those of these versions of the workflow alone, separated by commas; of occurrences, of the channel
+    #[arg(long, value_name = "NUMBERS")]
+    version: Option<String>,
     /// Show failures by an error of these tasks alone, separated by commas
     #[arg(long, value_name = "IDS")]
     task: Option<String>,
@@ -49,9 +64,28 @@ impl FailureFilterArgs {
         request
             .optional("tag", self.tag.as_deref())
             .optional("workflow", self.workflow.as_deref())
+            .optional("version", self.version.as_deref())
             .optional("task", self.task.as_deref())
             .optional("error_code", self.error_code.as_deref())
             .optional("error_group", self.error_group.as_deref())
+    }
+}
+
+/// The filters by the identity of a run.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct RunFilterArgs {
+    /// Show those of these traces alone, separated by commas
+    #[arg(long, value_name = "IDS")]
+    trace_id: Option<String>,
+    /// Show those of the runs with these keys alone, metadata.run.key, separated by commas
+    #[arg(long, value_name = "KEYS")]
+    run_key: Option<String>,
+}
+
+impl RunFilterArgs {
+    /// Adds the filters to a request.
+    pub(crate) fn add_to(&self, request: ApiRequest) -> ApiRequest {
+        request.optional("trace_id", self.trace_id.as_deref()).optional("run_key", self.run_key.as_deref())
     }
 }
 
@@ -69,6 +103,11 @@ pub(crate) struct ErrorListArgs {
     /// Count failures before this time
     #[arg(long, value_name = "TIME", value_parser = parse_moment)]
     until: Option<String>,
+    /// Show the counts of the last hour, which are cheap whatever the number of failures
+    #[arg(long, conflicts_with_all = [
+        "channel", "tag", "workflow", "task", "error_code", "error_group", "since", "until", "q", "limit", "offset",
+    ])]
+    recent: bool,
     /// Show groups with this text in their message alone
     #[arg(long, value_name = "TEXT")]
     q: Option<String>,
@@ -81,6 +120,9 @@ pub(crate) struct ErrorListArgs {
 
 /// Lists the groups, the most frequent first.
 pub(crate) async fn run(args: ErrorListArgs, context: &CommandContext) -> Result<u8, CliError> {
+    if args.recent {
+        return show_recent(args.json, context).await;
+    }
     let request = ApiRequest::get(admin_path(&["errors"]))
         .optional("channel", args.channel)
         .optional("since", args.since)
@@ -93,6 +135,21 @@ pub(crate) async fn run(args: ErrorListArgs, context: &CommandContext) -> Result
         return Ok(0);
     }
     show_page_of(request, &GROUPS, "groups of errors", with_change, context).await
+}
+
+/// Lists the groups of the last hour by their counts.
+async fn show_recent(is_json: bool, context: &CommandContext) -> Result<u8, CliError> {
+    let answer = context.fetch(&ApiRequest::get(admin_path(&["errors", "recent"]))).await?;
+    if is_json {
+        context.output.print(&context.output.document(&answer)?)?;
+        return Ok(0);
+    }
+    let rows = answer["data"]["groups"].as_array().cloned().unwrap_or_default();
+    context.output.print(&context.output.list(&answer, &rows, &RECENT)?)?;
+    if rows.is_empty() && context.output.is_table() {
+        context.output.note("no failures in the last hour");
+    }
+    Ok(0)
 }
 
 /// Describes the last change before the first failure of a group in one text.

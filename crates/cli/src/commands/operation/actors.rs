@@ -59,6 +59,9 @@ pub(crate) enum ActorCommand {
     Restart {
         /// Path of the actor, such as connectors/crm
         path: String,
+        /// Id of the node that it is for; another one refuses it
+        #[arg(long, value_name = "ID")]
+        node: Option<String>,
     },
 }
 
@@ -68,7 +71,7 @@ pub(crate) async fn run(args: ActorsArgs, context: &CommandContext) -> Result<u8
         None => args.watch.show(context, async || tree(context).await).await,
         Some(ActorCommand::List { watch }) => watch.show(context, async || tree(context).await).await,
         Some(ActorCommand::History) => history(context).await,
-        Some(ActorCommand::Restart { path }) => restart(&path, context).await,
+        Some(ActorCommand::Restart { path, node }) => restart(&path, node, context).await,
     }
 }
 
@@ -115,10 +118,10 @@ fn event_row(event: &Value) -> Value {
     row
 }
 
-async fn restart(path: &str, context: &CommandContext) -> Result<u8, CliError> {
+async fn restart(path: &str, node: Option<String>, context: &CommandContext) -> Result<u8, CliError> {
     context.confirm(&format!("Restart '{path}'?"))?;
     let segments: Vec<_> = ["actors"].into_iter().chain(path.split('/')).chain(["restart"]).collect();
-    let answer = context.fetch(&ApiRequest::post(admin_path(&segments))).await?;
+    let answer = context.fetch(&ApiRequest::post(admin_path(&segments)).optional("node", node)).await?;
     let sentence = format!("Restarted '{path}'.");
     context.output.print(&context.output.change(Some(&answer), path, &sentence)?)?;
     Ok(0)

@@ -9,7 +9,7 @@ use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::moment::parse_moment;
 use crate::output::{CellKind, TableColumn, TableLayout};
-use crate::paging::PageArgs;
+use crate::paging::{OrderArgs, PageArgs};
 
 /// Digits of a content hash that are shown.
 const HASH: usize = 8;
@@ -58,6 +58,8 @@ pub(crate) struct AuditListArgs {
     #[arg(long)]
     cursor: Option<String>,
     #[command(flatten)]
+    order: OrderArgs,
+    #[command(flatten)]
     page: PageArgs,
 }
 
@@ -72,7 +74,8 @@ pub(crate) async fn run(command: AuditCommand, context: &CommandContext) -> Resu
         .optional("start_time", args.start_time)
         .optional("end_time", args.end_time)
         .optional("cursor", args.cursor);
-    show_page_of(args.page.add_to(request), &AUDIT_ROWS, "changes", with_change, context).await
+    let request = args.page.add_to(args.order.add_to(request));
+    show_page_of(request, &AUDIT_ROWS, "changes", with_change, context).await
 }
 
 /// Describes the change of a row: its version, its share of the traffic, and the first digits of the content hashes

@@ -5,8 +5,19 @@ use svc_client::{ApiRequest, admin_path};
 
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::output::plain;
+use crate::output::{CellKind, TableColumn, TableLayout, plain};
 use crate::watch::{WatchArgs, WatchFrame};
+
+const SETTINGS: TableLayout = TableLayout {
+    id: "key",
+    columns: &[
+        TableColumn::new("SETTING", "key", CellKind::Id),
+        TableColumn::new("VALUE", "value", CellKind::Text),
+        TableColumn::new("SOURCE", "source", CellKind::State),
+        TableColumn::new("DEFAULT", "default", CellKind::Text).optional(1),
+        TableColumn::new("VARIABLE", "variable", CellKind::Id).optional(2),
+    ],
+};
 
 /// The commands of the engine.
 #[derive(Debug, Subcommand)]
@@ -18,6 +29,12 @@ pub(crate) enum EngineCommand {
     },
     /// Serve what is stored now
     Reload,
+    /// Show the configuration in effect, secrets struck out, each value with the place that gave it
+    Config {
+        /// Show the settings alone that do not have their default
+        #[arg(long)]
+        changed: bool,
+    },
 }
 
 /// Runs a command of the engine.
@@ -32,7 +49,18 @@ pub(crate) async fn run(command: EngineCommand, context: &CommandContext) -> Res
             context.output.print(&context.output.change(Some(&answer), "reloaded", &sentence)?)?;
             Ok(0)
         }
+        EngineCommand::Config { changed } => show_config(changed, context).await,
     }
+}
+
+async fn show_config(is_changed: bool, context: &CommandContext) -> Result<u8, CliError> {
+    let mut answer = context.fetch(&ApiRequest::get(admin_path(&["config"]))).await?;
+    if let Some(settings) = answer["data"]["settings"].as_array_mut().filter(|_| is_changed) {
+        settings.retain(|setting| setting["source"] != "default");
+    }
+    let rows = answer["data"]["settings"].as_array().cloned().unwrap_or_default();
+    context.output.print(&context.output.list(&answer, &rows, &SETTINGS)?)?;
+    Ok(0)
 }
 
 async fn status(context: &CommandContext) -> Result<WatchFrame, CliError> {

@@ -51,6 +51,9 @@ pub(crate) enum KafkaCommand {
         /// Skip also the records before this offset at which an attempt fails
         #[arg(long, value_name = "OFFSET")]
         until_offset: Option<u64>,
+        /// Id of the node that it is for; another one refuses it
+        #[arg(long, value_name = "ID")]
+        node: Option<String>,
     },
 }
 
@@ -58,7 +61,7 @@ pub(crate) enum KafkaCommand {
 pub(crate) async fn run(command: KafkaCommand, context: &CommandContext) -> Result<u8, CliError> {
     match command {
         KafkaCommand::Partitions { watch } => watch.show(context, async || partitions(context).await).await,
-        KafkaCommand::Skip { topic, partition, offset, until_offset } => {
+        KafkaCommand::Skip { topic, partition, offset, until_offset, node } => {
             let number = partition.to_string();
             let records = match until_offset {
                 Some(until) => format!(
@@ -69,7 +72,10 @@ pub(crate) async fn run(command: KafkaCommand, context: &CommandContext) -> Resu
             context.confirm(&format!("Skip {records}?"))?;
             let path = admin_path(&["kafka", "partitions", &topic, &number, "skip"]);
             let request = ApiRequest::post(path);
-            let request = request.optional("offset", offset).optional("until_offset", until_offset);
+            let request = request
+                .optional("node", node)
+                .optional("offset", offset)
+                .optional("until_offset", until_offset);
             let answer = context.fetch(&request.timeout(SKIPPING)).await?;
             let skipped = plain(&answer["data"]["skipped_offset"]);
             let next = plain(&answer["data"]["next_offset"]);

@@ -7,6 +7,7 @@ pub(crate) mod engine;
 pub(crate) mod functions;
 pub(crate) mod health;
 pub(crate) mod kafka;
+pub(crate) mod live;
 pub(crate) mod metrics;
 pub(crate) mod nodes;
 pub(crate) mod whoami;

@@ -6,13 +6,13 @@ use svc_client::{ApiRequest, admin_path};
 
 use super::traces::{parse_version, show_cancel};
 use crate::commands::entity::{rows, show_page, show_record};
-use crate::commands::errors::FailureFilterArgs;
+use crate::commands::errors::{FailureFilterArgs, RunFilterArgs};
 use crate::commands::several::IdsArgs;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::moment::parse_moment;
 use crate::output::{CellKind, TableColumn, TableLayout, member, plain};
-use crate::paging::PageArgs;
+use crate::paging::{OrderArgs, PageArgs};
 use crate::watch::{WatchArgs, WatchFrame};
 
 const SCHEDULES: TableLayout = TableLayout {
@@ -109,11 +109,16 @@ pub(crate) struct OccurrenceListArgs {
     /// Show those of this channel alone
     #[arg(long, value_name = "ID")]
     channel_id: Option<String>,
+    /// Show those of the channels of these names alone, separated by commas
+    #[arg(long)]
+    channel: Option<String>,
     /// Show those in these states alone, separated by commas, such as failed
     #[arg(long)]
     status: Option<String>,
     #[command(flatten)]
     failures: FailureFilterArgs,
+    #[command(flatten)]
+    runs: RunFilterArgs,
     /// Show those due at this time or later: RFC 3339, or a time ago such as 15m, 2h, 1d
     #[arg(long, value_name = "TIME", value_parser = parse_moment)]
     since: Option<String>,
@@ -123,6 +128,8 @@ pub(crate) struct OccurrenceListArgs {
     /// Go on behind this position
     #[arg(long)]
     cursor: Option<String>,
+    #[command(flatten)]
+    order: OrderArgs,
     #[command(flatten)]
     page: PageArgs,
 }
@@ -170,11 +177,13 @@ pub(crate) async fn run(command: CronCommand, context: &CommandContext) -> Resul
         CronCommand::List(args) => {
             let request = ApiRequest::get(admin_path(&["cron", "occurrences"]))
                 .optional("channel_id", args.channel_id)
+                .optional("channel", args.channel)
                 .optional("status", args.status)
                 .optional("since", args.since)
                 .optional("until", args.until)
                 .optional("cursor", args.cursor);
-            let request = args.page.add_to(args.failures.add_to(request));
+            let request = args.order.add_to(args.runs.add_to(args.failures.add_to(request)));
+            let request = args.page.add_to(request);
             show_page(request, &OCCURRENCES, "occurrences", context).await
         }
         CronCommand::Get { id } => {

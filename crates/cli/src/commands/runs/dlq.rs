@@ -5,13 +5,13 @@ use serde_json::json;
 use svc_client::{ApiRequest, admin_path};
 
 use crate::commands::entity::{show_page, show_record};
-use crate::commands::errors::FailureFilterArgs;
+use crate::commands::errors::{FailureFilterArgs, RunFilterArgs};
 use crate::commands::several::IdsArgs;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::moment::parse_moment;
 use crate::output::{CellKind, TableColumn, TableLayout, plain};
-use crate::paging::PageArgs;
+use crate::paging::{OrderArgs, PageArgs};
 
 const LETTERS: TableLayout = TableLayout {
     id: "id",
@@ -39,6 +39,8 @@ pub(crate) enum DeadLetterCommand {
         exhausted: Option<bool>,
         #[command(flatten)]
         failures: Box<FailureFilterArgs>,
+        #[command(flatten)]
+        runs: Box<RunFilterArgs>,
         /// Show those of failures from this time on: RFC 3339, or a time ago such as 15m, 2h, 1d
         #[arg(long, value_name = "TIME", value_parser = parse_moment)]
         since: Option<String>,
@@ -48,6 +50,8 @@ pub(crate) enum DeadLetterCommand {
         /// Go on behind this position
         #[arg(long)]
         cursor: Option<String>,
+        #[command(flatten)]
+        order: OrderArgs,
         #[command(flatten)]
         page: PageArgs,
     },
@@ -66,14 +70,15 @@ pub(crate) enum DeadLetterCommand {
 /// Runs a command of dead letters.
 pub(crate) async fn run(command: DeadLetterCommand, context: &CommandContext) -> Result<u8, CliError> {
     match command {
-        DeadLetterCommand::List { channel, exhausted, failures, since, until, cursor, page } => {
+        DeadLetterCommand::List { channel, exhausted, failures, runs, since, until, cursor, order, page } => {
             let request = ApiRequest::get(admin_path(&["trace-dlq"]))
                 .optional("channel", channel)
                 .optional("exhausted", exhausted)
                 .optional("since", since)
                 .optional("until", until)
                 .optional("cursor", cursor);
-            show_page(page.add_to(failures.add_to(request)), &LETTERS, "dead letters", context).await
+            let request = order.add_to(runs.add_to(failures.add_to(request)));
+            show_page(page.add_to(request), &LETTERS, "dead letters", context).await
         }
         DeadLetterCommand::Get(ids) => {
             ids.for_each(context, async |id: &str| {

@@ -59,7 +59,7 @@ pub(crate) struct SendArgs {
     concurrency: u16,
 }
 
-fn parse_header(text: &str) -> Result<(String, String), String> {
+pub(in crate::commands) fn parse_header(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once(':').ok_or("a name, a colon and a value are wanted")?;
     Ok((name.trim().to_ascii_lowercase(), value.trim().to_owned()))
 }

@@ -10,7 +10,7 @@ use super::trace_tail::TraceTail;
 use super::trace_view::view;
 use super::trace_wait::{TraceWait, request};
 use crate::commands::entity::{rows, show_page_of};
-use crate::commands::errors::FailureFilterArgs;
+use crate::commands::errors::{FailureFilterArgs, RunFilterArgs};
 use crate::commands::several::IdsArgs;
 use crate::context::CommandContext;
 use crate::error::CliError;
@@ -99,6 +99,11 @@ pub(crate) struct TraceFilterArgs {
     /// Show the reruns of this trace alone
     #[arg(long, value_name = "ID")]
     rerun_of: Option<String>,
+    /// Show the runs that took so many milliseconds or longer alone
+    #[arg(long, value_name = "N")]
+    min_duration_ms: Option<u64>,
+    #[command(flatten)]
+    runs: RunFilterArgs,
     #[command(flatten)]
     failures: FailureFilterArgs,
     /// Show those created at this time or later: RFC 3339, or a time ago such as 15m, 2h, 1d
@@ -166,9 +171,10 @@ impl TraceFilterArgs {
             .optional("mode", self.mode.as_deref())
             .optional("request_id", self.request_id.as_deref())
             .optional("rerun_of", self.rerun_of.as_deref())
+            .optional("min_duration_ms", self.min_duration_ms)
             .optional("since", self.since.as_deref())
             .optional("until", self.until.as_deref());
-        self.failures.add_to(request)
+        self.failures.add_to(self.runs.add_to(request))
     }
 }
 

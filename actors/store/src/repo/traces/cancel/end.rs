@@ -7,6 +7,7 @@ use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use svc_model::id::new_ordered_id;
 use svc_model::{ErrorGroup, FailureFacts};
+use uuid::Uuid;
 
 use super::model::{CancelFailure, CancelledEnd, CancelledRun};
 use crate::clock::Now;
@@ -14,7 +15,7 @@ use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::repo::traces::change::TraceWrite;
 use crate::repo::traces::end::split_input;
-use crate::repo::traces::{TraceStatus, attempts};
+use crate::repo::traces::{TraceEnd, TraceStatus, attempts};
 use crate::schema::{trace_dlq, traces};
 
 /// Error message of the dead letter of cancelled work.
@@ -26,12 +27,21 @@ pub(super) async fn end_now(conn: &mut Conn, ids: &[String]) -> Result<(), Store
         traces::status.eq(TraceStatus::Cancelled.name()),
         traces::waiting.eq(None::<&str>),
         traces::waits_until.eq(None::<NaiveDateTime>),
+        traces::awaited_channel.eq(None::<&str>),
         traces::next_retry_at.eq(None::<NaiveDateTime>),
         traces::completed_at.eq(Now.nullable()),
         traces::updated_at.eq(Now),
     );
     on!(conn, c => diesel::update(traces::table.filter(traces::id.eq_any(ids))).set(ended).execute(c).await)?;
     Ok(())
+}
+
+/// Keeps the end of a first attempt that no node runs, because a retry of its dead letter makes another one.
+pub(super) async fn keep_end(conn: &mut Conn, id: &str) -> Result<(), StoreError> {
+    match Uuid::try_parse(id) {
+        Ok(id) => attempts::record_failure(conn, &TraceEnd::cancelled(id, None), None, None).await,
+        Err(_) => Ok(()),
+    }
 }
 
 /// Writes the end of a run that its node dropped, and that of its work.

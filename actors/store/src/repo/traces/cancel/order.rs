@@ -9,7 +9,7 @@ use diesel_async::RunQueryDsl;
 use svc_model::ServiceError;
 use uuid::Uuid;
 
-use super::end::{end_now, leave_failure};
+use super::end::{end_now, keep_end, leave_failure};
 use super::model::{CancelEffect, CancelOrder, CancelStep, OpenCancel};
 use crate::clock::{self, Now};
 use crate::conn::{Conn, on};
@@ -58,13 +58,19 @@ pub(in crate::repo) async fn cancel_trace(
     // Letters are locked before their work, as by the writes that take them.
     let is_retrying = read_status(conn, &work).await?.as_deref() == Some(TraceStatus::Retrying.name());
     let mut has_letter = is_retrying && delete_letters(conn, &work).await?;
+    // An attempt is locked before its work, as by the write that ends it.
+    let newest = lock_attempt(conn, &work).await?;
     let (status, owner, attempt) = lock_open(conn, &work).await?;
     if status == TraceStatus::Retrying && !has_letter {
         has_letter = delete_letters(conn, &work).await?;
     }
     let run = match status {
         TraceStatus::Retrying if has_letter => None,
-        TraceStatus::Retrying | TraceStatus::Running if attempt > 1 => lock_attempt(conn, &work).await?,
+        TraceStatus::Retrying | TraceStatus::Running if attempt > 1 => match newest {
+            Some(run) => Some(run),
+            // It began meanwhile.
+            None => lock_attempt(conn, &work).await?,
+        },
         TraceStatus::Retrying => None,
         _ => Some(OpenRun { id: work.clone(), status: status.name().to_owned(), owner }),
     };
@@ -85,6 +91,9 @@ pub(in crate::repo) async fn cancel_trace(
     }
     end_now(conn, &ids).await?;
     if let (Some(failure), Some(last)) = (&order.failure, ids.last()) {
+        if let Some(first) = run.as_ref().filter(|run| attempt == 1 && run.id == *last) {
+            keep_end(conn, &first.id).await?;
+        }
         leave_failure(conn, last, failure).await?;
     }
     Ok(CancelEffect::Ended)

@@ -66,6 +66,7 @@ async fn lock(conn: &mut Conn, ids: &[String]) -> Result<HashMap<String, String>
         .select((traces::id, traces::queue_key))
         .filter(traces::id.eq_any(ids))
         .filter(traces::status.eq_any(WAITING))
+        .filter(traces::awaited_channel.is_null())
         .filter(traces::waits_until.is_null().or(traces::waits_until.assume_not_null().le(now)));
     let rows: Vec<(String, Option<String>)> = match conn {
         Conn::Sqlite(c) => due.load(c).await?,

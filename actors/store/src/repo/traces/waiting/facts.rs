@@ -5,7 +5,7 @@ use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
 use diesel_async::RunQueryDsl;
-use svc_ledger::{WorkFacts, WorkOwner, WorkState};
+use svc_ledger::{PausedCallee, WorkFacts, WorkOwner, WorkState};
 
 use super::claim::TAKES_SHARE;
 use super::lines::IN_LINE;
@@ -13,7 +13,7 @@ use super::model::WaitReason;
 use crate::clock;
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
-use crate::repo::channel_pauses;
+use crate::repo::channel_pauses::{self, find_channel_name};
 use crate::repo::traces::read::LenientTimestamp;
 use crate::repo::traces::{TraceMode, TraceStatus};
 use crate::schema::{nodes, traces};
@@ -34,6 +34,9 @@ struct Row {
     waits_until: Option<LenientTimestamp>,
     queue_channel: Option<String>,
     queue_key: Option<String>,
+    attempt: i64,
+    attempt_of: Option<String>,
+    awaited_channel: Option<String>,
 }
 
 impl Row {
@@ -53,7 +56,14 @@ pub(super) async fn read(conn: &mut Conn, id: &str) -> Result<Option<WorkFacts>,
         .filter(traces::mode.eq(TraceMode::Async.name()))
         .select(<Row as Selectable<diesel::sqlite::Sqlite>>::construct_selection());
     let row: Option<Row> = on!(conn, c => row.first(c).await.optional())?;
-    let Some(row) = row else { return Ok(None) };
+    let Some(mut row) = row else { return Ok(None) };
+    if row.attempt > 1
+        && row.attempt_of.is_none()
+        && let Some(attempt) = find_open_attempt(conn, id).await?
+    {
+        // The work is where its newest attempt is.
+        row = Row { channel_id: row.channel_id.or(attempt.channel_id), ..attempt };
+    }
     let now = clock::now(conn).await?;
     let Some(state) = read_state(conn, &row, now).await? else { return Ok(None) };
     let pause = match &row.channel_id {
@@ -70,6 +80,28 @@ pub(super) async fn read(conn: &mut Conn, id: &str) -> Result<Option<WorkFacts>,
     }))
 }
 
+/// Returns the newest attempt at work, if it has not ended.
+async fn find_open_attempt(conn: &mut Conn, work: &str) -> Result<Option<Row>, StoreError> {
+    let open = [TraceStatus::Pending, TraceStatus::Running, TraceStatus::Scheduled, TraceStatus::Waiting];
+    let newest = traces::table
+        .filter(traces::attempt_of.eq(work))
+        .filter(traces::status.eq_any(open.map(TraceStatus::name)))
+        .order(traces::attempt.desc())
+        .limit(1)
+        .select(<Row as Selectable<diesel::sqlite::Sqlite>>::construct_selection());
+    Ok(on!(conn, c => newest.first(c).await.optional())?)
+}
+
+/// Returns the paused channel that a row waits for, unless it is its own.
+async fn find_callee(conn: &mut Conn, row: &Row) -> Result<Option<PausedCallee>, StoreError> {
+    let Some(id) = row.awaited_channel.clone().filter(|id| row.channel_id.as_ref() != Some(id)) else {
+        return Ok(None);
+    };
+    let channel = find_channel_name(conn, &id).await?.unwrap_or_else(|| id.clone());
+    let pause = channel_pauses::find(conn, &[id]).await?.into_iter().next();
+    Ok(pause.map(|(_, pause)| PausedCallee { channel, pause }))
+}
+
 async fn read_state(conn: &mut Conn, row: &Row, now: NaiveDateTime) -> Result<Option<WorkState>, StoreError> {
     let until = row.waits_until().unwrap_or(now);
     Ok(Some(match TraceStatus::parse(&row.status) {
@@ -81,7 +113,10 @@ async fn read_state(conn: &mut Conn, row: &Row, now: NaiveDateTime) -> Result<Op
         Some(TraceStatus::Scheduled) => WorkState::Scheduled { until },
         Some(TraceStatus::Retrying) => WorkState::Retrying { until: row.next_retry_at.and_then(|due| due.0) },
         Some(TraceStatus::Waiting) => match row.waiting.as_deref().and_then(WaitReason::parse) {
-            Some(WaitReason::Paused) => WorkState::Paused { before: count_paused_before(conn, row).await? },
+            Some(WaitReason::Paused) => WorkState::Paused {
+                before: count_paused_before(conn, row).await?,
+                called: find_callee(conn, row).await?,
+            },
             Some(WaitReason::Scheduled) => WorkState::Scheduled { until },
             Some(WaitReason::Share) => match (&row.queue_channel, row.waits_until()) {
                 (Some(channel), None) => read_line(conn, row, channel).await?,

@@ -23,7 +23,9 @@ use crate::error::StoreError;
 use crate::repo::key;
 use crate::writer::UnitOutcome;
 
-pub use model::{DueTime, QueueShares, WaitReason, WaitTerms, WaitingCount, WaitingCounts, WaitingWork};
+pub use model::{
+    DueTime, QueueShares, RenewedWait, WaitReason, WaitTerms, WaitingCount, WaitingCounts, WaitingWork,
+};
 pub(super) use write::WaitStatement;
 
 impl TraceRepository {
@@ -128,18 +130,6 @@ impl TraceRepository {
             .await
     }
 
-    /// Makes the rows due at once that were put back because a channel was paused, and would be due within that time.
-    ///
-    /// # Errors
-    /// As [`claim_waiting`](Self::claim_waiting).
-    pub async fn hasten_paused(&self, within: Duration) -> Result<(), StoreError> {
-        self.0
-            .write(operation("hasten_paused"), move |conn| {
-                Box::pin(async move { rows::hasten_paused(conn, within).await.map(UnitOutcome::Keep) })
-            })
-            .await
-    }
-
     /// Has those of the rows that wait and are due wait in the lines of their channels, for a share of no key. A channel
     /// without shares has a line too: of work that no node had room for when it was due.
     ///
@@ -165,11 +155,12 @@ impl TraceRepository {
         reason: WaitReason,
         delay: Option<Duration>,
     ) -> Result<bool, StoreError> {
-        self.put_back_to(None, id, claim, (reason, delay)).await
+        let wait = RenewedWait { reason, awaited_channel: None, delay };
+        self.put_back_to(None, id, claim, wait).await
     }
 
     /// Does the same, and names the channel of the run: work that waits is found by the id of its channel, which a retry and
-    /// a report do not name.
+    /// a report do not name. Work that waits for the resume of a channel rests until then.
     ///
     /// # Errors
     /// As [`claim_waiting`](Self::claim_waiting).
@@ -178,12 +169,14 @@ impl TraceRepository {
         channel_id: Option<Arc<str>>,
         id: Uuid,
         claim: Ownership,
-        wait: (WaitReason, Option<Duration>),
+        wait: RenewedWait,
     ) -> Result<bool, StoreError> {
         self.0
             .write(operation("put_back"), move |conn| {
                 Box::pin(async move {
-                    rows::put_back(conn, id, &claim, wait, channel_id.as_deref()).await.map(UnitOutcome::Keep)
+                    rows::put_back(conn, id, &claim, &wait, channel_id.as_deref())
+                        .await
+                        .map(UnitOutcome::Keep)
                 })
             })
             .await

@@ -1,5 +1,6 @@
 //! The data of accepted work that waits in the database.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::NaiveDateTime;
@@ -85,6 +86,18 @@ impl WaitTerms {
     }
 }
 
+/// The wait of work that is given back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RenewedWait {
+    /// The reason.
+    pub reason: WaitReason,
+    /// The paused channel for whose resume it waits.
+    pub awaited_channel: Option<Arc<str>>,
+    /// The time after which it is looked at; of work that waits for a resume, if the channel is not paused any more. At
+    /// once without one.
+    pub delay: Option<Duration>,
+}
+
 /// Accepted work that waits, as far as the decision about it needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitingWork {
@@ -118,6 +131,8 @@ pub struct WaitingCount {
     pub channel_id: Option<String>,
     /// Number of rows.
     pub rows: u64,
+    /// True if they rest until a paused channel is resumed, which frees them.
+    pub rests: bool,
 }
 
 /// Accepted work of the whole service that waits in the database.

@@ -10,10 +10,11 @@ use diesel_async::RunQueryDsl;
 use uuid::Uuid;
 
 use super::claim::WAITING;
-use super::model::{WaitReason, WaitingCount, WaitingCounts, WaitingWork};
+use super::model::{RenewedWait, WaitReason, WaitingCount, WaitingCounts, WaitingWork};
 use crate::clock::{self, FromNow, Now};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
+use crate::repo::channel_pauses::hold_pause;
 use crate::repo::traces::read::LenientTimestamp;
 use crate::repo::traces::{Ownership, TraceStatus, attempts};
 use crate::schema::traces;
@@ -40,7 +41,7 @@ pub(super) async fn list_due(conn: &mut Conn, limit: i64) -> Result<Vec<WaitingW
     Ok(rows.into_iter().filter_map(to_row).collect())
 }
 
-/// Returns the oldest rows of a channel that wait because it was paused.
+/// Returns the oldest rows of a channel that wait because it was paused, without those that its resume frees by itself.
 pub(super) async fn list_paused(
     conn: &mut Conn,
     channel: &str,
@@ -51,6 +52,7 @@ pub(super) async fn list_paused(
         .filter(sql::<Bool>("traces.waiting = 'paused'"))
         .filter(traces::channel_id.eq(channel))
         .filter(traces::waits_until.is_null())
+        .filter(traces::awaited_channel.is_null())
         .filter(traces::status.eq_any(WAITING))
         .order((traces::created_at.asc(), traces::id.asc()))
         .limit(limit);
@@ -79,17 +81,36 @@ pub(super) async fn count(conn: &mut Conn) -> Result<WaitingCounts, StoreError> 
             .load(c)
             .await
     })?;
+    let resting: Vec<(Option<String>, i64)> = on!(conn, c => {
+        traces::table
+            .filter(traces::awaited_channel.is_not_null())
+            .group_by(traces::channel_id)
+            .select((traces::channel_id, diesel::dsl::count_star()))
+            .load(c)
+            .await
+    })?;
     let retrying = traces::table.filter(traces::status.eq(TraceStatus::Retrying.name())).count();
     let retrying: i64 = on!(conn, c => retrying.get_result(c).await)?;
     let count = |(reason, channel_id, rows): (Option<String>, Option<String>, i64)| {
-        Some(WaitingCount {
-            reason: WaitReason::parse(reason.as_deref()?)?,
-            channel_id,
-            rows: rows.unsigned_abs(),
-        })
+        let (reason, rows) = (WaitReason::parse(reason.as_deref()?)?, rows.unsigned_abs());
+        Some(WaitingCount { reason, channel_id, rows, rests: false })
     };
-    let waiting = waiting.into_iter().filter_map(count).collect();
+    let mut waiting: Vec<_> = waiting.into_iter().filter_map(count).collect();
+    for (channel_id, rows) in resting {
+        split_resting(&mut waiting, channel_id, rows.unsigned_abs());
+    }
     Ok(WaitingCounts { waiting, retrying: retrying.unsigned_abs() })
+}
+
+/// Counts the rows of a channel apart that rest until a paused one is resumed.
+fn split_resting(counts: &mut Vec<WaitingCount>, channel_id: Option<String>, rows: u64) {
+    let reason = WaitReason::Paused;
+    let of_channel = |count: &&mut WaitingCount| count.reason == reason && count.channel_id == channel_id;
+    // None if they were freed between the two reads.
+    let Some(all) = counts.iter_mut().find(of_channel) else { return };
+    let rows = rows.min(all.rows);
+    all.rows -= rows;
+    counts.push(WaitingCount { reason, channel_id, rows, rests: true });
 }
 
 /// Has those of the rows that wait and are due wait for another reason, without an instant.
@@ -109,22 +130,6 @@ pub(super) async fn rest(conn: &mut Conn, ids: &[Uuid], reason: WaitReason) -> R
     Ok(())
 }
 
-/// Makes those of the rows due that were put back because a channel was paused and are due within that time.
-pub(super) async fn hasten_paused(conn: &mut Conn, within: Duration) -> Result<(), StoreError> {
-    let now = clock::now(conn).await?;
-    let within = chrono::Duration::from_std(within).unwrap_or_default();
-    let until = now.checked_add_signed(within).unwrap_or(now);
-    // By the index of due rows: most of those that wait for a resume have no instant.
-    let put_back = traces::table
-        .filter(traces::waits_until.gt(now))
-        .filter(traces::waits_until.le(until))
-        .filter(sql::<Bool>("coalesce(traces.waiting, '') = 'paused'"))
-        .filter(traces::status.eq_any(WAITING));
-    let due = (traces::waits_until.eq(now), traces::updated_at.eq(Now));
-    on!(conn, c => diesel::update(put_back).set(due).execute(c).await)?;
-    Ok(())
-}
-
 /// Has those of the rows that wait and take no share wait in the line of their channel, for a share of no key.
 pub(super) async fn join_line(conn: &mut Conn, ids: &[Uuid]) -> Result<(), StoreError> {
     let alone = traces::table
@@ -136,15 +141,19 @@ pub(super) async fn join_line(conn: &mut Conn, ids: &[Uuid]) -> Result<(), Store
     rest(conn, ids, WaitReason::Share).await
 }
 
-/// Gives back a run that did not begin: it waits again and has no owner. With a `delay` it is looked at after that
-/// time. It is of the channel with this id, if one is given. Returns whether it had not ended and still had the claim.
+/// Gives back a run that did not begin, or did not come to its end: it waits again and has no owner. It is of the channel
+/// with this id, if one is given. Returns whether it had not ended and still had the claim.
 pub(super) async fn put_back(
     conn: &mut Conn,
     id: Uuid,
     claim: &Ownership,
-    (reason, delay): (WaitReason, Option<Duration>),
+    wait: &RenewedWait,
     channel_id: Option<&str>,
 ) -> Result<bool, StoreError> {
+    let awaited = match &wait.awaited_channel {
+        Some(channel) if hold_pause(conn, channel).await? => Some(&**channel),
+        _ => None,
+    };
     let owned = traces::table
         .find(id.to_string())
         .filter(traces::status.eq_any([TraceStatus::Pending.name(), TraceStatus::Running.name()]))
@@ -152,10 +161,12 @@ pub(super) async fn put_back(
         .filter(traces::recoveries.eq(claim.recoveries));
     let waits = (
         traces::status.eq(TraceStatus::Waiting.name()),
-        traces::waiting.eq(reason.name()),
+        traces::waiting.eq(wait.reason.name()),
+        traces::awaited_channel.eq(awaited),
         traces::owner.eq(None::<&str>),
         traces::updated_at.eq(Now),
     );
+    let delay = wait.delay.filter(|_| awaited.is_none());
     let until = delay.map(|delay| traces::waits_until.eq(FromNow::seconds(delay.as_secs_f64()).nullable()));
     let channel = channel_id.map(|id| traces::channel_id.eq(id));
     let rows = on!(conn, c => diesel::update(owned).set((waits, until, channel)).execute(c).await)?;

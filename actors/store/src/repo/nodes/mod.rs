@@ -4,6 +4,8 @@
 //! uses the clock of the database. An expired lease is never renewed, because the work of its node may belong
 //! to another one by then.
 
+mod figures;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +24,8 @@ use crate::repo::json;
 use crate::repo::traces::{LenientTimestamp, mark_emptied};
 use crate::schema::nodes;
 use crate::writer::UnitOutcome;
+
+pub use figures::StoredFigures;
 
 /// Time for which the row of a dead node is kept.
 const KEPT_HOURS: u64 = 24;
@@ -101,6 +105,8 @@ pub struct NodeRow {
     pub applied_epoch: Option<i64>,
     /// The ids of the encryption keys that it can read; `None` for a program that does not report them.
     pub encryption_key_ids: Option<Vec<String>>,
+    /// The figures that it wrote last; `None` if it writes none.
+    pub figures: Option<StoredFigures>,
 }
 
 impl NodeLeases {
@@ -183,6 +189,33 @@ impl NodeLeases {
         self.database
             .write(operation("mark_emptied"), |conn| {
                 Box::pin(async move { mark_emptied(conn).await.map(UnitOutcome::Keep) })
+            })
+            .await
+    }
+
+    /// Writes the figures of a node, JSON, in the place of those before.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
+    /// lost, [`StoreError::Database`] if it refuses a statement.
+    pub async fn record_figures(&self, id: &Arc<str>, json: String) -> Result<(), StoreError> {
+        let id = Arc::clone(id);
+        self.database
+            .write(operation("record_figures"), move |conn| {
+                Box::pin(async move { figures::record(conn, &id, &json).await.map(UnitOutcome::Keep) })
+            })
+            .await
+    }
+
+    /// Deletes the figures of nodes that are no longer on record.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
+    /// lost, [`StoreError::Database`] if it refuses a statement.
+    pub async fn delete_orphaned_figures(&self) -> Result<(), StoreError> {
+        self.database
+            .write(operation("delete_orphaned_figures"), |conn| {
+                Box::pin(async move { figures::delete_orphans(conn).await.map(UnitOutcome::Keep) })
             })
             .await
     }
@@ -315,7 +348,8 @@ pub(crate) async fn list(conn: &mut Conn) -> Result<Vec<NodeRow>, StoreError> {
             .load(c)
             .await
     })?;
-    let row = |columns: Columns| {
+    let mut figures = figures::all(conn).await?;
+    let mut row = |columns: Columns| {
         let (id, version, pid, started_at, renewed_at, lease_until, stopped_at, applied_epoch, key_ids) =
             columns;
         let stopped_at = stopped_at.and_then(LenientTimestamp::into_timestamp);
@@ -327,6 +361,7 @@ pub(crate) async fn list(conn: &mut Conn) -> Result<Vec<NodeRow>, StoreError> {
         };
         let (started_at, renewed_at) = (started_at.into_timestamp()?, renewed_at.into_timestamp()?);
         Some(NodeRow {
+            figures: figures.remove(&id),
             id,
             status,
             version,
@@ -339,5 +374,5 @@ pub(crate) async fn list(conn: &mut Conn) -> Result<Vec<NodeRow>, StoreError> {
             encryption_key_ids: key_ids.as_deref().map(json::strings),
         })
     };
-    Ok(rows.into_iter().filter_map(row).collect())
+    Ok(rows.into_iter().filter_map(&mut row).collect())
 }

@@ -1,0 +1,2 @@
+DROP TABLE error_counts;
+DROP TABLE node_figures;
