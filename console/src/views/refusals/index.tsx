@@ -181,7 +181,7 @@ function Detail({ channel }: { channel: Channel }) {
 
 /** The view of refusals. */
 export default function Refusals() {
-  const params = { query: { limit: LIMIT, status: "active" as const } };
+  const params = { query: { limit: LIMIT, status: ["active" as const] } };
   const channels = useLoad("channels active", (signal) => read(api.GET("/api/v1/admin/channels", { params, signal })), { every: 60_000 });
   const search = query("q").toLowerCase();
   const chosenId = query("channel");
