@@ -23,6 +23,13 @@ export type Node = Schemas["Node"];
 export type Channel = Schemas["Channel"];
 export type Workflow = Schemas["Workflow"];
 export type WorkflowTrialResult = Schemas["WorkflowTrialResult"];
+export type CronStatus = Schemas["CronStatus"];
+export type ScheduleExplanation = Schemas["ScheduleExplanation"];
+export type ActorNode = Schemas["ActorNode"];
+export type ActorEvent = Schemas["ActorEvent"];
+export type Connector = Schemas["Connector"];
+export type KafkaPartition = Schemas["KafkaPartition"];
+export type PackageReceipt = Schemas["Receipt"];
 
 /** One write of a step. */
 export interface StepChange {

@@ -35,6 +35,7 @@ const AGAIN: Look = { hue: "--retry", shape: line("M13.2 8A5.2 5.2 0 1 1 11.5 4.
 const BARRED: Look = { hue: "--cancel", shape: ring("M4.2 4.2l7.6 7.6") };
 const MINUS: Look = { hue: "--skip", shape: ring("M5.5 8h5") };
 const TRIANGLE: Look = { hue: "--warn", shape: line("M8 2.5l6 10.8H2zM8 6.6v3M8 11.4h.01") };
+const UNKNOWN: Look = { hue: "--warn", shape: ring("M8 5v3.6M8 11h.01") };
 const PAUSED: Look = { hue: "--warn", shape: ring("M6.6 6v4M9.4 6v4") };
 const DOT: Look = { hue: "--cancel", shape: ring("") };
 
@@ -47,7 +48,7 @@ const LOOKS: Record<string, Look> = {
   retrying: AGAIN, restarting: AGAIN,
   cancelled: BARRED, aborted: BARRED, disabled: BARRED, stopped: BARRED, archived: BARRED,
   skipped: MINUS, skipped_misfire: MINUS, skipped_singleton: MINUS,
-  degraded: TRIANGLE, tolerated: TRIANGLE, warning: TRIANGLE,
+  unrecorded: UNKNOWN, degraded: TRIANGLE, tolerated: TRIANGLE, warning: TRIANGLE,
   paused: PAUSED,
 };
 

@@ -52,4 +52,27 @@ export const VIEWS: readonly View[] = [
   { name: "editor", path: "/edit/:kind/:id", title: "editor", icon: "editor", under: "workflows", load: () => import("./editor/index.tsx") },
 
   { name: "new", path: "/new/:kind", title: "editor", icon: "editor", under: "workflows", load: () => import("./editor/index.tsx") },
+  { name: "schedules", path: "/schedules", title: "schedules", icon: "schedules", group: "operate", key: "s", load: () => import("./schedules/index.tsx") },
+
+  { name: "actors", path: "/actors", title: "actors", icon: "actors", group: "operate", key: "a", load: () => import("./actors/index.tsx") },
+
+  { name: "refusals", path: "/refusals", title: "refusals", icon: "refusals", group: "operate", key: "f", load: () => import("./refusals/index.tsx") },
+
+  { name: "connectors", path: "/connectors", title: "connectors", icon: "connectors", group: "operate", key: "o", load: () => import("./connectors/index.tsx") },
+
+  { name: "connector", path: "/connectors/:id", title: "connector", icon: "connectors", under: "connectors", load: () => import("./connectors/detail.tsx") },
+
+  { name: "kafka", path: "/kafka", title: "kafka", icon: "kafka", group: "operate", key: "k", load: () => import("./kafka/index.tsx") },
+
+  { name: "nodes", path: "/nodes", title: "nodes", icon: "nodes", group: "system", key: "m", load: () => import("./nodes/index.tsx") },
+
+  { name: "audit", path: "/audit", title: "audit", icon: "audit", group: "system", key: "u", load: () => import("./audit/index.tsx") },
+
+  { name: "packages", path: "/packages", title: "packages", icon: "packages", group: "system", key: "p", load: () => import("./packages/index.tsx") },
+
+  { name: "package", path: "/packages/:name", title: "packages", icon: "packages", under: "packages", load: () => import("./packages/detail.tsx") },
+
+  { name: "configuration", path: "/configuration", title: "configuration", icon: "configuration", group: "system", key: "i", load: () => import("./configuration/index.tsx") },
+
+  { name: "api", path: "/api", title: "api", icon: "api", group: "system", load: () => import("./api/index.tsx") },
 ];

@@ -1,0 +1,186 @@
+// One package: what of it is here, what changed since its apply, and its versions compared.
+
+import { api, read } from "../../api/client.ts";
+import { asProblem } from "../../api/problem.ts";
+import type { PackageReceipt } from "../../api/types.ts";
+import { shellQuote } from "../../core/format.ts";
+import { useKeys } from "../../core/keys.ts";
+import { useLoad } from "../../core/load.ts";
+import { fillPath, href, query, setQuery } from "../../core/router.ts";
+import { texts } from "../../texts.ts";
+import { Callout, Empty, Facts, Panel, ProblemBox, Skeleton, ViewBody, ViewHead } from "../../ui/content.tsx";
+import { TextDiff } from "../../ui/diff.tsx";
+import { Moment } from "../../ui/moment.tsx";
+import { Status } from "../../ui/status.tsx";
+import { type Column, Table } from "../../ui/table.tsx";
+import type { ViewProps } from "../registry.ts";
+import { type Here, type InventoryEntry, listEntries, stateOf } from "./inventory.ts";
+
+const t = texts.packages;
+
+const EVERY = 10_000;
+/** Entries that are looked up: each takes a call. */
+const MOST = 80;
+const AT_ONCE = 4;
+
+const keyOf = (entry: InventoryEntry): string => `${entry.kind} ${entry.id}`;
+
+async function readHere({ kind, id }: InventoryEntry, signal: AbortSignal): Promise<Here | null> {
+  const options = { params: { path: { id } }, signal };
+  try {
+    if (kind === "connectors") return { updatedAt: (await read(api.GET("/api/v1/admin/connectors/{id}", options))).data.updated_at };
+    const { data } = kind === "channels" ? await read(api.GET("/api/v1/admin/channels/{id}", options)) : await read(api.GET("/api/v1/admin/workflows/{id}", options));
+    return { updatedAt: data.updated_at, serves: data.active_version ?? (data.status === "active" ? data.version : null) };
+  } catch (thrown) {
+    if (asProblem(thrown).status === 404) return null;
+    throw thrown;
+  }
+}
+
+async function readAllHere(entries: readonly InventoryEntry[], signal: AbortSignal): Promise<Record<string, Here | null>> {
+  const found: Record<string, Here | null> = {};
+  const waiting = entries.slice(0, MOST);
+  const work = async () => {
+    for (let entry = waiting.shift(); entry !== undefined; entry = waiting.shift()) found[keyOf(entry)] = await readHere(entry, signal);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  return found;
+}
+
+interface Row {
+  entry: InventoryEntry;
+  here: Here | null | undefined;
+  state: ReturnType<typeof stateOf>;
+  since: string;
+}
+
+const LOOKS = { missing: "failed", same: "ok", changed: "degraded", unknown: "scheduled" } as const;
+const WORDS = { missing: t.missing, same: t.same, changed: t.changedSince, unknown: t.notChecked } as const;
+
+const INVENTORY: readonly Column<Row>[] = [
+  { name: "id", title: t.columns.id, cell: ({ entry }) => <span class="packages-name">{entry.id}</span> },
+  { name: "kind", title: t.columns.kind, width: "110px", rank: 2, cell: ({ entry }) => <span class="tag">{t.kinds[entry.kind]}</span> },
+  { name: "here", title: t.columns.here, width: "26%", cell: ({ state }) => <Status of={LOOKS[state]} text={WORDS[state]} /> },
+  {
+    name: "serves",
+    title: t.columns.version,
+    width: "130px",
+    rank: 3,
+    cell: ({ here }) => (here?.serves === undefined ? <span class="faint">–</span> : here.serves === null ? <span class="muted">{t.notServed}</span> : t.serves(here.serves)),
+  },
+  { name: "changed", title: t.columns.changed, width: "112px", rank: 2, isNumber: true, cell: ({ here }) => <Moment at={here?.updatedAt} /> },
+  {
+    name: "audit",
+    title: t.audit,
+    width: "84px",
+    rank: 3,
+    cell: ({ entry, since }) => (
+      <a class="link" href={href("/audit", { resource_id: entry.id, since })}>
+        {texts.views.audit}
+      </a>
+    ),
+  },
+];
+
+const VERSIONS: readonly Column<PackageReceipt>[] = [
+  { name: "version", title: t.columns.version, cell: (row) => <span class="packages-name">{row.version}</span> },
+  { name: "state", title: t.columns.state, width: "28%", cell: (row) => <Status of={row.state === "applied" ? "ok" : "pending"} text={t.states[row.state] ?? row.state} /> },
+  { name: "by", title: t.columns.by, width: "24%", rank: 2, cell: (row) => row.principal },
+  { name: "time", title: t.columns.time, width: "112px", isNumber: true, cell: (row) => <Moment at={row.updated_at} /> },
+];
+
+const textOf = (receipt: PackageReceipt): string => listEntries(receipt).map((entry) => `${t.kinds[entry.kind]} ${entry.id}`).join("\n");
+
+function Compare({ versions }: { versions: readonly PackageReceipt[] }) {
+  if (versions.length < 2) return <p class="muted">{t.fewVersions}</p>;
+  const find = (name: "from" | "to", fallback: number) => versions.find((row) => row.version === query(name)) ?? (versions[fallback] as PackageReceipt);
+  const [before, after] = [find("from", 1), find("to", 0)];
+  const choose = (name: "from" | "to", chosen: PackageReceipt) => (
+    <div class="field">
+      <label for={`package-${name}`}>{t[name]}</label>
+      <select id={`package-${name}`} class="input" value={chosen.version} onChange={(event) => setQuery({ [name]: event.currentTarget.value })}>
+        {versions.map((row) => (
+          <option key={row.version}>{row.version}</option>
+        ))}
+      </select>
+    </div>
+  );
+  const [old, fresh] = [textOf(before), textOf(after)];
+  return (
+    <div class="stack packages-compare">
+      <div class="row wraps">
+        {choose("from", before)}
+        {choose("to", after)}
+      </div>
+      {old === fresh ? <p class="muted">{t.sameInventory}</p> : <TextDiff label={t.compare} before={old} after={fresh} />}
+      <p class="muted">{before.content_hash === after.content_hash ? t.sameContent : t.otherContent}</p>
+    </div>
+  );
+}
+
+function placeOf({ kind, id }: InventoryEntry): string {
+  return href(fillPath(`/${kind}/:id`, { id }));
+}
+
+/** The view of a package. */
+export default function PackageView({ parameters }: ViewProps) {
+  const name = parameters["name"] ?? "";
+  const params = { path: { name } };
+  const loaded = useLoad(`package ${name}`, (signal) => read(api.GET("/api/v1/admin/packages/{name}", { params, signal })), { every: EVERY });
+  const versions = loaded.data?.data.versions ?? [];
+  const current = loaded.data?.data.current ?? versions[0];
+  const entries = listEntries(current);
+  const here = useLoad(entries.length === 0 ? null : `inventory ${name} ${current?.version}`, (signal) => readAllHere(entries, signal), { every: EVERY * 3 });
+  useKeys([{ keys: "r", does: texts.keys.reload, group: texts.keys.groups.view, run: loaded.reload }]);
+  const parents = [{ text: texts.views.packages, to: href("/packages") }];
+  if (current === undefined) {
+    return (
+      <>
+        <ViewHead title={name} parents={parents} />
+        <ViewBody>{loaded.problem ? <ProblemBox problem={loaded.problem} retry={loaded.reload} /> : <Skeleton lines={5} />}</ViewBody>
+      </>
+    );
+  }
+  const rows = entries.map((entry): Row => {
+    const found = here.data?.[keyOf(entry)];
+    return { entry, here: found, state: stateOf(found, current), since: current.updated_at };
+  });
+  return (
+    <>
+      <ViewHead title={name} parents={parents} note={<Status of={current.state === "applied" ? "ok" : "pending"} text={current.version} />} />
+      <ViewBody>
+        {current.state === "staged" && <Callout kind="warn">{t.stagedHint}</Callout>}
+        {here.problem && <ProblemBox problem={here.problem} retry={here.reload} />}
+        <Panel title={t.current}>
+          <Facts
+            facts={[
+              [t.columns.version, current.version],
+              [t.columns.by, current.principal],
+              [t.columns.time, <Moment at={current.updated_at} as="full" />],
+              [t.columns.hash, <code class="breaks">{current.content_hash}</code>],
+            ]}
+          />
+        </Panel>
+        <Panel title={t.inventory} flush note={rows.length > MOST ? <span class="faint clip">{t.onlySome(MOST)}</span> : undefined}>
+          <Table
+            label={t.inventory}
+            rows={rows}
+            rowKey={(row) => keyOf(row.entry)}
+            columns={INVENTORY}
+            rowAddress={(row) => placeOf(row.entry)}
+            isFree
+            empty={<Empty icon="packages" text={t.noInventory} command={`svc-cli packages get ${shellQuote(name)}`} />}
+          />
+        </Panel>
+        <div class="grid packages-grid">
+          <Panel title={t.compare}>
+            <Compare versions={versions} />
+          </Panel>
+          <Panel title={t.versions} flush>
+            <Table label={t.versions} rows={versions} rowKey={(row) => row.version} columns={VERSIONS} isFree empty={null} />
+          </Panel>
+        </div>
+      </ViewBody>
+    </>
+  );
+}
