@@ -170,7 +170,6 @@ on_both! {
     list_pages::rows_of_one_instant_are_read_on,
     list_pages::page_that_ends_within_instant_is_read_on,
     list_pages::many_values_of_two_words_are_found,
-    list_pages::row_without_readable_time_ends_no_list,
     list_pages::total_is_left_out_if_asked,
     list_pages::counts_leave_out_later_attempts,
     dead_letters::a_failed_run_leaves_its_letter_in_one_transaction,
@@ -349,6 +348,11 @@ fn a_locked_row_delays_no_other_call() {
 }
 
 #[test]
+fn wait_for_resume_delays_no_other_write() {
+    suite::database::on_postgres(suite::channel_pauses::wait_for_resume_delays_no_other_write);
+}
+
+#[test]
 fn lost_connection_answers_every_call_of_group() {
     suite::database::on_postgres(suite::ledger::groups::lost_connection_answers_every_call_of_group);
 }
@@ -376,6 +380,11 @@ fn a_locked_file_is_unavailable_and_then_fine() {
 #[test]
 fn late_health_check_marks_database_away() {
     suite::database::on_sqlite(suite::outages::late_health_check_marks_database_away);
+}
+
+#[test]
+fn row_without_readable_time_ends_no_list() {
+    suite::database::on_sqlite(suite::list_pages::row_without_readable_time_ends_no_list);
 }
 
 #[test]

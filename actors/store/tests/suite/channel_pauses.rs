@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join;
 use svc_model::config::RepeatedFailureConfig;
 use svc_model::{Page, Timestamp};
 use svc_store::{
     AuditFilter, ChangedEntity, CountedFailure, DueLetters, Mutation, NewPause, NewTrace, Ownership,
     RenewedWait, Store, TraceFailure, TraceMode, TraceStatus, WaitReason,
 };
+use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::database::TestDatabase;
@@ -205,5 +207,35 @@ pub(crate) async fn run_that_called_paused_channel_rests(db: TestDatabase) {
     assert_eq!(freed, [job.id]);
     assert_eq!(traces.claim_waiting(&"n1".into(), freed, None).await.unwrap().len(), 1);
     assert!(traces.put_back_to(None, job.id, claim, wait).await.unwrap());
+    assert_eq!(traces.due_waiting(10).await.unwrap().len(), 1, "the channel is paused no more");
+}
+
+pub(crate) async fn wait_for_resume_delays_no_other_write(db: TestDatabase) {
+    let store = with_channels(&db).await;
+    let traces = store.traces();
+    let job = NewTrace { owner: Some("n1".into()), channel_id: Some("a".into()), ..pending("a") };
+    traces.insert(job.clone()).await.unwrap();
+    store.channel_pauses().pause(&ids(&["b"]), pause("down", None), order("pause")).await.unwrap();
+    // Another node resumes the channel, and has not committed.
+    let lock = db.hold("DELETE FROM channel_pauses WHERE channel_id = 'b'").await;
+    let claim = Ownership { owner: "n1".into(), recoveries: 0 };
+    let wait = RenewedWait {
+        reason: WaitReason::Paused,
+        awaited_channel: Some("b".into()),
+        delay: Some(Duration::ZERO),
+    };
+    let given_back = traces.put_back_to(None, job.id, claim, wait);
+    let others = async {
+        let waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+                       AND backend_type = 'client backend' AND wait_event_type = 'Lock'";
+        while db.number(waiting).await == 0 {
+            tokio::task::yield_now().await;
+        }
+        traces.insert(pending("a")).await.unwrap();
+        lock.batch_execute("COMMIT").await.unwrap();
+    };
+    let both = timeout(Duration::from_secs(20), join(given_back, others));
+    let (given_back, ()) = both.await.expect("the other write waits for nothing");
+    assert!(given_back.unwrap());
     assert_eq!(traces.due_waiting(10).await.unwrap().len(), 1, "the channel is paused no more");
 }

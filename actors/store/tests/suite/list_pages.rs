@@ -357,10 +357,6 @@ pub(crate) async fn page_that_ends_within_instant_is_read_on(db: TestDatabase) {
 }
 
 pub(crate) async fn row_without_readable_time_ends_no_list(db: TestDatabase) {
-    // A column of PostgreSQL has no such value.
-    if !db.is_sqlite() {
-        return;
-    }
     let store = db.store().await;
     let insert = "trace_dlq (id, trace_id, channel, payload_json, error_message, next_retry_at, created_at)";
     let at = minute(&db);

@@ -252,12 +252,12 @@ impl DeadLetterRepository {
         channel_id: &str,
         delay: Duration,
     ) -> Result<bool, StoreError> {
-        let (id, holder, channel_id) = (key(id), holder.to_owned(), key(channel_id));
+        // It may wait for a resume of another node, which must not wait for writes that it meets in one transaction.
+        let terms = (key(id), holder.to_owned(), key(channel_id), delay);
         self.0
-            .write(operation("rest"), move |conn| {
-                Box::pin(async move {
-                    lease::rest(conn, &id, &holder, (&channel_id, delay)).await.map(UnitOutcome::Keep)
-                })
+            .transact(operation("rest"), terms, |conn, terms| {
+                let (id, holder, channel_id, delay) = terms;
+                Box::pin(lease::rest(conn, id, holder, (channel_id.as_str(), *delay)))
             })
             .await
     }

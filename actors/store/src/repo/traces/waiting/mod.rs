@@ -171,6 +171,15 @@ impl TraceRepository {
         claim: Ownership,
         wait: RenewedWait,
     ) -> Result<bool, StoreError> {
+        if wait.awaited_channel.is_some() {
+            // It may wait for a resume of another node, which must not wait for writes that it meets in one transaction.
+            let terms = (id, claim, wait, channel_id);
+            let put_back = self.0.transact(operation("put_back"), terms, |conn, terms| {
+                let (id, claim, wait, channel_id) = terms;
+                Box::pin(rows::put_back(conn, *id, claim, wait, channel_id.as_deref()))
+            });
+            return put_back.await;
+        }
         self.0
             .write(operation("put_back"), move |conn| {
                 Box::pin(async move {
