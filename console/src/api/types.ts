@@ -21,6 +21,8 @@ export type AuditLogEntry = Schemas["AuditLogEntry"];
 export type Health = Schemas["Health"];
 export type Node = Schemas["Node"];
 export type Channel = Schemas["Channel"];
+export type Workflow = Schemas["Workflow"];
+export type WorkflowTrialResult = Schemas["WorkflowTrialResult"];
 
 /** One write of a step. */
 export interface StepChange {

@@ -36,6 +36,8 @@ export interface EditorOptions {
 export interface EditorHandle {
   setValue: (text: string) => void;
   setFindings: (findings: readonly EditorFinding[]) => void;
+  /** Puts the cursor at a place and brings it in sight. */
+  reveal: (place: number) => void;
   destroy: () => void;
 }
 
@@ -147,6 +149,11 @@ function handleOf(view: EditorView, destroy: () => void): EditorHandle {
     setValue: (text) => {
       const old = view.state.doc.toString();
       if (text !== old) view.dispatch({ changes: { from: 0, to: old.length, insert: text } });
+    },
+    reveal: (place) => {
+      const anchor = Math.min(place, view.state.doc.length);
+      view.dispatch({ selection: { anchor }, effects: EditorView.scrollIntoView(anchor, { y: "center" }) });
+      view.focus();
     },
     setFindings: (findings) => {
       const end = view.state.doc.length;

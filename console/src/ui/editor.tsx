@@ -18,6 +18,8 @@ export interface EditorProps {
   findings?: readonly EditorFinding[];
   /** Names and texts for completion and hints, such as those of a JSON Schema. */
   assist?: EditorOptions["assist"];
+  /** A place to bring in sight; `count` tells one wish from the next. */
+  reveal?: { place: number; count: number } | null;
   /** Its height in CSS. */
   height?: string;
 }
@@ -56,6 +58,9 @@ export function Editor(props: EditorProps) {
   }, [props.compareWith, props.onChange === undefined]);
   useEffect(() => handle.current?.setValue(props.value), [props.value]);
   useEffect(() => handle.current?.setFindings(props.findings ?? []), [props.findings]);
+  useEffect(() => {
+    if (props.reveal) handle.current?.reveal(props.reveal.place);
+  }, [props.reveal?.count]);
 
   return (
     <div class="editor" style={{ height: props.height ?? "420px" }}>

@@ -40,4 +40,16 @@ export const VIEWS: readonly View[] = [
   { name: "run", path: "/runs/:id", title: "run", icon: "runs", load: () => import("./run/index.tsx") },
 
   { name: "occurrence", path: "/occurrences/:id", title: "occurrence", icon: "schedules", under: "runs", load: () => import("./run/occurrence.tsx") },
+
+  { name: "channels", path: "/channels", title: "channels", icon: "channels", group: "define", key: "c", load: () => import("./channels/index.tsx") },
+
+  { name: "channel", path: "/channels/:id", title: "channel", icon: "channels", under: "channels", load: () => import("./channels/channel.tsx") },
+
+  { name: "workflows", path: "/workflows", title: "workflows", icon: "workflows", group: "define", key: "w", load: () => import("./workflows/index.tsx") },
+
+  { name: "workflow", path: "/workflows/:id", title: "workflow", icon: "workflows", under: "workflows", load: () => import("./workflows/workflow.tsx") },
+
+  { name: "editor", path: "/edit/:kind/:id", title: "editor", icon: "editor", under: "workflows", load: () => import("./editor/index.tsx") },
+
+  { name: "new", path: "/new/:kind", title: "editor", icon: "editor", under: "workflows", load: () => import("./editor/index.tsx") },
 ];

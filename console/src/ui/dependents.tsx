@@ -1,0 +1,67 @@
+// What a change of a definition would touch, and what the definition needs itself, as a graph.
+
+import { useMemo } from "preact/hooks";
+import { readChannels, readWorkflows } from "../core/definitions.ts";
+import { useLoad } from "../core/load.ts";
+import { type Dependent, dependentKey, findReferences, touchedBy } from "../core/references.ts";
+import { fillPath, href } from "../core/router.ts";
+import { texts } from "../texts.ts";
+import { Empty, Panel, ProblemBox, Skeleton } from "./content.tsx";
+import { type GraphEdge, type GraphNode, GraphView } from "./graph.tsx";
+
+const t = texts.definitions;
+
+/** Definitions that are drawn. */
+const MOST = 80;
+const HUES = { channel: "--series-1", workflow: "--series-2", connector: "--series-3" } as const;
+const PATHS = { channel: "/channels/:id", workflow: "/workflows/:id", connector: "/connectors/:id" } as const;
+
+function nodeOf(node: Dependent, isCurrent: boolean): GraphNode {
+  return {
+    id: dependentKey(node.kind, node.id),
+    label: `${t.kinds[node.kind]} ${node.name}`,
+    hue: HUES[node.kind],
+    isCurrent,
+    to: href(fillPath(PATHS[node.kind], { id: node.id })),
+    content: (
+      <>
+        <span class="clip">{node.name}</span>
+        <span class="clip faint dependent-kind">{t.kinds[node.kind]}</span>
+      </>
+    ),
+  };
+}
+
+/** The definitions around one. */
+export function Dependents({ kind, id }: { kind: "channel" | "workflow"; id: string }) {
+  const channels = useLoad("channels all", readChannels);
+  const workflows = useLoad("workflows all", readWorkflows);
+  const key = dependentKey(kind, id);
+  const found = useMemo(() => {
+    if (channels.data === undefined || workflows.data === undefined) return null;
+    return touchedBy(findReferences(channels.data.rows, workflows.data.rows), key, MOST);
+  }, [channels.data, workflows.data, key]);
+  const problem = channels.problem ?? workflows.problem;
+  if (problem) return <ProblemBox problem={problem} />;
+  if (found === null) return <Skeleton lines={4} />;
+  const nodes = found.nodes.map((node) => nodeOf(node, dependentKey(node.kind, node.id) === key));
+  const edges = found.references.map((reference): GraphEdge => ({
+    from: reference.from,
+    to: reference.to,
+    label: t.references[reference.how],
+    isDashed: reference.how === "on_failure",
+  }));
+  const users = found.references.filter((reference) => reference.to === key).length;
+  return (
+    <Panel title={t.dependents} note={<span class="muted">{t.usedBy(users)}</span>} flush>
+      {nodes.length < 2 ? (
+        <Empty icon="link" text={t.noDependents} command={kind === "workflow" ? `svc-cli workflows dependencies ${id}` : undefined} />
+      ) : (
+        <GraphView label={t.dependents} nodes={nodes} edges={edges} signature={JSON.stringify([nodes.map((node) => node.id), edges])} direction="LR" />
+      )}
+      <p class="hint muted">
+        {t.latestOnly} {found.leftOut > 0 && t.leftOut(found.leftOut)}
+      </p>
+    </Panel>
+  );
+}

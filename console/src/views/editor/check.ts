@@ -1,0 +1,31 @@
+// The check of a text: as JSON by the page, as a definition by the service, with the messages of `lint`.
+
+import { api, read } from "../../api/client.ts";
+import type { ApiProblem } from "../../api/problem.ts";
+import { type Issue, type Kind, parseDocument, updateOf } from "../../core/documents.ts";
+import type { Stored } from "./stored.ts";
+
+/** The result of a check. */
+export interface Check {
+  state: "checking" | "done" | "failed";
+  issues: { errors: readonly Issue[]; warnings: readonly Issue[] };
+  problem?: ApiProblem;
+}
+
+const NONE = { errors: [], warnings: [] };
+
+/** Checks a text. What has a draft is checked as its change, so that hidden secrets may stay in their places. */
+export async function check(kind: Kind, text: string, stored: Stored | null, signal: AbortSignal): Promise<Check> {
+  const parsed = parseDocument(text);
+  // The editor marks what is no JSON by itself.
+  if ("problem" in parsed) return { state: "done", issues: NONE };
+  const { document } = parsed;
+  if (stored?.latest.status === "draft") {
+    const options = { params: { path: { id: stored.id }, query: { dry_run: true } as never }, body: updateOf(kind, document) as never, signal };
+    const answer = kind === "channel" ? await read(api.PUT("/api/v1/admin/channels/{id}", options)) : await read(api.PUT("/api/v1/admin/workflows/{id}", options));
+    return { state: "done", issues: (answer as unknown as { data: Check["issues"] }).data };
+  }
+  const body = document as never;
+  const answer = kind === "channel" ? await read(api.POST("/api/v1/admin/channels/validate", { body, signal })) : await read(api.POST("/api/v1/admin/workflows/validate", { body, signal }));
+  return { state: "done", issues: answer.data };
+}

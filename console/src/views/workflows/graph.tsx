@@ -1,0 +1,103 @@
+// The graph of a workflow: failures, counts and the outcome of a trial on its nodes.
+
+import type { ComponentChildren } from "preact";
+import { formatCompact, formatCount } from "../../core/format.ts";
+import { formatDuration } from "../../core/time.ts";
+import { texts } from "../../texts.ts";
+import { type GraphEdge, type GraphNode, GraphView } from "../../ui/graph.tsx";
+import { Status } from "../../ui/status.tsx";
+import { END, type Flow, START, type Task, type TaskGraph } from "./tasks.ts";
+import type { TaskFigures } from "./stats.ts";
+
+const t = texts.workflows;
+
+const SMALL = { width: 76, height: 30 };
+const LARGE = { width: 204, height: 58 };
+const OUTCOMES: Record<string, string> = { executed: "--ok", failed: "--bad", tolerated: "--warn", skipped: "--skip" };
+const LABELS: Record<Flow["kind"], string> = { next: "", then: t.flows.then, else: t.flows.else, again: "" };
+
+/** What the graph shows. */
+export interface TaskGraphProps {
+  graph: TaskGraph;
+  failures?: ReadonlyMap<string, number>;
+  figures?: ReadonlyMap<string, TaskFigures>;
+  /** What a trial did at each task. */
+  outcomes?: ReadonlyMap<string, string>;
+  current: string;
+  choose: (id: string) => void;
+}
+
+function Marks({ task }: { task: Task }) {
+  const marks = [task.hasCondition && t.marks.condition, task.isTolerant && t.marks.tolerant, task.isTerminal && t.marks.terminal].filter((mark) => mark !== false);
+  return <>{marks.map((mark) => <span key={mark} class="task-mark">{mark}</span>)}</>;
+}
+
+function TaskContent({ task, failures, figures, outcome }: { task: Task; failures: number; figures: TaskFigures | undefined; outcome: string | undefined }) {
+  return (
+    <>
+      <span class="row task-line">
+        {outcome !== undefined && <Status of={outcome} symbolOnly />}
+        <span class="clip grow task-name">{task.name}</span>
+        {failures > 0 && (
+          <span class="badge bad" title={t.failed(failures)}>
+            {formatCompact(failures)}
+          </span>
+        )}
+      </span>
+      <span class="row task-line faint">
+        <span class="clip grow">{task.function === null ? t.group(task.members.length) : [task.function, task.target].filter(Boolean).join(" → ")}</span>
+        <Marks task={task} />
+        {figures !== undefined && (
+          <span class="number" title={t.ran(formatCount(figures.count), formatDuration(figures.mean_ms))}>
+            {figures.rate > 0 ? `${formatCompact(figures.rate)}/s` : formatCompact(figures.count)}
+          </span>
+        )}
+      </span>
+    </>
+  );
+}
+
+function labelOf(task: Task, props: TaskGraphProps): string {
+  const parts: (string | false | undefined)[] = [
+    task.name,
+    task.function ?? t.group(task.members.length),
+    task.hasCondition && t.marks.condition,
+    (props.failures?.get(task.id) ?? 0) > 0 && t.failed(props.failures?.get(task.id) ?? 0),
+    props.outcomes?.get(task.id),
+  ];
+  return parts.filter(Boolean).join(", ");
+}
+
+/** The graph of the tasks. */
+export function TaskGraphView(props: TaskGraphProps) {
+  const { graph, outcomes } = props;
+  const end = (id: string, label: string, content: ComponentChildren): GraphNode => ({ id, label, content, ...SMALL, onChoose: () => props.choose(""), isCurrent: false });
+  const nodes: GraphNode[] = [
+    end(START, t.start, <span class="task-end">{t.start}</span>),
+    ...graph.tasks.map((task): GraphNode => {
+      const failures = props.failures?.get(task.id) ?? 0;
+      const outcome = outcomes?.get(task.id);
+      const hue = outcome !== undefined ? OUTCOMES[outcome] : outcomes === undefined && failures > 0 ? "--bad" : undefined;
+      return {
+        id: task.id,
+        label: labelOf(task, props),
+        content: <TaskContent task={task} failures={failures} figures={props.figures?.get(task.id)} outcome={outcome} />,
+        ...LARGE,
+        ...(hue === undefined ? {} : { hue }),
+        isCurrent: props.current === task.id,
+        onChoose: () => props.choose(task.id),
+      };
+    }),
+    end(END, t.end, <span class="task-end">{t.end}</span>),
+  ];
+  const loop = graph.loop === null ? "" : t.loop(graph.loop["max"]);
+  const isLit = (id: string) => outcomes === undefined || id === START || id === END || ["executed", "failed"].includes(outcomes.get(id) ?? "");
+  const edges = graph.flows.map((flow): GraphEdge => ({
+    from: flow.from,
+    to: flow.to,
+    label: flow.kind === "again" ? loop : LABELS[flow.kind],
+    isDashed: flow.kind === "else" || flow.kind === "again",
+    ...(outcomes !== undefined && isLit(flow.from) && isLit(flow.to) ? { hue: "--ok" } : {}),
+  }));
+  return <GraphView label={t.graph} nodes={nodes} edges={edges} signature={JSON.stringify([graph.tasks.map((task) => task.id), edges])} />;
+}
