@@ -49,9 +49,13 @@ export function documentOf(kind: Kind, definition: object): Record<string, unkno
   return Object.fromEntries(shown.map(([name]) => [name, row[name]]));
 }
 
-/** Returns the text of a definition. */
+/** Characters that turn the direction of a line, by which a text can look like another one. */
+const TURNING = /[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+/** Returns the text of a definition; characters that turn its direction are escaped. */
 export function textOf(kind: Kind, definition: object): string {
-  return `${JSON.stringify(documentOf(kind, definition), null, 2)}\n`;
+  const text = JSON.stringify(documentOf(kind, definition), null, 2);
+  return `${text.replace(TURNING, (sign) => `\\u${sign.charCodeAt(0).toString(16)}`)}\n`;
 }
 
 /** Returns the body of an update that makes the draft equal to a document: what it lacks gets its default. */

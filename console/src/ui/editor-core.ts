@@ -4,10 +4,10 @@ import { autocompletion, type CompletionContext, type CompletionResult, completi
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { json, jsonParseLinter } from "@codemirror/lang-json";
 import { bracketMatching, foldGutter, foldKeymap, HighlightStyle, indentOnInput, syntaxHighlighting } from "@codemirror/language";
-import { type Diagnostic, linter, lintGutter, lintKeymap, setDiagnostics } from "@codemirror/lint";
+import { type Diagnostic, forceLinting, linter, lintGutter, lintKeymap, setDiagnostics } from "@codemirror/lint";
 import { MergeView, unifiedMergeView } from "@codemirror/merge";
 import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
-import { EditorState, type Extension, Transaction } from "@codemirror/state";
+import { EditorState, type Extension, StateEffect, Transaction } from "@codemirror/state";
 import { drawSelection, EditorView, highlightActiveLine, hoverTooltip, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 
@@ -40,6 +40,13 @@ export interface EditorHandle {
   reveal: (place: number) => void;
   destroy: () => void;
 }
+
+const checkSyntax = jsonParseLinter();
+
+const newFindings = StateEffect.define<null>();
+
+/** What is wrong in the texts of editors; the check of the syntax shows it with its own findings. */
+const found = new WeakMap<EditorView, readonly Diagnostic[]>();
 
 /** Width in pixels from which a comparison has two columns. */
 const TWO_COLUMNS = 900;
@@ -108,7 +115,10 @@ function extensionsOf(options: EditorOptions): Extension[] {
   }
   return [
     ...reading,
-    history(), indentOnInput(), highlightActiveLine(), linter(jsonParseLinter()),
+    history(), indentOnInput(), highlightActiveLine(), linter((view) => [...checkSyntax(view), ...(found.get(view) ?? [])], {
+      delay: 300,
+      needsRefresh: (update) => update.transactions.some((transaction) => transaction.effects.some((effect) => effect.is(newFindings))),
+    }),
     autocompletion(assist?.complete === undefined ? {} : { override: [assist.complete] }),
     keymap.of([...completionKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...foldKeymap, ...lintKeymap, indentWithTab]),
     EditorView.updateListener.of((update) => {
@@ -162,7 +172,12 @@ function handleOf(view: EditorView, destroy: () => void): EditorHandle {
         from: Math.min(finding.from, end),
         to: Math.min(finding.to, end),
       }));
-      view.dispatch(setDiagnostics(view.state, diagnostics));
+      found.set(view, diagnostics);
+      if (view.state.readOnly) view.dispatch(setDiagnostics(view.state, diagnostics));
+      else {
+        view.dispatch({ effects: newFindings.of(null) });
+        forceLinting(view);
+      }
     },
   };
 }

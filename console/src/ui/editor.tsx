@@ -31,6 +31,8 @@ export function Editor(props: EditorProps) {
   const isReady = useSignal(false);
   const latest = useRef(props);
   latest.current = props;
+  // What the person typed and has not come back as a value yet: it must not be put over what was typed since.
+  const typed = useRef<string[]>([]);
 
   useEffect(() => {
     let isGone = false;
@@ -42,7 +44,7 @@ export function Editor(props: EditorProps) {
       handle.current = mountEditor(root, {
         label,
         value,
-        ...(onChange === undefined ? {} : { onChange: (text: string) => latest.current.onChange?.(text) }),
+        ...(onChange === undefined ? {} : { onChange: (text: string) => (typed.current.push(text), latest.current.onChange?.(text)) }),
         ...(compareWith === undefined ? {} : { compareWith }),
         ...(assist === undefined ? {} : { assist }),
       });
@@ -56,7 +58,11 @@ export function Editor(props: EditorProps) {
       isReady.value = false;
     };
   }, [props.compareWith, props.onChange === undefined]);
-  useEffect(() => handle.current?.setValue(props.value), [props.value]);
+  useEffect(() => {
+    const place = typed.current.lastIndexOf(props.value);
+    typed.current = place < 0 ? [] : typed.current.slice(place + 1);
+    if (place < 0) handle.current?.setValue(props.value);
+  }, [props.value]);
   useEffect(() => handle.current?.setFindings(props.findings ?? []), [props.findings]);
   useEffect(() => {
     if (props.reveal) handle.current?.reveal(props.reveal.place);

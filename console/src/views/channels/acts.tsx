@@ -18,7 +18,7 @@ function pauseFields() {
     <>
       <label class="field">
         <span class="label">{t.reason}</span>
-        <input class="input" required maxLength={512} value={reason.value} placeholder={t.reasonHint} onInput={(event) => (reason.value = event.currentTarget.value)} />
+        <input class="input" autofocus required maxLength={512} value={reason.value} placeholder={t.reasonHint} onInput={(event) => (reason.value = event.currentTarget.value)} />
       </label>
       <div class="field">
         <span class="label" id="pause-until">

@@ -74,7 +74,7 @@ function Figures({ channel, stats }: { channel: Channel; stats: ChannelStats | n
   ];
   return (
     <>
-      <div class="figures">
+      <div class="figures channels-figures">
         {figures.map(([name, value, to, isBad]) => {
           const inner = (
             <>
@@ -102,8 +102,9 @@ function States({ channel, quarantine }: { channel: Channel; quarantine: string 
         <Callout kind="warn" icon="pause" role="status">
           <p>{t.pausedFor(channel.paused.reason)}</p>
           <p class="row wraps muted">
-            <span>{t.pausedBy(channel.paused.by)}</span>
-            <Moment at={channel.paused.since} as="distance" />
+            <span>
+              {t.pausedBy(channel.paused.by)} <Moment at={channel.paused.since} />
+            </span>
             {channel.paused.until === null ? (
               <span>{t.untilResumed}</span>
             ) : (

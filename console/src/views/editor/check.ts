@@ -7,7 +7,7 @@ import type { Stored } from "./stored.ts";
 
 /** The result of a check. */
 export interface Check {
-  state: "checking" | "done" | "failed";
+  state: "checking" | "done" | "failed" | "invalid";
   issues: { errors: readonly Issue[]; warnings: readonly Issue[] };
   problem?: ApiProblem;
 }
@@ -18,7 +18,7 @@ const NONE = { errors: [], warnings: [] };
 export async function check(kind: Kind, text: string, stored: Stored | null, signal: AbortSignal): Promise<Check> {
   const parsed = parseDocument(text);
   // The editor marks what is no JSON by itself.
-  if ("problem" in parsed) return { state: "done", issues: NONE };
+  if ("problem" in parsed) return { state: "invalid", issues: NONE };
   const { document } = parsed;
   if (stored?.latest.status === "draft") {
     const options = { params: { path: { id: stored.id }, query: { dry_run: true } as never }, body: updateOf(kind, document) as never, signal };

@@ -63,7 +63,7 @@ function useCheck(kind: Kind, text: string, stored: Stored | null): Check {
 
 function Findings({ result, issues, reveal }: { result: Check; issues: readonly PlacedIssue[]; reveal: (place: number) => void }) {
   const errors = issues.filter((issue) => issue.severity === "error").length;
-  const state = result.state === "checking" ? "running" : result.state === "failed" ? "degraded" : errors > 0 ? "failed" : issues.length > 0 ? "degraded" : "ok";
+  const state = result.state === "checking" ? "running" : result.state === "failed" ? "degraded" : result.state === "invalid" || errors > 0 ? "failed" : issues.length > 0 ? "degraded" : "ok";
   return (
     <Panel title={t.findings} note={<Status of={state} text={result.state === "done" ? t.counts(errors, issues.length - errors) : t.states[result.state]} />} flush>
       {result.problem && <ProblemBox problem={result.problem} />}
@@ -138,12 +138,13 @@ function EditorBody({ kind, stored, reload }: { kind: Kind; stored: Stored | nul
   const save = async () => {
     if (whyNoSave !== null || !("document" in parsed)) return;
     const id = await saveDraft(kind, stored, parsed.document);
-    unsaved.delete(key);
-    if (stored === null) go(fillPath("/edit/:kind/:id", { kind, id }));
-    else {
-      base.current = text.value;
-      reload();
+    if (stored === null) {
+      unsaved.delete(key);
+      go(fillPath("/edit/:kind/:id", { kind, id }));
+      return;
     }
+    base.current = text.value;
+    reload();
   };
   const activate = () => {
     if (stored !== null) askForActivation(kind, stored, () => go(fillPath(`/${kind}s/:id`, { id: stored.id })));

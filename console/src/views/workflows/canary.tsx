@@ -12,7 +12,6 @@ import { Button } from "../../ui/button.tsx";
 import { Panel, ProblemBox } from "../../ui/content.tsx";
 import { ask } from "../../ui/dialog.tsx";
 import { IssueList } from "../../ui/issues.tsx";
-import { RangePicker } from "../../ui/moment.tsx";
 import { Status } from "../../ui/status.tsx";
 import { type Canary, figuresOf, judge, type VersionFigures } from "./figures.ts";
 
@@ -103,7 +102,7 @@ export function CanaryPanel({ id, canary, reload }: { id: string; canary: Canary
   const set = (value: number) => askForShare(id, value, canary, finish);
   const shapes = { few: "pending", worse: "failed", slower: "degraded", fine: "ok" } as const;
   return (
-    <Panel title={t.canary} note={<Status of={shapes[verdict]} text={t.verdicts[verdict]} />} actions={<RangePicker />}>
+    <Panel title={t.canary} note={<Status of={shapes[verdict]} text={t.verdicts[verdict]} />}>
       <div class="stack canary">
         {both.problem && <ProblemBox problem={both.problem} retry={both.reload} />}
         <div class="canary-versions">
@@ -118,6 +117,7 @@ export function CanaryPanel({ id, canary, reload }: { id: string; canary: Canary
             max={100}
             step={1}
             value={share}
+            style={{ "--share": `${share}%` }}
             aria-label={t.shareOf(fresh.version)}
             aria-valuetext={`${share} %`}
             onInput={(event) => (wanted.value = Number(event.currentTarget.value))}

@@ -116,8 +116,12 @@ export function failuresByTask(groups: readonly { task: string | null; count: nu
   return counts;
 }
 
-/** What a trial did at each task: a task of a loop has the worst of its outcomes. */
-export function outcomesByTask(steps: readonly { task_id: string | null; result: string }[], failed: ReadonlySet<string>): Map<string, string> {
+/** What a trial did at each task: a task of a loop has the worst of its outcomes, a group is entered if a member was. */
+export function outcomesByTask(
+  tasks: readonly Task[],
+  steps: readonly { task_id: string | null; result: string }[],
+  failed: ReadonlySet<string>,
+): Map<string, string> {
   const order = ["skipped", "executed", "failed"];
   const outcomes = new Map<string, string>();
   for (const step of steps) {
@@ -125,6 +129,10 @@ export function outcomesByTask(steps: readonly { task_id: string | null; result:
     const outcome = failed.has(step.task_id) && step.result !== "skipped" ? "failed" : step.result;
     const known = outcomes.get(step.task_id);
     if (known === undefined || order.indexOf(outcome) > order.indexOf(known)) outcomes.set(step.task_id, outcome);
+  }
+  for (const group of tasks.filter((task) => task.members.length > 0)) {
+    const inner = flatten(group.members).flatMap((task) => outcomes.get(task.id) ?? []);
+    if (inner.length > 0) outcomes.set(group.id, inner.some((outcome) => outcome !== "skipped") ? "executed" : "skipped");
   }
   return outcomes;
 }

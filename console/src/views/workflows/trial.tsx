@@ -83,11 +83,14 @@ function StoredRuns({ id, take }: { id: string; take: (payload: unknown) => void
   );
 }
 
+/** Returns what tasks write: the metadata of the run would hide it. */
+const written = (message: Record<string, unknown> | undefined) => ({ data: message?.["data"] ?? {}, temp_data: message?.["temp_data"] ?? {} });
+
 function Step({ result, place }: { result: WorkflowTrialResult; place: number }) {
   const step = result.trace.steps[place];
   const errors = (result.errors as TaskError[]).filter((error) => error.task_id === step?.task_id);
   if (step === undefined) return null;
-  const before = result.trace.steps[place - 1]?.message ?? {};
+  const before = result.trace.steps[place - 1]?.message;
   return (
     <div class="stack trial-step">
       {errors.map((error, index) => (
@@ -95,7 +98,7 @@ function Step({ result, place }: { result: WorkflowTrialResult; place: number })
           <code>{error.code}</code> {error.message}
         </Callout>
       ))}
-      {step.result === "skipped" ? <p class="muted">{texts.runView.skipped}</p> : <JsonDiff label={texts.runView.difference} before={before} after={step.message} />}
+      {step.result === "skipped" ? <p class="muted">{texts.runView.skipped}</p> : <JsonDiff label={texts.runView.difference} before={written(before)} after={written(step.message)} />}
     </div>
   );
 }
@@ -105,7 +108,8 @@ function Outcome({ workflow, result }: { workflow: Workflow; result: WorkflowTri
   const place = useSignal(Math.max(0, result.trace.steps.findIndex((step) => step.result === "failed")));
   const failed = new Set((result.errors as TaskError[]).flatMap((error) => (error.task_id ? [error.task_id] : [])));
   const steps = result.trace.steps;
-  const outcomes = outcomesByTask(steps, failed);
+  const graph = graphOf(workflow);
+  const outcomes = outcomesByTask(graph.tasks, steps, failed);
   const choose = (id: string) => {
     const found = steps.findIndex((step) => step.task_id === id);
     if (found >= 0) place.value = found;
@@ -117,7 +121,7 @@ function Outcome({ workflow, result }: { workflow: Workflow; result: WorkflowTri
       {!result.matched && <Callout kind="warn">{t.notMatched}</Callout>}
       <div class="workflow-columns">
         <Panel title={t.graph} note={<Status of={state} />} flush>
-          <TaskGraphView graph={graphOf(workflow)} outcomes={outcomes} current={steps[place.value]?.task_id ?? ""} choose={choose} />
+          <TaskGraphView graph={graph} outcomes={outcomes} current={steps[place.value]?.task_id ?? ""} choose={choose} />
         </Panel>
         <div class="stack workflow-side">
           <Panel title={texts.runView.steps} note={<span class="faint">{result.live ? t.calledForReal : t.stubbed}</span>} flush>

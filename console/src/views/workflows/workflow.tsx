@@ -7,7 +7,7 @@ import { readProblem } from "../../api/problem.ts";
 import type { ErrorGroup, Workflow, WorkflowTrialResult } from "../../api/types.ts";
 import { useCommands } from "../../core/commands.ts";
 import { textOf } from "../../core/documents.ts";
-import { formatCompact, formatCount } from "../../core/format.ts";
+import { formatCompact, formatCount, shortId } from "../../core/format.ts";
 import { useKeys } from "../../core/keys.ts";
 import { useLoad } from "../../core/load.ts";
 import { fillPath, go, href, query, setQuery } from "../../core/router.ts";
@@ -140,7 +140,7 @@ function Overview({ latest, versions, shown, reload }: { latest: Workflow; versi
       <div class="workflow-columns">
         <Panel
           title={t.graph}
-          note={<span class="faint clip">{node === null ? "" : t.countsOf(node)}</span>}
+          note={<span class="faint clip">{node === null ? "" : t.countsOf(shortId(node))}</span>}
           actions={
             <select class="input" aria-label={t.versionShown} value={String(shown.version)} onChange={(event) => setQuery({ version: event.currentTarget.value, task: null })}>
               {versions.map((version) => (
