@@ -34,7 +34,7 @@ const unsaved = new Map<string, Signal<string>>();
 
 async function readSchema(kind: Kind, signal: AbortSignal): Promise<Schema | null> {
   const response = await send(new Request(`${apiRoot}/api/v1/admin/schemas/${kind}`, { signal }));
-  return response.ok ? ((await response.json()) as Schema) : null;
+  return response.ok ? ((await response.json()) as { data: { schema: Schema } }).data.schema : null;
 }
 
 /** Checks a text a moment after its last change. */

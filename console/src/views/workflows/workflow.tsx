@@ -58,7 +58,14 @@ async function readWorkflow(id: string, limit: number, signal: AbortSignal) {
 /** Follows the counts of the tasks, with their rates between two looks. */
 function useFigures(id: string): { figures: ReadonlyMap<string, TaskFigures>; node: string | null } {
   const looks = useRef<{ last: Look | null; before: Look | null }>({ last: null, before: null });
-  const loaded = useLoad(`workflow stats ${id}`, (signal) => readStats(id, signal), { every: EVERY });
+  // A service that does not say is asked once.
+  const isAbsent = useSignal(false);
+  const load = (signal: AbortSignal) =>
+    readStats(id, signal).then((found) => {
+      isAbsent.value = found === null;
+      return found;
+    });
+  const loaded = useLoad(`workflow stats ${id}`, load, isAbsent.value ? {} : { every: EVERY });
   const look = loaded.data ?? null;
   if (look !== looks.current.last) looks.current = { last: look, before: looks.current.last };
   return useMemo(() => {
