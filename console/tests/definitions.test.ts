@@ -59,6 +59,8 @@ test("field of a finding is found in the text", () => {
   assert.equal(at("body.priority"), `"x"`);
   assert.equal(at("tasks[0].function.input.url"), `"function"`);
   assert.equal(at("(root)"), "{");
+  const name = placeOfField(readPlaces(text), "priority", [], true);
+  assert.equal(text.slice(name?.from, name?.to), `"priority"`);
 });
 
 test("field with dots in its name is found", () => {

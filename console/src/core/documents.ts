@@ -114,7 +114,7 @@ export function parseDocument(text: string): { document: Record<string, unknown>
 export function placeIssues(text: string, root: PlaceNode | null, issues: { errors: readonly Issue[]; warnings: readonly Issue[] }): PlacedIssue[] {
   const prefixes = ["workflow", "channel", "body"];
   const place = (severity: PlacedIssue["severity"]) => (issue: Issue): PlacedIssue => {
-    const found = placeOfField(root, issue.field, prefixes);
+    const found = placeOfField(root, issue.field, prefixes, issue.code === "UNKNOWN_FIELD");
     const line = found === null ? null : text.slice(0, found.from).split("\n").length;
     return { ...issue, severity, line, from: found?.from ?? 0, to: found?.to ?? 0 };
   };

@@ -187,8 +187,11 @@ export interface NamedPlace {
   to: number;
 }
 
-/** Returns the place of a field such as `workflow.tasks[1].function.name`; the nearest one if the text lacks it. */
-export function placeOfField(root: PlaceNode | null, field: string, prefixes: readonly string[]): NamedPlace | null {
+/**
+ * Returns the place of a field such as `workflow.tasks[1].function.name`; the nearest one if the text lacks it. It is that
+ * of its value if that is short, or of its name with `isName`.
+ */
+export function placeOfField(root: PlaceNode | null, field: string, prefixes: readonly string[], isName = false): NamedPlace | null {
   if (root === null) return null;
   let rest = field === "(root)" ? "" : field;
   const prefix = prefixes.find((word) => rest === word || rest.startsWith(`${word}.`) || rest.startsWith(`${word}[`));
@@ -211,7 +214,7 @@ export function placeOfField(root: PlaceNode | null, field: string, prefixes: re
     if (member === undefined) break;
     rest = name.slice(member.key.length);
     found = { from: member.keyFrom, to: member.keyTo };
-    if (rest === "" && member.value?.kind === "scalar") found = { from: member.value.from, to: member.value.to };
+    if (!isName && rest === "" && member.value?.kind === "scalar") found = { from: member.value.from, to: member.value.to };
     node = member.value;
   }
   return found;
