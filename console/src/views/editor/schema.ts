@@ -1,6 +1,6 @@
 // What a JSON Schema says about a place of a document: names, texts, values.
 
-import type { PathPart } from "../../core/places.ts";
+import type { PathPart } from "../../core/definitions/places.ts";
 
 /** A schema; `true` and `false` say nothing about names. */
 export type Schema = Record<string, unknown>;

@@ -1,6 +1,6 @@
 // The tasks of a workflow as a graph: what follows what, and under which condition.
 
-import type { PathPart } from "../../core/places.ts";
+import type { PathPart } from "../../core/definitions/places.ts";
 
 /** A task or a group of a workflow. */
 export interface Task {

@@ -6,7 +6,7 @@ import { api, apiRoot, read, send } from "../../api/client.ts";
 import { readProblem } from "../../api/problem.ts";
 import type { ErrorGroup, Workflow, WorkflowTrialResult } from "../../api/types.ts";
 import { useCommands } from "../../core/commands.ts";
-import { textOf } from "../../core/documents.ts";
+import { textOf } from "../../core/definitions/documents.ts";
 import { formatCompact, formatCount, shortId } from "../../core/format.ts";
 import { useKeys } from "../../core/keys.ts";
 import { useLoad } from "../../core/load.ts";

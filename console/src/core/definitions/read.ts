@@ -1,7 +1,7 @@
 // All definitions of a kind, read page by page: a list of them is filtered on the page itself.
 
-import { api, read } from "../api/client.ts";
-import type { Channel, Workflow } from "../api/types.ts";
+import { api, read } from "../../api/client.ts";
+import type { Channel, Workflow } from "../../api/types.ts";
 
 /** Rows of one call. */
 const LIMIT = 1000;
