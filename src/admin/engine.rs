@@ -1,10 +1,13 @@
 //! The engine for operators and authors: status, reload, the watched project, catalogue of functions.
 
 use actix_web::HttpResponse;
-use actix_web::web::Data;
-use svc_api::{EngineReloaded, EngineStatus, QuarantinedChannel, QuestionableChannel, ReloadedSettings};
+use actix_web::web::{Data, Path};
+use svc_api::{
+    DocumentSchema, EngineReloaded, EngineStatus, QuarantinedChannel, QuestionableChannel, ReloadedSettings,
+};
 use svc_engine::catalogue;
 use svc_model::{AuditAction, AuditResource, ServiceError};
+use svc_project::schema::DocumentKind;
 use svc_registry::Snapshot;
 
 use super::definitions::channels::find_report_issue;
@@ -90,4 +93,14 @@ pub(super) async fn functions(state: Data<AppState>, query: QueryParameters) -> 
 /// `GET /functions/operators`: every operator of expressions.
 pub(super) async fn operators() -> HttpResponse {
     data_response(catalogue::operators::to_json())
+}
+
+/// `GET /schemas/{kind}`: the JSON Schema of a kind of document, for editors.
+pub(super) async fn schema(state: Data<AppState>, kind: Path<String>) -> Result<HttpResponse, Error> {
+    let Some(found) = DocumentKind::ALL.into_iter().find(|known| known.name() == kind.as_str()) else {
+        let known = DocumentKind::ALL.map(DocumentKind::name).join(", ");
+        return Err(ServiceError::not_found(format!("no kind of document is named '{kind}': {known}")).into());
+    };
+    let schema = found.schema(state.serving.engine.catalogue());
+    Ok(data_response(DocumentSchema { kind: found.name().to_owned(), schema }))
 }

@@ -93,6 +93,7 @@ pub(crate) fn add_routes(router: &mut Router) {
     router.get("/config", console::show_config);
     router.get("/functions/operators", engine::operators);
     router.get("/functions", engine::functions);
+    router.get("/schemas/{kind}", engine::schema);
 }
 
 /// Adds the endpoints that every versioned kind has. Fixed segments are added before `{id}`, so they win over it.

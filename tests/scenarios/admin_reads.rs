@@ -42,6 +42,7 @@ fn reads(trace: &str, letter: &str, occurrence: &str) -> Vec<String> {
         "nodes",
         "functions?all=true",
         "functions/operators",
+        "schemas/workflow",
         "actors",
         "whoami",
     ];

@@ -78,6 +78,18 @@ fn every_operator_is_listed_with_an_example() {
 }
 
 #[test]
+fn schema_lists_functions_of_service() {
+    let server = start();
+    let answer = server.client().get("/api/v1/admin/schemas/workflow").unwrap();
+    assert_eq!((answer.status, &answer.json()["data"]["kind"]), (200, &json!("workflow")));
+    let names = answer.json()["data"]["schema"]["$defs"]["function"]["properties"]["name"].clone();
+    assert!(names.to_string().contains("\"http_call\""), "{names}");
+    let absent = server.client().get("/api/v1/admin/schemas/none").unwrap();
+    let refused = error(&absent, 404, "NOT_FOUND");
+    assert!(refused["message"].as_str().unwrap().contains("channel, workflow"), "{refused}");
+}
+
+#[test]
 fn built_ins_list_inputs_only_on_full_request() {
     let server = start();
     let listed = |path: &str| {

@@ -48,7 +48,8 @@ pub use entities::definitions::{
     WorkflowUpdate,
 };
 pub use entities::functions::{
-    FunctionDescription, FunctionInput, FunctionPlugin, OperatorArity, OperatorDescription, OperatorExample,
+    DocumentSchema, FunctionDescription, FunctionInput, FunctionPlugin, OperatorArity, OperatorDescription,
+    OperatorExample,
 };
 pub use entities::import::{ImportBatch, ImportFailure, ImportSummary, ImportedItem};
 pub use entities::lifecycle::{RollbackRequest, RolloutChange, StatusChange, VersionRequest};

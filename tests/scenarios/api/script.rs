@@ -319,6 +319,8 @@ fn engine(recorder: &mut Recorder) {
     recorder.send("GET", &format!("{ADMIN}/functions"), "");
     recorder.read(&format!("{ADMIN}/functions?all=true"), Shown::Outline);
     recorder.read(&format!("{ADMIN}/functions/operators"), Shown::Outline);
+    recorder.read(&format!("{ADMIN}/schemas/workflow"), Shown::Outline);
+    recorder.send("GET", &format!("{ADMIN}/schemas/none"), "");
     // Calls that fail open the breaker of the channel.
     for _ in 0..6 {
         recorder.send_as("POST", "/api/v1/data/greetings", r#"{"ask": true}"#, &[], Shown::Head);

@@ -10,7 +10,7 @@ export type NodeWithFigures = Node & { figures?: NodeFigures | null };
 const STALE_SECONDS = 30;
 
 /** Returns whether figures are older than they should be. */
-export const isStale = (figures: Pick<NodeFigures, "age_secs">): boolean => figures.age_secs > STALE_SECONDS;
+export const isStale = (figures: Pick<NodeFigures, "age_secs">): boolean => (figures.age_secs ?? 0) > STALE_SECONDS;
 
 /** What differs among the nodes that live. */
 export interface Differences {

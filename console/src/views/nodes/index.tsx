@@ -45,7 +45,7 @@ function askForDrain(node: NodeWithFigures, done: () => void): void {
 
 function Figures({ figures }: { figures: NodeFigures }) {
   const { traffic, tree } = figures;
-  const age = formatDistance(0, figures.age_secs * 1000);
+  const age = formatDistance(0, (figures.age_secs ?? 0) * 1000);
   const entries: [string, string, boolean?][] = [
     [t.requests, formatRate(traffic.requests)],
     [t.errors, formatRate(traffic.errors), traffic.errors > 0],

@@ -1,10 +1,10 @@
 //! Endpoints of the catalogue.
 
 use crate::endpoint::{Answer, Endpoint, Method, SchemaSource, Tag};
-use crate::entities::functions::{FunctionDescription, OperatorDescription};
-use crate::envelope::ListEnvelope;
+use crate::entities::functions::{DocumentSchema, FunctionDescription, OperatorDescription};
+use crate::envelope::{DataEnvelope, ListEnvelope};
 use crate::parameter::ParameterKind::Boolean;
-use crate::parameter::QueryParameter;
+use crate::parameter::{PathParameter, QueryParameter};
 
 pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint::new(
@@ -31,5 +31,23 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         200,
         "The operators",
         &[SchemaSource::for_type::<ListEnvelope<OperatorDescription>>()],
+    )]),
+    Endpoint::new(
+        Method::Get,
+        "/api/v1/admin/schemas/{kind}",
+        "getDocumentSchema",
+        Tag::Functions,
+        "Shows the JSON Schema of a kind of document, for editors",
+    )
+    .describes("The same as `svc-server schema`, with the functions of the service that answers.")
+    .path_parameters(&[PathParameter::new(
+        "kind",
+        "`channel`, `workflow`, `connector`, `shared` or `case`",
+        "workflow",
+    )])
+    .answers(&[Answer::json(
+        200,
+        "The schema",
+        &[SchemaSource::for_type::<DataEnvelope<DocumentSchema>>()],
     )]),
 ];

@@ -63,6 +63,16 @@ pub struct FunctionPlugin {
     pub digest: String,
 }
 
+/// The JSON Schema of a kind of document, for editors.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DocumentSchema {
+    /// The kind of document.
+    pub kind: String,
+    /// Its JSON Schema (2020-12), with the functions of this service.
+    #[schema(value_type = Object)]
+    pub schema: Value,
+}
+
 /// An operator of expressions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = Operator)]

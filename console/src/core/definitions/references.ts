@@ -1,0 +1,109 @@
+// What depends on what: channels run workflows, workflows call channels and connectors.
+
+/** A channel, as far as its references go. */
+export interface ChannelLike {
+  channel_id: string;
+  name: string;
+  workflow_id: string | null;
+  config: Record<string, unknown>;
+}
+
+/** A workflow, as far as its references go. */
+export interface WorkflowLike {
+  workflow_id: string;
+  name: string;
+  tasks: readonly unknown[];
+}
+
+/** A definition of the graph of dependencies. */
+export interface Dependent {
+  kind: "channel" | "workflow" | "connector";
+  /** Its id; a connector has its name. */
+  id: string;
+  name: string;
+}
+
+/** A reference from one definition to another. */
+export interface Reference {
+  from: string;
+  to: string;
+  how: "runs" | "calls" | "uses" | "on_failure";
+}
+
+/** What depends on a definition, and what it depends on. */
+export interface Dependencies {
+  nodes: readonly Dependent[];
+  references: readonly Reference[];
+}
+
+/** Returns the key of a definition in a graph. */
+export const dependentKey = (kind: Dependent["kind"], id: string): string => `${kind} ${id}`;
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Returns the channels and connectors that tasks name. */
+export function namedByTasks(tasks: readonly unknown[]): { channels: Set<string>; connectors: Set<string> } {
+  const named = { channels: new Set<string>(), connectors: new Set<string>() };
+  const open = [...tasks];
+  while (open.length > 0) {
+    const task = open.pop();
+    if (!isObject(task)) continue;
+    if (Array.isArray(task["tasks"])) open.push(...task["tasks"]);
+    const call = task["function"];
+    const input = isObject(call) ? call["input"] : undefined;
+    if (!isObject(call) || !isObject(input)) continue;
+    if (call["name"] === "channel_call" && typeof input["channel"] === "string") named.channels.add(input["channel"]);
+    if (typeof input["connector"] === "string") named.connectors.add(input["connector"]);
+  }
+  return named;
+}
+
+/** Returns all references between channels, workflows and connectors. */
+export function findReferences(channels: readonly ChannelLike[], workflows: readonly WorkflowLike[]): Dependencies {
+  const nodes = new Map<string, Dependent>();
+  const references: Reference[] = [];
+  const byName = new Map(channels.map((channel) => [channel.name, channel.channel_id]));
+  const add = (kind: Dependent["kind"], id: string, name: string) => {
+    const key = dependentKey(kind, id);
+    if (!nodes.has(key)) nodes.set(key, { kind, id, name });
+    return key;
+  };
+  for (const channel of channels) add("channel", channel.channel_id, channel.name);
+  for (const workflow of workflows) add("workflow", workflow.workflow_id, workflow.name);
+  const toChannel = (name: string) => add("channel", byName.get(name) ?? name, name);
+  for (const channel of channels) {
+    const from = dependentKey("channel", channel.channel_id);
+    if (channel.workflow_id !== null) references.push({ from, to: add("workflow", channel.workflow_id, channel.workflow_id), how: "runs" });
+    const failure = channel.config["on_failure"];
+    if (typeof failure === "string") references.push({ from, to: toChannel(failure), how: "on_failure" });
+  }
+  for (const workflow of workflows) {
+    const from = dependentKey("workflow", workflow.workflow_id);
+    const named = namedByTasks(workflow.tasks);
+    for (const name of named.channels) references.push({ from, to: toChannel(name), how: "calls" });
+    for (const name of named.connectors) references.push({ from, to: add("connector", name, name), how: "uses" });
+  }
+  return { nodes: [...nodes.values()], references };
+}
+
+/** Returns the part of the graph that a change of a definition would touch, and what the definition needs itself. */
+export function touchedBy(all: Dependencies, key: string, most: number): Dependencies & { leftOut: number } {
+  const kept = new Set([key]);
+  const follow = (from: "from" | "to", to: "from" | "to") => {
+    let front = [key];
+    while (front.length > 0) {
+      const next = all.references.filter((reference) => front.includes(reference[from]) && !kept.has(reference[to])).map((reference) => reference[to]);
+      front = [...new Set(next)];
+      for (const found of front) kept.add(found);
+    }
+  };
+  follow("to", "from");
+  const needed = all.references.filter((reference) => reference.from === key).map((reference) => reference.to);
+  for (const found of needed) kept.add(found);
+  const shown = new Set([...kept].slice(0, most));
+  return {
+    nodes: all.nodes.filter((node) => shown.has(dependentKey(node.kind, node.id))),
+    references: all.references.filter((reference) => shown.has(reference.from) && shown.has(reference.to)),
+    leftOut: kept.size - shown.size,
+  };
+}
