@@ -643,36 +643,6 @@ export const texts = {
     output: "Output",
     calls: "Calls as they would be sent",
   },
-<<<<<<< HEAD
-=======
-
-  editor: {
-    edit: "Edit",
-    newChannel: "New channel",
-    newWorkflow: "New workflow",
-    sourceOf: (name: string) => `Source of ${name}`,
-    findings: "Findings",
-    noFindings: "Nothing is wrong.",
-    counts: (errors: number, warnings: number) => (errors + warnings === 0 ? "checked" : `${plural(errors, "error", "errors")}, ${plural(warnings, "warning", "warnings")}`),
-    states: { checking: "checking", done: "checked", failed: "not checked", invalid: "not a JSON object" },
-    line: (line: number) => `line ${line}`,
-    save: "Save as draft",
-    saved: (version: number) => `Draft v${version} is saved.`,
-    draftMade: (version: number) => `Draft v${version} is made.`,
-    created: "The definition is saved as a draft.",
-    revert: "Revert",
-    unsaved: "not saved",
-    isStored: (version: number, state: string) => `v${version}, ${state}`,
-    makesDraft: (version: number) => `Saving makes draft v${version}; what serves stays as it is.`,
-    notJson: "The text is not a JSON object.",
-    hasErrors: "The service would refuse it: see the findings.",
-    unchanged: "Nothing has changed.",
-    saveFirst: "Save the draft first.",
-    fixed: (names: string) => `${names} cannot be changed: make a new definition.`,
-    noSchema: "This service gives no schemas: names are not completed.",
-    help: "Ctrl+Space completes, Ctrl+F finds, Esc then Tab leaves the text.",
-  },
->>>>>>> console-views-a
 
   editor: {
     edit: "Edit",

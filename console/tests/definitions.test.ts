@@ -1,17 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { meanRates } from "../src/core/channel-rates.ts";
-<<<<<<< HEAD
-import { changedFixed, documentOf, markOf, parseDocument, placeIssues, textOf, updateOf } from "../src/core/documents.ts";
-import { cursorAt, nodeAt, placeOfField, readPlaces, valueOf } from "../src/core/places.ts";
-import { findReferences, touchedBy } from "../src/core/references.ts";
-import { stubsOf } from "../src/core/trials.ts";
-=======
 import { changedFixed, documentOf, markOf, parseDocument, placeIssues, textOf, updateOf } from "../src/core/definitions/documents.ts";
 import { cursorAt, nodeAt, placeOfField, readPlaces, valueOf } from "../src/core/definitions/places.ts";
 import { findReferences, touchedBy } from "../src/core/definitions/references.ts";
 import { stubsOf } from "../src/core/definitions/trials.ts";
->>>>>>> console-views-a
 import { chosenVersions } from "../src/ui/versions.tsx";
 import { entryOf, guardsOf, settingsLine, stateOf } from "../src/views/channels/guards.ts";
 import { fits } from "../src/views/channels/rows.ts";
@@ -66,11 +59,8 @@ test("field of a finding is found in the text", () => {
   assert.equal(at("body.priority"), `"x"`);
   assert.equal(at("tasks[0].function.input.url"), `"function"`);
   assert.equal(at("(root)"), "{");
-<<<<<<< HEAD
-=======
   const name = placeOfField(readPlaces(text), "priority", [], true);
   assert.equal(text.slice(name?.from, name?.to), `"priority"`);
->>>>>>> console-views-a
 });
 
 test("field with dots in its name is found", () => {

@@ -23,7 +23,6 @@ export type Node = Schemas["Node"];
 export type Channel = Schemas["Channel"];
 export type Workflow = Schemas["Workflow"];
 export type WorkflowTrialResult = Schemas["WorkflowTrialResult"];
-<<<<<<< HEAD
 export type CronStatus = Schemas["CronStatus"];
 export type ScheduleExplanation = Schemas["ScheduleExplanation"];
 export type ActorNode = Schemas["ActorNode"];
@@ -31,8 +30,6 @@ export type ActorEvent = Schemas["ActorEvent"];
 export type Connector = Schemas["Connector"];
 export type KafkaPartition = Schemas["KafkaPartition"];
 export type PackageReceipt = Schemas["Receipt"];
-=======
->>>>>>> console-views-a
 
 /** One write of a step. */
 export interface StepChange {

@@ -1,15 +1,9 @@
 // What a change of a definition would touch, and what the definition needs itself, as a graph.
 
 import { useMemo } from "preact/hooks";
-<<<<<<< HEAD
-import { readChannels, readWorkflows } from "../core/definitions.ts";
-import { useLoad } from "../core/load.ts";
-import { type Dependent, dependentKey, findReferences, touchedBy } from "../core/references.ts";
-=======
 import { readChannels, readWorkflows } from "../core/definitions/read.ts";
 import { useLoad } from "../core/load.ts";
 import { type Dependent, dependentKey, findReferences, touchedBy } from "../core/definitions/references.ts";
->>>>>>> console-views-a
 import { fillPath, href } from "../core/router.ts";
 import { texts } from "../texts.ts";
 import { Empty, Panel, ProblemBox, Skeleton } from "./content.tsx";

@@ -52,7 +52,6 @@ export const VIEWS: readonly View[] = [
   { name: "editor", path: "/edit/:kind/:id", title: "editor", icon: "editor", under: "workflows", load: () => import("./editor/index.tsx") },
 
   { name: "new", path: "/new/:kind", title: "editor", icon: "editor", under: "workflows", load: () => import("./editor/index.tsx") },
-<<<<<<< HEAD
   { name: "schedules", path: "/schedules", title: "schedules", icon: "schedules", group: "operate", key: "s", load: () => import("./schedules/index.tsx") },
 
   { name: "actors", path: "/actors", title: "actors", icon: "actors", group: "operate", key: "a", load: () => import("./actors/index.tsx") },
@@ -76,6 +75,4 @@ export const VIEWS: readonly View[] = [
   { name: "configuration", path: "/configuration", title: "configuration", icon: "configuration", group: "system", key: "i", load: () => import("./configuration/index.tsx") },
 
   { name: "api", path: "/api", title: "api", icon: "api", group: "system", load: () => import("./api/index.tsx") },
-=======
->>>>>>> console-views-a
 ];

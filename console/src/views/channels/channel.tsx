@@ -4,11 +4,7 @@ import { useSignal } from "@preact/signals";
 import { api, apiRoot, read, send } from "../../api/client.ts";
 import { readProblem } from "../../api/problem.ts";
 import type { Channel } from "../../api/types.ts";
-<<<<<<< HEAD
-import { documentOf, textOf } from "../../core/documents.ts";
-=======
 import { documentOf, textOf } from "../../core/definitions/documents.ts";
->>>>>>> console-views-a
 import { channelRates, followRates } from "../../core/channel-rates.ts";
 import { formatCompact, formatCount, formatRate, formatShare } from "../../core/format.ts";
 import { useCommands } from "../../core/commands.ts";

@@ -4,11 +4,7 @@ import { useMemo } from "preact/hooks";
 import { api, read } from "../../api/client.ts";
 import type { Channel } from "../../api/types.ts";
 import { channelRates, followRates } from "../../core/channel-rates.ts";
-<<<<<<< HEAD
-import { readChannels } from "../../core/definitions.ts";
-=======
 import { readChannels } from "../../core/definitions/read.ts";
->>>>>>> console-views-a
 import { type FilterWord, filterParameters } from "../../core/filters.ts";
 import { formatCompact, formatCount, formatRate } from "../../core/format.ts";
 import { useKeys } from "../../core/keys.ts";

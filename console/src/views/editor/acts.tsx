@@ -1,11 +1,7 @@
 // The acts of the editor: save as a draft, activate with a rollout.
 
 import { act, api, read } from "../../api/client.ts";
-<<<<<<< HEAD
-import { type Kind, updateOf } from "../../core/documents.ts";
-=======
 import { type Kind, updateOf } from "../../core/definitions/documents.ts";
->>>>>>> console-views-a
 import { texts } from "../../texts.ts";
 import { ask } from "../../ui/dialog.tsx";
 import { IssueList } from "../../ui/issues.tsx";

@@ -1,13 +1,8 @@
 // Completion and hints of the editor: names and values of the JSON Schema, and names of definitions.
 
 import type { Completion, CompletionContext, CompletionResult } from "@codemirror/autocomplete";
-<<<<<<< HEAD
-import { namedKind } from "../../core/documents.ts";
-import { cursorAt, readPlaces, valueOf } from "../../core/places.ts";
-=======
 import { namedKind } from "../../core/definitions/documents.ts";
 import { cursorAt, readPlaces, valueOf } from "../../core/definitions/places.ts";
->>>>>>> console-views-a
 import type { EditorOptions } from "../../ui/editor-core.ts";
 import { namesAt, type Schema, schemasAt, textAt, typeAt, valuesAt } from "./schema.ts";
 

@@ -2,11 +2,7 @@
 
 import { api, read } from "../../api/client.ts";
 import type { ApiProblem } from "../../api/problem.ts";
-<<<<<<< HEAD
-import { type Issue, type Kind, parseDocument, updateOf } from "../../core/documents.ts";
-=======
 import { type Issue, type Kind, parseDocument, updateOf } from "../../core/definitions/documents.ts";
->>>>>>> console-views-a
 import type { Stored } from "./stored.ts";
 
 /** The result of a check. */

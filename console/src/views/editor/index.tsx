@@ -4,19 +4,11 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import { type Signal, signal, useSignal } from "@preact/signals";
 import { apiRoot, send } from "../../api/client.ts";
 import { asProblem } from "../../api/problem.ts";
-<<<<<<< HEAD
-import { changedFixed, type Kind, markOf, parseDocument, type PlacedIssue, placeIssues, startOf, textOf } from "../../core/documents.ts";
-import { useCommands } from "../../core/commands.ts";
-import { useKeys } from "../../core/keys.ts";
-import { useLoad } from "../../core/load.ts";
-import { readPlaces } from "../../core/places.ts";
-=======
 import { changedFixed, type Kind, markOf, parseDocument, type PlacedIssue, placeIssues, startOf, textOf } from "../../core/definitions/documents.ts";
 import { useCommands } from "../../core/commands.ts";
 import { useKeys } from "../../core/keys.ts";
 import { useLoad } from "../../core/load.ts";
 import { readPlaces } from "../../core/definitions/places.ts";
->>>>>>> console-views-a
 import { fillPath, go, href, query, setQuery } from "../../core/router.ts";
 import { definitionNames } from "../../layout/names.ts";
 import { texts } from "../../texts.ts";
@@ -42,11 +34,7 @@ const unsaved = new Map<string, Signal<string>>();
 
 async function readSchema(kind: Kind, signal: AbortSignal): Promise<Schema | null> {
   const response = await send(new Request(`${apiRoot}/api/v1/admin/schemas/${kind}`, { signal }));
-<<<<<<< HEAD
-  return response.ok ? ((await response.json()) as Schema) : null;
-=======
   return response.ok ? ((await response.json()) as { data: { schema: Schema } }).data.schema : null;
->>>>>>> console-views-a
 }
 
 /** Checks a text a moment after its last change. */

@@ -1,10 +1,6 @@
 // What a JSON Schema says about a place of a document: names, texts, values.
 
-<<<<<<< HEAD
-import type { PathPart } from "../../core/places.ts";
-=======
 import type { PathPart } from "../../core/definitions/places.ts";
->>>>>>> console-views-a
 
 /** A schema; `true` and `false` say nothing about names. */
 export type Schema = Record<string, unknown>;

@@ -1,11 +1,7 @@
 // What the service has of a definition: its latest version, the one that serves, and the tag for changes.
 
 import { api, read } from "../../api/client.ts";
-<<<<<<< HEAD
-import type { Kind } from "../../core/documents.ts";
-=======
 import type { Kind } from "../../core/definitions/documents.ts";
->>>>>>> console-views-a
 
 /** A version as the editor needs it. */
 export interface StoredVersion {

@@ -3,11 +3,7 @@
 import { useMemo } from "preact/hooks";
 import { api, read } from "../../api/client.ts";
 import type { Workflow } from "../../api/types.ts";
-<<<<<<< HEAD
-import { readChannels, readWorkflows } from "../../core/definitions.ts";
-=======
 import { readChannels, readWorkflows } from "../../core/definitions/read.ts";
->>>>>>> console-views-a
 import { type FilterWord, filterParameters } from "../../core/filters.ts";
 import { formatCompact, formatCount } from "../../core/format.ts";
 import { useKeys } from "../../core/keys.ts";

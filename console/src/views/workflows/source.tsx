@@ -1,11 +1,7 @@
 // The source of a workflow; the chosen task is marked and in sight.
 
 import { useEffect, useMemo, useRef } from "preact/hooks";
-<<<<<<< HEAD
-import { nodeAt, type PathPart, readPlaces } from "../../core/places.ts";
-=======
 import { nodeAt, type PathPart, readPlaces } from "../../core/definitions/places.ts";
->>>>>>> console-views-a
 import { texts } from "../../texts.ts";
 
 /** Returns a text in three parts: before, at and behind a path. */

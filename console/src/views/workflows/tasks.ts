@@ -1,10 +1,6 @@
 // The tasks of a workflow as a graph: what follows what, and under which condition.
 
-<<<<<<< HEAD
-import type { PathPart } from "../../core/places.ts";
-=======
 import type { PathPart } from "../../core/definitions/places.ts";
->>>>>>> console-views-a
 
 /** A task or a group of a workflow. */
 export interface Task {

@@ -6,11 +6,7 @@ import { api, read } from "../../api/client.ts";
 import { act } from "../../api/client.ts";
 import { type ApiProblem, asProblem } from "../../api/problem.ts";
 import type { ExecutionTrace, TaskError, Trace, Workflow, WorkflowTrialResult } from "../../api/types.ts";
-<<<<<<< HEAD
-import { parseJson, stubsOf } from "../../core/trials.ts";
-=======
 import { parseJson, stubsOf } from "../../core/definitions/trials.ts";
->>>>>>> console-views-a
 import { useLoad } from "../../core/load.ts";
 import { query, setQuery } from "../../core/router.ts";
 import { formatDuration, formatInstant } from "../../core/time.ts";

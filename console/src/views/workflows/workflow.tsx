@@ -6,11 +6,7 @@ import { api, apiRoot, read, send } from "../../api/client.ts";
 import { readProblem } from "../../api/problem.ts";
 import type { ErrorGroup, Workflow, WorkflowTrialResult } from "../../api/types.ts";
 import { useCommands } from "../../core/commands.ts";
-<<<<<<< HEAD
-import { textOf } from "../../core/documents.ts";
-=======
 import { textOf } from "../../core/definitions/documents.ts";
->>>>>>> console-views-a
 import { formatCompact, formatCount, shortId } from "../../core/format.ts";
 import { useKeys } from "../../core/keys.ts";
 import { useLoad } from "../../core/load.ts";
@@ -62,9 +58,6 @@ async function readWorkflow(id: string, limit: number, signal: AbortSignal) {
 /** Follows the counts of the tasks, with their rates between two looks. */
 function useFigures(id: string): { figures: ReadonlyMap<string, TaskFigures>; node: string | null } {
   const looks = useRef<{ last: Look | null; before: Look | null }>({ last: null, before: null });
-<<<<<<< HEAD
-  const loaded = useLoad(`workflow stats ${id}`, (signal) => readStats(id, signal), { every: EVERY });
-=======
   // A service that does not say is asked once.
   const isAbsent = useSignal(false);
   const load = (signal: AbortSignal) =>
@@ -73,7 +66,6 @@ function useFigures(id: string): { figures: ReadonlyMap<string, TaskFigures>; no
       return found;
     });
   const loaded = useLoad(`workflow stats ${id}`, load, isAbsent.value ? {} : { every: EVERY });
->>>>>>> console-views-a
   const look = loaded.data ?? null;
   if (look !== looks.current.last) looks.current = { last: look, before: looks.current.last };
   return useMemo(() => {
