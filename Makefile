@@ -9,7 +9,7 @@ export OPENSSL_NO_VENDOR := $(shell pkg-config --exists 'openssl >= 3' 2>/dev/nu
 install drill-rolling drill-operate attack bench: export OPENSSL_NO_VENDOR = 0
 
 .DEFAULT_GOAL := help
-.PHONY: help console check-console demo run install test test-kafka-broker api-clients api-requests tls-probes fuzz schedules drill-cron drill-cluster drill-rolling drill-kafka drill-operate attack lint features fmt bench budget doc deny
+.PHONY: help console check-console demo run install test test-kafka-broker api-clients api-requests tls-probes fuzz console-browser schedules drill-cron drill-cluster drill-rolling drill-kafka drill-operate attack lint features fmt bench budget doc deny
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do printf '  %-17s %s\n' "$$name" "$$text"; done
@@ -60,6 +60,11 @@ tls-probes: ## testssl.sh against the TLS of the service: old protocols, weak ci
 	$(CARGO) build -p svc --bin svc-server
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
 	tests/tls_probes/run "$$target/debug/svc-server"
+
+console-browser: ## the console in Chromium: every view and act, by keyboard, among hostile names, over restarts (needs Chromium and npm; CASES="live acts": those alone; PICTURES=folder: pictures of every view)
+	$(CARGO) build -p svc --bin svc-server
+	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
+	SVC_CONSOLE_CASES="$(CASES)" SVC_CONSOLE_PICTURES="$(abspath $(PICTURES))" tests/console/run "$$target/debug/svc-server"
 
 fuzz: ## a million mutated requests, and as many tokens, against the credential checks (SVC_FUZZ_REQUESTS=n: another number)
 	SVC_FUZZ_REQUESTS=$${SVC_FUZZ_REQUESTS:-1000000} $(CARGO) test -q -p svc-auth --test auth mutated -- --nocapture

@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 import { createServer, request } from "node:http";
 import { extname, join, normalize } from "node:path";
 import { dirname } from "node:path";
+import { pipeline } from "node:stream";
 import { fileURLToPath } from "node:url";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -26,10 +27,11 @@ function forward(incoming, outgoing) {
   const options = { hostname: server.hostname, port: server.port, path: incoming.url, method: incoming.method };
   const passed = request({ ...options, headers: { ...incoming.headers, host: server.host } }, (answer) => {
     outgoing.writeHead(answer.statusCode, answer.headers);
-    answer.pipe(outgoing);
+    // An end of the server ends what it was sending, and an end of the reader what it was asked.
+    pipeline(answer, outgoing, () => undefined);
   });
   passed.on("error", () => outgoing.destroy());
-  incoming.on("aborted", () => passed.destroy());
+  outgoing.on("close", () => passed.destroy());
   incoming.pipe(passed);
 }
 

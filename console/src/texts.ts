@@ -400,7 +400,7 @@ export const texts = {
     otherPayloadUnknown: "With another payload (the stored one is not shown)",
     notJson: "The payload is not JSON.",
     notEnded: "The run has not ended.",
-    letterWaits: "A retry is due. Requeue its dead letter.",
+    letterWaits: "It has a dead letter. Requeue that one.",
     cancel: "Cancel",
     cancelText: "Work that waits ends at once. A run is dropped at its next step; calls that have left may still be carried out.",
     cancelDone: "The run is cancelled.",

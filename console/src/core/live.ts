@@ -17,6 +17,8 @@ export type LiveState = "off" | "connecting" | "open" | "paused" | "lost" | "ful
 
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 15_000;
+/** Silence after which a stream counts as lost; the service sends something each second. */
+const SILENCE = 15_000;
 /** Pause before a service without the stream is asked again. */
 const ABSENT_PAUSE = 60_000;
 
@@ -59,14 +61,21 @@ function dispatch(type: string, data: string, id: string | null): void {
 async function readStream(body: ReadableStream<Uint8Array>): Promise<void> {
   const reader = body.pipeThrough(new TextDecoderStream() as TransformStream<Uint8Array, string>).getReader();
   const parser = new EventParser();
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    liveAt.value = Date.now();
-    for (const event of parser.push(value)) {
-      if (event.id !== null && event.id !== "") lastId = event.id;
-      dispatch(event.type, event.data, event.id);
+  let silence: ReturnType<typeof setTimeout> | undefined;
+  try {
+    for (;;) {
+      silence = setTimeout(() => void reader.cancel(), SILENCE);
+      const { done, value } = await reader.read();
+      clearTimeout(silence);
+      if (done) return;
+      liveAt.value = Date.now();
+      for (const event of parser.push(value)) {
+        if (event.id !== null && event.id !== "") lastId = event.id;
+        dispatch(event.type, event.data, event.id);
+      }
     }
+  } finally {
+    clearTimeout(silence);
   }
 }
 

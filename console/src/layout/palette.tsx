@@ -88,8 +88,12 @@ export function Palette() {
         />
         <kbd>Esc</kbd>
       </div>
-      <div class="palette-list" role="listbox" id={listId} aria-label={texts.palette.title} ref={list}>
-        {shown.length === 0 && <p class="table-note">{texts.palette.empty}</p>}
+      {shown.length === 0 && (
+        <p class="table-note" role="status">
+          {texts.palette.empty}
+        </p>
+      )}
+      <div class="palette-list" role="listbox" tabIndex={-1} id={listId} aria-label={texts.palette.title} ref={list}>
         {shown.map(({ item, places }, index) => {
           const isFirst = text === "" && item.group !== group;
           group = item.group;

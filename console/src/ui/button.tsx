@@ -73,8 +73,9 @@ export function Button(props: ButtonProps) {
     >
       {icon && <Icon name={icon} />}
       {children}
+      {/* It describes the button, and is no part of its name. */}
       {reason !== null && (
-        <span id={reasonId} class="hidden-text">
+        <span id={reasonId} hidden>
           {reason}
         </span>
       )}

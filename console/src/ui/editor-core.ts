@@ -8,7 +8,7 @@ import { type Diagnostic, forceLinting, linter, lintGutter, lintKeymap, setDiagn
 import { MergeView, unifiedMergeView } from "@codemirror/merge";
 import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
 import { EditorState, type Extension, StateEffect, Transaction } from "@codemirror/state";
-import { drawSelection, EditorView, highlightActiveLine, hoverTooltip, keymap, lineNumbers } from "@codemirror/view";
+import { drawSelection, EditorView, highlightActiveLine, highlightSpecialChars, hoverTooltip, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 
 /** Something wrong in a text, by the places of its first and last character. */
@@ -106,9 +106,9 @@ function hints(assist: EditorOptions["assist"]): Extension {
 function extensionsOf(options: EditorOptions): Extension[] {
   const { onChange, assist } = options;
   const reading: Extension[] = [
-    lineNumbers(), foldGutter(), drawSelection(), bracketMatching(), search({ top: true }), highlightSelectionMatches(),
+    lineNumbers(), foldGutter(), highlightSpecialChars(), drawSelection(), bracketMatching(), search({ top: true }), highlightSelectionMatches(),
     json(), look, syntaxHighlighting(colours), EditorView.lineWrapping, lintGutter(), hints(assist),
-    EditorView.contentAttributes.of({ "aria-label": options.label }),
+    EditorView.contentAttributes.of({ "aria-label": options.label, tabindex: "0" }),
   ];
   if (onChange === undefined) {
     return [...reading, EditorState.readOnly.of(true), keymap.of([...defaultKeymap, ...searchKeymap, ...foldKeymap])];

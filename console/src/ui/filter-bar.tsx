@@ -134,7 +134,7 @@ export function FilterBar(props: FilterBarProps) {
           onKeyDown={press}
         />
         {isOpen.value && suggestions.length > 0 && (
-          <div class="suggestions" role="listbox" id={listId} aria-label={texts.filter.suggestions} onMouseDown={(event) => event.preventDefault()}>
+          <div class="suggestions" role="listbox" tabIndex={-1} id={listId} aria-label={texts.filter.suggestions} onMouseDown={(event) => event.preventDefault()}>
             {suggestions.map((suggestion, index) => (
               <div class="option" role="option" key={suggestion.text} id={`${listId}-${index}`} aria-selected={index === chosen} onClick={suggestion.choose}>
                 <span class={word === null ? "mono" : "clip"}>{suggestion.text}</span>

@@ -78,7 +78,7 @@ export function askForManyPauses(tag: string, done: () => void): void {
     },
     confirm: () => t.pauseMany(count.value),
     disabled,
-    run: () => act(t.pauseManyDone(tag), api.POST("/api/v1/admin/channels/pause", { body: { ...bodyOf(), tag } as never })).then(done),
+    run: () => act(t.pauseManyDone(tag), api.POST("/api/v1/admin/channels/pause", { body: { filter: { tag }, ...bodyOf() } })).then(done),
   });
 }
 

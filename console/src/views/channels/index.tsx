@@ -128,7 +128,7 @@ export default function Channels() {
         <RangePicker />
         {tag !== undefined && (
           <Button icon="pause" acts onClick={() => askForManyPauses(tag, all.reload)}>
-            {t.pauseTag(tag)}
+            <span class="clip channels-pause">{t.pauseTag(tag)}</span>
           </Button>
         )}
         <Button icon="editor" acts onClick={() => go("/new/channel")}>

@@ -19,7 +19,7 @@ export const hasEnded = (trace: Trace): boolean => ENDED.includes(trace.status);
 /** Returns the reason for which a run cannot be run again, or null. */
 export function whyNoRerun(trace: Trace, letter: DeadLetterSummary | undefined): string | null {
   if (!hasEnded(trace)) return t.notEnded;
-  return letter !== undefined && letter.next_retry_at !== null ? t.letterWaits : null;
+  return letter === undefined ? null : t.letterWaits;
 }
 
 /** Returns the reason for which a run cannot be cancelled, or null. */

@@ -1,0 +1,119 @@
+// The views, the palette and the list of keys by keyboard alone.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { settle } from "../kit/browser.mjs";
+import { findViolations } from "../kit/checks.mjs";
+import { hasView, pathPattern, VIEWS } from "../kit/registry.mjs";
+import { useWorld } from "../kit/world.mjs";
+
+const world = useWorld();
+
+const palette = (page) => page.getByRole("dialog").getByRole("combobox");
+
+/** Waits until the address is that of a view, and the view is shown. */
+async function arrive(page, view) {
+  const pattern = pathPattern(world.site.base, view);
+  await page.waitForURL((url) => pattern.test(url.pathname));
+  await settle(page);
+}
+
+test("letters behind g go to their views", async () => {
+  const { page, watch, close } = await world.open();
+  for (const view of VIEWS.filter(({ key }) => key !== undefined)) {
+    await page.keyboard.press("g");
+    await page.keyboard.press(view.key);
+    await arrive(page, view);
+    const hasFocus = await page.evaluate(() => document.activeElement?.matches("[data-view-title]"));
+    assert.ok(hasFocus, `${view.name}: the title has not the focus`);
+  }
+  assert.deepEqual(await watch.faults(), []);
+  await close();
+});
+
+test("palette finds every view, definitions and runs", async () => {
+  const { page, watch, close } = await world.open();
+  for (const view of VIEWS.filter(({ group }) => group !== undefined)) {
+    const title = await page.locator(`nav a[href$="${world.site.base}${view.path === "/" ? "" : view.path}"].nav-item`).first().innerText();
+    await page.keyboard.press("Control+k");
+    await palette(page).fill(title);
+    await page.getByRole("option", { selected: true }).filter({ hasText: title }).waitFor();
+    await page.keyboard.press("Enter");
+    await arrive(page, view);
+  }
+  await page.keyboard.press("/");
+  await palette(page).fill(world.samples.runs);
+  await page.getByRole("option", { selected: true }).filter({ hasText: "Open run" }).waitFor();
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "broken" }).waitFor();
+  await page.keyboard.press("Control+k");
+  await palette(page).fill("img src");
+  if (hasView("channel")) await page.getByRole("option").filter({ hasText: "<img src=x" }).first().waitFor();
+  assert.deepEqual(await findViolations(page), []);
+  await page.keyboard.press("Escape");
+  assert.equal(await page.getByRole("dialog").count(), 0);
+  assert.deepEqual(await watch.faults(), []);
+  await close();
+});
+
+test("list of keys shows and closes by keyboard", async () => {
+  const { page, watch, close } = await world.open({ path: "/runs" });
+  await page.keyboard.press("?");
+  const dialog = page.getByRole("dialog", { name: "Keys" });
+  await dialog.getByText("Next row").waitFor();
+  assert.deepEqual(await findViolations(page), []);
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  await page.locator("body").press("f");
+  assert.equal(await page.evaluate(() => document.activeElement?.getAttribute("role")), "combobox");
+  await page.keyboard.type("status:failed");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/status=failed/);
+  await page.keyboard.press("?");
+  assert.equal(await page.getByRole("combobox").inputValue(), "?", "letters are text in a field");
+  assert.deepEqual(await watch.faults(), []);
+  await close();
+});
+
+/** Ways to a view other than from the list above it: a path, and the key that goes on from there. */
+const WAYS = {
+  occurrence: { path: "/runs?kind=occurrences" },
+  editor: { path: "/workflows/hostile", key: "e" },
+  new: { path: "/workflows", text: "New" },
+};
+
+/** Returns the way to a view. */
+function wayTo(view) {
+  const isList = ({ path }) => path !== "/" && !path.includes(":");
+  const above = VIEWS.find(({ name }) => name === view.under) ?? VIEWS.find((other) => isList(other) && view.path.startsWith(`${other.path}/`));
+  return WAYS[view.name] ?? { path: above?.path };
+}
+
+/** Moves the focus by keys to what leads on: a link whose path fits, or a button of that text. */
+async function findFocus(page, pattern, text) {
+  const isThere = () =>
+    page.evaluate(([source, word]) => {
+      const element = document.activeElement;
+      return word === undefined ? new RegExp(source).test(element?.pathname ?? "") : element?.tagName === "BUTTON" && element.textContent.includes(word);
+    }, [pattern.source, text]);
+  for (const [key, most] of [["j", 40], ["Tab", 120]]) {
+    for (let step = 0; step < most; step++) {
+      if (await isThere()) return true;
+      await page.keyboard.press(key);
+    }
+  }
+  return false;
+}
+
+for (const view of VIEWS.filter(({ path }) => path.includes(":"))) {
+  test(`view ${view.name} opens from the one above it by keyboard`, async () => {
+    const { path, key, text } = wayTo(view);
+    assert.ok(path, `no view leads to ${view.name}`);
+    const { page, watch, close } = await world.open({ path });
+    if (key === undefined) assert.ok(await findFocus(page, pathPattern(world.site.base, view), text), `nothing that leads to ${view.path} takes the focus at ${path}`);
+    await page.keyboard.press(key ?? "Enter");
+    await arrive(page, view);
+    assert.deepEqual(await watch.faults(), []);
+    await close();
+  });
+}
