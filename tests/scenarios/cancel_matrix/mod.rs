@@ -71,14 +71,14 @@ impl Stage {
     }
 
     /// Counts the requests of a path.
-    fn asked(&self, path: &str) -> usize {
+    fn count_requests(&self, path: &str) -> usize {
         self.witness.requests().iter().filter(|asked| asked.target == path).count()
     }
 
     /// Waits until a path was requested so often.
     #[track_caller]
     fn wait_for(&self, path: &str, times: usize) {
-        eventually(|| self.asked(path) >= times);
+        eventually(|| self.count_requests(path) >= times);
     }
 
     /// Reads a row through the node that does not have the work: a thread of the other may compute.

@@ -182,7 +182,7 @@ impl Matrix {
     fn begin(&mut self, place: usize) -> (usize, String) {
         let name = self.cases[place].name;
         let before = match self.cases[place].sign {
-            Sign::Asks(path) => self.stage.asked(path),
+            Sign::Asks(path) => self.stage.count_requests(path),
             _ => 0,
         };
         let (n, path) = self.submit(name, true);
@@ -231,7 +231,7 @@ impl Matrix {
         }
         let (next, after) = self.submit(name, false);
         self.stage.wait_for_status(&after, "completed");
-        assert_eq!(self.stage.asked(&format!("/begin/{next}")), 1, "{name}, {node:?}");
+        assert_eq!(self.stage.count_requests(&format!("/begin/{next}")), 1, "{name}, {node:?}");
         (n, path)
     }
 }
@@ -271,7 +271,7 @@ fn every_kind_of_run_is_cancelled() {
     for (n, path) in cancelled {
         let trace = stage.read(&path);
         assert_eq!((&trace["status"], &trace["attempt"]), (&json!("cancelled"), &json!(1)), "{trace}");
-        let asked = ["begin", "after"].map(|id| stage.asked(&format!("/{id}/{n}")));
+        let asked = ["begin", "after"].map(|id| stage.count_requests(&format!("/{id}/{n}")));
         assert_eq!(asked, [1, 0], "nothing begins after a cancel: {trace}");
     }
     assert_eq!(stage.list("trace-dlq"), json!([]));
