@@ -78,7 +78,7 @@ function Figures({ figures }: { figures: NodeFigures }) {
               <span class="row wraps">
                 {figures.channels.slice(0, 3).map((row) => (
                   <a class="link clip" key={row.channel} href={href("/runs", { channel: row.channel })}>
-                    {row.channel} <span class="muted number">{formatRate(row.requests)}</span>
+                    <span>{row.channel}</span> <span class="muted number">{formatRate(row.requests)}</span>
                   </a>
                 ))}
               </span>
