@@ -56,6 +56,7 @@ fn say(address: &str, quickstart: &Path, answer: &HttpResponse) {
     println!("Where to look next:");
     println!("  health          http://{address}/health");
     println!("  metrics         http://{address}/metrics");
+    println!("  the console     http://{address}/console");
     println!("  the actor tree  http://{address}/api/v1/admin/actors");
     println!("  the channel     http://{address}/api/v1/admin/channels/orders");
 }
