@@ -13,7 +13,6 @@ import { completionsAt, hintAt } from "../src/views/editor/assist.ts";
 import { schemasAt, valuesAt } from "../src/views/editor/schema.ts";
 import { canaryOf, figuresOf, judge, quantile } from "../src/views/workflows/figures.ts";
 import { splitAt } from "../src/views/workflows/source.tsx";
-import { figuresOfTasks } from "../src/views/workflows/stats.ts";
 import { END, failuresByTask, flatten, graphOf, outcomesByTask, readTasks, START } from "../src/views/workflows/tasks.ts";
 
 const task = (id: string, more: object = {}) => ({ id, name: id, function: { name: "map", input: {} }, ...more });
@@ -285,13 +284,6 @@ test("quantile is a value of the list", () => {
   assert.equal(quantile([5, 1, 9, 3], 0.5), 3);
   assert.equal(quantile([5, 1, 9, 3], 0.99), 9);
   assert.equal(quantile([], 0.5), null);
-});
-
-test("rate of a task is taken between two looks", () => {
-  const look = (at: number, count: number, node = "n") => ({ at, stats: { workflow_id: "w", node, uptime_secs: 1, tasks: [{ task: "a", function: "map", count, total_ms: count * 2 }] } });
-  assert.deepEqual(figuresOfTasks(look(2000, 30), look(0, 10)).get("a"), { count: 30, rate: 10, mean_ms: 2 });
-  assert.equal(figuresOfTasks(look(2000, 3), look(0, 10)).get("a")?.rate, 0);
-  assert.equal(figuresOfTasks(look(2000, 30), look(0, 10, "other")).get("a")?.rate, 0);
 });
 
 test("compared versions are the serving and the newest", () => {

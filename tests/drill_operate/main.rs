@@ -113,7 +113,7 @@ impl OperateSection {
         }
     }
 
-    /// Carries the section out on a database of its own. One that cannot be carried out has not passed.
+    /// Runs the section on a new database. One that cannot be run has not passed.
     fn carry_out(self, binary: &Path, postgres: &Postgres) -> DrillVerdict {
         note(&format!("{} {}", self.name(), self.size()));
         let verdict = postgres.database().map_err(io::Error::other).and_then(|database| match self {

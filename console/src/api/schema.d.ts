@@ -1013,6 +1013,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/admin/schemas/{kind}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Shows the JSON Schema of a kind of document, for editors
+         * @description The same as `svc-server schema`, with the functions of the service that answers.
+         */
+        get: operations["getDocumentSchema"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/admin/trace-dlq": {
         parameters: {
             query?: never;
@@ -2702,6 +2722,18 @@ export interface components {
         };
         DevProjectResponse: {
             data: components["schemas"]["DevProject"];
+        };
+        /** @description The JSON Schema of a kind of document, for editors. */
+        DocumentSchema: {
+            /** @description The kind of document. */
+            kind: string;
+            /** @description Its JSON Schema (2020-12), with the functions of this service. */
+            schema: {
+                [key: string]: unknown;
+            };
+        };
+        DocumentSchemaResponse: {
+            data: components["schemas"]["DocumentSchema"];
         };
         /** @description A node that drains. */
         DrainedNode: {
@@ -7792,6 +7824,40 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getDocumentSchema: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description `channel`, `workflow`, `connector`, `shared` or `case`
+                 * @example workflow
+                 */
+                kind: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The schema */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DocumentSchemaResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["RequestHeaderFieldsTooLarge"];
             500: components["responses"]["InternalServerError"];

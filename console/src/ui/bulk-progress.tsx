@@ -49,11 +49,16 @@ export function BulkLine({ ended }: { ended: () => void }) {
           )}
         </div>
         {run.reason !== null && <p class="bad">{run.reason}</p>}
-        {run.errors.slice(0, 5).map((error) => (
-          <p class="muted breaks" key={error.id}>
-            <code>{error.id}</code> {error.message}
-          </p>
-        ))}
+        {run.errors.length > 0 && (
+          <details>
+            <summary>{t.refused(run.errors.length)}</summary>
+            {run.errors.map((error) => (
+              <p class="muted breaks" key={error.id}>
+                <code>{error.id}</code> {error.message}
+              </p>
+            ))}
+          </details>
+        )}
       </div>
     </section>
   );

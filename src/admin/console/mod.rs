@@ -1,4 +1,4 @@
-//! What the console reads: the live stream and the configuration in effect.
+//! Reads of the console: the live stream and the configuration in effect.
 
 mod config;
 mod live;

@@ -5,9 +5,6 @@ import { KEYS } from "./server.mjs";
 
 const ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"];
 
-/** Addresses that the page asks for and a service may lack: the counts of the tasks of a workflow. */
-const MAY_BE_ABSENT = /\/workflows\/[^/]+\/stats$/;
-
 /** The page at its common sizes. */
 export const SIZES = { wide: { width: 1280, height: 800 }, narrow: { width: 360, height: 740 } };
 
@@ -33,7 +30,7 @@ class Watch {
     page.on("console", (message) => {
       const { url } = message.location();
       // The browser reports what the service does not have, of which the page makes nothing.
-      const isAbsent = message.text().includes("404") && (!isLive || MAY_BE_ABSENT.test(url));
+      const isAbsent = message.text().includes("404") && !isLive;
       if (message.type() !== "error" || isAbsent) return;
       this.errors.push(`${message.text()} (${url})`);
     });

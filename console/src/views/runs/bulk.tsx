@@ -1,18 +1,13 @@
-// The bar of actions on many runs, the question before one, and its progress.
+// The bar of actions on many runs, and the question before one.
 
-import { useEffect } from "preact/hooks";
-import { type Signal, signal, useSignal } from "@preact/signals";
-import { act, api, read } from "../../api/client.ts";
-import type { BulkDryRun, BulkRun } from "../../api/types.ts";
+import { type Signal, signal } from "@preact/signals";
+import type { BulkDryRun } from "../../api/types.ts";
 import { formatCount } from "../../core/format.ts";
-import { useLoad } from "../../core/load.ts";
-import { query, setQuery } from "../../core/router.ts";
+import { setQuery } from "../../core/router.ts";
 import { texts } from "../../texts.ts";
 import { Button } from "../../ui/button.tsx";
-import { RunLink } from "../../ui/content.tsx";
 import { ask } from "../../ui/dialog.tsx";
 import { Moment } from "../../ui/moment.tsx";
-import { Status } from "../../ui/status.tsx";
 import { actionFilter, actionsOf, actOnOccurrences, type BulkAction, previewAction, selectionFilter, startAction } from "./actions.ts";
 import type { RunRow } from "./rows.ts";
 import type { Kind } from "./words.ts";
@@ -137,66 +132,5 @@ export function BulkBar({ kind, filter, rows, selection, reload }: BulkBarProps)
         </Button>
       ))}
     </div>
-  );
-}
-
-const hasEnded = (run: BulkRun) => ["aborted", "completed", "failed"].includes(run.state);
-
-/** The progress of the bulk run that the URL names. */
-export function BulkProgress({ ended }: { ended: () => void }) {
-  const id = query("bulk");
-  const isRunning = useSignal(true);
-  const params = { path: { id } };
-  const loaded = useLoad(id === "" ? null : `bulk ${id}`, (signal) => read(api.GET("/api/v1/admin/bulk/{id}", { params, signal })), {
-    ...(isRunning.value ? { every: 1000 } : {}),
-  });
-  const run = loaded.data?.data;
-  useEffect(() => {
-    isRunning.value = run === undefined || !hasEnded(run);
-    if (run !== undefined && hasEnded(run)) ended();
-  }, [run?.state]);
-  if (id === "" || run === undefined) return null;
-  const total = Math.max(1, run.matched);
-  const dealt = run.done + run.failed + run.skipped;
-  const abort = () => act(t.aborting, api.POST("/api/v1/admin/bulk/{id}/abort", { params })).then(loaded.reload);
-  return (
-    <section class="runs-progress" aria-label={t.progress}>
-      <div class="row wraps">
-        <Status of={run.state} />
-        <strong>{t.actions[run.action] ?? run.action}</strong>
-        <div
-          class="progress"
-          role="progressbar"
-          aria-label={t.progress}
-          aria-valuenow={dealt}
-          aria-valuemin={0}
-          aria-valuemax={total}
-        >
-          <span style={{ width: `${(dealt / total) * 100}%` }} />
-        </div>
-        <span class="number muted">{t.counts(run.done, run.matched, run.failed, run.skipped)}</span>
-        {hasEnded(run) ? (
-          <Button kind="plain" icon="close" label={texts.page.close} onClick={() => setQuery({ bulk: null })} />
-        ) : (
-          <Button kind="danger" icon="stop" acts disabled={run.state === "aborting" ? t.aborting : null} onClick={abort}>
-            {t.abort}
-          </Button>
-        )}
-      </div>
-      {run.reason !== null && <p class="bad">{run.reason}</p>}
-      {run.errors.length > 0 && (
-        <details>
-          <summary>{t.refused(run.errors.length)}</summary>
-          <ul class="runs-samples">
-            {run.errors.map((error) => (
-              <li key={error.id} class="row">
-                <RunLink id={error.id} />
-                <span class="muted grow breaks">{error.message}</span>
-              </li>
-            ))}
-          </ul>
-        </details>
-      )}
-    </section>
   );
 }

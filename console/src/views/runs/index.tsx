@@ -18,7 +18,8 @@ import { FilterBar } from "../../ui/filter-bar.tsx";
 import { Moment } from "../../ui/moment.tsx";
 import { Status } from "../../ui/status.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
-import { BulkBar, BulkProgress } from "./bulk.tsx";
+import { BulkLine } from "../../ui/bulk-progress.tsx";
+import { BulkBar } from "./bulk.tsx";
 import { ErrorGroups } from "./groups.tsx";
 import { deadLetterRow, occurrenceRow, type RunRow, traceRow } from "./rows.ts";
 import { type Kind, KINDS, splitFilter, wordsOf } from "./words.ts";
@@ -162,7 +163,7 @@ function RunList({ kind, filter }: { kind: Kind; filter: Readonly<Record<string,
   const command = { all: "traces list", traces: "traces list", occurrences: "cron list", dead_letters: "dlq list" }[kind];
   return (
     <>
-      <BulkProgress ended={list.reload} />
+      <BulkLine ended={list.reload} />
       {list.problem && (
         <div class="runs-problem">
           <ProblemBox problem={list.problem} retry={list.reload} />

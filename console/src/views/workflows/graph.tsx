@@ -1,13 +1,11 @@
-// The graph of a workflow: failures, counts and the outcome of a trial on its nodes.
+// The graph of a workflow: failures and the outcome of a trial on its nodes.
 
 import type { ComponentChildren } from "preact";
-import { formatCompact, formatCount } from "../../core/format.ts";
-import { formatDuration } from "../../core/time.ts";
+import { formatCompact } from "../../core/format.ts";
 import { texts } from "../../texts.ts";
 import { type GraphEdge, type GraphNode, GraphView } from "../../ui/graph.tsx";
 import { Status } from "../../ui/status.tsx";
 import { END, type Flow, START, type Task, type TaskGraph } from "./tasks.ts";
-import type { TaskFigures } from "./stats.ts";
 
 const t = texts.workflows;
 
@@ -20,7 +18,6 @@ const LABELS: Record<Flow["kind"], string> = { next: "", then: t.flows.then, els
 export interface TaskGraphProps {
   graph: TaskGraph;
   failures?: ReadonlyMap<string, number>;
-  figures?: ReadonlyMap<string, TaskFigures>;
   /** What a trial did at each task. */
   outcomes?: ReadonlyMap<string, string>;
   current: string;
@@ -32,7 +29,7 @@ function Marks({ task }: { task: Task }) {
   return <>{marks.map((mark) => <span key={mark} class="task-mark">{mark}</span>)}</>;
 }
 
-function TaskContent({ task, failures, figures, outcome }: { task: Task; failures: number; figures: TaskFigures | undefined; outcome: string | undefined }) {
+function TaskContent({ task, failures, outcome }: { task: Task; failures: number; outcome: string | undefined }) {
   return (
     <>
       <span class="row task-line">
@@ -47,11 +44,6 @@ function TaskContent({ task, failures, figures, outcome }: { task: Task; failure
       <span class="row task-line faint">
         <span class="clip grow">{task.function === null ? t.group(task.members.length) : [task.function, task.target].filter(Boolean).join(" → ")}</span>
         <Marks task={task} />
-        {figures !== undefined && (
-          <span class="number" title={t.ran(formatCount(figures.count), formatDuration(figures.mean_ms))}>
-            {figures.rate > 0 ? `${formatCompact(figures.rate)}/s` : formatCompact(figures.count)}
-          </span>
-        )}
       </span>
     </>
   );
@@ -81,7 +73,7 @@ export function TaskGraphView(props: TaskGraphProps) {
       return {
         id: task.id,
         label: labelOf(task, props),
-        content: <TaskContent task={task} failures={failures} figures={props.figures?.get(task.id)} outcome={outcome} />,
+        content: <TaskContent task={task} failures={failures} outcome={outcome} />,
         ...LARGE,
         ...(hue === undefined ? {} : { hue }),
         isCurrent: props.current === task.id,

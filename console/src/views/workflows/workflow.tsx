@@ -1,17 +1,16 @@
 // A workflow: its graph with failures and counts beside its source, its canary, versions, trials and dependents.
 
-import { useMemo, useRef } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { useSignal } from "@preact/signals";
-import { api, apiRoot, read, send } from "../../api/client.ts";
-import { readProblem } from "../../api/problem.ts";
+import { api, read } from "../../api/client.ts";
 import type { ErrorGroup, Workflow, WorkflowTrialResult } from "../../api/types.ts";
 import { useCommands } from "../../core/commands.ts";
 import { textOf } from "../../core/definitions/documents.ts";
-import { formatCompact, formatCount, shortId } from "../../core/format.ts";
+import { formatCompact } from "../../core/format.ts";
 import { useKeys } from "../../core/keys.ts";
 import { useLoad } from "../../core/load.ts";
 import { fillPath, go, href, query, setQuery } from "../../core/router.ts";
-import { formatDuration, rangeOf } from "../../core/time.ts";
+import { rangeOf } from "../../core/time.ts";
 import { texts } from "../../texts.ts";
 import { Button, CopyButton, Segments } from "../../ui/button.tsx";
 import { Callout, CommandLine, Facts, Panel, ProblemBox, Skeleton, ViewBody, ViewHead } from "../../ui/content.tsx";
@@ -27,7 +26,6 @@ import { canaryOf } from "./figures.ts";
 import { TaskGraphView } from "./graph.tsx";
 import { stateOf } from "./rows.ts";
 import { Source } from "./source.tsx";
-import { figuresOfTasks, type Look, type TaskFigures, type WorkflowStats } from "./stats.ts";
 import { failuresByTask, graphOf, type Task } from "./tasks.ts";
 import { firstInput, Trial, type TrialInput } from "./trial.tsx";
 
@@ -36,15 +34,6 @@ const t = texts.workflows;
 const EVERY = 5000;
 const TABS = ["overview", "versions", "trial", "dependents"] as const;
 const VERSIONS = 50;
-
-/** Reads how often each task ran; null from a service that does not say. */
-async function readStats(id: string, signal: AbortSignal): Promise<Look | null> {
-  const response = await send(new Request(`${apiRoot}/api/v1/admin/workflows/${encodeURIComponent(id)}/stats`, { signal }));
-  const body: unknown = await response.json().catch(() => undefined);
-  if (response.status === 404) return null;
-  if (!response.ok) throw readProblem(response, body);
-  return { at: Date.now(), stats: (body as { data: WorkflowStats }).data };
-}
 
 async function readWorkflow(id: string, limit: number, signal: AbortSignal) {
   const params = { path: { id }, query: { limit } as never };
@@ -55,26 +44,7 @@ async function readWorkflow(id: string, limit: number, signal: AbortSignal) {
   return { latest: latest.data, versions: versions.data, hasMore: versions.total > versions.data.length };
 }
 
-/** Follows the counts of the tasks, with their rates between two looks. */
-function useFigures(id: string): { figures: ReadonlyMap<string, TaskFigures>; node: string | null } {
-  const looks = useRef<{ last: Look | null; before: Look | null }>({ last: null, before: null });
-  // A service that does not say is asked once.
-  const isAbsent = useSignal(false);
-  const load = (signal: AbortSignal) =>
-    readStats(id, signal).then((found) => {
-      isAbsent.value = found === null;
-      return found;
-    });
-  const loaded = useLoad(`workflow stats ${id}`, load, isAbsent.value ? {} : { every: EVERY });
-  const look = loaded.data ?? null;
-  if (look !== looks.current.last) looks.current = { last: look, before: looks.current.last };
-  return useMemo(() => {
-    if (look === null) return { figures: new Map<string, TaskFigures>(), node: null };
-    return { figures: figuresOfTasks(look, looks.current.before), node: look.stats.node };
-  }, [look]);
-}
-
-function TaskDetails({ task, groups, figures, id }: { task: Task; groups: readonly ErrorGroup[]; figures: TaskFigures | undefined; id: string }) {
+function TaskDetails({ task, groups, id }: { task: Task; groups: readonly ErrorGroup[]; id: string }) {
   const own = groups.filter((group) => group.task === task.id);
   return (
     <Panel title={task.name} note={<code class="faint clip">{task.id}</code>}>
@@ -83,7 +53,6 @@ function TaskDetails({ task, groups, figures, id }: { task: Task; groups: readon
           facts={[
             [texts.runView.function, task.function ?? t.group(task.members.length)],
             [texts.runView.target, task.target],
-            [t.countOf, figures && t.ran(formatCount(figures.count), formatDuration(figures.mean_ms))],
           ]}
         />
         {own.length === 0 ? (
@@ -114,7 +83,6 @@ function Overview({ latest, versions, shown, reload }: { latest: Workflow; versi
   const range = rangeOf(query("range"));
   const params = { query: { workflow: id, since: `-${range.name}`, limit: 200 } as never };
   const errors = useLoad(`workflow errors ${id} ${range.name}`, (signal) => read(api.GET("/api/v1/admin/errors", { params, signal })), { every: EVERY * 2, keep: true });
-  const { figures, node } = useFigures(id);
   const graph = useMemo(() => graphOf(shown), [shown.content_hash, shown.version]);
   const text = useMemo(() => textOf("workflow", shown), [shown.content_hash, shown.version]);
   const groups = errors.data?.data ?? [];
@@ -147,7 +115,6 @@ function Overview({ latest, versions, shown, reload }: { latest: Workflow; versi
       <div class="workflow-columns">
         <Panel
           title={t.graph}
-          note={<span class="faint clip">{node === null ? "" : t.countsOf(shortId(node))}</span>}
           actions={
             <select class="input" aria-label={t.versionShown} value={String(shown.version)} onChange={(event) => setQuery({ version: event.currentTarget.value, task: null })}>
               {versions.map((version) => (
@@ -159,13 +126,13 @@ function Overview({ latest, versions, shown, reload }: { latest: Workflow; versi
           }
           flush
         >
-          <TaskGraphView graph={graph} failures={failuresByTask(groups)} figures={figures} current={chosen} choose={(next) => setQuery({ task: next === chosen ? null : next }, { replace: true })} />
+          <TaskGraphView graph={graph} failures={failuresByTask(groups)} current={chosen} choose={(next) => setQuery({ task: next === chosen ? null : next }, { replace: true })} />
           <p class="hint muted">
             {t.failuresNote(texts.range.names[range.name] ?? range.name)} {lost > 0 && t.failuresElsewhere(lost)}
           </p>
         </Panel>
         <div class="stack workflow-side">
-          {task !== undefined && <TaskDetails task={task} groups={groups} figures={figures.get(task.id)} id={id} />}
+          {task !== undefined && <TaskDetails task={task} groups={groups} id={id} />}
           <Panel title={t.sourceOf(shown.version)} actions={<CopyButton text={text} />} flush>
             <Source text={text} path={task?.path ?? null} />
           </Panel>

@@ -57,7 +57,7 @@ impl IndexParts {
 pub(in crate::repo) struct KeyScan {
     /// The table.
     pub(in crate::repo) table: &'static str,
-    /// The index, which has the rows of each part in the order of time. SQLite is told its name: its planner has no
+    /// The index, which has the rows of each part in the order of time. SQLite gets its name: its planner has no
     /// statistics, and chooses others.
     pub(in crate::repo) index: &'static str,
     /// The parts; `None` for an index of time alone.
