@@ -236,7 +236,7 @@ impl Traces {
             TracingMode::Batch => &queues.batched,
             TracingMode::Off => return Ok(false),
         };
-        let is_queued = queue.enqueue(record.into_row()).await;
+        let is_queued = queue.enqueue(Arc::new(record.into_row())).await;
         if !is_queued {
             metrics.record_drop("overflow");
         }

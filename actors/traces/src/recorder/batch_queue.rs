@@ -57,7 +57,7 @@ pub(crate) struct BatchQueue {
 /// A waiting row.
 #[derive(Debug)]
 struct QueuedRow {
-    row: NewTrace,
+    row: Arc<NewTrace>,
     place: RowReservation,
 }
 
@@ -99,7 +99,7 @@ impl BatchQueue {
 
     /// Queues a row, and waits for room if the overflow policy says so. Returns `false` if the row was
     /// dropped because the queue is full.
-    pub(crate) async fn enqueue(&self, row: NewTrace) -> bool {
+    pub(crate) async fn enqueue(&self, row: Arc<NewTrace>) -> bool {
         let OverflowPolicy::Block(limit) = self.overflow else { return self.try_enqueue(row) };
         let waits = async {
             let bytes = Arc::clone(&self.bytes).acquire_many_owned(self.bytes_of(&row)).await.ok()?;
@@ -111,7 +111,7 @@ impl BatchQueue {
     }
 
     /// Queues a row if there is room at once.
-    pub(crate) fn try_enqueue(&self, row: NewTrace) -> bool {
+    pub(crate) fn try_enqueue(&self, row: Arc<NewTrace>) -> bool {
         let bytes = Arc::clone(&self.bytes).try_acquire_many_owned(self.bytes_of(&row));
         let is_queued = bytes.is_ok_and(|bytes| self.into.try_send(self.new_queued_row(row, bytes)).is_ok());
         self.wake_writer();
@@ -131,7 +131,7 @@ impl BatchQueue {
     }
 
     /// Counts a row before it is queued, so that the depth never falls below zero.
-    fn new_queued_row(&self, row: NewTrace, bytes: OwnedSemaphorePermit) -> QueuedRow {
+    fn new_queued_row(&self, row: Arc<NewTrace>, bytes: OwnedSemaphorePermit) -> QueuedRow {
         self.depth.inc();
         QueuedRow { row, place: RowReservation { depth: self.depth.clone(), bytes } }
     }
@@ -203,7 +203,7 @@ pub(crate) struct TraceWriter {
 impl TraceWriter {
     /// Writes a batch, with several attempts while the database is away. Rows that are not written then are
     /// lost and counted.
-    pub(crate) async fn write(&self, mut rows: Vec<NewTrace>) {
+    pub(crate) async fn write(&self, mut rows: Vec<Arc<NewTrace>>) {
         #[expect(clippy::cast_precision_loss, reason = "a batch is small")]
         self.metrics.batch_size.observe(rows.len() as f64);
         let mut backoff = DATABASE_BACKOFF.delays();
@@ -240,11 +240,11 @@ mod tests {
 
     use super::*;
 
-    fn row(bytes: usize) -> NewTrace {
-        NewTrace {
+    fn row(bytes: usize) -> Arc<NewTrace> {
+        Arc::new(NewTrace {
             result_json: Some("x".repeat(bytes)),
             ..NewTrace::new(Uuid::nil(), "c".into(), TraceMode::Sync, TraceStatus::Completed)
-        }
+        })
     }
 
     fn queue(overflow: OverflowPolicy) -> BatchQueue {

@@ -177,7 +177,7 @@ impl ChannelPauses {
                 let now = clock::now(conn).await?;
                 rows::write(conn, channel_id, &pause, now).await?;
                 if let Some(report) = report {
-                    TraceWrite::Insert(report).apply(conn).await?;
+                    TraceWrite::Insert(report.into()).apply(conn).await?;
                 }
                 let facts = json!({"reason": pause.reason, "until": pause.until});
                 Ok(PauseChange { value: true, changed: ids, facts })

@@ -78,7 +78,7 @@ pub(in crate::repo) async fn cancel_occurrence(
             TraceWrite::Finish(TraceEnd::cancelled(trace, None)).apply(conn).await?;
         }
         if let Some(report) = &order.report {
-            TraceWrite::Insert(report.clone()).apply(conn).await?;
+            TraceWrite::Insert(report.clone().into()).apply(conn).await?;
         }
     } else {
         announce(conn).await?;

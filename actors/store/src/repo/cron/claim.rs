@@ -195,7 +195,7 @@ impl SingleCall for ExhaustRequest {
             EndLostRequest { trace }.run(conn).await?;
         }
         if let Some(report) = &self.report {
-            TraceWrite::Insert(report.clone()).apply(conn).await?;
+            TraceWrite::Insert(report.clone().into()).apply(conn).await?;
         }
         Ok(true)
     }

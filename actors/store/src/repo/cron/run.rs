@@ -106,7 +106,7 @@ impl LedgerCall for StartRunRequest {
                     changed.push(row);
                     taken.extend(run.singleton.as_ref().zip(slot));
                     traces.extend(lost.map(end_as_lost));
-                    traces.extend(run.trace.clone().map(TraceWrite::Insert));
+                    traces.extend(run.trace.clone().map(|trace| TraceWrite::Insert(trace.into())));
                     result
                 }
             };
@@ -237,7 +237,7 @@ impl LedgerCall for SettleRequest {
                 freed.extend(end.slot.as_ref().map(|held| (held, row.id)));
                 settled.push(row);
                 traces.extend(end.trace.clone().map(TraceWrite::Finish));
-                traces.extend(end.report.clone().map(TraceWrite::Insert));
+                traces.extend(end.report.clone().map(|report| TraceWrite::Insert(report.into())));
             }
             answers.push(GroupAnswer::Done(settles));
         }

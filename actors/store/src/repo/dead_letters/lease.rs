@@ -137,7 +137,7 @@ pub(super) async fn take_into_trace(
     let is_taken = on!(conn, c => diesel::delete(claimed_row).execute(c).await)? > 0;
     if is_taken {
         let id = trace.id;
-        TraceWrite::Insert(trace).apply(conn).await?;
+        TraceWrite::Insert(trace.into()).apply(conn).await?;
         attempts::begin(conn, letter.work(), id).await?;
     }
     Ok(is_taken)

@@ -25,7 +25,7 @@ pub(super) async fn apply(
     for change in changes {
         match change {
             TraceWrite::Insert(trace) => {
-                inserts.push(trace);
+                inserts.push(&**trace);
                 if let Some(terms) = &trace.wait {
                     waits.push(WaitRow { trace, terms });
                 }

@@ -12,7 +12,7 @@ use crate::repo::traces::{NewTrace, Ownership, TraceEnd, bulk, statement};
 /// A change of one row.
 #[derive(Clone, Debug)]
 pub(crate) enum TraceWrite {
-    Insert(NewTrace),
+    Insert(Arc<NewTrace>),
     /// Changes pending to running.
     Start(Uuid, Option<WorkflowVersion>, Option<Ownership>),
     /// Restarts a run that another node left. The claim carries the incremented number of recoveries.
@@ -23,6 +23,14 @@ pub(crate) enum TraceWrite {
 }
 
 impl TraceWrite {
+    /// Returns the row that it inserts.
+    pub(super) fn inserted_row(&self) -> Option<&NewTrace> {
+        match self {
+            Self::Insert(trace) => Some(trace),
+            Self::Start(..) | Self::Recover(..) | Self::Finish(_) | Self::Group(_) => None,
+        }
+    }
+
     /// Estimates the bytes of its content.
     pub(crate) fn bytes(&self) -> usize {
         match self {

@@ -60,7 +60,7 @@ pub(super) async fn fail(conn: &mut Conn, mut failure: TraceFailure) -> Result<b
     );
     on!(conn, c => diesel::insert_into(trace_dlq::table).values(letter).execute(c).await)?;
     if let Some(report) = report {
-        TraceWrite::Insert(*report).apply(conn).await?;
+        TraceWrite::Insert(report.into()).apply(conn).await?;
     }
     Ok(true)
 }

@@ -65,8 +65,8 @@ impl TraceRepository {
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
     /// lost, [`StoreError::Database`] if it refuses a statement. The latter also if a trace with this id
     /// exists.
-    pub async fn insert(&self, mut trace: NewTrace) -> Result<(), StoreError> {
-        trace.error_message = trace.error_message.map(storable);
+    pub async fn insert(&self, trace: impl Into<Arc<NewTrace>>) -> Result<(), StoreError> {
+        let trace = storable_row(trace.into());
         let group = trace.error_group.clone();
         error_groups::store_new(&self.0, group.iter().cloned().collect()).await;
         let written = self.0.change(operation("insert"), TraceWrite::Insert(trace)).await.map(drop);
@@ -79,18 +79,15 @@ impl TraceRepository {
     /// # Errors
     /// The first error, if rows could not be written. The other rows are written.
     pub async fn insert_all(&self, traces: Vec<NewTrace>) -> Result<(), StoreError> {
-        self.insert_each(traces).await.into_iter().collect()
+        self.insert_each(traces.into_iter().map(Arc::new).collect()).await.into_iter().collect()
     }
 
     /// Writes traces and returns the result of each, as of [`insert`](Self::insert), when all that can be written are
     /// on disk.
-    pub async fn insert_each(&self, traces: Vec<NewTrace>) -> Vec<Result<(), StoreError>> {
+    pub async fn insert_each(&self, traces: Vec<Arc<NewTrace>>) -> Vec<Result<(), StoreError>> {
         let groups: Vec<_> = traces.iter().map(|trace| trace.error_group.clone()).collect();
         error_groups::store_new(&self.0, groups.iter().flatten().cloned().collect()).await;
-        let changes = traces.into_iter().map(|mut trace| {
-            trace.error_message = trace.error_message.map(storable);
-            TraceWrite::Insert(trace)
-        });
+        let changes = traces.into_iter().map(|trace| TraceWrite::Insert(storable_row(trace)));
         let written = self.0.change_each(operation("insert"), changes).await;
         for (group, written) in groups.iter().zip(&written) {
             self.0.failure_tally().count(group.as_deref(), written.is_ok());
@@ -305,6 +302,15 @@ impl TraceRepository {
             }
         }
     }
+}
+
+/// Returns a row with a message that every database accepts.
+fn storable_row(mut trace: Arc<NewTrace>) -> Arc<NewTrace> {
+    if trace.error_message.as_ref().is_some_and(|message| message.contains('\0')) {
+        let row = Arc::make_mut(&mut trace);
+        row.error_message = row.error_message.take().map(storable);
+    }
+    trace
 }
 
 /// Returns a message that every database accepts. JSON escapes U+0000, but a message may quote it literally.

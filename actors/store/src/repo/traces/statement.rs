@@ -20,18 +20,43 @@ use crate::repo::traces::{NewTrace, Ownership, TraceEnd, TraceWrite};
 /// Applies the changes like [`TraceWrite::apply_all`].
 pub(super) fn apply(changes: &[TraceWrite], c: &mut SqliteConnection) -> QueryResult<Vec<bool>> {
     let now = clock::sqlite_now();
+    insert_all(changes, now, c)?;
     changes.iter().map(|change| apply_one(change, now, c)).collect()
 }
 
+/// Inserts the new rows, several with one statement: SQLite opens each index of the table once for a statement, whether
+/// a row is in it or not.
+fn insert_all(changes: &[TraceWrite], now: NaiveDateTime, c: &mut SqliteConnection) -> QueryResult<()> {
+    let rows: Vec<&NewTrace> = changes.iter().filter_map(TraceWrite::inserted_row).collect();
+    let (sixteens, rest) = rows.as_chunks::<16>();
+    let (fours, rest) = rest.as_chunks::<4>();
+    let (ones, _) = rest.as_chunks::<1>();
+    insert_chunks(sixteens, now, c)?;
+    insert_chunks(fours, now, c)?;
+    insert_chunks(ones, now, c)?;
+    for row in rows {
+        if let Some(terms) = &row.wait {
+            WaitStatement::new(row, terms, now).execute(c)?;
+        }
+    }
+    Ok(())
+}
+
+fn insert_chunks<const ROWS: usize>(
+    chunks: &[[&NewTrace; ROWS]],
+    now: NaiveDateTime,
+    c: &mut SqliteConnection,
+) -> QueryResult<()> {
+    for rows in chunks {
+        InsertStatement::new(rows, now).execute(c)?;
+    }
+    Ok(())
+}
+
+/// Applies a change of a row that is there.
 fn apply_one(change: &TraceWrite, now: NaiveDateTime, c: &mut SqliteConnection) -> QueryResult<bool> {
     let changed = match change {
-        TraceWrite::Insert(trace) => {
-            let inserted = InsertStatement::new(trace, now).execute(c);
-            match &trace.wait {
-                Some(terms) => inserted.and_then(|_| WaitStatement::new(trace, terms, now).execute(c)),
-                None => inserted,
-            }
-        }
+        TraceWrite::Insert(_) => return Ok(true),
         TraceWrite::Start(id, workflow, claim) => {
             StartStatement::new(*id, workflow.as_ref(), claim.as_ref(), now).execute(c)
         }
@@ -47,8 +72,20 @@ fn stored_time(instant: NaiveDateTime) -> String {
     instant.to_string()
 }
 
-/// Inserts a row.
-struct InsertStatement<'a> {
+/// Inserts as many rows.
+struct InsertStatement<'a, const ROWS: usize> {
+    rows: [InsertedRow<'a>; ROWS],
+    now: String,
+}
+
+impl<'a, const ROWS: usize> InsertStatement<'a, ROWS> {
+    fn new(rows: &[&'a NewTrace; ROWS], now: NaiveDateTime) -> Self {
+        Self { rows: rows.map(InsertedRow::new), now: stored_time(now) }
+    }
+}
+
+/// The values of a new row that its columns do not store as they are.
+struct InsertedRow<'a> {
     id: String,
     trace: &'a NewTrace,
     mode: &'static str,
@@ -60,11 +97,10 @@ struct InsertStatement<'a> {
     error_group: Option<&'a str>,
     started_at: Option<String>,
     completed_at: Option<String>,
-    now: String,
 }
 
-impl<'a> InsertStatement<'a> {
-    fn new(trace: &'a NewTrace, now: NaiveDateTime) -> Self {
+impl<'a> InsertedRow<'a> {
+    fn new(trace: &'a NewTrace) -> Self {
         let workflow = trace.workflow.as_ref();
         Self {
             id: trace.id.to_string(),
@@ -78,8 +114,53 @@ impl<'a> InsertStatement<'a> {
             error_group: trace.error_group.as_ref().map(|group| &*group.id),
             started_at: trace.started_at.map(stored_time),
             completed_at: trace.completed_at.map(stored_time),
-            now: stored_time(now),
         }
+    }
+
+    /// Pushes the values, in parentheses.
+    fn push_values<'b>(&'b self, now: &'b String, out: &mut AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
+        out.push_sql("(");
+        out.push_bind_param::<Text, _>(&self.id)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Text, _>(&*self.trace.channel)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Nullable<Text>, _>(&self.channel_id)?;
+        for name in [&self.mode, &self.status] {
+            out.push_sql(", ");
+            out.push_bind_param::<Text, _>(*name)?;
+        }
+        for text in [&self.trace.input_json, &self.trace.result_json, &self.trace.error_message] {
+            out.push_sql(", ");
+            out.push_bind_param::<Nullable<Text>, _>(text)?;
+        }
+        out.push_sql(", ");
+        out.push_bind_param::<Nullable<Double>, _>(&self.trace.duration_ms)?;
+        for text in
+            [&self.started_at, &self.completed_at, &self.trace.task_trace_json, &self.trace.access_token_hash]
+        {
+            out.push_sql(", ");
+            out.push_bind_param::<Nullable<Text>, _>(text)?;
+        }
+        for text in [&self.owner, &self.workflow] {
+            out.push_sql(", ");
+            out.push_bind_param::<Nullable<Text>, _>(text)?;
+        }
+        out.push_sql(", ");
+        out.push_bind_param::<Nullable<BigInt>, _>(&self.workflow_version)?;
+        for text in [&self.trace.request_id, &self.trace.run_key] {
+            out.push_sql(", ");
+            out.push_bind_param::<Nullable<Text>, _>(text)?;
+        }
+        out.push_sql(", ");
+        out.push_bind_param::<Nullable<Text>, _>(&self.trace.error_code)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Nullable<Text>, _>(&self.error_group)?;
+        for _ in ["created_at", "updated_at"] {
+            out.push_sql(", ");
+            out.push_bind_param::<Text, _>(now)?;
+        }
+        out.push_sql(")");
+        Ok(())
     }
 }
 
@@ -173,56 +254,29 @@ fn nanoseconds(milliseconds: f64) -> i64 {
     (milliseconds * 1e6) as i64
 }
 
-impl QueryFragment<Sqlite> for InsertStatement<'_> {
+impl<const ROWS: usize> QueryFragment<Sqlite> for InsertStatement<'_, ROWS> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
         out.push_sql(
             "INSERT INTO traces (id, channel, channel_id, mode, status, input_json, result_json, error_message, \
              duration_ms, started_at, completed_at, task_trace_json, access_token_hash, owner, workflow_id, \
-             workflow_version, request_id, run_key, error_code, error_group, created_at, updated_at) VALUES (",
+             workflow_version, request_id, run_key, error_code, error_group, created_at, updated_at) VALUES ",
         );
-        out.push_bind_param::<Text, _>(&self.id)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Text, _>(&*self.trace.channel)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Nullable<Text>, _>(&self.channel_id)?;
-        for name in [&self.mode, &self.status] {
-            out.push_sql(", ");
-            out.push_bind_param::<Text, _>(*name)?;
+        for (index, row) in self.rows.iter().enumerate() {
+            if index > 0 {
+                out.push_sql(", ");
+            }
+            row.push_values(&self.now, &mut out)?;
         }
-        for text in [&self.trace.input_json, &self.trace.result_json, &self.trace.error_message] {
-            out.push_sql(", ");
-            out.push_bind_param::<Nullable<Text>, _>(text)?;
-        }
-        out.push_sql(", ");
-        out.push_bind_param::<Nullable<Double>, _>(&self.trace.duration_ms)?;
-        for text in
-            [&self.started_at, &self.completed_at, &self.trace.task_trace_json, &self.trace.access_token_hash]
-        {
-            out.push_sql(", ");
-            out.push_bind_param::<Nullable<Text>, _>(text)?;
-        }
-        for text in [&self.owner, &self.workflow] {
-            out.push_sql(", ");
-            out.push_bind_param::<Nullable<Text>, _>(text)?;
-        }
-        out.push_sql(", ");
-        out.push_bind_param::<Nullable<BigInt>, _>(&self.workflow_version)?;
-        for text in [&self.trace.request_id, &self.trace.run_key] {
-            out.push_sql(", ");
-            out.push_bind_param::<Nullable<Text>, _>(text)?;
-        }
-        out.push_sql(", ");
-        out.push_bind_param::<Nullable<Text>, _>(&self.trace.error_code)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Nullable<Text>, _>(&self.error_group)?;
-        for _ in ["created_at", "updated_at"] {
-            out.push_sql(", ");
-            out.push_bind_param::<Text, _>(&self.now)?;
-        }
-        out.push_sql(")");
         Ok(())
     }
 }
+
+impl<const ROWS: usize> QueryId for InsertStatement<'_, ROWS> {
+    type QueryId = InsertStatement<'static, ROWS>;
+    const HAS_STATIC_QUERY_ID: bool = true;
+}
+
+impl<C, const ROWS: usize> RunQueryDsl<C> for InsertStatement<'_, ROWS> {}
 
 // `OR FAIL`: a table with a trigger otherwise makes SQLite keep a journal for each statement, to undo what a constraint
 // stops halfway. A batch is rolled back as a whole then.
@@ -316,4 +370,4 @@ macro_rules! prepared_once {
         impl<C> RunQueryDsl<C> for $statement<'_> {}
     )*};
 }
-prepared_once!(InsertStatement, StartStatement, RecoverStatement, FinishStatement);
+prepared_once!(StartStatement, RecoverStatement, FinishStatement);

@@ -112,7 +112,7 @@ pub(super) async fn leave_failure(
     );
     on!(conn, c => diesel::insert_into(trace_dlq::table).values(letter).execute(c).await)?;
     if let Some(report) = &failure.report {
-        TraceWrite::Insert((**report).clone()).apply(conn).await?;
+        TraceWrite::Insert(report.clone().into()).apply(conn).await?;
     }
     Ok(())
 }

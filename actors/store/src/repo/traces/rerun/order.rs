@@ -74,7 +74,7 @@ pub(in crate::repo) async fn rerun_trace(
         wait: Some(Box::new(WaitTerms { reason, due, share })),
         ..NewTrace::new(order.rerun, former.channel.as_str().into(), TraceMode::Async, TraceStatus::Waiting)
     };
-    TraceWrite::Insert(trace).apply(conn).await?;
+    TraceWrite::Insert(trace.into()).apply(conn).await?;
     let link = traces::rerun_of.eq(&former.id);
     let row = traces::table.find(order.rerun.to_string());
     on!(conn, c => diesel::update(row).set(link).execute(c).await)?;
