@@ -15,6 +15,7 @@ import { preloadView, Shell } from "./layout/shell.tsx";
 import { SignIn } from "./layout/sign-in.tsx";
 import { Toasts } from "./layout/toasts.tsx";
 import { texts } from "./texts.ts";
+import { startHints } from "./ui/clipped.ts";
 import { Empty } from "./ui/content.tsx";
 
 function Page() {
@@ -37,6 +38,7 @@ restoreKey();
 startRouter();
 startKeys();
 startClock();
+startHints();
 startLiveStore();
 startLive();
 preloadView();

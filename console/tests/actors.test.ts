@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { LiveActor } from "../src/api/live-types.ts";
 import type { ActorEvent, ActorNode } from "../src/api/types.ts";
-import { listEvents, listRows, sayExit } from "../src/views/actors/tree.ts";
+import { labelOf, listEvents, listRows, orderOf, sayExit } from "../src/views/actors/tree.ts";
 
 const node = (path: string, more: Partial<ActorNode> = {}) => ({ path, state: "running", restarts: 0, mailbox_depth: 0, mailbox_bound: 8, quarantine_reason: null, ...more }) as ActorNode;
 const VIEW = { search: "", onlyTrouble: false, turned: new Set<string>() };
@@ -38,4 +38,24 @@ test("ends of instances are sentences", () => {
   assert.equal(sayExit({ exit: "failed", reason: "r" }), "failed: r");
   assert.equal(sayExit({ exit: "ordered" }), "ordered");
   assert.equal(sayExit(undefined), "");
+});
+
+test("actors of connectors have the name of the connector", () => {
+  const id = "connectors/0198-id";
+  const rows = listRows([node("connectors"), node(id, { connector: "crm/eu" }), node(`${id}/pool`, { connector: "crm/eu" })], new Map(), { ...VIEW, turned: new Set([id]) });
+  assert.deepEqual(rows.map((row) => row.name), ["connectors", "crm/eu", "pool"]);
+  const found = listRows([node(id, { connector: "crm/eu" })], new Map(), { ...VIEW, search: "CRM" });
+  assert.deepEqual(found.map((row) => [row.path, row.name]), [[id, "connectors/crm/eu"]]);
+  assert.equal(labelOf("connectors/id~2", "crm"), "connectors/crm~2");
+  assert.equal(labelOf("channels/id", undefined), "channels/id");
+});
+
+test("ordered end belongs to the last order before it", () => {
+  const event = (path: string, exit: string) => ({ path, event: "exited", seq: 1, at: "2026-11-29T16:00:10Z", generation: 1, exit: { exit } }) as unknown as ActorEvent;
+  const order = (id: string, path: string, second: number) => ({ id, principal: id, resource_id: path, created_at: `2026-11-29T16:00:${String(second).padStart(2, "0")}Z` });
+  const orders = [order("ada", "channels", 2), order("bob", "channels/a", 9), order("eve", "channels/b", 9), order("late", "channels/a", 30)];
+  assert.equal(orderOf(event("channels/a", "ordered"), orders)?.id, "bob");
+  assert.equal(orderOf(event("channels/c", "ordered"), orders)?.id, "ada");
+  assert.equal(orderOf(event("channels/a", "panicked"), orders), undefined);
+  assert.equal(orderOf(event("cron/a", "ordered"), orders), undefined);
 });

@@ -12,6 +12,7 @@ import { untilOf } from "../src/views/channels/until.ts";
 import { completionsAt, hintAt } from "../src/views/editor/assist.ts";
 import { schemasAt, valuesAt } from "../src/views/editor/schema.ts";
 import { canaryOf, figuresOf, judge, quantile } from "../src/views/workflows/figures.ts";
+import { figuresOfTasks } from "../src/views/workflows/stats.ts";
 import { splitAt } from "../src/views/workflows/source.tsx";
 import { END, failuresByTask, flatten, graphOf, outcomesByTask, readTasks, START } from "../src/views/workflows/tasks.ts";
 
@@ -293,4 +294,17 @@ test("compared versions are the serving and the newest", () => {
   assert.deepEqual(chosenVersions(versions, ["", "2"]), [1, 2]);
   assert.deepEqual(chosenVersions(versions, ["99", "x"]), [2, 4]);
   assert.equal(chosenVersions([], ["", ""]), null);
+});
+
+test("rate of a task is taken between two looks at one node and version", () => {
+  const look = (at: number, runs: number, node = "n", version = 1) => {
+    const tasks = [{ task: "a", function: "map", runs, errors: 1, total_ms: runs * 2 }];
+    return { at, stats: { workflow_id: "w", version, node, served: true, since: "2026-11-29T10:00:00Z", runs, failed: 0, tasks } };
+  };
+  assert.deepEqual(figuresOfTasks(look(2000, 30), look(0, 10)).get("a"), { runs: 30, errors: 1, rate: 10, mean: 2 });
+  assert.equal(figuresOfTasks(look(2000, 30), null).get("a")?.rate, 0);
+  assert.equal(figuresOfTasks(look(2000, 3), look(0, 10)).get("a")?.rate, 0);
+  assert.equal(figuresOfTasks(look(2000, 30), look(0, 10, "other")).get("a")?.rate, 0);
+  assert.equal(figuresOfTasks(look(2000, 30), look(0, 10, "n", 2)).get("a")?.rate, 0);
+  assert.equal(figuresOfTasks(look(2000, 0), null).get("a")?.mean, null);
 });

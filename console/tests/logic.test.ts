@@ -9,6 +9,7 @@ import { addPoint, addToMinutes } from "../src/core/live-store.ts";
 import { fillPath, matchPath } from "../src/core/router.ts";
 import { EventParser } from "../src/core/sse.ts";
 import { formatDistance, formatDuration, formatInstant, formatShort } from "../src/core/time.ts";
+import { addressOf } from "../src/api/client.ts";
 
 test("path matches its pattern and gives its parameters", () => {
   assert.deepEqual(matchPath("/runs/:id", "/runs/a%2Fb"), { id: "a/b" });
@@ -115,4 +116,10 @@ test("series are bounded and minutes are means of their seconds", () => {
   assert.equal(addPoint(seconds, 130, traffic, 120), seconds);
   const minutes = addToMinutes({ times: [], requests: [], errors: [], p99_ms: [] }, seconds, 130, 10);
   assert.deepEqual(minutes, { times: [120], requests: [2], errors: [1], p99_ms: [4] });
+});
+
+test("address of a request has its parameters escaped and lists joined", () => {
+  const params = { path: { id: "a/b c" }, query: { status: ["failed", "pending"], q: "x&y", limit: 5, cursor: undefined } };
+  assert.equal(addressOf("/api/v1/admin/traces/{id}", params), "http://localhost/api/v1/admin/traces/a%2Fb%20c?status=failed%2Cpending&q=x%26y&limit=5");
+  assert.equal(addressOf("/health"), "http://localhost/health");
 });

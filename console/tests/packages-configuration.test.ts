@@ -4,7 +4,7 @@ import type { EffectiveSetting } from "../src/api/node-types.ts";
 import type { PackageReceipt } from "../src/api/types.ts";
 import { findOperations, listOperations } from "../src/views/api/operations.ts";
 import { findSettings, showValue } from "../src/views/configuration/settings.ts";
-import { listEntries, listPackages, stateOf } from "../src/views/packages/inventory.ts";
+import { compareEntry, listEntries, listPackages, stateOf, versionAt } from "../src/views/packages/inventory.ts";
 
 const receipt = (name: string, version: string, state: string, updated_at: string) => ({ name, version, state, updated_at }) as PackageReceipt;
 
@@ -45,4 +45,20 @@ test("endpoints of a document are listed", () => {
   assert.deepEqual(operations.map((row) => `${row.method} ${row.path}`), ["GET /a", "POST /b"]);
   assert.deepEqual(findOperations(operations, "get lists").map((row) => row.path), ["/a"]);
   for (const none of [null, undefined, 3, {}]) assert.deepEqual(listOperations(none), []);
+});
+
+test("contents of two packages are the versions that each left", () => {
+  const version = (number: number, day: number, hash: string, status = "archived") => ({ version: number, status, created_at: `2026-01-0${day}T00:00:00Z`, content_hash: hash });
+  const versions = [version(4, 6, "d", "draft"), version(3, 5, "c", "active"), version(2, 3, "b"), version(1, 1, "a")];
+  assert.equal(versionAt(versions, "2026-01-04T00:00:00Z")?.version, 2);
+  assert.equal(versionAt(versions, "2026-01-09T00:00:00Z")?.version, 3);
+  const applied = (day: number, workflows: string[]) => ({ updated_at: `2026-01-0${day}T00:00:00Z`, inventory: { channels: [], connectors: ["c"], workflows } });
+  const entry = { kind: "workflows" as const, id: "w" };
+  const [first, second, third] = [applied(2, ["w"]), applied(4, ["w"]), applied(7, [])];
+  assert.deepEqual([compareEntry(entry, versions, first, second).old?.version, compareEntry(entry, versions, first, second).fresh?.version], [1, 2]);
+  assert.equal(compareEntry(entry, versions, first, second).difference, "changed");
+  assert.equal(compareEntry(entry, versions, first, first).difference, "same");
+  assert.equal(compareEntry(entry, versions, first, third).difference, "removed");
+  assert.equal(compareEntry(entry, versions, third, second).difference, "added");
+  assert.equal(compareEntry({ kind: "connectors", id: "c" }, null, first, second).difference, "unknown");
 });

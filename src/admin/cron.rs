@@ -8,7 +8,7 @@ use actix_web::web::{Data, Path, block};
 use chrono::{DateTime, Utc};
 use svc_api::{DataEnvelope, OccurrenceDetail, OccurrenceListEnvelope, OccurrenceSummary, ScheduleSummary};
 use svc_channels::CronConfig;
-use svc_model::{AuditAction, AuditResource, ServiceError, Timestamp};
+use svc_model::{AuditAction, AuditResource, ChannelPause, ServiceError, Timestamp};
 use svc_registry::{LoadedChannel, Snapshot};
 use svc_store::{ChannelFacts, OccurrenceRecord, OccurrenceRow, ScheduleStatus};
 
@@ -148,6 +148,7 @@ fn to_schedule(entry: &LoadedChannel, now: DateTime<Utc>) -> Option<ScheduleSumm
         timezone: schedule.zone().to_owned(),
         next_fire_at: None,
         paused_at: None,
+        paused: entry.pause().map(|pause| ChannelPause::clone(pause).into()),
         last_status: None,
         last_scheduled_for: None,
         last_completed_at: None,

@@ -33,7 +33,9 @@ use svc_model::{Channel, Workflow};
 use crate::router::Router;
 pub(crate) use audit::add_audit_id;
 use definitions::admin_entity::AdminEntity;
-use definitions::{connector_calls, connectors, entities, guards, import, pauses, status, workflows};
+use definitions::{
+    connector_calls, connectors, entities, guards, import, pauses, status, workflow_stats, workflows,
+};
 pub(crate) use filters::{read_dead_letter_filter, read_occurrence_filter, read_trace_query};
 pub(crate) use nodes::require_node;
 pub(crate) use parameters::{refuse_unknown_parameters as check_parameters, unknown_value};
@@ -48,6 +50,7 @@ pub(crate) fn add_routes(router: &mut Router) {
     add_connectors(router);
     router.add(Method::PATCH, "/workflows/{id}/rollout", status::rollout);
     router.get("/workflows/{id}/dependencies", workflows::dependencies);
+    router.get("/workflows/{id}/stats", workflow_stats::stats);
     router.post("/workflows/{id}/test", workflows::test);
     router.post("/channels/{id}/pause", pauses::pause);
     router.post("/channels/{id}/resume", pauses::resume);

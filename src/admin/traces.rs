@@ -86,7 +86,8 @@ pub(super) async fn read(
         TraceView::Submitter => state_response(trace),
         TraceView::Operator => {
             let waits_for = explanations::explain_wait(&state, &trace.row).await?;
-            data_response(TraceDetail { waits_for, ..to_detail(trace) })
+            let shown = state.config.tracing.link_to(trace.distributed_trace_id.as_deref());
+            data_response(TraceDetail { waits_for, distributed_trace_url: shown, ..to_detail(trace) })
         }
     })
 }
@@ -99,6 +100,7 @@ pub(super) fn to_detail(trace: TraceRecord) -> TraceDetail {
         result_json,
         task_trace_json,
         deliver_at,
+        distributed_trace_id,
         cancel_requested_at,
         cancelled_by,
         in_flight_json,
@@ -137,6 +139,8 @@ pub(super) fn to_detail(trace: TraceRecord) -> TraceDetail {
         next_retry_at: row.next_retry_at,
         deliver_at,
         waits_for: None,
+        distributed_trace_id,
+        distributed_trace_url: None,
         cancel_requested_at,
         cancelled_by,
         in_flight: parse_json(in_flight_json),
@@ -284,6 +288,7 @@ mod tests {
             result_json: result.map(str::to_owned),
             task_trace_json: task_trace.map(str::to_owned),
             deliver_at: None,
+            distributed_trace_id: None,
             cancel_requested_at: None,
             cancelled_by: None,
             in_flight_json: None,

@@ -68,6 +68,9 @@ section! {
         /// Share of the traces begun here that are exported, from 0 to 1. A trace that a caller began keeps the
         /// decision of the caller.
         pub sample_rate: f64 = 1.0,
+        /// The address of a distributed trace in the user interface of the collector, with `{trace_id}` in the place of
+        /// its id: `http://` or `https://`, without credentials. The console links runs to it. Unset: no link.
+        pub ui_url: Option<String> = None,
         /// Allows a request to ask for its own profile.
         pub debug_profile_enabled: bool = false,
     }
@@ -104,7 +107,30 @@ impl TracingSection {
             }
             diagnostics.require_within("tracing.sample_rate", self.sample_rate, 0.0..=1.0);
         }
+        if self.ui_url.as_deref().is_some_and(|text| !is_address_of_traces(text)) {
+            let expected = "must be http:// or https:// with a host, without credentials, and name {trace_id}, like \
+                            https://traces.example/trace/{trace_id}";
+            diagnostics.refuse("tracing.ui_url", expected);
+        }
     }
+
+    /// Returns the address of a distributed trace; `None` without an id, or without a setting.
+    pub(crate) fn link_to(&self, trace_id: Option<&str>) -> Option<String> {
+        Some(self.ui_url.as_deref()?.replace(TRACE_ID, trace_id?))
+    }
+}
+
+/// The place of the id in `tracing.ui_url`.
+const TRACE_ID: &str = "{trace_id}";
+
+/// Returns `true` for an address that a browser may follow, with a place for the id of a trace.
+fn is_address_of_traces(text: &str) -> bool {
+    let Ok(uri) = text.replace(TRACE_ID, "0").parse::<http::Uri>() else { return false };
+    let has_scheme = matches!(uri.scheme_str(), Some("http" | "https"));
+    let has_host = uri
+        .authority()
+        .is_some_and(|authority| !authority.as_str().contains('@') && !authority.host().is_empty());
+    has_scheme && has_host && text.contains(TRACE_ID)
 }
 
 /// Returns `true` for the address of a collector: gRPC has no path, and credentials do not belong here.

@@ -226,6 +226,7 @@ mod tests {
             row,
             result_json,
             task_trace_json,
+            distributed_trace_id: None,
             deliver_at: Some(instant),
             cancel_requested_at: Some(instant),
             cancelled_by: Some("canary".into()),

@@ -328,6 +328,10 @@ fn paused_schedule_is_planned_at_its_resume() {
     schedule(&mut client, "tick", telling(), transport, json!({}));
     eventually(|| !occurrences(&mut client, "tick").is_empty());
     change(&mut client, "tick/pause", &json!({"reason": "down"}));
+    let pause = |client: &mut HttpClient| {
+        client.get(&format!("{ADMIN}/cron/status")).unwrap().json()["data"][0]["paused"]["reason"].clone()
+    };
+    assert_eq!(pause(&mut client), "down");
     let cursor = |client: &mut HttpClient| {
         client.get(&format!("{ADMIN}/cron/status")).unwrap().json()["data"][0]["next_fire_at"].clone()
     };
@@ -348,6 +352,7 @@ fn paused_schedule_is_planned_at_its_resume() {
     });
     assert_eq!(cursor(&mut client), stands_at, "the cursor stands still over a restart");
     change(&mut client, "tick/resume", &json!({}));
+    assert_eq!(pause(&mut client), Value::Null);
     eventually(|| cursor(&mut client).as_str() > stands_at.as_str());
     let rows = occurrences(&mut client, "tick");
     let is_planned =

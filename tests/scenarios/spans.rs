@@ -273,3 +273,27 @@ fn collector_that_hangs_does_not_hold_up_the_end() {
     let log = server.log_text();
     assert!(log.contains("spans dropped by the shutdown deadline"), "{log}");
 }
+
+#[test]
+fn stored_run_names_its_exported_trace() {
+    // Nothing listens there: the id does not wait for the export.
+    let endpoint = format!("http://127.0.0.1:{}", free_port().unwrap());
+    let address = "https://traces.example/t/{trace_id}?tab=spans";
+    let server = exporting(&endpoint, "1").env("SVC_TRACING__UI_URL", address).start().unwrap();
+    let mut client = server.client();
+    echo(&mut client, "orders", json!({"tracing": {"mode": "sync"}}));
+    let mut stored = |path: &str, flags: &str| {
+        let answer = post(&mut client, path, &[("traceparent", &parent(flags))]);
+        let id = answer.header("x-trace-id").unwrap().to_owned();
+        client.get(&format!("/api/v1/admin/traces/{id}")).unwrap().json()["data"].clone()
+    };
+    for path in ["/api/v1/data/orders", "/api/v1/data/orders/async"] {
+        let trace = stored(path, "01");
+        assert_eq!(trace["distributed_trace_id"], TRACE, "{path}");
+        let url = format!("https://traces.example/t/{TRACE}?tab=spans");
+        assert_eq!(trace["distributed_trace_url"], url, "{path}");
+        let hidden = stored(path, "00");
+        assert_eq!(hidden.get("distributed_trace_id"), None, "{path}: it is not exported");
+        assert_eq!(hidden.get("distributed_trace_url"), None, "{path}");
+    }
+}

@@ -266,3 +266,27 @@ fn stubs_answer_for_connectors_and_the_calls_are_shown() {
     let live = client.json("POST", &path, &json!({"data": {}})).unwrap().json()["data"].clone();
     assert_eq!((&live["live"], live.get("calls")), (&json!(true), None), "{live}");
 }
+
+#[test]
+fn definition_is_tried_without_being_stored() {
+    let server = start();
+    let mut client = server.client();
+    client.json("POST", BASE, &echo_workflow("kept")).unwrap();
+    let stored = client.get(&format!("{BASE}/kept")).unwrap().json()["data"].clone();
+    let tasks = json!([{"id": "say", "name": "Say", "function": {"name": "map", "input": {"mappings": [
+        {"path": "data.text", "logic": {"cat": ["Hello, ", {"var": "payload.name"}]}}]}}}]);
+    let mut attempt = |id: &str, definition: &Value| {
+        let body = json!({"data": {"name": "Ada"}, "stubs": {}, "workflow": definition});
+        client.json("POST", &format!("{BASE}/{id}/test"), &body).unwrap()
+    };
+    let changed = attempt("kept", &json!({"tasks": tasks})).json()["data"].clone();
+    assert_eq!(changed["output"], json!({"text": "Hello, Ada"}), "{changed}");
+    let fresh = attempt("absent", &json!({"name": "New", "tasks": tasks})).json()["data"].clone();
+    assert_eq!(fresh["output"], json!({"text": "Hello, Ada"}), "{fresh}");
+    let refused = attempt("kept", &json!({"tasks": [{"id": "say"}]}));
+    assert!(!details(&error(&refused, 400, "VALIDATION_ERROR")).is_empty());
+    error(&attempt("absent", &Value::Null), 404, "NOT_FOUND");
+    let after = client.get(&format!("{BASE}/kept")).unwrap().json()["data"].clone();
+    assert_eq!(after, stored);
+    error(&client.get(&format!("{BASE}/absent")).unwrap(), 404, "NOT_FOUND");
+}

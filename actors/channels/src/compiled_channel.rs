@@ -24,7 +24,7 @@ use crate::log_rate_limit::LogRateLimit;
 use crate::metadata;
 use crate::metrics::ChannelMeters;
 use crate::run::WorkQueue;
-use crate::series::FlowMeters;
+use crate::series::{FlowMeters, VersionTotals};
 use crate::services::ChannelServices;
 
 /// Names of dropped members in a line of the log, and letters of each: a caller chose them.
@@ -171,6 +171,12 @@ impl CompiledChannel {
     /// Returns `true` if that version of the workflow serves here.
     pub fn has_version(&self, version: &WorkflowVersion) -> bool {
         self.flow.has_version(version)
+    }
+
+    /// Returns the counts of a version of its workflow on this node, over all channels that run it; `None` if the channel
+    /// does not run that version.
+    pub fn version_totals(&self, version: &WorkflowVersion) -> Option<VersionTotals> {
+        self.flow_meters.totals(version)
     }
 
     /// Returns the shares of its accepted work that run at once, over all nodes.

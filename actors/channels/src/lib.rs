@@ -58,6 +58,7 @@ pub use run::{
     BatchProgress, CRASHED, PinnedVersion, RecordBatch, RecordOutcome, RecordResult, RecordRun,
     RecordSettlement, ScheduledRun, ScheduledRunOutcome, ScheduledRunResult,
 };
+pub use series::{TaskTotals, VersionTotals};
 pub use services::ChannelServices;
 pub use settings::Settings;
 pub use shape_limits::ShapeLimits;

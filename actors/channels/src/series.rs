@@ -4,6 +4,8 @@
 //! channels share is one series, a reload continues the same counts, and what was deleted leaves nothing
 //! behind. Counting looks nothing up: every definition keeps the series of its tasks by their place.
 
+mod task_counts;
+
 use std::collections::HashMap;
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -16,6 +18,10 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use svc_engine::{Flow, RunOutcome};
 use svc_model::{DURATION_BUCKETS, WorkflowVersion};
+
+use task_counts::VersionCounts;
+pub(crate) use task_counts::VersionCountsPool;
+pub use task_counts::{TaskTotals, VersionTotals};
 
 /// Labels of `svc_workflow_duration_seconds`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -150,6 +156,8 @@ struct VersionMeters {
     runs: [Meter<RunLabels, Counter>; RunStatus::NAMES.len()],
     /// By the place of the task.
     tasks: Box<[Meter<TaskLabels>]>,
+    /// The counts of this version alone.
+    counts: Arc<VersionCounts>,
 }
 
 impl FlowMeters {
@@ -157,6 +165,7 @@ impl FlowMeters {
         workflows: SeriesPool<WorkflowLabels>,
         tasks: SeriesPool<TaskLabels>,
         runs: SeriesPool<RunLabels, Counter>,
+        counts: &VersionCountsPool,
         flow: &Flow,
     ) -> Self {
         let versions = flow.running().map(|(id, version)| VersionMeters {
@@ -168,6 +177,7 @@ impl FlowMeters {
                 .tasks()
                 .map(|task| meter(tasks.find(&task_labels(id, task.id, task.function))))
                 .collect(),
+            counts: counts.join(version),
         });
         let versions = versions.collect();
         Self { workflows, tasks, runs, versions }
@@ -184,7 +194,9 @@ impl FlowMeters {
         if let (Some(meter), Some(name)) = (version.runs.get(status), RunStatus::NAMES.get(status)) {
             meter.get_or_init(|| self.runs.join(run_labels(&version.version, name))).metric.inc();
         }
+        version.counts.count_failures(outcome);
         for task in &timings.tasks {
+            version.counts.count_task(task);
             let Some(meter) = version.tasks.get(task.position) else { continue };
             let series = meter.get().or_else(|| {
                 let named = flow.version(id)?.task(task.position)?;
@@ -194,6 +206,17 @@ impl FlowMeters {
                 series.metric.observe(task.duration.as_secs_f64());
             }
         }
+    }
+
+    /// Returns the counts of a version; `None` if the flow does not have it.
+    pub(crate) fn totals(&self, version: &WorkflowVersion) -> Option<VersionTotals> {
+        let meters = self.versions.iter().find(|meters| meters.version == *version)?;
+        // Another channel may have been the first to count a run that ended like this.
+        let runs = RunStatus::NAMES.map(|status| {
+            self.runs.find(&run_labels(version, status)).map_or(0, |series| series.metric.get())
+        });
+        let [.., failed] = runs;
+        Some(meters.counts.totals(runs.iter().sum(), failed))
     }
 }
 

@@ -162,6 +162,7 @@ table! {
         rerun_of -> Nullable<Text>,
         run_key -> Nullable<Text>,
         awaited_channel -> Nullable<Text>,
+        distributed_trace_id -> Nullable<Text>,
     }
 }
 

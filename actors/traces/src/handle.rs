@@ -317,6 +317,7 @@ impl Traces {
             access_token_hash: Some(token::hash(&token)),
             request_id: request_id.map(str::to_owned),
             run_key: job.run_key(),
+            distributed_trace_id: job.distributed_trace_id(),
             owner: Some(Arc::clone(&owner)),
             ..NewTrace::new(id, Arc::clone(&job.channel), TraceMode::Async, TraceStatus::Pending)
         };

@@ -82,6 +82,14 @@ impl Job {
         let id = self.trace_id.hyphenated();
         (key != &*id.encode_lower(&mut Uuid::encode_buffer())).then(|| key.to_owned())
     }
+
+    /// Returns the id of the distributed trace of its submission; `None` if the spans of that trace are not exported.
+    pub(crate) fn distributed_trace_id(&self) -> Option<String> {
+        let mut parts = self.trace_headers.get("traceparent")?.split('-').skip(1);
+        let (id, flags) = (parts.next()?, parts.nth(1)?);
+        let is_exported = u8::from_str_radix(flags, 16).is_ok_and(|flags| flags & 1 == 1);
+        is_exported.then(|| id.to_owned())
+    }
 }
 
 /// The outcome of one run of a job.

@@ -39,6 +39,8 @@ pub struct Record {
     pub workflow: Option<WorkflowVersion>,
     /// The execution trace as JSON, if the channel keeps one.
     pub task_trace: Option<String>,
+    /// The id of its distributed trace, in hexadecimal; `None` if the spans of that trace are not exported.
+    pub distributed_trace_id: Option<String>,
     /// Start of the run, in UTC.
     pub started_at: NaiveDateTime,
     /// Duration of the run.
@@ -69,6 +71,7 @@ impl Record {
             error_code: self.error_code,
             error_group: self.error_group,
             workflow: self.workflow,
+            distributed_trace_id: self.distributed_trace_id,
             duration_ms: Some(self.took.as_secs_f64() * 1000.0),
             started_at: Some(self.started_at),
             completed_at: self.started_at.checked_add_signed(took),

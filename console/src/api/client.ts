@@ -1,7 +1,7 @@
 // The one way to the service: credential, errors, pacing and audit rows of all requests.
 
 import { signal } from "@preact/signals";
-import createClient from "openapi-fetch";
+import type { Client } from "openapi-fetch";
 import { authorize, hasKey, signOut } from "../core/credential.ts";
 import { notify } from "../core/toasts.ts";
 import { texts } from "../texts.ts";
@@ -48,12 +48,50 @@ async function pause(seconds: number, cancelled: AbortSignal): Promise<void> {
   if (Date.now() >= pausedUntil.value) pausedUntil.value = 0;
 }
 
+/** The parts of a request. */
+interface RequestParts {
+  params?: { path?: Record<string, unknown>; query?: Record<string, unknown>; header?: Record<string, string> };
+  body?: unknown;
+  signal?: AbortSignal;
+}
+
+/** Returns the address of a path with its parameters; of a list the values are joined by commas. */
+export function addressOf(path: string, params: RequestParts["params"] = {}): string {
+  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(params.path?.[name])));
+  const given = Object.entries(params.query ?? {}).filter(([, value]) => value !== undefined && value !== null);
+  const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+  return `${apiRoot}${filled}${search && `?${search}`}`;
+}
+
+const call =
+  (method: string) =>
+  async (path: string, { params = {}, body, signal }: RequestParts = {}): Promise<Answer<unknown>> => {
+    const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+    const headers = { ...(body === undefined ? {} : { "content-type": "application/json" }), ...params.header };
+    const response = await send(new Request(addressOf(path, params), { method, headers, ...sent, signal: signal ?? null }));
+    const text = await response.text();
+    const read = () => (text === "" ? undefined : (JSON.parse(text) as unknown));
+    if (response.ok) return { data: read(), response };
+    try {
+      return { error: read(), response };
+    } catch {
+      return { error: text, response };
+    }
+  };
+
+type Methods = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+
 /** The client of the API, with the types of its document. */
-export const api = createClient<paths>({
-  baseUrl: apiRoot,
-  fetch: send,
-  querySerializer: { array: { style: "form", explode: false } },
-});
+export const api = {
+  GET: call("GET"),
+  POST: call("POST"),
+  PUT: call("PUT"),
+  PATCH: call("PATCH"),
+  DELETE: call("DELETE"),
+} as unknown as Pick<Client<paths>, Methods>;
+
+/** Returns the parts of a request as those of its dry run, which some operations name in their text alone. */
+export const asDryRun = <T extends RequestParts>(parts: T): T => ({ ...parts, params: { ...parts.params, query: { ...parts.params?.query, dry_run: true } } });
 
 /** An answer of the client. */
 interface Answer<T> {

@@ -21,7 +21,7 @@ const LIVE_LOOKS: Record<string, string> = {
 function LiveMark() {
   const state = liveState.value;
   const node = liveNode.value;
-  const title = node === null ? undefined : texts.live.node(node.name);
+  const title = node === null ? undefined : `${texts.live.node(node.id)} (${texts.live.instance(node.name)})`;
   return (
     <div class="who" title={title} role="status">
       <Status of={LIVE_LOOKS[state] ?? "stopped"} text={texts.live[state]} symbolOnly={isNavigationNarrow.value} />

@@ -148,9 +148,18 @@ export function Facts({ facts }: { facts: readonly (readonly [string, ComponentC
   return (
     <dl class="facts">
       {facts
-        .filter(([, value]) => value !== null && value !== undefined && value !== "")
+        .filter(([, value]) => value || value === 0)
         .map(([name, value]) => [<dt key={`n-${name}`}>{name}</dt>, <dd key={`v-${name}`}>{value}</dd>])}
     </dl>
+  );
+}
+
+/** A link to a workflow, at a version of it. */
+export function WorkflowLink({ id, version }: { id: string; version: number | null | undefined }) {
+  return (
+    <a class="link" href={href(fillPath("/workflows/:id", { id }), version ? { version: String(version) } : {})}>
+      {id} {version && `v${version}`}
+    </a>
   );
 }
 

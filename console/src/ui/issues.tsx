@@ -9,14 +9,19 @@ interface Finding {
   message: string;
 }
 
-/** The answer of a check, or of a dry run. */
+/** The findings of a check, or of a dry run. */
 export interface CheckReport {
-  data: { valid: boolean; errors: readonly Finding[]; warnings: readonly Finding[] };
+  errors: readonly Finding[];
+  warnings: readonly Finding[];
 }
 
+/** Returns whether an answer is that of a check: what is changed is answered with the change. */
+export const isReport = (data: object): data is CheckReport => "errors" in data && "warnings" in data;
+
 /** The findings of a check. */
-export function IssueList({ report }: { report: CheckReport }) {
-  const { errors = [], warnings = [] } = report.data;
+export function IssueList({ report: { data } }: { report: { data: object } }) {
+  if (!isReport(data)) return null;
+  const { errors, warnings } = data;
   if (errors.length + warnings.length === 0) return null;
   const line = (finding: Finding, kind: "bad" | "warn", index: number) => (
     <li key={`${kind} ${index}`} class={`finding ${kind}`}>

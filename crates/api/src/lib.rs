@@ -56,8 +56,8 @@ pub use entities::lifecycle::{RollbackRequest, RolloutChange, StatusChange, Vers
 pub use entities::packages::{Inventory, PackageDetail, Receipt, ReceiptRequest};
 pub use entities::validation::{ValidationIssue, ValidationResult};
 pub use entities::workflows::{
-    ConnectorDependency, TrialStep, TrialTrace, WorkflowDependencies, WorkflowResource, WorkflowTrial,
-    WorkflowTrialResult,
+    ConnectorDependency, TaskStats, TrialStep, TrialTrace, WorkflowDependencies, WorkflowResource,
+    WorkflowStats, WorkflowTrial, WorkflowTrialResult,
 };
 pub use envelope::{DataEnvelope, ListEnvelope, PageEnvelope, WarnedEnvelope};
 pub use error::{ErrorDescription, ErrorDetail, ErrorEnvelope};

@@ -1,7 +1,7 @@
 //! Documents given by the user: a file, an argument, or standard input.
 
 use std::io::Read as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::Value;
@@ -41,18 +41,13 @@ impl InputArgs {
             read.map_err(|source| CliError::File { path: "standard input".into(), source })?;
             ("standard input".to_owned(), bytes)
         } else if let Some(file) = &self.file {
-            let bytes =
-                std::fs::read(file).map_err(|source| CliError::File { path: file.clone(), source })?;
-            (file.display().to_string(), bytes)
+            return InputDocument::open(file).map(Some);
         } else if let Some(data) = &self.data {
             ("--data".to_owned(), data.clone().into_bytes())
         } else {
             return Ok(None);
         };
-        let text = String::from_utf8(bytes)
-            .map_err(|error| input_error(&place, &format!("it is not UTF-8 ({})", error.utf8_error())))?;
-        let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
-        Ok(Some(InputDocument { place, text }))
+        InputDocument::decode(place, bytes).map(Some)
     }
 
     /// Reads the document, which must be there.
@@ -64,6 +59,19 @@ impl InputArgs {
 }
 
 impl InputDocument {
+    /// Reads a file.
+    pub(crate) fn open(file: &Path) -> Result<Self, CliError> {
+        let bytes = std::fs::read(file).map_err(|source| CliError::File { path: file.to_owned(), source })?;
+        Self::decode(file.display().to_string(), bytes)
+    }
+
+    fn decode(place: String, bytes: Vec<u8>) -> Result<Self, CliError> {
+        let text = String::from_utf8(bytes)
+            .map_err(|error| input_error(&place, &format!("it is not UTF-8 ({})", error.utf8_error())))?;
+        let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
+        Ok(Self { place, text })
+    }
+
     /// Parses the document.
     pub(crate) fn json(&self) -> Result<Value, CliError> {
         serde_json::from_str(&self.text)

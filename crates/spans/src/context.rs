@@ -53,6 +53,13 @@ impl TraceContext {
         self.0.as_ref().map_or_else(Vec::new, |place| headers::write(&place.parent))
     }
 
+    /// Returns the id of the distributed trace, if its spans are exported.
+    #[inline]
+    pub fn exported_trace_id(&self) -> Option<[u8; 16]> {
+        let place = self.0.as_ref()?;
+        place.parent.is_sampled().then(|| place.parent.trace_id().to_bytes())
+    }
+
     pub(crate) fn span_context(&self) -> Option<SpanContext> {
         let place = self.0.as_ref()?;
         Some(place.parent.clone()).filter(SpanContext::is_valid)

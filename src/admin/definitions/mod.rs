@@ -13,4 +13,5 @@ pub(crate) mod rate_groups;
 pub(crate) mod references;
 pub(crate) mod status;
 mod trial_request;
+pub(crate) mod workflow_stats;
 pub(crate) mod workflows;

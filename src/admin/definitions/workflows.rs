@@ -12,8 +12,9 @@ use svc_connectors::LoadState;
 use svc_engine::catalogue::Catalogue;
 use svc_engine::{CompileSecrets, ConnectorUse, Flow, Message, RunOptions, StubCall, Stubs, TraceOptions};
 use svc_model::{
-    AuditAction, EntityKind, FieldCode, FieldError, Issue, ServiceError, ValidationReport, Workflow,
-    WorkflowContent, parse_new_workflow, parse_workflow_update, validate_workflow, workflow_warnings,
+    AuditAction, EntityKind, FieldCode, FieldError, Issue, LifecycleStatus, ServiceError, Timestamp,
+    ValidationReport, Workflow, WorkflowContent, parse_new_workflow, parse_workflow_update,
+    validate_workflow, workflow_warnings,
 };
 use svc_project::rules::{check_topics, connector_need};
 use svc_registry::ReloadScope;
@@ -165,8 +166,8 @@ pub(crate) async fn dependencies(state: Data<AppState>, id: Path<String>) -> Res
     }))
 }
 
-/// `POST /workflows/{id}/test`: runs the latest version once and shows every step. Connectors and channels
-/// are called for real, which the answer says, unless stubs answer for them.
+/// `POST /workflows/{id}/test`: runs the latest version, or a definition that is not stored, once and shows every step.
+/// Connectors and channels are called for real, which the answer says, unless stubs answer for them.
 pub(crate) async fn test(
     state: Data<AppState>,
     caller: AdminCaller,
@@ -175,8 +176,13 @@ pub(crate) async fn test(
     body: JsonBody,
 ) -> Result<HttpResponse, Error> {
     query.refuse_dry_run()?;
-    let workflow = state.store.workflows().latest(&id).await?.ok_or_else(|| not_found::<Workflow>(&id))?;
-    let Trial { payload, metadata, stubs } = parse_trial(state.serving.engine.catalogue(), body.0)?;
+    let stored = state.store.workflows().latest(&id).await?;
+    let Trial { payload, metadata, stubs, definition } =
+        parse_trial(state.serving.engine.catalogue(), body.0)?;
+    let workflow = match definition {
+        None => stored.ok_or_else(|| not_found::<Workflow>(&id))?,
+        Some(definition) => apply_definition(&state, &id, stored, &definition)?,
+    };
     let references = state.serving.secrets.read(svc_engine::secret_uses(&workflow.content).references).await;
     let material =
         CompileSecrets { references: &references, declared: &state.serving.engine.declared_secrets() };
@@ -215,11 +221,39 @@ struct Trial {
     metadata: Map<String, Value>,
     /// Answers in place of connectors and channels; without them they are called for real.
     stubs: Option<Stubs>,
+    /// A definition that is not stored, to run in place of the latest version.
+    definition: Option<Value>,
 }
 
-/// `{"data": any, "metadata"?: object, "stubs"?: object}`.
+/// Returns a workflow as a create, or a change of the stored one, would leave it.
+fn apply_definition(
+    state: &AppState,
+    id: &str,
+    stored: Option<Workflow>,
+    definition: &Value,
+) -> Result<Workflow, ServiceError> {
+    let engine = &*state.serving.engine;
+    let Some(workflow) = stored else {
+        let (_, content) = <Workflow as AdminEntity>::parse_new(state, definition)?;
+        let now = Timestamp::now();
+        return Ok(Workflow {
+            workflow_id: id.to_owned(),
+            version: 1,
+            content,
+            status: LifecycleStatus::Draft,
+            rollout_percentage: 100,
+            created_at: now,
+            updated_at: now,
+        });
+    };
+    let content = parse_workflow_update(definition, &workflow.content, engine)?;
+    check_topics(engine, &content, |name| state.serving.connectors.directory().names_topic(name))?;
+    Ok(Workflow { content, ..workflow })
+}
+
+/// `{"data": any, "metadata"?: object, "stubs"?: object, "workflow"?: object}`.
 fn parse_trial(catalogue: &Catalogue, body: Value) -> Result<Trial, ServiceError> {
-    let mut body = require_known_keys(&body, &["data", "metadata", "stubs"])?.clone();
+    let mut body = require_known_keys(&body, &["data", "metadata", "stubs", "workflow"])?.clone();
     let metadata = match body.remove("metadata") {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(metadata)) => metadata,
@@ -229,5 +263,6 @@ fn parse_trial(catalogue: &Catalogue, body: Value) -> Result<Trial, ServiceError
         None | Some(Value::Null) => None,
         Some(stubs) => Some(Stubs::parse(catalogue, &stubs, "body.stubs")?),
     };
-    Ok(Trial { payload: body.remove("data").unwrap_or_else(|| json!({})), metadata, stubs })
+    let definition = body.remove("workflow").filter(|definition| !definition.is_null());
+    Ok(Trial { payload: body.remove("data").unwrap_or_else(|| json!({})), metadata, stubs, definition })
 }

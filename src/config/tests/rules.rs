@@ -307,6 +307,26 @@ fn collector_address_is_scheme_host_and_port_only() {
 }
 
 #[test]
+fn address_of_traces_names_their_id() {
+    let config = |address: &str| format!("[tracing]\nui_url = {address:?}");
+    for address in [
+        "",
+        "https://traces.example/trace",
+        "traces.example/{trace_id}",
+        "javascript:alert('{trace_id}')",
+        "https://u:p@traces.example/{trace_id}",
+        "https:///{trace_id}",
+    ] {
+        assert_eq!(refusals(&config(address)), ["tracing.ui_url"], "{address}");
+    }
+    for address in
+        ["https://traces.example/trace/{trace_id}", "http://[::1]:16686/#/search?traceID={trace_id}"]
+    {
+        assert_eq!(refusals(&config(address)), [""; 0], "{address}");
+    }
+}
+
+#[test]
 fn every_unavailable_setting_is_refused() {
     let cases = [("storage.url", "storage.url = \"mysql://h/d\"")];
     for (key, text) in &cases {

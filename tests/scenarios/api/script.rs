@@ -255,6 +255,9 @@ fn guards(recorder: &mut Recorder) {
     recorder.send("POST", &format!("{channels}/nothing/test"), "{}");
     recorder.read(&format!("{channels}/greetings/stats"), Shown::Outline);
     recorder.send("GET", &format!("{channels}/nothing/stats"), "");
+    let workflows = format!("{ADMIN}/workflows");
+    recorder.read(&format!("{workflows}/greeting/stats"), Shown::Outline);
+    recorder.send("GET", &format!("{workflows}/greeting/stats?version=99"), "");
     recorder.read(&format!("{ADMIN}/connectors/crm/calls"), Shown::Outline);
     recorder.send("GET", &format!("{ADMIN}/connectors/nothing/calls"), "");
 }

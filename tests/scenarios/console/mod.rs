@@ -5,3 +5,4 @@ mod guards;
 mod live;
 mod nodes;
 mod serving;
+mod task_counts;

@@ -16,7 +16,7 @@ use svc_engine::Flow;
 use svc_model::ErrorReason;
 
 use crate::ended_runs::EndedRuns;
-use crate::series::{FlowMeters, RunLabels, SeriesPool, TaskLabels, WorkflowLabels};
+use crate::series::{FlowMeters, RunLabels, SeriesPool, TaskLabels, VersionCountsPool, WorkflowLabels};
 
 use durations::DurationHistogram;
 pub(crate) use guards::CredentialKind;
@@ -85,6 +85,7 @@ pub struct ChannelMetrics {
     workflows: SeriesPool<WorkflowLabels>,
     tasks: SeriesPool<TaskLabels>,
     runs: SeriesPool<RunLabels, Counter>,
+    versions: VersionCountsPool,
     guards: GuardMetrics,
 }
 
@@ -104,6 +105,7 @@ impl Default for ChannelMetrics {
             workflows: SeriesPool::default(),
             tasks: SeriesPool::default(),
             runs: SeriesPool::default(),
+            versions: VersionCountsPool::default(),
             guards: GuardMetrics::default(),
         }
     }
@@ -190,7 +192,8 @@ impl ChannelMetrics {
 
     /// The meters of what a channel runs.
     pub(crate) fn flow_meters(&self, flow: &Flow) -> FlowMeters {
-        FlowMeters::new(self.workflows.clone(), self.tasks.clone(), self.runs.clone(), flow)
+        let (workflows, tasks, runs) = (self.workflows.clone(), self.tasks.clone(), self.runs.clone());
+        FlowMeters::new(workflows, tasks, runs, &self.versions, flow)
     }
 
     /// Drops the series of a channel that is gone.

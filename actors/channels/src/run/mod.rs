@@ -58,6 +58,11 @@ pub(crate) struct Run {
     pub(crate) cancellation: Option<Arc<dyn Cancellation>>,
 }
 
+/// Returns the id of a distributed trace as its user interfaces show it.
+fn to_hexadecimal(id: [u8; 16]) -> String {
+    Uuid::from_bytes(id).simple().to_string()
+}
+
 /// A version of the workflow that a run takes, whatever the shares of the traffic are.
 #[derive(Clone, Debug)]
 pub struct PinnedVersion {

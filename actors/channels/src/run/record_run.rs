@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::report::PausedCall;
-use super::{Recording, Run};
+use super::{Recording, Run, to_hexadecimal};
 use crate::compiled_channel::CompiledChannel;
 use crate::ended_runs::RunSource;
 use crate::guards::{AdmittedMessage, GuardRefusal, IdempotencyClaim, MessageSource, RefusalKind};
@@ -223,6 +223,8 @@ struct RecordAttempt {
     is_traced: bool,
     /// The key of the run, if it is traced.
     run_key: Option<String>,
+    /// The id of the distributed trace, if its spans are exported.
+    distributed_trace: Option<[u8; 16]>,
     /// The reason why it is not traced, if the channel has a trace policy.
     untraced: Option<Untraced>,
 }
@@ -264,6 +266,7 @@ impl CompiledChannel {
             started: Instant::now(),
             is_traced,
             run_key: is_traced.then(|| run.record.run_key()),
+            distributed_trace: run.trace_context.exported_trace_id(),
             untraced: draw.and_then(Result::err),
         };
         match run.record.parse_value(self.record_format, &self.services.compute_gate).await {
@@ -398,6 +401,7 @@ impl CompiledChannel {
     fn record_trace(&self, attempt: &RecordAttempt) -> Record {
         let took = attempt.started.elapsed();
         let record = self.new_record(TraceMode::Kafka, attempt.trace_id, attempt.started_at, took);
-        Record { run_key: attempt.run_key.clone(), ..record }
+        let distributed_trace_id = attempt.distributed_trace.map(to_hexadecimal);
+        Record { run_key: attempt.run_key.clone(), distributed_trace_id, ..record }
     }
 }

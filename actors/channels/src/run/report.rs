@@ -134,6 +134,7 @@ impl CompiledChannel {
             clean: false,
             workflow: None,
             task_trace: None,
+            distributed_trace_id: None,
             started_at: started_at.naive(),
             took,
         }

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::failure;
 use super::report::RunReport;
-use super::{Recording, Run};
+use super::{Recording, Run, to_hexadecimal};
 use crate::answer::response::{ChannelResponse, ResponseRenderer};
 use crate::compiled_channel::CompiledChannel;
 use crate::ended_runs::RunSource;
@@ -41,6 +41,8 @@ struct FinishedRun<'t> {
     took: Duration,
     /// The input, if the trace keeps it.
     input: Option<&'t str>,
+    /// The id of the distributed trace, if its spans are exported.
+    distributed_trace: Option<[u8; 16]>,
 }
 
 impl CompiledChannel {
@@ -62,6 +64,7 @@ impl CompiledChannel {
         }
         let keeps_input = traced.is_some_and(|(_, policy)| policy.keep_input);
         let input = keeps_input.then(|| write_run_input(&payload, &metadata, bucket)).flatten();
+        let distributed_trace = traced.and_then(|_| trace_context.exported_trace_id());
         let recording = Recording { steps: traced.is_some() && self.records_steps(), ..Recording::default() };
         let run = Run {
             id,
@@ -78,8 +81,15 @@ impl CompiledChannel {
         };
         let (started_at, started) = (traced.map(|_| Timestamp::now()), Instant::now());
         let (input, run_key) = (input.as_deref(), run_key.as_deref());
-        let finish =
-            || FinishedRun { request_id, run_key, traced, started_at, took: started.elapsed(), input };
+        let finish = || FinishedRun {
+            request_id,
+            run_key,
+            traced,
+            started_at,
+            took: started.elapsed(),
+            input,
+            distributed_trace,
+        };
         // What follows a run that failed is rare and large, so that it has futures of its own.
         let executed = AssertUnwindSafe(self.execute(run))
             .catch_unwind()
@@ -146,6 +156,7 @@ impl CompiledChannel {
         record.input = finished.input.map(str::to_owned);
         record.request_id = Some(finished.request_id).filter(|id| !id.is_empty()).map(str::to_owned);
         record.run_key = finished.run_key.map(str::to_owned);
+        record.distributed_trace_id = finished.distributed_trace.map(to_hexadecimal);
         Some((traces, policy, record))
     }
 

@@ -45,6 +45,7 @@ impl Traces {
             access_token_hash: Some(token::hash(&token)),
             request_id: request_id.map(str::to_owned),
             run_key: job.run_key(),
+            distributed_trace_id: job.distributed_trace_id(),
             wait: Some(Box::new(terms)),
             ..NewTrace::new(id, job.channel.clone(), TraceMode::Async, reason.status())
         };

@@ -32,6 +32,7 @@ fn record(clean: bool) -> Record {
         workflow: None,
         clean,
         task_trace: None,
+        distributed_trace_id: None,
         started_at: Timestamp::parse("2026-01-01T00:00:00").unwrap().naive(),
         took: Duration::from_millis(1500),
     }

@@ -25,11 +25,11 @@ async function readAll<T>(page: (offset: number) => Promise<{ data: T[]; total: 
 
 /** Reads the latest version of every channel. */
 export function readChannels(signal: AbortSignal): Promise<AllOf<Channel>> {
-  return readAll((offset) => read(api.GET("/api/v1/admin/channels", { params: { query: { limit: LIMIT, offset, sort_by: "name", sort_order: "asc" } as never }, signal })));
+  return readAll((offset) => read(api.GET("/api/v1/admin/channels", { params: { query: { limit: LIMIT, offset, sort_by: "name", sort_order: "asc" } }, signal })));
 }
 
 /** Reads the latest version of every workflow. */
 export function readWorkflows(signal: AbortSignal): Promise<AllOf<Workflow>> {
-  return readAll((offset) => read(api.GET("/api/v1/admin/workflows", { params: { query: { limit: LIMIT, offset, sort_by: "name", sort_order: "asc" } as never }, signal })));
+  return readAll((offset) => read(api.GET("/api/v1/admin/workflows", { params: { query: { limit: LIMIT, offset, sort_by: "name", sort_order: "asc" } }, signal })));
 }
 

@@ -13,11 +13,12 @@ import { formatDuration } from "../../core/time.ts";
 import { texts } from "../../texts.ts";
 import { Button } from "../../ui/button.tsx";
 import { Callout, CommandLine, Empty, Facts, Panel, ProblemBox, ViewHead } from "../../ui/content.tsx";
+import { NodeNote } from "../../ui/node-note.tsx";
 import { ask } from "../../ui/dialog.tsx";
 import { Icon } from "../../ui/icons.tsx";
 import { Status } from "../../ui/status.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
-import { EventList, Timeline } from "./timeline.tsx";
+import { type EventFacts, EventList, Timeline } from "./timeline.tsx";
 import { listRows, needsLook, type TreeRow } from "./tree.ts";
 
 const t = texts.actors;
@@ -25,6 +26,8 @@ const t = texts.actors;
 /** Milliseconds between two reads of the whole tree, without and with the stream. */
 const EVERY = 3000;
 const EVERY_LIVE = 15_000;
+/** Orders to restart that are read. */
+const ORDERS = 200;
 
 const readTurned = (): Set<string> => new Set(query("fold").split(",").filter(Boolean).map(decodeURIComponent));
 
@@ -123,7 +126,7 @@ function Figures() {
 
 function askForRestart(path: string, below: number, done: () => void): void {
   const node = liveNode.value?.id;
-  const params = { path: { path }, query: (node === undefined ? {} : { node }) as never };
+  const params = { path: { path }, query: (node === undefined ? {} : { node }) };
   ask({
     title: `${t.restart}: ${path}`,
     text: below > 0 ? t.restartGroup(below) : t.restartText,
@@ -133,11 +136,11 @@ function askForRestart(path: string, below: number, done: () => void): void {
   });
 }
 
-function Detail({ row, history, reload }: { row: TreeRow; history: readonly ActorEvent[]; reload: () => void }) {
+function Detail({ row, history, facts, reload }: { row: TreeRow; history: readonly ActorEvent[]; facts: EventFacts; reload: () => void }) {
   const node: Partial<ActorNode> = row.node ?? {};
   return (
     <Panel
-      title={row.path}
+      title={row.label}
       actions={
         <>
           <Button icon="rerun" acts onClick={() => askForRestart(row.path, row.below, reload)}>
@@ -151,6 +154,7 @@ function Detail({ row, history, reload }: { row: TreeRow; history: readonly Acto
         {row.reason !== null && <Callout kind="bad">{row.reason}</Callout>}
         <Facts
           facts={[
+            [t.columns.path, row.label === row.path ? null : <code class="breaks">{row.path}</code>],
             [t.state, <Status of={row.state === "running" ? "ok" : row.state} text={row.state} />],
             [t.state, node.retry_in_ms == null ? null : t.retryIn(formatDuration(node.retry_in_ms))],
             [t.kind, node.kind === "group" ? t.group : node.kind === "actor" ? t.actor : null],
@@ -183,7 +187,7 @@ function Detail({ row, history, reload }: { row: TreeRow; history: readonly Acto
             ],
           ]}
         />
-        <EventList history={history} path={row.path} />
+        <EventList history={history} path={row.path} facts={facts} />
         <CommandLine command={`svc-cli actors restart ${shellQuote(row.path)}`} />
       </div>
     </Panel>
@@ -196,6 +200,14 @@ export default function Actors() {
   const tree = useLoad("actors", (signal) => read(api.GET("/api/v1/admin/actors", { signal })), { every: isLive ? EVERY_LIVE : EVERY });
   const nodes = tree.data?.data.nodes ?? [];
   const history = tree.data?.data.history ?? [];
+  const hasOrders = history.some((event) => event.exit?.["exit"] === "ordered");
+  const orders = useLoad(
+    hasOrders ? "orders to restart" : null,
+    async (signal) => (await read(api.GET("/api/v1/admin/audit-logs", { params: { query: { action: ["restart"], limit: ORDERS } }, signal }))).data,
+    { every: EVERY_LIVE },
+  );
+  const connectors = useMemo(() => new Map(nodes.flatMap((node) => (node.connector === undefined ? [] : [[node.path, node.connector] as const]))), [tree.data]);
+  const facts: EventFacts = { connectors, orders: orders.data ?? [] };
   const [search, onlyTrouble, fold, chosen] = [query("q"), query("trouble") === "1", query("fold"), query("actor")];
   const live = liveActors.value;
   const rows = useMemo(
@@ -213,7 +225,7 @@ export default function Actors() {
   const inTrouble = rows.filter((candidate) => needsLook(candidate.state)).length;
   return (
     <>
-      <ViewHead title={texts.views.actors} note={liveNode.value && <span class="faint clip">{texts.now.ofNode(liveNode.value.name)}</span>}>
+      <ViewHead title={texts.views.actors} note={<NodeNote />}>
         <input
           class="input actors-search"
           type="search"
@@ -243,9 +255,9 @@ export default function Actors() {
                 />
               </div>
             </Panel>
-            {row !== undefined && <Detail row={{ ...row, below }} history={history} reload={tree.reload} />}
+            {row !== undefined && <Detail row={{ ...row, below }} history={history} facts={facts} reload={tree.reload} />}
           </div>
-          <Timeline history={history} path={row === undefined ? "" : row.path} />
+          <Timeline history={history} path={row === undefined ? "" : row.path} facts={facts} />
         </div>
       </div>
     </>

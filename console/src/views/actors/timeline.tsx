@@ -1,15 +1,15 @@
 // The ends and restarts of actors on a line of time, and the events of one with its flight recorder.
 
 import { useMemo } from "preact/hooks";
-import type { ActorEvent } from "../../api/types.ts";
+import type { ActorEvent, AuditLogEntry } from "../../api/types.ts";
 import { showsUtc } from "../../core/preferences.ts";
-import { setQuery } from "../../core/router.ts";
+import { href, setQuery } from "../../core/router.ts";
 import { formatDuration, formatInstant, now } from "../../core/time.ts";
 import { texts } from "../../texts.ts";
 import { Panel } from "../../ui/content.tsx";
 import { Moment } from "../../ui/moment.tsx";
 import { Status } from "../../ui/status.tsx";
-import { listEvents, sayExit, TROUBLE } from "./tree.ts";
+import { labelOf, listEvents, orderOf, sayExit, TROUBLE } from "./tree.ts";
 
 const t = texts.actors;
 
@@ -26,8 +26,20 @@ const EVENTS = 60;
 const wordOf = (event: ActorEvent): string => t.events[event.event] ?? event.event;
 const lookOf = (event: ActorEvent): string => (event.event === "exited" && event.exit?.["exit"] === "ordered" ? "stopped" : event.event === "started" ? "ok" : (LOOKS[event.event] ?? "scheduled"));
 
+/** What is known of the events: the names of connectors by the paths of their actors, and the orders to restart. */
+export interface EventFacts {
+  connectors: ReadonlyMap<string, string>;
+  orders: readonly AuditLogEntry[];
+}
+
+/** Returns the word of an event, with the person who ordered it. */
+function sayEvent(event: ActorEvent, facts: EventFacts): string {
+  const order = orderOf(event, facts.orders);
+  return order === undefined ? wordOf(event) : `${wordOf(event)} ${t.orderedBy(order.principal)}`;
+}
+
 /** The lines of the actors that ended, the one with the most ends first. */
-export function Timeline({ history, path }: { history: readonly ActorEvent[]; path: string }) {
+export function Timeline({ history, path, facts }: { history: readonly ActorEvent[]; path: string; facts: EventFacts }) {
   const lines = useMemo(() => listEvents(history, path), [history, path]);
   const shown = lines.slice(0, LINES);
   const first = Math.min(...shown.flatMap((line) => line.events.map((event) => Date.parse(event.at))));
@@ -43,7 +55,7 @@ export function Timeline({ history, path }: { history: readonly ActorEvent[]; pa
             {shown.map((line) => (
               <li key={line.path} class="actors-line">
                 <button type="button" class="actors-line-name clip" title={line.path} onClick={() => setQuery({ actor: line.path })}>
-                  {line.path}
+                  {labelOf(line.path, facts.connectors.get(line.path))}
                 </button>
                 <span class="number muted">{t.exits(line.exits)}</span>
                 <span class="actors-track" aria-hidden="true">
@@ -52,7 +64,7 @@ export function Timeline({ history, path }: { history: readonly ActorEvent[]; pa
                       key={event.seq}
                       class="actors-event"
                       style={{ left: `${(((Date.parse(event.at) - first) / length) * 100).toFixed(2)}%` }}
-                      title={`${formatInstant(Date.parse(event.at), showsUtc.value)} ${wordOf(event)}`}
+                      title={`${formatInstant(Date.parse(event.at), showsUtc.value)} ${sayEvent(event, facts)}`}
                     >
                       <Status of={lookOf(event)} text={wordOf(event)} symbolOnly />
                     </span>
@@ -72,8 +84,19 @@ export function Timeline({ history, path }: { history: readonly ActorEvent[]; pa
   );
 }
 
+/** The person who ordered an end, with the audit row of the order. */
+function OrderLink({ event, facts }: { event: ActorEvent; facts: EventFacts }) {
+  const order = orderOf(event, facts.orders);
+  if (order === undefined) return null;
+  return (
+    <a class="link" href={href("/audit", { entry: order.id })}>
+      {t.orderedBy(order.principal)}
+    </a>
+  );
+}
+
 /** The events of one actor, the newest first, with the messages before each end. */
-export function EventList({ history, path }: { history: readonly ActorEvent[]; path: string }) {
+export function EventList({ history, path, facts }: { history: readonly ActorEvent[]; path: string; facts: EventFacts }) {
   const events = history.filter((event) => event.path === path).reverse().slice(0, EVENTS);
   if (events.length === 0) return <p class="muted">{t.noEventsOf}</p>;
   return (
@@ -82,6 +105,7 @@ export function EventList({ history, path }: { history: readonly ActorEvent[]; p
         <li key={event.seq}>
           <div class="row wraps">
             <Status of={lookOf(event)} text={wordOf(event)} />
+            <OrderLink event={event} facts={facts} />
             <span class="muted">{t.generation(event.generation)}</span>
             {event.after_ms !== undefined && <span class="muted">{t.after(formatDuration(event.after_ms))}</span>}
             <span class="grow" />

@@ -6,7 +6,9 @@ import type { ActorEvent, ActorNode } from "../../api/types.ts";
 /** A row of the tree. */
 export interface TreeRow {
   path: string;
-  /** The last part of the path. */
+  /** The path with the name of a connector in the place of its id. */
+  label: string;
+  /** The last part of that. */
   name: string;
   depth: number;
   state: string;
@@ -44,11 +46,25 @@ export interface TreeView {
 
 const parentOf = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf("/")));
 
+/** Returns a path with the name of its connector in the place of the id; the number of a replacement stays. */
+export function labelOf(path: string, connector: string | undefined): string {
+  const [group, id = "", ...rest] = path.split("/");
+  return connector === undefined ? path : [group, connector + (/~\d+$/.exec(id)?.[0] ?? ""), ...rest].join("/");
+}
+
+/** Returns the part of a label below the parent of its path. */
+function nameOf(row: TreeRow, parent: string): string {
+  if (parent === "") return row.label;
+  const parts = parent.split("/").length;
+  return parts === 1 ? row.label.slice(row.label.indexOf("/") + 1) : row.path.slice(parent.length + 1);
+}
+
 function toRow(path: string, { node, live }: Fact): TreeRow {
-  const parent = parentOf(path);
+  const label = labelOf(path, node?.connector);
   return {
     path,
-    name: parent === "" ? path : path.slice(parent.length + 1),
+    label,
+    name: label,
     depth: 0,
     state: live?.state ?? node?.state ?? "running",
     node,
@@ -73,15 +89,14 @@ export function listRows(nodes: readonly ActorNode[], live: ReadonlyMap<string, 
   for (const row of rows.values()) {
     let parent = parentOf(row.path);
     while (parent !== "" && !rows.has(parent)) parent = parentOf(parent);
-    if (parent === "") row.name = row.path;
-    else row.name = row.path.slice(parent.length + 1);
+    row.name = nameOf(row, parent);
     children.set(parent, [...(children.get(parent) ?? []), row]);
   }
   const search = view.search.toLowerCase();
   const isFlat = search !== "" || view.onlyTrouble;
-  const fits = (row: TreeRow) => row.path.toLowerCase().includes(search) && (!view.onlyTrouble || needsLook(row.state) || row.restarts > 0);
+  const fits = (row: TreeRow) => `${row.path} ${row.label}`.toLowerCase().includes(search) && (!view.onlyTrouble || needsLook(row.state) || row.restarts > 0);
   if (isFlat) {
-    const found = [...rows.values()].filter(fits).map((row) => ({ ...row, name: row.path }));
+    const found = [...rows.values()].filter(fits).map((row) => ({ ...row, name: row.label }));
     return found.sort((a, b) => Number(needsLook(b.state)) - Number(needsLook(a.state)) || compare(a.path, b.path));
   }
   const shown: TreeRow[] = [];
@@ -121,6 +136,28 @@ export function listEvents(history: readonly ActorEvent[], path: string): EventL
     .filter(([name, events]) => name === path || events.some((event) => TROUBLE.includes(event.event)))
     .map(([name, events]) => ({ path: name, events, exits: events.filter((event) => event.event === "exited").length }))
     .sort((a, b) => b.exits - a.exits || compare(a.path, b.path));
+}
+
+/** Milliseconds that an ordered end may come after its order. */
+const LONGEST_ORDER = 30_000;
+
+/** A row of the audit log, as far as it tells of an order. */
+interface Order {
+  id: string;
+  principal: string;
+  resource_id: string;
+  created_at: string;
+}
+
+/** Returns the order of an end: the last one to the actor, or to a group above it, before the end. */
+export function orderOf(event: ActorEvent, orders: readonly Order[]): Order | undefined {
+  if (event.event !== "exited" || event.exit?.["exit"] !== "ordered") return undefined;
+  const at = Date.parse(event.at);
+  const fitting = orders.filter(({ resource_id: path, created_at: created }) => {
+    const ago = at - Date.parse(created);
+    return (event.path === path || event.path.startsWith(`${path}/`)) && ago > -1000 && ago < LONGEST_ORDER;
+  });
+  return fitting.sort((a, b) => Date.parse(b.created_at) - Date.parse(a.created_at))[0];
 }
 
 /** Returns the end of an instance as a sentence, such as `panicked at src/x.rs:7:3 while handling Run: …`. */

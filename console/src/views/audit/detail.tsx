@@ -28,12 +28,12 @@ export async function readEntry(id: string, at: number, signal: AbortSignal): Pr
 
 /** Reads the definitions with which an entry is compared: the versions, or of a connector the present one. */
 async function readDefinitions(entry: AuditLogEntry, signal: AbortSignal): Promise<Definition[]> {
-  const params = { path: { id: entry.resource_id }, query: { limit: VERSIONS } as never };
+  const params = { path: { id: entry.resource_id }, query: { limit: VERSIONS } };
   const options = { params, signal };
-  if (entry.resource_type === "channel") return (await read(api.GET("/api/v1/admin/channels/{id}/versions", options))).data as unknown as Definition[];
-  if (entry.resource_type === "workflow") return (await read(api.GET("/api/v1/admin/workflows/{id}/versions", options))).data as unknown as Definition[];
+  if (entry.resource_type === "channel") return (await read(api.GET("/api/v1/admin/channels/{id}/versions", options))).data.map((row) => ({ ...row }));
+  if (entry.resource_type === "workflow") return (await read(api.GET("/api/v1/admin/workflows/{id}/versions", options))).data.map((row) => ({ ...row }));
   const { data } = await read(api.GET("/api/v1/admin/connectors/{id}", { params: { path: { id: entry.resource_id } }, signal }));
-  return [data as unknown as Definition];
+  return [{ ...data }];
 }
 
 function Comparison({ entry, hashes }: { entry: AuditLogEntry; hashes: Hashes }) {

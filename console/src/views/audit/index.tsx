@@ -97,7 +97,7 @@ export default function Audit() {
   const sources = useMemo((): Source<Row>[] => {
     const load: Source<Row>["load"] = async (cursor, signal) => {
       const words = { ...filter, limit: LIMIT, ...(cursor === null ? {} : { cursor }) };
-      const page = await read(api.GET("/api/v1/admin/audit-logs", { params: { query: words as never }, signal }));
+      const page = await read(api.GET("/api/v1/admin/audit-logs", { params: { query: words }, signal }));
       return { rows: page.data.map((entry) => ({ key: entry.id, at: Date.parse(entry.created_at), entry })), next: page.next_cursor ?? null };
     };
     return [{ name: "audit", load }];

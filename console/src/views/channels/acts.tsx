@@ -72,7 +72,7 @@ export function askForManyPauses(tag: string, done: () => void): void {
     text: t.pauseText,
     fields,
     preview: async (cancelled) => {
-      const page = await read(api.GET("/api/v1/admin/channels", { params: { query: { tag, status: "active", limit: 1 } as never }, signal: cancelled }));
+      const page = await read(api.GET("/api/v1/admin/channels", { params: { query: { tag, status: ["active"], limit: 1 } }, signal: cancelled }));
       count.value = page.total;
       return <p>{t.pauseCount(page.total)}</p>;
     },
@@ -96,8 +96,8 @@ export function askForStatus(channel: Channel, status: "active" | "archived", do
     title: isActivation ? t.activateTitle(channel.version) : t.archiveTitle,
     text: isActivation ? t.activateText : t.archiveText,
     preview: async (cancelled) => {
-      const answer = await read(api.PATCH("/api/v1/admin/channels/{id}/status", { params: { ...params, query: { dry_run: true } as never }, body: { status }, signal: cancelled }));
-      return <IssueList report={answer as never} />;
+      const answer = await read(api.PATCH("/api/v1/admin/channels/{id}/status", { params: { ...params, query: { dry_run: true } }, body: { status }, signal: cancelled }));
+      return <IssueList report={answer} />;
     },
     confirm: isActivation ? t.activate(channel.version) : t.archive,
     isDanger: !isActivation,
@@ -113,8 +113,8 @@ export function askForRollback(channel: Channel, version: number, done: () => vo
     title: texts.definitions.rollbackTitle(version),
     text: texts.definitions.rollbackText,
     preview: async (cancelled) => {
-      const answer = await read(api.POST("/api/v1/admin/channels/{id}/rollback", { params: { ...params, query: { dry_run: true } as never }, body, signal: cancelled }));
-      return <IssueList report={answer as never} />;
+      const answer = await read(api.POST("/api/v1/admin/channels/{id}/rollback", { params: { ...params, query: { dry_run: true } }, body, signal: cancelled }));
+      return <IssueList report={answer} />;
     },
     confirm: texts.definitions.rollback(version),
     run: () => act(texts.definitions.rollbackDone(version), api.POST("/api/v1/admin/channels/{id}/rollback", { params, body })).then(done),

@@ -9,13 +9,13 @@ import { channelRates, followRates } from "../../core/channel-rates.ts";
 import { formatCompact, formatCount, formatRate, formatShare } from "../../core/format.ts";
 import { useCommands } from "../../core/commands.ts";
 import { useKeys } from "../../core/keys.ts";
-import { liveNode } from "../../core/live-store.ts";
 import { useLoad } from "../../core/load.ts";
 import { fillPath, go, href, query, setQuery } from "../../core/router.ts";
 import { formatDuration, rangeOf } from "../../core/time.ts";
 import { texts } from "../../texts.ts";
 import { Button, CopyButton, Segments } from "../../ui/button.tsx";
 import { Callout, CommandLine, Facts, Panel, ProblemBox, Skeleton, ViewBody, ViewHead } from "../../ui/content.tsx";
+import { NodeNote } from "../../ui/node-note.tsx";
 import { Dependents } from "../../ui/dependents.tsx";
 import { JsonTree } from "../../ui/json.tsx";
 import { Menu } from "../../ui/menu.tsx";
@@ -46,7 +46,7 @@ async function readStats(id: string, signal: AbortSignal): Promise<ChannelStats 
 }
 
 async function readChannel(id: string, limit: number, signal: AbortSignal) {
-  const params = { path: { id }, query: { limit } as never };
+  const params = { path: { id }, query: { limit } };
   const [latest, versions] = await Promise.all([
     read(api.GET("/api/v1/admin/channels/{id}", { params: { path: { id } }, signal })),
     read(api.GET("/api/v1/admin/channels/{id}/versions", { params, signal })),
@@ -57,14 +57,13 @@ async function readChannel(id: string, limit: number, signal: AbortSignal) {
 function Figures({ channel, stats }: { channel: Channel; stats: ChannelStats | null }) {
   const range = rangeOf(query("range"));
   const filter = { channel: channel.name, since: `-${range.name}` };
-  const params = { query: { ...filter, limit: 1, include_counts: true } as never };
+  const params = { query: { ...filter, channel: [channel.name], limit: 1, include_counts: true } };
   const runs = useLoad(`channel runs ${channel.name} ${range.name}`, (signal) => read(api.GET("/api/v1/admin/traces", { params, signal })), { every: EVERY * 2, keep: true });
   const rate = channelRates.value.get(channel.name);
   const counts = Object.entries(runs.data?.counts ?? {});
   const total = counts.reduce((sum, [, count]) => sum + count, 0);
   const failed = runs.data?.counts?.failed ?? 0;
   const refused = stats?.refusals.reduce((sum, refusal) => sum + refusal.count, 0);
-  const node = liveNode.value?.name ?? null;
   const figures: readonly (readonly [string, string, string | null, boolean])[] = [
     [t.rate, rate === undefined ? "–" : formatRate(rate.requests), null, false],
     [t.p99, formatDuration(rate?.p99_ms), null, false],
@@ -85,7 +84,9 @@ function Figures({ channel, stats }: { channel: Channel; stats: ChannelStats | n
           return to === null ? <div key={name} class="figure">{inner}</div> : <a key={name} class="figure figure-link" href={to}>{inner}</a>;
         })}
       </div>
-      {node !== null && <p class="faint channels-node">{t.ofNode(node)}</p>}
+      <p class="channels-node">
+        <NodeNote text={t.ofNode} />
+      </p>
     </>
   );
 }
@@ -129,7 +130,7 @@ function States({ channel, quarantine }: { channel: Channel; quarantine: string 
 
 function Causes({ channel }: { channel: Channel }) {
   const range = rangeOf(query("range"));
-  const params = { query: { channel: channel.name, since: `-${range.name}`, limit: 6 } as never };
+  const params = { query: { channel: [channel.name], since: `-${range.name}`, limit: 6 } };
   const errors = useLoad(`channel errors ${channel.name} ${range.name}`, (signal) => read(api.GET("/api/v1/admin/errors", { params, signal })), { every: EVERY * 2, keep: true });
   const groups = errors.data?.data ?? [];
   return (

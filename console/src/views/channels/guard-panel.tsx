@@ -1,7 +1,7 @@
 // The guards of a channel in the order in which a request meets them, with what each refused and why.
 
 import type { ApiProblem } from "../../api/problem.ts";
-import { formatCompact, formatCount, shellQuote, shortId } from "../../core/format.ts";
+import { formatCompact, formatCount, shellQuote } from "../../core/format.ts";
 import { texts } from "../../texts.ts";
 import { CommandLine, Panel } from "../../ui/content.tsx";
 import { Moment } from "../../ui/moment.tsx";
@@ -70,7 +70,7 @@ export function GuardPanel(props: { guards: readonly Guard[]; stats: ChannelStat
         {props.problem && <p>{props.problem.message}</p>}
         {stats === null && <p>{t.noStats}</p>}
         {stats?.free_permits !== null && stats?.free_permits !== undefined && <p>{t.freePermits(stats.free_permits)}</p>}
-        {stats && <p class="breaks">{t.countsOf(shortId(stats.node))}</p>}
+        {stats && <p class="breaks">{t.countsOf(stats.node)}</p>}
         <div>
           <CommandLine command={`svc-cli channels stats ${shellQuote(props.channel)}`} />
         </div>

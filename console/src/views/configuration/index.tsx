@@ -4,13 +4,13 @@ import { act, api } from "../../api/client.ts";
 import { isAbsent, readConfiguration } from "../../api/node.ts";
 import type { EffectiveSetting } from "../../api/node-types.ts";
 import { useKeys } from "../../core/keys.ts";
-import { liveNode } from "../../core/live-store.ts";
 import { useLoad } from "../../core/load.ts";
 import { query, setQuery } from "../../core/router.ts";
 import { texts } from "../../texts.ts";
 import { Absent } from "../../ui/absent.tsx";
 import { Button, Segments } from "../../ui/button.tsx";
 import { Empty, ProblemBox, ViewHead } from "../../ui/content.tsx";
+import { NodeNote } from "../../ui/node-note.tsx";
 import { ask } from "../../ui/dialog.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { findSettings, showValue } from "./settings.ts";
@@ -62,7 +62,7 @@ export default function Configuration() {
   const file = loaded.data?.file;
   return (
     <>
-      <ViewHead title={texts.views.configuration} note={liveNode.value && <span class="faint clip">{texts.now.ofNode(liveNode.value.name)}</span>}>
+      <ViewHead title={texts.views.configuration} note={<NodeNote />}>
         <input
           class="input"
           type="search"

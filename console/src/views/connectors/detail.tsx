@@ -57,7 +57,7 @@ const COLUMNS: readonly Column<ConnectorCall>[] = [
 
 function askForReset(breaker: Pick<Breaker, "key" | "channel">, done: () => void): void {
   const node = liveNode.value?.id;
-  const params = { path: { key: breaker.key }, query: (node === undefined ? {} : { node }) as never };
+  const params = { path: { key: breaker.key }, query: (node === undefined ? {} : { node }) };
   ask({
     title: `${t.reset}: ${breaker.key}`,
     text: t.resetText(breaker.channel),

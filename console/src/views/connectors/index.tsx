@@ -7,6 +7,7 @@ import { useLoad } from "../../core/load.ts";
 import { fillPath, href, query, setQuery } from "../../core/router.ts";
 import { texts } from "../../texts.ts";
 import { Empty, ProblemBox, ViewHead } from "../../ui/content.tsx";
+import { NodeNote } from "../../ui/node-note.tsx";
 import { Moment } from "../../ui/moment.tsx";
 import { Status } from "../../ui/status.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
@@ -78,7 +79,7 @@ export default function Connectors() {
   rows.sort((a, b) => gravity(a) - gravity(b) || a.connector.name.localeCompare(b.connector.name));
   return (
     <>
-      <ViewHead title={texts.views.connectors} note={map.data && <span class="faint clip">{t.ofNode(map.data.data.instance_id)}</span>}>
+      <ViewHead title={texts.views.connectors} note={<NodeNote />}>
         <input
           class="input"
           type="search"

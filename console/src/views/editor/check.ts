@@ -1,8 +1,9 @@
 // The check of a text: as JSON by the page, as a definition by the service, with the messages of `lint`.
 
-import { api, read } from "../../api/client.ts";
+import { api, asDryRun, read } from "../../api/client.ts";
 import type { ApiProblem } from "../../api/problem.ts";
 import { type Issue, type Kind, parseDocument, updateOf } from "../../core/definitions/documents.ts";
+import { isReport } from "../../ui/issues.tsx";
 import type { Stored } from "./stored.ts";
 
 /** The result of a check. */
@@ -21,11 +22,11 @@ export async function check(kind: Kind, text: string, stored: Stored | null, sig
   if ("problem" in parsed) return { state: "invalid", issues: NONE };
   const { document } = parsed;
   if (stored?.latest.status === "draft") {
-    const options = { params: { path: { id: stored.id }, query: { dry_run: true } as never }, body: updateOf(kind, document) as never, signal };
+    const options = asDryRun({ params: { path: { id: stored.id } }, body: updateOf(kind, document), signal });
     const answer = kind === "channel" ? await read(api.PUT("/api/v1/admin/channels/{id}", options)) : await read(api.PUT("/api/v1/admin/workflows/{id}", options));
-    return { state: "done", issues: (answer as unknown as { data: Check["issues"] }).data };
+    return { state: "done", issues: isReport(answer.data) ? answer.data : NONE };
   }
-  const body = document as never;
-  const answer = kind === "channel" ? await read(api.POST("/api/v1/admin/channels/validate", { body, signal })) : await read(api.POST("/api/v1/admin/workflows/validate", { body, signal }));
+  const options = { body: document, signal };
+  const answer = kind === "channel" ? await read(api.POST("/api/v1/admin/channels/validate", options)) : await read(api.POST("/api/v1/admin/workflows/validate", options));
   return { state: "done", issues: answer.data };
 }

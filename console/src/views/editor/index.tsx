@@ -1,7 +1,7 @@
 // The editor of a definition: its source with the findings of the service inline, then a draft, then what serves.
 
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { type Signal, signal, useSignal } from "@preact/signals";
+import { signal, useSignal } from "@preact/signals";
 import { apiRoot, send } from "../../api/client.ts";
 import { asProblem } from "../../api/problem.ts";
 import { changedFixed, type Kind, markOf, parseDocument, type PlacedIssue, placeIssues, startOf, textOf } from "../../core/definitions/documents.ts";
@@ -9,6 +9,7 @@ import { useCommands } from "../../core/commands.ts";
 import { useKeys } from "../../core/keys.ts";
 import { useLoad } from "../../core/load.ts";
 import { readPlaces } from "../../core/definitions/places.ts";
+import { keyOf, unsaved } from "../../core/definitions/unsaved.ts";
 import { fillPath, go, href, query, setQuery } from "../../core/router.ts";
 import { definitionNames } from "../../layout/names.ts";
 import { texts } from "../../texts.ts";
@@ -28,9 +29,6 @@ const t = texts.editor;
 
 /** Milliseconds after the last key before a text is checked. */
 const PAUSE = 350;
-
-/** Texts that are not saved, so that another view may be opened meanwhile. */
-const unsaved = new Map<string, Signal<string>>();
 
 async function readSchema(kind: Kind, signal: AbortSignal): Promise<Schema | null> {
   const response = await send(new Request(`${apiRoot}/api/v1/admin/schemas/${kind}`, { signal }));
@@ -92,7 +90,7 @@ function Findings({ result, issues, reveal }: { result: Check; issues: readonly 
 }
 
 function EditorBody({ kind, stored, reload }: { kind: Kind; stored: Stored | null; reload: () => void }) {
-  const key = `${kind} ${stored?.id ?? ""}`;
+  const key = keyOf(kind, stored?.id);
   const original = stored === null ? startOf(kind) : textOf(kind, stored.latest);
   const text = unsaved.get(key) ?? unsaved.set(key, signal(original)).get(key)!;
   const base = useRef(original);
@@ -177,7 +175,7 @@ function EditorBody({ kind, stored, reload }: { kind: Kind; stored: Stored | nul
           </Button>
         )}
         {kind === "workflow" && stored !== null && (
-          <Button icon="play" disabled={isDirty ? t.saveFirst : null} onClick={() => go(fillPath("/workflows/:id", { id: stored.id }), { tab: "trial" })}>
+          <Button icon="play" disabled={"problem" in parsed ? t.notJson : null} onClick={() => go(fillPath("/workflows/:id", { id: stored.id }), { tab: "trial", text: isDirty ? "unsaved" : null })}>
             {texts.workflows.try}
           </Button>
         )}

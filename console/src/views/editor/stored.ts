@@ -34,7 +34,7 @@ export async function readStored(kind: Kind, id: string, signal: AbortSignal): P
     etag = answer.response.headers.get("etag");
     return answer;
   };
-  const many = { ...params, query: { limit: VERSIONS } as never };
+  const many = { ...params, query: { limit: VERSIONS } };
   const [latest, versions] =
     kind === "channel"
       ? await Promise.all([

@@ -11,6 +11,7 @@ import { href, query, setQuery } from "../../core/router.ts";
 import { texts } from "../../texts.ts";
 import { Button } from "../../ui/button.tsx";
 import { Callout, CommandLine, Empty, Facts, Panel, ProblemBox, ViewBody, ViewHead } from "../../ui/content.tsx";
+import { NodeNote } from "../../ui/node-note.tsx";
 import { ask } from "../../ui/dialog.tsx";
 import { Moment } from "../../ui/moment.tsx";
 import { Status } from "../../ui/status.tsx";
@@ -69,7 +70,7 @@ function askForSkip(row: KafkaPartition, done: () => void): void {
     run: async () => {
       const range = until.value === "" ? {} : { until_offset: Number(until.value) };
       const words = { offset, ...range, ...(node === undefined ? {} : { node }) };
-      const params = { path: { topic: row.topic, partition: String(row.partition) }, query: words as never };
+      const params = { path: { topic: row.topic, partition: String(row.partition) }, query: words };
       await act(t.skip, api.POST("/api/v1/admin/kafka/partitions/{topic}/{partition}/skip", { params }));
       done();
     },
@@ -158,7 +159,7 @@ export default function Kafka() {
   const isEmpty = list.data !== undefined && all.length === 0;
   return (
     <>
-      <ViewHead title={texts.views.kafka} note={liveNode.value && <span class="faint clip">{texts.now.ofNode(liveNode.value.name)}</span>}>
+      <ViewHead title={texts.views.kafka} note={<NodeNote />}>
         <input
           class="input"
           type="search"

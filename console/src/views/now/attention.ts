@@ -79,7 +79,7 @@ function workConcerns(health: Health | undefined, counts: LiveCounts | null): Co
   const late = counts?.oldest_due_secs ?? health?.cron?.oldest_pending_age_secs ?? 0;
   const concerns: Concern[] = [];
   if (exhausted > 0) {
-    concerns.push({ state: "exhausted", name: t.deadLetters, text: t.exhausted(exhausted), path: "/runs", query: { kind: "dead_letters" } });
+    concerns.push({ state: "exhausted", name: t.deadLetters, text: t.exhausted(exhausted), path: "/runs", query: { kind: "dead_letters", status: "exhausted" } });
   }
   if (late > LATE_SECONDS) {
     concerns.push({ state: "degraded", name: t.schedules, text: t.late(late), path: "/runs", query: { kind: "occurrences", status: "pending" } });

@@ -71,7 +71,7 @@ function CauseLine({ cause }: { cause: Cause }) {
           {formatCompact(cause.count)}
         </span>
         <span class="now-error-main">
-          <span class="clip now-error-message" title={cause.message}>
+          <span class="breaks now-error-message" title={cause.message}>
             {cause.message}
           </span>
           <span class="clip muted now-small">

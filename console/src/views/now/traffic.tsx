@@ -4,12 +4,13 @@ import { useMemo } from "preact/hooks";
 import type { LiveSeries } from "../../api/live-types.ts";
 import { formatCompact, formatRate, formatShare } from "../../core/format.ts";
 import { liveState } from "../../core/live.ts";
-import { liveChannels, liveCounts, liveMinutes, liveNode, liveSeconds, liveTraffic } from "../../core/live-store.ts";
+import { liveChannels, liveCounts, liveMinutes, liveSeconds, liveTraffic } from "../../core/live-store.ts";
 import { go, href } from "../../core/router.ts";
 import { formatDuration, type TimeRange } from "../../core/time.ts";
 import { texts } from "../../texts.ts";
 import { Chart } from "../../ui/chart.tsx";
 import { Callout, Panel } from "../../ui/content.tsx";
+import { NodeNote } from "../../ui/node-note.tsx";
 
 const t = texts.now;
 
@@ -141,7 +142,6 @@ export function Traffic({ range }: { range: TimeRange }) {
     go("/runs", { since: text(start), until: text(end) });
   };
   const common = { times: drawn.times, group: "now", from, until, onChoose: choose, height: 150 };
-  const node = liveNode.value;
   const lines = useMemo(
     () => ({
       traffic: [
@@ -156,7 +156,7 @@ export function Traffic({ range }: { range: TimeRange }) {
   return (
     <>
       <div class="grid">
-        <Panel title={t.traffic} note={node && <span class="faint clip">{t.ofNode(node.name)}</span>}>
+        <Panel title={t.traffic} note={<NodeNote />}>
           <Chart label={t.traffic} series={lines.traffic} format={(value) => formatRate(value)} {...common} />
         </Panel>
         <Panel title={t.latency}>

@@ -6,24 +6,19 @@ import type { PackageReceipt } from "../../api/types.ts";
 import { shellQuote } from "../../core/format.ts";
 import { useKeys } from "../../core/keys.ts";
 import { useLoad } from "../../core/load.ts";
-import { fillPath, href, query, setQuery } from "../../core/router.ts";
+import { fillPath, href } from "../../core/router.ts";
 import { texts } from "../../texts.ts";
 import { Callout, Empty, Facts, Panel, ProblemBox, Skeleton, ViewBody, ViewHead } from "../../ui/content.tsx";
-import { TextDiff } from "../../ui/diff.tsx";
 import { Moment } from "../../ui/moment.tsx";
 import { Status } from "../../ui/status.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import type { ViewProps } from "../registry.ts";
-import { type Here, type InventoryEntry, listEntries, stateOf } from "./inventory.ts";
+import { Compare } from "./compare.tsx";
+import { type Here, type InventoryEntry, keyOf, listEntries, MOST, readEach, stateOf } from "./inventory.ts";
 
 const t = texts.packages;
 
 const EVERY = 10_000;
-/** Entries that are looked up: each takes a call. */
-const MOST = 80;
-const AT_ONCE = 4;
-
-const keyOf = (entry: InventoryEntry): string => `${entry.kind} ${entry.id}`;
 
 async function readHere({ kind, id }: InventoryEntry, signal: AbortSignal): Promise<Here | null> {
   const options = { params: { path: { id } }, signal };
@@ -35,16 +30,6 @@ async function readHere({ kind, id }: InventoryEntry, signal: AbortSignal): Prom
     if (asProblem(thrown).status === 404) return null;
     throw thrown;
   }
-}
-
-async function readAllHere(entries: readonly InventoryEntry[], signal: AbortSignal): Promise<Record<string, Here | null>> {
-  const found: Record<string, Here | null> = {};
-  const waiting = entries.slice(0, MOST);
-  const work = async () => {
-    for (let entry = waiting.shift(); entry !== undefined; entry = waiting.shift()) found[keyOf(entry)] = await readHere(entry, signal);
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, work));
-  return found;
 }
 
 interface Row {
@@ -89,35 +74,6 @@ const VERSIONS: readonly Column<PackageReceipt>[] = [
   { name: "time", title: t.columns.time, width: "112px", isNumber: true, cell: (row) => <Moment at={row.updated_at} /> },
 ];
 
-const textOf = (receipt: PackageReceipt): string => listEntries(receipt).map((entry) => `${t.kinds[entry.kind]} ${entry.id}`).join("\n");
-
-function Compare({ versions }: { versions: readonly PackageReceipt[] }) {
-  if (versions.length < 2) return <p class="muted">{t.fewVersions}</p>;
-  const find = (name: "from" | "to", fallback: number) => versions.find((row) => row.version === query(name)) ?? (versions[fallback] as PackageReceipt);
-  const [before, after] = [find("from", 1), find("to", 0)];
-  const choose = (name: "from" | "to", chosen: PackageReceipt) => (
-    <div class="field">
-      <label for={`package-${name}`}>{t[name]}</label>
-      <select id={`package-${name}`} class="input" value={chosen.version} onChange={(event) => setQuery({ [name]: event.currentTarget.value })}>
-        {versions.map((row) => (
-          <option key={row.version}>{row.version}</option>
-        ))}
-      </select>
-    </div>
-  );
-  const [old, fresh] = [textOf(before), textOf(after)];
-  return (
-    <div class="stack packages-compare">
-      <div class="row wraps">
-        {choose("from", before)}
-        {choose("to", after)}
-      </div>
-      {old === fresh ? <p class="muted">{t.sameInventory}</p> : <TextDiff label={t.compare} before={old} after={fresh} />}
-      <p class="muted">{before.content_hash === after.content_hash ? t.sameContent : t.otherContent}</p>
-    </div>
-  );
-}
-
 function placeOf({ kind, id }: InventoryEntry): string {
   return href(fillPath(`/${kind}/:id`, { id }));
 }
@@ -130,7 +86,7 @@ export default function PackageView({ parameters }: ViewProps) {
   const versions = loaded.data?.data.versions ?? [];
   const current = loaded.data?.data.current ?? versions[0];
   const entries = listEntries(current);
-  const here = useLoad(entries.length === 0 ? null : `inventory ${name} ${current?.version}`, (signal) => readAllHere(entries, signal), { every: EVERY * 3 });
+  const here = useLoad(entries.length === 0 ? null : `inventory ${name} ${current?.version}`, (signal) => readEach(entries, readHere, signal), { every: EVERY * 3 });
   useKeys([{ keys: "r", does: texts.keys.reload, group: texts.keys.groups.view, run: loaded.reload }]);
   const parents = [{ text: texts.views.packages, to: href("/packages") }];
   if (current === undefined) {
@@ -174,7 +130,7 @@ export default function PackageView({ parameters }: ViewProps) {
         </Panel>
         <div class="grid packages-grid">
           <Panel title={t.compare}>
-            <Compare versions={versions} />
+            <Compare versions={versions} current={current} />
           </Panel>
           <Panel title={t.versions} flush>
             <Table label={t.versions} rows={versions} rowKey={(row) => row.version} columns={VERSIONS} isFree empty={null} />

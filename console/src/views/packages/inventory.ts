@@ -18,6 +18,57 @@ export function listEntries(receipt: Pick<PackageReceipt, "inventory"> | null | 
   return KINDS.flatMap((kind) => [...inventory[kind]].sort().map((id) => ({ kind, id })));
 }
 
+/** Returns the key of an entry. */
+export const keyOf = (entry: InventoryEntry): string => `${entry.kind} ${entry.id}`;
+
+/** Entries that are looked up: each takes a call. */
+export const MOST = 80;
+const AT_ONCE = 4;
+
+/** Reads something of each entry, a few at once, by their keys. */
+export async function readEach<T>(entries: readonly InventoryEntry[], one: (entry: InventoryEntry, signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<Record<string, T>> {
+  const found: Record<string, T> = {};
+  const waiting = entries.slice(0, MOST);
+  const work = async () => {
+    for (let entry = waiting.shift(); entry !== undefined; entry = waiting.shift()) found[keyOf(entry)] = await one(entry, signal);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  return found;
+}
+
+/** A version of a definition. */
+interface StoredVersion {
+  version: number;
+  status: string;
+  created_at: string;
+  content_hash: string;
+}
+
+/** Returns the newest version that was there at an instant; a draft that is one still is of no package. */
+export function versionAt<T extends StoredVersion>(versions: readonly T[], at: string): T | undefined {
+  const known = versions.filter((version) => version.status !== "draft" && Date.parse(version.created_at) <= Date.parse(at));
+  return known.sort((a, b) => b.version - a.version)[0];
+}
+
+/** The difference of an entry of two packages; `unknown` without versions. */
+export type Difference = "added" | "removed" | "changed" | "same" | "unknown";
+
+/** Compares an entry as two applies left it. */
+export function compareEntry<T extends StoredVersion>(
+  entry: InventoryEntry,
+  versions: readonly T[] | null,
+  before: Pick<PackageReceipt, "inventory" | "updated_at">,
+  after: Pick<PackageReceipt, "inventory" | "updated_at">,
+): { difference: Difference; old?: T | undefined; fresh?: T | undefined } {
+  const has = (receipt: Pick<PackageReceipt, "inventory">) => receipt.inventory?.[entry.kind].includes(entry.id) === true;
+  const [wasIn, isIn] = [has(before), has(after)];
+  const [old, fresh] = [before, after].map((receipt) => (has(receipt) ? versionAt(versions ?? [], receipt.updated_at) : undefined));
+  if (wasIn !== isIn) return { difference: isIn ? "added" : "removed", old, fresh };
+  if (old === undefined && fresh === undefined) return { difference: "unknown" };
+  if (old === undefined || fresh === undefined) return { difference: old === undefined ? "added" : "removed", old, fresh };
+  return { difference: old.content_hash === fresh.content_hash ? "same" : "changed", old, fresh };
+}
+
 /** What is known of an entry on this service. */
 export interface Here {
   updatedAt: string;

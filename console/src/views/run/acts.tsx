@@ -99,7 +99,7 @@ export function askForRerun(trace: Trace, payload: unknown): void {
         ...(edited === null ? {} : { payload: edited.value }),
       };
       const params = { path: { id: trace.id } };
-      const { body: answer } = await act(t.rerunDone, api.POST("/api/v1/admin/traces/{id}/rerun", { params, body: body as never }));
+      const { body: answer } = await act(t.rerunDone, api.POST("/api/v1/admin/traces/{id}/rerun", { params, body: body }));
       go(fillPath("/runs/:id", { id: answer.data.trace_id }));
     },
   });

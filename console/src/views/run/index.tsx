@@ -1,5 +1,6 @@
 // Run: one address for one run. Why it waits, what it did step by step, what became of it.
 
+import type { ComponentChildren } from "preact";
 import { useSignal } from "@preact/signals";
 import { api, apiRoot, read } from "../../api/client.ts";
 import type { Trace, TraceAttempt } from "../../api/types.ts";
@@ -11,7 +12,7 @@ import { formatDuration } from "../../core/time.ts";
 import { notify } from "../../core/toasts.ts";
 import { texts } from "../../texts.ts";
 import { Button } from "../../ui/button.tsx";
-import { Callout, Facts, Panel, ProblemBox, RunLink, Skeleton, ViewBody, ViewHead } from "../../ui/content.tsx";
+import { Callout, Facts, Panel, ProblemBox, RunLink, Skeleton, ViewBody, ViewHead, WorkflowLink } from "../../ui/content.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { JsonTree } from "../../ui/json.tsx";
 import { Menu } from "../../ui/menu.tsx";
@@ -21,7 +22,8 @@ import { type Column, Table } from "../../ui/table.tsx";
 import type { ViewProps } from "../registry.ts";
 import { askForRerun, hasEnded, RunActs, whyNoRerun } from "./acts.tsx";
 import { copiesOf } from "./copies.ts";
-import { readTimeline, taskErrors } from "./steps.ts";
+import { readTimeline, taskErrors, type Timeline } from "./steps.ts";
+import { CHANNEL_CALL, TargetLink } from "./target.tsx";
 import { ErrorCallout, Waterfall } from "./waterfall.tsx";
 
 const t = texts.runView;
@@ -59,30 +61,45 @@ function Waiting({ trace }: { trace: Trace }) {
   );
 }
 
-function Chain({ trace }: { trace: Trace }) {
-  const links: readonly (readonly [string, readonly string[]])[] = [
-    [t.rerunOf, trace.rerun_of === undefined ? [] : [trace.rerun_of]],
-    [t.attemptOf, trace.attempt_of === undefined ? [] : [trace.attempt_of]],
-    [t.reruns, trace.reruns ?? []],
+/** Runs before and after this one, the channels that it called, and its place in a distributed trace. */
+function Chain({ trace, timeline }: { trace: Trace; timeline: Timeline }) {
+  const runs = (ids: readonly string[]) => ids.length > 0 && <span class="stack">{ids.map((id) => <RunLink key={id} id={id} />)}</span>;
+  const called = timeline.steps.filter((step) => step.function === CHANNEL_CALL && step.target !== null && step.outcome !== "skipped");
+  const calls = [...new Map(called.map((step) => [step.target, step])).values()];
+  const url = trace.distributed_trace_url;
+  const facts: readonly (readonly [string, ComponentChildren])[] = [
+    [t.rerunOf, trace.rerun_of && <RunLink id={trace.rerun_of} />],
+    [t.attemptOf, trace.attempt_of && <RunLink id={trace.attempt_of} />],
+    [t.reruns, runs(trace.reruns ?? [])],
+    [t.calls, calls.length > 0 && <span class="stack">{calls.map((step) => <TargetLink key={step.index} step={step} />)}</span>],
+    [
+      t.distributedTrace,
+      url ? (
+        <a class="link mono breaks" href={url} rel="noreferrer">
+          {trace.distributed_trace_id}
+        </a>
+      ) : (
+        trace.distributed_trace_id && <code class="breaks">{trace.distributed_trace_id}</code>
+      ),
+    ],
   ];
-  const shown = links.filter(([, ids]) => ids.length > 0);
+  const shown = facts.filter(([, value]) => value);
   if (shown.length === 0) return null;
   return (
     <Panel title={t.chain}>
-      <Facts facts={shown.map(([name, ids]) => [name, <span class="stack">{ids.map((id) => <RunLink key={id} id={id} />)}</span>])} />
+      <Facts facts={shown} />
     </Panel>
   );
 }
 
 function RunFacts({ trace }: { trace: Trace }) {
-  const workflow = trace.workflow_id === null ? null : `${trace.workflow_id} v${trace.workflow_version ?? "?"}`;
   return (
     <Panel title={t.facts}>
       <Facts
         facts={[
           [t.id, <code class="breaks">{trace.id}</code>],
-          [t.channel, <a class="link" href={href("/runs", { channel: trace.channel })}>{trace.channel}</a>],
-          [t.workflow, workflow],
+          [t.channel, <a class="link" href={trace.channel_id === null ? href("/runs", { channel: trace.channel }) : href(fillPath("/channels/:id", { id: trace.channel_id }))}>{trace.channel}</a>],
+          [t.workflow, trace.workflow_id !== null && <WorkflowLink id={trace.workflow_id} version={trace.workflow_version} />],
           [t.mode, trace.mode],
           [t.created, <Moment at={trace.created_at} as="full" />],
           [t.deliverAt, trace.deliver_at && <Moment at={trace.deliver_at} as="full" />],
@@ -173,7 +190,7 @@ function RunBody({ trace, reload }: { trace: Trace; reload: () => void }) {
                 <JsonTree label={t.result} value={result} />
               </Panel>
             )}
-            <Chain trace={trace} />
+            <Chain trace={trace} timeline={timeline} />
           </div>
         </div>
       </ViewBody>

@@ -7,7 +7,7 @@ import { useLoad } from "../../core/load.ts";
 import { href } from "../../core/router.ts";
 import { texts } from "../../texts.ts";
 import { Button } from "../../ui/button.tsx";
-import { Callout, CommandLine, Facts, Panel, ProblemBox, RunLink, Skeleton, ViewBody, ViewHead } from "../../ui/content.tsx";
+import { Callout, CommandLine, Facts, Panel, ProblemBox, RunLink, Skeleton, ViewBody, ViewHead, WorkflowLink } from "../../ui/content.tsx";
 import { ask } from "../../ui/dialog.tsx";
 import { Moment } from "../../ui/moment.tsx";
 import { Status } from "../../ui/status.tsx";
@@ -42,7 +42,7 @@ function askForRetry(id: string, done: () => void): void {
     run: () => {
       const params = { path: { id } };
       const body = version.value === "same" ? { version: "same" as const } : undefined;
-      return act(t.retryDone, api.POST("/api/v1/admin/cron/occurrences/{id}/retry", { params, body: body as never })).then(done);
+      return act(t.retryDone, api.POST("/api/v1/admin/cron/occurrences/{id}/retry", { params, body: body })).then(done);
     },
   });
 }
@@ -111,7 +111,7 @@ export default function Occurrence({ parameters }: ViewProps) {
                 [t.started, row.started_at && <Moment at={row.started_at} as="full" />],
                 [t.completed, row.completed_at && <Moment at={row.completed_at} as="full" />],
                 [t.attempt, String(row.attempt)],
-                [t.workflow, row.workflow_id],
+                [t.workflow, row.workflow_id && <WorkflowLink id={row.workflow_id} version={null} />],
                 [t.versionOfChannel, String(row.executing_version ?? row.channel_version)],
                 [t.claimedBy, row.claimed_by],
                 [t.claimedUntil, row.claimed_until && <Moment at={row.claimed_until} as="full" />],

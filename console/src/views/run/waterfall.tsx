@@ -11,6 +11,7 @@ import { JsonDiff } from "../../ui/diff.tsx";
 import { JsonTree } from "../../ui/json.tsx";
 import { Status } from "../../ui/status.tsx";
 import type { Step, Timeline } from "./steps.ts";
+import { TargetLink } from "./target.tsx";
 
 const t = texts.runView;
 
@@ -72,7 +73,7 @@ function StepDetails({ step }: { step: Step }) {
         facts={[
           [t.task, step.name],
           [t.function, step.function && <code>{step.function}</code>],
-          [t.target, step.target],
+          [t.target, step.target && <TargetLink step={step} />],
           [t.took, step.duration === null ? null : formatDuration(step.duration)],
           [t.begins, step.start === null ? null : `+${formatDuration(step.start)}`],
         ]}

@@ -38,7 +38,7 @@ const COLUMNS: readonly Column<ErrorGroup>[] = [
 /** The list of causes. */
 export function ErrorGroups({ filter }: { filter: Readonly<Record<string, string>> }) {
   const words = Object.fromEntries(Object.entries(filter).filter(([word]) => WORDS.includes(word)));
-  const params = { query: { ...words, limit: LIMIT } as never };
+  const params = { query: { ...words, limit: LIMIT } };
   const errors = useLoad(`groups ${JSON.stringify(words)}`, (signal) => read(api.GET("/api/v1/admin/errors", { params, signal })), { every: EVERY, keep: true });
   if (errors.problem && errors.data === undefined) {
     return (

@@ -69,7 +69,7 @@ function Outcome({ row }: { row: RunRow }) {
 function sourcesOf(kind: Kind, filter: Readonly<Record<string, string>>): Source<RunRow>[] {
   const { traces, occurrences, deadLetters } = splitFilter(kind, filter);
   const sources: Source<RunRow>[] = [];
-  const params = (words: Record<string, string>, cursor: string | null) => ({ query: { ...words, limit: LIMIT, ...(cursor === null ? {} : { cursor }) } as never });
+  const params = (words: Record<string, string>, cursor: string | null) => ({ query: { ...words, limit: LIMIT, ...(cursor === null ? {} : { cursor }) } });
   if (traces !== null) {
     sources.push({
       name: "traces",
@@ -104,7 +104,7 @@ function sourcesOf(kind: Kind, filter: Readonly<Record<string, string>>): Source
 async function readCounts(kind: Kind, filter: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Record<string, number>> {
   const { status: _, ...rest } = filter;
   const { traces, occurrences, deadLetters } = splitFilter(kind, rest);
-  const params = (words: Record<string, string>) => ({ query: { ...words, limit: 1, include_counts: true } as never });
+  const params = (words: Record<string, string>) => ({ query: { ...words, limit: 1, include_counts: true } });
   const counts: Record<string, number> = {};
   const add = (found: Record<string, number> | undefined, known?: readonly string[]) => {
     for (const [status, count] of Object.entries(found ?? {})) {

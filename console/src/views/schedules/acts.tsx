@@ -34,6 +34,12 @@ export function askForTrigger(schedule: CronStatus, done: () => void): void {
   });
 }
 
+/** Resumes a schedule that an operator paused. */
+export function resume(schedule: CronStatus, done: () => void): Promise<void> {
+  const params = { path: { id: schedule.channel_id } };
+  return act(texts.channels.resumeDone(schedule.channel_name), api.POST("/api/v1/admin/channels/{id}/resume", { params, body: {} })).then(done);
+}
+
 interface Plan {
   key: string;
   planned: number;
@@ -67,8 +73,7 @@ export function askForBackfill(schedule: CronStatus, range: { from: string; unti
         try {
           const body = { ...bodyOf(), dry_run: true };
           const answer = await read(api.POST("/api/v1/admin/channels/{id}/backfill", { params, body, signal: reading.signal }));
-          const { planned, instants } = answer.data as unknown as { planned: number; instants: string[] };
-          plan.value = { key, planned, instants };
+          if ("instants" in answer.data) plan.value = { key, planned: answer.data.planned, instants: answer.data.instants };
         } catch (thrown) {
           if (!isAbort(thrown) && !reading.signal.aborted) problem.value = asProblem(thrown);
         }
@@ -122,7 +127,7 @@ export function askForBackfill(schedule: CronStatus, range: { from: string; unti
     },
     run: async () => {
       const { body } = await act(t.backfillStarted, api.POST("/api/v1/admin/channels/{id}/backfill", { params, body: bodyOf() }));
-      setQuery({ bulk: (body.data as { id: string }).id, schedule: id });
+      if ("id" in body.data) setQuery({ bulk: body.data.id, schedule: id });
     },
   });
 }

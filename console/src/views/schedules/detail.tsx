@@ -1,6 +1,6 @@
 // One schedule: its facts, why an instant ran or did not, and the instants of the line as a list.
 
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 import { api, read } from "../../api/client.ts";
 import type { ScheduleExplanation } from "../../api/types.ts";
@@ -14,8 +14,8 @@ import { Callout, CommandLine, Empty, Facts, Panel, ProblemBox, RunLink, Skeleto
 import { Moment } from "../../ui/moment.tsx";
 import { Status } from "../../ui/status.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
-import { askForBackfill, askForTrigger } from "./acts.tsx";
-import { type Lane, lookOf, wordOf } from "./lanes.tsx";
+import { askForBackfill, askForTrigger, resume } from "./acts.tsx";
+import { type Lane, lookOf, pauseOf, wordOf } from "./lanes.tsx";
 import type { Instant, Window } from "./line.ts";
 
 const t = texts.schedules;
@@ -110,6 +110,14 @@ function Why({ lane }: { lane: Lane }) {
   }, [at]);
   const params = { path: { id }, query: at === "" ? {} : { at } };
   const loaded = useLoad(`why ${id} ${at}`, (signal) => read(api.GET("/api/v1/admin/channels/{id}/why", { params, signal })), { every: EVERY });
+  // What ran since then has another reason: a backfill, a retry, a resume.
+  const states = `${pauseOf(lane.schedule)} ${lane.instants.map((instant) => instant.state).join(" ")}`;
+  const known = useRef(states);
+  useEffect(() => {
+    if (known.current === states) return;
+    known.current = states;
+    loaded.reload();
+  }, [states]);
   const explain = (event: Event) => {
     event.preventDefault();
     setQuery({ at: typed.value.trim() });
@@ -155,9 +163,15 @@ export function Detail({ lane, window, reload }: { lane: Lane; window: Window; r
       <div class="grid">
         <Panel
           title={schedule.channel_name}
+          note={pauseOf(schedule) !== null && <Status of="paused" />}
           actions={
             <>
-              <Button icon="play" acts onClick={() => askForTrigger(schedule, reload)}>
+              {schedule.paused && (
+                <Button kind="primary" icon="play" acts onClick={() => resume(schedule, reload)}>
+                  {texts.channels.resume}
+                </Button>
+              )}
+              <Button icon={schedule.paused ? "clock" : "play"} acts onClick={() => askForTrigger(schedule, reload)}>
                 {t.trigger}
               </Button>
               <Button icon="rerun" acts onClick={() => askForBackfill(schedule, range)}>
@@ -166,6 +180,18 @@ export function Detail({ lane, window, reload }: { lane: Lane; window: Window; r
             </>
           }
         >
+          {schedule.paused && (
+            <Callout kind="warn" icon="pause" role="status">
+              <p>{pauseOf(schedule)}</p>
+              <p class="row wraps muted">
+                <Moment at={schedule.paused.since} />
+                {schedule.paused.until === null ? texts.channels.untilResumed : <Moment at={schedule.paused.until} as="full" />}
+                <a class="link" href={href(fillPath("/channels/:id", { id: schedule.channel_id }))}>
+                  {t.openChannel}
+                </a>
+              </p>
+            </Callout>
+          )}
           <Facts
             facts={[
               [t.expression, <code>{schedule.schedule}</code>],

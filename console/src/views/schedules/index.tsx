@@ -3,6 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import { api, read } from "../../api/client.ts";
+import type { operations } from "../../api/schema.d.ts";
 import type { CronStatus, OccurrenceSummary } from "../../api/types.ts";
 import { useCommands } from "../../core/commands.ts";
 import { useKeys } from "../../core/keys.ts";
@@ -29,8 +30,10 @@ const PAGE = 40;
 const ROWS = 1000;
 /** Pages of occurrences that are read for one range. */
 const PAGES = 3;
-const UNUSUAL = "failed,skipped_misfire,skipped_singleton,cancelled,claimed,running";
+const UNUSUAL: OccurrenceStatus[] = ["failed", "skipped_misfire", "skipped_singleton", "cancelled", "claimed", "running"];
 const LEGEND = ["completed", "running", "pending", "scheduled", "failed", "skipped_misfire", "skipped_singleton", "unrecorded", "cancelled"];
+
+type OccurrenceStatus = NonNullable<NonNullable<operations["listOccurrences"]["parameters"]["query"]>["status"]>[number];
 
 /** A schedule and what it names. */
 interface Planned {
@@ -43,14 +46,14 @@ interface Rows {
   isCut: boolean;
 }
 
-async function readRows(ids: readonly string[], window: Window, status: string | null, signal: AbortSignal): Promise<Rows> {
+async function readRows(ids: readonly string[], window: Window, status: OccurrenceStatus[] | null, signal: AbortSignal): Promise<Rows> {
   const rows: OccurrenceSummary[] = [];
   if (ids.length === 0) return { rows, isCut: false };
   const range = { since: new Date(window.from).toISOString(), until: new Date(window.until - 1).toISOString() };
   let cursor: string | undefined;
   for (let page = 0; page < PAGES; page++) {
-    const words = { ...range, channel_id: ids.join(","), limit: ROWS, ...(status === null ? {} : { status }), ...(cursor === undefined ? {} : { cursor }) };
-    const answer = await read(api.GET("/api/v1/admin/cron/occurrences", { params: { query: words as never }, signal }));
+    const words = { ...range, channel_id: [...ids], limit: ROWS, ...(status === null ? {} : { status }), ...(cursor === undefined ? {} : { cursor }) };
+    const answer = await read(api.GET("/api/v1/admin/cron/occurrences", { params: { query: words }, signal }));
     rows.push(...answer.data);
     cursor = answer.next_cursor ?? undefined;
     if (cursor === undefined) return { rows, isCut: false };

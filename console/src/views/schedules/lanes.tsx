@@ -24,6 +24,12 @@ export interface Lane {
   instants: readonly Instant[];
 }
 
+/** Returns the pause of a schedule in a sentence, or null: that of an operator, or that of a schedule that no node moved. */
+export function pauseOf({ paused, paused_at: stopped }: CronStatus): string | null {
+  if (paused !== undefined) return `${t.pausedFor(paused.reason)} ${t.pausedBy(paused.by)}`;
+  return stopped === null ? null : t.stopped;
+}
+
 /** Returns the word of a state on a line. */
 export const wordOf = (state: string): string => t.states[state] ?? texts.status[state] ?? state.replaceAll("_", " ");
 
@@ -100,7 +106,7 @@ function LaneRow({ lane, window, slots }: { lane: Lane; window: Window; slots: n
     <li class={`schedules-lane${isChosen ? " chosen" : ""}`}>
       <button type="button" class="schedules-name" aria-pressed={isChosen} onClick={() => setQuery({ schedule: isChosen ? null : schedule.channel_id, at: null })}>
         <span class="clip schedules-title">
-          {schedule.paused_at !== null && <Status of="paused" symbolOnly />} {schedule.channel_name}
+          {pauseOf(schedule) !== null && <Status of="paused" text={pauseOf(schedule) ?? ""} symbolOnly />} {schedule.channel_name}
         </span>
         <span class="clip muted">
           <code>{schedule.schedule}</code> {schedule.timezone}

@@ -18,8 +18,8 @@ export function askForActivation(workflow: Workflow, hasActive: boolean, hasCana
     text: texts.definitions.activateText,
     fields,
     preview: async (cancelled) => {
-      const answer = await read(api.PATCH("/api/v1/admin/workflows/{id}/status", { params: { ...params, query: { dry_run: true } as never }, body: bodyOf(), signal: cancelled }));
-      return <IssueList report={answer as never} />;
+      const answer = await read(api.PATCH("/api/v1/admin/workflows/{id}/status", { params: { ...params, query: { dry_run: true } }, body: bodyOf(), signal: cancelled }));
+      return <IssueList report={answer} />;
     },
     confirm: texts.definitions.activate(workflow.version),
     run: () => act(texts.definitions.activateDone(workflow.version), api.PATCH("/api/v1/admin/workflows/{id}/status", { params, body: bodyOf() })).then(done),
@@ -34,8 +34,8 @@ export function askForArchival(workflow: Workflow, done: () => void): void {
     title: t.archiveTitle,
     text: t.archiveText,
     preview: async (cancelled) => {
-      const answer = await read(api.PATCH("/api/v1/admin/workflows/{id}/status", { params: { ...params, query: { dry_run: true } as never }, body, signal: cancelled }));
-      return <IssueList report={answer as never} />;
+      const answer = await read(api.PATCH("/api/v1/admin/workflows/{id}/status", { params: { ...params, query: { dry_run: true } }, body, signal: cancelled }));
+      return <IssueList report={answer} />;
     },
     confirm: t.archive,
     isDanger: true,
@@ -51,8 +51,8 @@ export function askForRollback(workflow: Workflow, version: number, done: () => 
     title: texts.definitions.rollbackTitle(version),
     text: texts.definitions.rollbackText,
     preview: async (cancelled) => {
-      const answer = await read(api.POST("/api/v1/admin/workflows/{id}/rollback", { params: { ...params, query: { dry_run: true } as never }, body, signal: cancelled }));
-      return <IssueList report={answer as never} />;
+      const answer = await read(api.POST("/api/v1/admin/workflows/{id}/rollback", { params: { ...params, query: { dry_run: true } }, body, signal: cancelled }));
+      return <IssueList report={answer} />;
     },
     confirm: texts.definitions.rollback(version),
     run: () => act(texts.definitions.rollbackDone(version), api.POST("/api/v1/admin/workflows/{id}/rollback", { params, body })).then(done),

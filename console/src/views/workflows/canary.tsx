@@ -5,7 +5,7 @@ import { act, api, read } from "../../api/client.ts";
 import type { Workflow } from "../../api/types.ts";
 import { formatCount, formatShare } from "../../core/format.ts";
 import { useLoad } from "../../core/load.ts";
-import { href, query } from "../../core/router.ts";
+import { fillPath, href, query } from "../../core/router.ts";
 import { formatDuration, rangeOf } from "../../core/time.ts";
 import { texts } from "../../texts.ts";
 import { Button } from "../../ui/button.tsx";
@@ -22,8 +22,8 @@ const EVERY = 5000;
 const NEWEST = 200;
 
 async function readFigures(id: string, version: number, range: string, signal: AbortSignal): Promise<VersionFigures> {
-  const query = { workflow: id, version, since: `-${range}`, limit: NEWEST, include_counts: true };
-  const page = await read(api.GET("/api/v1/admin/traces", { params: { query: query as never }, signal }));
+  const query = { workflow: [id], version: [version], since: `-${range}`, limit: NEWEST, include_counts: true };
+  const page = await read(api.GET("/api/v1/admin/traces", { params: { query: query }, signal }));
   return figuresOf(page.counts ?? {}, page.data);
 }
 
@@ -36,8 +36,8 @@ function askForShare(id: string, share: number, canary: Canary<Workflow>, done: 
     title,
     text: share === 0 ? t.abortText(fresh, old) : share === 100 ? t.promoteText(fresh, old) : t.shareText(fresh, share, old),
     preview: async (cancelled) => {
-      const answer = await read(api.PATCH("/api/v1/admin/workflows/{id}/rollout", { params: { ...params, query: { dry_run: true } as never }, body, signal: cancelled }));
-      return <IssueList report={answer as never} />;
+      const answer = await read(api.PATCH("/api/v1/admin/workflows/{id}/rollout", { params: { ...params, query: { dry_run: true } }, body, signal: cancelled }));
+      return <IssueList report={answer} />;
     },
     confirm: title,
     isDanger: share === 0,
@@ -59,7 +59,10 @@ function VersionFiguresView(props: { id: string; version: Workflow; share: numbe
     <section class={`canary-version${props.isWorse ? " worse" : ""}`}>
       <div class="row wraps">
         <h3>
-          {props.name} <span class="number">v{version.version}</span>
+          {props.name}{" "}
+          <a class="link number" title={t.showVersion(version.version)} href={href(fillPath("/workflows/:id", { id }), { version: String(version.version) })}>
+            v{version.version}
+          </a>
         </h3>
         <span class="number canary-share">{props.share} %</span>
         <span class="grow" />

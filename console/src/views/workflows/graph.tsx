@@ -1,16 +1,19 @@
-// The graph of a workflow: failures and the outcome of a trial on its nodes.
+// The graph of a workflow: failures, counts and the outcome of a trial on its nodes.
 
 import type { ComponentChildren } from "preact";
-import { formatCompact } from "../../core/format.ts";
+import { formatCompact, formatCount, formatRate } from "../../core/format.ts";
+import { formatDuration } from "../../core/time.ts";
 import { texts } from "../../texts.ts";
 import { type GraphEdge, type GraphNode, GraphView } from "../../ui/graph.tsx";
 import { Status } from "../../ui/status.tsx";
+import type { TaskFigures } from "./stats.ts";
 import { END, type Flow, START, type Task, type TaskGraph } from "./tasks.ts";
 
 const t = texts.workflows;
 
 const SMALL = { width: 76, height: 30 };
 const LARGE = { width: 204, height: 58 };
+const COUNTED = { width: 204, height: 76 };
 const OUTCOMES: Record<string, string> = { executed: "--ok", failed: "--bad", tolerated: "--warn", skipped: "--skip" };
 const LABELS: Record<Flow["kind"], string> = { next: "", then: t.flows.then, else: t.flows.else, again: "" };
 
@@ -18,6 +21,8 @@ const LABELS: Record<Flow["kind"], string> = { next: "", then: t.flows.then, els
 export interface TaskGraphProps {
   graph: TaskGraph;
   failures?: ReadonlyMap<string, number>;
+  /** How often each task of the version ran; none while no node counts it. */
+  figures?: ReadonlyMap<string, TaskFigures> | undefined;
   /** What a trial did at each task. */
   outcomes?: ReadonlyMap<string, string>;
   current: string;
@@ -29,7 +34,21 @@ function Marks({ task }: { task: Task }) {
   return <>{marks.map((mark) => <span key={mark} class="task-mark">{mark}</span>)}</>;
 }
 
-function TaskContent({ task, failures, outcome }: { task: Task; failures: number; outcome: string | undefined }) {
+function Counts({ figures }: { figures: TaskFigures }) {
+  return (
+    <span class="row task-line number" title={countsOf(figures)}>
+      <span class="grow">{t.runs(formatCompact(figures.runs))}</span>
+      {figures.rate > 0 && <span class="muted">{formatRate(figures.rate)}</span>}
+      {figures.errors > 0 && <span class="bad">{t.errors(formatCompact(figures.errors))}</span>}
+      <span class="muted">{figures.mean !== null && formatDuration(figures.mean)}</span>
+    </span>
+  );
+}
+
+/** Returns the counts of a task as a sentence. */
+export const countsOf = ({ runs, errors, mean }: TaskFigures): string => t.ran(formatCount(runs), formatCount(errors), formatDuration(mean));
+
+function TaskContent({ task, failures, figures, outcome }: { task: Task; failures: number; figures: TaskFigures | undefined; outcome: string | undefined }) {
   return (
     <>
       <span class="row task-line">
@@ -45,6 +64,7 @@ function TaskContent({ task, failures, outcome }: { task: Task; failures: number
         <span class="clip grow">{task.function === null ? t.group(task.members.length) : [task.function, task.target].filter(Boolean).join(" → ")}</span>
         <Marks task={task} />
       </span>
+      {figures !== undefined && <Counts figures={figures} />}
     </>
   );
 }
@@ -56,6 +76,7 @@ function labelOf(task: Task, props: TaskGraphProps): string {
     task.hasCondition && t.marks.condition,
     (props.failures?.get(task.id) ?? 0) > 0 && t.failed(props.failures?.get(task.id) ?? 0),
     props.outcomes?.get(task.id),
+    props.figures?.has(task.id) && countsOf(props.figures.get(task.id) as TaskFigures),
   ];
   return parts.filter(Boolean).join(", ");
 }
@@ -73,8 +94,8 @@ export function TaskGraphView(props: TaskGraphProps) {
       return {
         id: task.id,
         label: labelOf(task, props),
-        content: <TaskContent task={task} failures={failures} outcome={outcome} />,
-        ...LARGE,
+        content: <TaskContent task={task} failures={failures} figures={props.figures?.get(task.id)} outcome={outcome} />,
+        ...(props.figures === undefined ? LARGE : COUNTED),
         ...(hue === undefined ? {} : { hue }),
         isCurrent: props.current === task.id,
         onChoose: () => props.choose(task.id),
@@ -91,5 +112,5 @@ export function TaskGraphView(props: TaskGraphProps) {
     isDashed: flow.kind === "else" || flow.kind === "again",
     ...(outcomes !== undefined && isLit(flow.from) && isLit(flow.to) ? { hue: "--ok" } : {}),
   }));
-  return <GraphView label={t.graph} nodes={nodes} edges={edges} signature={JSON.stringify([graph.tasks.map((task) => task.id), edges])} />;
+  return <GraphView label={t.graph} nodes={nodes} edges={edges} signature={JSON.stringify([graph.tasks.map((task) => task.id), edges, props.figures === undefined])} />;
 }

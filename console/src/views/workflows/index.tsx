@@ -125,7 +125,7 @@ export default function Workflows() {
           rows={rows}
           rowKey={(row) => row.workflow.workflow_id}
           columns={COLUMNS}
-          rowAddress={(row) => href(fillPath("/workflows/:id", { id: row.workflow.workflow_id }))}
+          rowAddress={(row) => href(fillPath("/workflows/:id", { id: row.workflow.workflow_id }), row.state === "canary" ? { version: String(row.workflow.version) } : {})}
           isLoading={all.isLoading && all.data === undefined}
           note={all.data !== undefined && all.data.leftOut > 0 ? texts.definitions.leftOut(all.data.leftOut) : undefined}
           empty={<Empty icon="workflows" text={workflows.length === 0 ? t.none : t.noMatch} command={workflows.length === 0 ? "svc-cli workflows create -f workflow.json" : "svc-cli workflows list"} />}

@@ -6,9 +6,10 @@ import { api, read } from "../../api/client.ts";
 import { act } from "../../api/client.ts";
 import { type ApiProblem, asProblem } from "../../api/problem.ts";
 import type { ExecutionTrace, TaskError, Trace, Workflow, WorkflowTrialResult } from "../../api/types.ts";
+import { updateOf } from "../../core/definitions/documents.ts";
 import { parseJson, stubsOf } from "../../core/definitions/trials.ts";
 import { useLoad } from "../../core/load.ts";
-import { query, setQuery } from "../../core/router.ts";
+import { fillPath, href, query, setQuery } from "../../core/router.ts";
 import { formatDuration, formatInstant } from "../../core/time.ts";
 import { showsUtc } from "../../core/preferences.ts";
 import { shortId } from "../../core/format.ts";
@@ -45,7 +46,7 @@ export const firstInput = (workflow: Workflow): TrialInput => ({
 function StoredRuns({ id, take }: { id: string; take: (payload: unknown) => void }) {
   const chosen = query("run");
   const problem = useSignal<string | null>(null);
-  const runs = useLoad(`trial runs ${id}`, (signal) => read(api.GET("/api/v1/admin/traces", { params: { query: { workflow: id, limit: RUNS } as never }, signal })));
+  const runs = useLoad(`trial runs ${id}`, (signal) => read(api.GET("/api/v1/admin/traces", { params: { query: { workflow: [id], limit: RUNS } }, signal })));
   useEffect(() => {
     if (chosen === "") return;
     const reading = new AbortController();
@@ -170,7 +171,14 @@ function bodyOf(input: TrialInput): { body: Record<string, unknown> } | { proble
 }
 
 /** The part of the view that tries a workflow. */
-export function Trial({ workflow, input, result }: { workflow: Workflow; input: Signal<TrialInput>; result: Signal<WorkflowTrialResult | null> }) {
+export function Trial(props: {
+  workflow: Workflow;
+  /** The document to try in place of the latest version. */
+  unsaved: Record<string, unknown> | null;
+  input: Signal<TrialInput>;
+  result: Signal<WorkflowTrialResult | null>;
+}) {
+  const { workflow, unsaved, input, result } = props;
   const id = workflow.workflow_id;
   const problem = useSignal<ApiProblem | null>(null);
   const made = bodyOf(input.value);
@@ -179,8 +187,8 @@ export function Trial({ workflow, input, result }: { workflow: Workflow; input: 
     problem.value = null;
     if ("problem" in made) return;
     try {
-      const { body } = await act(t.tried, api.POST("/api/v1/admin/workflows/{id}/test", { params: { path: { id } }, body: made.body as never }));
-      result.value = body.data as WorkflowTrialResult;
+      const { body } = await act(t.tried, api.POST("/api/v1/admin/workflows/{id}/test", { params: { path: { id } }, body: { ...made.body, ...(unsaved === null ? {} : { workflow: updateOf("workflow", unsaved) }) } }));
+      result.value = body.data;
     } catch (thrown) {
       problem.value = asProblem(thrown);
     }
@@ -193,8 +201,16 @@ export function Trial({ workflow, input, result }: { workflow: Workflow; input: 
   return (
     <>
       <Panel
-        title={t.trialOf(workflow.version)}
-        note={<Status of={workflow.status} text={texts.definitions.states[workflow.status] ?? workflow.status} />}
+        title={unsaved === null ? t.trialOf(workflow.version) : t.trialOfUnsaved}
+        note={
+          unsaved === null ? (
+            <Status of={workflow.status} text={texts.definitions.states[workflow.status] ?? workflow.status} />
+          ) : (
+            <a class="link" href={href(fillPath("/edit/:kind/:id", { kind: "workflow", id }))}>
+              {texts.editor.back}
+            </a>
+          )
+        }
         actions={
           <Button kind="primary" icon="play" acts disabled={"problem" in made ? made.problem : null} onClick={begin}>
             {t.try}

@@ -1,11 +1,12 @@
 // A workflow: its graph with failures and counts beside its source, its canary, versions, trials and dependents.
 
-import { useMemo } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 import { api, read } from "../../api/client.ts";
 import type { ErrorGroup, Workflow, WorkflowTrialResult } from "../../api/types.ts";
 import { useCommands } from "../../core/commands.ts";
 import { textOf } from "../../core/definitions/documents.ts";
+import { unsavedDocument } from "../../core/definitions/unsaved.ts";
 import { formatCompact } from "../../core/format.ts";
 import { useKeys } from "../../core/keys.ts";
 import { useLoad } from "../../core/load.ts";
@@ -23,9 +24,10 @@ import type { ViewProps } from "../registry.ts";
 import { askForActivation, askForArchival, askForRollback } from "./acts.tsx";
 import { CanaryPanel } from "./canary.tsx";
 import { canaryOf } from "./figures.ts";
-import { TaskGraphView } from "./graph.tsx";
+import { countsOf, TaskGraphView } from "./graph.tsx";
 import { stateOf } from "./rows.ts";
 import { Source } from "./source.tsx";
+import { figuresOfTasks, type Look, type TaskFigures } from "./stats.ts";
 import { failuresByTask, graphOf, type Task } from "./tasks.ts";
 import { firstInput, Trial, type TrialInput } from "./trial.tsx";
 
@@ -36,7 +38,7 @@ const TABS = ["overview", "versions", "trial", "dependents"] as const;
 const VERSIONS = 50;
 
 async function readWorkflow(id: string, limit: number, signal: AbortSignal) {
-  const params = { path: { id }, query: { limit } as never };
+  const params = { path: { id }, query: { limit } };
   const [latest, versions] = await Promise.all([
     read(api.GET("/api/v1/admin/workflows/{id}", { params: { path: { id } }, signal })),
     read(api.GET("/api/v1/admin/workflows/{id}/versions", { params, signal })),
@@ -44,7 +46,29 @@ async function readWorkflow(id: string, limit: number, signal: AbortSignal) {
   return { latest: latest.data, versions: versions.data, hasMore: versions.total > versions.data.length };
 }
 
-function TaskDetails({ task, groups, id }: { task: Task; groups: readonly ErrorGroup[]; id: string }) {
+/** Follows the counts of a version on the node that answers, with their rates between two looks. */
+function useCounts(id: string, version: number): { look: Look | null; figures: ReadonlyMap<string, TaskFigures> | undefined } {
+  const looks = useRef<{ last: Look | null; before: Look | null }>({ last: null, before: null });
+  const params = { path: { id }, query: { version } };
+  const loaded = useLoad(
+    `workflow stats ${id} ${version}`,
+    async (signal): Promise<Look> => ({ at: Date.now(), stats: (await read(api.GET("/api/v1/admin/workflows/{id}/stats", { params, signal }))).data }),
+    { every: EVERY },
+  );
+  const look = loaded.data?.stats.served === true ? loaded.data : null;
+  if (look !== looks.current.last) looks.current = { last: look, before: looks.current.last };
+  return useMemo(() => ({ look, figures: look === null ? undefined : figuresOfTasks(look, looks.current.before) }), [look]);
+}
+
+function CountsNote({ look: { stats } }: { look: Look }) {
+  return (
+    <span class="faint clip" title={stats.node}>
+      {t.countsOf(stats.node)} {stats.since !== null && <Moment at={stats.since} />}
+    </span>
+  );
+}
+
+function TaskDetails({ task, groups, figures, id }: { task: Task; groups: readonly ErrorGroup[]; figures: TaskFigures | undefined; id: string }) {
   const own = groups.filter((group) => group.task === task.id);
   return (
     <Panel title={task.name} note={<code class="faint clip">{task.id}</code>}>
@@ -53,6 +77,7 @@ function TaskDetails({ task, groups, id }: { task: Task; groups: readonly ErrorG
           facts={[
             [texts.runView.function, task.function ?? t.group(task.members.length)],
             [texts.runView.target, task.target],
+            [t.countOf, figures && countsOf(figures)],
           ]}
         />
         {own.length === 0 ? (
@@ -81,8 +106,9 @@ function TaskDetails({ task, groups, id }: { task: Task; groups: readonly ErrorG
 function Overview({ latest, versions, shown, reload }: { latest: Workflow; versions: readonly Workflow[]; shown: Workflow; reload: () => void }) {
   const id = latest.workflow_id;
   const range = rangeOf(query("range"));
-  const params = { query: { workflow: id, since: `-${range.name}`, limit: 200 } as never };
+  const params = { query: { workflow: [id], since: `-${range.name}`, limit: 200 } };
   const errors = useLoad(`workflow errors ${id} ${range.name}`, (signal) => read(api.GET("/api/v1/admin/errors", { params, signal })), { every: EVERY * 2, keep: true });
+  const { look, figures } = useCounts(id, shown.version);
   const graph = useMemo(() => graphOf(shown), [shown.content_hash, shown.version]);
   const text = useMemo(() => textOf("workflow", shown), [shown.content_hash, shown.version]);
   const groups = errors.data?.data ?? [];
@@ -115,6 +141,7 @@ function Overview({ latest, versions, shown, reload }: { latest: Workflow; versi
       <div class="workflow-columns">
         <Panel
           title={t.graph}
+          note={look !== null && <CountsNote look={look} />}
           actions={
             <select class="input" aria-label={t.versionShown} value={String(shown.version)} onChange={(event) => setQuery({ version: event.currentTarget.value, task: null })}>
               {versions.map((version) => (
@@ -126,13 +153,13 @@ function Overview({ latest, versions, shown, reload }: { latest: Workflow; versi
           }
           flush
         >
-          <TaskGraphView graph={graph} failures={failuresByTask(groups)} current={chosen} choose={(next) => setQuery({ task: next === chosen ? null : next }, { replace: true })} />
+          <TaskGraphView graph={graph} failures={failuresByTask(groups)} figures={figures} current={chosen} choose={(next) => setQuery({ task: next === chosen ? null : next }, { replace: true })} />
           <p class="hint muted">
             {t.failuresNote(texts.range.names[range.name] ?? range.name)} {lost > 0 && t.failuresElsewhere(lost)}
           </p>
         </Panel>
         <div class="stack workflow-side">
-          {task !== undefined && <TaskDetails task={task} groups={groups} id={id} />}
+          {task !== undefined && <TaskDetails task={task} groups={groups} figures={figures?.get(task.id)} id={id} />}
           <Panel title={t.sourceOf(shown.version)} actions={<CopyButton text={text} />} flush>
             <Source text={text} path={task?.path ?? null} />
           </Panel>
@@ -154,7 +181,10 @@ interface BodyProps {
 function WorkflowBody({ latest, versions, reload, more }: BodyProps) {
   const id = latest.workflow_id;
   const state = stateOf(latest);
-  const input = useSignal<TrialInput>(firstInput(latest));
+  // The text of the editor that is not saved, if it is to be tried.
+  const unsaved = query("text") === "unsaved" ? unsavedDocument("workflow", id) : null;
+  const tried = unsaved === null ? latest : ({ ...latest, ...unsaved, workflow_id: id } as Workflow);
+  const input = useSignal<TrialInput>(firstInput(tried));
   const result = useSignal<WorkflowTrialResult | null>(null);
   const asked = query("tab");
   const tab = TABS.find((name) => name === asked) ?? "overview";
@@ -213,7 +243,7 @@ function WorkflowBody({ latest, versions, reload, more }: BodyProps) {
             more={more}
           />
         )}
-        {tab === "trial" && <Trial workflow={latest} input={input} result={result} />}
+        {tab === "trial" && <Trial workflow={tried} unsaved={unsaved} input={input} result={result} />}
         {tab === "dependents" && <Dependents kind="workflow" id={id} />}
       </ViewBody>
     </>

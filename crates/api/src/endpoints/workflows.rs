@@ -10,12 +10,12 @@ use crate::entities::import::{ImportBatch, ImportSummary};
 use crate::entities::lifecycle::{RollbackRequest, RolloutChange, StatusChange, VersionRequest};
 use crate::entities::validation::ValidationResult;
 use crate::entities::workflows::{
-    WorkflowDependencies, WorkflowResource, WorkflowTrial, WorkflowTrialResult,
+    WorkflowDependencies, WorkflowResource, WorkflowStats, WorkflowTrial, WorkflowTrialResult,
 };
 use crate::envelope::{DataEnvelope, ListEnvelope, PageEnvelope, WarnedEnvelope};
 use crate::filters::{FilteredList, parameters_of};
 use crate::names::LIFECYCLE_STATUSES;
-use crate::parameter::ParameterKind::SeveralOf;
+use crate::parameter::ParameterKind::{Natural, SeveralOf};
 use crate::parameter::{PathParameter, QueryParameter};
 
 const ID: &[PathParameter] = &[PathParameter::new("id", "Id of the workflow", "greeting")];
@@ -41,6 +41,12 @@ const PAGE: &[QueryParameter] = &[STATUS, TAG, CHANNEL_TYPE, PROTOCOL, SORT_BY, 
 /// The parameters of the list. An export has no pages.
 const EXPORT: &[QueryParameter] =
     &[LATEST_STATUS, TAG, CHANNEL_TYPE, PROTOCOL, SORT_BY, SORT_ORDER, NO_LIMIT, NO_OFFSET];
+
+const STATS_VERSION: QueryParameter = QueryParameter::new(
+    "version",
+    Natural,
+    "The version; by default the one that serves, of two the one with the larger share of the traffic, else the latest",
+);
 
 const ONE: SchemaSource = SchemaSource::for_type::<DataEnvelope<WorkflowResource>>();
 const WARNED: SchemaSource = SchemaSource::for_type::<WarnedEnvelope<WorkflowResource>>();
@@ -169,11 +175,26 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         &[SchemaSource::for_type::<DataEnvelope<WorkflowDependencies>>()],
     )]),
     Endpoint::new(
+        Method::Get,
+        "/api/v1/admin/workflows/{id}/stats",
+        "getWorkflowStats",
+        Tag::Workflows,
+        "Shows how often each task of a version ran and failed on this node, and how long it took",
+    )
+    .describes(
+        "The counts are in the memory of the node that answers. They begin with the load of the version, go on through \
+         reloads, and end with the version or the node. Runs again with a version that does not serve, and trials, are \
+         not in them.",
+    )
+    .path_parameters(ID)
+    .with_query(&[STATS_VERSION])
+    .answers(&[Answer::json(200, "The counts", &[SchemaSource::for_type::<DataEnvelope<WorkflowStats>>()])]),
+    Endpoint::new(
         Method::Post,
         "/api/v1/admin/workflows/{id}/test",
         "testWorkflow",
         Tag::Workflows,
-        "Runs the latest version once and shows every step",
+        "Runs the latest version, or a definition that is not stored, once and shows every step",
     )
     .describes(
         "Connectors and channels are called for real, unless `stubs` answer for them. A run that fails is answered \

@@ -105,6 +105,43 @@ pub struct ConnectorDependency {
     pub function: String,
 }
 
+/// The counts of a version of a workflow on one node, since that node serves the version.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct WorkflowStats {
+    /// Id of the workflow.
+    pub workflow_id: String,
+    /// The version.
+    pub version: i64,
+    /// Id of the node that answers; its memory has the counts, and each node has its own.
+    pub node: String,
+    /// `true` if a channel of the node runs the version.
+    pub served: bool,
+    /// The time since which the node counts.
+    #[schema(value_type = Option<String>, format = DateTime, required = true)]
+    pub since: Option<Timestamp>,
+    /// Number of runs that ended.
+    pub runs: u64,
+    /// Number of runs that an error ended.
+    pub failed: u64,
+    /// The tasks, in the order of the workflow; none if the node does not serve the version.
+    pub tasks: Vec<TaskStats>,
+}
+
+/// The counts of a task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct TaskStats {
+    /// Id of the task.
+    pub task: String,
+    /// The function that it calls.
+    pub function: String,
+    /// Number of times that it ran: once for each sweep of a loop, not at all in a run that skips it.
+    pub runs: u64,
+    /// Number of those in which it failed, also if the workflow tolerates that.
+    pub errors: u64,
+    /// The time that it took in total, in milliseconds.
+    pub total_ms: f64,
+}
+
 /// The body of a trial run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct WorkflowTrial {
@@ -119,6 +156,11 @@ pub struct WorkflowTrial {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub stubs: Option<Value>,
+    /// A definition to run in place of the latest version: the body of a create if the workflow is not stored, else that of
+    /// a change, whose absent members keep what the latest version has. Nothing is stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub workflow: Option<Value>,
 }
 
 /// The result of a trial run.

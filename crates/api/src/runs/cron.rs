@@ -119,6 +119,8 @@ api_types! {
         pub next_fire_at: nullable Timestamp,
         /// Start of the pause; `null` while the schedule runs.
         pub paused_at: nullable Timestamp,
+        /// The pause of the channel by an operator: instants are on record when it ends.
+        pub paused: optional PauseDetail,
         /// Status of the newest occurrence.
         pub last_status: nullable String,
         /// Instant at which the newest occurrence was due.

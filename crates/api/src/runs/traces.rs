@@ -155,6 +155,10 @@ api_types! {
         pub deliver_at: optional Timestamp,
         /// The reason for which accepted work does not run yet.
         pub waits_for: optional WorkWaitDetail,
+        /// Id of the distributed trace in which its spans are exported; of accepted work, that of its submission.
+        pub distributed_trace_id: optional String,
+        /// Address of that distributed trace, if the setting `tracing.ui_url` names one.
+        pub distributed_trace_url: optional String,
         /// Instant of the order to cancel it.
         pub cancel_requested_at: optional Timestamp,
         /// The principal who cancelled it.

@@ -76,7 +76,7 @@ bulk_statement! {
     Inserts(trace: &'a NewTrace),
     "INSERT INTO traces (id, channel, channel_id, mode, status, input_json, result_json, error_message, \
      duration_ms, started_at, completed_at, task_trace_json, access_token_hash, owner, workflow_id, \
-     request_id, run_key, error_code, error_group, workflow_version) SELECT * FROM unnest(",
+     request_id, run_key, error_code, error_group, distributed_trace_id, workflow_version) SELECT * FROM unnest(",
     ")",
     ids: Texts = String => trace.id.to_string(),
     channels: Texts = &'a str => &*trace.channel,
@@ -97,6 +97,7 @@ bulk_statement! {
     run_keys: MaybeTexts = Option<&'a str> => trace.run_key.as_deref(),
     error_codes: MaybeTexts = Option<&'a str> => trace.error_code,
     error_groups: MaybeTexts = Option<&'a str> => trace.error_group.as_ref().map(|group| &*group.id),
+    distributed_traces: MaybeTexts = Option<&'a str> => trace.distributed_trace_id.as_deref(),
     workflow_versions: MaybeNumbers = Option<i64> => trace.workflow.as_ref().map(|workflow| workflow.version),
 }
 

@@ -56,6 +56,8 @@ pub struct NewTrace {
     pub wait: Option<Box<WaitTerms>>,
     /// Group of the failure.
     pub error_group: Option<Arc<ErrorGroup>>,
+    /// The id of its distributed trace, in hexadecimal; `None` if the spans of that trace are not exported.
+    pub distributed_trace_id: Option<String>,
 }
 
 impl NewTrace {
@@ -82,6 +84,7 @@ impl NewTrace {
             error_code: None,
             wait: None,
             error_group: None,
+            distributed_trace_id: None,
         }
     }
 
@@ -394,6 +397,8 @@ pub struct TraceRecord {
     pub task_trace_json: Option<String>,
     /// The instant for which it was submitted.
     pub deliver_at: Option<Timestamp>,
+    /// The id of its distributed trace, in hexadecimal; of accepted work, that of its submission.
+    pub distributed_trace_id: Option<String>,
     /// Instant of the order to cancel it.
     pub cancel_requested_at: Option<Timestamp>,
     /// The principal who gave that order.

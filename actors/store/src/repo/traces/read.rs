@@ -148,21 +148,25 @@ pub(super) async fn access(conn: &mut Conn, id: &str) -> Result<Option<TraceAcce
 /// Reruns that a read of a trace lists at most, the oldest.
 const LISTED_RERUNS: i64 = 100;
 
-type Carried = (Option<String>, Option<String>, Option<String>, Option<LenientTimestamp>);
+type Carried = (Option<String>, Option<String>, Option<String>, Option<LenientTimestamp>, Option<String>);
 
 type CancelColumns = (Option<LenientTimestamp>, Option<String>, Option<String>, Option<String>);
 
 pub(super) async fn get(conn: &mut Conn, id: &str) -> Result<Option<TraceRecord>, StoreError> {
-    let carried =
-        (traces::result_json, traces::task_trace_json, traces::first_attempt_json, traces::deliver_at);
+    let carried = (
+        traces::result_json,
+        traces::task_trace_json,
+        traces::first_attempt_json,
+        traces::deliver_at,
+        traces::distributed_trace_id,
+    );
     let cancel =
         (traces::cancel_requested_at, traces::cancelled_by, traces::in_flight_json, traces::rerun_of);
     let row: Option<(Columns, Carried, CancelColumns)> = on!(conn, c => {
         traces::table.find(id).select((COLUMNS, carried, cancel)).first(c).await.optional()
     })?;
-    let Some((columns, (result_json, task_trace_json, first, deliver_at), cancel)) = row else {
-        return Ok(None);
-    };
+    let Some((columns, carried, cancel)) = row else { return Ok(None) };
+    let (result_json, task_trace_json, first, deliver_at, distributed_trace_id) = carried;
     let (cancel_requested_at, cancelled_by, in_flight_json, rerun_of) = cancel;
     let row = columns
         .into_row()
@@ -176,6 +180,7 @@ pub(super) async fn get(conn: &mut Conn, id: &str) -> Result<Option<TraceRecord>
         result_json,
         task_trace_json,
         deliver_at,
+        distributed_trace_id,
         cancel_requested_at,
         cancelled_by,
         in_flight_json,

@@ -155,6 +155,8 @@ impl<'a> InsertedRow<'a> {
         out.push_bind_param::<Nullable<Text>, _>(&self.trace.error_code)?;
         out.push_sql(", ");
         out.push_bind_param::<Nullable<Text>, _>(&self.error_group)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Nullable<Text>, _>(&self.trace.distributed_trace_id)?;
         for _ in ["created_at", "updated_at"] {
             out.push_sql(", ");
             out.push_bind_param::<Text, _>(now)?;
@@ -259,7 +261,8 @@ impl<const ROWS: usize> QueryFragment<Sqlite> for InsertStatement<'_, ROWS> {
         out.push_sql(
             "INSERT INTO traces (id, channel, channel_id, mode, status, input_json, result_json, error_message, \
              duration_ms, started_at, completed_at, task_trace_json, access_token_hash, owner, workflow_id, \
-             workflow_version, request_id, run_key, error_code, error_group, created_at, updated_at) VALUES ",
+             workflow_version, request_id, run_key, error_code, error_group, distributed_trace_id, created_at, \
+             updated_at) VALUES ",
         );
         for (index, row) in self.rows.iter().enumerate() {
             if index > 0 {

@@ -9,4 +9,5 @@ mod import;
 mod lifecycle;
 pub(crate) mod packages;
 mod validation;
+mod workflow_stats;
 pub(crate) mod workflows;

@@ -1,5 +1,7 @@
 //! `workflows`: definitions of workflows, their versions, trial runs.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 use svc_client::ApiRequest;
@@ -8,12 +10,13 @@ use super::definition_diff::{ContentMembers, DiffArgs};
 use super::import::ImportArgs;
 use super::lifecycle::{NewVersionArgs, RollbackArgs, ServingArgs, VersionsArgs};
 use super::validation::ValidateArgs;
+use super::workflow_stats::{WorkflowStatsArgs, show_stats};
 use crate::commands::entity::{
     CreateArgs, DeleteArgs, EntityGroup, EntityListArgs, ExportArgs, UpdateArgs, as_named, rows, show_record,
 };
 use crate::context::CommandContext;
 use crate::error::{CliError, EXIT_FAILURE};
-use crate::input::{InputArgs, input_error};
+use crate::input::{InputArgs, InputDocument, input_error};
 use crate::output::{CellKind, TableColumn, TableLayout};
 
 pub(in crate::commands) const WORKFLOWS: EntityGroup = EntityGroup {
@@ -98,6 +101,8 @@ pub(crate) enum WorkflowCommand {
         /// Id of the workflow
         id: String,
     },
+    /// Show how often each task ran and failed on this node
+    Stats(WorkflowStatsArgs),
     /// Check a definition; exits with 1 when it is invalid
     Validate(ValidateArgs),
     /// Change the share of the traffic of the newest active version
@@ -141,6 +146,9 @@ pub(crate) struct TrialArgs {
     /// Metadata of the message, a JSON object
     #[arg(long, value_name = "JSON")]
     metadata: Option<String>,
+    /// Run the definition of this file, which stays as it is, in place of the latest version
+    #[arg(long, value_name = "FILE")]
+    definition: Option<PathBuf>,
     /// Show the steps alone
     #[arg(long)]
     trace: bool,
@@ -167,6 +175,7 @@ pub(crate) async fn run(command: WorkflowCommand, context: &CommandContext) -> R
         WorkflowCommand::Dependencies { id } => {
             show_record(&ApiRequest::get(group.path(&[&id, "dependencies"])), "workflow_id", context).await
         }
+        WorkflowCommand::Stats(args) => show_stats(&args, context).await,
         WorkflowCommand::Validate(args) => group.validate(&args, context).await,
         WorkflowCommand::Rollout { id, percentage, defer_reload } => {
             let request = ApiRequest::patch(group.path(&[&id, "rollout"]));
@@ -250,6 +259,9 @@ async fn test(args: &TrialArgs, context: &CommandContext) -> Result<u8, CliError
     let mut body = Map::from_iter([("data".to_owned(), data)]);
     if let Some(metadata) = &args.metadata {
         body.insert("metadata".to_owned(), parse_object("--metadata", metadata)?);
+    }
+    if let Some(file) = &args.definition {
+        body.insert("workflow".to_owned(), InputDocument::open(file)?.json()?);
     }
     let answer = context.fetch(&ApiRequest::post(WORKFLOWS.path(&[&args.id, "test"])).json(&body)?).await?;
     let result = &answer["data"];

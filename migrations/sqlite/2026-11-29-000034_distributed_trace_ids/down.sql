@@ -1,0 +1,1 @@
+ALTER TABLE traces DROP COLUMN distributed_trace_id;
