@@ -13,7 +13,9 @@ use svc_toolkit::AuthorCommand;
 
 pub use crate::exit::{EXIT_CONFIG, EXIT_FAILURE, EXIT_OK, EXIT_USAGE, write_error};
 
-use crate::commands::{BackupArgs, DatabaseWaitArgs, DevArgs, KeyIdArgs, MigrateArgs, RestoreArgs};
+use crate::commands::{
+    BackupArgs, DatabaseWaitArgs, DevArgs, KeyIdArgs, MigrateArgs, RestoreArgs, StateArgs,
+};
 use crate::config::ConfigFormat;
 use crate::{BUILD_TIMESTAMP, GIT_HASH, VERSION};
 
@@ -53,6 +55,8 @@ pub enum OperatorCommand {
     Dev(DevArgs),
     /// Print the OpenAPI document of the API
     DumpOpenapi,
+    /// Ask the server of this configuration for its state: exit code 0 if it is well, 1 otherwise
+    Health(StateArgs),
     /// Print the id under which the audit log shows an admin key without a name
     KeyId(KeyIdArgs),
     /// Check the configuration and print all of it, secrets struck out

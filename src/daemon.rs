@@ -13,7 +13,7 @@ use crate::config::{self, Config, ConfigSource, LogFormat};
 use crate::exit::{EXIT_CONFIG, EXIT_FAILURE, EXIT_OK, write_error};
 use crate::logging::{self, Logs};
 use crate::serve::{ServeOutcome, serve_with};
-use crate::{Options, Service, exit};
+use crate::{Options, PassedSockets, Service, exit};
 
 /// Time to write the log when the process is ended by force.
 const LAST_LOG: Duration = Duration::from_millis(200);
@@ -27,9 +27,18 @@ pub fn start(file: Option<&Path>, environment: &[(String, String)], err: &mut dy
         Ok(loaded) => loaded,
         Err(error) => return write_error(&error, err).map(|()| EXIT_CONFIG),
     };
+    // Before any thread is started.
+    let sockets = match PassedSockets::take(environment) {
+        Ok(sockets) => sockets,
+        Err(reason) => return writeln!(err, "Error: {reason}").map(|()| EXIT_CONFIG),
+    };
     let source = |file: &Path| ConfigSource { path: file.to_owned(), environment: environment.to_owned() };
-    let options =
-        Options { config_source: file.map(source), setting_origins: loaded.origins, ..Options::default() };
+    let options = Options {
+        config_source: file.map(source),
+        setting_origins: loaded.origins,
+        sockets,
+        ..Options::default()
+    };
     run(loaded.config, &loaded.notes, options, environment, |_, _| (), err)
 }
 

@@ -82,6 +82,7 @@ pub use assembly::{settings, state};
 pub use config::Config;
 pub use error::ServiceStartError;
 pub use listeners::operations::Operations;
+pub use listeners::passed_sockets::PassedSockets;
 pub use options::Options;
 pub use process::{logging, signals};
 /// The library of the registry in [`Options::metrics`].

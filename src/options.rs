@@ -9,6 +9,7 @@ use slog::{Discard, Logger, o};
 use svc_engine::Function;
 
 use crate::config::{ConfigSource, SettingOrigins};
+use crate::listeners::passed_sockets::PassedSockets;
 use crate::logging::LogLevelHandle;
 
 /// The inputs of a start other than the configuration.
@@ -28,7 +29,8 @@ pub struct Options {
     /// them to the subscriber of an application that logs with `tracing`.
     pub log: Logger,
     /// The environment that `env://` references read, and that names the secret store of `vault://`
-    /// references; [`process_environment`](crate::config::process_environment) is that of the process.
+    /// references and the directory of the credentials of `file://`;
+    /// [`process_environment`](crate::config::process_environment) is that of the process.
     pub environment: Vec<(String, String)>,
     /// The place of the configuration, to read it again on `SIGHUP` and `POST /engine/reload`; without one only the
     /// definitions are loaded again.
@@ -47,6 +49,8 @@ pub struct Options {
     /// Metrics of the embedding application, which `/metrics` and
     /// [`Service::render_metrics`](crate::Service::render_metrics) show before those of the service.
     pub metrics: Registry,
+    /// The sockets to listen on instead of those that the configuration names; none by default.
+    pub sockets: PassedSockets,
     /// Planned faults, for tests and drills.
     pub faults: Vec<PlannedFault>,
     /// Seed of every jitter in the supervision tree.
@@ -64,6 +68,7 @@ impl Default for Options {
             records_all_runs: false,
             functions: Vec::new(),
             metrics: Registry::default(),
+            sockets: PassedSockets::default(),
             faults: Vec::new(),
             seed: 0,
         }
@@ -79,6 +84,7 @@ impl fmt::Debug for Options {
             .field("environment", &names)
             .field("config_source", &self.config_source)
             .field("functions", &functions)
+            .field("sockets", &self.sockets)
             .field("faults", &self.faults)
             .field("seed", &self.seed)
             .finish_non_exhaustive()

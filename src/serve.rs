@@ -31,6 +31,8 @@ use crate::listeners::listener_shutdown::ListenerShutdown;
 use crate::listeners::operations::Operations;
 use crate::options::Options;
 use crate::process::descriptors;
+use crate::process::heartbeat::Heartbeat;
+use crate::process::service_manager::ServiceManager;
 use crate::process::watchdog::Watchdog;
 use crate::service::Service;
 use crate::shutdown::UNBOUNDED;
@@ -40,6 +42,10 @@ use crate::state::AppState;
 /// Time after the shutdown deadline at which the process is ended by force. The rest of two seconds is for
 /// the log.
 const FORCED_EXIT: Duration = Duration::from_millis(1_750);
+/// Time that the service manager gives the process beyond that.
+const LAST_SECONDS: Duration = Duration::from_secs(5);
+/// Time between two looks if a thread serves.
+const SERVING_POLL: Duration = Duration::from_millis(10);
 /// Time for the listeners to end; their threads may be blocked.
 const LISTENERS: Duration = Duration::from_millis(200);
 
@@ -71,50 +77,40 @@ pub async fn serve(
 /// returns is dropped when the service has ended.
 pub(crate) async fn serve_with<C>(
     config: Config,
-    options: Options,
+    mut options: Options,
     force_exit: impl FnOnce() + Send + 'static,
     start_companion: impl FnOnce(&Service, SocketAddr) -> C,
 ) -> Result<ServeOutcome, ServiceStartError> {
     let mut signals =
         Signals::install().map_err(ServiceStartError::system("cannot install signal handlers"))?;
     let log = options.log.clone();
+    let sockets = std::mem::take(&mut options.sockets);
+    let manager = ServiceManager::find(&options.environment, &log);
+    manager.notify_status("starting");
     let descriptors = descriptors::raise_open_file_limit();
     let service = tokio::select! {
         started = Service::start(config.clone(), options) => started?,
         // Nothing serves yet: there is nothing to drain.
         () = signals.terminate() => return Ok(ServeOutcome::Drained),
     };
-    let operations = match config.metrics.bind_addr.as_deref() {
-        Some(address) => Some(service.listen_for_operations(address)?),
-        None => None,
-    };
-    let listener = bind(&config)?;
-    let address = listener.local_addr().map_err(ServiceStartError::system("the listener has no address"))?;
-    let listener_shutdown =
-        ListenerShutdown::new(&listener).map_err(ServiceStartError::system("cannot share the listener"))?;
-    let routes = service.mount();
-    let transport = service.main_transport(limits::main_listener_limits(
-        &config,
-        &service.state().edge.proxies,
-        descriptors,
-        &log,
-    ));
-    let application = move || App::new().configure(routes.clone());
-    let server = Server::build()
-        .listen("svc", listener, move || transport.clone().factory(application.clone()))
-        .map_err(ServiceStartError::system("cannot serve the listener"))?
-        // Bounded by the transport, which tells clients.
-        .max_concurrent_connections(usize::MAX)
-        .disable_signals()
-        .run();
+    let operations = listen_for_operations(&service, sockets.metrics)?;
+    let (listeners, listener_shutdown) = open_listeners(&config, sockets.main)?;
+    let addresses = listeners.iter().map(TcpListener::local_addr).collect::<Result<Vec<_>, _>>();
+    let addresses = addresses.map_err(ServiceStartError::system("the listener has no address"))?;
+    let server = build_server(&service, listeners, descriptors)?;
     let handle = server.handle();
     let running = actix_rt::spawn(server);
-    info!(log, "listening"; "host" => config.listen_host(), "port" => address.port(),
-        "tls" => config.server.tls.enabled);
-    let _companion = start_companion(&service, address);
+    for address in &addresses {
+        info!(log, "listening"; "host" => address.ip().to_string(), "port" => address.port(),
+            "tls" => config.server.tls.enabled);
+    }
+    let _companion = addresses.first().map(|address| start_companion(&service, *address));
+    let _heartbeat = Heartbeat::start(&manager, service.state().tree.clone(), log.clone())
+        .map_err(ServiceStartError::system("cannot start the thread of the heartbeat"))?;
 
     let mut watchdog = Watchdog::new(force_exit);
-    let ending = run_until_end(&service, &mut signals, &listener_shutdown, &handle, &mut watchdog).await;
+    let ending =
+        run_until_end(&service, &mut signals, &listener_shutdown, &handle, &mut watchdog, &manager).await;
     if ending == ServeOutcome::Aborted {
         return Ok(ending);
     }
@@ -124,6 +120,89 @@ pub(crate) async fn serve_with<C>(
     }
     info!(log, "ended"; "ending" => ?ending);
     Ok(ending)
+}
+
+/// Starts the listener for operators: on the passed socket, or the one that the configuration names.
+fn listen_for_operations(
+    service: &Service,
+    passed: Option<TcpListener>,
+) -> Result<Option<Operations>, ServiceStartError> {
+    match (passed, service.state().config.metrics.bind_addr.as_deref()) {
+        (Some(socket), Some(_)) => service.serve_operations(socket).map(Some),
+        (None, Some(address)) => service.listen_for_operations(address).map(Some),
+        (None, None) => Ok(None),
+        (Some(_), None) => Err(ServiceStartError::Config(
+            "a socket of the name \"metrics\" was passed, and there is no listener for it: set metrics.bind_addr"
+                .to_owned(),
+        )),
+    }
+}
+
+/// Returns the sockets of the main listener, and the way in which it ends: those that were passed, or else a socket of its
+/// own.
+fn open_listeners(
+    config: &Config,
+    passed: Vec<TcpListener>,
+) -> Result<(Vec<TcpListener>, ListenerShutdown), ServiceStartError> {
+    if !passed.is_empty() {
+        refuse_open_admin(config, &passed)?;
+        return Ok((passed, ListenerShutdown::of_passed_sockets()));
+    }
+    let listener = bind(config)?;
+    let shutdown =
+        ListenerShutdown::new(&listener).map_err(ServiceStartError::system("cannot share the listener"))?;
+    Ok((vec![listener], shutdown))
+}
+
+/// Refuses sockets that would open an admin API without keys to other machines: without a key and a host the service
+/// listens on loopback alone.
+fn refuse_open_admin(config: &Config, passed: &[TcpListener]) -> Result<(), ServiceStartError> {
+    if config.admin_auth.enabled || config.server.host.is_some() {
+        return Ok(());
+    }
+    let mut addresses = passed.iter().filter_map(|listener| listener.local_addr().ok());
+    match addresses.find(|address| !address.ip().to_canonical().is_loopback()) {
+        None => Ok(()),
+        Some(address) => Err(ServiceStartError::Config(format!(
+            "the passed socket {address} is open to other machines, and the admin API asks for no key: set \
+             admin_auth.enabled = true, or server.host = \"{}\" to open it to everybody",
+            address.ip()
+        ))),
+    }
+}
+
+/// Builds the server of the main listener, under a limit of open files.
+fn build_server(
+    service: &Service,
+    listeners: Vec<TcpListener>,
+    descriptors: usize,
+) -> Result<Server, ServiceStartError> {
+    let (routes, state) = (service.mount(), service.state());
+    let limits = limits::main_listener_limits(&state.config, &state.edge.proxies, descriptors, &state.log);
+    let transport = service.main_transport(limits);
+    let application = move || App::new().configure(routes.clone());
+    let mut server = Server::build();
+    for listener in listeners {
+        let (transport, application) = (transport.clone(), application.clone());
+        server = server
+            .listen("svc", listener, move || transport.clone().factory(application.clone()))
+            .map_err(ServiceStartError::system("cannot serve the listener"))?;
+    }
+    // Bounded by the transport, which tells clients.
+    Ok(server.max_concurrent_connections(usize::MAX).disable_signals().run())
+}
+
+/// Waits until a thread of the listeners serves, which is a moment after they accept.
+async fn wait_until_serving(state: &AppState) {
+    while !state.is_initialized() {
+        tokio::time::sleep(SERVING_POLL).await;
+    }
+}
+
+/// Describes a service that serves, for the service manager.
+fn describe_serving(state: &AppState) -> String {
+    let snapshot = state.serving.registry.snapshot();
+    format!("serving {} channels, {} quarantined", snapshot.channels_count(), snapshot.quarantined_count())
 }
 
 /// Binds the main listener.
@@ -153,16 +232,24 @@ async fn run_until_end(
     listener_shutdown: &ListenerShutdown,
     server: &ServerHandle,
     watchdog: &mut Watchdog,
+    manager: &ServiceManager,
 ) -> ServeOutcome {
     let (config, log) = (&service.state().config, &service.state().log);
-    let mut is_signalled = true;
+    let (mut is_signalled, mut is_ready) = (true, false);
     let accepting_for = loop {
         tokio::select! {
-            exit = service.wait_until_ended() => return log_failure(&exit, log),
+            exit = service.wait_until_ended() => {
+                manager.notify_stopping(None, "an essential part failed for good");
+                return log_failure(&exit, log);
+            }
+            () = wait_until_serving(service.state()), if !is_ready => {
+                is_ready = true;
+                manager.notify_ready(&describe_serving(service.state()));
+            }
             signal = signals.next() => match signal {
                 Signal::Terminate => break Duration::from_secs(config.server.shutdown_drain_secs),
                 Signal::Interrupt => break Duration::ZERO,
-                Signal::Reload => reload_on_signal(service.state().clone()),
+                Signal::Reload => reload_on_signal(service.state().clone(), manager.clone()),
             },
             // An operator ordered it.
             () = service.state().process.lifecycle.wait_until_draining() => {
@@ -174,8 +261,10 @@ async fn run_until_end(
     info!(log, "draining"; "accepting_for_secs" => accepting_for.as_secs());
     let force = Some(config.server.shutdown_force_timeout_secs).filter(|secs| *secs > 0);
     let force = force.map(Duration::from_secs);
-    if let Some(force) = force {
-        watchdog.arm(accepting_for.saturating_add(force).saturating_add(FORCED_EXIT), log);
+    let deadline = force.map(|force| accepting_for.saturating_add(force).saturating_add(FORCED_EXIT));
+    manager.notify_stopping(deadline.map(|deadline| deadline.saturating_add(LAST_SECONDS)), "draining");
+    if let Some(deadline) = deadline {
+        watchdog.arm(deadline, log);
     }
     let drained = async {
         service.drain();
@@ -210,8 +299,9 @@ fn log_failure(exit: &TreeExit, log: &Logger) -> ServeOutcome {
 
 /// Reloads on `SIGHUP`: the certificate of the listeners, the settings, and the definitions, like
 /// `POST /engine/reload`, with an audit row.
-fn reload_on_signal(state: web::Data<AppState>) {
+fn reload_on_signal(state: web::Data<AppState>, manager: ServiceManager) {
     actix_rt::spawn(async move {
+        manager.notify_reloading();
         if let Some(certificates) = &state.process.certificates {
             certificates.reload();
         }
@@ -229,5 +319,7 @@ fn reload_on_signal(state: web::Data<AppState>) {
             }
             Err(error) => error!(state.log, "reload by signal failed"; "detail" => %error),
         }
+        // A failed reload leaves what was served before.
+        manager.notify_ready(&describe_serving(&state));
     });
 }

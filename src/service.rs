@@ -4,6 +4,7 @@
 //! can live in one process, each with its tree, its database and its threads.
 
 use std::fmt;
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -109,11 +110,24 @@ impl Service {
     /// The address cannot be listened on.
     pub fn listen_for_operations(&self, address: &str) -> Result<Operations, ServiceStartError> {
         let what = format!("cannot listen on {address} (metrics.bind_addr)");
+        Operations::listen(self.state.clone(), self.operations_transport(), address)
+            .map_err(ServiceStartError::system(what))
+    }
+
+    /// Serves health and metrics to the connections of a socket, like
+    /// [`listen_for_operations`](Self::listen_for_operations).
+    pub(crate) fn serve_operations(&self, listener: TcpListener) -> Result<Operations, ServiceStartError> {
+        Operations::accept_from(self.state.clone(), self.operations_transport(), listener)
+            .map_err(ServiceStartError::system("cannot serve the passed socket of metrics.bind_addr"))
+    }
+
+    /// Returns the transport of the listener for operators: over TLS if `metrics.tls_enabled` is true.
+    fn operations_transport(&self) -> Transport {
         let mut transport = self.transport(limits::operations_listener_limits());
         if self.state.config.metrics.tls_enabled {
             transport.certificates = self.certificates();
         }
-        Operations::listen(self.state.clone(), transport, address).map_err(ServiceStartError::system(what))
+        transport
     }
 
     fn certificates(&self) -> Option<Arc<dyn TlsProvider>> {

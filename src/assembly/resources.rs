@@ -6,7 +6,7 @@ use slog::{Logger, warn};
 use svc_engine::EngineBuilder;
 use svc_outbound::{Outbound, Trust};
 use svc_redis::RedisClient;
-use svc_secrets::{AllowedVariables, Keyring};
+use svc_secrets::{AllowedFiles, AllowedVariables, Keyring};
 use svc_store::{FileLock, OpenedStore, Store, StoreConfig};
 use svc_vault::SecretProvider;
 use tokio::runtime::Handle;
@@ -58,7 +58,8 @@ impl Resources {
     }
 }
 
-/// Builds the reader of secrets, over the environment of the service and the secret store that it names.
+/// Builds the reader of secrets, over the environment of the service, files, and the secret store that the
+/// environment names.
 pub(crate) fn build_keyring(
     config: &Config,
     environment: &[(String, String)],
@@ -75,7 +76,14 @@ pub(crate) fn build_keyring(
         None => AllowedVariables::all(),
         Some(patterns) => AllowedVariables::only(patterns.iter().cloned()),
     };
-    Ok(Keyring::new(Arc::new(store), declared.collect()).allowing(allowed))
+    let files = match (&config.secrets.allowed_files, &config.secrets.allowed_env) {
+        (Some(patterns), _) => AllowedFiles::only(patterns.iter().cloned()),
+        // Restricted variables would be worth nothing if any file could be read.
+        (None, Some(_)) => AllowedFiles::only([]),
+        (None, None) => AllowedFiles::all(),
+    };
+    let keyring = Keyring::new(Arc::new(store), declared.collect());
+    Ok(keyring.allowing(allowed).allowing_files(files))
 }
 
 /// Builds the HTTP client. Problems of the trust anchors are logged, because they show only when a peer is

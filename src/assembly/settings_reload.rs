@@ -50,6 +50,7 @@ impl AppState {
         if change.taken.iter().any(is_limit) {
             self.edge.rate_limits.replace(&config.rate_limit);
         }
+        self.edge.access_sample.set_share(config.logging.access_sample);
         self.edge.in_flight.set_limit(config.server.max_in_flight_bytes);
     }
 }

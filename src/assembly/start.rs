@@ -37,8 +37,8 @@ use crate::bulk::BulkHandle;
 use crate::config::{self, Config};
 use crate::error::ServiceStartError;
 use crate::http::{
-    AdminAuthenticator, CorsPolicy, GuessPacer, InFlightBytes, Planes, RateLimits, RefusalPacer,
-    TreeCollector, TrustedProxies,
+    AccessSample, AdminAuthenticator, CorsPolicy, GuessPacer, InFlightBytes, Planes, RateLimits,
+    RefusalPacer, TreeCollector, TrustedProxies,
 };
 use crate::lifecycle::Lifecycle;
 use crate::listeners::certificates::Certificates;
@@ -62,6 +62,8 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
         records_all_runs,
         functions,
         metrics: host_metrics,
+        // Those of the daemon, which takes them before.
+        sockets: _,
         faults,
         seed,
     } = options;
@@ -290,6 +292,7 @@ fn make_edge(
         pacer,
         in_flight,
         planes: Planes::new(&config.server.data_mounts, config.console_page_path()),
+        access_sample: AccessSample::new(config.logging.access_sample),
         failure_lines: LogRateLimit::default(),
     }
 }

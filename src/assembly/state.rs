@@ -32,8 +32,8 @@ use crate::bulk::BulkHandle;
 use crate::commands::DevStatus;
 use crate::config::{Config, SettingsChange};
 use crate::http::{
-    AdminAuthenticator, AuthFailureReason, CorsPolicy, GuessPacer, InFlightBytes, Metrics, Planes,
-    RateLimits, RefusalPacer, RequestId, TrustedProxies,
+    AccessSample, AdminAuthenticator, AuthFailureReason, CorsPolicy, GuessPacer, InFlightBytes, Metrics,
+    Planes, RateLimits, RefusalPacer, RequestId, TrustedProxies,
 };
 use crate::lifecycle::Lifecycle;
 use crate::listeners::certificates::Certificates;
@@ -114,6 +114,8 @@ pub struct EdgeState {
     pub(crate) pacer: RefusalPacer,
     pub(crate) in_flight: InFlightBytes,
     pub(crate) planes: Planes,
+    /// The share of requests that leave a line in the log.
+    pub(crate) access_sample: AccessSample,
     /// The bound on log lines about failed requests.
     pub(crate) failure_lines: LogRateLimit,
 }

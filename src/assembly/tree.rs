@@ -69,6 +69,7 @@ static PROGRAM: ServicePart = ServicePart {
         task("watch of file descriptors, each second", "src", 1, RunsOn::IoRuntime, EndedBy::OwnerDrop),
         task("watch of the certificate files, each second", "src", 1, RunsOn::IoRuntime, EndedBy::OwnerDrop),
         task("watchdog of the shutdown deadline", "src", 1, RunsOn::OwnThread, EndedBy::ProcessExit),
+        task("heartbeat for the service manager", "src", 1, RunsOn::OwnThread, EndedBy::OwnerDrop),
         task("watch of a project directory", "src", 1, RunsOn::OwnThread, EndedBy::OwnerDrop),
         task("HTTP server", "src", 1, RunsOn::HttpWorkers, EndedBy::ListenerStop),
         task("enrolment of a worker thread in the registry", "src", 1, RunsOn::HttpWorkers, EndedBy::Caller),
@@ -80,6 +81,7 @@ static PROGRAM: ServicePart = ServicePart {
         task("decoding of a large response", "crates/outbound", 1, RunsOn::BlockingPool, EndedBy::Caller),
         task("key derivation and signatures", "crates/functions", 1, RunsOn::BlockingPool, EndedBy::Caller),
         task("read of secrets", "crates/vault", 1, RunsOn::IoRuntime, EndedBy::Caller),
+        task("read of secret files", "crates/vault", 1, RunsOn::BlockingPool, EndedBy::Caller),
         task(
             "driver of a Redis connection, of a connector or the cluster",
             "crates/redis",

@@ -7,6 +7,7 @@ mod backup;
 mod completions;
 mod dev;
 mod dump_openapi;
+mod health;
 mod key_id;
 mod man;
 mod migrate;
@@ -20,6 +21,7 @@ mod wait;
 pub use backup::BackupArgs;
 pub use dev::DevArgs;
 pub(crate) use dev::DevStatus;
+pub use health::StateArgs;
 pub use key_id::KeyIdArgs;
 pub use migrate::MigrateArgs;
 pub use restore::RestoreArgs;
@@ -30,7 +32,7 @@ use std::path::Path;
 
 use svc_outbound::PrintableWriter;
 
-use crate::cli::{CliCommand, EXIT_CONFIG, OperatorCommand, write_error};
+use crate::cli::{CliCommand, EXIT_CONFIG, EXIT_FAILURE, OperatorCommand, write_error};
 use crate::config::{self, LoadedConfig};
 
 /// Name of the program in the requests of authors' commands.
@@ -50,7 +52,12 @@ pub fn run(
     // A bad configuration fails every command, those too that use nothing of it.
     let loaded = match config::load(file, environment) {
         Ok(loaded) => loaded,
-        Err(error) => return write_error(&error, err).map(|()| EXIT_CONFIG),
+        Err(error) => {
+            // Container engines know two codes of a probe.
+            let is_probe = matches!(command, CliCommand::Operator(OperatorCommand::Health(_)));
+            let code = if is_probe { EXIT_FAILURE } else { EXIT_CONFIG };
+            return write_error(&error, err).map(|()| code);
+        }
     };
     match command {
         CliCommand::Author(command) => svc_toolkit::run(command, PROGRAM, environment, out, err),
@@ -77,6 +84,7 @@ fn run_operator(
         OperatorCommand::Backup(args) => backup::backup(args, config, out, err),
         OperatorCommand::Dev(args) => dev::dev(args, loaded, environment, err),
         OperatorCommand::DumpOpenapi => dump_openapi::dump_openapi(out),
+        OperatorCommand::Health(args) => health::health(config, *args, out, err),
         OperatorCommand::KeyId(args) => key_id::key_id_of(args, out, err),
         OperatorCommand::ValidateConfig { format } => {
             validate_config::validate_config(loaded, *format, out, err)
@@ -105,6 +113,7 @@ fn writes_document(command: &OperatorCommand) -> bool {
         | OperatorCommand::Completions { .. } => true,
         OperatorCommand::Backup(_)
         | OperatorCommand::Dev(_)
+        | OperatorCommand::Health(_)
         | OperatorCommand::KeyId(_)
         | OperatorCommand::Migrate { .. }
         | OperatorCommand::Preflight
@@ -133,6 +142,7 @@ mod tests {
             "dry-run -w none.json -i none.json",
             "dump-openapi",
             "fmt none",
+            "health --ready",
             "key-id none",
             "lint none",
             "migrate --dry-run",
@@ -150,7 +160,8 @@ mod tests {
             let (mut out, mut err) = (Vec::new(), Vec::new());
             let code = run(&cli.command.unwrap(), None, &environment, &mut out, &mut err).unwrap();
             let err = String::from_utf8(err).unwrap();
-            assert_eq!((code, out.len()), (EXIT_CONFIG, 0), "{line}: {err}");
+            let expected = if line.starts_with("health") { EXIT_FAILURE } else { EXIT_CONFIG };
+            assert_eq!((code, out.len()), (expected, 0), "{line}: {err}");
             assert!(err.contains("SVC_SERVER__PORT"), "{line}: {err}");
         }
     }

@@ -2,11 +2,13 @@
 
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
-use svc_secrets::Secret;
+use svc_secrets::{Reference, Secret};
+use svc_vault::read_secret_file;
 
 use super::setting::Scalar;
 
 const DIGEST_PREFIX: &str = "sha256:";
+const FILE_PREFIX: &str = "file://";
 /// Bytes of a digest that identify its key; the id has two digits for each.
 const ID: usize = 6;
 /// Longest name, in characters.
@@ -24,7 +26,8 @@ pub type KeyDigest = [u8; 32];
 pub struct AdminKey {
     /// The name under which the audit log shows the holder.
     pub name: Option<String>,
-    /// The key: plain text, or `sha256:` and 64 hexadecimal digits.
+    /// The key: plain text, or `sha256:` and 64 hexadecimal digits. In a configuration that was not read from a file or
+    /// text, a reference to a file is no key.
     pub key: Secret,
 }
 
@@ -35,10 +38,34 @@ impl AdminKey {
         Self { name: None, key: Secret::new(key) }
     }
 
-    /// Returns the digest; `None` for an empty key and a malformed digest, which are no keys.
+    /// Puts the content of the file in place of a reference to it.
+    ///
+    /// # Errors
+    /// The reason why the file gives no key, without its content.
+    pub(crate) fn read_file(&mut self, lookup: impl Fn(&str) -> Option<String>) -> Result<(), String> {
+        if !self.key.expose().starts_with(FILE_PREFIX) {
+            return Ok(());
+        }
+        let Ok(Some(Reference::File { place })) = svc_secrets::parse(self.key.expose()) else {
+            return Err(format!(
+                "expected {FILE_PREFIX} and an absolute path, or {FILE_PREFIX}$CREDENTIALS_DIRECTORY/ and a name"
+            ));
+        };
+        let key = read_secret_file(&place, lookup).map_err(|error| error.to_string())?;
+        if key.expose().trim().is_empty() || key.expose().starts_with(FILE_PREFIX) {
+            return Err(format!("{FILE_PREFIX}{place}: the file holds no key"));
+        }
+        self.key = key;
+        Ok(())
+    }
+
+    /// Returns the digest; `None` for an empty key, a malformed digest and a file that was not read, which are no keys.
     #[must_use]
     pub fn digest(&self) -> Option<KeyDigest> {
         let key = self.key.expose();
+        if key.starts_with(FILE_PREFIX) {
+            return None;
+        }
         match key.strip_prefix(DIGEST_PREFIX) {
             Some(digits) => hex::decode(digits).ok()?.try_into().ok(),
             None if key.is_empty() => None,
@@ -134,6 +161,11 @@ mod tests {
         assert_eq!(key_id(&digest), hex::encode(digest)[..12]);
         assert!(AdminKey::unnamed("").digest().is_none() && !AdminKey::unnamed("").is_malformed());
         assert!(AdminKey::unnamed("sha256:abc").is_malformed());
+    }
+
+    #[test]
+    fn file_that_was_not_read_is_no_key() {
+        assert_eq!(AdminKey::unnamed("file:///run/key").digest(), None);
     }
 
     #[test]

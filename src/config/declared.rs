@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde_json::{Map, Value as Json, json};
-use svc_secrets::is_variable_pattern;
 use svc_secrets::mask::mask;
+use svc_secrets::{is_file_pattern, is_variable_pattern};
 
 use super::problem::Diagnostics;
 use super::setting::{Setting, describe_value};
@@ -15,18 +15,22 @@ use super::setting::{Setting, describe_value};
 #[derive(Clone, Default)]
 pub struct VarsSection(pub Map<String, Json>);
 
-/// `[secrets]`: names that workflows use and the references they stand for, and the variables that stored definitions may
-/// read. No values are kept here.
+/// `[secrets]`: names that workflows use and the references they stand for, and the variables and files that stored
+/// definitions may read. No values are kept here.
 #[derive(Clone, Debug, Default)]
 pub struct SecretsSection {
     /// The names, each with its reference.
     pub references: BTreeMap<String, String>,
     /// Names and patterns of the variables that stored definitions may read; `None` for every variable.
     pub allowed_env: Option<Vec<String>>,
+    /// Places and patterns of the files that stored definitions may read; `None` for every file, or for none if variables
+    /// are restricted.
+    pub allowed_files: Option<Vec<String>>,
 }
 
-/// The key of `[secrets]` that is not the name of a secret.
+/// The keys of `[secrets]` that are not names of secrets.
 const ALLOWED_ENV: &str = "allowed_env";
+const ALLOWED_FILES: &str = "allowed_files";
 
 /// Raw properties of a client library. A property may be a password, so they are shown masked.
 #[derive(Clone, Default)]
@@ -121,14 +125,16 @@ string_tables!(ClientProperties: "a table of strings");
 
 impl Setting for SecretsSection {
     fn describe_expected(&self) -> String {
-        "a table of secret references, and `allowed_env`".to_owned()
+        "a table of secret references, `allowed_env` and `allowed_files`".to_owned()
     }
 
     fn read(&mut self, value: &toml::Value) -> Result<(), String> {
         *self = Self::default();
         for (name, value) in table(value, self)? {
             if name == ALLOWED_ENV {
-                self.allowed_env = Some(patterns(value)?);
+                self.allowed_env = Some(patterns(name, value)?);
+            } else if name == ALLOWED_FILES {
+                self.allowed_files = Some(patterns(name, value)?);
             } else if let Some(text) = value.as_str() {
                 self.references.insert(name.clone(), text.to_owned());
             } else {
@@ -144,14 +150,19 @@ impl Setting for SecretsSection {
 
     fn show(&self) -> Json {
         let references = self.references.iter().map(|(name, text)| (name.clone(), Json::from(text.as_str())));
-        let allowed = self.allowed_env.iter().map(|allowed| (ALLOWED_ENV.to_owned(), allowed.clone().into()));
+        let lists = [(ALLOWED_ENV, &self.allowed_env), (ALLOWED_FILES, &self.allowed_files)];
+        let allowed =
+            lists.into_iter().filter_map(|(key, list)| Some((key.to_owned(), list.clone()?.into())));
         references.chain(allowed).collect()
     }
 
     fn schema(&self) -> Json {
         json!({
             "type": "object",
-            "properties": {ALLOWED_ENV: {"type": "array", "items": {"type": "string"}}},
+            "properties": {
+                ALLOWED_ENV: {"type": "array", "items": {"type": "string"}},
+                ALLOWED_FILES: {"type": "array", "items": {"type": "string"}},
+            },
             "additionalProperties": {"type": "string"},
         })
     }
@@ -161,10 +172,9 @@ impl Setting for SecretsSection {
     }
 }
 
-/// The value of `allowed_env`.
-fn patterns(value: &toml::Value) -> Result<Vec<String>, String> {
-    let refused =
-        |value| format!("{ALLOWED_ENV}: expected a list of strings, found {}", describe_value(value));
+/// The value of `allowed_env` or `allowed_files`.
+fn patterns(key: &str, value: &toml::Value) -> Result<Vec<String>, String> {
+    let refused = |value| format!("{key}: expected a list of strings, found {}", describe_value(value));
     let items = value.as_array().ok_or_else(|| refused(value))?;
     items.iter().map(|item| item.as_str().map(str::to_owned).ok_or_else(|| refused(item))).collect()
 }
@@ -216,6 +226,12 @@ impl SecretsSection {
             let why = format!("{pattern:?}: a variable is letters, digits and underscores, `*` any of them");
             diagnostics.refuse("secrets.allowed_env", why);
         }
+        for pattern in self.allowed_files.iter().flatten().filter(|pattern| !is_file_pattern(pattern)) {
+            let why = format!(
+                "{pattern:?}: a file is an absolute path or $CREDENTIALS_DIRECTORY/ and a name, `*` any characters"
+            );
+            diagnostics.refuse("secrets.allowed_files", why);
+        }
         for (name, text) in &self.references {
             check_name("secrets", name, diagnostics);
             match svc_secrets::parse(text) {
@@ -223,7 +239,7 @@ impl SecretsSection {
                 // The text may be the secret itself: it is not told.
                 Ok(None) => diagnostics.refuse(
                     &format!("secrets.{name}"),
-                    "must be a reference: env://VARIABLE or vault://<path>#<field>",
+                    "must be a reference: env://VARIABLE, file://<path> or vault://<path>#<field>",
                 ),
                 Err(error) => diagnostics.refuse(&format!("secrets.{name}"), error.to_string()),
             }

@@ -111,8 +111,9 @@ section! {
     pub struct AdminAuthSection {
         /// Requires a key. Production refuses to start without.
         pub enabled: bool = false,
-        /// Keys with all rights: plain text of 32 characters or more, or `sha256:` and 64 hexadecimal digits. A table
-        /// `{name, key}`, in the file alone, names the holder in the audit log; each name occurs once in both lists.
+        /// Keys with all rights: plain text of 32 characters or more, or `sha256:` and 64 hexadecimal digits; or `file://…`,
+        /// the file that holds one. A table `{name, key}`, in the file alone, names the holder in the audit log; each name
+        /// occurs once in both lists.
         pub api_keys: Vec<AdminKey> = Vec::new(),
         /// Keys that may only read (GET and HEAD), written alike.
         pub read_only_api_keys: Vec<AdminKey> = Vec::new(),
@@ -280,6 +281,25 @@ impl AdminAuthSection {
     /// Returns the lists of keys, each with the name of its setting.
     pub(crate) fn key_lists(&self) -> [(&'static str, &[AdminKey]); 2] {
         [("admin_auth.api_keys", &self.api_keys), ("admin_auth.read_only_api_keys", &self.read_only_api_keys)]
+    }
+
+    /// Puts the content of the files in place of the references to them.
+    pub(crate) fn read_files(
+        &mut self,
+        lookup: impl Fn(&str) -> Option<String>,
+        diagnostics: &mut Diagnostics,
+    ) {
+        let lists = [
+            ("admin_auth.api_keys", &mut self.api_keys),
+            ("admin_auth.read_only_api_keys", &mut self.read_only_api_keys),
+        ];
+        for (list, keys) in lists {
+            for (index, key) in keys.iter_mut().enumerate() {
+                if let Err(problem) = key.read_file(&lookup) {
+                    diagnostics.refuse_unreadable(list, list, format!("entry {}: {problem}", index + 1));
+                }
+            }
+        }
     }
 
     pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {

@@ -117,10 +117,11 @@ pub fn parse(name: &str, text: &str, environment: &[(String, String)]) -> Result
     let mut config = Config::default();
     let lookup =
         |wanted: &str| environment.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone());
-    let file = file::parse(name, text, lookup, &mut diagnostics);
+    let file = file::parse(name, text, &lookup, &mut diagnostics);
     let readable = file.table.is_some();
     file::apply(&mut config, file.table.unwrap_or_default(), &mut diagnostics);
     overrides::apply(&mut config, environment, &file.placeholders, &mut diagnostics);
+    config.admin_auth.read_files(lookup, &mut diagnostics);
     // Without the file's values, rules would be checked against defaults that nobody chose.
     if readable {
         config.check(&mut diagnostics);
@@ -160,6 +161,7 @@ impl Config {
         self.check_console_path(diagnostics);
         self.storage.check(diagnostics);
         self.ingest.check(diagnostics);
+        self.logging.check(diagnostics);
         self.metrics.check(&self.server, self.listen_host(), diagnostics);
         self.tracing.check(diagnostics);
         self.trace_storage.check(diagnostics);

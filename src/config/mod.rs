@@ -49,7 +49,8 @@ pub use show::{ConfigFormat, render};
 pub use storage::{
     AuditSection, StorageSection, TraceOverflow, TraceQueueSection, TraceStorageMode, TraceStorageSection,
 };
-pub use telemetry::{LogFormat, LogLevel, LoggingSection, MetricsSection, TracingSection};
+pub(crate) use telemetry::host_and_port;
+pub use telemetry::{LogFormat, LogLevel, LogTarget, LoggingSection, MetricsSection, TracingSection};
 pub use tls::{TlsSection, TlsVersion};
 pub(crate) use unavailable::check_features;
 
@@ -107,9 +108,10 @@ section! {
         pub channel_filter: ChannelFilterSection = ChannelFilterSection::default(),
         /// Plain values for workflows (`metadata.vars`): strings, numbers, booleans, arrays, tables. They show in traces.
         pub vars: VarsSection = VarsSection::default(),
-        /// Names that workflows use for secrets, each with the reference (`env://…`, `vault://…`) it stands for. `allowed_env` is
-        /// no such name but a list of variables, by name or pattern (`PARTNER_*`): stored definitions read these alone through
-        /// `env://…` and `${…}`. Unset: every variable of the process.
+        /// Names that workflows use for secrets, each with the reference (`env://…`, `file://…`, `vault://…`) it stands for.
+        /// `allowed_env` is no such name but a list of variables, by name or pattern (`PARTNER_*`): stored definitions read
+        /// these alone through `env://…` and `${…}`. Unset: every variable of the process. `allowed_files` is one of files
+        /// (`/etc/partners/*`), for `file://…`. Unset: every file, or none if `allowed_env` is set.
         pub secrets: SecretsSection = SecretsSection::default(),
     }
 }

@@ -9,12 +9,13 @@ use super::{Config, ConfigError};
 use crate::settings::max_message_bytes;
 
 /// Settings, and sections of settings, that a reload takes. Every other one takes a restart.
-const RELOADABLE: [&str; 13] = [
+const RELOADABLE: [&str; 14] = [
     "admin_auth.api_keys",
     "admin_auth.header",
     "admin_auth.read_only_api_keys",
     "cors",
     "ingest.max_payload_size",
+    "logging.access_sample",
     "logging.level",
     "rate_limit.default_burst",
     "rate_limit.default_rps",

@@ -106,7 +106,8 @@ mod tests {
             "environment = 'staging'\nserver.port = 9000\nlogging.level = 'WARN'",
             "[server]\ndata_mounts = ['/hooks']\n[server.tls]\nenabled = false",
             "tracing.mode = 'batch'",
-            "[vars]\nregion = 'eu'\nlimits = {a = 1}\n[secrets]\nkey = 'env://KEY'\nallowed_env = ['APP_*']",
+            "[vars]\nregion = 'eu'\nlimits = {a = 1}\n[secrets]\nkey = 'env://KEY'\nallowed_env = ['APP_*']\n\
+             allowed_files = ['/etc/app/*']",
             "[kafka]\nextra_config = {'client.id' = 'x'}\n[[kafka.topics]]\ntopic = 't'\nchannel = 'c'",
             "[rate_limit]\ntrusted_proxies = ['10.0.0.0/8']",
             "[admin_auth]\napi_keys = ['k', {name = 'ci', key = 'l'}]",

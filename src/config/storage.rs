@@ -23,7 +23,7 @@ section! {
         /// Seconds after which an unused connection is closed; 0 keeps it.
         pub idle_timeout_secs: u64 = 300,
         /// Key that encrypts connector configurations and credentials of channels: 64 hexadecimal digits, or a
-        /// secret reference. Empty: plain text.
+        /// secret reference (`env://…`, `file://…`, `vault://…`). Empty: plain text.
         pub connector_encryption_key: Secret = Secret::default(),
         /// Keys for reading only: former encryption keys, and the next one before it encrypts.
         pub previous_connector_encryption_keys: Vec<Secret> = Vec::new(),

@@ -32,14 +32,30 @@ choice! {
     }
 }
 
+choice! {
+    /// The receiver of messages.
+    pub enum LogTarget {
+        /// Standard error.
+        Stderr = "stderr",
+        /// The journal of systemd.
+        Journald = "journald",
+    }
+}
+
 section! {
-    /// The log, on standard error. The variable `RUST_LOG` goes before `level`, which a reload then leaves.
+    /// The log. The variable `RUST_LOG` goes before `level`, which a reload then leaves.
     pub struct LoggingSection {
         /// The least important message that is logged.
         pub level: LogLevel = LogLevel::Info,
-        /// The format of messages. Unset: pretty on a terminal, json otherwise. With `json` each line is an object, also
+        /// The receiver of messages: `stderr`, or `journald` for the journal of systemd, each message with its priority and
+        /// its fields. Without a journal the messages go to standard error.
+        pub target: LogTarget = LogTarget::Stderr,
+        /// The format of messages on standard error. Unset: pretty on a terminal, json otherwise. With `json` each line is an object, also
         /// the error of a start that failed and a panic; only a configuration that is refused is reported as text.
         pub format: Option<LogFormat> = None,
+        /// Share of the requests that leave a line at level info, from 0 to 1: method, path, status, duration, address of
+        /// the client. At level debug every request leaves one, and requests of the admin API always do.
+        pub access_sample: f64 = 0.0,
     }
 }
 
@@ -73,6 +89,12 @@ section! {
         pub ui_url: Option<String> = None,
         /// Allows a request to ask for its own profile.
         pub debug_profile_enabled: bool = false,
+    }
+}
+
+impl LoggingSection {
+    pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
+        diagnostics.require_within("logging.access_sample", self.access_sample, 0.0..=1.0);
     }
 }
 

@@ -401,6 +401,7 @@ impl Exchange {
         }
         match self.plane {
             Plane::Admin => log!(info),
+            _ if self.state.edge.access_sample.takes_next() => log!(info),
             _ => log!(debug),
         }
     }

@@ -3,6 +3,9 @@
 //! Closing a listening socket resets every connection in its backlog. The end therefore has two steps: first
 //! the packets of new connections are dropped while the server accepts the backlog, then new connections are
 //! refused.
+//!
+//! A socket of the service manager stays open in its process: it only stops to accept, and what the kernel keeps
+//! meanwhile is served by the next process.
 
 use std::io;
 use std::net::{Shutdown, TcpListener};
@@ -11,21 +14,31 @@ use std::time::Duration;
 use actix_web::dev::ServerHandle;
 use socket2::SockRef;
 
-/// Time for the connections of the backlog to be accepted and to send their request.
+/// Time for the connections of the backlog to be accepted, and for accepted ones to send their request.
 const LAST_CALL: Duration = Duration::from_millis(200);
 
-/// A second handle on the socket that a server accepts from.
+/// A second handle on the socket that a server accepts from; `None` for sockets of the service manager.
 #[derive(Debug)]
-pub(crate) struct ListenerShutdown(TcpListener);
+pub(crate) struct ListenerShutdown(Option<TcpListener>);
 
 impl ListenerShutdown {
+    /// Prepares the end of a socket that this process has bound.
     pub(crate) fn new(listener: &TcpListener) -> io::Result<Self> {
-        listener.try_clone().map(Self)
+        listener.try_clone().map(|listener| Self(Some(listener)))
+    }
+
+    /// Prepares the end of sockets that the next process goes on with.
+    pub(crate) fn of_passed_sockets() -> Self {
+        Self(None)
     }
 
     /// Stops accepting. Accepted connections go on.
     pub(crate) async fn close(&self, server: &ServerHandle) {
-        let socket = SockRef::from(&self.0);
+        let Some(listener) = &self.0 else {
+            server.pause().await;
+            return tokio::time::sleep(LAST_CALL).await;
+        };
+        let socket = SockRef::from(listener);
         // Without such a filter the backlog is closed as it is.
         if drop_new_handshakes(&socket).is_ok() {
             tokio::time::sleep(LAST_CALL).await;

@@ -6,6 +6,7 @@ pub(crate) mod certificates;
 pub(crate) mod limits;
 pub(crate) mod listener_shutdown;
 pub(crate) mod operations;
+pub(crate) mod passed_sockets;
 mod refusals;
 #[cfg(test)]
 mod tests;

@@ -46,7 +46,15 @@ impl Operations {
         transport: Transport,
         address: &str,
     ) -> io::Result<Self> {
-        let listener = bind(address, BACKLOG)?;
+        Self::accept_from(state, transport, bind(address, BACKLOG)?)
+    }
+
+    /// Starts to serve the connections of a socket.
+    pub(crate) fn accept_from(
+        state: web::Data<AppState>,
+        transport: Transport,
+        listener: TcpListener,
+    ) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let (started, result) = mpsc::channel();

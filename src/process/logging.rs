@@ -1,9 +1,10 @@
 //! The root logger: destination, filter and format of messages.
 //!
-//! A thread of its own writes messages to standard error; a caller never waits for it. Dropping [`Logs`] writes the rest
-//! of the queue.
+//! A thread of its own writes messages to standard error or to the journal; a caller never waits for it. Dropping
+//! [`Logs`] writes the rest of the queue.
 
 use std::io::{self, IsTerminal as _, Write};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -12,7 +13,8 @@ use chrono::{SecondsFormat, Utc};
 use parking_lot::Mutex;
 use slog::{Drain, FilterLevel, Level, Logger, Record};
 
-use crate::config::{LogFormat, LogLevel, LoggingSection};
+use crate::config::{LogFormat, LogLevel, LogTarget, LoggingSection};
+use crate::process::journal::{self, JournalDrain};
 use crate::process::log_queue::{LogQueue, WRITER_THREAD};
 
 /// The root logger and the guard of its writer.
@@ -21,7 +23,7 @@ pub struct Logs {
     pub log: Logger,
     /// The level, to be changed later.
     pub level: LogLevelHandle,
-    /// The format of its messages.
+    /// The format of its messages; that of programs for the journal.
     pub format: LogFormat,
     /// Writes the rest of the queue when dropped.
     _flush: slog_async::AsyncGuard,
@@ -33,18 +35,32 @@ pub fn start(logging: &LoggingSection, rust_log: Option<&str>) -> Logs {
     let (filter, unread) = Filter::new(logging.level, rust_log);
     let level = filter.default.clone();
     let automatic = if io::stderr().is_terminal() { LogFormat::Pretty } else { LogFormat::Json };
-    let format = logging.format.unwrap_or(automatic);
-    let (drain, guard) = match format {
-        LogFormat::Pretty => {
+    let journal = match logging.target {
+        LogTarget::Stderr => None,
+        LogTarget::Journald => Some(JournalDrain::open(Path::new(journal::SOCKET))),
+    };
+    let (journal, refused) =
+        journal.transpose().map_or_else(|error| (None, Some(error)), |journal| (journal, None));
+    let format = match &journal {
+        Some(_) => LogFormat::Json,
+        None => logging.format.unwrap_or(automatic),
+    };
+    let (drain, guard) = match (journal, format) {
+        (Some(journal), _) => LogQueue::start(journal.ignore_res()),
+        (None, LogFormat::Pretty) => {
             let lines = slog_term::FullFormat::new(slog_term::TermDecorator::new().stderr().build());
             LogQueue::start(lines.use_utc_timestamp().build().ignore_res())
         }
-        LogFormat::Json => LogQueue::start(json(io::stderr()).ignore_res()),
+        (None, LogFormat::Json) => LogQueue::start(json(io::stderr()).ignore_res()),
     };
     // Filtered before the queue, so that a filtered message is cheap.
     let log = Logger::root(drain.filter(move |record| filter.allows(record)).fuse(), slog::o!());
     for directive in unread {
         slog::warn!(log, "part of RUST_LOG is not understood"; "directive" => directive);
+    }
+    if let Some(error) = refused {
+        slog::warn!(log, "there is no journal; messages go to standard error"; "socket" => journal::SOCKET,
+            "error" => %error);
     }
     Logs { log, level, format, _flush: guard }
 }

@@ -49,6 +49,21 @@ pub fn is_installed(command: &str, package: &str) -> bool {
     is_there
 }
 
+/// Returns `true` if a command can be run, installed if need be; reports a missing one as [`report_missing`] does.
+///
+/// # Panics
+/// As [`report_missing`].
+pub fn ensure_installed(command: &str, package: &str) -> bool {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../peers/ensure");
+    let missing = match process::Command::new(script).args([command, package]).output() {
+        Ok(output) if output.status.success() => return true,
+        Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        Err(error) => error.to_string(),
+    };
+    report_missing(command, &missing);
+    false
+}
+
 /// Appends the peer and the running test as one line.
 fn record_skip(file: &Path, peer: &str) -> io::Result<()> {
     let test = test_name();

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -30,6 +31,7 @@ pub struct ServerCommand {
     port: u16,
     inherit_output: bool,
     tls: Option<Arc<ClientConfig>>,
+    socket: Option<TcpListener>,
 }
 
 impl ServerCommand {
@@ -50,6 +52,7 @@ impl ServerCommand {
             port,
             inherit_output: false,
             tls: None,
+            socket: None,
         };
         launch.set("SVC_SERVER__HOST", "127.0.0.1");
         launch.set("SVC_STORAGE__URL", &format!("sqlite:{}", database.display()));
@@ -93,6 +96,16 @@ impl ServerCommand {
         self
     }
 
+    /// Passes a listening socket, as a service manager does that keeps it open itself.
+    ///
+    /// # Errors
+    /// The socket cannot be shared, or has no address.
+    pub fn pass_socket(mut self, listener: &TcpListener) -> io::Result<Self> {
+        self.port = listener.local_addr()?.port();
+        self.socket = Some(listener.try_clone()?);
+        Ok(self.env("LISTEN_FDS", "1").env("LISTEN_FDS_FIRST_FD", "0"))
+    }
+
     /// Lets the child write to this process's standard streams instead of a log file.
     #[must_use]
     pub fn inherit_output(mut self) -> Self {
@@ -110,9 +123,14 @@ impl ServerCommand {
         self.env.push((name.to_owned(), value.to_owned()));
     }
 
-    fn command(&self) -> Command {
+    fn command(&self) -> io::Result<Command> {
         let mut command = Command::new(&self.binary);
-        command.args(&self.args).current_dir(self.directory.path()).stdin(Stdio::null());
+        command.args(&self.args).current_dir(self.directory.path());
+        // As standard input: the only descriptors that a child inherits are its standard streams.
+        command.stdin(match &self.socket {
+            Some(socket) => Stdio::from(OwnedFd::from(socket.try_clone()?)),
+            None => Stdio::null(),
+        });
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("SVC_") {
                 command.env_remove(&name);
@@ -120,7 +138,7 @@ impl ServerCommand {
         }
         command.env("SVC_SERVER__PORT", self.port.to_string());
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
-        command
+        Ok(command)
     }
 
     /// Leaves a variable of the child unset, so that the setting has its default.
@@ -143,7 +161,7 @@ impl ServerCommand {
     /// # Errors
     /// The binary cannot be run.
     pub fn output(&self) -> io::Result<std::process::Output> {
-        self.command().output()
+        self.command()?.output()
     }
 
     /// Runs a subcommand and kills it, like a power cut, once `due` returns `true`. Returns `false` if it
@@ -152,7 +170,7 @@ impl ServerCommand {
     /// # Errors
     /// The binary cannot be run.
     pub fn kill_when(self, mut due: impl FnMut() -> bool) -> io::Result<bool> {
-        let mut child = self.command().stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        let mut child = self.command()?.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         while child.try_wait()?.is_none() {
             if due() {
                 child.kill()?;
@@ -180,7 +198,7 @@ impl ServerCommand {
     /// The binary cannot be run.
     pub fn spawn(self) -> io::Result<ServerProcess> {
         let log = self.directory.path().join("server.log");
-        let mut command = self.command();
+        let mut command = self.command()?;
         if !self.inherit_output {
             let file = File::create(&log)?;
             command.stderr(file.try_clone()?).stdout(file);
@@ -315,6 +333,7 @@ impl ServerProcess {
                 port,
                 inherit_output: false,
                 tls: None,
+                socket: None,
             },
         );
         launch.spawn()

@@ -7,6 +7,7 @@
     reason = "a failed expectation is the finding"
 )]
 
+mod access_log;
 mod admin_auth;
 mod admin_reads;
 mod api;
@@ -76,6 +77,8 @@ mod profiles;
 mod projects;
 mod rate_limit;
 mod refusals;
+mod secret_files;
+mod service_manager;
 mod shared_caches;
 mod shared_guards;
 mod signals;

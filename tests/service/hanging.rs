@@ -105,6 +105,16 @@ fn operational_listener_answers_while_every_worker_is_blocked() {
 }
 
 #[test]
+fn blocked_workers_leave_essential_parts_responsive() {
+    with_quickstart(vec![], |running| {
+        let releases = block(running, WORKERS);
+        let tree = &running.service.state().tree;
+        assert!(wait(tree.find_unresponsive(Duration::from_secs(60))).is_empty());
+        drop(releases);
+    });
+}
+
+#[test]
 fn changed_channel_goes_live_despite_blocked_workers() {
     with_quickstart(vec![], |running| {
         let order = json!({"order_id": "A-1", "qty": 3, "price": 50});

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use tokio::time::{Instant, Sleep};
+use tokio::time::{Instant, Sleep, Timeout};
 
 /// Upper bound of a duration since the start, so that an instant cannot overflow.
 const FAR: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
@@ -45,4 +45,8 @@ pub(crate) fn sleep(duration: Duration) -> Sleep {
 
 pub(crate) fn sleep_until(instant: Instant) -> Sleep {
     tokio::time::sleep_until(instant)
+}
+
+pub(crate) fn timeout_at<F: Future>(instant: Instant, future: F) -> Timeout<F> {
+    tokio::time::timeout_at(instant, future)
 }

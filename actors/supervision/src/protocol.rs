@@ -63,6 +63,8 @@ pub(crate) enum LifecycleCommand {
     Kill,
     /// Read the admission state again: queued messages may have to be handed back.
     Recheck,
+    /// Answer at once.
+    Ping { answer: ReplySender<()> },
 }
 
 /// A report of a runner to the supervisor.
@@ -134,11 +136,18 @@ pub(crate) enum SupervisorCommand {
     Shutdown {
         deadline: Duration,
     },
+    /// Answered at once, with the answers that the essential actors are about to give.
+    Ping {
+        answer: ReplySender<Vec<PendingPong>>,
+    },
     Report {
         node_id: u64,
         report: RunnerReport,
     },
 }
+
+/// The answer that the runner of an actor is about to give; an error if it has ended.
+pub(crate) type PendingPong = (NodePath, oneshot::Receiver<()>);
 
 /// An actor to be supervised.
 pub(crate) struct Registration {

@@ -166,6 +166,10 @@ impl<A: Supervised> Runner<A> {
                 return std::ops::ControlFlow::Break(());
             }
             RunnerCommand::Lifecycle(LifecycleCommand::Recheck) => {}
+            RunnerCommand::Lifecycle(LifecycleCommand::Ping { answer }) => {
+                // A caller whose time is over has left.
+                let _ = answer.send(());
+            }
             RunnerCommand::Prepare { id, generation, factory, reply } => {
                 let building = self.build(factory.clone(), generation, 1);
                 self.preparing.push(Preparing { id, building, factory, reply: Some(reply) });

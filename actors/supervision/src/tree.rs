@@ -11,7 +11,7 @@ use futures_channel::mpsc;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::{broadcast, oneshot, watch};
 
-use crate::clock::TreeClock;
+use crate::clock::{self, TreeClock};
 use crate::directory::NodeDirectory;
 use crate::error::{NotRunningError, OrderError, RetireError, SpawnError, StartError, TreeExit};
 use crate::fault::{FaultPlan, PlannedFault};
@@ -395,6 +395,37 @@ impl Tree {
     pub fn node(&self, path: &str) -> Option<NodeView> {
         let path = NodePath::parse(path)?;
         self.context.directory.get(&path).map(|node| node.view())
+    }
+
+    /// Asks the supervisor and every essential actor for a sign of life, and returns the paths of those that have given
+    /// none within `limit`; the empty path is the supervisor. A tree that has ended has none.
+    ///
+    /// An actor answers on its thread, between two polls: one that waits for something, such as a database, answers; one
+    /// whose thread is blocked does not. An actor that has ended is left to the supervisor.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use actix_supervision::Universe;
+    ///
+    /// Universe::new(1).run(async |tree| {
+    ///     assert!(tree.find_unresponsive(Duration::from_secs(1)).await.is_empty());
+    /// });
+    /// ```
+    pub async fn find_unresponsive(&self, limit: Duration) -> Vec<NodePath> {
+        let deadline = clock::now() + limit;
+        let asked = self.command(|answer| SupervisorCommand::Ping { answer });
+        let pongs = match clock::timeout_at(deadline, asked).await {
+            Ok(pongs) => pongs.unwrap_or_default(),
+            Err(_) => return vec![NodePath::root()],
+        };
+        let mut unresponsive = Vec::new();
+        for (path, pong) in pongs {
+            if clock::timeout_at(deadline, pong).await.is_err() {
+                unresponsive.push(path);
+            }
+        }
+        unresponsive
     }
 
     /// Returns the last 512 lifecycle events, oldest first.

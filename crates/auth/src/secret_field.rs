@@ -41,6 +41,9 @@ pub(crate) fn resolve(
         Err(ResolveError::Reference(ReferenceError::Env { .. })) => {
             Err(SecretFieldError::Malformed { field: field(), scheme: "env" })
         }
+        Err(ResolveError::Reference(ReferenceError::File { .. })) => {
+            Err(SecretFieldError::Malformed { field: field(), scheme: "file" })
+        }
         Err(ResolveError::Reference(ReferenceError::Vault { .. })) => {
             Err(SecretFieldError::Malformed { field: field(), scheme: "vault" })
         }

@@ -5,7 +5,7 @@
 //! input once; the documentation, the validation of stored definitions and the checks on each message follow
 //! from it.
 //!
-//! A secret field accepts a literal, a reference (`env://`, `vault://`) or `{"secret": name}`. Secrets are
+//! A secret field accepts a literal, a reference (`env://`, `file://`, `vault://`) or `{"secret": name}`. Secrets are
 //! read when a workflow is loaded, and are kept only in the form that the task uses (a keyed state, a parsed
 //! key), never as text in a message. A reference without a value does not keep the workflow from being
 //! served: the task fails and names the field. An unusable key or an undeclared name keeps the workflow from

@@ -101,6 +101,7 @@ fn declared_secret(node: &Value, declared: &DeclaredSecrets) -> Result<Secret, S
 fn malformed_message(error: &ReferenceError) -> String {
     match error {
         ReferenceError::Env { .. } => "malformed env:// reference".to_owned(),
+        ReferenceError::File { .. } => "malformed file:// reference".to_owned(),
         ReferenceError::Vault { .. } => "malformed vault:// reference".to_owned(),
         reserved @ ReferenceError::Reserved { .. } => reserved.to_string(),
     }

@@ -10,13 +10,16 @@ pub use url::{holds_mask, looks_secret, mask_url, restore_url};
 pub const MASK: &str = "******";
 
 /// URL schemes of secret references.
-const SCHEMES: [&str; 2] = ["env://", "vault://"];
+const SCHEMES: [&str; 3] = ["env://", "file://", "vault://"];
+
+/// The beginning of the place of a file that the service manager hands to the service.
+const CREDENTIALS: &str = "$CREDENTIALS_DIRECTORY/";
 
 /// URL schemes reserved for secret managers. A reference with one of them is refused wherever it would be
 /// resolved.
 const RESERVED_SCHEMES: [&str; 3] = ["aws-sm://", "gcp-sm://", "azure-kv://"];
 
-/// Returns true if the text starts like a secret reference (`env://`, `vault://`).
+/// Returns true if the text starts like a secret reference (`env://`, `file://`, `vault://`).
 pub fn is_secret_reference(text: &str) -> bool {
     SCHEMES.iter().any(|scheme| text.starts_with(scheme))
 }
@@ -36,23 +39,37 @@ pub fn embedded_reference(text: &str) -> Option<&'static str> {
             let is_word =
                 |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'+' | b'.');
             let begins = at == 0 || !is_word(small.as_bytes()[at - 1]);
-            let names = small.as_bytes().get(at + scheme.len()).is_some_and(|byte| is_word(*byte));
+            let is_path = |byte: u8| *scheme == "file://" && matches!(byte, b'/' | b'$');
+            let next = small.as_bytes().get(at + scheme.len());
+            let names = next.is_some_and(|byte| is_word(*byte) || is_path(*byte));
             begins && names && !is_resolved
         })
     })
 }
 
-/// Returns true for a complete reference: `env://` and a name, or `vault://`, a path, `#` and a field. A text
-/// that only starts like one may be a secret itself.
+/// Returns true for a complete reference: `env://` and a name, `file://` and a place, or `vault://`, a path, `#` and a
+/// field. A text that only starts like one may be a secret itself.
 pub fn is_resolvable_reference(text: &str) -> bool {
     match text.split_once("://") {
         Some(("env", name)) => {
             !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
         }
+        Some(("file", place)) => is_file_place(place),
         Some(("vault", place)) => {
             place.split_once('#').is_some_and(|(path, field)| !path.is_empty() && !field.is_empty())
         }
         _ => false,
+    }
+}
+
+/// Returns true for the place of a file in a reference: an absolute path, or `$CREDENTIALS_DIRECTORY/` and a name. No
+/// part of it is empty, `.` or `..`, so that a pattern of allowed places means the files below it.
+pub fn is_file_place(place: &str) -> bool {
+    let is_part = |part: &str| !matches!(part, "" | "." | "..") && !part.contains(char::is_control);
+    match (place.strip_prefix(CREDENTIALS), place.strip_prefix('/')) {
+        (Some(name), _) => is_part(name) && !name.contains('/'),
+        (None, Some(path)) => path.split('/').all(is_part),
+        (None, None) => false,
     }
 }
 
@@ -71,4 +88,44 @@ pub fn dotted_path(pointer: &str) -> String {
             },
         )
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_place_is_absolute_path_or_credential() {
+        for place in ["/run/keys/a", "/a b", "/x.pem", "$CREDENTIALS_DIRECTORY/admin-key"] {
+            assert!(is_file_place(place), "{place:?}");
+        }
+        for place in [
+            "",
+            "/",
+            "a",
+            "host/a",
+            "/a/",
+            "/a//b",
+            "/a/../b",
+            "/./a",
+            "/a\n",
+            "$CREDENTIALS_DIRECTORY",
+            "$CREDENTIALS_DIRECTORY/",
+            "$CREDENTIALS_DIRECTORY/a/b",
+            "$CREDENTIALS_DIRECTORY/..",
+            "$HOME/a",
+        ] {
+            assert!(!is_file_place(place), "{place:?}");
+        }
+    }
+
+    #[test]
+    fn file_reference_within_longer_text_is_found() {
+        for text in ["Bearer file:///run/a", "FILE:///run/a", "x file://$CREDENTIALS_DIRECTORY/a"] {
+            assert_eq!(embedded_reference(text), Some("file://"), "{text}");
+        }
+        for text in ["file:///run/a", "profile:///run/a", "file://", "see file:// there"] {
+            assert_eq!(embedded_reference(text), None, "{text}");
+        }
+    }
 }

@@ -58,7 +58,7 @@ impl Resolver for StandIns {
         let whole = self.0.get(&reference.to_string());
         let secret = match reference {
             Reference::Env { var } => whole.or_else(|| self.0.get(var)),
-            Reference::Vault { .. } => whole,
+            Reference::File { .. } | Reference::Vault { .. } => whole,
         };
         let missing =
             || ResolveError::unreadable(reference, "nothing stands in for it; add it to the secrets");

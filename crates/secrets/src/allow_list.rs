@@ -1,6 +1,8 @@
-//! Allow list of the environment variables that stored definitions may read.
+//! Allow lists of the environment variables and the files that stored definitions may read.
 
 use std::sync::Arc;
+
+use svc_model::mask::is_file_place;
 
 /// Names and patterns of variables. In a pattern, `*` matches any number of characters, including none. Cheap
 /// to clone.
@@ -26,6 +28,38 @@ impl AllowedVariables {
             Some(patterns) => patterns.iter().any(|pattern| matches(pattern, variable)),
         }
     }
+}
+
+/// Places of files, and patterns of them, as they are written behind `file://`. In a pattern, `*` matches any number of
+/// characters, including `/`. Cheap to clone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AllowedFiles(Option<Arc<[String]>>);
+
+impl AllowedFiles {
+    /// Allows every file.
+    pub fn all() -> Self {
+        Self(None)
+    }
+
+    /// Allows the files that match one of the patterns.
+    pub fn only(patterns: impl IntoIterator<Item = String>) -> Self {
+        Self(Some(patterns.into_iter().collect()))
+    }
+
+    /// Returns true if the file at this place may be read.
+    #[must_use]
+    pub fn allows(&self, place: &str) -> bool {
+        match &self.0 {
+            None => true,
+            Some(patterns) => patterns.iter().any(|pattern| matches(pattern, place)),
+        }
+    }
+}
+
+/// Returns true if the text is a valid pattern of files: the place of one, with `*` for any characters.
+#[must_use]
+pub fn is_file_pattern(text: &str) -> bool {
+    text == "*" || is_file_place(text)
 }
 
 /// Returns true if the text is a valid pattern: letters, digits, underscores and `*`.
@@ -86,6 +120,20 @@ mod tests {
     fn empty_list_allows_nothing_missing_list_everything() {
         assert!(!AllowedVariables::only([]).allows("A"));
         assert!(AllowedVariables::all().allows("A") && AllowedVariables::default().allows("A"));
+    }
+
+    #[test]
+    fn file_pattern_matches_places_below_it() {
+        let allowed =
+            AllowedFiles::only(["/etc/partners/*".to_owned(), "$CREDENTIALS_DIRECTORY/p-*".to_owned()]);
+        for place in ["/etc/partners/a", "/etc/partners/a/b", "$CREDENTIALS_DIRECTORY/p-1"] {
+            assert!(allowed.allows(place), "{place}");
+        }
+        for place in ["/etc/partners", "/etc/partners2/a", "$CREDENTIALS_DIRECTORY/admin"] {
+            assert!(!allowed.allows(place), "{place}");
+        }
+        assert!(AllowedFiles::all().allows("/any") && !AllowedFiles::only([]).allows("/any"));
+        assert!(is_file_pattern("*") && is_file_pattern("/a/*") && !is_file_pattern("a/*"));
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Secrets: references to them, resolving, encryption at rest, and protection against disclosure.
 //!
 //! - [`substitute()`]: replaces `${VAR}` in a text before it is parsed.
-//! - [`Reference`]: `env://…` and `vault://…` in a parsed field, read by a [`SecretSource`] and looked up
-//!   through a [`Resolver`].
-//! - [`AllowedVariables`]: the environment variables that stored definitions may read.
+//! - [`Reference`]: `env://…`, `file://…` and `vault://…` in a parsed field, read by a [`SecretSource`] and
+//!   looked up through a [`Resolver`].
+//! - [`AllowedVariables`] and [`AllowedFiles`]: the environment variables and files that stored definitions may
+//!   read.
 //! - [`Secret`]: a value that cannot be printed.
 //! - [`EnvelopeKeys`]: encryption at rest.
 //! - [`mask`]: masks the secrets of a configuration.
@@ -22,7 +23,7 @@ mod secret;
 mod source;
 mod substitute;
 
-pub use allow_list::{AllowedVariables, is_variable_pattern};
+pub use allow_list::{AllowedFiles, AllowedVariables, is_file_pattern, is_variable_pattern};
 pub use envelope::{EnvelopeError, EnvelopeKeys, EnvelopePlace, NONCE, is_sealed};
 pub use redact::redact;
 pub use reference::{Reference, ReferenceError, collect, is_reference, parse};

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use serde_json::Value;
+use svc_model::mask::is_file_place;
 
 /// Reserved schemes without a backend. They are refused rather than treated as text.
 const RESERVED: [&str; 3] = ["aws-sm", "gcp-sm", "azure-kv"];
@@ -15,6 +16,11 @@ pub enum Reference {
     Env {
         /// Name of the variable: letters, digits and underscores.
         var: String,
+    },
+    /// `file://<absolute path>` or `file://$CREDENTIALS_DIRECTORY/<name>`: the content of a file.
+    File {
+        /// The place as it is written, behind `file://`.
+        place: String,
     },
     /// `vault://<path>#<field>`: one field of a document in a secret store.
     Vault {
@@ -29,6 +35,7 @@ impl fmt::Display for Reference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Env { var } => write!(f, "env://{var}"),
+            Self::File { place } => write!(f, "file://{place}"),
             Self::Vault { path, field } => write!(f, "vault://{path}#{field}"),
         }
     }
@@ -38,11 +45,19 @@ impl fmt::Display for Reference {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReferenceError {
     /// The scheme is reserved for a later backend.
-    #[error("{scheme}:// is reserved and cannot be resolved; use env:// or vault://")]
+    #[error("{scheme}:// is reserved and cannot be resolved; use env://, file:// or vault://")]
     Reserved { scheme: &'static str },
     /// `env://` without a valid variable name.
     #[error("'{text}' names no variable: expected env:// and a name of letters, digits and underscores")]
     Env {
+        /// The text of the reference.
+        text: String,
+    },
+    /// `file://` without the place of a file.
+    #[error(
+        "'{text}' names no file: expected file://<absolute path> or file://$CREDENTIALS_DIRECTORY/<name>"
+    )]
+    File {
         /// The text of the reference.
         text: String,
     },
@@ -58,13 +73,15 @@ pub enum ReferenceError {
 /// `https://…`).
 ///
 /// # Errors
-/// [`ReferenceError::Env`] or [`ReferenceError::Vault`] for a malformed reference,
+/// [`ReferenceError::Env`], [`ReferenceError::File`] or [`ReferenceError::Vault`] for a malformed reference,
 /// [`ReferenceError::Reserved`] for a reserved scheme.
 pub fn parse(text: &str) -> Result<Option<Reference>, ReferenceError> {
     let Some((scheme, rest)) = text.split_once("://") else { return Ok(None) };
     match scheme {
         "env" if is_variable_name(rest) => Ok(Some(Reference::Env { var: rest.to_owned() })),
         "env" => Err(ReferenceError::Env { text: text.to_owned() }),
+        "file" if is_file_place(rest) => Ok(Some(Reference::File { place: rest.to_owned() })),
+        "file" => Err(ReferenceError::File { text: text.to_owned() }),
         "vault" => match rest.split_once('#') {
             Some((path, field)) if !path.is_empty() && !field.is_empty() => {
                 Ok(Some(Reference::Vault { path: path.to_owned(), field: field.to_owned() }))
@@ -115,6 +132,10 @@ mod tests {
             parse("vault://secret/data/db#password"),
             Ok(Some(Reference::Vault { path: "secret/data/db".into(), field: "password".into() }))
         );
+        let credential = Reference::File { place: "$CREDENTIALS_DIRECTORY/db".into() };
+        assert_eq!(parse("file://$CREDENTIALS_DIRECTORY/db"), Ok(Some(credential.clone())));
+        assert_eq!(credential.to_string(), "file://$CREDENTIALS_DIRECTORY/db");
+        assert_eq!(parse("file:///run/db"), Ok(Some(Reference::File { place: "/run/db".into() })));
         for text in
             ["x env://DB", " env://DB", "ENV://DB", "env:/DB", "", "plain", "postgres://h/db", "https://x#y"]
         {
@@ -124,8 +145,18 @@ mod tests {
 
     #[test]
     fn malformed_reference_is_an_error_and_no_text() {
-        for text in ["env://", "env://A-B", "env://A B", "vault://", "vault://p", "vault://p#", "vault://#f"]
-        {
+        for text in [
+            "env://",
+            "env://A-B",
+            "env://A B",
+            "file://",
+            "file://run/a",
+            "file:///a/../b",
+            "vault://",
+            "vault://p",
+            "vault://p#",
+            "vault://#f",
+        ] {
             assert!(parse(text).is_err(), "{text:?}");
             assert!(is_reference(text), "{text:?}");
         }

@@ -20,6 +20,12 @@ pub enum ResolveError {
         /// Name of the variable.
         var: String,
     },
+    /// The operator does not allow stored definitions to read the file.
+    #[error("file://{place}: stored definitions may not read this file; add it to [secrets] allowed_files")]
+    FileNotAllowed {
+        /// The place of the file, as the reference has it.
+        place: String,
+    },
     /// No secret store is configured.
     #[error("{reference}: not usable here: VAULT_ADDR and VAULT_TOKEN are not both set")]
     NotUsable { reference: Reference },
@@ -57,6 +63,7 @@ impl<F: Fn(&str) -> Option<String>> Resolver for EnvironmentResolver<F> {
             Reference::Env { var } => {
                 (self.0)(var).map(Secret::new).ok_or_else(|| ResolveError::Unset { var: var.clone() })
             }
+            Reference::File { .. } => Err(ResolveError::unreadable(reference, "no files are read here")),
             Reference::Vault { .. } => Err(ResolveError::NotUsable { reference: reference.clone() }),
         }
     }
@@ -78,6 +85,7 @@ mod tests {
             told("vault://p#f"),
             "vault://p#f: not usable here: VAULT_ADDR and VAULT_TOKEN are not both set"
         );
+        assert_eq!(told("file:///run/a"), "file:///run/a: no files are read here");
         assert!(told("aws-sm://x").starts_with("aws-sm:// is reserved"));
         assert!(told("vault://p").starts_with("'vault://p' is incomplete"));
         let set = environment.resolve(&Reference::Env { var: "SET".to_owned() });

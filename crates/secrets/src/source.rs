@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use crate::{AllowedVariables, EnvironmentResolver, Reference, ResolveError, Resolver, Secret};
+use crate::{AllowedFiles, AllowedVariables, EnvironmentResolver, Reference, ResolveError, Resolver, Secret};
 
 /// The future of [`SecretSource::read`].
 pub type PendingReadings = Pin<Box<dyn Future<Output = Readings> + Send>>;
@@ -80,19 +80,21 @@ impl fmt::Debug for SecretFingerprint {
     }
 }
 
-/// The secrets of a process: the source of references, the declared names, and the variables that stored
-/// definitions may read. Cheap to clone.
+/// The secrets of a process: the source of references, the declared names, and the variables and files that
+/// stored definitions may read. Cheap to clone.
 #[derive(Clone)]
 pub struct Keyring {
     source: Arc<dyn SecretSource>,
     declared: Arc<BTreeMap<String, Reference>>,
     allowed: AllowedVariables,
+    allowed_files: AllowedFiles,
 }
 
 impl Keyring {
     /// Creates a keyring. `declared` maps the names that workflows use to their references.
     pub fn new(source: Arc<dyn SecretSource>, declared: BTreeMap<String, Reference>) -> Self {
-        Self { source, declared: Arc::new(declared), allowed: AllowedVariables::all() }
+        let (allowed, allowed_files) = (AllowedVariables::all(), AllowedFiles::all());
+        Self { source, declared: Arc::new(declared), allowed, allowed_files }
     }
 
     /// Restricts the references of stored definitions to these variables.
@@ -101,19 +103,26 @@ impl Keyring {
         Self { allowed, ..self }
     }
 
+    /// Restricts the references of stored definitions to these files.
+    #[must_use]
+    pub fn allowing_files(self, allowed_files: AllowedFiles) -> Self {
+        Self { allowed_files, ..self }
+    }
+
     /// Returns the variables that stored definitions may read.
     pub fn allowed_variables(&self) -> &AllowedVariables {
         &self.allowed
     }
 
-    /// Reads each reference of stored definitions now. A variable that they may not read maps to an error.
+    /// Reads each reference of stored definitions now. A variable or file that they may not read maps to an
+    /// error.
     pub async fn read(&self, wanted: BTreeSet<Reference>) -> Readings {
         let (allowed, mut readings) = self.confine(wanted);
         readings.extend(self.read_settings(allowed).await.0);
         readings
     }
 
-    /// Reads each reference of the settings now. The operator may use any variable.
+    /// Reads each reference of the settings now. The operator may use any variable and file.
     pub async fn read_settings(&self, wanted: BTreeSet<Reference>) -> Readings {
         if wanted.is_empty() {
             return Readings::default();
@@ -143,6 +152,11 @@ impl Keyring {
         let allowed = wanted.into_iter().filter(|reference| match reference {
             Reference::Env { var } if !self.allowed.allows(var) => {
                 let error = ResolveError::NotAllowed { var: var.clone() };
+                refused.extend([(reference.clone(), Err(error))]);
+                false
+            }
+            Reference::File { place } if !self.allowed_files.allows(place) => {
+                let error = ResolveError::FileNotAllowed { place: place.clone() };
                 refused.extend([(reference.clone(), Err(error))]);
                 false
             }
@@ -219,6 +233,23 @@ mod tests {
             }
             let error = keyring.read([vault.clone()].into()).await.resolve(&vault).unwrap_err();
             assert!(matches!(error, ResolveError::NotUsable { .. }), "{error}");
+        });
+    }
+
+    #[test]
+    fn allowed_files_bound_definitions_but_not_settings() {
+        let source = Arc::new(EnvironmentResolver(|_: &str| None::<String>));
+        let keyring = Keyring::new(source, BTreeMap::new())
+            .allowing_files(AllowedFiles::only(["/etc/partners/*".to_owned()]));
+        let [partner, other] =
+            ["/etc/partners/a", "/etc/key"].map(|place| Reference::File { place: place.to_owned() });
+        at_once(async {
+            let wanted = BTreeSet::from([partner.clone(), other.clone()]);
+            let readings = keyring.read(wanted.clone()).await;
+            let why = |readings: &Readings, file: &_| readings.resolve(file).unwrap_err().to_string();
+            assert!(why(&readings, &other).contains("[secrets] allowed_files"));
+            assert_eq!(why(&readings, &partner), "file:///etc/partners/a: no files are read here");
+            assert!(!why(&keyring.read_settings(wanted).await, &other).contains("allowed_files"));
         });
     }
 

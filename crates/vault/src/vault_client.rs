@@ -159,7 +159,7 @@ fn resolve_field(
     let document = document.as_ref().map_err(|why| ResolveError::unreadable(reference, why.to_string()))?;
     let field = match reference {
         Reference::Vault { field, .. } => document.field(field),
-        Reference::Env { .. } => None,
+        Reference::Env { .. } | Reference::File { .. } => None,
     };
     field.ok_or_else(|| ResolveError::unreadable(reference, "the document has no such field"))
 }

@@ -116,6 +116,7 @@ fn wrong_type_is_refused_without_telling_a_string() {
         ("vars.a = [{ b = nan }]", "vars: a[0].b: NaN is no finite number"),
         ("secrets.a = 1", "secrets: a: expected a string, found 1"),
         ("secrets.allowed_env = 1", "secrets: allowed_env: expected a list of strings, found 1"),
+        ("secrets.allowed_files = [1]", "secrets: allowed_files: expected a list of strings, found 1"),
     ] {
         assert_eq!(problems(text, &[]), [problem], "{text}");
     }

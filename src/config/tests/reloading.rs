@@ -13,7 +13,7 @@ fn changeable_settings_are_taken_and_others_named() {
     let before = "[admin_auth]\nenabled = true\napi_keys = ['key-one']";
     let after = "[admin_auth]\nenabled = true\napi_keys = ['key-two']\nread_only_api_keys = ['reader']\nheader = 'x-key'\n\
                  [cors]\nallowed_origins = ['https://a.example']\n[ingest]\nmax_payload_size = 10\n\
-                 max_array_elements = 7\n[logging]\nlevel = 'debug'\nformat = 'json'\n\
+                 max_array_elements = 7\n[logging]\nlevel = 'debug'\nformat = 'json'\naccess_sample = 0.5\n\
                  [rate_limit]\nenabled = true\ntrusted_proxies = ['10.0.0.0/8']\n[rate_limit.endpoints]\nadmin_rps = 3\n\
                  [server]\nport = 9\nmax_admin_body_size = 11\nmax_in_flight_bytes = 12\n[vars]\na = 1";
     let (config, change) = reloaded(before, after);
@@ -23,6 +23,7 @@ fn changeable_settings_are_taken_and_others_named() {
         "server.max_in_flight_bytes",
         "ingest.max_payload_size",
         "logging.level",
+        "logging.access_sample",
         "rate_limit.enabled",
         "rate_limit.trusted_proxies",
         "rate_limit.endpoints.admin_rps",

@@ -60,6 +60,7 @@ fn a_value_outside_its_rule_is_refused_by_key() {
         ("metrics.bind_addr = \"9090\"", "metrics.bind_addr"),
         ("metrics.bind_addr = \"a b:9090\"", "metrics.bind_addr"),
         ("metrics.bind_addr = \"[::1\"", "metrics.bind_addr"),
+        ("logging.access_sample = 1.5", "logging.access_sample"),
         ("trace_storage.sample_rate = 1.5", "trace_storage.sample_rate"),
         ("trace_storage.batch_size = 0", "trace_storage.batch_size"),
         ("trace_storage.batch_size = 1001", "trace_storage.batch_size"),
@@ -126,7 +127,11 @@ fn a_value_outside_its_rule_is_refused_by_key() {
         ("secrets.a = \"plain\"", "secrets.a"),
         ("secrets.a = \"env://\"", "secrets.a"),
         ("secrets.a = \"aws-sm://x\"", "secrets.a"),
+        ("secrets.a = \"file://a\"", "secrets.a"),
         ("secrets.allowed_env = [\"A-B\"]", "secrets.allowed_env"),
+        ("secrets.allowed_files = [\"a/*\"]", "secrets.allowed_files"),
+        ("admin_auth.api_keys = [\"file://run/key\"]", "admin_auth.api_keys"),
+        ("admin_auth.read_only_api_keys = [\"file:///none/key\"]", "admin_auth.read_only_api_keys"),
     ] {
         assert_eq!(refusals(text), [key], "{text}");
     }

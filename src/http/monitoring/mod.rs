@@ -1,5 +1,6 @@
 //! The endpoints of operation: health, metrics, the tree of actors.
 
+pub(crate) mod access_sample;
 pub(crate) mod actors;
 mod exposition;
 pub(crate) mod health;

@@ -3,6 +3,7 @@
 mod connectivity;
 mod earlier;
 mod files;
+mod health;
 mod preflight;
 mod schema;
 

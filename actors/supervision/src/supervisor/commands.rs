@@ -3,13 +3,26 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::oneshot;
+
 use super::{ActorPhase, AfterHalt, Supervisor, reply};
 use crate::error::OrderError;
 use crate::observation::recorder::EventKind;
 use crate::path::NodePath;
-use crate::protocol::{LifecycleCommand, ReplacementCommit};
+use crate::protocol::{LifecycleCommand, PendingPong, ReplacementCommit};
 
 impl Supervisor {
+    /// Orders every essential actor to give a sign of life. The order to one that has ended is dropped.
+    pub(super) fn ping_essential_actors(&self) -> Vec<PendingPong> {
+        let essential = self.actors.iter().filter(|(_, actor)| actor.node.essential);
+        let pongs = essential.map(|(path, actor)| {
+            let (answer, pong) = oneshot::channel();
+            actor.order(LifecycleCommand::Ping { answer });
+            (path.clone(), pong)
+        });
+        pongs.collect()
+    }
+
     /// Restarts a node, or every node of a group, in whatever state; its restart history is cleared.
     pub(super) fn order_restart(&mut self, path: &NodePath) -> Result<(), OrderError> {
         self.check_order(path)?;

@@ -142,6 +142,7 @@ impl Supervisor {
             SupervisorCommand::Quarantine { path, reason, answer } => {
                 reply(answer, self.order_quarantine(&path, &reason));
             }
+            SupervisorCommand::Ping { answer } => reply(answer, self.ping_essential_actors()),
             SupervisorCommand::Shutdown { deadline } => self.shut_down(TreeExit::Shutdown, deadline),
             SupervisorCommand::Report { node_id, report } => self.report(node_id, report),
         }

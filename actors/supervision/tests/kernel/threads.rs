@@ -3,10 +3,10 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use actix::{Actor, Handler, Message};
+use actix::{Actor, Handler, Message, ResponseActFuture, WrapFuture};
 use actix_rt::{Arbiter, System};
 use actix_supervision::{
-    Address, CallErrorKind, ChildSpec, Context, NodeState, NotRunningError, Placement, StartError,
+    Address, CallErrorKind, ChildSpec, Context, NodePath, NodeState, NotRunningError, Placement, StartError,
     Supervised, Tree, TreeExit,
 };
 use tokio::sync::oneshot;
@@ -33,6 +33,22 @@ impl Handler<Block> for Worker {
     fn handle(&mut self, block: Block, _: &mut Self::Context) {
         let _ = block.begun.send(());
         let _ = block.until.recv();
+    }
+}
+
+/// Waits, without its thread, until the sender is dropped.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Wait(oneshot::Receiver<()>);
+
+impl Handler<Wait> for Worker {
+    type Result = ResponseActFuture<Self, ()>;
+
+    fn handle(&mut self, Wait(until): Wait, _: &mut Self::Context) -> Self::Result {
+        let waiting = async {
+            let _ = until.await;
+        };
+        Box::pin(waiting.into_actor(self))
     }
 }
 
@@ -173,6 +189,53 @@ fn every_call_gets_an_outcome_during_crashes() {
         };
         tokio::time::timeout(Duration::from_secs(10), empty).await.expect("no place is leaked");
         assert!(target.vitals().mailbox_high_water <= 8);
+        tree.shutdown(Duration::from_secs(10)).await;
+    });
+}
+
+const SOON: Duration = Duration::from_secs(60);
+const LATE: Duration = Duration::from_millis(20);
+
+#[test]
+fn blocked_essential_actor_is_unresponsive() {
+    System::new().block_on(async {
+        let (keeper, one, two) = (arbiter(), arbiter(), arbiter());
+        let tree = Tree::builder("test").supervisor(Placement::On(keeper.handle())).build();
+        let factory = |_| std::future::ready(Ok::<_, StartError>(Worker));
+        let at = Placement::On(one.handle());
+        let vital = tree.spawn("vital", ChildSpec::new().essential(), at, factory).await.unwrap();
+        let other = worker(&tree, "other", &two).await;
+        let free_other = block(&other).await;
+        let (release, until) = oneshot::channel();
+        vital.cast(Wait(until)).unwrap();
+        assert!(tree.find_unresponsive(SOON).await.is_empty(), "it waits, and another one is blocked");
+        drop(release);
+        let free = block(&vital).await;
+        let unresponsive = tree.find_unresponsive(LATE).await;
+        assert_eq!(unresponsive.iter().map(NodePath::as_str).collect::<Vec<_>>(), ["vital"]);
+        drop((free, free_other));
+        assert!(tree.find_unresponsive(SOON).await.is_empty());
+        tree.shutdown(Duration::from_secs(10)).await;
+        assert!(tree.find_unresponsive(SOON).await.is_empty(), "a tree that has ended");
+    });
+}
+
+#[test]
+fn blocked_supervisor_is_unresponsive() {
+    System::new().block_on(async {
+        let keeper = arbiter();
+        let tree = Tree::builder("test").supervisor(Placement::On(keeper.handle())).build();
+        let (free, until) = mpsc::channel::<()>();
+        let (begun, blocked) = oneshot::channel();
+        keeper.spawn_fn(move || {
+            let _ = begun.send(());
+            let _ = until.recv();
+        });
+        blocked.await.unwrap();
+        let unresponsive = tree.find_unresponsive(LATE).await;
+        assert_eq!(unresponsive.iter().map(NodePath::as_str).collect::<Vec<_>>(), [""]);
+        drop(free);
+        assert!(tree.find_unresponsive(SOON).await.is_empty());
         tree.shutdown(Duration::from_secs(10)).await;
     });
 }

@@ -30,8 +30,12 @@ fn invalid_auth_names_its_field_and_no_value() {
             "auth: auth.secret: malformed vault:// reference",
         ),
         (
+            json!({"mode": "hmac", "secret": "file://s3cret"}),
+            "auth: auth.secret: malformed file:// reference",
+        ),
+        (
             json!({"mode": "hmac", "secret": "aws-sm://s3cret"}),
-            "auth: auth.secret: aws-sm:// is reserved and cannot be resolved; use env:// or vault://",
+            "auth: auth.secret: aws-sm:// is reserved and cannot be resolved; use env://, file:// or vault://",
         ),
         (
             json!({"mode": "hmac", "secret": "vault://kv/hook#key"}),

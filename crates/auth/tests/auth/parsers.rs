@@ -72,7 +72,7 @@ proptest! {
     }
 
     #[test]
-    fn shown_references_are_those_a_load_resolves(text in "(env|vault|aws-sm|ENV)?(://)?[A-Z_a-z0-9 #/-]{0,12}|\\PC{0,20}") {
+    fn shown_references_are_those_a_load_resolves(text in "(env|file|vault|aws-sm|ENV)?(://)?[A-Z_a-z0-9 #/.-]{0,12}|\\PC{0,20}") {
         let is_resolvable = matches!(svc_secrets::parse(&text), Ok(Some(_)));
         prop_assert_eq!(svc_model::mask::is_resolvable_reference(&text), is_resolvable, "{}", text);
     }

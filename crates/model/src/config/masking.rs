@@ -133,8 +133,15 @@ mod tests {
 
     #[test]
     fn malformed_reference_is_masked_and_restored() {
-        let hidden =
-            ["env://", "env://my-p4ss", "env://A B", "vault://p4ss", "vault://#p4ss", "vault://p4ss#"];
+        let hidden = [
+            "env://",
+            "env://my-p4ss",
+            "env://A B",
+            "file://p4ss",
+            "vault://p4ss",
+            "vault://#p4ss",
+            "vault://p4ss#",
+        ];
         let reserved =
             ["aws-sm://name", "gcp-sm://name", "azure-kv://name", " env://A", "ENV://A", "https://a"];
         for text in hidden.into_iter().chain(reserved) {
@@ -145,7 +152,7 @@ mod tests {
             assert!(restore_channel_config(&mut update, Some(&stored)).is_empty(), "{text}");
             assert_eq!(update, stored);
         }
-        for text in ["env://A_1", "vault://kv/data/x#y", "vault://a#b#c"] {
+        for text in ["env://A_1", "file:///run/keys/a", "vault://kv/data/x#y", "vault://a#b#c"] {
             let stored = json!({"auth": {"secret": text}});
             assert_eq!(mask_channel_config(&stored), stored, "{text}");
         }

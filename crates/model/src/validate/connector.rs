@@ -115,7 +115,7 @@ fn refuse_text(path: &str, text: &str) -> Option<FieldError> {
     if holds_mask(text) {
         return Some(FieldError::invalid(path, "this is the read mask, send the real value"));
     }
-    let why = "this scheme is reserved and cannot be resolved, use env:// or vault://";
+    let why = "this scheme is reserved and cannot be resolved, use env://, file:// or vault://";
     is_reserved_reference(text).then(|| FieldError::new(path, FieldCode::UnresolvedSecretRef, why))
 }
 

@@ -16,7 +16,7 @@ const ANY: &str = "@hourly";
 /// Maximum size of the payload, in bytes of JSON.
 const MAX_PAYLOAD: usize = 1_048_576;
 /// Prefixes of strings that read a secret or a declared value in other places.
-const REFERENCES: [&str; 4] = ["env://", "vault://", "secret://", "var://"];
+const REFERENCES: [&str; 5] = ["env://", "file://", "vault://", "secret://", "var://"];
 
 /// Checks the fields of the channel and its transport.
 pub(super) fn check(content: &ChannelContent, errors: &mut Vec<FieldError>) {

@@ -63,6 +63,10 @@ pub(super) fn embedded_references(path: &str, value: &Value, warnings: &mut Vec<
             None if text.starts_with("env://") && !is_resolvable_reference(text) => {
                 "the whole text behind env:// is the name of a variable: letters, digits and '_'".to_owned()
             }
+            None if text.starts_with("file://") && !is_resolvable_reference(text) => {
+                "the whole text behind file:// is an absolute path, or $CREDENTIALS_DIRECTORY/ and a name"
+                    .to_owned()
+            }
             None => return,
         };
         warnings.push(Issue::new(path, message).with_code(FieldCode::EmbeddedReference));

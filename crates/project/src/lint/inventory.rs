@@ -62,7 +62,7 @@ impl Uses {
     fn references(&mut self, references: BTreeSet<Reference>) {
         self.variables.extend(references.into_iter().map(|reference| match reference {
             Reference::Env { var } => var,
-            vault @ Reference::Vault { .. } => vault.to_string(),
+            other @ (Reference::File { .. } | Reference::Vault { .. }) => other.to_string(),
         }));
     }
 
