@@ -20,6 +20,9 @@ pub enum ServiceStartError {
     /// An essential part did not start.
     #[error("{0}")]
     Tree(String),
+    /// The packages of the settings do not serve.
+    #[error("packages.apply: {0}")]
+    Packages(String),
     /// The system refused a thread, a socket or a signal handler.
     #[error("{what}: {}", describe_cause(error))]
     System {
@@ -46,7 +49,7 @@ impl ServiceStartError {
         match self {
             Self::Config(_) => 78,
             Self::Store(error) if error.is_configuration() => 78,
-            Self::Store(_) | Self::Redis(_) | Self::Tree(_) | Self::System { .. } => 1,
+            Self::Store(_) | Self::Redis(_) | Self::Tree(_) | Self::Packages(_) | Self::System { .. } => 1,
         }
     }
 }

@@ -57,6 +57,7 @@
 mod admin;
 mod assembly;
 mod backups;
+mod boot_packages;
 mod bulk;
 pub mod cli;
 pub mod commands;
@@ -70,6 +71,7 @@ pub mod http;
 mod lifecycle;
 mod listeners;
 mod options;
+mod package_trust;
 mod process;
 mod router;
 mod routes;

@@ -14,7 +14,7 @@ use crate::admin;
 #[cfg(feature = "console")]
 use crate::http::console;
 use crate::http::monitoring::{actors, health};
-use crate::http::{ADMIN, DATA_PREFIX, Edge, Error, LocalWorker, MountPoint, data, docs};
+use crate::http::{ADMIN, DATA_PREFIX, Edge, Error, LocalWorker, MountPoint, Principal, data, docs};
 use crate::router::Router;
 use crate::state::AppState;
 
@@ -92,6 +92,12 @@ pub(crate) fn configure_parts(cfg: &mut web::ServiceConfig, state: &web::Data<Ap
             }
         }
     }
+}
+
+/// Mounts the admin API for requests of the process itself, which `author` sends.
+pub(crate) fn configure_local(cfg: &mut web::ServiceConfig, state: &web::Data<AppState>, author: &Principal) {
+    let edge = Edge::for_process(state.clone(), author.clone());
+    cfg.service(admin_scope().app_data(state.clone()).wrap(edge));
 }
 
 /// Mounts a scope of the service behind the edge.

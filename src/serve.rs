@@ -10,6 +10,7 @@
 //! The process ends within two seconds after that time, whatever is in flight: a watchdog ends it by force. A
 //! second signal ends the process at once; the first one after a drain that an operator ordered changes nothing.
 
+use std::future::pending;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
@@ -109,17 +110,69 @@ pub(crate) async fn serve_with<C>(
         .map_err(ServiceStartError::system("cannot start the thread of the heartbeat"))?;
 
     let mut watchdog = Watchdog::new(force_exit);
-    let ending =
-        run_until_end(&service, &mut signals, &listener_shutdown, &handle, &mut watchdog, &manager).await;
-    if ending == ServeOutcome::Aborted {
-        return Ok(ending);
+    let ended = tokio::select! {
+        ending = run_until_end(&service, &mut signals, &listener_shutdown, &handle, &mut watchdog, &manager) => {
+            Ok(ending)
+        }
+        failure = apply_packages(&service) => Err(failure),
+    };
+    if matches!(ended, Ok(ServeOutcome::Aborted)) {
+        return ended;
+    }
+    if ended.is_err() {
+        warn!(log, "draining, because the packages do not serve");
+        let force = force_timeout(&config).map(|force| force.saturating_add(FORCED_EXIT));
+        manager.notify_stopping(
+            force.map(|force| force.saturating_add(LAST_SECONDS)),
+            "the packages do not serve",
+        );
+        if let Some(force) = force {
+            watchdog.arm(force, &log);
+        }
+        drain(&service, &listener_shutdown, &handle, Duration::ZERO).await;
     }
     watchdog.arm(FORCED_EXIT, &log);
     if timeout(LISTENERS, stop_listeners(&handle, running, operations)).await.is_err() {
         warn!(log, "a thread of the listeners is blocked");
     }
-    info!(log, "ended"; "ending" => ?ending);
-    Ok(ending)
+    info!(log, "ended"; "ending" => ?ended);
+    ended
+}
+
+/// Applies the packages of the settings, and returns the failure. Pends once they serve, or the service drains.
+async fn apply_packages(service: &Service) -> ServiceStartError {
+    let applied = tokio::select! {
+        biased;
+        () = service.wait_until_draining() => Ok(()),
+        applied = service.apply_packages() => applied,
+    };
+    match applied {
+        Ok(()) => pending().await,
+        Err(failure) => failure,
+    }
+}
+
+/// Returns the time for the end of requests and runs; `None` if it is not bounded.
+fn force_timeout(config: &Config) -> Option<Duration> {
+    let seconds = config.server.shutdown_force_timeout_secs;
+    (seconds > 0).then(|| Duration::from_secs(seconds))
+}
+
+/// Ends the service: reports not ready, accepts for a while, and gives what runs its time.
+async fn drain(
+    service: &Service,
+    listener_shutdown: &ListenerShutdown,
+    server: &ServerHandle,
+    accepting_for: Duration,
+) {
+    service.drain();
+    tokio::time::sleep(accepting_for).await;
+    // The deadline counts from here.
+    let limit = force_timeout(&service.state().config).unwrap_or(UNBOUNDED).min(UNBOUNDED);
+    let deadline = Instant::now() + limit;
+    // A thread that does not accept any more is not waited for.
+    let _closed = timeout_at(deadline, listener_shutdown.close(server)).await;
+    service.shutdown(deadline.saturating_duration_since(Instant::now())).await;
 }
 
 /// Starts the listener for operators: on the passed socket, or the one that the configuration names.
@@ -259,22 +312,12 @@ async fn run_until_end(
         }
     };
     info!(log, "draining"; "accepting_for_secs" => accepting_for.as_secs());
-    let force = Some(config.server.shutdown_force_timeout_secs).filter(|secs| *secs > 0);
-    let force = force.map(Duration::from_secs);
-    let deadline = force.map(|force| accepting_for.saturating_add(force).saturating_add(FORCED_EXIT));
+    let deadline =
+        force_timeout(config).map(|force| accepting_for.saturating_add(force).saturating_add(FORCED_EXIT));
     manager.notify_stopping(deadline.map(|deadline| deadline.saturating_add(LAST_SECONDS)), "draining");
     if let Some(deadline) = deadline {
         watchdog.arm(deadline, log);
     }
-    let drained = async {
-        service.drain();
-        tokio::time::sleep(accepting_for).await;
-        // The deadline counts from here.
-        let deadline = Instant::now() + force.unwrap_or(UNBOUNDED).min(UNBOUNDED);
-        // A thread that does not accept any more is not waited for.
-        let _closed = timeout_at(deadline, listener_shutdown.close(server)).await;
-        service.shutdown(deadline.saturating_duration_since(Instant::now())).await
-    };
     let second_signal = async {
         if !is_signalled {
             // That of the supervisor, which ends a node that was drained before as it ends any other.
@@ -284,7 +327,7 @@ async fn run_until_end(
         signals.terminate().await;
     };
     tokio::select! {
-        _ = drained => ServeOutcome::Drained,
+        () = drain(service, listener_shutdown, server, accepting_for) => ServeOutcome::Drained,
         () = second_signal => {
             warn!(log, "second signal: ending at once");
             ServeOutcome::Aborted

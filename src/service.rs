@@ -22,6 +22,7 @@ use svc_transport::{ConnectionAdmission, ConnectionLimits, RefusalReporter, TlsP
 
 use crate::assembly::parts::host::{HOST, HOST_ACTOR};
 use crate::assembly::start;
+use crate::boot_packages;
 use crate::config::Config;
 use crate::error::ServiceStartError;
 use crate::listeners::limits;
@@ -151,6 +152,17 @@ impl Service {
             certificates: None,
             delegate: state.into_inner(),
         }
+    }
+
+    /// Applies the packages of the settings (`packages.apply`) and returns once they serve: until then `/readyz` is
+    /// 503.
+    /// [`serve`](crate::serve::serve) does it by itself; a host does it once it has mounted the routes, and
+    /// [shuts down](Self::shutdown) after a failure. Must be called within an actix system.
+    ///
+    /// # Errors
+    /// [`ServiceStartError::Packages`] with the reason.
+    pub async fn apply_packages(&self) -> Result<(), ServiceStartError> {
+        boot_packages::apply(&self.state).await
     }
 
     /// Sends a payload to a channel, without HTTP. No credential and no origin is checked; validation,

@@ -33,6 +33,7 @@ use crate::assembly::propagation::{self, Propagation};
 use crate::assembly::resources::Resources;
 use crate::assembly::{settings, span_export};
 use crate::backups::BackupDirectory;
+use crate::boot_packages::BootPackages;
 use crate::bulk::BulkHandle;
 use crate::config::{self, Config};
 use crate::error::ServiceStartError;
@@ -43,6 +44,7 @@ use crate::http::{
 use crate::lifecycle::Lifecycle;
 use crate::listeners::certificates::Certificates;
 use crate::options::Options;
+use crate::package_trust::PackageTrust;
 use crate::process::descriptors::DescriptorWatch;
 use crate::process::io_runtime::IoRuntime;
 use crate::process::worker_threads::WorkerThreads;
@@ -69,6 +71,8 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
     } = options;
     config::check_features(&config).map_err(ServiceStartError::Config)?;
     let certificates = load_certificates(&config, &log)?;
+    let trust = PackageTrust::read(&config.packages.trust).map_err(ServiceStartError::Config)?;
+    let packages = BootPackages::read(&config.packages, &trust)?;
     let live_settings = LiveSettings::new(&config, config_source, setting_origins, log_level);
     let resources = Resources::open(&config, &environment, &log).await?;
     let Resources { io, outbound, secrets, node_id, file_lock, opened, cluster_redis, engine } = resources;
@@ -99,7 +103,9 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
     if let Some(certificates) = &certificates {
         certificates.watch(assembly.io.handle());
     }
-    let state = make_state(assembly, parts, instance_id, live_settings, certificates, file_lock);
+    let inputs =
+        ProcessInputs { instance_id, settings: live_settings, certificates, file_lock, trust, packages };
+    let state = make_state(assembly, parts, inputs);
     state.process.lifecycle.mark_initialized();
     info!(state.log, "service started"; "version" => crate::VERSION,
         "channels" => state.serving.registry.snapshot().channels_count(),
@@ -214,15 +220,19 @@ fn list_functions<'s>(
     Functions { config: &assembly.config, connectors, key_sets: Arc::clone(key_sets), functions }
 }
 
-/// Makes the state of the handlers.
-fn make_state(
-    assembly: Assembly,
-    parts: StartedParts,
+/// The parts of the process that are there before the tree.
+struct ProcessInputs {
     instance_id: String,
     settings: LiveSettings,
     certificates: Option<Arc<Certificates>>,
     file_lock: Option<FileLock>,
-) -> AppState {
+    trust: PackageTrust,
+    packages: BootPackages,
+}
+
+/// Makes the state of the handlers.
+fn make_state(assembly: Assembly, parts: StartedParts, inputs: ProcessInputs) -> AppState {
+    let ProcessInputs { instance_id, settings, certificates, file_lock, trust, packages } = inputs;
     let Assembly { config, io, secrets, cluster_redis, tree, metrics, spans, log, .. } = assembly;
     AppState {
         serving: ServingDefinitions {
@@ -260,6 +270,8 @@ fn make_state(
             connections: metrics.connections,
             descriptors: DescriptorWatch::start(io.handle(), log.clone()),
             certificates,
+            trust,
+            packages,
             backups: BackupDirectory::new(&config.storage),
             io,
             file_lock: Mutex::new(file_lock),

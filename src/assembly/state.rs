@@ -28,6 +28,7 @@ use crate::assembly::live_settings::LiveSettings;
 use crate::assembly::parts::kafka::KafkaIngress;
 use crate::assembly::propagation::{DefinitionLoader, Propagation};
 use crate::backups::BackupDirectory;
+use crate::boot_packages::BootPackages;
 use crate::bulk::BulkHandle;
 use crate::commands::DevStatus;
 use crate::config::{Config, SettingsChange};
@@ -37,6 +38,7 @@ use crate::http::{
 };
 use crate::lifecycle::Lifecycle;
 use crate::listeners::certificates::Certificates;
+use crate::package_trust::PackageTrust;
 use crate::process::descriptors::DescriptorWatch;
 use crate::process::io_runtime::IoRuntime;
 use crate::process::worker_threads::WorkerThreads;
@@ -134,6 +136,10 @@ pub struct ProcessState {
     pub(crate) descriptors: Arc<DescriptorWatch>,
     /// The certificate of the listeners; `None` if TLS is off.
     pub(crate) certificates: Option<Arc<Certificates>>,
+    /// The trust in packages.
+    pub(crate) trust: PackageTrust,
+    /// The packages that the node applies at its start.
+    pub(crate) packages: BootPackages,
     /// The directory of backups.
     pub(crate) backups: BackupDirectory,
     /// Owned here, so that the actor threads live as long as anything is mounted.

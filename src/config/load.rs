@@ -98,7 +98,11 @@ pub fn load(path: Option<&Path>, environment: &[(String, String)]) -> Result<Loa
     };
     let name = path.display().to_string();
     match fs::read_to_string(path) {
-        Ok(text) => parse(&name, &text, environment),
+        Ok(text) => {
+            let mut loaded = parse(&name, &text, environment)?;
+            loaded.config.packages.resolve(path);
+            Ok(loaded)
+        }
         Err(error) => {
             let mut diagnostics = Diagnostics::default();
             let cause = describe_cause(&error);
@@ -177,6 +181,7 @@ impl Config {
         self.rate_limit.check(diagnostics);
         self.admin_auth.check(diagnostics);
         self.cors.check(diagnostics);
+        self.packages.check(diagnostics);
         self.vars.check(diagnostics);
         self.secrets.check(diagnostics);
         production::check(self, diagnostics);

@@ -14,6 +14,7 @@ mod file;
 mod load;
 mod network;
 mod overrides;
+mod packages;
 mod problem;
 mod production;
 mod reload;
@@ -40,6 +41,7 @@ pub use execution::{
 };
 pub use load::{LoadedConfig, SettingOrigin, SettingOrigins, load, parse, process_environment};
 pub use network::{Network, NetworkError};
+pub use packages::{PackageTrustSection, PackagesSection};
 pub use problem::{ConfigError, ConfigProblem};
 pub use reload::ConfigSource;
 pub(crate) use reload::SettingsChange;
@@ -104,6 +106,8 @@ section! {
         pub admin_auth: AdminAuthSection = AdminAuthSection::default(),
         /// Browsers of other origins.
         pub cors: CorsSection = CorsSection::default(),
+        /// Packages that the node applies itself.
+        pub packages: PackagesSection = PackagesSection::default(),
         /// The channels that this node serves.
         pub channel_filter: ChannelFilterSection = ChannelFilterSection::default(),
         /// Plain values for workflows (`metadata.vars`): strings, numbers, booleans, arrays, tables. They show in traces.

@@ -50,6 +50,11 @@ impl Principal {
         Self { name: "anonymous".into(), key_id: None, access: AdminAccess::Full }
     }
 
+    /// Makes the author of what the process does by itself.
+    pub(crate) fn of_process(name: &str) -> Self {
+        Self { name: name.into(), key_id: None, access: AdminAccess::Full }
+    }
+
     fn from_key(key: &AdminKey, digest: &KeyDigest, access: AdminAccess) -> Self {
         let id: Arc<str> = key_id(digest).into();
         let name = key.name.as_deref().map_or_else(|| Arc::clone(&id), Into::into);

@@ -59,6 +59,28 @@ impl FromRequest for JsonBody {
     }
 }
 
+/// A [`JsonBody`] with its bytes as they were sent.
+#[derive(Debug)]
+pub(crate) struct SentJsonBody {
+    pub(crate) bytes: Bytes,
+    pub(crate) value: Value,
+}
+
+impl FromRequest for SentJsonBody {
+    type Error = Error;
+    type Future = LocalBoxFuture<'static, Result<Self, Error>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let (request, payload) = (request.clone(), payload.take());
+        Box::pin(async move {
+            let bytes = read_admin_body(&request, payload).await?;
+            require_json(request.headers())?;
+            let value = parse_json(&bytes)?;
+            Ok(Self { bytes, value })
+        })
+    }
+}
+
 /// A [`JsonBody`] of a request that needs none: an empty body is an empty object, whatever its content type.
 #[derive(Debug)]
 pub(crate) struct OptionalJsonBody(pub(crate) Value);

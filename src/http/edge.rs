@@ -38,7 +38,7 @@ use super::request_id::X_REQUEST_ID;
 use super::security_headers::{
     CONSOLE_POLICY, CONSOLE_REFERRER, DOCS_POLICY, SECURITY_HEADERS, STRICT_TRANSPORT_SECURITY,
 };
-use super::{Error, RequestContext, RequestId};
+use super::{Error, Principal, RequestContext, RequestId};
 use crate::router::described_path;
 use crate::state::AppState;
 
@@ -51,17 +51,24 @@ pub(crate) struct Edge {
     state: web::Data<AppState>,
     mount: MountPoint,
     public: bool,
+    /// The author of every request; `None` if each has its credential.
+    author: Option<Principal>,
 }
 
 impl Edge {
     /// Makes the middleware for clients: requests are limited, `/metrics` requires a key.
     pub(crate) fn for_clients(state: web::Data<AppState>, mount: MountPoint) -> Self {
-        Self { state, mount, public: true }
+        Self { state, mount, public: true, author: None }
     }
 
     /// Makes the middleware for the operational listener: nothing is limited, `/metrics` is open.
     pub(crate) fn for_operators(state: web::Data<AppState>) -> Self {
-        Self { state, mount: MountPoint::of_pattern(""), public: false }
+        Self { state, mount: MountPoint::of_pattern(""), public: false, author: None }
+    }
+
+    /// Makes the middleware for requests of the process itself: nothing is limited or refused, and `author` sends all.
+    pub(crate) fn for_process(state: web::Data<AppState>, author: Principal) -> Self {
+        Self { state, mount: MountPoint::of_pattern(ADMIN), public: false, author: Some(author) }
     }
 }
 
@@ -82,6 +89,7 @@ where
             state: self.state.clone(),
             mount: self.mount,
             public: self.public,
+            author: self.author.clone(),
         }))
     }
 }
@@ -93,6 +101,7 @@ pub(crate) struct EdgeService<S> {
     state: web::Data<AppState>,
     mount: MountPoint,
     public: bool,
+    author: Option<Principal>,
 }
 
 impl<S, B> Service<ServiceRequest> for EdgeService<S>
@@ -108,7 +117,14 @@ where
 
     fn call(&self, mut request: ServiceRequest) -> Self::Future {
         let exchange = Exchange::begin(&self.state, self.mount, &request);
-        if let Some(answer) = exchange.refuse_or_admit(&mut request, self.public) {
+        let refusal = match &self.author {
+            Some(author) => {
+                exchange.admit(&mut request, Some(author.clone()));
+                None
+            }
+            None => exchange.refuse_or_admit(&mut request, self.public),
+        };
+        if let Some(answer) = refusal {
             return Box::pin(ready(Ok(exchange.finish(request.into_response(answer)))));
         }
         let inner = Rc::clone(&self.inner);
@@ -219,6 +235,12 @@ impl Exchange {
             Ok(principal) => principal,
             Err(error) => return Some(Error(error).to_response(Some(&self.id))),
         };
+        self.admit(request, principal);
+        None
+    }
+
+    /// Prepares a request for routing.
+    fn admit(&self, request: &mut ServiceRequest, principal: Option<Principal>) {
         // A handler for GET answers HEAD; the framework leaves the body out. Channels decide by the real
         // method.
         if self.method == Method::HEAD && self.plane != Plane::Data {
@@ -233,7 +255,6 @@ impl Exchange {
             host_length: self.host_length,
             channel_path_start: self.host_length + channel_path_start(self.own_path()),
         });
-        None
     }
 
     /// Returns the path without the prefix of a larger application.
@@ -272,7 +293,7 @@ impl Exchange {
         self.state.edge.auth.check_page(request.uri(), request.headers(), self.cors.is_some())
     }
 
-    fn authorize(&self, headers: &HeaderMap) -> Result<super::Principal, ServiceError> {
+    fn authorize(&self, headers: &HeaderMap) -> Result<Principal, ServiceError> {
         self.state.edge.auth.authorize(&self.method, headers, self.client_ip).map_err(|refusal| {
             self.count_refusal(refusal.reason);
             refusal.error
@@ -281,7 +302,7 @@ impl Exchange {
 
     /// Returns the reader of an open endpoint; `None` for a foreign page too, to which an API without keys tells as little
     /// as to any stranger.
-    fn identify(&self, request: &ServiceRequest) -> Option<super::Principal> {
+    fn identify(&self, request: &ServiceRequest) -> Option<Principal> {
         let (edge, headers) = (&self.state.edge, request.headers());
         let is_listed_origin = edge.cors.allowed_origin(headers, Plane::Admin).is_some();
         edge.auth.check_page(request.uri(), headers, is_listed_origin).ok()?;

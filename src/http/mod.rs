@@ -31,7 +31,7 @@ mod urlencoded;
 pub use auth::{AdminAccess, AdminAuthenticator, Principal};
 pub(crate) use auth::{AuthFailureReason, TraceView};
 pub use body::JsonBody;
-pub(crate) use body::{OptionalJsonBody, content_type};
+pub(crate) use body::{OptionalJsonBody, SentJsonBody, content_type};
 pub(crate) use body_format::Decoding;
 pub use client_ip::TrustedProxies;
 pub use context::{AdminCaller, RequestContext};

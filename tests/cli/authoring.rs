@@ -113,6 +113,9 @@ fn both_programs_refuse_a_faulty_project_alike() {
             ("package lint -f absent.json", 1),
             ("package plan -s http://127.0.0.1:1 -f absent.json", 1),
             ("package apply", 2),
+            ("package sign --key absent.pem -f absent.json", 1),
+            ("package verify --key absent.pem -f absent.json", 1),
+            ("package verify -f absent.json", 2),
         ],
     );
 }

@@ -341,6 +341,8 @@ pub struct Endpoint {
     pub query: &'static [QueryParameter],
     /// `true` if it honours `If-Match`.
     pub precondition: bool,
+    /// `true` if it takes the signature of its body.
+    pub signed: bool,
     /// The body of its requests.
     pub body: Option<BodySchema>,
     /// Its responses.
@@ -369,6 +371,7 @@ impl Endpoint {
             path_parameters: &[],
             query: &[],
             precondition: false,
+            signed: false,
             body: None,
             answers: &[],
             refusals: &[],
@@ -407,6 +410,13 @@ impl Endpoint {
     #[must_use]
     pub const fn with_precondition(mut self) -> Self {
         self.precondition = true;
+        self
+    }
+
+    /// Makes the endpoint take the signature of its body.
+    #[must_use]
+    pub const fn with_signature(mut self) -> Self {
+        self.signed = true;
         self
     }
 

@@ -51,7 +51,9 @@ pub use entities::functions::{
     DocumentSchema, FunctionDescription, FunctionInput, FunctionPlugin, OperatorArity, OperatorDescription,
     OperatorExample,
 };
-pub use entities::import::{ImportBatch, ImportFailure, ImportSummary, ImportedItem};
+pub use entities::import::{
+    ImportBatch, ImportFailure, ImportSummary, ImportedItem, PACKAGE_SIGNATURE_HEADER,
+};
 pub use entities::lifecycle::{RollbackRequest, RolloutChange, StatusChange, VersionRequest};
 pub use entities::packages::{Inventory, PackageDetail, Receipt, ReceiptRequest};
 pub use entities::validation::{ValidationIssue, ValidationResult};

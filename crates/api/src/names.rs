@@ -73,6 +73,11 @@ pub(crate) fn component_state() -> RefOr<Schema> {
     one_of(["ok", "degraded", "error"], "The state of the component.")
 }
 
+/// The states of the packages that a node applies at its start.
+pub(crate) fn packages_state() -> RefOr<Schema> {
+    one_of(["applying", "ok"], "The state of the packages of the node.")
+}
+
 /// The kinds of rows of a bulk run.
 pub(crate) fn bulk_kind() -> RefOr<Schema> {
     one_of(["dead_letters", "occurrences", "traces"], "The kind of the rows.")

@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 
 use utoipa::openapi::content::ContentBuilder;
 use utoipa::openapi::header::HeaderBuilder;
-use utoipa::openapi::path::{
-    HttpMethod, Operation, OperationBuilder, ParameterBuilder, ParameterIn, PathsBuilder,
-};
+use utoipa::openapi::path::{HttpMethod, Operation, OperationBuilder, PathsBuilder};
 use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
 use utoipa::openapi::response::{Response, ResponseBuilder, ResponsesBuilder};
 use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder};
@@ -19,13 +17,21 @@ use utoipa::openapi::{
 
 use crate::endpoint::{Access, Answer, BodySchema, Content, Endpoint, Method, SchemaSource, Tag};
 use crate::endpoints;
+use crate::entities::import::PACKAGE_SIGNATURE_HEADER;
 use crate::envelope::reference_to;
 use crate::error::ErrorEnvelope;
 use crate::free_object::permit_members;
 use crate::link;
+use crate::parameter::header_parameter;
 
 /// Media type of all bodies but a few.
 const JSON: &str = "application/json";
+/// The description of the header of a precondition.
+const PRECONDITION: &str = "The `ETag` of the state that the change is based on, or `*`";
+/// The description of the header of a signature.
+const SIGNATURE: &str = "The signature of the body, which is the file of a package: the line of the file that `package \
+     sign` writes. With `packages.trust.required` an import without one, or with a wrong one, is refused with 403 \
+     `UNTRUSTED_PACKAGE`";
 /// The scheme of an admin key as a bearer token.
 const BEARER: &str = "bearer";
 /// The scheme of an admin key in a header of its own.
@@ -86,14 +92,10 @@ fn operation(endpoint: &Endpoint) -> Operation {
         operation = operation.parameter(parameter.to_openapi());
     }
     if endpoint.precondition {
-        operation = operation.parameter(
-            ParameterBuilder::new()
-                .name("If-Match")
-                .parameter_in(ParameterIn::Header)
-                .required(Required::False)
-                .description(Some("The `ETag` of the state that the change is based on, or `*`"))
-                .schema(Some(ObjectBuilder::new().schema_type(Type::String))),
-        );
+        operation = operation.parameter(header_parameter("If-Match", PRECONDITION));
+    }
+    if endpoint.signed {
+        operation = operation.parameter(header_parameter(PACKAGE_SIGNATURE_HEADER, SIGNATURE));
     }
     for requirement in security(endpoint.access) {
         operation = operation.security(requirement);

@@ -109,6 +109,17 @@ impl QueryParameter {
     }
 }
 
+/// Returns the description of an optional header of requests for the document.
+pub(crate) fn header_parameter(name: &str, description: &str) -> Parameter {
+    ParameterBuilder::new()
+        .name(name)
+        .parameter_in(ParameterIn::Header)
+        .required(Required::False)
+        .description(Some(description))
+        .schema(Some(ObjectBuilder::new().schema_type(Type::String)))
+        .build()
+}
+
 /// A parameter of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathParameter {

@@ -6,7 +6,8 @@
 //! reason is only for metrics and traces; callers get the same text for every refusal, except for an expired
 //! token.
 //!
-//! The [`jwt`] module also serves workflows: it verifies and signs their tokens.
+//! The [`jwt`] module also serves workflows: it verifies and signs their tokens. [`verify_file`] checks the
+//! detached signatures of packages.
 //!
 //! The crate keeps no state between requests, does no I/O and reads no clock: the current time comes with the
 //! request, and key sets come from a [`KeySets`]. `authorization_logic` is an expression, which the channel
@@ -54,9 +55,13 @@ mod presented;
 mod reason;
 mod scheme;
 mod secret_field;
+mod signed_file;
 
 pub use authenticator::Authenticator;
 pub use identity::{CredentialFingerprint, Identity};
 pub use key_sets::{Jwks, JwksError, KeySet, KeySets, MAX_CANDIDATES, MAX_KEYS};
 pub use presented::PresentedRequest;
 pub use reason::RefusalReason;
+pub use signed_file::{
+    FileKeyError, FileSigningKey, FileVerifyingKey, SignatureError, signature_path, verify_file,
+};

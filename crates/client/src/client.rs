@@ -1,5 +1,6 @@
 //! The client: one request, its attempts, its response.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
@@ -8,12 +9,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use svc_outbound::{SetupError, Trust};
+use url::Url;
 
 use crate::address::ServerAddress;
 use crate::api_error::ApiError;
 use crate::credential::ApiKey;
 use crate::error::ClientError;
 use crate::events::EventStream;
+use crate::local::{LocalLink, LocalServer};
 use crate::request::ApiRequest;
 use crate::response::ApiResponse;
 use crate::retry::RetryPolicy;
@@ -54,6 +57,8 @@ pub struct ClientSettings {
     pub identity: Option<ClientIdentity>,
     /// Name and version of the program.
     pub user_agent: String,
+    /// A server in the same process, which answers in place of the one at the address; nothing is dialled then.
+    pub local: Option<Arc<dyn LocalServer>>,
 }
 
 impl ClientSettings {
@@ -70,6 +75,7 @@ impl ClientSettings {
             trust: Trust::System,
             identity: None,
             user_agent: concat!("svc-client/", env!("CARGO_PKG_VERSION")).to_owned(),
+            local: None,
         }
     }
 }
@@ -96,6 +102,8 @@ pub struct Client {
     server: ServerAddress,
     retry: RetryPolicy,
     timeout: Duration,
+    /// The server in the same process; `None` for one that is dialled.
+    local: Option<LocalLink>,
 }
 
 impl Client {
@@ -120,6 +128,8 @@ impl Client {
                 value.map_err(|_| ClientError::HeaderText { item: "change context" })?,
             );
         }
+        let local = settings.local.map(|server| LocalLink::new(server, &headers, &settings.user_agent));
+        let local = local.transpose()?;
         let mut builder = reqwest::ClientBuilder::new()
             .default_headers(headers)
             .user_agent(settings.user_agent)
@@ -135,7 +145,7 @@ impl Client {
             builder = builder.no_proxy();
         }
         let inner = builder.build().map_err(|error| SetupError::Client(error.to_string()))?;
-        Ok(Self { inner, server: settings.server, retry: settings.retry, timeout: settings.timeout })
+        Ok(Self { inner, server: settings.server, retry: settings.retry, timeout: settings.timeout, local })
     }
 
     /// Returns the address of the server.
@@ -175,6 +185,10 @@ impl Client {
     /// # Errors
     /// [`ClientError`] when there is no response, or one that is no success.
     pub async fn events(&self, request: &ApiRequest) -> Result<EventStream, ClientError> {
+        if self.local.is_some() {
+            let cause = "a server in the same process sends no events".to_owned();
+            return Err(ClientError::Unreachable { server: self.server.to_string(), cause });
+        }
         let limit = request.timeout.unwrap_or(self.timeout);
         let failed = |error| ClientError::from_reqwest(&error, self.server.to_string(), limit);
         let sent = tokio::time::timeout(limit, self.make_request(request).send()).await;
@@ -188,12 +202,18 @@ impl Client {
         Err(self.refusal(&ApiResponse { request: request.to_string(), status, headers, body }))
     }
 
-    /// Makes a request of the library, without a time limit.
-    fn make_request(&self, request: &ApiRequest) -> reqwest::RequestBuilder {
+    /// Returns the URL of a request, with its parameters.
+    fn url(&self, request: &ApiRequest) -> Url {
         let mut url = self.server.join(&request.path);
         if !request.query.is_empty() {
             url.query_pairs_mut().extend_pairs(&request.query);
         }
+        url
+    }
+
+    /// Makes a request of the library, without a time limit.
+    fn make_request(&self, request: &ApiRequest) -> reqwest::RequestBuilder {
+        let url = self.url(request);
         let builder = self.inner.request(request.method.clone(), url).headers(request.headers.clone());
         match &request.body {
             Some(body) => builder.body(body.clone()),
@@ -207,6 +227,9 @@ impl Client {
     /// [`ClientError`] when there is no complete response.
     pub async fn exchange(&self, request: &ApiRequest) -> Result<ApiResponse, ClientError> {
         let limit = request.timeout.unwrap_or(self.timeout);
+        if let Some(local) = &self.local {
+            return local.exchange(&self.url(request), request, limit).await;
+        }
         let builder = self.make_request(request).timeout(limit);
         let failed = |error| ClientError::from_reqwest(&error, self.server.to_string(), limit);
         let response = builder.send().await.map_err(failed)?;

@@ -65,6 +65,12 @@ codes! {
         "The credential is valid and does not allow this: a read-only admin key, claims that the channel refuses, \
          or an origin outside `origin_allow_list`.",
         "Use a credential with the right, or have the operator extend `authorization_logic`, `origin_allow_list` or the key.";
+    /// No trusted key has signed what was to be imported.
+    UntrustedPackage = "UNTRUSTED_PACKAGE", 403, "The package is not trusted",
+        "The server imports packages alone that a key of `packages.trust.public_keys` has signed \
+         (`packages.trust.required`); this one has no signature, or one that does not fit.",
+        "Sign the file with `package sign` and apply it again with the file of the signature, or have the operator add \
+         the key of its author.";
     /// The requested resource does not exist.
     NotFound = "NOT_FOUND", 404, "Not found",
         "No route, channel or stored entity has that path, name or id.",
@@ -172,7 +178,7 @@ mod tests {
     #[test]
     fn codes_are_distinct_and_their_statuses_are_errors() {
         let names: HashSet<_> = Code::ALL.iter().map(|code| code.name()).collect();
-        assert_eq!((names.len(), Code::ALL.len()), (23, 23));
+        assert_eq!((names.len(), Code::ALL.len()), (24, 24));
         for code in Code::ALL {
             assert!((400..600).contains(&code.status()), "{code}");
             assert!(!code.public_text().is_empty(), "{code}");

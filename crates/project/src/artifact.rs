@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use svc_engine::Engine;
 use svc_model::{EntityKind, FieldError, PackageInventory, content_hash};
 
-use crate::boundary::Boundary;
+use crate::boundary::{Boundary, requires_problems};
 use crate::compile::IMPORT_ORDER;
 use crate::lint::{SetForm, lint};
 use crate::project::{Project, key_field};
@@ -146,7 +146,13 @@ impl PackageArtifact {
                 .ok_or_else(|| shape(format!("package.{member}"), "a text that is not blank is required"))
         };
         let (name, version, named) = (header("name")?, header("version")?, header("content_hash")?);
-        let requires = Boundary::from_requires(document.get("requires"));
+        let stated = document.get("requires");
+        // A range that cannot be read must not count as none; other members may be of a later version.
+        let is_range = |(path, _): &(String, String)| path == "requires.svc";
+        if let Some((path, problem)) = requires_problems(stated).into_iter().find(is_range) {
+            return Err(shape(path, &problem));
+        }
+        let requires = Boundary::from_requires(stated);
         let project = Project::read_package(source);
         // A document that the validators accept is hashed as it will be stored.
         let linted = lint(&project, engine, &requires, SetForm::Package);

@@ -28,7 +28,7 @@ mod stand_ins;
 mod walk;
 
 pub use artifact::{ArtifactError, PackageArtifact, PackageItem, package_of_stored, project_item};
-pub use boundary::Boundary;
+pub use boundary::{Boundary, check_range};
 pub use checks::{Check, check_table};
 pub use compile::{CompiledDocument, IMPORT_ORDER, compile, mirrored_files, to_json_text};
 pub use content::EntityContent;
@@ -39,7 +39,7 @@ pub use lint::{
 };
 pub use metadata::offline_metadata;
 pub use new::{TemplateFile, new_project};
-pub use package::{PackageHeader, build_package, lint_package};
+pub use package::{CONTENT_VERSION, PackageHeader, build_package, lint_package};
 pub use project::{AuthoredEntity, Project};
 pub use recognize::DocumentShape;
 pub use run::{Expand, OfflineInput, OfflineRecords, OfflineRun, OfflineWorkflow, describe_problem};

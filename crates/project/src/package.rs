@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use svc_engine::Engine;
-use svc_model::{FieldError, check_package_name, check_package_version, content_hash};
+use svc_model::{EntityKind, FieldError, check_package_name, check_package_version, content_hash};
 
-use crate::boundary::Boundary;
+use crate::boundary::{Boundary, requires_problems};
 use crate::checks::Check;
 use crate::compile::{IMPORT_ORDER, compile, hashable, package_items};
 use crate::content::EntityContent;
@@ -16,10 +16,17 @@ use crate::project::Project;
 use crate::shared::Origin;
 use crate::source::SourceFile;
 
+/// A version in a header that is replaced by one made from the content: the same content has the same version.
+pub const CONTENT_VERSION: &str = "content";
+
+/// Number of hexadecimal digits of a version that is made from the content.
+const CONTENT_DIGITS: usize = 16;
+
 /// The header of a package to be made.
 #[derive(Clone, Debug)]
 pub struct PackageHeader {
     pub name: String,
+    /// The version, or [`CONTENT_VERSION`].
     pub version: String,
     /// The version of the tool.
     pub tool_version: String,
@@ -36,21 +43,35 @@ pub fn build_package(linted: &LintedProject<'_>, header: &PackageHeader) -> Valu
         let of_kind = compiled.iter().filter(|(other, _)| *other == kind);
         of_kind.flat_map(|(_, documents)| documents.iter().map(|document| document.content)).collect()
     }));
+    let requires = header.requires.to_requires();
+    let lists = compiled.map(|(kind, documents)| (kind, package_items(&documents, header.activates)));
+    let version = match header.version.as_str() {
+        CONTENT_VERSION => content_version(&hash, &requires, &lists),
+        version => version.to_owned(),
+    };
     let mut package = Map::new();
     package.insert(
         "package".to_owned(),
         json!({
             "name": header.name,
-            "version": header.version,
+            "version": version,
             "content_hash": hash,
             "svc": header.tool_version,
         }),
     );
-    package.insert("requires".to_owned(), header.requires.to_requires());
-    for (kind, documents) in &compiled {
-        package.insert(kind.plural().to_owned(), package_items(documents, header.activates).into());
-    }
+    package.insert("requires".to_owned(), requires);
+    package.extend(lists.map(|(kind, items)| (kind.plural().to_owned(), items.into())));
     Value::Object(package)
+}
+
+/// Returns the version of a content: of what is hashed, what is activated with which share, and what is required.
+fn content_version(hash: &str, requires: &Value, lists: &[(EntityKind, Vec<Value>)]) -> String {
+    let intent = |item: &Value| json!([item.get("activate"), item.get("rollout_percentage")]);
+    let intents: Vec<Vec<Value>> =
+        lists.iter().map(|(_, items)| items.iter().map(intent).collect()).collect();
+    let digits = content_hash(&json!([hash, requires, intents]));
+    let digits = digits.rsplit(':').next().unwrap_or_default();
+    digits.chars().take(CONTENT_DIGITS).collect()
 }
 
 /// Checks a package: its header, its hash, and its content as a set.
@@ -84,6 +105,9 @@ fn header_findings(source: &Arc<SourceFile>, linted: &LintedProject<'_>) -> Vec<
                 }
             }
         }
+    }
+    for (path, problem) in requires_problems(source.value.get("requires")) {
+        header.report(Check::PackageRequires, &path, &problem);
     }
     for kind in IMPORT_ORDER {
         if source.value.get(kind.plural()).is_some_and(|items| !items.is_array()) {

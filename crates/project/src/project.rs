@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use svc_model::EntityKind;
 
+use crate::boundary::{Boundary, requires_problems};
 use crate::checks::Check;
 use crate::finding::Finding;
 use crate::recognize::{DocumentShape, suspect_key};
@@ -107,6 +108,8 @@ pub struct Project {
     pub shared: SharedDefinitions,
     /// The problems of files and shared definitions.
     pub findings: Vec<Finding>,
+    /// The boundary that files of the project state.
+    pub requires: Boundary,
     /// The names of the files that have neither an entity nor shared definitions, and look like neither.
     pub skipped: Vec<String>,
 }
@@ -124,6 +127,7 @@ impl Project {
                     project.entities.push(entity);
                 }
                 DocumentShape::Shared => {}
+                DocumentShape::Requirements => project.read_requirements(&source),
                 DocumentShape::Other => match unknown_shape(&source) {
                     Some(finding) => project.findings.push(finding),
                     None => project.skipped.push(source.name.clone()),
@@ -131,6 +135,25 @@ impl Project {
             }
         }
         project
+    }
+
+    /// Reads a document with what the project requires from elsewhere.
+    fn read_requirements(&mut self, source: &Arc<SourceFile>) {
+        let root = Origin::root(Arc::clone(source));
+        let stated = source.value.get("requires");
+        let mut problems = requires_problems(stated);
+        let read = Boundary::from_requires(stated);
+        if let (Some(range), Some(other)) = (&read.svc, &self.requires.svc)
+            && range != other
+        {
+            let problem = format!("another file requires '{other}'; keep one of them");
+            problems.push(("requires.svc".to_owned(), problem));
+        }
+        for (path, problem) in problems {
+            let finding = Check::PackageRequires.finding(source.name.as_str(), format!("{path}: {problem}"));
+            self.findings.push(Finding { place: root.join(&path).place(), ..finding });
+        }
+        self.requires = std::mem::take(&mut self.requires).union(&read);
     }
 
     /// Reads one document of a known kind, expanded with definitions from elsewhere if there are any.

@@ -10,12 +10,17 @@ pub enum DocumentShape {
     Entity(EntityKind),
     /// A document of shared definitions.
     Shared,
+    /// A document with what the project requires from elsewhere.
+    Requirements,
     /// Anything else.
     Other,
 }
 
 /// Top-level keys, one of which makes a document one of shared definitions.
 const SHARED: [&str; 3] = ["constants", "errors", "fragments"];
+
+/// The one top-level key of a document with requirements. Documents of others have it next to keys of their own.
+const REQUIRES: &str = "requires";
 
 /// Top-level keys, one of which makes a document an entity.
 const ENTITY: [&str; 4] = ["tasks", "connector_type", "channel_type", "protocol"];
@@ -39,6 +44,10 @@ impl DocumentShape {
             Self::Entity(EntityKind::Channel)
         } else if SHARED.iter().any(|key| has(key)) {
             Self::Shared
+        } else if members.get(REQUIRES).is_some_and(Value::is_object)
+            && members.keys().all(|key| key == REQUIRES || key.starts_with('$'))
+        {
+            Self::Requirements
         } else {
             Self::Other
         }
@@ -86,7 +95,10 @@ mod tests {
         for key in SHARED {
             assert_eq!(shape(json!({key: 1, "limits": {}})), DocumentShape::Shared);
         }
-        for other in [json!({"limits": {}}), json!([{"tasks": []}]), json!(null), json!({})] {
+        assert_eq!(shape(json!({"$schema": "x", "requires": {}})), DocumentShape::Requirements);
+        let lock = json!({"name": "page", "requires": {"svc": "1"}});
+        let others = [json!({"limits": {}}), json!([{"tasks": []}]), json!(null), json!({})];
+        for other in others.into_iter().chain([lock, json!({"requires": true})]) {
             assert_eq!(shape(other), DocumentShape::Other);
         }
     }

@@ -33,7 +33,7 @@ pub struct CompileArgs {
     /// Name of the package
     #[arg(long)]
     pub name: Option<String>,
-    /// Version of the package
+    /// Version of the package; `content` makes one from the content, which is the same for the same content
     #[arg(long, value_name = "VERSION")]
     pub version: Option<String>,
     /// The boundary of the project.
@@ -78,7 +78,7 @@ pub(crate) fn compile(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<u8> {
-    let target = match compile_target(args) {
+    let mut target = match compile_target(args) {
         Ok(target) => target,
         Err(problem) => {
             writeln!(err, "error: {problem}")?;
@@ -88,6 +88,9 @@ pub(crate) fn compile(
     let Ok(project) = read_project(&args.directory, style, err)? else {
         return Ok(EXIT_FAILURE);
     };
+    if let CompileTarget::Package { header, .. } = &mut target {
+        header.requires = std::mem::take(&mut header.requires).union(&project.requires);
+    }
     let engine = Arc::new(offline::engine_builder().build());
     let form = match target {
         CompileTarget::Package { .. } => SetForm::Package,

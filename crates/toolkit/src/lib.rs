@@ -2,8 +2,8 @@
 //!
 //! A program adds [`AuthorCommand`] to its own commands and passes what it has parsed to [`run`]. So words, output and
 //! exit codes are those of one library. Machine output goes to `out`; findings, notes and warnings go to `err`.
-//! `package` alone talks to a server, over its HTTP API, as a [`ProjectDeployment`] does for `svc-server dev`; the others
-//! read and write files.
+//! `package` alone talks to a server, over its HTTP API, as a [`ProjectDeployment`] does for `svc-server dev` and,
+//! without a connection, a [`BootPackage`] for a node that starts; the others read and write files.
 
 mod case;
 mod command;
@@ -31,11 +31,14 @@ pub use fmt::FmtArgs;
 pub use lint::LintArgs;
 pub use new::NewArgs;
 pub use package::{
-    ApplyArgs, DeployedProject, PackageArgs, PackageCommand, PackageDiffArgs, PackageExportArgs,
-    PackageFormat, PackageLintArgs, PlanArgs, ProjectDeployment, ProjectUpdate, RemoteArgs,
+    ApplyArgs, BootFailure, BootNode, BootPackage, BootState, DeployedProject, PackageArgs, PackageCommand,
+    PackageDiffArgs, PackageExportArgs, PackageFormat, PackageLintArgs, PackageSignArgs, PackageVerifyArgs,
+    PlanArgs, ProjectDeployment, ProjectUpdate, RemoteArgs,
 };
 pub use project_files::Boundaries;
 pub use schema::SchemaArgs;
+/// A server in the process of its caller, as a [`BootNode`] has it.
+pub use svc_client::{LocalAnswer, LocalRequest, LocalResponse, LocalServer};
 pub use test::TestArgs;
 
 /// The version of the toolkit, which is that of the service.

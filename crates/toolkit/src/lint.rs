@@ -52,7 +52,10 @@ pub(crate) fn lint(
         return lint_directory(args, style, out, err);
     }
     if !args.boundary.is_empty() {
-        writeln!(err, "error: --requires-channel and --requires-connector are for a directory")?;
+        writeln!(
+            err,
+            "error: --requires-channel, --requires-connector and --requires-svc are for a directory"
+        )?;
         return Ok(EXIT_USAGE);
     }
     lint_file(args, style, out, err)

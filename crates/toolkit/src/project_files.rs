@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use svc_outbound::describe_cause;
-use svc_project::{Boundary, Finding, Project, ProjectFiles, Severity, SourceFile, UNREADABLE};
+use svc_project::{Boundary, Finding, Project, ProjectFiles, Severity, SourceFile, UNREADABLE, check_range};
 
 use crate::exit;
 use crate::report::{self, TextStyle};
@@ -20,17 +20,28 @@ pub struct Boundaries {
     /// A connector that the set names and does not hold; may be repeated
     #[arg(long = "requires-connector", value_name = "NAME")]
     pub requires_connectors: Vec<String>,
+    /// The versions of svc that the set runs on, such as `>=0.2, <1`
+    #[arg(long = "requires-svc", value_name = "RANGE", value_parser = parse_range)]
+    pub requires_svc: Option<String>,
+}
+
+/// Takes a range of versions as it is.
+fn parse_range(text: &str) -> Result<String, String> {
+    check_range(text).map(|()| text.to_owned())
 }
 
 impl Boundaries {
     /// Returns `true` if nothing is named.
     pub(crate) fn is_empty(&self) -> bool {
-        self.requires_channels.is_empty() && self.requires_connectors.is_empty()
+        self.requires_channels.is_empty()
+            && self.requires_connectors.is_empty()
+            && self.requires_svc.is_none()
     }
 
     /// Returns the boundary.
     pub(crate) fn to_boundary(&self) -> Boundary {
-        Boundary::new(self.requires_channels.clone(), self.requires_connectors.clone())
+        let named = Boundary::new(self.requires_channels.clone(), self.requires_connectors.clone());
+        Boundary { svc: self.requires_svc.clone(), ..named }
     }
 }
 

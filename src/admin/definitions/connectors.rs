@@ -4,8 +4,8 @@
 
 use std::collections::HashSet;
 
-use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
+use actix_web::{HttpRequest, HttpResponse};
 use serde_json::Value;
 use svc_api::{
     CircuitBreakerMap, CircuitBreakerReset, ConnectorProbeResult, ConnectorResource, ExportedConnector,
@@ -22,14 +22,14 @@ use svc_model::{
 use svc_project::rules::ConnectorRules;
 use svc_store::{EntityFilter, Merge, Mutation};
 
-use super::import::{ItemOutcomes, has_written, import_batch, refuse_duplicate_key};
+use super::import::{ItemOutcomes, has_written, import_batch, refuse_duplicate_key, require_trust};
 use super::references::references;
 use super::status::{ReloadTiming, parse_reload_timing, parse_target};
 use crate::admin::mutation_request::{MutationRequest, dry_run_response, dry_run_response_with};
 use crate::admin::nodes::require_node;
 use crate::admin::query::QueryParameters;
 use crate::admin::response::{data_response, list_response, tagged_response, with_warnings};
-use crate::http::{AdminCaller, Error, JsonBody};
+use crate::http::{AdminCaller, Error, JsonBody, SentJsonBody};
 use crate::state::AppState;
 
 type Answer = Result<HttpResponse, Error>;
@@ -151,7 +151,13 @@ pub(crate) async fn export(state: Data<AppState>, query: QueryParameters) -> Ans
 
 /// `POST /connectors/import`: connectors are identified by their names. They take effect at once, so that other nodes
 /// must learn of the change: it is one, however many items it has.
-pub(crate) async fn import(state: Data<AppState>, change: MutationRequest, body: JsonBody) -> Answer {
+pub(crate) async fn import(
+    state: Data<AppState>,
+    change: MutationRequest,
+    request: HttpRequest,
+    body: SentJsonBody,
+) -> Answer {
+    require_trust(&state, &request, &body)?;
     let mut names = HashSet::new();
     let rules = LocalConnectorRules::from_state(&state);
     let mutation = connector_mutation(&change, AuditAction::Import, "");
@@ -169,7 +175,7 @@ pub(crate) async fn import(state: Data<AppState>, change: MutationRequest, body:
         let outcomes = outcomes.into_iter().map(|outcome| outcome.map_err(ServiceError::from));
         Ok::<ItemOutcomes, ServiceError>(outcomes.collect())
     };
-    let report = import_batch(&state, &change, &body.0, EntityKind::Connector, parse, store).await?;
+    let report = import_batch(&state, &change, &body.value, EntityKind::Connector, parse, store).await?;
     if has_written(&report) {
         reload_connectors(&state, ConnectorScope::All, local).await;
     }

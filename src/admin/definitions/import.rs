@@ -4,12 +4,13 @@
 
 use std::collections::HashSet;
 
-use actix_web::HttpResponse;
 use actix_web::web::Data;
+use actix_web::{HttpRequest, HttpResponse};
 use futures_util::future::join_all;
 use serde_json::Value;
-use svc_api::{ImportFailure, ImportSummary, ImportedItem};
+use svc_api::{ImportFailure, ImportSummary, ImportedItem, PACKAGE_SIGNATURE_HEADER};
 use svc_model::{AuditAction, Code, EntityKind, FieldError, ServiceError};
+use svc_project::Boundary;
 use svc_project::rules::import_body;
 use svc_store::{ImportAction, ImportOutcome, OnConflict};
 use tokio::task::yield_now;
@@ -17,7 +18,7 @@ use tokio::task::yield_now;
 use super::admin_entity::AdminEntity;
 use crate::admin::mutation_request::MutationRequest;
 use crate::admin::response::data_response;
-use crate::http::{Error, JsonBody};
+use crate::http::{Error, SentJsonBody};
 use crate::state::AppState;
 
 /// Maximum number of items in one request.
@@ -36,8 +37,10 @@ pub(crate) type ItemOutcomes = Vec<Result<ImportOutcome, ServiceError>>;
 pub(crate) async fn import<V: AdminEntity>(
     state: Data<AppState>,
     change: MutationRequest,
-    body: JsonBody,
+    request: HttpRequest,
+    body: SentJsonBody,
 ) -> Result<HttpResponse, Error> {
+    require_trust(&state, &request, &body)?;
     let mut keys = HashSet::new();
     let parse = |item: &Value, unique: bool| {
         let (id, content) = V::parse_new(&state, item)?;
@@ -56,8 +59,22 @@ pub(crate) async fn import<V: AdminEntity>(
         let outcomes = outcomes.map(|outcome| outcome.map_err(ServiceError::from));
         Ok::<ItemOutcomes, ServiceError>(outcomes.collect())
     };
-    let report = import_batch(&state, &change, &body.0, V::KIND, parse, store).await?;
+    let report = import_batch(&state, &change, &body.value, V::KIND, parse, store).await?;
     Ok(data_response(report))
+}
+
+/// Refuses an import whose body no trusted key has signed, if only signed packages are imported, and one whose
+/// signature does not fit.
+pub(crate) fn require_trust(
+    state: &AppState,
+    request: &HttpRequest,
+    body: &SentJsonBody,
+) -> Result<(), ServiceError> {
+    let signature = request.headers().get(PACKAGE_SIGNATURE_HEADER);
+    // What is no text is no signature.
+    let signature = signature.map(|line| line.to_str().unwrap_or_default());
+    let checked = state.process.trust.check(&body.bytes, signature);
+    checked.map_err(|problem| ServiceError::new(Code::UntrustedPackage, problem))
 }
 
 /// Refuses a key that occurs twice in a batch.
@@ -88,7 +105,7 @@ pub(crate) async fn import_batch<I>(
 ) -> Result<ImportSummary, ServiceError> {
     let dry_run = change.is_dry_run();
     let on_conflict = change.query.one_of("on_conflict", &ON_CONFLICT)?;
-    let items = read_items(body)?;
+    let items = read_items(body, kind)?;
     let mut report = ImportSummary { dry_run, warnings: dry_run.then(Vec::new), ..ImportSummary::default() };
     let unique = dry_run || on_conflict != OnConflict::Fail;
     let mut parse_item = |item: &Value| {
@@ -138,9 +155,16 @@ pub(crate) async fn import_batch<I>(
     Ok(report)
 }
 
-/// Returns the items of a batch, which may be the response of an export.
-fn read_items(body: &Value) -> Result<&[Value], ServiceError> {
+/// Returns the items of a batch, which may be the response of an export, or a package with items of all kinds.
+fn read_items(body: &Value, kind: EntityKind) -> Result<&[Value], ServiceError> {
     let items = match body {
+        Value::Object(package) if package.contains_key("package") => {
+            require_version(package.get("requires"))?;
+            match package.get(kind.plural()) {
+                Some(items) => items,
+                None => return Ok(&[]),
+            }
+        }
         Value::Object(answer) if answer.len() == 1 => answer.get("data").unwrap_or(body),
         _ => body,
     };
@@ -152,6 +176,13 @@ fn read_items(body: &Value) -> Result<&[Value], ServiceError> {
         return Err(ServiceError::validation(message));
     }
     Ok(items)
+}
+
+/// Refuses a package that requires another version of the service.
+fn require_version(requires: Option<&Value>) -> Result<(), ServiceError> {
+    let checked = Boundary::from_requires(requires).check_version(crate::VERSION);
+    checked
+        .map_err(|problem| FieldError::invalid("body.requires.svc", format!("the package {problem}")).into())
 }
 
 /// Adds the outcome of an item to the report; returns its error if the database is not available.

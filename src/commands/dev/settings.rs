@@ -4,7 +4,8 @@
 use std::path::Path;
 
 use crate::config::{
-    Config, ConfigError, ConfigProblem, LoadedConfig, LogLevel, SettingOrigin, SettingOrigins,
+    Config, ConfigError, ConfigProblem, LoadedConfig, LogLevel, PackagesSection, SettingOrigin,
+    SettingOrigins,
 };
 
 /// The address of the listener. No other is allowed: the admin API asks for no key.
@@ -44,6 +45,7 @@ pub(super) fn development_config(
     config.storage.url = format!("sqlite:{}", state.join(DATABASE).display());
     config.storage.backup_dir = state.join(BACKUPS).display().to_string();
     config.storage.auto_migrate = true;
+    config.packages = PackagesSection::default();
     // The start and the end of the service are no news to its author.
     if config.logging.level == LogLevel::Info {
         config.logging.level = LogLevel::Warn;

@@ -50,7 +50,8 @@ pub(crate) async fn readyz(state: web::Data<AppState>) -> HttpResponse {
         Some(redis) => Some(is_redis_ok(&state, redis).await),
         None => None,
     };
-    let ready = database && initialized && redis.unwrap_or(true);
+    let packages = &state.process.packages;
+    let ready = database && initialized && redis.unwrap_or(true) && packages.are_served();
     // Brokers that are away make no node less able to serve than another.
     let kafka = state.kafka_troubles().map(|troubles| status_text(troubles.is_empty(), "degraded"));
     let body = ReadinessReport {
@@ -61,6 +62,7 @@ pub(crate) async fn readyz(state: web::Data<AppState>) -> HttpResponse {
             initialized,
             cluster_redis: redis.map(|answers| status_text(answers, "error")),
             kafka,
+            packages: packages.readiness().map(str::to_owned),
         },
     };
     if ready { HttpResponse::Ok().json(body) } else { unavailable().json(body) }

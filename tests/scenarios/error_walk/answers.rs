@@ -18,6 +18,12 @@ const ADMIN: &str = "/api/v1/admin";
 /// The codes that no request provokes.
 const UNPROVOKED: &[UnprovokedCode] = &[
     (
+        "UNTRUSTED_PACKAGE",
+        "takes a server with trusted keys",
+        "tests/scenarios/packages/trust.rs",
+        "unsigned_import_is_refused_by_code",
+    ),
+    (
         "INTERNAL_ERROR",
         "takes a fault of the service, which the test injects",
         "tests/service/crashes.rs",

@@ -1,6 +1,9 @@
 //! Packages: their receipts, and the commands that carry them from one server to another.
 
+mod boot;
 mod interruption;
 mod promotion;
 mod receipts;
+mod requirements;
+mod trust;
 mod verbs;

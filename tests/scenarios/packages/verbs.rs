@@ -32,6 +32,12 @@ impl Package {
         self
     }
 
+    /// Adds a document of a file.
+    pub(super) fn with_document(mut self, file: &str, document: Value) -> Self {
+        self.documents.push((file.to_owned(), document));
+        self
+    }
+
     /// States a share of the traffic for every workflow.
     pub(super) fn with_rollout(mut self, share: Option<i64>) -> Self {
         for (_, document) in self.documents.iter_mut().filter(|(name, _)| name.starts_with("w-")) {

@@ -359,6 +359,7 @@ fn each_check_of_the_table_is_tested() {
         Check::PackageName,
         Check::PackageVersion,
         Check::PackageContentHash,
+        Check::PackageRequires,
         Check::EnvReference,
         Check::SecretsReference,
     ];

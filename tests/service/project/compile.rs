@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use svc_project::shared::ExpansionPass;
 use svc_project::{
-    Boundary, IMPORT_ORDER, PackageHeader, Project, SetForm, build_package, lint, mirrored_files,
-    to_json_text,
+    Boundary, CONTENT_VERSION, IMPORT_ORDER, PackageHeader, Project, SetForm, build_package, lint,
+    mirrored_files, to_json_text,
 };
 
 use super::kit::{CHANNEL, ENGINE, Files, SHARED, WORKFLOW, read, source};
@@ -25,17 +25,62 @@ fn files() -> Files {
 }
 
 fn package(project: &Project) -> Value {
+    package_of(project, "1.0.0")
+}
+
+fn package_of(project: &Project, version: &str) -> Value {
     let boundary = Boundary::new(["billing".to_owned()], []);
     let linted = lint(project, &ENGINE, &boundary, SetForm::Package);
     assert!(linted.summary.passes(true), "{:#?}", linted.findings);
     let header = PackageHeader {
         name: "shop".into(),
-        version: "1.0.0".into(),
+        version: version.into(),
         tool_version: "0.1.0".into(),
-        requires: boundary,
+        requires: boundary.union(&project.requires),
         activates: true,
     };
     build_package(&linted, &header)
+}
+
+#[test]
+fn version_of_content_follows_the_content_alone() {
+    let version = |files: Files| package_of(&files.project(), CONTENT_VERSION)["package"]["version"].clone();
+    let first = version(files());
+    let text = first.as_str().unwrap();
+    assert!(text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit()), "{text}");
+    let moved = files().0[CHANNEL].clone();
+    let moved = files().file("elsewhere/orders.yaml", moved);
+    let moved = Files(moved.0.into_iter().filter(|(name, _)| name != CHANNEL).collect());
+    assert_eq!(version(moved), first, "the layout of the files does not show");
+    let renamed = files().set(WORKFLOW, "/name", json!("Other"));
+    let inactive = files().set(CHANNEL, "/activate", json!(false));
+    let shared = files().set(WORKFLOW, "/rollout_percentage", json!(10));
+    let required = files().file("svc.json", json!({"requires": {"svc": "^1"}}));
+    for other in [renamed, inactive, shared, required] {
+        assert_ne!(version(other), first);
+    }
+}
+
+#[test]
+fn requirements_of_project_are_in_its_package() {
+    let requires = json!({"requires": {"channels": ["ledger"], "svc": ">=0.2, <1"}});
+    let required = package(&files().file("requires.json", requires).project());
+    let expected = json!({"channels": ["billing", "ledger"], "connectors": [], "svc": ">=0.2, <1"});
+    assert_eq!(required["requires"], expected);
+    for (requires, problem) in [
+        (json!({"requires": {"svc": "two"}}), "no range"),
+        (json!({"requires": {"svcs": "^1"}}), "did you mean 'svc'?"),
+        (json!({"requires": {"connectors": "shop"}}), "array of names"),
+    ] {
+        let project = files().file("requires.json", requires).project();
+        let [finding] = project.findings.as_slice() else { panic!("{:#?}", project.findings) };
+        assert_eq!((finding.check, finding.place.is_some()), ("package.requires", true), "{finding:?}");
+        assert!(finding.message.contains(problem), "{finding:?}");
+    }
+    let two = files()
+        .file("a.json", json!({"requires": {"svc": "^1"}}))
+        .file("b.json", json!({"requires": {"svc": "^2"}}));
+    assert_eq!(two.project().findings.len(), 1);
 }
 
 #[test]

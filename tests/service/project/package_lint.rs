@@ -36,6 +36,13 @@ fn changed_package_header_or_content_is_refused() {
         problems(|package| package["workflows"][0]["name"] = json!("Other")),
         ["package.content_hash"]
     );
+    assert!(problems(|package| package["requires"]["svc"] = json!(">=0.2, <1")).is_empty());
+    for (member, value) in [("svc", json!("two")), ("svc", json!(2)), ("svcs", json!("^1"))] {
+        let mut package = package.clone();
+        package["requires"][member] = value;
+        let source = Arc::new(source("p.json", &package.to_string()));
+        assert_eq!(ids(&lint_package(&source, &ENGINE).0), ["package.requires"], "{member}");
+    }
     assert!(problems(|package| package["workflows"][0]["activate"] = json!(false)).is_empty());
     assert_eq!(
         problems(|package| package["channels"] = json!({})),

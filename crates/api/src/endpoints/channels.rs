@@ -68,6 +68,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         .answers(&[Answer::json(200, "The channels", &[SchemaSource::for_type::<ListEnvelope<ChannelResource>>()])]),
     Endpoint::new(Method::Post, "/api/v1/admin/channels/import", "importChannels", Tag::Channels, "Imports a batch of channels as drafts")
         .with_query(&[DRY_RUN_PARAMETER, ON_CONFLICT])
+        .with_signature()
         .takes::<ImportBatch>(
             r#"[{"channel_id": "imported", "name": "imported", "channel_type": "sync", "protocol": "rest", "methods": ["POST"], "route_pattern": "/imported", "workflow_id": "greeting"}]"#,
         )

@@ -76,6 +76,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         "Imports a batch of connectors",
     )
     .with_query(&[DRY_RUN_PARAMETER, ON_CONFLICT])
+    .with_signature()
     .takes::<ImportBatch>(
         r#"[{"name": "imported", "connector_type": "http", "config": {"url": "https://imported.example.com"}}]"#,
     )

@@ -69,6 +69,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         .answers(&[Answer::json(200, "The workflows", &[SchemaSource::for_type::<ListEnvelope<WorkflowResource>>()])]),
     Endpoint::new(Method::Post, "/api/v1/admin/workflows/import", "importWorkflows", Tag::Workflows, "Imports a batch of workflows as drafts")
         .with_query(&[DRY_RUN_PARAMETER, ON_CONFLICT])
+        .with_signature()
         .takes::<ImportBatch>(
             r#"[{"workflow_id": "imported", "name": "Imported", "tasks": [{"id": "log", "name": "Log", "function": {"name": "log", "input": {"message": "received"}}}]}]"#,
         )

@@ -10,6 +10,9 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::entities::validation::ValidationIssue;
 
+/// The header with the signature of the body of an import.
+pub const PACKAGE_SIGNATURE_HEADER: &str = "x-svc-package-signature";
+
 /// A batch of create bodies, or the response of an export as it is. Each item is read on its own: one that is refused is
 /// reported, and the others go on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -18,7 +21,8 @@ pub struct ImportBatch(pub Vec<Value>);
 impl PartialSchema for ImportBatch {
     fn schema() -> RefOr<Schema> {
         let description = "At most 1000 create bodies. Each is read on its own: one that is refused is reported, and the \
-                           others go on. The whole response of an export is accepted as well.";
+                           others go on. The whole response of an export is accepted as well, and so is the file of a \
+                           package, of which the items of the kind are taken.";
         let items = ObjectBuilder::new().schema_type(SchemaType::AnyValue);
         ArrayBuilder::new().items(items).max_items(Some(1000)).description(Some(description)).into()
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use svc_model::Timestamp;
 use utoipa::ToSchema;
 
-use crate::names::component_state;
+use crate::names::{component_state, packages_state};
 use crate::server::actors::ActorNode;
 
 /// The response of a process that runs.
@@ -46,6 +46,10 @@ pub struct ReadinessComponents {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = component_state, required = false)]
     pub kafka: Option<String>,
+    /// The packages that the node applies at its start: `applying` until they serve; absent without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = packages_state, required = false)]
+    pub packages: Option<String>,
 }
 
 /// The health of a node. The members after `components` are for admins only.

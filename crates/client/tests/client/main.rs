@@ -4,10 +4,14 @@
 
 mod http2;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
-use svc_client::{ApiKey, ApiRequest, Client, ClientError, ClientSettings, Pages, RetryPolicy, admin_path};
+use svc_client::{
+    ApiKey, ApiRequest, Client, ClientError, ClientSettings, LocalAnswer, LocalRequest, LocalResponse,
+    LocalServer, Pages, RetryPolicy, admin_path,
+};
 use svc_testkit::server::free_port;
 use svc_testkit::upstream::{ReceivedRequest, Upstream, UpstreamReply};
 
@@ -142,4 +146,43 @@ async fn pages_are_read_to_the_end() {
     let rows = Pages::new(&client, ApiRequest::get("/rows"), 2).collect().await.unwrap();
     assert_eq!(rows, [json!(0), json!(1), json!(2)]);
     assert_eq!(upstream.requests().len(), 2);
+}
+
+/// A server in the same process that describes the request in its answer, or refuses a DELETE.
+#[derive(Debug)]
+struct Mirror;
+
+impl LocalServer for Mirror {
+    fn answer(&self, request: LocalRequest) -> LocalAnswer {
+        Box::pin(async move {
+            let header = |name: &str| {
+                let value = request.headers.iter().find(|(known, _)| known == name);
+                value.map(|(_, value)| String::from_utf8(value.clone()).unwrap())
+            };
+            let seen = json!({"method": request.method, "target": request.target, "agent": header("user-agent"),
+                "context": header("x-svc-change-context"), "body": String::from_utf8(request.body.to_vec()).unwrap()});
+            let (status, body) = match request.method.as_str() {
+                "DELETE" => (409, json!({"error": {"code": "CONFLICT", "message": "No."}})),
+                _ => (200, json!({"data": seen})),
+            };
+            let headers = vec![("content-type".to_owned(), b"application/json".to_vec())];
+            Ok(LocalResponse { status, headers, body: body.to_string().into() })
+        })
+    }
+}
+
+#[tokio::test]
+async fn local_server_answers_without_a_connection() {
+    let mut settings = ClientSettings::new("http://localhost".parse().unwrap());
+    settings.user_agent = "tool/1".to_owned();
+    settings.change_context = Some("release 7".to_owned());
+    settings.local = Some(Arc::new(Mirror));
+    let client = Client::new(settings).unwrap();
+    let request = ApiRequest::post(admin_path(&["a b"])).query("tag", "x&y").json(&json!({"c": 1})).unwrap();
+    let seen: Value = client.send(&request).await.unwrap().data().unwrap();
+    let expected = json!({"method": "POST", "target": "/api/v1/admin/a%20b?tag=x%26y", "agent": "tool/1",
+        "context": "release 7", "body": "{\"c\":1}"});
+    assert_eq!(seen, expected);
+    let refused = client.delete("/x").await.unwrap_err();
+    assert_eq!(refused.status(), Some(409), "{refused}");
 }

@@ -127,7 +127,8 @@ pub fn lint<'p>(
         findings.extend(found);
         entities.push(CheckedEntity { entity, content });
     }
-    findings.extend(set::check(&entities, engine, &members, boundary, form));
+    let boundary = boundary.clone().union(&project.requires);
+    findings.extend(set::check(&entities, engine, &members, &boundary, form));
     // Stable: the findings of one element stay in the order of the checks.
     findings.sort_by(|one, other| place_of(one).cmp(&place_of(other)));
     let mut findings = repeats::merge(findings);

@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::path::Path;
 
 use serde::Serialize;
 use svc_api::{Inventory, PackageDetail, Receipt, ReceiptRequest};
@@ -16,7 +17,7 @@ use svc_project::{IMPORT_ORDER, PackageArtifact, PackageItem};
 
 use super::confirmation::confirm_deletion;
 use super::degradation::find_degraded;
-use super::diff::{Drift, compare};
+use super::diff::find_changed;
 use super::error::{PackageError, write_package_error};
 use super::progress::StepProgress;
 use super::prune::{StaleEntity, delete_stale, find_stale};
@@ -34,7 +35,7 @@ const CHECK_EVERY: usize = 16;
 
 /// The result of an apply.
 #[derive(Debug, Default, Serialize)]
-struct ApplyReport {
+pub(super) struct ApplyReport {
     package: String,
     version: String,
     content_hash: String,
@@ -50,7 +51,7 @@ struct ApplyReport {
     pruned: Vec<StaleEntity>,
     kept: Vec<String>,
     /// The definitions of the package that the server could not load.
-    degraded: Vec<String>,
+    pub(super) degraded: Vec<String>,
 }
 
 /// Runs `package apply`.
@@ -61,7 +62,10 @@ pub(super) fn apply(args: &ApplyArgs, streams: &mut Streams<'_>) -> io::Result<u
     }
     let context = format!("package={}@{}", artifact.name, artifact.version);
     let Some(server) = streams.connect(&args.remote.server, &context)? else { return Ok(EXIT_FAILURE) };
-    let run = ApplyRun { server: &server, artifact: &artifact, args, progress: progress() };
+    let &ApplyArgs { replace_canary, prune, yes, allow_degraded, .. } = args;
+    let choices = ApplyChoices { replace_canary, prune, yes, allow_degraded };
+    let (server, artifact, file) = (&server, &artifact, args.file.as_path());
+    let run = ApplyRun { server, artifact, file, choices, progress: progress() };
     let report = match streams.run_verb(run.perform())? {
         Ok(report) => report,
         Err(error) => {
@@ -122,21 +126,41 @@ fn write_text(report: &ApplyReport, streams: &mut Streams<'_>) -> io::Result<()>
     }
 }
 
+/// The choices of an apply.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ApplyChoices {
+    /// A canary takes the place of another one.
+    pub(super) replace_canary: bool,
+    /// What earlier versions had and this one does not is deleted.
+    pub(super) prune: bool,
+    /// It is deleted without a question.
+    pub(super) yes: bool,
+    /// Definitions that the server cannot load are no failure.
+    pub(super) allow_degraded: bool,
+}
+
 /// One run of an apply.
-struct ApplyRun<'a> {
-    server: &'a PackageServer,
-    artifact: &'a PackageArtifact,
-    args: &'a ApplyArgs,
-    progress: StepProgress,
+pub(super) struct ApplyRun<'a> {
+    pub(super) server: &'a PackageServer,
+    pub(super) artifact: &'a PackageArtifact,
+    /// The file of the package, with that of its signature next to it.
+    pub(super) file: &'a Path,
+    pub(super) choices: ApplyChoices,
+    pub(super) progress: StepProgress,
 }
 
 impl ApplyRun<'_> {
-    async fn perform(&self) -> Result<ApplyReport, PackageError> {
+    /// Brings the server to the state of the package.
+    pub(super) async fn perform(&self) -> Result<ApplyReport, PackageError> {
         let detail = self.server.package(&self.artifact.name).await?;
         let state = PackageState::from_detail(self.artifact, detail.as_ref());
         if let Some(refusal) = state.refusal(self.artifact) {
             return Err(PackageError::Refused(refusal));
         }
+        if let Some(problem) = self.server.version_problem(&self.artifact.requires).await? {
+            return Err(PackageError::Refused(format!("package '{}' {problem}", self.artifact.name)));
+        }
+        self.server.present_signature(self.file).await?;
         let announced = self.announce_prune(detail.as_ref()).await?;
         let mut report = self.empty_report(&state);
         if state == PackageState::Current {
@@ -233,7 +257,7 @@ impl ApplyRun<'_> {
 
     /// Fails if the server could not load a part of the package, unless that is accepted.
     fn refuse_degraded(&self, report: &mut ApplyReport) -> Result<(), PackageError> {
-        if report.degraded.is_empty() || self.args.allow_degraded {
+        if report.degraded.is_empty() || self.choices.allow_degraded {
             return Ok(());
         }
         Err(PackageError::Degraded(std::mem::take(&mut report.degraded)))
@@ -293,7 +317,7 @@ impl ApplyRun<'_> {
     }
 
     fn overtaken_error(&self, by: &Receipt) -> PackageError {
-        PackageError::Refused(format!(
+        PackageError::Overtaken(format!(
             "another apply of package '{}' has taken over (by {}, who wrote the receipt of version {}); this one stopped",
             self.artifact.name, by.principal, by.version
         ))
@@ -366,11 +390,11 @@ impl ApplyRun<'_> {
             if index.is_multiple_of(CHECK_EVERY) {
                 self.check_claim(claim).await?;
             }
-            let mut outcome = self.server.activate(item, self.args.replace_canary).await;
+            let mut outcome = self.server.activate(item, self.choices.replace_canary).await;
             if outcome.as_ref().is_err_and(|error| error.status() == Some(409)) {
                 // Somebody else activated it at the same moment.
                 self.check_claim(claim).await?;
-                outcome = self.server.activate(item, self.args.replace_canary).await;
+                outcome = self.server.activate(item, self.choices.replace_canary).await;
             }
             if outcome.map_err(failed("activated"))? {
                 activated += 1;
@@ -406,11 +430,11 @@ impl ApplyRun<'_> {
 
     /// Prints what `--prune` will delete before anything is done, and asks for confirmation.
     async fn announce_prune(&self, detail: Option<&PackageDetail>) -> Result<Vec<StaleEntity>, PackageError> {
-        if !self.args.prune {
+        if !self.choices.prune {
             return Ok(Vec::new());
         }
         let stale = find_stale(self.server, self.artifact, detail).await?;
-        confirm_deletion(&stale, self.args.yes)?;
+        confirm_deletion(&stale, self.choices.yes)?;
         Ok(stale)
     }
 
@@ -434,15 +458,7 @@ impl ApplyRun<'_> {
 
     /// Checks that the server holds what the package says.
     async fn verify(&self) -> Result<(), PackageError> {
-        let items = compare(self.server, self.artifact).await?;
-        let wrong = items.iter().zip(&self.artifact.items).filter(|(drift, item)| {
-            let is_inactive = drift.status.as_deref().is_some_and(|status| status != "active");
-            drift.drift != Drift::Unchanged || (item.activates && is_inactive)
-        });
-        let wrong: Vec<_> = wrong.map(|(drift, _)| format!("{} '{}'", drift.kind, drift.key)).collect();
-        if wrong.is_empty() {
-            return Ok(());
-        }
-        Err(PackageError::Changed(wrong))
+        let changed = find_changed(self.server, self.artifact).await?;
+        if changed.is_empty() { Ok(()) } else { Err(PackageError::Changed(changed)) }
     }
 }

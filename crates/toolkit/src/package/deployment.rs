@@ -21,16 +21,13 @@ use tokio::runtime::Runtime;
 
 use super::degradation::find_degraded;
 use super::deployed_keys::DeployedKeys;
-use super::error::{PackageError, write_package_error};
+use super::error::{PackageError, describe_package_error};
 use super::remote::PackageServer;
 use crate::offline;
 use crate::project_files::{Boundaries, unreadable_directory};
 
 /// The name of the package in the audit log.
 const NAME: &str = "dev";
-
-/// The start of the first line of an error.
-const ERROR: &str = "Error: ";
 
 /// The kinds in the order of an activation.
 const ACTIVATED: [EntityKind; 2] = [EntityKind::Workflow, EntityKind::Channel];
@@ -121,7 +118,9 @@ impl ProjectDeployment {
         let runtime = Arc::clone(&self.runtime);
         match runtime.block_on(self.deploy(&artifact)) {
             Ok(deployed) => ProjectUpdate { findings, deployed: Some(deployed), refusals: Vec::new() },
-            Err(error) => ProjectUpdate { findings, deployed: None, refusals: describe(&error) },
+            Err(error) => {
+                ProjectUpdate { findings, deployed: None, refusals: describe_package_error(&error) }
+            }
         }
     }
 
@@ -141,7 +140,7 @@ impl ProjectDeployment {
             name: NAME.to_owned(),
             version: crate::VERSION.to_owned(),
             tool_version: crate::VERSION.to_owned(),
-            requires: self.boundary.clone(),
+            requires: self.boundary.clone().union(&project.requires),
             activates: true,
         };
         let mut findings = linted.findings.clone();
@@ -295,13 +294,4 @@ impl ProjectDeployment {
             Err(error) => Err(PackageError::step(format!("{kind} '{key}' was not archived"))(error)),
         }
     }
-}
-
-/// Returns the lines of an error: what failed, its causes, and every field that the server names.
-fn describe(error: &PackageError) -> Vec<String> {
-    let mut text = Vec::new();
-    // A buffer in memory takes every line.
-    let _written = write_package_error(error, &mut text);
-    let text = String::from_utf8_lossy(&text);
-    text.lines().map(|line| line.strip_prefix(ERROR).unwrap_or(line).to_owned()).collect()
 }

@@ -107,6 +107,19 @@ pub(super) async fn compare(
     Ok(drifts)
 }
 
+/// Returns a name for each item that the server does not hold, or does not serve, as the package says.
+pub(super) async fn find_changed(
+    server: &PackageServer,
+    artifact: &PackageArtifact,
+) -> Result<Vec<String>, PackageError> {
+    let items = compare(server, artifact).await?;
+    let changed = items.iter().zip(&artifact.items).filter(|(drift, item)| {
+        let is_inactive = drift.status.as_deref().is_some_and(|status| status != "active");
+        drift.drift != Drift::Unchanged || (item.activates && is_inactive)
+    });
+    Ok(changed.map(|(drift, _)| format!("{} '{}'", drift.kind, drift.key)).collect())
+}
+
 /// Returns the member of a stored document that holds the key of an import.
 pub(super) const fn key_member(kind: EntityKind) -> &'static str {
     match kind {

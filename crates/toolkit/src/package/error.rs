@@ -6,6 +6,8 @@ use svc_client::ClientError;
 
 use crate::exit;
 
+/// The start of the first line of an error.
+const ERROR: &str = "Error: ";
 /// The way on after something that time may heal.
 const RUN_AGAIN: &str = "what was done stays, and nothing is lost; run the same command again to finish it";
 /// The next step after a failure that the same command would repeat.
@@ -32,6 +34,23 @@ pub(super) enum PackageError {
     /// The state of the server, or the package, does not allow the verb.
     #[error("{0}")]
     Refused(String),
+    /// The server takes signed packages alone, and not this one. Nothing was done.
+    #[error("{text}")]
+    Untrusted {
+        text: String,
+        /// The refusal.
+        source: ClientError,
+    },
+    /// The file of the package, or of its signature, cannot be read again.
+    #[error("{file} or its signature cannot be read")]
+    Signature {
+        file: String,
+        /// The reason.
+        source: io::Error,
+    },
+    /// Another run has claimed the package since.
+    #[error("{0}")]
+    Overtaken(String),
     /// Items are not as this run left them.
     #[error(
         "somebody else changed parts of the package at the same time: {}; the receipt stays as it was",
@@ -58,16 +77,26 @@ impl PackageError {
         match self {
             Self::Changed(_) => true,
             Self::Client(error) | Self::Step { source: error, .. } => error.status() == Some(409),
-            Self::Refused(_) | Self::Declined(_) | Self::Items(_) | Self::Degraded(_) | Self::Keys(_) => {
-                false
-            }
+            Self::Refused(_)
+            | Self::Untrusted { .. }
+            | Self::Signature { .. }
+            | Self::Overtaken(_)
+            | Self::Declined(_)
+            | Self::Items(_)
+            | Self::Degraded(_)
+            | Self::Keys(_) => false,
         }
     }
 
     /// Returns the way on after an apply that ended early; `None` if the error itself says all.
     pub(super) fn note(&self) -> Option<&'static str> {
         match self {
-            Self::Refused(_) | Self::Declined(_) | Self::Keys(_) => None,
+            Self::Refused(_)
+            | Self::Untrusted { .. }
+            | Self::Signature { .. }
+            | Self::Overtaken(_)
+            | Self::Declined(_)
+            | Self::Keys(_) => None,
             Self::Items(_) => Some(CORRECT_AND_APPLY),
             Self::Degraded(_) => Some(DEGRADED),
             Self::Client(error) | Self::Step { source: error, .. } => {
@@ -78,6 +107,11 @@ impl PackageError {
             }
             Self::Changed(_) => Some(RUN_AGAIN),
         }
+    }
+
+    /// Returns `true` if the same run may succeed later, without a change of the package or the server.
+    pub(super) fn is_transient(&self) -> bool {
+        matches!(self, Self::Overtaken(_)) || self.note() == Some(RUN_AGAIN)
     }
 
     /// Wraps the failure of a step.
@@ -96,6 +130,9 @@ pub(super) fn write_package_error(error: &PackageError, err: &mut dyn Write) -> 
             return items.iter().try_for_each(|item| writeln!(err, "- {item}"));
         }
         PackageError::Refused(_)
+        | PackageError::Untrusted { .. }
+        | PackageError::Signature { .. }
+        | PackageError::Overtaken(_)
         | PackageError::Declined(_)
         | PackageError::Changed(_)
         | PackageError::Keys(_) => return Ok(()),
@@ -104,4 +141,13 @@ pub(super) fn write_package_error(error: &PackageError, err: &mut dyn Write) -> 
         refusal.details.iter().try_for_each(|detail| writeln!(err, "- {detail}"))?;
     }
     Ok(())
+}
+
+/// Returns the lines of an error: what failed, its causes, and every field that the server names.
+pub(super) fn describe_package_error(error: &PackageError) -> Vec<String> {
+    let mut text = Vec::new();
+    // A buffer in memory takes every line.
+    let _written = write_package_error(error, &mut text);
+    let text = String::from_utf8_lossy(&text);
+    text.lines().map(|line| line.strip_prefix(ERROR).unwrap_or(line).to_owned()).collect()
 }

@@ -4,6 +4,7 @@
 //! run that was killed is finished by the next one.
 
 mod apply;
+mod boot;
 mod confirmation;
 mod degradation;
 mod deployed_keys;
@@ -16,6 +17,8 @@ mod plan;
 mod progress;
 mod prune;
 mod remote;
+mod signature;
+mod signed_file;
 mod state;
 
 use std::future::Future;
@@ -27,6 +30,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 use svc_project::PackageArtifact;
 
+pub use self::boot::{BootFailure, BootNode, BootPackage, BootState};
 pub use self::deployment::{DeployedProject, ProjectDeployment, ProjectUpdate};
 use self::error::{PackageError, write_package_error};
 use self::progress::StepProgress;
@@ -56,6 +60,10 @@ pub enum PackageCommand {
     Apply(ApplyArgs),
     /// Compare a package with what a server has stored
     Diff(PackageDiffArgs),
+    /// Sign a package with a private key; the signature is a file of its own
+    Sign(PackageSignArgs),
+    /// Check that a package has a signature of a key; exit 1 if it has none that fits
+    Verify(PackageVerifyArgs),
 }
 
 /// The server and the form of the output.
@@ -173,6 +181,34 @@ pub struct PackageDiffArgs {
     pub file: PathBuf,
 }
 
+/// The arguments of `package sign`.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct PackageSignArgs {
+    /// File of the private key: Ed25519, PKCS#8 in PEM, as `openssl genpkey -algorithm ed25519` writes it
+    #[arg(long, value_name = "FILE")]
+    pub key: PathBuf,
+    /// The package
+    #[arg(short, long, value_name = "FILE")]
+    pub file: PathBuf,
+    /// File of the signature; the name of the package with `.sig` behind it without this option
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// The arguments of `package verify`.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct PackageVerifyArgs {
+    /// File of a public key: Ed25519, in PEM, as `openssl pkey -pubout` writes it; may be repeated, one must fit
+    #[arg(long, value_name = "FILE", required = true)]
+    pub key: Vec<PathBuf>,
+    /// The package
+    #[arg(short, long, value_name = "FILE")]
+    pub file: PathBuf,
+    /// File of the signature; the name of the package with `.sig` behind it without this option
+    #[arg(long, value_name = "FILE")]
+    pub signature: Option<PathBuf>,
+}
+
 /// Standard output and standard error of a verb.
 struct Streams<'s> {
     out: &'s mut dyn Write,
@@ -203,6 +239,8 @@ pub(crate) fn package(
         PackageCommand::Apply(args) if args.dry_run => plan::plan(&args.to_plan(), &mut streams),
         PackageCommand::Apply(args) => apply::apply(args, &mut streams),
         PackageCommand::Diff(args) => diff::diff(args, &mut streams),
+        PackageCommand::Sign(args) => signature::sign(args, streams.out, streams.err),
+        PackageCommand::Verify(args) => signature::verify(args, streams.out, streams.err),
     }
 }
 
@@ -212,6 +250,7 @@ impl PackageArgs {
         match &self.command {
             PackageCommand::Export(_) => true,
             PackageCommand::Lint(args) => args.format != ReportFormat::Text,
+            PackageCommand::Sign(_) | PackageCommand::Verify(_) => false,
             PackageCommand::Plan(PlanArgs { remote, .. })
             | PackageCommand::Apply(ApplyArgs { remote, .. })
             | PackageCommand::Diff(PackageDiffArgs { remote, .. }) => remote.format != PackageFormat::Text,

@@ -100,6 +100,7 @@ struct Planner<'a> {
 
 impl Planner<'_> {
     async fn make(&self) -> Result<PlanReport, PackageError> {
+        self.server.present_signature(&self.args.file).await?;
         let detail = self.server.package(&self.artifact.name).await?;
         let state = PackageState::from_detail(self.artifact, detail.as_ref());
         let mut report = PlanReport {
@@ -151,6 +152,8 @@ impl Planner<'_> {
     /// Checks that what the package needs from elsewhere is there.
     async fn check_requirements(&self, report: &mut PlanReport) -> Result<(), PackageError> {
         let requires = &self.artifact.requires;
+        let version = self.server.version_problem(requires).await?;
+        report.blocking.extend(version.map(|problem| format!("the package {problem}")));
         if !requires.connectors.is_empty() {
             let stored = self.server.export(EntityKind::Connector).await?;
             let missing = requires

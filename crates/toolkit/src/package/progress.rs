@@ -6,12 +6,18 @@ use std::io::{self, Write};
 /// The progress of a verb, on standard error.
 pub(super) struct StepProgress {
     is_terminal: bool,
+    is_silent: bool,
 }
 
 impl StepProgress {
     /// Creates a progress. Off a terminal it shows finished steps alone.
     pub(super) const fn new(is_terminal: bool) -> Self {
-        Self { is_terminal }
+        Self { is_terminal, is_silent: false }
+    }
+
+    /// Creates a progress that shows nothing.
+    pub(super) const fn silent() -> Self {
+        Self { is_terminal: false, is_silent: true }
     }
 
     /// Shows how far a step is.
@@ -23,6 +29,9 @@ impl StepProgress {
 
     /// Shows a finished step.
     pub(super) fn finish(&self, step: fmt::Arguments<'_>) {
+        if self.is_silent {
+            return;
+        }
         let start = if self.is_terminal { "\r\x1b[K" } else { "" };
         write(format_args!("{start}{step}\n"));
     }

@@ -2,20 +2,31 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use svc_api::{
-    ConnectorResource, DataEnvelope, ImportFailure, ImportSummary, ImportedItem, PackageDetail, Receipt,
-    ReceiptRequest, ValidationIssue, ValidationResult,
+    ConnectorResource, DataEnvelope, ImportFailure, ImportSummary, ImportedItem, PACKAGE_SIGNATURE_HEADER,
+    PackageDetail, Receipt, ReceiptRequest, ValidationIssue, ValidationResult,
 };
-use svc_client::{ApiKey, ApiRequest, Client, ClientError, ClientSettings, ServerAddress, admin_path};
-use svc_model::{EntityKind, FieldCode};
-use svc_project::PackageItem;
+use svc_client::{
+    ApiKey, ApiRequest, Client, ClientError, ClientSettings, LocalServer, ServerAddress, admin_path,
+};
+use svc_model::{Code, EntityKind, FieldCode};
 use svc_project::rules::import_body;
+use svc_project::{Boundary, PackageItem};
 
+use super::error::PackageError;
+use super::signed_file::SignedFile;
+
+/// Code of a refusal of what is not signed, or not by a trusted key.
+const UNTRUSTED: &str = Code::UntrustedPackage.name();
 /// Name of the environment variable that holds the admin key.
 const TOKEN: &str = "SVC_ADMIN_TOKEN";
+/// The address of the server of this process in the texts of errors; it is not dialled.
+const LOCAL_ADDRESS: &str = "http://localhost";
 /// Time limit of a request that works on many definitions.
 const LONG: Duration = Duration::from_secs(300);
 /// Maximum number of items in one import.
@@ -27,6 +38,8 @@ const BATCH_BYTES: usize = 2 << 20;
 pub(super) struct PackageServer {
     client: Client,
     address: String,
+    /// The file that imports send whole, with its signature; unset if the server takes items without one.
+    signed: OnceLock<SignedFile>,
 }
 
 impl PackageServer {
@@ -54,7 +67,25 @@ impl PackageServer {
             user_agent: format!("{program}/{}", crate::VERSION),
             ..ClientSettings::new(address)
         })?;
-        Ok((Self { client, address: shown }, warning))
+        Ok((Self { client, address: shown, signed: OnceLock::new() }, warning))
+    }
+
+    /// Returns the server of this process.
+    ///
+    /// # Errors
+    /// The change context or the name of the program cannot be used.
+    pub(super) fn local(
+        server: Arc<dyn LocalServer>,
+        change_context: &str,
+        program: &str,
+    ) -> Result<Self, ClientError> {
+        let client = Client::new(ClientSettings {
+            change_context: Some(change_context.to_owned()),
+            user_agent: format!("{program}/{}", crate::VERSION),
+            local: Some(server),
+            ..ClientSettings::new(LOCAL_ADDRESS.parse()?)
+        })?;
+        Ok(Self { client, address: "this node".to_owned(), signed: OnceLock::new() })
     }
 
     /// Returns the address.
@@ -94,6 +125,48 @@ impl PackageServer {
         self.client.send(&request).await?.data()
     }
 
+    /// Finds out whether the server imports signed packages alone. If so, the imports to come send the file whole, with
+    /// its signature.
+    ///
+    /// # Errors
+    /// The server does not trust the package, or cannot be asked.
+    pub(super) async fn present_signature(&self, file: &Path) -> Result<(), PackageError> {
+        let Some(refusal) = self.try_import(None).await? else { return Ok(()) };
+        let name = || file.display().to_string();
+        let untrusted = |source: ClientError, remedy: &str| {
+            let rule = "the server takes packages alone that a key of it has signed";
+            Err(PackageError::Untrusted { text: format!("{}: {rule}; {remedy}", name()), source })
+        };
+        let signed = SignedFile::read(file);
+        match signed.map_err(|source| PackageError::Signature { file: name(), source })? {
+            None => untrusted(refusal, "this one has no signature, which `package sign` makes"),
+            Some(signed) => match self.try_import(Some(&signed)).await? {
+                None => {
+                    // A second verb over one server is of the same file.
+                    let _already = self.signed.set(signed);
+                    Ok(())
+                }
+                Some(refusal) => untrusted(refusal, "the signature of this one does not fit"),
+            },
+        }
+    }
+
+    /// Tries an import that stores nothing. Returns the refusal of a server that does not trust it.
+    async fn try_import(&self, signed: Option<&SignedFile>) -> Result<Option<ClientError>, ClientError> {
+        let request = match signed {
+            Some(signed) => signed_import(EntityKind::Connector, signed)?,
+            None => {
+                ApiRequest::post(admin_path(&[EntityKind::Connector.plural(), "import"])).json(&json!([]))?
+            }
+        };
+        let request = request.query("dry_run", true).timeout(LONG).repeatable();
+        match self.client.send(&request).await {
+            Ok(_) => Ok(None),
+            Err(error) if error.api().is_some_and(|refusal| refusal.code == UNTRUSTED) => Ok(Some(error)),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Imports items, a batch at a time. Indexes count from the first item.
     pub(super) async fn import(
         &self,
@@ -102,6 +175,16 @@ impl PackageServer {
         dry_run: bool,
         mut advance: impl FnMut(usize),
     ) -> Result<ImportSummary, ClientError> {
+        if let Some(signed) = self.signed.get() {
+            let request = signed_import(kind, signed)?
+                .query("on_conflict", "new_version")
+                .query("dry_run", dry_run)
+                .timeout(LONG)
+                .repeatable();
+            let summary = self.client.send(&request).await?.data()?;
+            advance(items.len());
+            return Ok(summary);
+        }
         let mut whole = ImportSummary::default();
         let mut first = 0;
         for batch in batches(items) {
@@ -227,6 +310,15 @@ impl PackageServer {
         self.client.get(&admin_path(&["engine", "status"])).await
     }
 
+    /// Returns the reason for which the server has no version that a package requires; `None` if it has one.
+    pub(super) async fn version_problem(&self, requires: &Boundary) -> Result<Option<String>, ClientError> {
+        if requires.svc.is_none() {
+            return Ok(None);
+        }
+        let status = self.engine_status().await?;
+        Ok(requires.check_version(status["version"].as_str().unwrap_or("of no known version")).err())
+    }
+
     /// Returns the names of the channels that serve.
     pub(super) async fn serving_channels(&self) -> Result<Vec<String>, ClientError> {
         let status = self.engine_status().await?;
@@ -258,6 +350,12 @@ impl PackageServer {
         let report: DataEnvelope<ValidationResult> = self.client.send(&request).await?.json()?;
         Ok(report.data.errors.into_iter().next().map(|issue| issue.message))
     }
+}
+
+/// Returns the import of a kind from the file of a package, which is sent as it is.
+fn signed_import(kind: EntityKind, signed: &SignedFile) -> Result<ApiRequest, ClientError> {
+    let request = ApiRequest::post(admin_path(&[kind.plural(), "import"])).json_bytes(signed.content.clone());
+    request.header(PACKAGE_SIGNATURE_HEADER, &signed.signature)
 }
 
 fn activation(item: &PackageItem, replace_canary: bool) -> Value {
