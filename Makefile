@@ -9,7 +9,7 @@ export OPENSSL_NO_VENDOR := $(shell pkg-config --exists 'openssl >= 3' 2>/dev/nu
 install drill-rolling drill-operate attack bench: export OPENSSL_NO_VENDOR = 0
 
 .DEFAULT_GOAL := help
-.PHONY: help console check-console demo run install test test-kafka-broker api-clients api-requests tls-probes fuzz console-browser schedules drill-cron drill-cluster drill-rolling drill-kafka drill-operate attack lint features fmt bench budget doc deny
+.PHONY: help console check-console demo run install test test-kafka-broker api-clients api-requests tls-probes fuzz console-browser schedules drill-cron drill-cluster drill-rolling drill-kafka drill-operate attack lint features fmt bench budget doc manual manual-check deny
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do printf '  %-17s %s\n' "$$name" "$$text"; done
@@ -128,6 +128,16 @@ budget: ## count the instructions of the hot paths; a case that costs 5 % more t
 
 doc: ## the API documentation of every crate
 	$(CARGO) doc --workspace --no-deps
+
+manual: ## the manual as a book with an offline search, its pages as text, llms.txt: target/manual/book (the first time builds mdBook into the user's cache)
+	@MDBOOK="$$(tests/peers/mdbook)" || exit 1; export MDBOOK; \
+	target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
+	packaging/manual "$$target/manual"
+
+manual-check: ## run the tutorial and the recipes word for word against this build, and compare what the pages show (PAGES="tutorial.md": those alone)
+	$(CARGO) build -p svc --bin svc-server -p svc-cli --bin svc-cli
+	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
+	tests/manual/run "$$target/debug" $(PAGES)
 
 deny: ## licences, banned crates, sources; installs cargo-deny where it is missing
 	@$(CARGO) deny --version >/dev/null 2>&1 || CARGO_PROFILE_DEV_DEBUG=false $(CARGO) install --quiet --locked --debug cargo-deny

@@ -2,8 +2,9 @@
 //!
 //! The host has routes of its own. Next to them it mounts the service, and one of its handlers sends orders to
 //! a channel in-process, without HTTP. It registers a function of its own, which workflows call like those of
-//! the service. A panic inside the service costs the request it happened in and nothing else; when the host
-//! ends, the service drains with it.
+//! the service, and an actor of its own in the tree of the service, which counts what was sold. A panic inside
+//! the service costs the request it happened in and nothing else; when the host ends, the service drains with
+//! it.
 //!
 //! `cargo run --example embed`, then:
 //!
@@ -19,6 +20,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use actix::{Actor, Handler, Message};
+use actix_supervision::{Address, ChildSpec, Context, Placement, Supervised};
 use actix_web::dev::ServerHandle;
 use actix_web::http::StatusCode;
 use actix_web::{App, HttpResponse, HttpServer, web};
@@ -51,10 +54,14 @@ impl Shop {
             },
         )
         .await?;
+        let till =
+            service.supervise("till", ChildSpec::new(), Placement::Here, |_| async { Ok(Till::default()) });
+        let till = web::Data::new(till.await?);
         let (routes, shared) = (service.routes(), web::Data::new(service.clone()));
         let server = HttpServer::new(move || {
             App::new()
                 .app_data(shared.clone())
+                .app_data(till.clone())
                 .route("/", web::get().to(front_page))
                 .route("/checkout", web::post().to(checkout))
                 .configure(routes.clone())
@@ -73,6 +80,32 @@ impl Shop {
         let exit = self.service.shutdown(Duration::from_secs(10)).await;
         self.server.stop(true).await;
         exit
+    }
+}
+
+/// An actor of the host in the tree of the service: it is restarted, shown to operators and drained like the others.
+#[derive(Default)]
+struct Till {
+    sold: u64,
+}
+
+impl Actor for Till {
+    type Context = Context<Self>;
+}
+
+impl Supervised for Till {}
+
+/// Counts an order; returns the number of orders since the actor was started last.
+#[derive(Debug, Message)]
+#[rtype(result = "u64")]
+struct Sold;
+
+impl Handler<Sold> for Till {
+    type Result = u64;
+
+    fn handle(&mut self, _: Sold, _: &mut Context<Self>) -> u64 {
+        self.sold += 1;
+        self.sold
     }
 }
 
@@ -99,12 +132,20 @@ async fn front_page() -> &'static str {
 }
 
 /// The host's own endpoint: the order goes to the channel `orders` without leaving the process, on this very
-/// thread.
-async fn checkout(service: web::Data<Service>, order: web::Json<Value>) -> HttpResponse {
+/// thread. Then the till counts it; an order is good without its number while the till restarts.
+async fn checkout(
+    service: web::Data<Service>,
+    till: web::Data<Address<Till>>,
+    order: web::Json<Value>,
+) -> HttpResponse {
     match service.submit("orders", order.into_inner()).await {
         Ok(answer) => {
             let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
-            HttpResponse::build(status).content_type("application/json").body(answer.body)
+            let mut response = HttpResponse::build(status);
+            if let Ok(number) = till.call(Sold).await {
+                response.insert_header(("x-order-number", number.to_string()));
+            }
+            response.content_type("application/json").body(answer.body)
         }
         Err(error) => {
             let status = StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -176,6 +217,17 @@ mod tests {
             assert_eq!((inside.status, outside.status), (200, 200), "{}", inside.text());
             assert_eq!(inside.json()["data"], outside.json()["data"]);
             assert_eq!(inside.json()["data"]["total"], 150);
+        });
+    }
+
+    #[test]
+    fn actor_of_the_host_counts_and_is_shown() {
+        in_shop(vec![], |client| {
+            for number in ["1", "2"] {
+                let sold = client.json("POST", "/checkout", &order()).unwrap();
+                assert_eq!((sold.status, sold.header("x-order-number")), (200, Some(number)));
+            }
+            assert!(client.get("/api/v1/admin/actors").unwrap().text().contains("host/till"));
         });
     }
 

@@ -2,7 +2,9 @@
 
 #![expect(clippy::expect_used, reason = "a failed expectation is the finding")]
 
+mod book;
 mod circles;
+mod commands;
 mod dependencies;
 mod files;
 mod language;

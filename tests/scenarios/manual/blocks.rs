@@ -42,6 +42,7 @@ pub(super) fn pages() -> Vec<PathBuf> {
     };
     let projects = list(&root.join("examples")).into_iter().map(|project| project.join("README.md"));
     let mut pages = list(&root.join("docs"));
+    pages.extend(list(&root.join("docs/recipes")));
     pages.extend(projects);
     pages.push(root.join("README.md"));
     pages.retain(|page| page.is_file() && page.extension().is_some_and(|extension| extension == "md"));

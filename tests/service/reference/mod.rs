@@ -1,6 +1,8 @@
 //! The pages of the manual that are made from the code. `UPDATE_GOLDEN=1 cargo test` writes them anew.
 
 mod channels;
+mod commands;
+mod endpoints;
 mod errors;
 mod expressions;
 mod functions;

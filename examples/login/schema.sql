@@ -1,0 +1,5 @@
+CREATE TABLE accounts (
+    name TEXT PRIMARY KEY,
+    password TEXT NOT NULL,
+    scope TEXT NOT NULL
+);
