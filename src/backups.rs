@@ -1,7 +1,10 @@
-//! The directory of backups: names, the list, and the number of files that stay.
+//! The directory of backups: names, the list, the number of files that stay, and the check of the newest.
+
+mod metrics;
+pub(crate) mod scheduled;
 
 use std::fs::{self, DirEntry};
-use std::io;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -9,10 +12,10 @@ use chrono::{DateTime, Utc};
 use svc_api::{BackupFile, CreatedBackup};
 use svc_model::Timestamp;
 use svc_outbound::describe_cause;
-use svc_store::{BackupError, Unfinished};
+use svc_store::{BackupError, Unfinished, VerifiedBackup};
 use tokio::sync::{Mutex, MutexGuard};
 
-use crate::config::StorageSection;
+use crate::config::Config;
 
 /// Beginning of the name of a backup.
 const PREFIX: &str = "svc_backup_";
@@ -20,6 +23,12 @@ const PREFIX: &str = "svc_backup_";
 const SUFFIX: &str = ".db";
 /// End of the name of a backup that is being written.
 const PART: &str = ".part";
+/// Name of the directory in which a backup is restored to be checked.
+const SCRATCH: &str = "svc_backup_check";
+/// Name of the file that says which backup was checked last; the time of its last change is that of the check.
+const MARK: &str = "svc_backup_verified";
+/// Name of the file that says which backup was copied to the store last.
+const COPIED: &str = "svc_backup_copied";
 /// Age of an unfinished file from which on its writer is known to be gone. A writer touches its file all the time.
 const ABANDONED: Duration = Duration::from_hours(24);
 
@@ -35,10 +44,11 @@ pub(crate) struct BackupDirectory {
 impl BackupDirectory {
     /// Returns the directory of the settings. A relative path is resolved now, so that a later change of the working
     /// directory has no effect.
-    pub(crate) fn new(settings: &StorageSection) -> Self {
-        let path = PathBuf::from(&settings.backup_dir);
-        let retention =
-            settings.backup_retention_count.map(|count| usize::try_from(count).unwrap_or(usize::MAX));
+    pub(crate) fn new(config: &Config) -> Self {
+        let path = PathBuf::from(&config.storage.backup_dir);
+        let scheduled = config.backups.schedule.as_ref().map(|_| config.backups.keep);
+        let retention = scheduled.or(config.storage.backup_retention_count);
+        let retention = retention.map(|count| usize::try_from(count).unwrap_or(usize::MAX));
         Self { path: std::path::absolute(&path).unwrap_or(path), retention, turn: Mutex::new(()) }
     }
 
@@ -106,6 +116,52 @@ impl BackupDirectory {
         Ok(pruned)
     }
 
+    /// Returns the time at which a backup was last restored and checked; `None` if none ever was. Blocks.
+    pub(crate) fn verified_at(&self) -> Option<Timestamp> {
+        let mark = fs::metadata(self.path.join(MARK)).ok()?;
+        mark.modified().ok().map(to_timestamp)
+    }
+
+    /// Restores a backup into a directory next to it, reads it, removes the directory and records the time. Blocks.
+    ///
+    /// # Errors
+    /// The backup cannot be restored, or the directory not be written.
+    pub(crate) fn verify(&self, filename: &str) -> Result<VerifiedBackup, BackupError> {
+        let scratch = ScratchDirectory::create(self.path.join(SCRATCH))?;
+        let verified = svc_store::verify_backup(&self.path.join(filename), &scratch.0)?;
+        let mark = self.path.join(MARK);
+        let written = fs::write(&mark, filename);
+        written.map_err(|error| BackupError::File { path: mark, detail: describe_cause(&error) })?;
+        Ok(verified)
+    }
+
+    /// Returns the name of the backup that was copied to the store last, and the time of the copy. Blocks.
+    pub(crate) fn last_copied(&self) -> Option<(String, Timestamp)> {
+        let mark = self.path.join(COPIED);
+        let at = fs::metadata(&mark).and_then(|data| data.modified()).ok()?;
+        Some((fs::read_to_string(&mark).ok()?, to_timestamp(at)))
+    }
+
+    /// Records that a backup was copied to the store. Blocks.
+    ///
+    /// # Errors
+    /// The directory cannot be written.
+    pub(crate) fn mark_copied(&self, filename: &str) -> io::Result<()> {
+        fs::write(self.path.join(COPIED), filename)
+    }
+
+    /// Reads at most so many bytes of a backup; none at its end. Blocks.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(crate) fn read_part(&self, filename: &str, offset: u64, bytes: usize) -> io::Result<Vec<u8>> {
+        let mut file = fs::File::open(self.path.join(filename))?;
+        file.seek(SeekFrom::Start(offset))?;
+        let mut part = Vec::new();
+        file.take(bytes as u64).read_to_end(&mut part)?;
+        Ok(part)
+    }
+
     /// Deletes what a process left that was killed while it wrote.
     fn remove_abandoned(&self) {
         let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
@@ -119,6 +175,27 @@ impl BackupDirectory {
                 let _kept = fs::remove_file(entry.path());
             }
         }
+    }
+}
+
+/// A directory that is removed with everything in it.
+struct ScratchDirectory(PathBuf);
+
+impl ScratchDirectory {
+    /// Creates it anew: a process that was killed may have left one.
+    fn create(path: PathBuf) -> Result<Self, BackupError> {
+        let _absent = fs::remove_dir_all(&path);
+        match create_private(&path) {
+            Ok(()) => Ok(Self(path)),
+            Err(error) => Err(BackupError::File { path, detail: describe_cause(&error) }),
+        }
+    }
+}
+
+impl Drop for ScratchDirectory {
+    fn drop(&mut self) {
+        // The next check tries again.
+        let _kept = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -183,11 +260,10 @@ mod tests {
     use super::*;
 
     fn directory(path: &Path, retention: Option<u32>) -> BackupDirectory {
-        BackupDirectory::new(&StorageSection {
-            backup_dir: path.to_string_lossy().into_owned(),
-            backup_retention_count: retention,
-            ..StorageSection::default()
-        })
+        let mut config = Config::default();
+        config.storage.backup_dir = path.to_string_lossy().into_owned();
+        config.storage.backup_retention_count = retention;
+        BackupDirectory::new(&config)
     }
 
     fn names(directory: &BackupDirectory) -> Vec<String> {
@@ -233,6 +309,26 @@ mod tests {
         assert_eq!(pruned, ["svc_backup_20260102_000000.db", "svc_backup_20260101_000000.db"]);
         assert_eq!(names(&backups), ["svc_backup_20260104_000000.db", "svc_backup_20260103_000000.db"]);
         assert!(root.path().join("notes.txt").exists());
+    }
+
+    #[test]
+    fn damaged_backup_fails_the_check_and_leaves_nothing() {
+        let root = tempfile::tempdir().unwrap();
+        let backups = directory(root.path(), None);
+        fs::write(root.path().join("svc_backup_1.db"), "damaged").unwrap();
+        backups.verify("svc_backup_1.db").unwrap_err();
+        assert_eq!(backups.verified_at(), None);
+        assert!(!root.path().join(SCRATCH).exists());
+    }
+
+    #[test]
+    fn schedule_decides_the_number_that_stays() {
+        let mut config = Config::default();
+        assert_eq!(BackupDirectory::new(&config).retention, None);
+        config.storage.backup_retention_count = Some(3);
+        assert_eq!(BackupDirectory::new(&config).retention, Some(3));
+        config.backups.schedule = Some("@daily".into());
+        assert_eq!(BackupDirectory::new(&config).retention, Some(7));
     }
 
     #[cfg(unix)]

@@ -14,7 +14,8 @@ use svc_toolkit::AuthorCommand;
 pub use crate::exit::{EXIT_CONFIG, EXIT_FAILURE, EXIT_OK, EXIT_USAGE, write_error};
 
 use crate::commands::{
-    BackupArgs, DatabaseWaitArgs, DevArgs, KeyIdArgs, MigrateArgs, RestoreArgs, StateArgs,
+    BackupArgs, DatabaseWaitArgs, DevArgs, DoctorArgs, KeyIdArgs, MigrateArgs, MigrateStorageArgs,
+    RestoreArgs, RotateKeyArgs, SizeArgs, StateArgs,
 };
 use crate::config::ConfigFormat;
 use crate::{BUILD_TIMESTAMP, GIT_HASH, VERSION};
@@ -53,6 +54,8 @@ pub enum OperatorCommand {
     Backup(BackupArgs),
     /// Serve a project directory on this machine and follow every save
     Dev(DevArgs),
+    /// Check configuration, database, peers and limits of the system, and name the remedies
+    Doctor(DoctorArgs),
     /// Print the OpenAPI document of the API
     DumpOpenapi,
     /// Ask the server of this configuration for its state: exit code 0 if it is well, 1 otherwise
@@ -67,12 +70,18 @@ pub enum OperatorCommand {
     },
     /// Apply the pending migrations of the database
     Migrate(MigrateArgs),
+    /// Move the SQLite database to PostgreSQL; the server is stopped, or a backup of it is moved
+    MigrateStorage(MigrateStorageArgs),
     /// Check every stored channel and workflow against this version; changes nothing
     Preflight,
     /// Rewrite stored connectors under storage.connector_encryption_key
     Reencrypt,
     /// Put a backup in the place of the SQLite database, which is kept aside
     Restore(RestoreArgs),
+    /// Show how far a change of the encryption key is, and the next step; --apply does the one in the database
+    RotateKey(RotateKeyArgs),
+    /// Estimate nodes, memory, disk and connections for a load, from the figures of the bench
+    Size(SizeArgs),
     /// Ask the database and the Kafka brokers for a sign of life
     TestConnectivity(DatabaseWaitArgs),
     /// Print the completions of a shell

@@ -1,5 +1,7 @@
 //! A service that is being put together: what every part of it is started with.
 
+use std::sync::Arc;
+
 use actix_supervision::{Placement, Tree};
 use slog::Logger;
 use svc_outbound::Outbound;
@@ -9,6 +11,7 @@ use svc_spans::Spans;
 
 use crate::assembly::metrics::ServiceMetrics;
 use crate::assembly::row::{RunsOn, TreeRow};
+use crate::backups::BackupDirectory;
 use crate::config::Config;
 use crate::error::ServiceStartError;
 use crate::process::io_runtime::IoRuntime;
@@ -29,6 +32,8 @@ pub(crate) struct Assembly {
     pub(crate) shared_thread: Placement,
     pub(crate) metrics: ServiceMetrics,
     pub(crate) spans: Spans,
+    /// The directory of backups.
+    pub(crate) backups: Arc<BackupDirectory>,
     /// True if every run leaves a whole trace, whatever its channel says.
     pub(crate) records_all_runs: bool,
     pub(crate) log: Logger,

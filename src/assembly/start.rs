@@ -83,6 +83,7 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
     let shared_thread = io.start_arbiter()?;
     metrics.registry.registry_mut().register_collector(Box::new(TreeCollector::new(tree.clone())));
     let spans = span_export::start(&config, &instance_id, &io, metrics.spans.clone(), &log)?;
+    let backups = Arc::new(BackupDirectory::new(&config));
     let mut assembly = Assembly {
         config,
         environment,
@@ -95,6 +96,7 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
         shared_thread,
         metrics,
         spans,
+        backups,
         records_all_runs,
         log,
     };
@@ -175,7 +177,7 @@ async fn start_parts(
     let (compute_gate, local_caches) = (services.compute_gate.clone(), services.local_caches.clone());
     let registry = registry::start(assembly, &store, services, calls).await?;
     traces::start_workers(&traces, &registry).await?;
-    housekeeping::start(assembly, &store, &nodes, &registry, local_caches).await?;
+    housekeeping::start(assembly, &store, &nodes, &registry, &connectors, local_caches).await?;
     let cron = cron::start(assembly, &store, &registry).await?;
     let bulk = bulk::start(assembly, &store, &nodes, &traces, cron.as_ref()).await?;
     let sampled = SampledParts {
@@ -233,7 +235,7 @@ struct ProcessInputs {
 /// Makes the state of the handlers.
 fn make_state(assembly: Assembly, parts: StartedParts, inputs: ProcessInputs) -> AppState {
     let ProcessInputs { instance_id, settings, certificates, file_lock, trust, packages } = inputs;
-    let Assembly { config, io, secrets, cluster_redis, tree, metrics, spans, log, .. } = assembly;
+    let Assembly { config, io, secrets, cluster_redis, tree, metrics, spans, backups, log, .. } = assembly;
     AppState {
         serving: ServingDefinitions {
             registry: parts.registry,
@@ -272,7 +274,7 @@ fn make_state(assembly: Assembly, parts: StartedParts, inputs: ProcessInputs) ->
             certificates,
             trust,
             packages,
-            backups: BackupDirectory::new(&config.storage),
+            backups,
             io,
             file_lock: Mutex::new(file_lock),
             dev: OnceLock::new(),

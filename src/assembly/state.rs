@@ -141,7 +141,7 @@ pub struct ProcessState {
     /// The packages that the node applies at its start.
     pub(crate) packages: BootPackages,
     /// The directory of backups.
-    pub(crate) backups: BackupDirectory,
+    pub(crate) backups: Arc<BackupDirectory>,
     /// Owned here, so that the actor threads live as long as anything is mounted.
     pub(crate) io: IoRuntime,
     /// The exclusive use of a SQLite file, released once nothing writes to it any more.

@@ -72,7 +72,7 @@ fn write_into_directory(
     config: &Config,
     err: &mut dyn Write,
 ) -> io::Result<Result<(PathBuf, u64), BackupError>> {
-    let directory = BackupDirectory::new(&config.storage);
+    let directory = BackupDirectory::new(config);
     let write = || {
         // An absent or foreign database leaves no directory behind.
         let store = settings::store_config(config);

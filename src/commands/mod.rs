@@ -6,14 +6,18 @@
 mod backup;
 mod completions;
 mod dev;
+mod doctor;
 mod dump_openapi;
 mod health;
 mod key_id;
 mod man;
 mod migrate;
+mod migrate_storage;
 mod preflight;
 mod reencrypt;
 mod restore;
+mod rotate_key;
+mod size;
 mod test_connectivity;
 mod validate_config;
 mod wait;
@@ -21,10 +25,14 @@ mod wait;
 pub use backup::BackupArgs;
 pub use dev::DevArgs;
 pub(crate) use dev::DevStatus;
+pub use doctor::DoctorArgs;
 pub use health::StateArgs;
 pub use key_id::KeyIdArgs;
 pub use migrate::MigrateArgs;
+pub use migrate_storage::MigrateStorageArgs;
 pub use restore::RestoreArgs;
+pub use rotate_key::RotateKeyArgs;
+pub use size::SizeArgs;
 pub use wait::DatabaseWaitArgs;
 
 use std::io::{self, Write};
@@ -83,6 +91,7 @@ fn run_operator(
     let code = match command {
         OperatorCommand::Backup(args) => backup::backup(args, config, out, err),
         OperatorCommand::Dev(args) => dev::dev(args, loaded, environment, err),
+        OperatorCommand::Doctor(args) => doctor::doctor(*args, loaded, environment, out, err),
         OperatorCommand::DumpOpenapi => dump_openapi::dump_openapi(out),
         OperatorCommand::Health(args) => health::health(config, *args, out, err),
         OperatorCommand::KeyId(args) => key_id::key_id_of(args, out, err),
@@ -90,7 +99,12 @@ fn run_operator(
             validate_config::validate_config(loaded, *format, out, err)
         }
         OperatorCommand::Migrate(args) => migrate::migrate(config, *args, environment, out, err),
+        OperatorCommand::MigrateStorage(args) => {
+            migrate_storage::migrate_storage(args, config, environment, out, err)
+        }
         OperatorCommand::Preflight => preflight::preflight(config, environment, out, err),
+        OperatorCommand::RotateKey(args) => rotate_key::rotate_key(*args, config, environment, out, err),
+        OperatorCommand::Size(args) => size::size(args, config, out, err),
         OperatorCommand::Restore(args) => restore::restore(args, config, out, err),
         OperatorCommand::TestConnectivity(args) => {
             test_connectivity::test_connectivity(config, *args, environment, out, err)
@@ -108,6 +122,8 @@ fn run_operator(
 /// for people.
 fn writes_document(command: &OperatorCommand) -> bool {
     match command {
+        OperatorCommand::Doctor(args) => args.json,
+        OperatorCommand::Size(args) => args.json,
         OperatorCommand::DumpOpenapi
         | OperatorCommand::ValidateConfig { .. }
         | OperatorCommand::Completions { .. } => true,
@@ -116,8 +132,10 @@ fn writes_document(command: &OperatorCommand) -> bool {
         | OperatorCommand::Health(_)
         | OperatorCommand::KeyId(_)
         | OperatorCommand::Migrate { .. }
+        | OperatorCommand::MigrateStorage(_)
         | OperatorCommand::Preflight
         | OperatorCommand::Restore(_)
+        | OperatorCommand::RotateKey(_)
         | OperatorCommand::TestConnectivity { .. }
         | OperatorCommand::Reencrypt
         | OperatorCommand::Man { .. } => false,
@@ -139,6 +157,7 @@ mod tests {
             "case --from-trace none.json",
             "compile none -o none.json",
             "dev none",
+            "doctor",
             "dry-run -w none.json -i none.json",
             "dump-openapi",
             "fmt none",
@@ -146,12 +165,15 @@ mod tests {
             "key-id none",
             "lint none",
             "migrate --dry-run",
+            "migrate-storage --to postgres://db/svc",
             "new none",
             "package lint -f none.json",
             "preflight",
             "reencrypt",
             "restore none.db",
+            "rotate-key",
             "schema",
+            "size",
             "test none",
             "test-connectivity",
             "validate-config",

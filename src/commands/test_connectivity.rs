@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use slog::{Discard, Logger, o};
-use svc_connectors::BrokerHealth;
+use svc_connectors::{BrokerHealth, KafkaCluster};
 use svc_store::inspect::{self, DatabaseSummary};
 use svc_store::{OpenError, StoreConfig};
 
@@ -41,7 +41,7 @@ pub(super) fn test_connectivity(
         return Ok(EXIT_OK);
     };
     let brokers = config.kafka.brokers.join(", ");
-    let ask = async || BrokerHealth::ask_once(&cluster, BROKER_LIMIT, Logger::root(Discard, o!())).await;
+    let ask = async || ask_brokers(&cluster).await;
     match runtime.block_on(wait.attempt(err, |reason: &String| Some(reason), ask)) {
         Ok(()) => {
             writeln!(out, "kafka: ok, {brokers}")?;
@@ -55,7 +55,7 @@ pub(super) fn test_connectivity(
 }
 
 /// Opens the database, for at most the time that a server would wait for a connection.
-async fn ask_database(store: &StoreConfig) -> Result<DatabaseSummary, OpenError> {
+pub(super) async fn ask_database(store: &StoreConfig) -> Result<DatabaseSummary, OpenError> {
     match tokio::time::timeout(store.acquire_timeout, inspect::summary(store)).await {
         Ok(summary) => summary,
         Err(_) => Err(OpenError::Unreachable {
@@ -63,6 +63,11 @@ async fn ask_database(store: &StoreConfig) -> Result<DatabaseSummary, OpenError>
             detail: format!("no answer within {} s", store.acquire_timeout.as_secs()),
         }),
     }
+}
+
+/// Asks the Kafka brokers for their metadata. The error is the reason.
+pub(super) async fn ask_brokers(cluster: &KafkaCluster) -> Result<(), String> {
+    BrokerHealth::ask_once(cluster, BROKER_LIMIT, Logger::root(Discard, o!())).await
 }
 
 fn describe(summary: &DatabaseSummary) -> String {

@@ -164,6 +164,7 @@ impl Config {
         self.server.check(diagnostics);
         self.check_console_path(diagnostics);
         self.storage.check(diagnostics);
+        self.backups.check(&self.storage, diagnostics);
         self.ingest.check(diagnostics);
         self.logging.check(diagnostics);
         self.metrics.check(&self.server, self.listen_host(), diagnostics);

@@ -49,7 +49,8 @@ pub use schema::config_schema;
 pub(crate) use show::describe_settings;
 pub use show::{ConfigFormat, render};
 pub use storage::{
-    AuditSection, StorageSection, TraceOverflow, TraceQueueSection, TraceStorageMode, TraceStorageSection,
+    AuditSection, BackupsSection, StorageSection, TraceOverflow, TraceQueueSection, TraceStorageMode,
+    TraceStorageSection,
 };
 pub(crate) use telemetry::host_and_port;
 pub use telemetry::{LogFormat, LogLevel, LogTarget, LoggingSection, MetricsSection, TracingSection};
@@ -70,6 +71,8 @@ section! {
         pub server: ServerSection = ServerSection::default(),
         /// The database.
         pub storage: StorageSection = StorageSection::default(),
+        /// Backups by a schedule.
+        pub backups: BackupsSection = BackupsSection::default(),
         /// Limits of the data plane.
         pub ingest: IngestSection = IngestSection::default(),
         /// The log.

@@ -1,5 +1,7 @@
-//! Stored data: `[storage]`, `[audit]`, `[trace_storage]`, `[trace_queue]`.
+//! Stored data: `[storage]`, `[backups]`, `[audit]`, `[trace_storage]`, `[trace_queue]`.
 
+use svc_model::Timestamp;
+use svc_schedule::Schedule;
 use svc_secrets::Secret;
 use svc_store::OpenError;
 
@@ -35,6 +37,23 @@ section! {
         pub auto_migrate: bool = true,
         /// Seconds the first connection is tried for; 0 tries once. Not for SQLite.
         pub connect_retry_secs: u64 = 60,
+    }
+}
+
+section! {
+    /// Backups of a SQLite database that the service makes by itself, in `storage.backup_dir`. PostgreSQL has tools of its
+    /// own.
+    pub struct BackupsSection {
+        /// Times of backups, in UTC: a cron expression as schedules have it, such as `0 0 3 * * *`, or `@daily`. The first
+        /// one is made at the first start, one that was missed at the next start. Unset: none are made.
+        pub schedule: Option<String> = None,
+        /// Backups that stay, 1 or more; the oldest beyond are deleted after each new one, those made by hand too.
+        pub keep: u32 = 7,
+        /// Name of the storage connector that each new backup is copied to, under its file name; what is there stays.
+        pub to: Option<String> = None,
+        /// Days after which the newest backup is restored into a temporary directory and checked again, up to 365; 0 checks
+        /// none.
+        pub verify_days: u32 = 7,
     }
 }
 
@@ -181,6 +200,34 @@ impl StorageSection {
                 "storage.previous_connector_encryption_keys",
                 "each must be 64 hexadecimal digits or a secret reference",
             );
+        }
+    }
+}
+
+impl BackupsSection {
+    pub(crate) fn check(&self, storage: &StorageSection, diagnostics: &mut Diagnostics) {
+        const KEY: &str = "backups.schedule";
+        diagnostics.require_positive("backups.keep", self.keep);
+        diagnostics.require_within("backups.verify_days", self.verify_days, 0..=365);
+        if let Some(to) = &self.to {
+            diagnostics.require_filled("backups.to", to);
+            if self.schedule.is_none() {
+                diagnostics.refuse("backups.to", "works with backups.schedule alone; set that too");
+            }
+        }
+        let Some(schedule) = &self.schedule else { return };
+        let now = Timestamp::now().naive().and_utc();
+        if let Err(error) = Schedule::parse_at(schedule, "UTC", now) {
+            diagnostics.refuse(KEY, error.to_string());
+        }
+        if !storage.url.starts_with("sqlite:") {
+            let why = "backups are for a SQLite file; leave it unset, and back PostgreSQL up with its own tools: pg_dump, \
+                       or pg_basebackup with an archive of the write-ahead log";
+            diagnostics.refuse(KEY, why);
+        }
+        if storage.backup_retention_count.is_some() {
+            let why = "with backups.schedule, backups.keep is the number of backups; leave this one unset";
+            diagnostics.refuse("storage.backup_retention_count", why);
         }
     }
 }

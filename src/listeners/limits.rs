@@ -70,7 +70,7 @@ fn client_of(
 }
 
 /// The connections that a limit of open files leaves room for.
-fn affordable(limit: usize, open: usize) -> usize {
+pub(crate) fn affordable(limit: usize, open: usize) -> usize {
     limit.saturating_sub(open).saturating_sub(KEPT).saturating_sub(limit / KEPT_SHARE).max(FEWEST)
 }
 

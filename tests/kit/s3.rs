@@ -24,7 +24,7 @@ pub const DOMAIN: &str = "s3.example";
 pub struct ObjectStore {
     _process: ChildProcess,
     address: SocketAddr,
-    _files: TempDir,
+    files: TempDir,
 }
 
 impl ObjectStore {
@@ -47,7 +47,12 @@ impl ObjectStore {
             let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
             digits.parse().ok()
         })?;
-        Ok(Self { _process: process, address: (Ipv4Addr::LOCALHOST, port).into(), _files: files })
+        Ok(Self { _process: process, address: (Ipv4Addr::LOCALHOST, port).into(), files })
+    }
+
+    /// Returns the bytes of an object; `None` if there is none.
+    pub fn object(&self, key: &str) -> Option<Vec<u8>> {
+        std::fs::read(self.files.path().join(BUCKET).join(key)).ok()
     }
 
     /// The listening address.

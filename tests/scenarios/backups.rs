@@ -11,6 +11,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};
 use serde_json::{Value, json};
 use svc_testkit::postgres::Postgres;
+use svc_testkit::s3::{BUCKET, KEY, ObjectStore, SECRET};
 use svc_testkit::server::{ServerCommand, ServerProcess};
 
 use crate::support::{echo, error, launch, open_database, start};
@@ -123,6 +124,83 @@ fn backups_are_listed_pruned_audited_and_private() {
     let records = client.get("/api/v1/admin/audit-logs?resource_type=backup").unwrap().json();
     assert_eq!((&records["total"], &records["data"][0]["action"]), (&json!(3), &json!("create")));
     assert_eq!(records["data"][0]["resource_id"], json!(names[2]));
+}
+
+#[test]
+fn scheduled_backup_is_made_checked_and_pruned() {
+    let (command, directory) = with_directory();
+    std::fs::create_dir(&directory).unwrap();
+    // One of long ago: an instant of the schedule has passed since.
+    for name in ["svc_backup_20200101_000000.db", "svc_backup_20200102_000000.db"] {
+        let file = std::fs::File::create(directory.join(name)).unwrap();
+        file.set_modified(std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1_577_836_800)).unwrap();
+    }
+    let command = command
+        .env("SVC_BACKUPS__SCHEDULE", "@daily")
+        .env("SVC_BACKUPS__KEEP", "2")
+        .env("SVC_METRICS__ENABLED", "true");
+    let server = command.start().unwrap();
+    let mut client = server.client();
+    let mark = directory.join("svc_backup_verified");
+    crate::support::eventually(|| mark.exists());
+    let listed = client.get(BACKUPS).unwrap().json()["data"].clone();
+    let newest = listed[0]["filename"].as_str().unwrap();
+    assert_eq!(listed.as_array().unwrap().len(), 2, "{listed}");
+    assert!(!newest.starts_with("svc_backup_2020"), "{listed}");
+    assert_eq!(std::fs::read_to_string(&mark).unwrap(), newest);
+    assert_eq!(integrity(&directory.join(newest)), "ok");
+    assert!(!directory.join("svc_backup_check").exists(), "the restored copy is removed");
+    let records = client.get("/api/v1/admin/audit-logs?resource_type=backup").unwrap().json();
+    assert_eq!(records["data"][0]["principal"], "system:backups", "{records}");
+    let metric = |text: &str, name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).unwrap_or("0");
+        line.parse::<f64>().unwrap()
+    };
+    crate::support::eventually(|| {
+        let text = server.client().get("/metrics").unwrap().text();
+        let names = ["svc_backup_last_timestamp_seconds", "svc_backup_last_verified_timestamp_seconds"];
+        names.iter().all(|name| metric(&text, name) > 1_600_000_000.0)
+    });
+}
+
+#[test]
+fn scheduled_backup_is_copied_to_an_object_store() {
+    let Some(store) = ObjectStore::start() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let (database, backups) = (directory.path().join("kept.db"), directory.path().join("backups"));
+    let command = || {
+        launch()
+            .env("SVC_STORAGE__URL", &format!("sqlite:{}", database.display()))
+            .env("SVC_STORAGE__BACKUP_DIR", backups.to_str().unwrap())
+    };
+    let server = command().start().unwrap();
+    let config = json!({"endpoint": store.endpoint(), "region": "eu-central-1", "bucket": BUCKET, "access_key": KEY,
+        "secret_key": SECRET, "force_path_style": true, "allow_private_urls": true});
+    let body = json!({"name": "offsite", "connector_type": "storage", "config": config});
+    let answer = server.client().json("POST", "/api/v1/admin/connectors", &body).unwrap();
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    drop(server);
+    let scheduled = command().env("SVC_BACKUPS__SCHEDULE", "@daily").env("SVC_BACKUPS__TO", "offsite");
+    let server = scheduled.start().unwrap();
+    let mark = backups.join("svc_backup_copied");
+    crate::support::eventually(|| mark.exists());
+    let listed = server.client().get(BACKUPS).unwrap().json()["data"].clone();
+    let newest = listed[0]["filename"].as_str().unwrap();
+    let local = std::fs::read(backups.join(newest)).unwrap();
+    assert!(store.object(newest).unwrap() == local, "the object is the backup");
+}
+
+#[test]
+fn schedule_of_backups_is_refused_on_a_server() {
+    let output = launch()
+        .env("SVC_STORAGE__URL", "postgres://svc@127.0.0.1:1/svc")
+        .env("SVC_BACKUPS__SCHEDULE", "@daily")
+        .args(&["validate-config"])
+        .run_to_end()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(78), "{text}");
+    assert!(text.contains("backups.schedule") && text.contains("pg_dump"), "{text}");
 }
 
 #[test]

@@ -140,6 +140,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "svc-project",
             "svc-redis",
             "svc-registry",
+            "svc-schedule",
             "svc-secrets",
             "svc-spans",
             "svc-store",

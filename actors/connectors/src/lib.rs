@@ -34,6 +34,7 @@ mod scope;
 mod settings;
 mod shared_cache;
 mod table;
+mod upload;
 
 pub use breaker::{BreakerSettings, BreakerState, ConnectorBreaker};
 pub use call_log::RecordedCall;
@@ -50,3 +51,4 @@ pub use probe::ConnectorProbe;
 pub use scope::ConnectorScope;
 pub use settings::{KafkaCluster, MemoryCacheSettings, Settings, VariableLookup};
 pub use table::{LoadState, LoadStatus};
+pub use upload::ObjectUpload;

@@ -43,6 +43,27 @@ impl StoreConfig {
     pub fn is_server(&self) -> bool {
         matches!(DatabaseTarget::parse(&self.url), Ok(DatabaseTarget::Postgres(_)))
     }
+
+    /// Returns the path of a SQLite file; `None` for a server.
+    pub fn file(&self) -> Option<PathBuf> {
+        DatabaseTarget::parse(&self.url).ok()?.file().map(Path::to_owned)
+    }
+
+    /// Returns the hosts of a server whose addresses are looked up; none for a file, a socket, or addresses in the URL.
+    pub fn hosts(&self) -> Vec<String> {
+        let Ok(DatabaseTarget::Postgres(server)) = DatabaseTarget::parse(&self.url) else {
+            return Vec::new();
+        };
+        if !server.settings.get_hostaddrs().is_empty() {
+            return Vec::new();
+        }
+        let name = |host: &Host| match host {
+            Host::Tcp(name) => Some(name.clone()),
+            #[cfg(unix)]
+            Host::Unix(_) => None,
+        };
+        server.settings.get_hosts().iter().filter_map(name).collect()
+    }
 }
 
 impl Default for StoreConfig {

@@ -2,10 +2,16 @@
 //! database meanwhile.
 
 use std::path::Path;
+use std::time::Duration;
 
+use diesel::QueryableByName;
+use diesel::sql_types::{BigInt, Bool, Text};
+use diesel_async::RunQueryDsl;
 use svc_model::{Channel, Connector, EntityKind, Workflow};
+use tokio::time::Instant;
 
-use crate::config::{DatabaseTarget, StoreConfig};
+use crate::clock;
+use crate::config::{Backend, DatabaseTarget, StoreConfig};
 use crate::conn::Conn;
 use crate::connections::connection_manager::{ConnectionManager, Purpose};
 use crate::earlier;
@@ -25,6 +31,25 @@ pub struct DatabaseSummary {
     pub exists: bool,
     /// The names of the migrations that are not applied.
     pub pending: Vec<String>,
+}
+
+/// The database as one connection sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DatabaseProbe {
+    /// The kind of the database.
+    pub backend: Backend,
+    /// The version of the server, or of the library of SQLite.
+    pub version: String,
+    /// The time of one statement.
+    pub latency: Duration,
+    /// Milliseconds by which the clock of the database is ahead of the clock of this machine; 0 for a file.
+    pub clock_ahead_ms: i64,
+    /// The journal mode of a file, such as `wal`; `None` for a server.
+    pub journal_mode: Option<String>,
+    /// The connections that the server takes from all of its clients; `None` for a file.
+    pub max_connections: Option<i64>,
+    /// True for a server that takes no writes.
+    pub is_replica: bool,
 }
 
 /// The stored definitions.
@@ -47,6 +72,71 @@ pub async fn summary(config: &StoreConfig) -> Result<DatabaseSummary, OpenError>
     let connector = ConnectionManager::new(config)?;
     let (exists, schema) = read_schema(&connector).await?;
     Ok(DatabaseSummary { target: connector.target.to_string(), exists, pending: schema.migrations })
+}
+
+#[derive(QueryableByName)]
+struct FileRow {
+    #[diesel(sql_type = Text)]
+    version: String,
+    #[diesel(sql_type = Text)]
+    journal_mode: String,
+}
+
+#[derive(QueryableByName)]
+struct ServerRow {
+    #[diesel(sql_type = Text)]
+    version: String,
+    #[diesel(sql_type = BigInt)]
+    max_connections: i64,
+    #[diesel(sql_type = Bool)]
+    is_replica: bool,
+}
+
+/// Opens a database that exists and measures it.
+///
+/// # Errors
+/// [`OpenError`] if the database cannot be opened or read.
+pub async fn probe(config: &StoreConfig) -> Result<DatabaseProbe, OpenError> {
+    let connector = ConnectionManager::new(config)?;
+    let target = connector.target.to_string();
+    let unreachable = |error| OpenError::Unreachable { target: target.clone(), detail: detail(error) };
+    let mut conn = connector.open(Purpose::Inspect).await.map_err(unreachable)?;
+    measure(&mut conn).await.map_err(unreachable)
+}
+
+async fn measure(conn: &mut Conn) -> Result<DatabaseProbe, StoreError> {
+    // The first statement of a connection costs more than the others.
+    conn.ping().await?;
+    let (began_at, local) = (Instant::now(), clock::sqlite_now());
+    let remote = clock::now(conn).await?;
+    let round_trip = began_at.elapsed();
+    let backend = conn.backend();
+    let (version, journal_mode, max_connections, is_replica) = match conn {
+        Conn::Sqlite(c) => {
+            let query = "SELECT sqlite_version() AS version, journal_mode FROM pragma_journal_mode";
+            let row: FileRow = diesel::sql_query(query).get_result(c).await?;
+            (row.version, Some(row.journal_mode), None, false)
+        }
+        Conn::Postgres(c) => {
+            let query = "SELECT current_setting('server_version') AS version, \
+                         current_setting('max_connections')::bigint AS max_connections, \
+                         pg_is_in_recovery() AS is_replica";
+            let row: ServerRow = diesel::sql_query(query).get_result(&mut **c).await?;
+            (row.version, None, Some(row.max_connections), row.is_replica)
+        }
+    };
+    let began = Instant::now();
+    conn.ping().await?;
+    let latency = began.elapsed();
+    let clock_ahead_ms = match backend {
+        Backend::Sqlite => 0,
+        // The clock was read in the middle of the round trip, as far as anything is known about it.
+        Backend::Postgres => {
+            let half = i64::try_from(round_trip.as_millis() / 2).unwrap_or(i64::MAX);
+            (remote - local).num_milliseconds().saturating_sub(half)
+        }
+    };
+    Ok(DatabaseProbe { backend, version, latency, clock_ahead_ms, journal_mode, max_connections, is_replica })
 }
 
 /// Returns whether the database exists, and the state of its schema.

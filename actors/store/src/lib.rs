@@ -23,6 +23,7 @@ mod error;
 mod files;
 mod group;
 pub mod inspect;
+mod key_survey;
 mod metrics;
 pub mod migrate;
 mod postgres;
@@ -31,6 +32,7 @@ mod repo;
 mod schema;
 mod status;
 mod store;
+mod transfer;
 mod writer;
 
 pub use config::{Backend, StoreConfig};
@@ -38,8 +40,11 @@ pub use connections::connection_manager::check_url;
 pub use connections::listener::ConfigListener;
 pub use connections::retry_window::RetryWindow;
 pub use error::{OpenError, Outage, StoreError};
-pub use files::backup::{BackupError, RestoreReport, Unfinished, back_up, check_source, restore};
+pub use files::backup::{
+    BackupError, RestoreReport, Unfinished, VerifiedBackup, back_up, check_source, restore, verify_backup,
+};
 pub use files::file_lock::FileLock;
+pub use key_survey::{KeySurvey, NodeKeys, survey_keys};
 pub use metrics::StoreMetrics;
 pub use reencrypt::{ReencryptError, ReencryptionReport, reencrypt};
 pub use repo::{
@@ -65,3 +70,4 @@ pub use repo::{
 pub use status::DatabaseStatus;
 pub use store::{OpenedStore, Store};
 pub use svc_ledger::{InstantFacts, InstantRow, WorkWait};
+pub use transfer::{TransferError, TransferredTable, transfer};

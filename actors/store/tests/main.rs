@@ -26,6 +26,7 @@ on_both! {
     earlier::earlier_database_in_part_is_refused,
     earlier::one_of_many_takes_over_others_wait,
     earlier::damaged_definitions_are_taken_over_as_damaged,
+    inspect::database_is_measured_without_a_change,
     inspect::pending_migrations_are_listed_without_a_change,
     inspect::stored_definitions_are_read_without_a_change,
     inspect::database_of_a_newer_program_is_refused,
@@ -274,6 +275,26 @@ on_both! {
     ledger_model::the_database_holds_what_the_rules_alone_leave,
     mutations::old_records_are_deleted_in_steps,
     outages::unopenable_database_is_reported_in_one_line,
+}
+
+#[test]
+fn every_row_moves_to_postgres_unchanged() {
+    suite::transfer::run(suite::transfer::every_row_moves_to_postgres_unchanged);
+}
+
+#[test]
+fn target_with_rows_takes_no_others() {
+    suite::transfer::run(suite::transfer::target_with_rows_takes_no_others);
+}
+
+#[test]
+fn failed_move_leaves_nothing_and_begins_anew() {
+    suite::transfer::run(suite::transfer::failed_move_leaves_nothing_and_begins_anew);
+}
+
+#[test]
+fn source_that_does_not_fit_is_refused() {
+    suite::transfer::run(suite::transfer::source_that_does_not_fit_is_refused);
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! The recurring jobs of the service, which end what has expired: rows, cached entries of channels, and pauses.
+//! The recurring jobs of the service, which end what has expired (rows, cached entries of channels, and pauses) and make
+//! scheduled backups.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -7,12 +8,14 @@ use std::time::Duration;
 use slog::{Logger, warn};
 use svc_channels::{ChannelMetrics, LocalCaches};
 use svc_cluster::nodes::NodeHandle;
+use svc_connectors::Connectors;
 use svc_model::{AuditAction, AuditResource, ErrorReason};
 use svc_registry::{Registry, ReloadScope};
 use svc_store::{AuditEntry, AuditReceipt, JobLeases, Mutation, Store, StoreError};
 
 use crate::assembly::context::Assembly;
 use crate::assembly::row::{RunsOn, ServicePart, TreeRow};
+use crate::backups::scheduled::{BackupStores, ScheduledBackups};
 use crate::config::Config;
 use crate::error::ServiceStartError;
 use crate::housekeeping::{self, JobError, JobPass, JobSpec};
@@ -49,18 +52,31 @@ const LEASE_MARGIN: Duration = Duration::from_secs(60);
 /// # Errors
 /// [`ServiceStartError::Tree`] for an actor that cannot be placed.
 pub(crate) async fn start(
-    assembly: &Assembly,
+    assembly: &mut Assembly,
     store: &Store,
     nodes: &NodeHandle,
     registry: &Registry,
+    connectors: &Connectors,
     local_caches: LocalCaches,
 ) -> Result<(), ServiceStartError> {
+    let backups = schedule_backups(assembly, store, connectors);
     let (tree, thread) = (&assembly.tree, assembly.thread_of(&JOB)?);
     let (metrics, log) = (assembly.metrics.jobs.clone(), assembly.log.clone());
     let lease = JobLease::new(store, nodes, assembly.metrics.channels.clone(), &log);
-    let jobs = housekeeping_jobs(&assembly.config, store, &lease, registry, local_caches);
+    let mut jobs = housekeeping_jobs(&assembly.config, store, &lease, registry, local_caches);
+    jobs.extend(backups);
     let started = housekeeping::supervise(tree, HOUSEKEEPING.path, thread, jobs, metrics, log).await;
     started.map_err(ServiceStartError::tree)
+}
+
+/// Returns the job that makes backups, and registers its metrics; `None` without a schedule.
+fn schedule_backups(assembly: &mut Assembly, store: &Store, connectors: &Connectors) -> Option<JobSpec> {
+    let (directory, log) = (Arc::clone(&assembly.backups), assembly.log.clone());
+    let stores =
+        BackupStores { connectors: connectors.directory().clone(), outbound: assembly.outbound.clone() };
+    let backups = ScheduledBackups::new(&assembly.config.backups, store.clone(), directory, stores, log)?;
+    backups.register(assembly.metrics.registry.registry_mut());
+    Some(backups.into_job())
 }
 
 /// The leases under which one process runs a job for all that share the database. Cheap to clone.

@@ -24,9 +24,9 @@ use crate::exit::{self, EXIT_FAILURE, EXIT_OK};
 use crate::settings;
 
 /// The stored definitions, and what was found out about them.
-struct Scan {
-    stored: StoredDefinitions,
-    findings: Vec<Finding>,
+pub(super) struct DefinitionScan {
+    pub(super) stored: StoredDefinitions,
+    pub(super) findings: Vec<Finding>,
 }
 
 /// Reports what this version of the program does not take as it is stored; fails if there is anything.
@@ -37,7 +37,7 @@ pub(super) fn preflight(
     err: &mut dyn Write,
 ) -> io::Result<u8> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let Scan { stored, findings } = match runtime.block_on(scan(config, environment)) {
+    let DefinitionScan { stored, findings } = match runtime.block_on(scan_definitions(config, environment)) {
         Ok(scan) => scan,
         Err(error) => return exit::write_error(&error, err).map(|()| error.exit_code()),
     };
@@ -48,7 +48,10 @@ pub(super) fn preflight(
 }
 
 /// Reads what is stored and the secrets that it names, as a start would, and checks it.
-async fn scan(config: &Config, environment: &[(String, String)]) -> Result<Scan, ServiceStartError> {
+pub(super) async fn scan_definitions(
+    config: &Config,
+    environment: &[(String, String)],
+) -> Result<DefinitionScan, ServiceStartError> {
     let outbound = settings::build_outbound(&Logger::root(Discard, o!()))?;
     let keyring = settings::build_keyring(config, environment, &outbound, Handle::current())?;
     let store = StoreConfig {
@@ -62,7 +65,7 @@ async fn scan(config: &Config, environment: &[(String, String)]) -> Result<Scan,
     let declared = config.secrets.references.keys().cloned().collect();
     let findings =
         Checks { engine: &engine, channel_rules: &rules, readings: &readings, declared }.run(&stored);
-    Ok(Scan { stored, findings })
+    Ok(DefinitionScan { stored, findings })
 }
 
 /// Returns the references of everything that could be served.

@@ -1,10 +1,13 @@
 //! The commands other than starting the server, run on SQLite and on PostgreSQL.
 
 mod connectivity;
+mod doctor;
 mod earlier;
 mod files;
 mod health;
+mod migrate_storage;
 mod preflight;
+mod rotate_key;
 mod schema;
 
 use std::path::Path;

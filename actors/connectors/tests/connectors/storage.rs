@@ -4,7 +4,8 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use svc_connectors::{BreakerSettings, LoadState};
+use svc_connectors::{BreakerSettings, LoadState, ObjectUpload};
+use svc_outbound::{Outbound, Trust};
 use svc_testkit::http::{HttpClient, HttpResponse};
 use svc_testkit::s3::{BUCKET, KEY, ObjectStore, SECRET};
 use svc_testkit::upstream::{Upstream, UpstreamReply};
@@ -79,6 +80,33 @@ fn presigned_url_works_for_every_object_key() {
                 403,
                 "a URL to read does not write"
             );
+        }
+    });
+}
+
+#[test]
+fn object_in_parts_is_whole_or_absent() {
+    let Some(store) = ObjectStore::start() else { return };
+    run(async |world| {
+        world.put("c", "storage", true, connector_to(&store.endpoint(), json!({}))).await;
+        world.put("other", "http", true, json!({"url": "https://a.example"})).await;
+        let (directory, outbound) =
+            (world.connectors.directory(), Outbound::new(&Trust::Only(String::new())).unwrap());
+        let parts = [vec![1; ObjectUpload::PART_BYTES], vec![2; 1000]];
+        let mut upload = ObjectUpload::begin(directory, "c", "whole.db", &outbound).await.unwrap();
+        for part in &parts {
+            upload.send_part(part.clone()).await.unwrap();
+            assert_eq!(store.object("whole.db"), None, "it is not complete");
+        }
+        upload.complete().await.unwrap();
+        assert!(store.object("whole.db").unwrap() == parts.concat(), "the object is its parts");
+        let mut upload = ObjectUpload::begin(directory, "c", "given-up.db", &outbound).await.unwrap();
+        upload.send_part(vec![3; 10]).await.unwrap();
+        upload.abort().await.unwrap();
+        assert_eq!(store.object("given-up.db"), None);
+        for (connector, word) in [("none", "does not exist"), ("other", "of type storage")] {
+            let refused = ObjectUpload::begin(directory, connector, "a.db", &outbound).await.err().unwrap();
+            assert!(refused.contains(word), "{refused}");
         }
     });
 }

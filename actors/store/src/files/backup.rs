@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
-use diesel::sql_types::Text;
+use diesel::sql_types::{BigInt, Text};
 use diesel::{Connection, RunQueryDsl, SqliteConnection};
 use svc_model::Timestamp;
 use svc_outbound::describe_cause;
@@ -85,6 +85,15 @@ pub struct RestoreReport {
     pub pending: Vec<String>,
 }
 
+/// A backup that was restored and read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VerifiedBackup {
+    /// The migrations that a start would apply.
+    pub pending: Vec<String>,
+    /// The rows of all tables.
+    pub rows: u64,
+}
+
 /// Copies the database that `config` names to a file that is absent or empty, and checks the copy. Blocks.
 ///
 /// # Errors
@@ -142,6 +151,43 @@ pub fn restore(config: &StoreConfig, backup: &Path) -> Result<RestoreReport, Bac
     fresh.keep();
     sync_directory(&file)?;
     Ok(RestoreReport { file, replaced, pending })
+}
+
+/// Restores a backup into an empty directory as [`restore`] does, opens it as a server does, and reads every table. The
+/// files stay in the directory. Blocks.
+///
+/// # Errors
+/// [`BackupError`]: the backup could not be restored.
+pub fn verify_backup(backup: &Path, directory: &Path) -> Result<VerifiedBackup, BackupError> {
+    let file = directory.join("svc.db");
+    let config = StoreConfig { url: format!("sqlite:{}", file.display()), ..StoreConfig::default() };
+    let RestoreReport { pending, .. } = restore(&config, backup)?;
+    let opened = ConnectionManager::new(&config)?.open_sqlite(Purpose::Write);
+    let mut conn = opened.map_err(|error| BackupError::sql(backup, migrate::detail(error)))?;
+    let tables: Vec<TableName> = diesel::sql_query("SELECT name FROM sqlite_master WHERE type = 'table'")
+        .load(&mut conn)
+        .map_err(|error| BackupError::sql(backup, error))?;
+    let mut rows = 0;
+    for TableName { name } in tables {
+        let count = format!("SELECT count(*) AS n FROM \"{name}\"");
+        let count: RowCount = diesel::sql_query(count)
+            .get_result(&mut conn)
+            .map_err(|error| BackupError::sql(backup, error))?;
+        rows += count.n.unsigned_abs();
+    }
+    Ok(VerifiedBackup { pending, rows })
+}
+
+#[derive(QueryableByName)]
+struct TableName {
+    #[diesel(sql_type = Text)]
+    name: String,
+}
+
+#[derive(QueryableByName)]
+struct RowCount {
+    #[diesel(sql_type = BigInt)]
+    n: i64,
 }
 
 fn file_of(target: &DatabaseTarget) -> Result<PathBuf, BackupError> {

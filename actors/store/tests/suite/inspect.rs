@@ -4,7 +4,7 @@ use std::fs;
 
 use svc_model::{LifecycleStatus, Page};
 use svc_store::inspect::{self, StoredDefinitions};
-use svc_store::{EntityFilter, OpenError, WorkflowRequirements, migrate};
+use svc_store::{Backend, EntityFilter, OpenError, WorkflowRequirements, migrate};
 
 use super::database::TestDatabase;
 use super::schema::dump;
@@ -37,6 +37,20 @@ pub(crate) async fn pending_migrations_are_listed_without_a_change(db: TestDatab
     elsewhere.url = format!("sqlite:{}/no/such/svc.db", db.directory().display());
     let refused = inspect::summary(&elsewhere).await.unwrap_err();
     assert!(refused.to_string().contains("directory"), "{refused}");
+}
+
+pub(crate) async fn database_is_measured_without_a_change(db: TestDatabase) {
+    migrate::run(&db.config).await.unwrap();
+    let before = dump(&db).await;
+    let probe = inspect::probe(&db.config).await.unwrap();
+    assert!(probe.version.contains('.') && !probe.is_replica, "{probe:?}");
+    // Both run on one machine.
+    assert!(probe.clock_ahead_ms.abs() < 5_000, "{probe:?}");
+    match probe.backend {
+        Backend::Sqlite => assert_eq!(probe.journal_mode.as_deref(), Some("wal")),
+        Backend::Postgres => assert!(probe.max_connections > Some(0), "{probe:?}"),
+    }
+    assert_eq!(dump(&db).await, before);
 }
 
 /// A server may use the database meanwhile; nothing of it is locked.

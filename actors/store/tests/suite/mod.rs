@@ -27,6 +27,7 @@ pub(crate) mod schema;
 pub(crate) mod token_states;
 pub(crate) mod trace_lists;
 pub(crate) mod traces;
+pub(crate) mod transfer;
 pub(crate) mod waiting;
 pub(crate) mod workflows;
 pub(crate) mod writer;

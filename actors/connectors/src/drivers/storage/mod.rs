@@ -1,6 +1,7 @@
 //! Object stores that speak the protocol of S3.
 
 mod actor;
+mod multipart;
 mod probe;
 mod settings;
 mod sign;
@@ -10,6 +11,7 @@ use svc_model::config::connector::StorageConfig;
 use crate::driver::{ResolveResult, erase_type};
 
 pub(crate) use actor::{HeadObject, StorageDriver};
+pub(crate) use multipart::MultipartUpload;
 pub(crate) use settings::StorageSettings;
 pub(crate) use sign::{ObjectAccess, PresignGrant};
 
