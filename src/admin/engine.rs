@@ -1,22 +1,29 @@
-//! The engine for operators and authors: status, reload, the watched project, catalogue of functions.
+//! The engine for operators and authors: status, reload, cached answers, the watched project, catalogue of functions.
 
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
+use serde_json::{Map, Value, json};
 use svc_api::{
-    DocumentSchema, EngineReloaded, EngineStatus, QuarantinedChannel, QuestionableChannel, ReloadedSettings,
+    DocumentSchema, EngineReloaded, EngineStatus, InvalidatedCaches, QuarantinedChannel, QuestionableChannel,
+    ReloadedSettings,
 };
 use svc_engine::catalogue;
-use svc_model::{AuditAction, AuditResource, ServiceError};
+use svc_functions::read_namespaces;
+use svc_model::{AuditAction, AuditResource, Code, FieldError, ServiceError};
 use svc_project::schema::DocumentKind;
 use svc_registry::Snapshot;
 
 use super::definitions::channels::find_report_issue;
 use super::definitions::rate_groups::RateGroupMembers;
 use super::query::QueryParameters;
+use super::request_body::require_known_keys;
 use super::response::data_response;
 use crate::http::monitoring::health::failed_connectors;
-use crate::http::{AdminCaller, Error};
+use crate::http::{AdminCaller, Error, JsonBody};
 use crate::state::AppState;
+
+/// Seconds after which an order may be repeated that a cache did not confirm.
+const RETRY_AFTER: u32 = 5;
 
 /// `GET /engine/status`.
 pub(super) async fn status(state: Data<AppState>) -> HttpResponse {
@@ -78,6 +85,35 @@ pub(super) async fn reload(
     }))
 }
 
+/// `POST /cache/invalidate`: makes every cached answer of some namespaces stale.
+pub(super) async fn invalidate_cache(
+    state: Data<AppState>,
+    caller: AdminCaller,
+    query: QueryParameters,
+    body: JsonBody,
+) -> Result<HttpResponse, Error> {
+    query.refuse_dry_run()?;
+    let namespaces = parse_namespaces(&body.0)?;
+    let mut entry = caller.audit(AuditAction::Invalidate, AuditResource::Cache, "namespaces");
+    let details = entry.details.get_or_insert_with(|| Value::Object(Map::new()));
+    details["namespaces"] = json!(namespaces);
+    // Recorded before it happens, so that nothing happens unrecorded.
+    state.store.audit().record(entry).await?;
+    state.metrics.record_audit_event(AuditAction::Invalidate, AuditResource::Cache);
+    let stores = state.serving.namespaces.invalidate_all(&namespaces).await.map_err(|error| {
+        let refusal =
+            ServiceError::new(Code::ServiceUnavailable, "A cache did not confirm it; order it again");
+        refusal.with_retry_after(RETRY_AFTER).with_internal(error)
+    })?;
+    Ok(data_response(InvalidatedCaches { namespaces, stores }))
+}
+
+fn parse_namespaces(body: &Value) -> Result<Vec<String>, ServiceError> {
+    let members = require_known_keys(body, &["namespaces"])?;
+    let list = members.get("namespaces").ok_or_else(|| FieldError::required("body.namespaces"))?;
+    read_namespaces(list).map_err(|why| FieldError::invalid("body.namespaces", why).into())
+}
+
 /// `GET /dev`: the project that this process serves while its author works; 404 in any other process.
 pub(super) async fn dev_project(state: Data<AppState>) -> Result<HttpResponse, Error> {
     let absent = "this server watches no project; `svc-server dev` starts one that does";
@@ -103,4 +139,23 @@ pub(super) async fn schema(state: Data<AppState>, kind: Path<String>) -> Result<
     };
     let schema = found.schema(state.serving.engine.catalogue());
     Ok(data_response(DocumentSchema { kind: found.name().to_owned(), schema }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn body_names_the_namespaces() {
+        assert_eq!(parse_namespaces(&json!({"namespaces": ["a", "b"]})).unwrap(), ["a", "b"]);
+        for (body, place) in [
+            (json!({}), "body.namespaces"),
+            (json!({"namespaces": "a"}), "expected a list"),
+            (json!({"namespaces": ["A"]}), "[0]"),
+            (json!({"namespace": ["a"]}), "namespaces"),
+        ] {
+            let refused = parse_namespaces(&body).unwrap_err();
+            assert!(refused.status() == 400 && refused.body(None).to_string().contains(place), "{body}");
+        }
+    }
 }

@@ -89,6 +89,7 @@ pub(crate) fn add_routes(router: &mut Router) {
     router.add(Method::PUT, "/packages/{name}", packages::put);
     router.get("/engine/status", engine::status);
     router.post("/engine/reload", engine::reload);
+    router.post("/cache/invalidate", engine::invalidate_cache);
     router.get("/dev", engine::dev_project);
     router.get("/nodes", nodes::list);
     router.post("/nodes/drain", nodes::drain);

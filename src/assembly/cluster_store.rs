@@ -38,6 +38,10 @@ impl SharedCache for RedisClusterStore {
     fn release(&self, key: String, owner: String) -> CacheFuture<'_, ()> {
         Box::pin(async move { self.0.release(&key, &owner).await.map_err(cache_error) })
     }
+
+    fn increment(&self, key: String) -> CacheFuture<'_, u64> {
+        Box::pin(async move { self.0.increment(&key).await.map_err(cache_error) })
+    }
 }
 
 impl ClusterStore for RedisClusterStore {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use slog::Logger;
 use svc_auth::KeySets;
+use svc_channels::CacheNamespaces;
 use svc_channels::call::{self, DirectoryHandle};
 use svc_connectors::Connectors;
 use svc_engine::catalogue::FunctionSource;
@@ -47,6 +48,8 @@ pub(crate) struct Functions<'s> {
     pub(crate) config: &'s Config,
     pub(crate) connectors: &'s Connectors,
     pub(crate) key_sets: Arc<dyn KeySets>,
+    /// The namespaces of cached answers.
+    pub(crate) namespaces: CacheNamespaces,
     /// Those of the embedding application.
     pub(crate) functions: Vec<Arc<dyn Function>>,
 }
@@ -61,7 +64,7 @@ impl Functions<'_> {
         engine: EngineBuilder,
         calls: &DirectoryHandle,
     ) -> Result<Arc<Engine>, ServiceStartError> {
-        let engine = svc_functions::register(engine, self.key_sets);
+        let engine = svc_functions::register(engine, self.key_sets, Arc::new(self.namespaces));
         let engine =
             svc_connectors::register(engine, self.connectors.directory(), call_settings(self.config));
         let engine = call::register(engine, calls.clone(), call_limits(self.config));

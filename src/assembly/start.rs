@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use slog::{Logger, info};
 use svc_auth::KeySets;
 use svc_channels::call::DirectoryHandle;
-use svc_channels::{ComputeGate, LogRateLimit};
+use svc_channels::{CacheNamespaces, ComputeGate, LogRateLimit};
 use svc_cluster::nodes::NodeHandle;
 use svc_connectors::{BrokerHealth, Connectors};
 use svc_console::ConsoleHandle;
@@ -142,6 +142,7 @@ struct StartedParts {
     connectors: Connectors,
     engine: Arc<Engine>,
     compute_gate: ComputeGate,
+    namespaces: CacheNamespaces,
     registry: Registry,
     cron: Option<CronHandle>,
     bulk: BulkHandle,
@@ -171,9 +172,17 @@ async fn start_parts(
     let connectors = connectors::start(assembly, &store, tokens).await?;
 
     let calls = DirectoryHandle::default();
-    let functions = list_functions(assembly, &connectors, &key_sets, functions);
+    let namespaces = CacheNamespaces::default();
+    let functions = list_functions(assembly, &connectors, &key_sets, &namespaces, functions);
     let engine = functions.register(engine, &calls)?;
-    let services = channels::make_services(assembly, Arc::clone(&engine), key_sets, &connectors, &traces);
+    let services = channels::make_services(
+        assembly,
+        Arc::clone(&engine),
+        key_sets,
+        &connectors,
+        namespaces.clone(),
+        &traces,
+    );
     let (compute_gate, local_caches) = (services.compute_gate.clone(), services.local_caches.clone());
     let registry = registry::start(assembly, &store, services, calls).await?;
     traces::start_workers(&traces, &registry).await?;
@@ -203,6 +212,7 @@ async fn start_parts(
         connectors,
         engine,
         compute_gate,
+        namespaces,
         registry,
         cron,
         bulk,
@@ -217,9 +227,11 @@ fn list_functions<'s>(
     assembly: &'s Assembly,
     connectors: &'s Connectors,
     key_sets: &Arc<dyn KeySets>,
+    namespaces: &CacheNamespaces,
     functions: Vec<Arc<dyn Function>>,
 ) -> Functions<'s> {
-    Functions { config: &assembly.config, connectors, key_sets: Arc::clone(key_sets), functions }
+    let (key_sets, namespaces) = (Arc::clone(key_sets), namespaces.clone());
+    Functions { config: &assembly.config, connectors, key_sets, namespaces, functions }
 }
 
 /// The parts of the process that are there before the tree.
@@ -244,6 +256,7 @@ fn make_state(assembly: Assembly, parts: StartedParts, inputs: ProcessInputs) ->
             secrets,
             propagation: parts.propagation,
             compute_gate: parts.compute_gate,
+            namespaces: parts.namespaces,
         },
         work: NodeWork {
             nodes: parts.nodes,

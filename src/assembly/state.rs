@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use actix_supervision::Tree;
 use parking_lot::Mutex;
 use slog::{Logger, error, info, warn};
-use svc_channels::{ComputeGate, LogRateLimit};
+use svc_channels::{CacheNamespaces, ComputeGate, LogRateLimit};
 use svc_cluster::epoch::LocalChange;
 use svc_cluster::nodes::NodeHandle;
 use svc_connectors::{BrokerHealth, Connectors};
@@ -78,6 +78,8 @@ pub struct ServingDefinitions {
     /// The configuration epoch: what other processes change is loaded here.
     pub propagation: Propagation,
     pub(crate) compute_gate: ComputeGate,
+    /// The namespaces of cached answers.
+    pub(crate) namespaces: CacheNamespaces,
 }
 
 /// The work of this node other than requests: accepted work, schedules, records of Kafka.

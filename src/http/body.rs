@@ -12,6 +12,8 @@ use actix_web::{FromRequest, HttpRequest};
 use futures_util::StreamExt;
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
+use svc_channels::ContentKind;
+use svc_model::config::ContentEncoding;
 use svc_model::{Code, ServiceError};
 use svc_transport::ConnectionState;
 use tokio::time::timeout;
@@ -34,6 +36,11 @@ pub(crate) struct BodyLimit {
 }
 
 impl BodyLimit {
+    /// Returns the limit of the data plane.
+    pub(crate) fn of_payloads(state: &AppState) -> Self {
+        Self { bytes: state.process.settings.payload_bytes(), setting: "ingest.max_payload_size" }
+    }
+
     fn refusal(self) -> ServiceError {
         let Self { bytes, setting } = self;
         ServiceError::new(Code::PayloadTooLarge, format!("The body is larger than {bytes} bytes ({setting})"))
@@ -110,22 +117,23 @@ async fn read_admin_body(request: &HttpRequest, mut payload: Payload) -> Result<
         setting: "server.max_admin_body_size",
     };
     let mut permit = state.map(|state| state.edge.in_flight.permit());
-    let body = read_body(request, &mut payload, limit, permit.as_mut());
+    let body = read_body(request, &mut payload, limit, &[], permit.as_mut());
     match state {
         Some(state) => state.process.lifecycle.receive_body(body).await,
         None => body.await,
     }
 }
 
-/// Reads the whole body into memory, counted by `permit` as it arrives, with the head that waits for it.
+/// Reads the whole body into memory as it is sent, counted by `permit` as it arrives, with the head that waits for it.
 ///
 /// # Errors
-/// 415 for a compressed body, 413 as soon as it is known to be larger than `limit`, 408 when it does not arrive in time or its
-/// sender falls silent, 503 when the process holds too many bytes.
+/// 415 for a body with an encoding that is not `accepted`, 413 as soon as it is known to be larger than `limit`, 408
+/// when it does not arrive in time or its sender falls silent, 503 when the process holds too many bytes.
 pub(crate) async fn read_body(
     request: &HttpRequest,
     payload: &mut Payload,
     limit: BodyLimit,
+    accepted: &[ContentEncoding],
     mut permit: Option<&mut BytesPermit>,
 ) -> Result<Bytes, ServiceError> {
     if let Some(permit) = permit.as_deref_mut() {
@@ -138,7 +146,7 @@ pub(crate) async fn read_body(
     if matches!(payload, Payload::None) {
         return Ok(Bytes::new());
     }
-    refuse_encoded(request.headers())?;
+    read_encodings(request.headers(), accepted)?;
     // Our own connections enforce their limits; without one, only silence is bounded.
     let connection = request.conn_data::<Rc<ConnectionState>>();
     let reading = connection.map(|connection| connection.read_body());
@@ -190,16 +198,36 @@ async fn next_chunk(payload: &mut Payload, silence: Option<Duration>) -> Result<
     }
 }
 
-/// Refuses a compressed body with 415: it would be read as if it were not.
-fn refuse_encoded(headers: &HeaderMap) -> Result<(), ServiceError> {
-    let mut encodings =
+/// Returns the encodings of a body in the order in which they were applied.
+///
+/// # Errors
+/// 415 for an encoding that is not accepted: the body would be read as if it were not compressed.
+pub(crate) fn read_encodings(
+    headers: &HeaderMap,
+    accepted: &[ContentEncoding],
+) -> Result<Vec<ContentEncoding>, ServiceError> {
+    let encodings =
         headers.get_all(CONTENT_ENCODING).flat_map(|value| value.as_bytes().split(|b| *b == b','));
-    let is_plain = |encoding: &[u8]| encoding.is_empty() || encoding.eq_ignore_ascii_case(b"identity");
-    let Some(encoding) = encodings.find(|encoding| !is_plain(encoding.trim_ascii())) else { return Ok(()) };
-    let shown = &encoding[..encoding.len().min(SHOWN_ENCODING)];
-    let shown = String::from_utf8_lossy(shown.trim_ascii());
-    let message = format!("The body has the content encoding {shown}; send it without one");
-    Err(ServiceError::new(Code::UnsupportedMediaType, message))
+    let encodings = encodings.map(<[u8]>::trim_ascii);
+    let compressing = encodings.filter(|name| !name.is_empty() && !name.eq_ignore_ascii_case(b"identity"));
+    compressing
+        .map(|name| {
+            let known = std::str::from_utf8(name).ok().and_then(ContentEncoding::from_name);
+            known.filter(|encoding| accepted.contains(encoding)).ok_or_else(|| refusal(name, accepted))
+        })
+        .collect()
+}
+
+fn refusal(encoding: &[u8], accepted: &[ContentEncoding]) -> ServiceError {
+    let shown = String::from_utf8_lossy(&encoding[..encoding.len().min(SHOWN_ENCODING)]);
+    let remedy = if accepted.is_empty() {
+        "send it without one".to_owned()
+    } else {
+        let names: Vec<_> = accepted.iter().map(|encoding| encoding.name()).collect();
+        format!("the channel takes {} or none", names.join(", "))
+    };
+    let message = format!("The body has the content encoding {shown}; {remedy}");
+    ServiceError::new(Code::UnsupportedMediaType, message)
 }
 
 /// Returns the content type of a request; an empty one if it has none.
@@ -207,15 +235,9 @@ pub(crate) fn content_type(headers: &HeaderMap) -> &[u8] {
     headers.get(CONTENT_TYPE).map(|value| value.as_bytes()).unwrap_or_default()
 }
 
-/// Returns true for the content types of JSON: `application/json…` and `…+json`.
-pub(crate) fn is_json(content_type: &[u8]) -> bool {
-    starts_with_ignoring_case(content_type, b"application/json")
-        || content_type.windows(5).any(|part| part.eq_ignore_ascii_case(b"+json"))
-}
-
 /// Refuses a content type other than JSON with 415.
 fn require_json(headers: &HeaderMap) -> Result<(), ServiceError> {
-    if is_json(content_type(headers)) {
+    if ContentKind::of(content_type(headers)) == ContentKind::Json {
         return Ok(());
     }
     Err(ServiceError::new(Code::UnsupportedMediaType, "The content type must be application/json"))
@@ -239,15 +261,40 @@ fn broken_body(error: PayloadError) -> ServiceError {
     ServiceError::validation("The body could not be read")
 }
 
-fn starts_with_ignoring_case(text: &[u8], prefix: &[u8]) -> bool {
-    text.get(..prefix.len()).is_some_and(|head| head.eq_ignore_ascii_case(prefix))
-}
-
 #[cfg(test)]
 mod tests {
+    use actix_web::http::header::HeaderValue;
     use futures_util::stream::{self, StreamExt};
 
     use super::*;
+
+    fn headers(encodings: &[&'static str]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for encoding in encodings {
+            headers.append(CONTENT_ENCODING, HeaderValue::from_static(encoding));
+        }
+        headers
+    }
+
+    #[test]
+    fn encodings_are_listed_in_order_of_application() {
+        use ContentEncoding::{Brotli, Gzip};
+        let read = |lines: &[&'static str]| read_encodings(&headers(lines), &[Gzip, Brotli]).unwrap();
+        assert_eq!(read(&["GZip, identity", "br"]), [Gzip, Brotli]);
+        assert!(read(&[]).is_empty() && read(&["identity", ""]).is_empty());
+    }
+
+    #[test]
+    fn encoding_outside_the_accepted_is_named_with_them() {
+        for (accepted, remedy) in [
+            (&[][..], "send it without one"),
+            (&[ContentEncoding::Gzip, ContentEncoding::Zstd][..], "the channel takes gzip, zstd or none"),
+        ] {
+            let refused = read_encodings(&headers(&["br"]), accepted).unwrap_err();
+            let message = format!("The body has the content encoding br; {remedy}");
+            assert_eq!((refused.status(), refused.message()), (415, message.as_str()));
+        }
+    }
 
     #[test]
     fn a_body_that_stops_arriving_is_given_up() {

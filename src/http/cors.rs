@@ -3,14 +3,18 @@
 use std::sync::Arc;
 
 use actix_web::HttpResponse;
+use actix_web::dev::ServiceRequest;
+use actix_web::http::Method;
 use actix_web::http::header::{
     self, ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
-    ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, HeaderMap,
-    HeaderValue,
+    ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE,
+    ACCESS_CONTROL_REQUEST_METHOD, HeaderMap, HeaderValue,
 };
 use arc_swap::ArcSwap;
+use serde_json::Value;
+use svc_registry::{LoadedChannel, Snapshot};
 
-use super::plane::Plane;
+use super::plane::{Plane, channel_path_start};
 use crate::config;
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE, HEAD, OPTIONS");
@@ -86,18 +90,25 @@ impl CorsPolicy {
         }
     }
 
-    /// Writes the headers of an ordinary answer.
-    pub(crate) fn write_headers(&self, grant: Option<HeaderValue>, answer: &mut HeaderMap) {
+    /// Writes the headers of an ordinary answer. `has_own_origins` is true for that of a channel which lists its own.
+    pub(crate) fn write_headers(
+        &self,
+        grant: Option<HeaderValue>,
+        has_own_origins: bool,
+        answer: &mut HeaderMap,
+    ) {
         let rules = self.0.load();
-        if let Origins::List(_) = rules.origins {
+        if has_own_origins || matches!(rules.origins, Origins::List(_)) {
             answer.append(header::VARY, HeaderValue::from_static("origin"));
         }
         let Some(origin) = grant else { return };
+        // No browser takes the two together.
+        let admits_credentials = rules.credentials && origin != "*";
         answer.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
         if let Some(exposed) = &rules.exposed {
             answer.insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed.clone());
         }
-        if rules.credentials {
+        if admits_credentials {
             answer.insert(ACCESS_CONTROL_ALLOW_CREDENTIALS, HeaderValue::from_static("true"));
         }
     }
@@ -119,6 +130,34 @@ impl CorsPolicy {
     }
 }
 
+/// Returns the channel of a request to the data plane, if it lists the origins that may read its answers. A preflight
+/// is for the method that it asks about.
+pub(super) fn find_listing_channel(
+    snapshot: &Snapshot,
+    request: &ServiceRequest,
+    host_length: usize,
+) -> Option<Arc<LoadedChannel>> {
+    if !snapshot.has_cors_lists() {
+        return None;
+    }
+    let own = request.path().get(host_length..)?;
+    let asked = request.headers().get(ACCESS_CONTROL_REQUEST_METHOD).and_then(|method| method.to_str().ok());
+    let is_preflight = *request.method() == Method::OPTIONS;
+    let method = if is_preflight { asked.unwrap_or("POST") } else { request.method().as_str() };
+    snapshot.channel_with_origins(own.get(channel_path_start(own)..)?, method)
+}
+
+/// Returns the value that the answer of a channel with its own list of origins may carry; `None` if the origin is not
+/// listed or absent.
+pub(super) fn find_listed_origin(listed: &[Value], request: &HeaderMap) -> Option<HeaderValue> {
+    if listed.iter().any(|origin| origin == "*") {
+        return Some(HeaderValue::from_static("*"));
+    }
+    let origin = request.get(header::ORIGIN)?;
+    let is_listed = |known: &Value| known.as_str().is_some_and(|known| known.as_bytes() == origin.as_bytes());
+    listed.iter().any(is_listed).then(|| origin.clone())
+}
+
 /// Joins header names to one value; never `None` for names that the configuration accepted.
 fn join_header_names(fixed: &[&str], additional: &[String]) -> Option<HeaderValue> {
     let names: Vec<&str> = fixed.iter().copied().chain(additional.iter().map(String::as_str)).collect();
@@ -135,7 +174,7 @@ mod tests {
             request.insert(header::ORIGIN, HeaderValue::from_str(origin).unwrap());
         }
         let mut preflight = cors.preflight();
-        cors.write_headers(cors.allowed_origin(&request, Plane::Data), preflight.headers_mut());
+        cors.write_headers(cors.allowed_origin(&request, Plane::Data), false, preflight.headers_mut());
         preflight.headers().clone()
     }
 

@@ -13,13 +13,14 @@ use actix_web::http::{Method, StatusCode};
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse, ResponseError, web};
 use serde_json::{Map, Value};
-use svc_channels::{ChannelResponse, ComputeGate, DataRequest, Delivery, Ingress, Reservation};
-use svc_model::config::RequestBodyFormat;
+use svc_channels::{ChannelResponse, DataRequest, Delivery, Ingress, Reservation};
+use svc_model::config::ContentEncoding;
 use svc_model::{Code, ServiceError};
 use svc_registry::{Resolution, Snapshot, WorkerId};
 use svc_spans::{ActiveSpan, SpanDraft, TraceContext};
 
-use super::body_format::{DecodedBody, Decoding};
+use super::body::BodyLimit;
+use super::body_format::{BodyDecoding, DecodedBody};
 use super::limits::refusal_pacer::is_refusal;
 use super::submissions::{self, SubmissionRequest};
 use super::{BytesPermit, Error, RequestContext, body, query};
@@ -135,7 +136,9 @@ async fn answer_request(
         (Err(_), Err(error)) | (Err(error), Ok(_)) => return Err(error.into()),
     };
     set_route(span, request.method(), &resolution);
-    let received = receive_body(request, payload, state, body_bytes).await;
+    let accepted = resolution.channel().and_then(|channel| channel.compiled_channel());
+    let accepted = accepted.map(|compiled| compiled.decompress()).unwrap_or_default();
+    let received = receive_body(request, payload, state, accepted, body_bytes).await;
     // A body may take long: the current snapshot decides.
     {
         let snapshot = state.serving.registry.snapshot();
@@ -182,7 +185,7 @@ async fn answer_request(
 }
 
 /// Returns the inner reason for which a body was refused.
-fn body_refusal_reason(error: &ServiceError) -> &'static str {
+pub(crate) fn body_refusal_reason(error: &ServiceError) -> &'static str {
     match error.code() {
         Code::RequestTimeout => "too_slow",
         Code::PayloadTooLarge => "too_large",
@@ -197,22 +200,24 @@ async fn receive_body(
     request: &HttpRequest,
     payload: web::Payload,
     state: &AppState,
+    accepted: &[ContentEncoding],
     body_bytes: &mut usize,
 ) -> Result<(Bytes, BytesPermit), ServiceError> {
     let mut permit = state.edge.in_flight.permit();
     let mut payload = payload.into_inner();
-    let limit =
-        body::BodyLimit { bytes: state.process.settings.payload_bytes(), setting: "ingest.max_payload_size" };
-    let body = body::read_body(request, &mut payload, limit, Some(&mut permit));
+    let limit = BodyLimit::of_payloads(state);
+    let body = body::read_body(request, &mut payload, limit, accepted, Some(&mut permit));
     let raw = state.process.lifecycle.receive_body(body).await?;
     *body_bytes = raw.len();
     Ok((raw, permit))
 }
 
-/// Reads a body as its channel says; none if there is none. A large one is read on a thread that serves no connection.
+/// Reads a body as its channel says; none if there is none. A large or compressed one is read on a thread that serves
+/// no connection.
 ///
 /// # Errors
-/// 415 for a content type that the channel does not take, 400 for a body that is not what its type says.
+/// 415 for a content type or encoding that the channel does not take, 400 for a body that is not what its type says,
+/// 413 for one that is too large once decompressed.
 async fn decode_body(
     request: &HttpRequest,
     state: &AppState,
@@ -222,16 +227,15 @@ async fn decode_body(
     if raw.is_empty() {
         return Ok(None);
     }
-    // A quarantined channel has no format, and refuses whatever comes.
     let compiled = resolution.channel().and_then(|channel| channel.compiled_channel());
-    let format = compiled.map_or(RequestBodyFormat::Raw, |compiled| compiled.body_format());
-    let decoding = Decoding::select(format, body::content_type(request.headers()))?;
-    if !ComputeGate::is_large(raw.len()) {
-        return decoding.decode(raw).map(Some);
+    let limit = BodyLimit::of_payloads(state);
+    let reading = BodyDecoding::select(compiled.map(|compiled| &**compiled), request.headers(), limit)?;
+    if !reading.is_long(raw.len()) {
+        return reading.read(raw);
     }
     let raw = raw.clone();
-    let decoded = Box::pin(state.serving.compute_gate.run_blocking(move || decoding.decode(&raw))).await;
-    decoded.map_err(|error| ServiceError::internal_error(format!("parsing a body: {error}")))?.map(Some)
+    let decoded = Box::pin(state.serving.compute_gate.run_blocking(move || reading.read(&raw))).await;
+    decoded.map_err(|error| ServiceError::internal_error(format!("parsing a body: {error}")))?
 }
 
 /// Makes the message of a request whose body has arrived.
@@ -247,8 +251,9 @@ fn build_message(
     decoded: Option<DecodedBody>,
     resolution: &mut Resolution,
 ) -> Result<Box<DataRequest>, ServiceError> {
+    let body_bytes = decoded.as_ref().map_or(0, |body| body.bytes);
     let (body, body_kind) = decoded.map_or_else(Default::default, |body| (Some(body.value), body.kind));
-    permit.grow_for_run(raw.len(), body.as_ref())?;
+    permit.grow_for_run(raw.len().max(body_bytes), body.as_ref())?;
     let profile = asks_for_profile(request.headers(), &query);
     Ok(Box::new(DataRequest {
         ingress: Ingress::Http,
@@ -258,6 +263,7 @@ fn build_message(
         query,
         headers: copy_headers(request.headers()),
         raw,
+        body_bytes,
         body,
         body_kind,
         client_ip: Some(context.client_ip),
@@ -275,7 +281,8 @@ fn to_http_response(answer: ChannelResponse) -> HttpResponse {
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
     let mut response = HttpResponse::build(status);
     for (name, value) in &answer.headers {
-        response.insert_header((name.as_str(), value.as_str()));
+        // Several lines of one name are several values.
+        response.append_header((name.as_str(), value.as_str()));
     }
     response.body(answer.body)
 }

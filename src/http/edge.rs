@@ -30,6 +30,7 @@ use svc_transport::{ConnectionState, TlsPeer};
 use tokio::time::Instant;
 
 use super::auth::AuthFailureReason;
+use super::cors::{find_listed_origin, find_listing_channel};
 use super::error::X_TRACE_ID;
 use super::monitoring::metrics::method_label;
 use super::mount::{MountPoint, prefix_length};
@@ -158,6 +159,8 @@ struct Exchange {
     client_ip: IpAddr,
     forwarded: bool,
     cors: Option<HeaderValue>,
+    /// Set if the channel lists the origins that may read its answers.
+    has_own_origins: bool,
     /// The connection; `None` inside a larger application, which has a server of its own.
     connection: Option<Rc<ConnectionState>>,
     /// The client of a TLS connection; `None` in plain text.
@@ -184,6 +187,11 @@ impl Exchange {
         }
         let host_length = mount.host_length(request);
         let plane = classify_request(&state.edge.planes, request, host_length);
+        let listing = match plane {
+            Plane::Data => find_listing_channel(&state.serving.registry.snapshot(), request, host_length),
+            _ => None,
+        };
+        let listed = listing.as_ref().and_then(|channel| channel.cors_origins());
         Self {
             state: state.clone(),
             id: RequestId::from_headers(headers),
@@ -194,7 +202,11 @@ impl Exchange {
             host_length,
             client_ip,
             forwarded: client_ip != peer,
-            cors: state.edge.cors.allowed_origin(headers, plane),
+            cors: match listed {
+                Some(listed) => find_listed_origin(listed, headers),
+                None => state.edge.cors.allowed_origin(headers, plane),
+            },
+            has_own_origins: listed.is_some(),
             tls: match &connection {
                 Some(connection) => connection.tls(),
                 // A request of HTTP/2 shares its connection with others.
@@ -213,7 +225,7 @@ impl Exchange {
         }
         // Checked before any credential, so that guessing keys is limited too.
         if let Err(error) = self.check_rate_limit(public) {
-            return Some(Error(error).to_response(Some(&self.id)));
+            return Some(self.to_response(&Error(error), request.headers()));
         }
         if let Err(error) = self.check_client_certificate() {
             return Some(Error(error).to_response(Some(&self.id)));
@@ -320,7 +332,8 @@ impl Exchange {
         if let Some(error) = self.missing_envelope(response.response()) {
             self.log_internal(&error);
             let (request, _) = response.into_parts();
-            response = ServiceResponse::new(request, error.to_response(Some(&self.id)));
+            let answer = self.to_response(&error, request.headers());
+            response = ServiceResponse::new(request, answer);
         }
         let path = match self.plane {
             Plane::Data => Cow::Borrowed(DATA_PATH),
@@ -332,6 +345,14 @@ impl Exchange {
         };
         self.complete_response(response.response_mut(), path);
         response
+    }
+
+    /// Returns the response to an error; only callers of channels get the form that they ask for.
+    fn to_response(&self, error: &Error, request: &HeaderMap) -> HttpResponse {
+        match self.plane {
+            Plane::Data => error.to_accepted_response(&self.id, request),
+            _ => error.to_response(Some(&self.id)),
+        }
     }
 
     /// Completes responses that lost their request: a caught panic, or an error of the framework itself.
@@ -398,7 +419,7 @@ impl Exchange {
         if self.plane == Plane::Admin {
             headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         }
-        self.state.edge.cors.write_headers(self.cors.clone(), headers);
+        self.state.edge.cors.write_headers(self.cors.clone(), self.has_own_origins, headers);
         self.state.metrics.record_http(method_label(&self.method), path, status.as_u16(), took);
         let trace_id = answer.headers().get(X_TRACE_ID).and_then(|id| id.to_str().ok());
         self.log_access(status, took, trace_id);

@@ -3,8 +3,11 @@
 use std::fmt;
 
 use actix_web::http::StatusCode;
-use actix_web::http::header::{ALLOW, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use actix_web::http::header::{
+    ACCEPT, ALLOW, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, VARY, WWW_AUTHENTICATE,
+};
 use actix_web::{HttpResponse, ResponseError};
+use serde_json::{Map, Value};
 use svc_channels::TRACE_ID_HEADER;
 use svc_model::{Code, ServiceError};
 
@@ -12,6 +15,9 @@ use super::RequestId;
 
 /// The trace of the run that a response answers for.
 pub(crate) const X_TRACE_ID: HeaderName = HeaderName::from_static(TRACE_ID_HEADER);
+
+/// The content type of problem details.
+const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
 
 /// The error of every handler: the envelope, its status, and its headers.
 ///
@@ -23,19 +29,59 @@ impl Error {
     /// Returns the response, with the request id if it is known.
     pub(crate) fn to_response(&self, id: Option<&RequestId>) -> HttpResponse {
         let mut answer = HttpResponse::build(self.status_code()).json(self.0.body(id.map(RequestId::as_str)));
+        self.write_headers(answer.headers_mut());
+        answer
+    }
+
+    /// Returns the response to a request whose headers ask for problem details, or else the envelope.
+    pub(crate) fn to_accepted_response(&self, id: &RequestId, request: &HeaderMap) -> HttpResponse {
+        if !accepts_problems(request) {
+            return self.to_response(Some(id));
+        }
+        let mut answer = HttpResponse::build(self.status_code()).json(self.problem(id));
+        let headers = answer.headers_mut();
+        headers.insert(CONTENT_TYPE, PROBLEM);
+        headers.append(VARY, HeaderValue::from_static("accept"));
+        self.write_headers(headers);
+        answer
+    }
+
+    /// Returns the error as problem details (RFC 9457), with the members of the envelope that they have no name for.
+    fn problem(&self, id: &RequestId) -> Value {
+        let status = self.status_code();
+        let mut problem = Map::new();
+        problem.insert("type".to_owned(), "about:blank".into());
+        problem.insert("title".to_owned(), status.canonical_reason().unwrap_or("Error").into());
+        problem.insert("status".to_owned(), status.as_u16().into());
+        let mut envelope = self.0.body(Some(id.as_str()));
+        if let Value::Object(error) = envelope["error"].take() {
+            let named = |(key, value): (String, Value)| match key.as_str() {
+                "message" => ("detail".to_owned(), value),
+                _ => (key, value),
+            };
+            problem.extend(error.into_iter().map(named));
+        }
+        Value::Object(problem)
+    }
+
+    fn write_headers(&self, headers: &mut HeaderMap) {
         if let Some(seconds) = self.0.retry_after() {
-            answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
         if let Some(challenge) = self.0.challenge().and_then(|text| HeaderValue::from_str(text).ok()) {
-            answer.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+            headers.insert(WWW_AUTHENTICATE, challenge);
         }
         if let Some(methods) = self.0.allow().and_then(|text| HeaderValue::from_str(text).ok()) {
-            answer.headers_mut().insert(ALLOW, methods);
+            headers.insert(ALLOW, methods);
         }
         if let Some(id) = self.0.trace_id().and_then(|id| HeaderValue::from_str(&id.to_string()).ok()) {
-            answer.headers_mut().insert(X_TRACE_ID, id);
+            headers.insert(X_TRACE_ID, id);
         }
-        answer
+        for (name, value) in self.0.headers() {
+            if let Ok(value) = HeaderValue::from_str(value) {
+                headers.insert(HeaderName::from_static(name), value);
+            }
+        }
     }
 
     /// Returns the error for a bare status of the framework.
@@ -50,6 +96,19 @@ impl Error {
         };
         Self(ServiceError::from_code(code))
     }
+}
+
+/// Returns true if a request names problem details among what it accepts: a wildcard asks for the envelope.
+fn accepts_problems(request: &HeaderMap) -> bool {
+    let ranges =
+        request.get_all(ACCEPT).filter_map(|value| value.to_str().ok()).flat_map(|text| text.split(','));
+    let mut ranges = ranges.map(|range| range.split(';').map(str::trim));
+    ranges.any(|mut range| {
+        let is_problem =
+            range.next().is_some_and(|name| name.eq_ignore_ascii_case("application/problem+json"));
+        let quality = range.find_map(|parameter| parameter.strip_prefix("q=").map(str::parse::<f32>));
+        is_problem && quality.is_none_or(|quality| quality.is_ok_and(|quality| quality > 0.0))
+    })
 }
 
 impl fmt::Display for Error {
@@ -73,5 +132,39 @@ impl ResponseError for Error {
 impl<E: Into<ServiceError>> From<E> for Error {
     fn from(error: E) -> Self {
         Self(error.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_named_problem_details_are_accepted() {
+        for (accept, accepts) in [
+            ("application/problem+json", true),
+            ("application/json, Application/Problem+JSON; q=0.5", true),
+            ("application/problem+json;q=0", false),
+            ("*/*", false),
+            ("application/*", false),
+            ("application/json", false),
+        ] {
+            let mut request = HeaderMap::new();
+            request.insert(ACCEPT, HeaderValue::from_static(accept));
+            assert_eq!(accepts_problems(&request), accepts, "{accept}");
+        }
+        assert!(!accepts_problems(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn problem_has_the_members_of_the_envelope() {
+        let id = RequestId::generate();
+        let error = ServiceError::from(svc_model::FieldError::required("a")).with_retry_after(3);
+        let problem = Error(error).problem(&id);
+        assert_eq!((&problem["type"], &problem["title"]), (&"about:blank".into(), &"Bad Request".into()));
+        assert_eq!((&problem["status"], &problem["code"]), (&400.into(), &"VALIDATION_ERROR".into()));
+        assert_eq!(problem["detail"], "a: this field is required");
+        assert_eq!(problem["details"][0]["path"], "a");
+        assert_eq!((&problem["request_id"], problem.get("message")), (&id.as_str().into(), None));
     }
 }

@@ -39,6 +39,15 @@ fn engine_shows_its_status_and_reloads() {
 }
 
 #[test]
+fn cached_answers_are_invalidated_by_namespace() {
+    let server = start();
+    let cli = CliClient::with_server(&server);
+    let invalidated = cli.ok(&["cache", "invalidate", "offers", "prices"]);
+    assert_eq!(invalidated, "Invalidated offers, prices; caches: 0.\n");
+    assert!(cli.fails(&["cache", "invalidate", "Offers"], 1).contains("a-z 0-9"));
+}
+
+#[test]
 fn supervision_tree_is_shown_and_partly_restarted() {
     let server = start();
     let cli = CliClient::with_server(&server);

@@ -40,7 +40,7 @@ fn dry_run_requests() -> Vec<(&'static str, &'static str, Value)> {
 }
 
 /// A request for each route whose effect cannot be undone.
-const REFUSED: [&str; 14] = [
+const REFUSED: [&str; 15] = [
     "workflows/w/test",
     "channels/w/test",
     "channels/w/trigger",
@@ -50,6 +50,7 @@ const REFUSED: [&str; 14] = [
     "traces/none/rerun",
     "bulk/none/abort",
     "engine/reload",
+    "cache/invalidate",
     "connectors/k/test",
     "connectors/circuit-breakers/none",
     "actors/registry/restart",

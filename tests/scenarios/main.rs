@@ -10,6 +10,7 @@
 mod access_log;
 mod admin_auth;
 mod admin_reads;
+mod answers;
 mod api;
 mod audit;
 mod auth_config;

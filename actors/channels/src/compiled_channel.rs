@@ -8,8 +8,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use svc_engine::Flow;
 use svc_model::config::{
-    BodyMode, RecordFormat, RepeatedFailureConfig, RequestBodyFormat, RequestMode, ResponseConfig,
-    ResponseMode, TombstonePolicy,
+    BodyMode, ContentEncoding, RecordFormat, RepeatedFailureConfig, RequestBodyFormat, RequestMode,
+    ResponseConfig, ResponseMode, TombstonePolicy,
 };
 use svc_model::{Channel, ChannelConfig, Protocol, ServiceError, WorkflowVersion, is_unreadable};
 use svc_secrets::Resolver;
@@ -40,6 +40,8 @@ pub struct CompiledChannel {
     pub(crate) flow: Flow,
     pub(crate) envelope: bool,
     body_format: RequestBodyFormat,
+    /// The encodings of compressed bodies that are decoded.
+    decompress: Box<[ContentEncoding]>,
     /// Set once a body was taken for an envelope and lost members.
     has_dropped_members: Arc<AtomicBool>,
     /// Calls over HTTP are accepted and run later.
@@ -128,7 +130,8 @@ impl CompiledChannel {
                 .filter(|previous| previous.envelope && config.request.body_mode == BodyMode::Auto)
                 .map(|previous| Arc::clone(&previous.has_dropped_members))
                 .unwrap_or_default(),
-            record_format: config.request.body_format.record_format(),
+            record_format: config.request.body_format.record_format().unwrap_or_default(),
+            decompress: config.request.decompress.into_boxed_slice(),
             tombstones: config.kafka.tombstones,
             cookies: config.request.cookies_to_metadata,
             guards,
@@ -207,6 +210,11 @@ impl CompiledChannel {
     /// Returns the reading of the bodies of its requests.
     pub fn body_format(&self) -> RequestBodyFormat {
         self.body_format
+    }
+
+    /// Returns the encodings of compressed bodies that are decoded.
+    pub fn decompress(&self) -> &[ContentEncoding] {
+        &self.decompress
     }
 
     /// Returns `true` if members of a body were dropped because the body was taken for an envelope.

@@ -15,6 +15,7 @@
 
 mod actor;
 mod answer;
+mod body;
 pub mod call;
 mod compiled_channel;
 mod compute_gate;
@@ -41,13 +42,15 @@ mod shared_cache;
 pub use actor::{ChannelActor, PanicFlag, ProbeVersion, RunJob, RunRecords, RunScheduled, Submit};
 pub use answer::response::{ChannelResponse, TRACE_ID_HEADER, TraceIdField};
 pub use answer::response_shape::remove_response_control;
+pub use body::{ContentKind, add_field, parse_csv, parse_text, parse_xml};
 pub use compiled_channel::CompiledChannel;
 pub use compute_gate::ComputeGate;
 pub use cron::CronConfig;
 pub use ended_runs::{EndedRun, EndedRunBatch, EndedRuns, RunSource};
 pub use guards::limiter::Limiter;
 pub use guards::{
-    CountedRefusal, GuardTrial, LocalCaches, RateGroups, RefusalTotals, TrialRefusal, TrialResult, TriedGuard,
+    CacheNamespaces, CountedRefusal, GuardTrial, LocalCaches, RateGroups, RefusalTotals, TrialRefusal,
+    TrialResult, TriedGuard,
 };
 pub use log_rate_limit::LogRateLimit;
 pub use metrics::{ChannelMetrics, ErrorLabels, MessageTotals};

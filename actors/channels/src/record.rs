@@ -8,7 +8,11 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 use svc_model::config::RecordFormat;
 
+use crate::body::{ContentKind, parse_csv, parse_text, parse_xml};
 use crate::compute_gate::ComputeGate;
+
+/// Letters of a content type that an error repeats.
+const SHOWN_TYPE: usize = 60;
 
 /// A record of a topic: its place, its key, its value and its headers.
 pub struct TopicRecord {
@@ -79,6 +83,30 @@ impl TopicRecord {
         metadata
     }
 
+    /// Returns the format of the value; the header `content-type` chooses it for a channel that takes several.
+    ///
+    /// # Errors
+    /// The reason why the header names none of them.
+    fn resolve_format(&self, format: RecordFormat) -> Result<RecordFormat, String> {
+        if format != RecordFormat::Auto || self.is_tombstone() {
+            return Ok(format);
+        }
+        let content_type = self.header("content-type").unwrap_or_default();
+        Ok(match ContentKind::of(content_type.as_bytes()) {
+            ContentKind::Absent | ContentKind::Json => RecordFormat::Json,
+            ContentKind::PlainText => RecordFormat::Text,
+            ContentKind::Csv => RecordFormat::Csv,
+            ContentKind::Xml => RecordFormat::Xml,
+            ContentKind::Form | ContentKind::Multipart | ContentKind::OtherText | ContentKind::Other => {
+                let shown: String = content_type.chars().take(SHOWN_TYPE).collect();
+                return Err(format!(
+                    "the header content-type is {shown}; the channel takes application/json, text/plain, \
+                     text/csv and application/xml"
+                ));
+            }
+        })
+    }
+
     /// Parses the value, a large one on a thread that serves no caller.
     ///
     /// # Errors
@@ -89,8 +117,9 @@ impl TopicRecord {
         gate: &ComputeGate,
     ) -> Result<RecordPayload, String> {
         if !ComputeGate::is_large(self.value_len()) {
-            return parse(self.value.as_deref(), format);
+            return parse(self.value.as_deref(), self.resolve_format(format)?);
         }
+        let format = self.resolve_format(format)?;
         let record = Arc::clone(self);
         let parsed = gate.run_blocking(move || parse(record.value.as_deref(), format)).await;
         parsed.unwrap_or_else(|error| Err(format!("the value could not be parsed ({error})")))
@@ -129,11 +158,19 @@ fn parse(value: Option<&[u8]>, format: RecordFormat) -> Result<RecordPayload, St
         Err(_) if is_raw => return Ok(RecordPayload::raw(STANDARD.encode(value), "base64")),
         Err(error) => return Err(format!("the value is not UTF-8: {error}")),
     };
-    match serde_json::from_str(text) {
-        Ok(value) => Ok(RecordPayload { value, encoding: is_raw.then_some("json") }),
-        Err(_) if is_raw => Ok(RecordPayload::raw(text, "text")),
-        Err(error) => Err(format!("the value is not JSON: {error}")),
-    }
+    let parsed = match format {
+        RecordFormat::Text => Ok(parse_text(text)),
+        RecordFormat::Csv => parse_csv(text).map_err(|reason| format!("the value is not CSV: {reason}")),
+        RecordFormat::Xml => parse_xml(text).map_err(|reason| format!("the value is not XML: {reason}")),
+        RecordFormat::Json | RecordFormat::Raw | RecordFormat::Auto => {
+            return match serde_json::from_str(text) {
+                Ok(value) => Ok(RecordPayload { value, encoding: is_raw.then_some("json") }),
+                Err(_) if is_raw => Ok(RecordPayload::raw(text, "text")),
+                Err(error) => Err(format!("the value is not JSON: {error}")),
+            };
+        }
+    };
+    parsed.map(|value| RecordPayload { value, encoding: None })
 }
 
 #[cfg(test)]
@@ -202,6 +239,44 @@ mod tests {
             assert_eq!(parse(Some(value), RecordFormat::Raw), Ok(expected));
         }
         assert!(parse(Some(b""), RecordFormat::Raw).unwrap_err().starts_with("the value is empty"));
+    }
+
+    #[test]
+    fn text_csv_and_xml_values_become_payloads() {
+        for (format, value, expected) in [
+            (RecordFormat::Text, "{\"a\":1}", json!({"a": 1})),
+            (RecordFormat::Text, "good day", json!("good day")),
+            (RecordFormat::Csv, "a,b\n1,2\n", json!([{"a": "1", "b": "2"}])),
+            (RecordFormat::Xml, "<o><i>1</i></o>", json!({"i": {"$text": "1"}})),
+        ] {
+            let expected = RecordPayload { value: expected, encoding: None };
+            assert_eq!(parse(Some(value.as_bytes()), format), Ok(expected), "{value}");
+        }
+        for (format, value, reason) in [
+            (RecordFormat::Csv, &b"a,b\n1\n"[..], "the value is not CSV: row 1"),
+            (RecordFormat::Xml, b"<o>", "the value is not XML"),
+            (RecordFormat::Text, b"\xff", "the value is not UTF-8"),
+        ] {
+            let refused = parse(Some(value), format).unwrap_err();
+            assert!(refused.starts_with(reason), "{refused}");
+        }
+    }
+
+    #[test]
+    fn header_content_type_decides_the_format() {
+        for (content_type, format) in [
+            ("", Some(RecordFormat::Json)),
+            ("application/json", Some(RecordFormat::Json)),
+            ("text/plain; charset=utf-8", Some(RecordFormat::Text)),
+            ("text/csv", Some(RecordFormat::Csv)),
+            ("application/soap+xml", Some(RecordFormat::Xml)),
+            ("image/png", None),
+        ] {
+            let mut record = record(None, Some(b"1"));
+            record.headers = vec![("content-type".into(), content_type.into())];
+            assert_eq!(record.resolve_format(RecordFormat::Auto).ok(), format, "{content_type}");
+            assert_eq!(record.resolve_format(RecordFormat::Raw), Ok(RecordFormat::Raw));
+        }
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub enum BodyKind {
     /// JSON, which alone can be an envelope.
     #[default]
     Json,
-    /// The fields of a form, or what a text says.
+    /// The value of any other format: the fields of a form, a text, rows, XML.
     Whole,
     /// The bytes as text, whatever they say.
     RawText,
@@ -115,6 +115,8 @@ pub struct DataRequest {
     pub headers: Vec<(String, Vec<u8>)>,
     /// The body as received, for signatures over its bytes.
     pub raw: Bytes,
+    /// Length of the body once decompressed.
+    pub body_bytes: usize,
     /// The value that the body was read as; `None` for an empty body.
     pub body: Option<Value>,
     /// The way in which it was read.
@@ -149,6 +151,7 @@ impl DataRequest {
             query: Map::new(),
             headers: Vec::new(),
             raw: Bytes::new(),
+            body_bytes: 0,
             body: Some(payload),
             body_kind: BodyKind::Json,
             client_ip: None,

@@ -6,6 +6,7 @@ use svc_model::{Cancellation, ChannelPause, Code, ServiceError, Timestamp};
 use tokio::time::Instant;
 
 use crate::answer::error_body;
+use crate::answer::rate_headers::RateReport;
 use crate::answer::response::{ChannelResponse, TraceIdField};
 use crate::compiled_channel::CompiledChannel;
 use crate::guards::{AdmittedMessage, AdmittedRequest, GuardRefusal, PAUSE, PAUSED, RefusalKind};
@@ -33,26 +34,30 @@ impl CompiledChannel {
         async move {
             let _held = held_until_answered;
             let mut recorder = OutcomeRecorder::start(&self.meters);
+            let rates;
             let mut admitted = match self.admit_request(request).await {
-                Ok(AdmittedRequest { answer: Some(answer), .. }) => {
+                Ok(AdmittedRequest { answer: Some(answer), rates, .. }) => {
                     recorder.outcome = Some(MessageOutcome::Ok);
-                    return Ok(answer);
+                    return report_rates(Ok(answer), rates);
                 }
-                Ok(AdmittedRequest { message, .. }) => message,
-                Err(GuardRefusal { kind, error, .. }) => {
+                Ok(AdmittedRequest { message, rates: met, .. }) => {
+                    rates = met;
+                    message
+                }
+                Err(GuardRefusal { kind, error, rates, .. }) => {
                     recorder.outcome = Some(match error.code() {
                         _ if kind == RefusalKind::Duplicate => MessageOutcome::Duplicate,
                         Code::Unauthorized => MessageOutcome::Unauthorized,
                         _ => MessageOutcome::Error,
                     });
                     if kind == RefusalKind::Duplicate && self.guards.accept_repeats() {
-                        return Ok(ChannelResponse::duplicate());
+                        return report_rates(Ok(ChannelResponse::duplicate()), rates);
                     }
-                    return self.error_response(error, &request_id);
+                    return report_rates(self.error_response(error, &request_id), rates);
                 }
             };
             if let (Delivery::Sync, Some(pause)) = (delivery, &pause) {
-                return Box::pin(self.refuse_paused(admitted, pause, &request_id)).await;
+                return report_rates(Box::pin(self.refuse_paused(admitted, pause, &request_id)).await, rates);
             }
             let answer = match delivery {
                 Delivery::Sync => {
@@ -74,7 +79,7 @@ impl CompiledChannel {
                     accepted
                 }
             };
-            answer.or_else(|error| self.error_response(error, &request_id))
+            report_rates(answer.or_else(|error| self.error_response(error, &request_id)), rates)
         }
     }
 
@@ -119,6 +124,17 @@ impl CompiledChannel {
                 TraceIdField(error.trace_id()));
         }
         Ok(answer)
+    }
+}
+
+/// Adds what is left of the rates that the message met, if answers report it.
+fn report_rates(
+    answer: Result<ChannelResponse, ServiceError>,
+    rates: Option<Box<RateReport>>,
+) -> Result<ChannelResponse, ServiceError> {
+    match rates {
+        Some(rates) => rates.write(answer),
+        None => answer,
     }
 }
 

@@ -9,7 +9,7 @@ use svc_spans::Spans;
 use svc_traces::Traces;
 
 use crate::compute_gate::ComputeGate;
-use crate::guards::{LocalCaches, RateGroups};
+use crate::guards::{CacheNamespaces, LocalCaches, RateGroups};
 use crate::metrics::ChannelMetrics;
 use crate::settings::Settings;
 use crate::shared_cache::{ClusterStore, ConnectorAccess};
@@ -41,6 +41,8 @@ pub struct ChannelServices {
     pub rate_groups: RateGroups,
     /// The caches of channels in the memory of this process.
     pub local_caches: LocalCaches,
+    /// The namespaces of cached answers.
+    pub namespaces: CacheNamespaces,
     /// Maximum number of entries that a channel keeps in the memory of the process: idempotency keys, cached
     /// responses.
     pub memory_entries: u64,

@@ -40,6 +40,9 @@ pub trait SharedCache: Send + Sync {
 
     /// Gives a key back if `owner` still has it.
     fn release(&self, key: String, owner: String) -> CacheFuture<'_, ()>;
+
+    /// Adds one to the number under a key, 0 if there is none, and returns the sum.
+    fn increment(&self, key: String) -> CacheFuture<'_, u64>;
 }
 
 /// The store that the nodes of a cluster share: a cache that counts too.

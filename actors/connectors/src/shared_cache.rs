@@ -13,7 +13,8 @@ use svc_engine::{ErrorCode, TaskError};
 
 use crate::directory::ConnectorDirectory;
 use crate::drivers::cache::{
-    CacheActor, CacheDriver, ClaimCacheKey, ReadEntry, ReleaseCacheKey, TransferCacheKey, WriteEntry,
+    CacheActor, CacheDriver, ClaimCacheKey, IncrementCounter, ReadEntry, ReleaseCacheKey, TransferCacheKey,
+    WriteEntry,
 };
 use crate::drivers::failure::CallFailure;
 use crate::error::NotLoaded;
@@ -92,6 +93,10 @@ impl SharedCache for ConnectorCache {
 
     fn release(&self, key: String, owner: String) -> CacheFuture<'_, ()> {
         Box::pin(self.call(ReleaseCacheKey { key, owner }))
+    }
+
+    fn increment(&self, key: String) -> CacheFuture<'_, u64> {
+        Box::pin(self.call(IncrementCounter(key)))
     }
 }
 

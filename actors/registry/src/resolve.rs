@@ -149,6 +149,17 @@ impl Snapshot {
         }
     }
 
+    /// Returns the channel that a request is for, or whose accepted work it asks about, if it lists its own origins.
+    pub fn channel_with_origins(&self, rest: &str, method: &str) -> Option<Arc<LoadedChannel>> {
+        let find = |rest: &str, method: &str| {
+            let resolution = self.resolve(rest, method).ok()?;
+            resolution.channel().filter(|channel| channel.cors_origins().is_some()).cloned()
+        };
+        // The state of accepted work is below the path that accepts it.
+        let accepting = || rest.get(..rest.rfind("/async/")? + "/async".len());
+        find(rest, method).or_else(|| find(accepting()?, "POST"))
+    }
+
     /// Returns `true` if the part of a path that names the channel, still percent-encoded, is this name, whatever serves
     /// under it now, or leads by a route to the channel of this id.
     pub fn leads_to(&self, rest: &str, name: &str, id: Option<&str>) -> bool {

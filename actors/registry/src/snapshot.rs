@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use actix_supervision::Address;
+use serde_json::Value;
 use svc_channels::{ChannelActor, CompiledChannel};
 use svc_engine::CompiledWorkflow;
 use svc_model::{Channel, ChannelPause, ChannelType, Protocol, ServiceError, Timestamp};
@@ -119,6 +120,12 @@ impl LoadedChannel {
     /// compiled configuration.
     pub(crate) fn answers_to_name(&self) -> bool {
         self.row.content.config["request"]["by_name"] != false
+    }
+
+    /// Returns the origins of pages that may read its answers, if it lists its own. Read from the row, because a
+    /// quarantined channel has no compiled configuration.
+    pub fn cors_origins(&self) -> Option<&[Value]> {
+        self.row.content.config["request"]["cors_origins"].as_array().map(Vec::as_slice)
     }
 
     /// Returns `true` for a scheduled channel.
@@ -240,6 +247,8 @@ pub struct Snapshot {
     ids: ShardedMap<Arc<str>, Arc<LoadedChannel>>,
     pub(crate) routes: RouteTable,
     quarantined: usize,
+    /// Number of channels that list their own origins.
+    cors_lists: usize,
     /// The pauses, also of channels that this snapshot does not have.
     pauses: Arc<PauseTable>,
 }
@@ -317,6 +326,11 @@ impl Snapshot {
         self.pauses.get(id)
     }
 
+    /// Returns `true` if some channel lists its own origins.
+    pub fn has_cors_lists(&self) -> bool {
+        self.cors_lists > 0
+    }
+
     /// Returns `true` if some channel is paused.
     pub fn has_pauses(&self) -> bool {
         !self.pauses.is_empty()
@@ -368,6 +382,7 @@ impl Snapshot {
         let entry = self.with_pause(entry);
         self.remove(&entry.id);
         self.quarantined += usize::from(entry.quarantine().is_some());
+        self.cors_lists += usize::from(entry.cors_origins().is_some());
         self.routes.insert(&entry);
         self.names.insert(Arc::clone(&entry.name), Arc::clone(&entry));
         if entry.is_cron() {
@@ -385,6 +400,7 @@ impl Snapshot {
         self.cron.remove(id);
         self.topics.remove(id);
         self.quarantined -= usize::from(entry.quarantine().is_some());
+        self.cors_lists -= usize::from(entry.cors_origins().is_some());
         self.routes.remove(&entry);
         // The name may by now belong to another channel, when two swapped theirs.
         if self.names.get(&entry.name).is_some_and(|named| named.id == entry.id) {

@@ -81,6 +81,7 @@ pub use runs::traces::{
 pub use server::actors::{ActorEvent, ActorNode, ActorTree};
 pub use server::audit::{AUDIT_ID_HEADER, AuditListEnvelope, AuditLogEntry, CallerIdentity};
 pub use server::backups::{BackupFile, CreatedBackup};
+pub use server::caches::{CacheInvalidationRequest, InvalidatedCaches};
 pub use server::config::{EffectiveConfig, EffectiveSetting};
 pub use server::dev::{DevFinding, DevProject};
 pub use server::engine::{

@@ -187,10 +187,7 @@ fn refusal(status: u16) -> (&'static str, &'static str) {
         409 => ("Conflict", "The state of the resource stands against the request"),
         412 => ("PreconditionFailed", "The resource is not in the state that `If-Match` names"),
         413 => ("PayloadTooLarge", "The body is larger than the limit"),
-        415 => (
-            "UnsupportedMediaType",
-            "The content type of the body is not taken, or the body has a content encoding",
-        ),
+        415 => ("UnsupportedMediaType", "The content type or the content encoding of the body is not taken"),
         421 => ("MisdirectedRequest", "The request is for another node, which `message` names"),
         429 => ("TooManyRequests", "A rate limit is reached; wait for the seconds of `Retry-After`"),
         431 => ("RequestHeaderFieldsTooLarge", "The head of the request is too large"),

@@ -14,6 +14,7 @@ use crate::commands::local::man::ManArgs;
 use crate::commands::operation::actors::ActorsArgs;
 use crate::commands::operation::audit_logs::AuditCommand;
 use crate::commands::operation::backups::BackupCommand;
+use crate::commands::operation::cache::CacheCommand;
 use crate::commands::operation::engine::EngineCommand;
 use crate::commands::operation::functions::FunctionCommand;
 use crate::commands::operation::health::HealthArgs;
@@ -78,6 +79,9 @@ pub(crate) enum ClientCommand {
     /// Show Kafka partitions, and skip a record that holds one up
     #[command(subcommand)]
     Kafka(KafkaCommand),
+    /// Make cached answers of channels stale
+    #[command(subcommand)]
+    Cache(CacheCommand),
     /// Show and reload the engine
     #[command(subcommand, visible_alias = "eng")]
     Engine(EngineCommand),

@@ -84,6 +84,7 @@ mod workflow;
 pub use bounds::bounded_json::{ParseJsonError, RunStopped, parse_json_within};
 pub use bounds::extent::{MAX_DEPTH, value_bytes};
 pub use bounds::limits::EngineLimits;
+pub use builtin::{ParseXmlError, parse_xml_within};
 pub use checks::{UnknownCall, recorded_secrets};
 pub use closure_function::ClosureFunction;
 pub use engine::{Engine, EngineBuilder};

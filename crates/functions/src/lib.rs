@@ -1,5 +1,5 @@
-//! Task functions that need no connector, `crypto`, `jwt_sign` and `jwt_verify`, and the [`declarations`] of those that
-//! do.
+//! Task functions that need no connector, `cache_invalidate`, `crypto`, `jwt_sign` and `jwt_verify`, and the
+//! [`declarations`] of those that do.
 //!
 //! [`register`] adds them to an engine under those names. The catalogue entry of each function declares its
 //! input once; the documentation, the validation of stored definitions and the checks on each message follow
@@ -16,6 +16,7 @@
 //! cached.
 
 mod blocking;
+mod cache_invalidate;
 mod crypto;
 pub mod declarations;
 mod encoding;
@@ -28,10 +29,17 @@ use std::sync::Arc;
 use svc_auth::KeySets;
 use svc_engine::EngineBuilder;
 
+pub use cache_invalidate::{CacheInvalidation, MAX_NAMESPACES, NoCaches, read_namespaces};
+
 /// Registers the functions with an engine.
 #[must_use]
-pub fn register(builder: EngineBuilder, key_sets: Arc<dyn KeySets>) -> EngineBuilder {
+pub fn register(
+    builder: EngineBuilder,
+    key_sets: Arc<dyn KeySets>,
+    caches: Arc<dyn CacheInvalidation>,
+) -> EngineBuilder {
     builder
+        .function(Arc::new(cache_invalidate::CacheInvalidate::new(caches)))
         .function(Arc::new(crypto::CryptoFunction::new()))
         .function(Arc::new(jwt::JwtSign))
         .function(Arc::new(jwt::JwtVerify::new(key_sets)))

@@ -99,8 +99,9 @@ codes! {
         "Send less, or have the operator raise the setting.";
     /// The content type or the encoding of the body is not taken.
     UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", 415, "Unsupported media type",
-        "The channel or endpoint does not take the content type of the body, or the body has a content encoding.",
-        "Send a content type that the message names (`application/json` where nothing else is configured), uncompressed.";
+        "The channel or endpoint does not take the content type or the content encoding of the body.",
+        "Send a content type that the message names (`application/json` where nothing else is configured), \
+         uncompressed unless `request.decompress` of the channel names the encoding.";
     /// The request names another node than the one that it reached.
     MisdirectedRequest = "MISDIRECTED_REQUEST", 421, "The request is for another node",
         "The request carries `node`, and another node has received it. `message` names both.",

@@ -32,6 +32,7 @@ struct Parts {
     allow: Option<Cow<'static, str>>,
     is_guess: bool,
     trace_id: Option<Uuid>,
+    headers: Vec<(&'static str, String)>,
 }
 
 impl ServiceError {
@@ -47,6 +48,7 @@ impl ServiceError {
             allow: None,
             is_guess: false,
             trace_id: None,
+            headers: Vec::new(),
         }))
     }
 
@@ -185,6 +187,18 @@ impl ServiceError {
     pub fn with_trace_id(mut self, id: Uuid) -> Self {
         self.0.trace_id = Some(id);
         self
+    }
+
+    /// Adds a header to the response; `name` is in lower case.
+    #[must_use]
+    pub fn with_header(mut self, name: &'static str, value: String) -> Self {
+        self.0.headers.push((name, value));
+        self
+    }
+
+    /// Returns the further headers of the response, names in lower case.
+    pub fn headers(&self) -> &[(&'static str, String)] {
+        &self.0.headers
     }
 
     /// Returns the error code.

@@ -1,4 +1,4 @@
-//! `Content-Encoding` of responses (RFC 9110, 8.4): compressed bodies are decoded within bounds.
+//! `Content-Encoding` (RFC 9110, 8.4): compressed bodies, of responses and of requests, are decoded within bounds.
 
 use std::io::{self, Read};
 
@@ -34,7 +34,7 @@ const LARGE: usize = 16 * 1024;
 
 /// The reason why a body is not decoded.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum DecodeError {
+pub enum DecodeError {
     /// The decoded body is longer than the caller takes.
     #[error("the decoded body is too long")]
     TooLarge,
@@ -136,6 +136,24 @@ fn encodings(headers: &HeaderMap) -> Result<Vec<Encoding>, DecodeError> {
         }
     }
     Ok(found)
+}
+
+/// Decodes a body to at most `cap` bytes, which bound what is allocated too. `names` are its encodings in the order in
+/// which they were applied.
+///
+/// # Errors
+/// [`DecodeError`] when the body cannot be decoded within the bounds.
+pub fn decode_encodings<'n>(
+    names: impl Iterator<Item = &'n str>,
+    body: Bytes,
+    cap: usize,
+) -> Result<Bytes, DecodeError> {
+    let encodings: Result<Vec<_>, _> = names.map(Encoding::from_name).collect();
+    let encodings: Vec<_> = encodings?.into_iter().flatten().collect();
+    if encodings.len() > MAX_ENCODINGS {
+        return Err(DecodeError::TooMany);
+    }
+    decode_all(&encodings, body, cap)
 }
 
 fn decode_all(encodings: &[Encoding], body: Bytes, cap: usize) -> Result<Bytes, DecodeError> {

@@ -29,6 +29,7 @@ mod trust;
 pub use address::{AddressError, PeerUrl, check_host, check_peer_url, check_url, key_set_url};
 pub use cause::describe_cause;
 pub use client::{ClientOptions, Outbound, OutboundClient, OutboundResponse};
+pub use content_encoding::{DecodeError, decode_encodings};
 pub use error::{FetchError, SetupError};
 pub use peer::{PeerClient, PeerRequest, PeerResponse, RequestBody};
 pub use printable::{PrintableWriter, printable, printable_lines};

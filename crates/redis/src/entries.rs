@@ -108,6 +108,12 @@ pub trait RedisEntries {
         async move { self.run::<Value>(key, command).await.map(drop) }
     }
 
+    /// Adds one to the number under a key, 0 if there is none, and returns the sum.
+    fn increment(&self, key: &str) -> impl Future<Output = Result<u64, Self::Failure>> {
+        let command = cmd("INCR").arg(key).to_owned();
+        async move { self.run(key, command).await }
+    }
+
     /// Counts one event of a key in the current second of the server's clock, under `key:second`; in a Redis Cluster all
     /// of the key but its first word is a hash tag. Returns the number of events in that second, this one included.
     fn count_in_second(&self, key: &str) -> impl Future<Output = Result<u64, Self::Failure>> {

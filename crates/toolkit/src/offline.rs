@@ -9,6 +9,7 @@ use std::sync::Arc;
 use futures_util::future::{BoxFuture, ready};
 use svc_auth::{Jwks, KeySet, KeySets};
 use svc_engine::{Engine, EngineBuilder};
+use svc_functions::NoCaches;
 use svc_functions::declarations::register_declarations;
 use svc_outbound::key_set_url;
 
@@ -17,7 +18,7 @@ use svc_outbound::key_set_url;
 pub fn engine_builder() -> EngineBuilder {
     let engine = Engine::builder().version(crate::VERSION);
     let key_sets = OfflineKeySets { allow_private: false };
-    register_declarations(svc_functions::register(engine, Arc::new(key_sets)))
+    register_declarations(svc_functions::register(engine, Arc::new(key_sets), Arc::new(NoCaches)))
 }
 
 /// Key sets that are never fetched. Their URLs are checked as a server would.

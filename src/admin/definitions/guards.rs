@@ -149,8 +149,12 @@ fn explain_reason(guard: &str, reason: &str) -> &'static str {
         ("route", "other_channel") => "The path leads to another channel, whose route wins.",
         ("route", "no_data_path") => "The path is below no mount of the data plane.",
         (_, "too_slow") => "The body did not arrive in time.",
-        (_, "too_large") => "The body is larger than `ingest.max_payload_size`.",
-        (_, "content_type") => "The channel does not take the content type of the body.",
+        (_, "too_large") => {
+            "The body, or what it becomes once decoded, is larger than `ingest.max_payload_size`."
+        }
+        (_, "content_type") => {
+            "The channel does not take the content type or the content encoding of the body."
+        }
         (_, "no_room") => "The requests in progress hold as many bytes as the service allows.",
         (_, "malformed") => "The body, the path or the query is not what it should be.",
         _ => "The request was refused.",

@@ -6,14 +6,16 @@ use actix_web::web::Bytes;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
-use svc_channels::{DataRequest, Delivery, Ingress, TrialRefusal};
-use svc_model::config::RequestBodyFormat;
+use svc_channels::{CompiledChannel, DataRequest, Delivery, Ingress, TrialRefusal};
 use svc_model::{Code, FieldError, ServiceError};
 use svc_registry::{LoadedChannel, Resolution, Snapshot};
 use svc_spans::TraceContext;
 
 use crate::admin::request_body::require_known_keys;
-use crate::http::{Decoding, Plane, RequestContext, channel_path_start, content_type, parse_query};
+use crate::http::{
+    BodyDecoding, BodyLimit, DecodedBody, Plane, RequestContext, body_refusal_reason, channel_path_start,
+    parse_query, read_encodings,
+};
 use crate::state::AppState;
 
 /// The keys of the body.
@@ -82,25 +84,19 @@ impl TrialRequest {
             Some(path) => self.find_route(state, snapshot, channel, path)?,
             None => TrialRoute::default(),
         };
-        let limit = state.process.settings.payload_bytes();
-        if self.raw.len() > limit {
-            let message =
-                format!("The body is larger than the limit of {limit} bytes (ingest.max_payload_size)");
+        let limit = BodyLimit::of_payloads(state);
+        if self.raw.len() > limit.bytes {
+            let BodyLimit { bytes, setting } = limit;
+            let message = format!("The body is larger than the limit of {bytes} bytes ({setting})");
             return Err(refusal("body", "too_large", ServiceError::new(Code::PayloadTooLarge, message)));
         }
         if channel.quarantine().is_some() {
             return Err(refusal("quarantine", "quarantined", svc_channels::refusal::quarantined()));
         }
-        let format = channel.compiled_channel().map_or(RequestBodyFormat::Raw, |c| c.body_format());
-        let (body, body_kind) = match self.raw.is_empty() {
-            true => Default::default(),
-            false => {
-                let decoding = Decoding::select(format, content_type(&self.headers));
-                let decoding = decoding.map_err(|error| refusal("body", "content_type", error))?;
-                let body = decoding.decode(&self.raw).map_err(|error| refusal("body", "malformed", error))?;
-                (Some(body.value), body.kind)
-            }
-        };
+        let decoded = self.read_body(channel, limit);
+        let decoded = decoded.map_err(|error| refusal("body", body_refusal_reason(&error), error))?;
+        let body_bytes = decoded.as_ref().map_or(0, |body| body.bytes);
+        let (body, body_kind) = decoded.map_or_else(Default::default, |body| (Some(body.value), body.kind));
         let headers = self.headers.iter();
         Ok(Box::new(DataRequest {
             ingress: Ingress::Http,
@@ -112,6 +108,7 @@ impl TrialRequest {
                 .map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_vec()))
                 .collect(),
             raw: self.raw.clone(),
+            body_bytes,
             body,
             body_kind,
             client_ip: Some(context.client_ip),
@@ -123,6 +120,21 @@ impl TrialRequest {
             crash_trace: None,
             pause: channel.pause().cloned(),
         }))
+    }
+
+    /// Reads the body as that of a real request.
+    fn read_body(
+        &self,
+        channel: &LoadedChannel,
+        limit: BodyLimit,
+    ) -> Result<Option<DecodedBody>, ServiceError> {
+        let compiled = channel.compiled_channel().map(|compiled| &**compiled);
+        let accepted = compiled.map(CompiledChannel::decompress).unwrap_or_default();
+        if self.raw.is_empty() {
+            return Ok(None);
+        }
+        read_encodings(&self.headers, accepted)?;
+        BodyDecoding::select(compiled, &self.headers, limit)?.read(&self.raw)
     }
 
     /// Follows the path as a real request does.

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use svc_auth::KeySets;
 use svc_channels::{
-    ChannelServices, ClusterStore, ComputeGate, LocalCaches, RateGroups, Settings, ShapeLimits,
+    CacheNamespaces, ChannelServices, ClusterStore, ComputeGate, LocalCaches, RateGroups, Settings,
+    ShapeLimits,
 };
 use svc_connectors::Connectors;
 use svc_engine::Engine;
@@ -55,6 +56,7 @@ pub(crate) fn make_services(
     engine: Arc<Engine>,
     key_sets: Arc<dyn KeySets>,
     connectors: &Connectors,
+    namespaces: CacheNamespaces,
     traces: &Traces,
 ) -> ChannelServices {
     let cluster = assembly.cluster_redis.clone();
@@ -70,6 +72,7 @@ pub(crate) fn make_services(
         compute_gate: ComputeGate::default(),
         rate_groups: RateGroups::default(),
         local_caches: LocalCaches::default(),
+        namespaces,
         memory_entries: memory_entries(&assembly.config),
         spans: assembly.spans.clone(),
         log: assembly.log.clone(),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use svc_channels::call::{self, DirectoryHandle};
 use svc_connectors::ConnectorDirectory;
 use svc_engine::Engine;
+use svc_functions::NoCaches;
 use svc_toolkit::offline::OfflineKeySets;
 
 use crate::config::Config;
@@ -15,7 +16,7 @@ use crate::settings;
 pub(super) fn build_engine(config: &Config) -> Engine {
     let engine = Engine::builder().limits(settings::engine_limits(config)).version(crate::VERSION);
     let key_sets = OfflineKeySets { allow_private: config.jwt.allow_private_jwks_urls };
-    let engine = svc_functions::register(engine, Arc::new(key_sets));
+    let engine = svc_functions::register(engine, Arc::new(key_sets), Arc::new(NoCaches));
     let connectors = ConnectorDirectory::default();
     let engine = svc_connectors::register(engine, &connectors, settings::call_settings(config));
     call::register(engine, DirectoryHandle::default(), settings::call_limits(config)).build()

@@ -301,6 +301,8 @@ fn engine(recorder: &mut Recorder) {
     recorder.send("GET", &format!("{ADMIN}/engine/status"), "");
     recorder.send("POST", &format!("{ADMIN}/engine/reload"), "");
     recorder.send("POST", &format!("{ADMIN}/engine/reload?dry_run=true"), "");
+    recorder.send("POST", &format!("{ADMIN}/cache/invalidate"), r#"{"namespaces": ["catalogue"]}"#);
+    recorder.send("POST", &format!("{ADMIN}/cache/invalidate"), r#"{"namespaces": []}"#);
     recorder.read(&format!("{ADMIN}/nodes"), Shown::Head);
     recorder.read(&format!("{ADMIN}/live?once=true"), Shown::Head);
     recorder.read(&format!("{ADMIN}/config"), Shown::Outline);

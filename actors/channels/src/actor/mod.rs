@@ -45,7 +45,7 @@ impl ReadHandler<Submit> for ChannelActor {
         let channel = Arc::clone(&self.channel);
         // The work must not stop half way when its caller disconnects. One future for both sizes would hold the request
         // twice, and is moved for every message.
-        if ComputeGate::is_large(request.raw.len()) {
+        if ComputeGate::is_large(request.body_bytes) {
             let gate = channel.services.compute_gate.clone();
             ReadReply::detached(async move { gate.run(channel.serve(request)).await })
         } else {

@@ -16,6 +16,9 @@ use crate::settings::Settings;
 /// The header that names the trace of a run, if one is stored.
 pub const TRACE_ID_HEADER: &str = "x-trace-id";
 
+/// The header that says if the response cache had the answer.
+const CACHE_HEADER: &str = "x-cache";
+
 /// The field `trace_id` of a log line, if a trace is stored.
 #[derive(Debug)]
 pub struct TraceIdField<T>(pub Option<T>);
@@ -55,7 +58,26 @@ impl ChannelResponse {
 
     /// Adds the header that names the trace of the run.
     pub(crate) fn set_trace_id(&mut self, id: Uuid) {
-        self.headers.push((TRACE_ID_HEADER.to_owned(), id.to_string()));
+        self.set_header(TRACE_ID_HEADER, id.to_string());
+    }
+
+    /// Adds the headers of an answer out of the cache; its age in seconds may be unknown.
+    pub(crate) fn note_hit(&mut self, age: Option<u64>) {
+        self.set_header(CACHE_HEADER, "hit".to_owned());
+        if let Some(age) = age {
+            self.set_header("age", age.to_string());
+        }
+    }
+
+    /// Adds the header of an answer that the cache did not have.
+    pub(crate) fn note_miss(&mut self) {
+        self.set_header(CACHE_HEADER, "miss".to_owned());
+    }
+
+    /// Sets a header of the service, whatever the workflow gave it.
+    pub(crate) fn set_header(&mut self, name: &str, value: String) {
+        self.headers.retain(|(present, _)| present != name);
+        self.headers.push((name.to_owned(), value));
     }
 
     /// Builds a response whose body is this JSON text.

@@ -1,5 +1,7 @@
 //! Responses shaped by the workflow, from the control document at `data._svc.response`.
 
+mod cookie;
+
 use bytes::Bytes;
 use serde_json::{Map, Value};
 use svc_engine::path;
@@ -69,12 +71,16 @@ pub(crate) enum DroppedPart {
     Status,
     /// A header that is not allowed or not valid, by name. Its value is not logged.
     Header(String),
+    /// A cookie that cannot be sent, by its place in the list, with the reason. Its value is not logged.
+    Cookie(usize, &'static str),
 }
 
 /// Shapes the responses of one channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ResponseShaper {
     allowed: Vec<String>,
+    /// The workflow may set cookies.
+    cookies: bool,
 }
 
 impl ResponseShaper {
@@ -84,7 +90,7 @@ impl ResponseShaper {
             Some(names) => names.iter().map(|name| name.to_ascii_lowercase()).collect(),
             None => ALLOWED.map(str::to_owned).to_vec(),
         };
-        Self { allowed }
+        Self { allowed, cookies: config.cookies }
     }
 
     /// Builds the response that the control document asks for, and the parts that were left out. `data` is
@@ -105,15 +111,12 @@ impl ResponseShaper {
         let mut headers = Vec::new();
         if let Some(Value::Object(wanted)) = control.0.get("headers") {
             for (name, value) in wanted {
-                match self.header(name, value) {
-                    Some((name, value)) => {
-                        headers.retain(|(present, _)| *present != name);
-                        headers.push((name, value));
-                    }
-                    None => dropped.push(DroppedPart::Header(name.chars().take(MAX_LOGGED).collect())),
+                if !self.set_header(name, value, &mut headers) {
+                    dropped.push(DroppedPart::Header(name.chars().take(MAX_LOGGED).collect()));
                 }
             }
         }
+        self.add_cookies(control.0.get("cookies"), &mut headers, &mut dropped);
         if matches!(status, 204 | 205 | 304) {
             return (ChannelResponse { status, headers, body: Bytes::new(), is_guess: false }, dropped);
         }
@@ -124,13 +127,52 @@ impl ResponseShaper {
         (ChannelResponse { status, headers, body, is_guess: false }, dropped)
     }
 
-    fn header(&self, name: &str, value: &Value) -> Option<(String, String)> {
+    /// Sets a header to its value, or to those of a list, each a line of its own. Returns `false` for one that is not
+    /// allowed or not valid.
+    fn set_header(&self, name: &str, value: &Value, headers: &mut Vec<(String, String)>) -> bool {
         let name = name.to_ascii_lowercase();
-        let value = value.as_str()?.trim_matches([' ', '\t']);
-        let visible = value.bytes().all(|byte| byte == b'\t' || (b' '..=b'~').contains(&byte));
+        let values = match value {
+            Value::Array(values) => values.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        // A body has one type.
+        let fits = values.len() == 1 || (values.len() > 1 && name != "content-type");
         let settable = !NEVER.contains(&name.as_str()) && self.allowed.contains(&name);
-        (settable && visible).then(|| (name, value.to_owned()))
+        if !(fits && settable && values.iter().all(|value| header_value(value).is_some())) {
+            return false;
+        }
+        headers.retain(|(present, _)| *present != name);
+        let values = values.iter().filter_map(header_value);
+        headers.extend(values.map(|value| (name.clone(), value.to_owned())));
+        true
     }
+
+    fn add_cookies(
+        &self,
+        wanted: Option<&Value>,
+        headers: &mut Vec<(String, String)>,
+        dropped: &mut Vec<DroppedPart>,
+    ) {
+        let cookies = match wanted {
+            None | Some(Value::Null) => return,
+            Some(Value::Array(cookies)) => cookies.as_slice(),
+            Some(_) => return dropped.push(DroppedPart::Cookie(0, "cookies are a list")),
+        };
+        for (index, cookie) in cookies.iter().enumerate() {
+            let rendered = if self.cookies { cookie::render(cookie) } else { Err("response.cookies is off") };
+            match rendered {
+                Ok(line) => headers.push(("set-cookie".to_owned(), line)),
+                Err(reason) => dropped.push(DroppedPart::Cookie(index, reason)),
+            }
+        }
+    }
+}
+
+/// Returns the text of a header value, if it is one.
+fn header_value(value: &Value) -> Option<&str> {
+    let value = value.as_str()?.trim_matches([' ', '\t']);
+    let visible = value.bytes().all(|byte| byte == b'\t' || (b' '..=b'~').contains(&byte));
+    visible.then_some(value)
 }
 
 /// Returns the requested status, 200 without one, and `None` for a value that is no final status. A whole

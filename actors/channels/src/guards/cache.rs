@@ -4,6 +4,9 @@
 //! and, if the channel says so, the principal of the caller; headers take no part in it. What is kept is
 //! bounded by entries and by bytes.
 
+mod flights;
+mod namespaces;
+
 use std::fmt;
 use std::time::Duration;
 
@@ -11,6 +14,10 @@ use moka::sync::Cache;
 use serde_json::{Map, Value};
 use svc_engine::path::{self, Segment};
 use tokio::time::Instant;
+
+pub(crate) use flights::{CacheFlight, CacheFlights, FlightTurn};
+pub use namespaces::CacheNamespaces;
+pub(crate) use namespaces::{NamespaceCounters, NamespacedCache};
 
 use super::local_caches::ExpiringCache;
 use crate::answer::response::ChannelResponse;
@@ -127,6 +134,8 @@ impl Field {
 struct Entry {
     answer: ChannelResponse,
     until: Instant,
+    /// The counters of its namespaces, as they were at its lookup.
+    counters: Option<NamespaceCounters>,
 }
 
 /// The cached responses of one channel. Cheap to clone; clones share the entries.
@@ -153,17 +162,28 @@ impl ResponseCache {
         Self { entries, ttl }
     }
 
-    /// Returns the response to an equal request within its time to live.
-    pub(crate) fn get(&self, key: &CacheKey) -> Option<ChannelResponse> {
-        self.entries.get(key).filter(|entry| Instant::now() < entry.until).map(|entry| entry.answer)
+    /// Returns the response to an equal request within its time to live, and its age; `None` if the counters of its
+    /// namespaces have changed.
+    pub(crate) fn get(
+        &self,
+        key: &CacheKey,
+        current: Option<&NamespaceCounters>,
+    ) -> Option<(ChannelResponse, Duration)> {
+        let Entry { answer, until, counters } = self.entries.get(key)?;
+        if counters.as_ref() != current {
+            return None;
+        }
+        let left = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())?;
+        Some((answer, self.ttl.saturating_sub(left)))
     }
 
     /// Caches a response, unless it is for one caller alone.
-    pub(crate) fn put(&self, key: CacheKey, answer: &ChannelResponse) {
+    pub(crate) fn put(&self, key: CacheKey, answer: &ChannelResponse, counters: Option<NamespaceCounters>) {
         if answer.sets_cookie() {
             return;
         }
-        self.entries.insert(key, Entry { answer: answer.clone(), until: Instant::now() + self.ttl });
+        let until = Instant::now() + self.ttl;
+        self.entries.insert(key, Entry { answer: answer.clone(), until, counters });
     }
 }
 

@@ -15,7 +15,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use governor::clock::Clock;
-use governor::middleware::NoOpMiddleware;
+use governor::middleware::{StateInformationMiddleware, StateSnapshot};
 use governor::nanos::Nanos;
 use governor::state::StateStore;
 use governor::{Quota, RateLimiter};
@@ -35,7 +35,7 @@ const PAUSE: Nanos = Nanos::new(100_000_000);
 
 /// Admits so many requests each second for each key, and so many at once.
 pub struct Limiter {
-    buckets: RateLimiter<u64, Buckets, Ticks, NoOpMiddleware<Nanos>>,
+    buckets: RateLimiter<u64, Buckets, Ticks, StateInformationMiddleware>,
     hasher: RandomState,
 }
 
@@ -45,14 +45,21 @@ impl Limiter {
     pub fn new(rps: u64, burst: u64) -> Self {
         let quota = quota(rps, burst);
         let buckets = RateLimiter::new(quota, Buckets::new(quota), Ticks(Instant::now()));
+        let buckets = buckets.with_middleware::<StateInformationMiddleware>();
         Self { buckets, hasher: RandomState::new() }
     }
 
     /// Takes one token out of the key's bucket; `false` when it is empty, which costs the caller nothing.
     pub fn check<K: Hash + ?Sized>(&self, key: &K) -> bool {
+        self.take(key).is_some()
+    }
+
+    /// As [`check`](Self::check), but returns the state of the bucket, which knows the tokens that are left; `None`
+    /// when it is empty.
+    pub(crate) fn take<K: Hash + ?Sized>(&self, key: &K) -> Option<StateSnapshot> {
         // 64 keyed bits: two of 65 536 keys meet once in ten thousand million tables, and not by anyone's
         // choice.
-        self.buckets.check_key(&self.hasher.hash_one(key)).is_ok()
+        self.buckets.check_key(&self.hasher.hash_one(key)).ok()
     }
 }
 

@@ -110,7 +110,7 @@ impl CompiledChannel {
         let mut passage = Passage::new(MessageSource::Request(request), Value::Null, Map::new());
         async move {
             self.walk_line(&mut passage).await?;
-            Ok(AdmittedRequest { message: passage.message, answer: passage.answer })
+            Ok(AdmittedRequest { message: passage.message, answer: passage.answer, rates: passage.rates })
         }
     }
 
@@ -164,7 +164,8 @@ impl CompiledChannel {
                 Step::Repeats => self.check_repeats(passage).await,
                 Step::Backpressure => self.acquire_permit(passage),
             };
-            if let Err(refusal) = met {
+            if let Err(mut refusal) = met {
+                refusal.rates = passage.rates.take();
                 self.refusals.count(rule.step.name(), refusal.error.status(), refusal.reason);
                 if rule.on_refusal == Claim::GivenBack
                     && let Some(claim) = passage.message.claim.take()

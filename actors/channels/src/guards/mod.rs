@@ -32,7 +32,8 @@ use crate::services::ChannelServices;
 
 pub(crate) use backpressure::NoPermit;
 use backpressure::{Permit, Permits};
-use cache::CacheKey;
+pub use cache::CacheNamespaces;
+use cache::{CacheKey, NamespaceCounters};
 use credentials::CredentialGuard;
 use deduplication::DeduplicationGuard;
 pub(crate) use deduplication::IdempotencyClaim;
@@ -74,14 +75,14 @@ impl Guards {
         previous: Option<&Self>,
         inputs: &CacheKeyInputs,
     ) -> Result<Self, String> {
-        let name = row.content.name.as_str();
+        let (name, reports) = (row.content.name.as_str(), config.response.rate_limit_headers);
         let rate_limit = config.rate_limit.as_ref().map(|block| {
             let before = previous.and_then(|previous| previous.rate_limit.as_deref());
-            RateGuard::limit(name, block, services, before)
+            RateGuard::limit(name, block, services, before).map(|guard| guard.report(reports))
         });
         let quota = config.principal_rate_limit.as_ref().map(|block| {
             let before = previous.and_then(|previous| previous.quota.as_deref());
-            RateGuard::quota(name, block, services, before)
+            RateGuard::quota(name, block, services, before).map(|guard| guard.report(reports))
         });
         let credentials = config.auth.as_ref().map(|auth| match references {
             Some(references) => CredentialGuard::build(auth, references, services).map(Arc::new),
@@ -147,11 +148,12 @@ impl Guards {
         &self,
         channel: &str,
         key: CacheKey,
+        counters: Option<NamespaceCounters>,
         answer: &ChannelResponse,
         services: &ChannelServices,
     ) {
         if let Some(response_cache) = &self.response_cache {
-            response_cache.store(channel, key, answer, services).await;
+            response_cache.store(channel, key, counters, answer, services).await;
         }
     }
 }

@@ -5,9 +5,10 @@ use svc_auth::Identity;
 use svc_model::ServiceError;
 
 use super::backpressure::Permit;
-use super::cache::CacheKey;
+use super::cache::{CacheFlight, CacheKey, NamespaceCounters};
 use super::deduplication::IdempotencyClaim;
 use super::idempotency_key::IdempotencyKey;
+use crate::answer::rate_headers::RateReport;
 use crate::answer::response::ChannelResponse;
 use crate::digest::Digest;
 use crate::record::TopicRecord;
@@ -49,6 +50,10 @@ pub(crate) struct AdmittedMessage {
     pub(crate) claim: Option<IdempotencyClaim>,
     /// The key under which its response may be cached.
     pub(crate) cache_key: Option<CacheKey>,
+    /// The counters of the namespaces of that response.
+    pub(crate) cache_counters: Option<NamespaceCounters>,
+    /// Its run, for which equal requests wait; boxed, because most messages have none.
+    pub(crate) flight: Option<Box<CacheFlight>>,
     pub(crate) permit: Option<Permit>,
     /// The terms on which it waits in the database; boxed, because most messages do not wait.
     pub(crate) wait: Option<Box<WaitRequest>>,
@@ -59,6 +64,8 @@ pub(crate) struct AdmittedRequest {
     pub(crate) message: AdmittedMessage,
     /// The cached response to an equal request: nothing is to be run.
     pub(crate) answer: Option<ChannelResponse>,
+    /// The rates that it met, if answers report what is left of them.
+    pub(crate) rates: Option<Box<RateReport>>,
 }
 
 /// A message on its way along the guards.
@@ -78,6 +85,8 @@ pub(super) struct Passage<'m> {
     pub(super) idempotency_key: Option<IdempotencyKey>,
     /// The cached response to an equal request. The guards behind the cache are not met.
     pub(super) answer: Option<ChannelResponse>,
+    /// The rates that it met, if answers report what is left of them.
+    pub(super) rates: Option<Box<RateReport>>,
 }
 
 impl<'m> Passage<'m> {
@@ -92,6 +101,8 @@ impl<'m> Passage<'m> {
                 run_key: None,
                 claim: None,
                 cache_key: None,
+                cache_counters: None,
+                flight: None,
                 permit: None,
                 wait: None,
             },
@@ -102,6 +113,7 @@ impl<'m> Passage<'m> {
             sent_key: None,
             idempotency_key: None,
             answer: None,
+            rates: None,
         }
     }
 }
@@ -113,6 +125,8 @@ pub(crate) struct GuardRefusal {
     pub(crate) reason: &'static str,
     /// The error for the caller, if there is one.
     pub(crate) error: ServiceError,
+    /// The rates that the message met, if answers report what is left of them.
+    pub(crate) rates: Option<Box<RateReport>>,
 }
 
 /// The inner reason of a refusal because no permit is free.
@@ -135,6 +149,6 @@ pub(crate) enum RefusalKind {
 impl RefusalKind {
     /// Makes the refusal with its inner reason and the error for the caller.
     pub(super) fn with(self, reason: &'static str, error: ServiceError) -> GuardRefusal {
-        GuardRefusal { kind: self, reason, error }
+        GuardRefusal { kind: self, reason, error, rates: None }
     }
 }

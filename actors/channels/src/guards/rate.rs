@@ -17,6 +17,7 @@ use super::groups::{GroupKey, RateGroupKind};
 use super::limiter::Limiter;
 use super::passage::{GuardRefusal, RefusalKind, UNCHECKED};
 use super::shared_keys::limit_key_length;
+use crate::answer::rate_headers::RateState;
 use crate::log_rate_limit::LogRateLimit;
 use crate::metadata;
 use crate::request::DataRequest;
@@ -60,6 +61,8 @@ pub(crate) struct RateGuard {
     windows: Option<RateWindows>,
     on_backend_error: BackendError,
     failures: LogRateLimit,
+    /// Answers report what is left of it.
+    is_reported: bool,
 }
 
 /// The messages of each key in each second, over all nodes of a cluster.
@@ -72,10 +75,10 @@ struct RateWindows {
 }
 
 impl RateWindows {
-    /// Counts a message; `false` if it is over the limit.
-    async fn admit(&self, key: &str) -> Result<bool, CacheError> {
+    /// Counts a message, and returns the number that the second has left; `None` if it is over the limit.
+    async fn admit(&self, key: &str) -> Result<Option<u64>, CacheError> {
         let key = format!("{}:{}", self.prefix, limit_key_length(key));
-        Ok(self.store.count_in_second(key).await? <= self.limit)
+        Ok(self.limit.checked_sub(self.store.count_in_second(key).await?))
     }
 }
 
@@ -186,26 +189,40 @@ impl RateGuard {
             windows,
             on_backend_error,
             failures: LogRateLimit::default(),
+            is_reported: false,
         })
     }
 
     /// Takes a token of the caller's bucket, or counts the message in a cluster. A caller without a key is refused: in a
-    /// shared bucket strangers could lock each other out.
+    /// shared bucket strangers could lock each other out. `state` becomes that of the rate, if answers report it.
     pub(super) async fn check(
         &self,
         channel: &str,
         caller: RateSubject<'_>,
         auth: Option<&Value>,
         services: &ChannelServices,
+        state: &mut Option<RateState>,
     ) -> Result<(), RateRefusal> {
         let Some(key) = self.key(channel, caller, auth, services) else {
             services.metrics.rate_key_unavailable(channel);
             return Err(RateRefusal::NoKey);
         };
         let admitted = match &self.windows {
-            None => self.limiter.check(&key),
+            None => {
+                let bucket = self.limiter.take(&key);
+                if self.is_reported {
+                    let left = bucket.as_ref().map_or(0, |bucket| bucket.remaining_burst_capacity());
+                    *state = Some(self.bucket_state(left.into()));
+                }
+                bucket.is_some()
+            }
             Some(windows) => match windows.admit(&key).await {
-                Ok(admitted) => admitted,
+                Ok(left) => {
+                    let (quota, window, reset) = (windows.limit, 1, 1);
+                    let counted = RateState { quota, window, left: left.unwrap_or(0), reset };
+                    *state = Some(counted).filter(|_| self.is_reported);
+                    left.is_some()
+                }
                 Err(error) => return self.handle_unchecked(channel, &error, services),
             },
         };
@@ -214,6 +231,18 @@ impl RateGuard {
         }
         services.metrics.count_rate_limited(channel);
         Err(RateRefusal::OverLimit)
+    }
+
+    /// Has answers report what is left of it, or not.
+    pub(super) fn report(self, is_reported: bool) -> Self {
+        Self { is_reported, ..self }
+    }
+
+    /// Returns the state of a bucket: its window is the time in which an empty one fills.
+    fn bucket_state(&self, left: u64) -> RateState {
+        let (rate, quota) = (self.settings.rps.max(1), self.settings.burst.max(1));
+        let reset = quota.saturating_sub(left).div_ceil(rate);
+        RateState { quota, window: quota.div_ceil(rate), left, reset }
     }
 
     /// Returns `true` if the rate finds a key for the caller. Counts nothing.

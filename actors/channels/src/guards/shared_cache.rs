@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::log_rate_limit::LogRateLimit;
 use crate::services::ChannelServices;
-use crate::shared_cache::{CacheError, CacheUnavailable, SharedCache};
+use crate::shared_cache::{CacheError, CacheUnavailable, ConnectorAccess, SharedCache};
 
 /// The cache that a guard shares with other processes, if any.
 pub(super) struct SharedCacheRef {
@@ -66,16 +66,36 @@ impl SharedCacheRef {
         channel: &str,
         services: &ChannelServices,
     ) -> Result<Option<Arc<dyn SharedCache>>, CacheError> {
+        self.cache_of(channel, services.connectors.as_ref())
+    }
+
+    /// As [`cache`](Self::cache), with the connectors alone.
+    ///
+    /// # Errors
+    /// Those of [`cache`](Self::cache).
+    pub(super) fn cache_of(
+        &self,
+        channel: &str,
+        connectors: Option<&Arc<dyn ConnectorAccess>>,
+    ) -> Result<Option<Arc<dyn SharedCache>>, CacheError> {
         let (name, strict) = match &self.place {
             EntryPlace::Process => return Ok(None),
             EntryPlace::Cluster(store) => return Ok(Some(Arc::clone(store))),
             EntryPlace::Connector { name, strict } => (name, *strict),
         };
-        let Some(connectors) = &services.connectors else { return Ok(None) };
+        let Some(connectors) = connectors else { return Ok(None) };
         match connectors.shared_cache(name, channel) {
             Ok(cache) => Ok(Some(cache)),
             Err(CacheUnavailable::NotShared(_)) if !strict => Ok(None),
             Err(CacheUnavailable::NotShared(error) | CacheUnavailable::NotLoaded(error)) => Err(error),
+        }
+    }
+
+    /// Returns a name of the place: that of a connector, which is never empty, or none.
+    pub(super) fn place(&self) -> &str {
+        match &self.place {
+            EntryPlace::Process | EntryPlace::Cluster(_) => "",
+            EntryPlace::Connector { name, .. } => name,
         }
     }
 

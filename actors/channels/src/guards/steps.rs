@@ -1,14 +1,19 @@
 //! The steps of the guard line. Each leaves its findings in the passage. A step whose guard the channel does not have does
 //! nothing.
 
+use std::time::Duration;
+
 use serde_json::json;
 use svc_model::{Code, ErrorReason, Timestamp, rollout};
 use tokio::join;
+use tokio::time::timeout;
 
 use super::backpressure::NoPermit;
+use super::cache::{CacheFlight, CacheKey, FlightTurn};
 use super::credentials::CredentialGuard;
 use super::passage::{AT_CAPACITY, GuardRefusal, MessageSource, Passage, RefusalKind, UNCHECKED};
 use super::rate::RateSubject;
+use super::response_cache::{CacheLookup, ResponseCacheGuard};
 use crate::compiled_channel::CompiledChannel;
 use crate::digest;
 use crate::metadata;
@@ -16,11 +21,15 @@ use crate::refusal;
 use crate::request::{BodyKind, DataRequest, Delivery, Ingress};
 use crate::run::{WaitRequest, read_delivery_time};
 
+/// Longest wait for the run of an equal request.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
 type Met = Result<(), GuardRefusal>;
 
 impl CompiledChannel {
-    pub(super) async fn check_rate(&self, passage: &Passage<'_>) -> Met {
+    pub(super) async fn check_rate(&self, passage: &mut Passage<'_>) -> Met {
         let Some(limit) = &self.guards.rate_limit else { return Ok(()) };
+        let mut state = None;
         let inherited;
         let subject = match &passage.source {
             MessageSource::Request(request) => {
@@ -34,7 +43,11 @@ impl CompiledChannel {
             }
             MessageSource::Occurrence => return Ok(()),
         };
-        Ok(limit.check(&self.name, subject, None, &self.services).await?)
+        let checked = limit.check(&self.name, subject, None, &self.services, &mut state).await;
+        if let Some(state) = state {
+            passage.rates.get_or_insert_default().add("rate_limit", state);
+        }
+        Ok(checked?)
     }
 
     pub(super) fn check_shape(&self, passage: &Passage<'_>) -> Met {
@@ -60,7 +73,7 @@ impl CompiledChannel {
         Ok(())
     }
 
-    pub(super) async fn check_quota(&self, passage: &Passage<'_>) -> Met {
+    pub(super) async fn check_quota(&self, passage: &mut Passage<'_>) -> Met {
         let (Some(quota), Some(identity), MessageSource::Request(request)) =
             (&self.guards.quota, &passage.identity, &passage.source)
         else {
@@ -69,7 +82,12 @@ impl CompiledChannel {
         let auth = metadata::auth_facts(identity.claims.clone(), passage.principal.map(digest::hex));
         let auth = auth.unwrap_or_else(|| json!({}));
         let subject = RateSubject::from_request(request, self.services.settings.client_networks);
-        Ok(quota.check(&self.name, subject, Some(&auth), &self.services).await?)
+        let mut state = None;
+        let checked = quota.check(&self.name, subject, Some(&auth), &self.services, &mut state).await;
+        if let Some(state) = state {
+            passage.rates.get_or_insert_default().add("principal_rate_limit", state);
+        }
+        Ok(checked?)
     }
 
     pub(super) fn check_origin(&self, passage: &Passage<'_>) -> Met {
@@ -154,7 +172,9 @@ impl CompiledChannel {
             let caller = self.guards.credentials.as_ref().zip(passage.identity.as_ref());
             let principal = caller.map(|(credentials, identity)| credentials.cache_principal(identity));
             let message = &mut passage.message;
-            message.cache_key = cache.key(principal, &message.metadata, &message.payload);
+            let metadata = std::mem::take(&mut message.metadata);
+            (message.cache_key, message.metadata) =
+                cache.key(principal, &message.payload, metadata, &self.services);
         }
         Ok(())
     }
@@ -179,21 +199,53 @@ impl CompiledChannel {
             })
         };
         let looking_up = async {
-            let (cache, key) = (guards.response_cache.as_ref()?, cache_key.as_ref()?);
-            cache.look_up(&self.name, key, services).await
+            match (&guards.response_cache, cache_key) {
+                (Some(cache), Some(key)) => cache.look_up(&self.name, key, services).await,
+                _ => CacheLookup::default(),
+            }
         };
         // Both are on their way to a shared store in one round trip.
-        let (claim, cached) = join!(claiming, looking_up);
+        let (claim, mut cached) = join!(claiming, looking_up);
         let claim = claim?;
-        if cache_key.is_some() {
-            services.metrics.cache_looked_up(&self.name, cached.is_some());
+        if cached.answer.is_none()
+            && let (Some(cache), Some(key)) = (&guards.response_cache, cache_key)
+            && let Some(turn) = cache.join_flight(*key)
+        {
+            (passage.message.flight, cached) = Box::pin(self.take_turn(cache, *key, turn, cached)).await;
+        }
+        if passage.message.cache_key.is_some() {
+            services.metrics.cache_looked_up(&self.name, cached.answer.is_some());
         }
         passage.message.claim = claim;
-        passage.answer = cached;
+        passage.message.cache_counters = cached.counters;
+        passage.answer = cached.answer;
         if is_request && passage.answer.is_none() {
             passage.message.run_key = passage.idempotency_key.as_ref().map(|key| key.run_key(&self.name));
         }
         Ok(())
+    }
+
+    /// Leads the run of a key, or waits for the end of the one under way and looks for its answer. A follower without an
+    /// answer runs by itself.
+    async fn take_turn(
+        &self,
+        cache: &ResponseCacheGuard,
+        key: CacheKey,
+        turn: FlightTurn,
+        looked_up: CacheLookup,
+    ) -> (Option<Box<CacheFlight>>, CacheLookup) {
+        let end = match turn {
+            FlightTurn::Lead(flight) => return (Some(Box::new(flight)), looked_up),
+            FlightTurn::Follow(end) => end,
+        };
+        let longest = self.timeout.map_or(LONGEST_WAIT, |timeout| timeout.min(LONGEST_WAIT));
+        // A run that takes longer leaves no answer for this request.
+        let _ = timeout(longest, end.wait()).await;
+        let cached = cache.look_up(&self.name, &key, &self.services).await;
+        if cached.answer.is_some() {
+            self.services.metrics.count_coalesced(&self.name);
+        }
+        (None, cached)
     }
 
     pub(super) fn acquire_permit(&self, passage: &mut Passage<'_>) -> Met {

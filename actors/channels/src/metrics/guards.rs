@@ -56,6 +56,7 @@ pub(super) struct GuardMetrics {
     credentials: Family<CredentialLabels, Counter>,
     hits: Family<ChannelLabels, Counter>,
     misses: Family<ChannelLabels, Counter>,
+    coalesced: Family<ChannelLabels, Counter>,
     dropped_members: Family<ChannelLabels, Counter>,
 }
 
@@ -65,6 +66,7 @@ impl GuardMetrics {
             ("rate_limit_key_unavailable", "Requests whose rate key has no value", &self.keys_unavailable),
             ("response_cache_hits", "Requests answered from the response cache", &self.hits),
             ("response_cache_misses", "Requests the response cache had no answer for", &self.misses),
+            ("response_cache_coalesced", "Requests answered by the run of an equal one", &self.coalesced),
             (
                 "envelope_members_dropped",
                 "Bodies that lost members because they were taken for envelopes",
@@ -107,6 +109,10 @@ impl GuardMetrics {
         family.get_or_create(&labels(channel)).inc();
     }
 
+    pub(super) fn coalesced(&self, channel: &str) {
+        self.coalesced.get_or_create(&labels(channel)).inc();
+    }
+
     pub(super) fn members_dropped(&self, channel: &str) {
         self.dropped_members.get_or_create(&labels(channel)).inc();
     }
@@ -115,7 +121,8 @@ impl GuardMetrics {
         if !PLATFORM_SCOPES.contains(&channel) {
             self.rate_limited.remove(&ScopeLabels { scope: channel.to_owned() });
         }
-        for family in [&self.keys_unavailable, &self.hits, &self.misses, &self.dropped_members] {
+        let caches = [&self.hits, &self.misses, &self.coalesced];
+        for family in [&self.keys_unavailable, &self.dropped_members].into_iter().chain(caches) {
             family.remove(&labels(channel));
         }
     }

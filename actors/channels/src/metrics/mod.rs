@@ -173,6 +173,11 @@ impl ChannelMetrics {
         self.guards.looked_up(channel, found);
     }
 
+    /// Counts a request that the run of an equal one answered.
+    pub(crate) fn count_coalesced(&self, channel: &str) {
+        self.guards.coalesced(channel);
+    }
+
     /// Counts a body that lost members because it was taken for an envelope.
     pub(crate) fn count_dropped_members(&self, channel: &str) {
         self.guards.members_dropped(channel);

@@ -55,8 +55,18 @@ impl CompiledChannel {
         RunOrigin { request_id, trace_context, crash_trace }: RunOrigin<'_>,
         arrived: Instant,
     ) -> Result<(ChannelResponse, MessageOutcome), ServiceError> {
-        let AdmittedMessage { payload, mut metadata, bucket, profile, run_key, cache_key, permit, .. } =
-            admitted;
+        let AdmittedMessage {
+            payload,
+            mut metadata,
+            bucket,
+            profile,
+            run_key,
+            cache_key,
+            cache_counters,
+            flight,
+            permit,
+            ..
+        } = admitted;
         let traced = self.sampled_trace();
         let id = Uuid::now_v7();
         if self.reads_metadata {
@@ -135,10 +145,16 @@ impl CompiledChannel {
         }
         // The cache may be slow, and the run is over.
         drop(permit);
+        let is_miss = cache_key.is_some();
         if let Some(key) = cache_key.filter(|_| report.is_clean() && !profile) {
-            self.guards.store_response(&self.name, key, &rendered.answer, &self.services).await;
+            let (answer, services) = (&rendered.answer, &self.services);
+            self.guards.store_response(&self.name, key, cache_counters, answer, services).await;
         }
-        // The header is of this run: what a cache hands out later is another answer.
+        drop(flight);
+        // These headers are of this run: what a cache hands out later is another answer.
+        if is_miss {
+            rendered.answer.note_miss();
+        }
         if is_stored {
             rendered.answer.set_trace_id(id);
         }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use svc_channels::{CacheError, CacheFuture, ClusterStore, Settings, SharedCache};
 use svc_model::{Code, ServiceError};
 
-use crate::kit::{Kit, Orders, empty_workflow, http};
+use crate::kit::{Kit, Orders, empty_workflow, http, task};
 
 /// A store in memory that the test may switch off.
 #[derive(Default)]
@@ -58,6 +58,15 @@ impl SharedCache for TestStore {
 
     fn release(&self, key: String, owner: String) -> CacheFuture<'_, ()> {
         self.answer(|| self.texts.lock().retain(|held, by| *held != key || *by != owner))
+    }
+
+    fn increment(&self, key: String) -> CacheFuture<'_, u64> {
+        self.answer(|| {
+            let mut texts = self.texts.lock();
+            let sum = texts.get(&key).map_or(0, |text| text.parse::<u64>().unwrap()) + 1;
+            texts.insert(key, sum.to_string());
+            sum
+        })
     }
 }
 
@@ -218,5 +227,33 @@ fn duplicate_is_refused_before_cached_response_is_used() {
             let sample = format!(r#"svc_response_cache_{name}_total{{channel="orders"}} {count}"#);
             assert!(page.contains(&sample), "{page}");
         }
+    });
+}
+
+#[test]
+fn invalidation_makes_shared_answers_and_running_ones_stale() {
+    Universe::new(1).run(async |tree| {
+        let store = Arc::<TestStore>::default();
+        let kit = kit(&store);
+        let config = json!({"cache": {"enabled": true, "namespaces": ["a", "b"]}});
+        let mut hold = task("hold", json!({}));
+        hold["condition"] = json!({"var": "payload.hold"});
+        let orders = kit.serve(&tree, config, &json!([hold])).await;
+        let first = orders.post(json!({})).await.unwrap();
+        assert_eq!(orders.post(json!({})).await.unwrap(), first);
+        let invalidate = async |name: &str| kit.services.namespaces.invalidate_all(&[name.to_owned()]).await;
+        assert_eq!(invalidate("other").await, Ok(0));
+        assert_eq!(orders.post(json!({})).await.unwrap(), first);
+        assert_eq!(invalidate("b").await, Ok(1));
+        assert_ne!(orders.post(json!({})).await.unwrap(), first);
+        let running = orders.clone();
+        let running = actix_rt::spawn(async move { running.post(json!({"hold": true})).await });
+        kit.hold.wait_for_entries(1).await;
+        assert_eq!(invalidate("a").await, Ok(1));
+        (0..2).for_each(|_| kit.hold.release());
+        let stale = running.await.unwrap().unwrap();
+        assert_ne!(orders.post(json!({"hold": true})).await.unwrap(), stale);
+        store.is_away.store(true, Ordering::SeqCst);
+        assert!(invalidate("a").await.is_err());
     });
 }

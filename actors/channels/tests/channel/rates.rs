@@ -190,3 +190,28 @@ fn channels_of_a_group_share_their_buckets() {
         assert!(from(&apart, "192.0.2.1", &[]).await.is_ok(), "another group");
     });
 }
+
+#[test]
+fn answers_and_refusals_report_the_rest() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings::default());
+        let config = json!({
+            "rate_limit": {"requests_per_second": 2, "burst": 3},
+            "response": {"rate_limit_headers": true},
+        });
+        let orders = kit.serve(&tree, config, &empty_workflow()).await;
+        for (left, reset) in [(2, 1), (1, 1), (0, 2)] {
+            let answer = orders.post(json!({})).await.unwrap();
+            let state =
+                answer.headers.iter().find(|(name, _)| name == "ratelimit").map(|(_, value)| &**value);
+            assert_eq!(state, Some(format!(r#""rate_limit";r={left};t={reset}"#).as_str()));
+        }
+        let refused = orders.post(json!({})).await.unwrap_err();
+        assert_eq!(refused.code(), Code::RateLimited);
+        let expected = [
+            ("ratelimit-policy", r#""rate_limit";q=3;w=2"#.to_owned()),
+            ("ratelimit", r#""rate_limit";r=0;t=2"#.to_owned()),
+        ];
+        assert_eq!(refused.headers(), expected);
+    });
+}

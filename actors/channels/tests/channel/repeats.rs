@@ -218,6 +218,95 @@ fn equal_request_gets_cached_answer_until_it_expires() {
 }
 
 #[test]
+fn cached_answer_has_its_age_others_are_misses() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings::default());
+        let orders = kit.serve(&tree, keeping(), &empty_workflow()).await;
+        let notes = async |orders: &Orders| {
+            let answer = orders.submit_whole(http(json!({}), &[])).await.unwrap();
+            let value = |name: &str| {
+                answer.headers.iter().find(|(header, _)| header == name).map(|(_, value)| value.clone())
+            };
+            (value("x-cache"), value("age"))
+        };
+        assert_eq!(notes(&orders).await, (Some("miss".to_owned()), None));
+        tokio::time::advance(Duration::from_secs(7)).await;
+        assert_eq!(notes(&orders).await, (Some("hit".to_owned()), Some("7".to_owned())));
+        let uncached = kit.build(json!({}), &empty_workflow()).unwrap();
+        replace(&tree, &orders, uncached).await;
+        assert_eq!(notes(&orders).await, (None, None));
+    });
+}
+
+#[test]
+fn computed_key_decides_which_requests_are_equal() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings::default());
+        let key_logic = json!({"if": [{"var": "data.fresh"}, null,
+            {"cat": [{"var": "data.sku"}, " ", {"var": "metadata.headers.accept-language"}]}]});
+        let config =
+            json!({"cache": {"enabled": true, "key_logic": key_logic, "cache_key_fields": ["other"]}});
+        let orders = kit.serve(&tree, config, &empty_workflow()).await;
+        let ask = async |payload: Value, language: &str| {
+            orders.submit(http(payload, &[("accept-language", language)])).await.unwrap()
+        };
+        let first = ask(json!({"sku": "a", "n": 1}), "de").await;
+        assert_eq!(ask(json!({"sku": "a", "n": 2}), "de").await, first);
+        assert_ne!(ask(json!({"sku": "a", "n": 1}), "fr").await, first);
+        assert_ne!(ask(json!({"sku": "b", "n": 1}), "de").await, first);
+        let fresh = ask(json!({"fresh": true}), "de").await;
+        assert_ne!(ask(json!({"fresh": true}), "de").await, fresh);
+    });
+}
+
+#[test]
+fn equal_requests_wait_for_the_run_of_one() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings::default());
+        let config = json!({
+            "cache": {"enabled": true, "coalesce_misses": true},
+            "backpressure": {"max_concurrent_per_node": 1},
+        });
+        let orders = kit.serve(&tree, config, &json!([task("hold", json!({}))])).await;
+        let ask = || {
+            let orders = orders.clone();
+            actix_rt::spawn(async move { orders.post(json!({})).await })
+        };
+        let first = ask();
+        kit.hold.wait_for_entries(1).await;
+        let others = [ask(), ask()];
+        assert_eq!(orders.post(json!({"n": 1})).await.unwrap_err().code(), Code::ServiceUnavailable);
+        kit.hold.release();
+        let first = first.await.unwrap().unwrap();
+        for other in others {
+            assert_eq!(other.await.unwrap().unwrap(), first);
+        }
+        let page = kit.metrics_text();
+        assert!(page.contains(r#"svc_response_cache_coalesced_total{channel="orders"} 2"#), "{page}");
+    });
+}
+
+#[test]
+fn follower_of_a_failed_run_runs_itself() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings::default());
+        let mut fail = task("fail", json!({}));
+        fail["continue_on_error"] = json!(true);
+        let config = json!({"cache": {"enabled": true, "coalesce_misses": true}});
+        let orders = kit.serve(&tree, config, &json!([task("hold", json!({})), fail])).await;
+        let ask = || {
+            let orders = orders.clone();
+            actix_rt::spawn(async move { body(orders.post(json!({})).await)["id"].clone() })
+        };
+        let first = ask();
+        kit.hold.wait_for_entries(1).await;
+        let other = ask();
+        (0..2).for_each(|_| kit.hold.release());
+        assert_ne!(first.await.unwrap(), other.await.unwrap());
+    });
+}
+
+#[test]
 fn envelope_parameters_distinguish_requests_of_plain_routes() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());

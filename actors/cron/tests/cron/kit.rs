@@ -161,6 +161,7 @@ impl CronFixture {
             compute_gate: ComputeGate::default(),
             rate_groups: RateGroups::default(),
             local_caches: LocalCaches::default(),
+            namespaces: Default::default(),
             memory_entries: 1000,
             spans: Default::default(),
             log: log(),

@@ -110,6 +110,7 @@ impl RegistryWorld {
             compute_gate: ComputeGate::default(),
             rate_groups: RateGroups::default(),
             local_caches: LocalCaches::default(),
+            namespaces: Default::default(),
             memory_entries: 1000,
             spans: Default::default(),
             log: log(),

@@ -6,6 +6,7 @@ use crate::parameter::ParameterKind::Natural;
 use crate::parameter::{PathParameter, QueryParameter};
 use crate::runs::kafka::{AssignedPartition, SkippedRecord};
 use crate::server::actors::{ActorNode, ActorTree};
+use crate::server::caches::{CacheInvalidationRequest, InvalidatedCaches};
 use crate::server::dev::DevProject;
 use crate::server::engine::{EngineReloaded, EngineStatus};
 use crate::server::nodes::{DrainedNode, NodeSummary};
@@ -39,6 +40,24 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         200,
         "The stored definitions serve",
         &[SchemaSource::for_type::<DataEnvelope<EngineReloaded>>()],
+    )]),
+    Endpoint::new(
+        Method::Post,
+        "/api/v1/admin/cache/invalidate",
+        "invalidateCache",
+        Tag::Engine,
+        "Makes the cached answers of namespaces stale",
+    )
+    .describes(
+        "Namespaces are those of `cache.namespaces` of channels. Answers in the memory of a node become stale on the \
+         node that is asked, those in a shared cache for all.",
+    )
+    .with_query(&[NO_DRY_RUN])
+    .takes::<CacheInvalidationRequest>(r#"{"namespaces": ["catalogue"]}"#)
+    .answers(&[Answer::json(
+        200,
+        "The answers are stale",
+        &[SchemaSource::for_type::<DataEnvelope<InvalidatedCaches>>()],
     )]),
     Endpoint::new(
         Method::Get,

@@ -3,6 +3,7 @@
 pub(crate) mod actors;
 pub(crate) mod audit;
 pub(crate) mod backups;
+pub(crate) mod caches;
 pub(crate) mod config;
 pub(crate) mod dev;
 pub(crate) mod engine;

@@ -28,6 +28,7 @@ pub(crate) async fn run(command: ClientCommand, context: &CommandContext) -> Res
         ClientCommand::Cron(command) => runs::cron::run(command, context).await,
         ClientCommand::Why(args) => runs::cron::explain(&args, context).await,
         ClientCommand::Kafka(command) => operation::kafka::run(command, context).await,
+        ClientCommand::Cache(command) => operation::cache::run(command, context).await,
         ClientCommand::Engine(command) => operation::engine::run(command, context).await,
         ClientCommand::Actors(args) => operation::actors::run(args, context).await,
         ClientCommand::Nodes(args) => operation::nodes::run(args, context).await,

@@ -22,6 +22,7 @@ use crate::function::TaskOutcome;
 
 pub(crate) use context::BuiltinCx;
 pub(crate) use input::{BuiltinInput, InputCompiler};
+pub use xml::{ParseXmlError, parse_xml_within};
 
 /// Compiles one built-in from its input; `None` when the input has problems.
 type CompileBuiltin = fn(&mut BuiltinInput<'_, '_>) -> Option<Builtin>;

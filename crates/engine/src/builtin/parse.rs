@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::context::BuiltinCx;
 use super::input::{BuiltinInput, TARGET};
-use super::xml::{self, ParseXmlError};
+use super::xml::{ParseXmlError, parse_xml_within};
 use crate::bounds::bounded_json::{ParseJsonError, parse_json_within};
 use crate::catalogue::{FunctionEntry, InputField, PathUse};
 use crate::error::TaskError;
@@ -85,7 +85,7 @@ impl ParseXmlTask {
         let Value::String(text) = cx.work.get(cx.scope, &self.source) else {
             return Err(TaskError::validation(format!("{} is not a string of XML", self.source)));
         };
-        let value = xml::parse(&text, cx.work.max_bytes).map_err(|error| match error {
+        let value = parse_xml_within(&text, cx.work.max_bytes).map_err(|error| match error {
             ParseXmlError::Malformed(reason) => {
                 TaskError::new(ErrorCode::Deserialization, format!("{} is not XML: {reason}", self.source))
             }

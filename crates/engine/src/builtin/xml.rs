@@ -27,7 +27,7 @@ const MAX_DEPTH: usize = 128;
 
 /// The reason why a text is not parsed.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum ParseXmlError {
+pub enum ParseXmlError {
     /// The text is not a well-formed document, or nests too deep.
     #[error("{0}")]
     Malformed(String),
@@ -150,11 +150,21 @@ impl Element {
 ///
 /// # Errors
 /// Text that is not well-formed, that nests too deep, or whose value is too large.
-pub(super) fn parse(text: &str, limit: usize) -> Result<Value, ParseXmlError> {
+pub fn parse_xml_within(text: &str, limit: usize) -> Result<Value, ParseXmlError> {
     let mut reader = Reader::from_str(text);
+    let budget = ByteBudget { left: limit.saturating_sub(text.len()), limit };
+    read_document(&mut reader, budget).map_err(|error| {
+        let ParseXmlError::Malformed(reason) = error else { return error };
+        let at = [reader.error_position(), reader.buffer_position()].into_iter().find(|at| *at != 0);
+        let read = text.bytes().take(at.and_then(|at| usize::try_from(at).ok()).unwrap_or(0));
+        let line = read.filter(|byte| *byte == b'\n').count() + 1;
+        ParseXmlError::Malformed(format!("{reason} (line {line})"))
+    })
+}
+
+fn read_document(reader: &mut Reader<&[u8]>, mut budget: ByteBudget) -> Result<Value, ParseXmlError> {
     let mut open: Vec<Element> = Vec::new();
     let mut root = None;
-    let mut budget = ByteBudget { left: limit.saturating_sub(text.len()), limit };
     loop {
         budget.count_member()?;
         match reader.read_event().map_err(|error| error.to_string())? {
@@ -361,9 +371,8 @@ mod tests {
     use super::*;
 
     const LIMIT: usize = 1 << 20;
-
     fn parse(text: &str) -> Result<Value, ParseXmlError> {
-        super::parse(text, LIMIT)
+        super::parse_xml_within(text, LIMIT)
     }
 
     #[test]
@@ -410,9 +419,10 @@ mod tests {
     }
 
     #[test]
-    fn entity_of_a_document_type_is_never_expanded() {
+    fn unknown_entity_is_refused_with_its_line() {
         let bomb = r#"<!DOCTYPE a [<!ENTITY x "xxxxxxxx">]><a>&x;</a>"#;
-        assert_eq!(parse(bomb), Err("unknown entity &x;".into()));
+        assert_eq!(parse(bomb), Err("unknown entity &x; (line 1)".into()));
+        assert_eq!(parse("<a>\n\n&x;\n</a>"), Err("unknown entity &x; (line 3)".into()));
     }
 
     #[test]

@@ -12,7 +12,7 @@ const PARENT: &str = "data._svc.";
 const RESPONSE: &str = "response";
 
 /// The members of an answer.
-const MEMBERS: [&str; 4] = ["status", "headers", "body_path", "raw"];
+const MEMBERS: [&str; 5] = ["status", "headers", "cookies", "body_path", "raw"];
 
 /// Edits within which a name was likely meant to be that of the answer.
 const NEAR: usize = 2;

@@ -64,7 +64,10 @@ pub(crate) fn engine_with(variables: &[(&str, &str)], sets: Sets) -> Bench {
     let builder = Engine::builder()
         .secrets([("shared", json!(SHARED)), ("issuer", json!("https://secret.example")), ("n", json!(5))])
         .clock(|| DateTime::from_timestamp(NOW, 0).unwrap());
-    Bench { engine: svc_functions::register(builder, Arc::new(sets)).build(), variables }
+    Bench {
+        engine: svc_functions::register(builder, Arc::new(sets), Arc::new(svc_functions::NoCaches)).build(),
+        variables,
+    }
 }
 
 pub(crate) fn engine() -> Bench {

@@ -281,6 +281,44 @@ impl<'a> ConfigBlock<'a> {
         }
     }
 
+    /// Reads some of a set of names: a list of them, `true` for all, `false` for none.
+    pub(in crate::config) fn some_or_all<T: Copy + PartialEq>(
+        &mut self,
+        name: &'static str,
+        choices: &[(&str, T)],
+    ) -> Read<Vec<T>> {
+        let items = match self.get(name) {
+            None => return Ok(None),
+            Some(Value::Bool(all)) => {
+                return Ok(Some(choices.iter().filter(|_| *all).map(|(_, value)| *value).collect()));
+            }
+            Some(Value::Array(items)) => items,
+            Some(other) => {
+                return Err(self.mismatch(self.field(name), "boolean or an array of strings", other));
+            }
+        };
+        let mut chosen = Vec::with_capacity(items.len());
+        for (index, item) in items.iter().enumerate() {
+            let place = format!("{name}[{index}]");
+            let Value::String(text) = item else {
+                return Err(self.mismatch(self.field(&place), "string", item));
+            };
+            let Some((_, value)) = choices.iter().find(|(known, _)| known == text) else {
+                let known: Vec<_> = choices.iter().map(|(known, _)| *known).collect();
+                let why = self.unlike_schema(format!("use one of {}", known.join(", ")));
+                return Err(self.invalid(&place, why).with_expected(known));
+            };
+            if chosen.contains(value) {
+                return Err(self.invalid(&place, format!("{text} is listed twice")));
+            }
+            chosen.push(*value);
+        }
+        if chosen.is_empty() {
+            return Err(self.invalid(name, "an empty list decides nothing, omit the field or write false"));
+        }
+        Ok(Some(chosen))
+    }
+
     fn has_asked(&self, key: &str) -> bool {
         self.asked.contains(&key)
     }

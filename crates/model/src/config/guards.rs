@@ -112,6 +112,13 @@ block! {
         pub ttl_secs: u64 = 300 => 60, by(positive);
         /// paths of the payload that make the key; the whole payload by default
         pub cache_key_fields: Option<Vec<String>> => ["id"], by(cache_key_fields);
+        /// over `{data, metadata}`, after the claims of a token are there; its result takes the place of the payload in
+        /// the key and wins over `cache_key_fields`, and null is not cached
+        pub key_logic: Option<Value> => {"var": "metadata.headers.accept-language"};
+        /// equal requests that find no answer at the same time on a node wait for the run of the first
+        pub coalesce_misses: bool = false => true;
+        /// names of groups of answers that `cache_invalidate` makes stale together, 8 at most
+        pub namespaces: Vec<String> = _ => ["catalogue"], by(namespaces);
         /// each caller has answers of its own; a channel with `auth` has to say it
         pub per_principal: Option<bool> => true;
         /// statuses of answers that are kept; those below 400 by default
@@ -262,6 +269,38 @@ fn cache_key_fields(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<Vec
         }
     }
     Ok(Some(fields))
+}
+
+/// Namespaces of the answers of a channel.
+const MAX_NAMESPACES: usize = 8;
+
+/// Letters of the name of a namespace.
+const MAX_NAMESPACE: usize = 64;
+
+fn namespaces(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<Vec<String>> {
+    let Some(namespaces) = block.strings(name)? else { return Ok(None) };
+    if !(1..=MAX_NAMESPACES).contains(&namespaces.len()) {
+        return Err(
+            block.invalid(name, format!("name from 1 to {MAX_NAMESPACES} namespaces, or omit the field"))
+        );
+    }
+    for (index, namespace) in namespaces.iter().enumerate() {
+        let place = format!("{name}[{index}]");
+        if let Some(why) = namespace_problem(namespace) {
+            return Err(block.invalid(&place, why));
+        }
+        if namespaces[..index].contains(namespace) {
+            return Err(block.invalid(&place, "it is listed twice"));
+        }
+    }
+    Ok(Some(namespaces))
+}
+
+/// Returns the reason why a text is no name of a namespace of cached answers; `None` for one that is.
+pub fn namespace_problem(name: &str) -> Option<String> {
+    let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-.:".contains(&byte);
+    let is_name = (1..=MAX_NAMESPACE).contains(&name.len()) && name.bytes().all(is_letter);
+    (!is_name).then(|| format!("a namespace has from 1 to {MAX_NAMESPACE} letters of a-z 0-9 _ - . :"))
 }
 
 /// The statuses of answers.

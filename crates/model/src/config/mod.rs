@@ -31,9 +31,10 @@ pub use cron::{CronTransport, MisfirePolicy, RunExclusion};
 pub use guards::{
     BackendError, BackpressureConfig, DeduplicationConfig, DuplicatePolicy, KEY_HEADERS,
     PrincipalRateLimitConfig, QueueConfig, RateLimitConfig, ResponseCacheConfig, TracingConfig, TracingMode,
+    namespace_problem,
 };
 pub use repeated_failure::RepeatedFailureConfig;
-pub use request::{BodyMode, RecordFormat, RequestBodyFormat, RequestConfig, RequestMode};
+pub use request::{BodyMode, ContentEncoding, RecordFormat, RequestBodyFormat, RequestConfig, RequestMode};
 pub use response::{ErrorBody, ErrorBodyKey, Placeholder, ResponseConfig, ResponseMode};
 pub use secret::SecretText;
 pub use template::{HeaderField, SigningTemplate, TemplatePart};
@@ -123,6 +124,7 @@ impl ChannelConfig {
         let limit = self.rate_limit.as_ref().and_then(|limit| limit.key_logic.as_ref());
         let quota = self.principal_rate_limit.as_ref().map(|quota| &quota.key_logic);
         let key = self.deduplication.as_ref().and_then(|deduplication| deduplication.key_logic.as_ref());
+        let cache = self.cache.as_ref().and_then(|cache| cache.key_logic.as_ref());
         let caller: &[&str] = &["client_ip", "channel", "headers"];
         let principal: &[&str] = &["client_ip", "channel", "headers", "auth"];
         let message: &[&str] = &["data", "metadata"];
@@ -136,6 +138,7 @@ impl ChannelConfig {
                 principal,
             ),
             ("channel.config.deduplication.key_logic", "deduplication.key_logic", key, message),
+            ("channel.config.cache.key_logic", "cache.key_logic", cache, message),
             ("channel.config.queue.key_logic", "queue.key_logic", self.queue.key_logic.as_ref(), message),
             ("channel.config.validation_logic", "validation_logic", self.validation_logic.as_ref(), message),
         ]

@@ -1,8 +1,9 @@
 //! The `request` block: conversion of a request to a message.
 
 use super::block::ConfigBlock;
-use super::declare::{block, choice};
+use super::declare::{Choice, KeyValue, block, choice};
 use crate::field::FieldError;
+use crate::http::origin::origin_problem;
 
 choice! {
     /// The interpretation of a request body.
@@ -23,17 +24,66 @@ choice! {
         Form = "form",
         /// Text; one that is JSON is parsed.
         Text = "text",
+        /// Rows below a row of names, as objects of texts.
+        Csv = "csv",
+        /// XML, as `parse_xml` reads it.
+        Xml = "xml",
+        /// The parts of a form with files (`multipart/form-data`).
+        Multipart = "multipart",
         /// Bytes of any content type: a text, or base64 if they are not UTF-8.
         Raw = "raw",
-        /// JSON, a form or a text, by the content type; JSON if there is none.
+        /// Any of them but `raw`, by the content type; JSON if there is none.
         Auto = "auto",
     }
 }
 
 impl RequestBodyFormat {
-    /// Returns the reading of a record, which has no content type.
-    pub fn record_format(self) -> RecordFormat {
-        if self == Self::Raw { RecordFormat::Raw } else { RecordFormat::Json }
+    /// Returns the reading of a record; `None` for one that only a request can have.
+    pub fn record_format(self) -> Option<RecordFormat> {
+        Some(match self {
+            Self::Json => RecordFormat::Json,
+            Self::Text => RecordFormat::Text,
+            Self::Csv => RecordFormat::Csv,
+            Self::Xml => RecordFormat::Xml,
+            Self::Raw => RecordFormat::Raw,
+            Self::Auto => RecordFormat::Auto,
+            Self::Form | Self::Multipart => return None,
+        })
+    }
+}
+
+choice! {
+    /// An encoding that compresses a body, by its registered name.
+    pub enum ContentEncoding {
+        /// DEFLATE with a header and a checksum.
+        Gzip = "gzip",
+        /// DEFLATE.
+        Deflate = "deflate",
+        /// Brotli.
+        Brotli = "br",
+        /// Zstandard.
+        Zstd = "zstd",
+    }
+}
+
+impl ContentEncoding {
+    /// Returns the registered name.
+    pub fn name(self) -> &'static str {
+        self.word()
+    }
+
+    /// Finds an encoding by its name, whose case does not matter.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let name = if name.eq_ignore_ascii_case("x-gzip") { "gzip" } else { name };
+        Self::WORDS.iter().find(|(word, _)| word.eq_ignore_ascii_case(name)).map(|(_, encoding)| *encoding)
+    }
+}
+
+impl KeyValue for Vec<ContentEncoding> {
+    const KIND: &'static str = "list of `gzip`, `deflate`, `br`, `zstd` or boolean";
+
+    fn read(block: &mut ConfigBlock<'_>, name: &'static str) -> Result<Option<Self>, FieldError> {
+        block.some_or_all(name, ContentEncoding::WORDS)
     }
 }
 
@@ -53,8 +103,16 @@ pub enum RecordFormat {
     /// The value is JSON; any other is a failure.
     #[default]
     Json,
+    /// The value is text; one that is JSON is parsed.
+    Text,
+    /// The value is rows below a row of names.
+    Csv,
+    /// The value is XML.
+    Xml,
     /// A value that is no JSON is taken as text, or in base64 if it is not UTF-8.
     Raw,
+    /// The header `content-type` decides; JSON if there is none.
+    Auto,
 }
 
 block! {
@@ -65,14 +123,32 @@ block! {
         pub mode: RequestMode = "answer" => "accept";
         /// `auto` takes `{"data", "metadata"}` as an envelope and drops its other keys
         pub body_mode: BodyMode = "auto" => "payload";
-        /// the reading of a body; its default is `auto` where `auth` names a preset. Records are read as `json` or
-        /// `raw`
+        /// the reading of a body; its default is `auto` where `auth` names a preset. Records are not read as `form` or
+        /// `multipart`
         pub body_format as "body": RequestBodyFormat = "json" => "auto";
+        /// encodings of compressed bodies that are decoded, `true` for all; a body with another one is refused
+        pub decompress: Vec<ContentEncoding> = _ => ["gzip"];
+        /// origins of pages that may read its answers, in place of `cors.allowed_origins` of the service
+        pub cors_origins: Option<Vec<String>> => ["https://shop.example"], by(cors_origins);
         /// cookies that workflows see
         pub cookies_to_metadata: Vec<String> = _ => ["session"], by(cookies);
         /// the channel answers to its name, in addition to its route
         pub by_name: bool = true => false;
     }
+}
+
+fn cors_origins(block: &mut ConfigBlock<'_>, name: &'static str) -> Result<Option<Vec<String>>, FieldError> {
+    let Some(origins) = block.strings(name)? else { return Ok(None) };
+    let has_wildcard = origins.iter().any(|origin| origin == "*");
+    if has_wildcard && origins.len() > 1 {
+        return Err(block.invalid(name, "\"*\" admits every origin; remove it, or the others"));
+    }
+    for (index, origin) in origins.iter().enumerate().filter(|_| !has_wildcard) {
+        if let Some(problem) = origin_problem(origin) {
+            return Err(block.invalid(&format!("{name}[{index}]"), problem));
+        }
+    }
+    Ok(Some(origins))
 }
 
 fn cookies(block: &mut ConfigBlock<'_>, name: &'static str) -> Result<Option<Vec<String>>, FieldError> {

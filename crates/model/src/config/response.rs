@@ -32,6 +32,11 @@ block! {
         pub mode: ResponseMode = "envelope" => "shaped";
         /// headers that the workflow may set
         pub allowed_headers: Option<Vec<String>> => ["location"], by(allowed_headers);
+        /// the workflow may set cookies at `data._svc.response.cookies`; they need no entry in `allowed_headers`
+        pub cookies: bool = false => true;
+        /// answers report what is left of the rates of the channel, in `RateLimit` and `RateLimit-Policy`; a 401 does
+        /// not
+        pub rate_limit_headers: bool = false => true;
         /// bodies of refusals and errors by status, `400` to `599`, or `default`
         pub error_bodies: BTreeMap<ErrorBodyKey, ErrorBody> = _ => {"default": {"body": "{}"}};
     }

@@ -44,6 +44,8 @@ audit_words! {
         Drain = "drain",
         /// Definitions were imported.
         Import = "import",
+        /// Cached answers were made stale.
+        Invalidate = "invalidate",
         /// A version of a package became the current one.
         PackageApplied = "package_applied",
         /// A version of a package is being applied.
@@ -96,6 +98,8 @@ audit_words! {
         Backup = "backup",
         /// A run of an action on many rows.
         BulkRun = "bulk_run",
+        /// The cached answers of channels.
+        Cache = "cache",
         /// A channel.
         Channel = "channel",
         /// A circuit breaker.

@@ -290,13 +290,13 @@ fn undecided_sharing(config: &ChannelConfig) -> Option<FieldError> {
     }
 }
 
-/// Refuses a reading of bodies that needs a content type, which the records of a topic do not have.
+/// Refuses a reading of bodies that only browsers send, on a channel that reads the records of a topic.
 fn unreadable_records(content: &ChannelContent) -> Option<FieldError> {
     let format = content.config.pointer("/request/body")?.as_str()?;
-    let is_refused = content.protocol == Protocol::Kafka && matches!(format, "form" | "text" | "auto");
+    let is_refused = content.protocol == Protocol::Kafka && matches!(format, "form" | "multipart");
     is_refused.then(|| {
-        FieldError::invalid("channel.config.request.body", "a record is read as json or as raw")
-            .with_got(format)
+        let why = "a record is read as json, text, csv, xml, raw or auto";
+        FieldError::invalid("channel.config.request.body", why).with_got(format)
     })
 }
 

@@ -43,5 +43,9 @@ fn choice_schema(kind: &str, choices: Choices) -> Value {
         Choices::OrUnresolved => one_of_or_unresolved(&words),
         Choices::Strict => one_of(&words),
     };
-    if kind.starts_with("list of ") { list(one) } else { one }
+    match kind.strip_prefix("list of ") {
+        Some(words) if words.ends_with(" or boolean") => json!({"anyOf": [{"type": "boolean"}, list(one)]}),
+        Some(_) => list(one),
+        None => one,
+    }
 }

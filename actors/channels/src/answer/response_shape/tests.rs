@@ -88,7 +88,7 @@ fn only_allowed_headers_are_set_in_lower_case() {
         .iter()
         .map(|dropped| match dropped {
             DroppedPart::Header(name) => name.as_str(),
-            DroppedPart::Status => "status",
+            DroppedPart::Status | DroppedPart::Cookie(..) => "another part",
         })
         .collect();
     names.sort_unstable();
@@ -122,6 +122,43 @@ fn header_list_replaces_default_and_refuses_forbidden_names() {
     let expected = [("content-type", "application/json"), ("set-cookie", "a=b"), ("x-own", "1")];
     assert_eq!(answer.headers, headers(&expected));
     assert_eq!(dropped.len(), NEVER.len() + 1);
+}
+
+#[test]
+fn list_of_values_becomes_one_line_each() {
+    let control = json!({"headers": {
+        "link": ["</a>; rel=next", " </b>; rel=prev "], "etag": [], "content-type": ["text/plain", "text/html"],
+        "location": ["/a", 7], "retry-after": ["3"],
+    }});
+    let (answer, dropped) = shape(control, &json!({}));
+    let expected = [
+        ("link", "</a>; rel=next"),
+        ("link", "</b>; rel=prev"),
+        ("retry-after", "3"),
+        ("content-type", "application/json"),
+    ];
+    assert_eq!(answer.headers, headers(&expected));
+    assert_eq!(dropped.len(), 3);
+}
+
+#[test]
+fn cookies_are_set_if_the_channel_allows_them() {
+    let control = || {
+        ResponseControl(Map::from_iter([(
+            "cookies".to_owned(),
+            json!([{"name": "session", "value": "1", "http_only": true}, {"name": "old", "value": "", "max_age": 0},
+                {"name": "a b", "value": "secret"}]),
+        )]))
+    };
+    let config = ResponseConfig { cookies: true, ..ResponseConfig::default() };
+    let (answer, dropped) = ResponseShaper::new(&config).shape(&control(), &json!({}));
+    let cookies: Vec<_> = answer.headers.iter().filter(|(name, _)| name == "set-cookie").collect();
+    let lines: Vec<_> = cookies.iter().map(|(_, line)| line.as_str()).collect();
+    assert_eq!(lines, ["session=1; HttpOnly", "old=; Max-Age=0"]);
+    assert!(matches!(dropped.as_slice(), [DroppedPart::Cookie(2, _)]) && answer.sets_cookie());
+    let (answer, dropped) = shaper(None).shape(&control(), &json!({}));
+    assert!(!answer.sets_cookie());
+    assert_eq!(dropped.len(), 3);
 }
 
 #[test]

@@ -149,14 +149,14 @@ fn answer(size: usize) -> ChannelResponse {
 #[tokio::test(start_paused = true)]
 async fn cached_answer_is_replayed_until_it_expires() {
     let (cache, key) = (ResponseCache::new(Duration::from_secs(5), 10), whole(&json!(1)));
-    assert_eq!(cache.get(&key), None);
-    cache.put(key, &answer(3));
+    assert_eq!(cache.get(&key, None), None);
+    cache.put(key, &answer(3), None);
     tokio::time::advance(Duration::from_millis(4_999)).await;
-    assert_eq!(cache.get(&key), Some(answer(3)));
+    assert_eq!(cache.get(&key, None), Some((answer(3), Duration::from_millis(4_999))));
     tokio::time::advance(Duration::from_millis(1)).await;
-    assert_eq!(cache.get(&key), None);
-    cache.put(key, &answer(4));
-    assert_eq!(cache.get(&key), Some(answer(4)));
+    assert_eq!(cache.get(&key, None), None);
+    cache.put(key, &answer(4), None);
+    assert_eq!(cache.get(&key, None), Some((answer(4), Duration::ZERO)));
 }
 
 #[test]
@@ -164,8 +164,8 @@ fn an_answer_that_sets_a_cookie_is_not_kept() {
     let (cache, key) = (ResponseCache::new(Duration::from_secs(5), 10), whole(&json!(1)));
     let mut cookie = answer(1);
     cookie.headers.push(("set-cookie".into(), "a=b".into()));
-    cache.put(key, &cookie);
-    assert_eq!(cache.get(&key), None);
+    cache.put(key, &cookie, None);
+    assert_eq!(cache.get(&key, None), None);
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn entries_and_bytes_are_bounded() {
     let fill = |max_entries, size| {
         let cache = ResponseCache::new(Duration::from_secs(5), max_entries);
         for n in 0..500 {
-            cache.put(whole(&json!(n)), &answer(size));
+            cache.put(whole(&json!(n)), &answer(size), None);
         }
         cache.entries.run_pending_tasks();
         (cache.entries.entry_count(), cache.entries.weighted_size())
@@ -187,7 +187,7 @@ fn entries_and_bytes_are_bounded() {
 #[test]
 fn expired_responses_are_removed_without_a_request() {
     let cache = ResponseCache::new(Duration::from_secs(1), 0);
-    cache.put(whole(&json!({"n": 1})), &answer(1));
+    cache.put(whole(&json!({"n": 1})), &answer(1), None);
     cache.remove_expired();
     assert_eq!(cache.entries.entry_count(), 1);
     let deadline = Instant::now() + Duration::from_secs(30);

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use governor::clock::FakeRelativeClock;
+use governor::middleware::NoOpMiddleware;
 use proptest::prelude::*;
 
 use super::*;
@@ -78,6 +79,15 @@ async fn burst_passes_at_once_and_refills_by_rate() {
     assert_eq!(admitted("a"), 1);
     tokio::time::advance(Duration::from_secs(3_600)).await;
     assert_eq!(admitted("a"), 3, "never more than the burst");
+}
+
+#[tokio::test(start_paused = true)]
+async fn taken_token_leaves_the_others() {
+    let limiter = Limiter::new(2, 3);
+    let left = || limiter.take("a").map(|bucket| bucket.remaining_burst_capacity());
+    assert_eq!([left(), left(), left(), left()], [Some(2), Some(1), Some(0), None]);
+    tokio::time::advance(Duration::from_secs(1)).await;
+    assert_eq!(left(), Some(1));
 }
 
 #[tokio::test(start_paused = true)]

@@ -65,6 +65,11 @@ pub(crate) struct ReleaseCacheKey {
     pub(crate) owner: String,
 }
 
+/// Adds one to the number under a key, and returns the sum. For shared caches only.
+#[derive(Clone, Message)]
+#[rtype(result = "Result<u64, CallFailure>")]
+pub(crate) struct IncrementCounter(pub(crate) String);
+
 /// The actor of a cache.
 pub(crate) struct CacheActor {
     store: CacheEntries,
@@ -163,6 +168,18 @@ impl ReadHandler<ReleaseCacheKey> for CacheActor {
     ) -> ReadReply<<ReleaseCacheKey as Message>::Result> {
         match self.store.redis_cache() {
             Ok(redis) => ReadReply::later(async move { redis.release(&key, &owner).await }),
+            Err(own) => ReadReply::Now(Err(own)),
+        }
+    }
+}
+
+impl ReadHandler<IncrementCounter> for CacheActor {
+    fn read(
+        &self,
+        IncrementCounter(key): IncrementCounter,
+    ) -> ReadReply<<IncrementCounter as Message>::Result> {
+        match self.store.redis_cache() {
+            Ok(redis) => ReadReply::later(async move { redis.increment(&key).await }),
             Err(own) => ReadReply::Now(Err(own)),
         }
     }

@@ -18,7 +18,8 @@ use svc_model::config::connector::CacheConfig;
 use crate::driver::{ResolveResult, erase_type};
 
 pub(crate) use actor::{
-    CacheActor, CacheDriver, ClaimCacheKey, ReadEntry, ReleaseCacheKey, TransferCacheKey, WriteEntry,
+    CacheActor, CacheDriver, ClaimCacheKey, IncrementCounter, ReadEntry, ReleaseCacheKey, TransferCacheKey,
+    WriteEntry,
 };
 pub(crate) use settings::CacheSettings;
 

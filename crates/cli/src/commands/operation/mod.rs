@@ -3,6 +3,7 @@
 pub(crate) mod actors;
 pub(crate) mod audit_logs;
 pub(crate) mod backups;
+pub(crate) mod cache;
 pub(crate) mod engine;
 pub(crate) mod functions;
 pub(crate) mod health;

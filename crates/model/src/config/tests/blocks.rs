@@ -86,7 +86,7 @@ fn name_outside_a_set_is_invalid_in_place() {
         (
             json!({"request": {"body": "s3cret"}}),
             "request.body",
-            json!(["json", "form", "text", "raw", "auto"]),
+            json!(["json", "form", "text", "csv", "xml", "multipart", "raw", "auto"]),
         ),
         (json!({"response": {"mode": "s3cret"}}), "response.mode", json!(["envelope", "shaped"])),
         (json!({"auth": {"mode": "s3cret"}}), "auth.mode", json!(["api_key", "hmac", "jwt"])),
@@ -144,10 +144,16 @@ fn broken_rules_are_reported_at_their_field() {
         (json!({"cache": {"enabled": true, "statuses": [200, 99]}}), "cache.statuses[1]"),
         (json!({"cache": {"enabled": true, "statuses": ["200"]}}), "cache.statuses[0]"),
         (json!({"cache": {"enabled": true, "per_principal": 1}}), "cache.per_principal"),
+        (json!({"cache": {"enabled": true, "namespaces": []}}), "cache.namespaces"),
+        (json!({"cache": {"enabled": true, "namespaces": vec!["a"; 9]}}), "cache.namespaces"),
+        (json!({"cache": {"enabled": true, "namespaces": ["a", "a"]}}), "cache.namespaces[1]"),
+        (json!({"cache": {"enabled": true, "namespaces": ["A"]}}), "cache.namespaces[0]"),
         (json!({"deduplication": {"header": " "}}), "deduplication.header"),
         (json!({"rate_limit": {"requests_per_second": 1, "group": " "}}), "rate_limit.group"),
         (json!({"tracing": {"sample_rate": 1.1}}), "tracing.sample_rate"),
         (json!({"request": {"cookies_to_metadata": []}}), "request.cookies_to_metadata"),
+        (json!({"request": {"cors_origins": ["*", "https://a.example"]}}), "request.cors_origins"),
+        (json!({"request": {"cors_origins": ["https://a.example/"]}}), "request.cors_origins[0]"),
         (json!({"request": {"cookies_to_metadata": ["ok", "a=b"]}}), "request.cookies_to_metadata[1]"),
         (json!({"request": {"cookies_to_metadata": [""]}}), "request.cookies_to_metadata[0]"),
         (json!({"response": {"allowed_headers": ["a:b"]}}), "response.allowed_headers[0]"),
@@ -189,4 +195,39 @@ fn the_cookies_of_a_request_are_listed() {
     let config = ChannelConfig::parse(&request).unwrap();
     assert_eq!(config.request.body_mode, BodyMode::Payload);
     assert_eq!(config.request.cookies_to_metadata, ["session", "theme"]);
+}
+
+#[test]
+fn decompression_takes_all_encodings_or_a_list() {
+    use ContentEncoding::{Brotli, Deflate, Gzip, Zstd};
+    let read = |value: Value| {
+        ChannelConfig::parse(&json!({"request": {"decompress": value}}))
+            .map(|config| config.request.decompress)
+    };
+    assert_eq!(read(json!(true)), Ok(vec![Gzip, Deflate, Brotli, Zstd]));
+    assert_eq!(read(json!(false)), Ok(Vec::new()));
+    assert_eq!(read(json!(["br", "gzip"])), Ok(vec![Brotli, Gzip]));
+    for (value, path, remedy) in [
+        (json!(["gzipp"]), "decompress[0]", "use one of gzip, deflate, br, zstd"),
+        (json!(["gzip", "gzip"]), "decompress[1]", "gzip is listed twice"),
+        (json!([1]), "decompress[0]", "string"),
+        (json!([]), "decompress", "omit the field or write false"),
+        (json!("gzip"), "decompress", "boolean or an array of strings"),
+    ] {
+        let error = refusal(&json!({"request": {"decompress": value}}));
+        assert_eq!(error.path, format!("channel.config.request.{path}"));
+        assert!(error.message.contains(remedy), "{}", error.message);
+    }
+}
+
+#[test]
+fn encoding_is_found_by_name_in_any_case() {
+    for (name, found) in [
+        ("GZip", Some(ContentEncoding::Gzip)),
+        ("x-gzip", Some(ContentEncoding::Gzip)),
+        ("zstd", Some(ContentEncoding::Zstd)),
+        ("compress", None),
+    ] {
+        assert_eq!(ContentEncoding::from_name(name), found, "{name}");
+    }
 }
