@@ -9,7 +9,7 @@ export OPENSSL_NO_VENDOR := $(shell pkg-config --exists 'openssl >= 3' 2>/dev/nu
 install drill-rolling drill-operate attack bench: export OPENSSL_NO_VENDOR = 0
 
 .DEFAULT_GOAL := help
-.PHONY: help console check-console demo run install test test-kafka-broker api-clients api-requests tls-probes fuzz console-browser schedules drill-cron drill-cluster drill-rolling drill-kafka drill-operate attack lint features fmt bench budget doc manual manual-check deny
+.PHONY: help console check-console demo run install test test-kafka-broker api-clients api-requests tls-probes fuzz console-browser monitoring schedules drill-cron drill-cluster drill-rolling drill-kafka drill-operate attack lint features fmt bench budget doc manual manual-check deny
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do printf '  %-17s %s\n' "$$name" "$$text"; done
@@ -71,6 +71,10 @@ fuzz: ## a million mutated requests, and as many tokens, against the credential 
 
 schedules: ## random schedules over ten years in every time zone against a second implementation; their pace (SVC_SCHEDULE_ROUNDS=n)
 	SVC_SCHEDULE_ROUNDS=$${SVC_SCHEDULE_ROUNDS:-100} $(CARGO) test -q --release -p svc-schedule --test schedule -- --nocapture sweep pace
+
+monitoring: ## alert rules and dashboards against promtool, and every query of them against a real Prometheus that scrapes the service (needs Debian's prometheus)
+	tests/peers/ensure promtool prometheus
+	SVC_TEST_REQUIRE=all $(CARGO) test -q --workspace --test scenarios -- monitoring::
 
 drill-cron: ## schedules under fire: three nodes, one killed every two seconds, a witness as judge (OCCURRENCES=n, by default 10000)
 	$(CARGO) build -p svc --bin svc-server -p svc-drills --bin drill-cron

@@ -15,7 +15,7 @@ pub use crate::exit::{EXIT_CONFIG, EXIT_FAILURE, EXIT_OK, EXIT_USAGE, write_erro
 
 use crate::commands::{
     BackupArgs, DatabaseWaitArgs, DevArgs, DoctorArgs, KeyIdArgs, MigrateArgs, MigrateStorageArgs,
-    RestoreArgs, RotateKeyArgs, SizeArgs, StateArgs,
+    MonitoringCommand, RestoreArgs, RotateKeyArgs, SizeArgs, StateArgs,
 };
 use crate::config::ConfigFormat;
 use crate::{BUILD_TIMESTAMP, GIT_HASH, VERSION};
@@ -72,6 +72,9 @@ pub enum OperatorCommand {
     Migrate(MigrateArgs),
     /// Move the SQLite database to PostgreSQL; the server is stopped, or a backup of it is moved
     MigrateStorage(MigrateStorageArgs),
+    /// Print alert rules and write dashboards for these metrics
+    #[command(subcommand)]
+    Monitoring(MonitoringCommand),
     /// Check every stored channel and workflow against this version; changes nothing
     Preflight,
     /// Rewrite stored connectors under storage.connector_encryption_key

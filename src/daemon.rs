@@ -63,6 +63,8 @@ pub(crate) fn run<C>(
         log: logs.log.clone(),
         environment: environment.to_owned(),
         log_level: Some(logs.level.clone()),
+        dropped_messages: Some(logs.dropped.clone()),
+        log_tap: Some(logs.tap.clone()),
         ..options
     };
     let logs = Arc::new(Mutex::new(Some(logs)));

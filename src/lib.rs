@@ -78,6 +78,7 @@ mod routes;
 pub mod serve;
 pub mod service;
 mod shutdown;
+mod telemetry;
 
 pub use actix_supervision::{FaultKind, PlannedFault, TreeExit};
 pub use assembly::{settings, state};

@@ -10,7 +10,7 @@ use svc_engine::Function;
 
 use crate::config::{ConfigSource, SettingOrigins};
 use crate::listeners::passed_sockets::PassedSockets;
-use crate::logging::LogLevelHandle;
+use crate::logging::{DroppedMessages, LogLevelHandle, LogTap};
 
 /// The inputs of a start other than the configuration.
 ///
@@ -40,6 +40,10 @@ pub struct Options {
     pub setting_origins: SettingOrigins,
     /// The level of the root logger, which `logging.level` changes at such a reload.
     pub log_level: Option<LogLevelHandle>,
+    /// The messages that the root logger dropped, which `/metrics` counts.
+    pub dropped_messages: Option<DroppedMessages>,
+    /// The place at which `telemetry.logs` reads the root logger; without one the log is the application's to export.
+    pub log_tap: Option<LogTap>,
     /// Stores the trace of every run before its answer, with the steps of its tasks and its input, whatever its channel
     /// says. For development: it costs a write for each run, and shows payloads.
     pub records_all_runs: bool,
@@ -65,6 +69,8 @@ impl Default for Options {
             config_source: None,
             setting_origins: SettingOrigins::default(),
             log_level: None,
+            dropped_messages: None,
+            log_tap: None,
             records_all_runs: false,
             functions: Vec::new(),
             metrics: Registry::default(),

@@ -25,6 +25,7 @@ use crate::assembly::start;
 use crate::boot_packages;
 use crate::config::Config;
 use crate::error::ServiceStartError;
+use crate::http::{ExpositionFormat, level_metrics};
 use crate::listeners::limits;
 use crate::listeners::operations::Operations;
 use crate::options::Options;
@@ -46,8 +47,15 @@ impl Service {
     /// # Errors
     /// A [`ServiceStartError`] with the reason, in one line.
     pub async fn start(config: Config, options: Options) -> Result<Self, ServiceStartError> {
-        let state = start::start(config, options).await?;
-        Ok(Self { state: web::Data::new(state) })
+        let state = web::Data::new(start::start(config, options).await?);
+        if let Some(telemetry) = &state.process.telemetry {
+            let weak = Arc::downgrade(&state);
+            telemetry.begin(move || {
+                let state = weak.upgrade()?;
+                level_metrics::render(&state, ExpositionFormat::OpenMetrics, None).ok()
+            });
+        }
+        Ok(Self { state })
     }
 
     /// Returns the routes for a host application: the paths of the service only, so that the routes of the
@@ -252,7 +260,7 @@ impl Service {
     /// # Errors
     /// A metric fails to write itself.
     pub fn render_metrics(&self) -> Result<String, fmt::Error> {
-        self.state.render_metrics()
+        level_metrics::render(&self.state, ExpositionFormat::PrometheusText, None)
     }
 
     /// Reloads the stored definitions.

@@ -20,9 +20,9 @@ pub(crate) const UNBOUNDED: Duration = Duration::from_secs(60 * 60 * 24 * 365);
 const UPLOADS: Duration = Duration::from_secs(30);
 /// Time to answer callers whose runs were cut.
 const ANSWER_GRACE: Duration = Duration::from_millis(100);
-/// Longest time for the last spans to be exported: a collector that is away does not hold up an end that is otherwise
-/// quick.
-const SPAN_EXPORT: Duration = Duration::from_secs(3);
+/// Longest time for the last spans and the last telemetry to be exported: a collector that is away does not hold up an
+/// end that is otherwise quick.
+const LAST_EXPORT: Duration = Duration::from_secs(3);
 /// Time beyond the deadline in which the tree writes its queues and the last spans are exported.
 const LAST_WRITES: Duration = Duration::from_millis(500);
 
@@ -51,8 +51,13 @@ pub(crate) async fn shutdown(state: &AppState, limit: Duration) -> TreeExit {
     }
     let _late = timeout(ANSWER_GRACE, state.process.lifecycle.wait_until_idle()).await;
     let last = remaining() + LAST_WRITES;
-    let (exit, ()) =
-        tokio::join!(state.tree.shutdown(last), state.edge.spans.shutdown(last.min(SPAN_EXPORT)));
+    let telemetry = async {
+        if let Some(telemetry) = &state.process.telemetry {
+            telemetry.shutdown(last.min(LAST_EXPORT)).await;
+        }
+    };
+    let spans = state.edge.spans.shutdown(last.min(LAST_EXPORT));
+    let (exit, (), ()) = tokio::join!(state.tree.shutdown(last), spans, telemetry);
     state.process.io.stop();
     exit
 }

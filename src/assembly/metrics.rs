@@ -16,6 +16,7 @@ use svc_transport::ConnectionMetrics;
 use crate::config::Config;
 use crate::housekeeping::JobMetrics;
 use crate::http::{InFlightBytes, Metrics, RefusalPacer};
+use crate::telemetry::TelemetryMetrics;
 
 /// The metrics of every part, registered.
 pub(crate) struct ServiceMetrics {
@@ -31,6 +32,7 @@ pub(crate) struct ServiceMetrics {
     pub(crate) epoch: EpochMetrics,
     pub(crate) tokens: TokenMetrics,
     pub(crate) spans: SpanMetrics,
+    pub(crate) telemetry: TelemetryMetrics,
     pub(crate) connections: ConnectionMetrics,
     pub(crate) in_flight: InFlightBytes,
     pub(crate) pacer: RefusalPacer,
@@ -53,13 +55,14 @@ impl ServiceMetrics {
             epoch: EpochMetrics::default(),
             tokens: TokenMetrics::default(),
             spans: SpanMetrics::default(),
+            telemetry: TelemetryMetrics::default(),
             connections: ConnectionMetrics::default(),
             in_flight: InFlightBytes::new(config.server.max_in_flight_bytes),
             pacer: RefusalPacer::new(),
         };
+        metrics.nodes.register(metrics.registry.registry_mut());
+        metrics.registry.register_channels(&metrics.channels);
         let registry = metrics.registry.registry_mut();
-        metrics.nodes.register(registry);
-        metrics.channels.register(registry);
         metrics.in_flight.register(registry);
         metrics.pacer.register(registry);
         metrics.reloads.register(registry);
@@ -71,6 +74,7 @@ impl ServiceMetrics {
         metrics.epoch.register(registry);
         metrics.tokens.register(registry);
         metrics.spans.register(registry);
+        metrics.telemetry.register(registry);
         metrics.connections.register(registry);
         metrics
     }

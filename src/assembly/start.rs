@@ -49,6 +49,7 @@ use crate::process::descriptors::DescriptorWatch;
 use crate::process::io_runtime::IoRuntime;
 use crate::process::worker_threads::WorkerThreads;
 use crate::state::{AppState, EdgeState, NodeWork, ProcessState, ServingDefinitions};
+use crate::telemetry::{TelemetryExport, TelemetrySources};
 
 /// Opens the database, loads the stored definitions, and starts the supervision tree.
 ///
@@ -61,6 +62,8 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
         config_source,
         setting_origins,
         log_level,
+        dropped_messages,
+        log_tap,
         records_all_runs,
         functions,
         metrics: host_metrics,
@@ -83,6 +86,15 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
     let shared_thread = io.start_arbiter()?;
     metrics.registry.registry_mut().register_collector(Box::new(TreeCollector::new(tree.clone())));
     let spans = span_export::start(&config, &instance_id, &io, metrics.spans.clone(), &log)?;
+    let sources = TelemetrySources {
+        instance_id: &instance_id,
+        io: &io,
+        outbound: &outbound,
+        log_tap,
+        metrics: metrics.telemetry.clone(),
+        log: log.clone(),
+    };
+    let telemetry = TelemetryExport::prepare(&config, sources)?;
     let backups = Arc::new(BackupDirectory::new(&config));
     let mut assembly = Assembly {
         config,
@@ -107,7 +119,9 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
     }
     let inputs =
         ProcessInputs { instance_id, settings: live_settings, certificates, file_lock, trust, packages };
-    let state = make_state(assembly, parts, inputs);
+    let mut state = make_state(assembly, parts, inputs);
+    state.process.dropped_messages = dropped_messages;
+    state.process.telemetry = telemetry;
     state.process.lifecycle.mark_initialized();
     info!(state.log, "service started"; "version" => crate::VERSION,
         "channels" => state.serving.registry.snapshot().channels_count(),
@@ -285,6 +299,8 @@ fn make_state(assembly: Assembly, parts: StartedParts, inputs: ProcessInputs) ->
             connections: metrics.connections,
             descriptors: DescriptorWatch::start(io.handle(), log.clone()),
             certificates,
+            dropped_messages: None,
+            telemetry: None,
             trust,
             packages,
             backups,

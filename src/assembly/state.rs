@@ -19,7 +19,7 @@ use svc_redis::RedisClient;
 use svc_registry::{Registry, ReloadError, ReloadReport, ReloadScope};
 use svc_secrets::Keyring;
 use svc_spans::Spans;
-use svc_store::{AuditEntry, FileLock, Mutation, Store};
+use svc_store::{AuditEntry, DatabaseStatus, FileLock, Mutation, Store};
 use svc_traces::Traces;
 use svc_transport::ConnectionMetrics;
 use tokio::time::Instant;
@@ -41,7 +41,9 @@ use crate::listeners::certificates::Certificates;
 use crate::package_trust::PackageTrust;
 use crate::process::descriptors::DescriptorWatch;
 use crate::process::io_runtime::IoRuntime;
+use crate::process::logging::DroppedMessages;
 use crate::process::worker_threads::WorkerThreads;
+use crate::telemetry::TelemetryExport;
 
 /// The state of a service, shared by all worker threads.
 pub struct AppState {
@@ -138,6 +140,10 @@ pub struct ProcessState {
     pub(crate) descriptors: Arc<DescriptorWatch>,
     /// The certificate of the listeners; `None` if TLS is off.
     pub(crate) certificates: Option<Arc<Certificates>>,
+    /// The messages that the root logger dropped; `None` if the logger is that of an embedding application.
+    pub(crate) dropped_messages: Option<DroppedMessages>,
+    /// The export of metrics and of the log; `None` if neither is exported.
+    pub(crate) telemetry: Option<TelemetryExport>,
     /// The trust in packages.
     pub(crate) trust: PackageTrust,
     /// The packages that the node applies at its start.
@@ -239,11 +245,12 @@ impl AppState {
         Some(troubles)
     }
 
-    /// Returns all metrics in the Prometheus text format.
-    pub(crate) fn render_metrics(&self) -> Result<String, fmt::Error> {
-        // Sets the gauge of Kafka ingress.
-        self.kafka_troubles();
-        self.metrics.render()
+    /// Returns `true` if a balancer may send requests to this node.
+    pub(crate) fn is_ready(&self, redis: Option<bool>) -> bool {
+        self.store.status() == DatabaseStatus::Ok
+            && self.is_initialized()
+            && redis.unwrap_or(true)
+            && self.process.packages.are_served()
     }
 
     /// Releases the SQLite file for other processes.

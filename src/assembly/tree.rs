@@ -78,6 +78,7 @@ static PROGRAM: ServicePart = ServicePart {
         task("operational listener", "src", 1, RunsOn::OwnThread, EndedBy::ListenerStop),
         task("connections of the operational listener", "src", 1, RunsOn::OwnThread, EndedBy::ListenerStop),
         task("export of spans", "crates/spans", 1, RunsOn::IoRuntime, EndedBy::OwnerDrop),
+        task("export of metrics, export of the log", "src", 2, RunsOn::IoRuntime, EndedBy::OwnerDrop),
         task("decoding of a large response", "crates/outbound", 1, RunsOn::BlockingPool, EndedBy::Caller),
         task("key derivation and signatures", "crates/functions", 1, RunsOn::BlockingPool, EndedBy::Caller),
         task("read of secrets", "crates/vault", 1, RunsOn::IoRuntime, EndedBy::Caller),

@@ -13,6 +13,7 @@ mod key_id;
 mod man;
 mod migrate;
 mod migrate_storage;
+mod monitoring;
 mod preflight;
 mod reencrypt;
 mod restore;
@@ -30,6 +31,7 @@ pub use health::StateArgs;
 pub use key_id::KeyIdArgs;
 pub use migrate::MigrateArgs;
 pub use migrate_storage::MigrateStorageArgs;
+pub use monitoring::{DashboardsArgs, MonitoringCommand, RulesArgs};
 pub use restore::RestoreArgs;
 pub use rotate_key::RotateKeyArgs;
 pub use size::SizeArgs;
@@ -102,6 +104,7 @@ fn run_operator(
         OperatorCommand::MigrateStorage(args) => {
             migrate_storage::migrate_storage(args, config, environment, out, err)
         }
+        OperatorCommand::Monitoring(command) => monitoring::monitoring(command, out, err),
         OperatorCommand::Preflight => preflight::preflight(config, environment, out, err),
         OperatorCommand::RotateKey(args) => rotate_key::rotate_key(*args, config, environment, out, err),
         OperatorCommand::Size(args) => size::size(args, config, out, err),
@@ -126,6 +129,7 @@ fn writes_document(command: &OperatorCommand) -> bool {
         OperatorCommand::Size(args) => args.json,
         OperatorCommand::DumpOpenapi
         | OperatorCommand::ValidateConfig { .. }
+        | OperatorCommand::Monitoring(_)
         | OperatorCommand::Completions { .. } => true,
         OperatorCommand::Backup(_)
         | OperatorCommand::Dev(_)
@@ -166,6 +170,7 @@ mod tests {
             "lint none",
             "migrate --dry-run",
             "migrate-storage --to postgres://db/svc",
+            "monitoring rules",
             "new none",
             "package lint -f none.json",
             "preflight",

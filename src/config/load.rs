@@ -169,6 +169,7 @@ impl Config {
         self.logging.check(diagnostics);
         self.metrics.check(&self.server, self.listen_host(), diagnostics);
         self.tracing.check(diagnostics);
+        self.telemetry.check(diagnostics);
         self.trace_storage.check(diagnostics);
         self.trace_queue.check(diagnostics);
         self.audit.check(diagnostics);

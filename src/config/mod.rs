@@ -53,7 +53,10 @@ pub use storage::{
     TraceStorageSection,
 };
 pub(crate) use telemetry::host_and_port;
-pub use telemetry::{LogFormat, LogLevel, LogTarget, LoggingSection, MetricsSection, TracingSection};
+pub use telemetry::{
+    LogFormat, LogLevel, LogTarget, LoggingSection, MetricsSection, OtlpProtocol, TelemetrySection,
+    TracingSection,
+};
 pub use tls::{TlsSection, TlsVersion};
 pub(crate) use unavailable::check_features;
 
@@ -81,6 +84,8 @@ section! {
         pub metrics: MetricsSection = MetricsSection::default(),
         /// Export of spans.
         pub tracing: TracingSection = TracingSection::default(),
+        /// Export of metrics and of the log.
+        pub telemetry: TelemetrySection = TelemetrySection::default(),
         /// Storage of traces.
         pub trace_storage: TraceStorageSection = TraceStorageSection::default(),
         /// Requests taken for later.

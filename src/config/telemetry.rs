@@ -1,4 +1,4 @@
-//! Telemetry of the running service: `[logging]`, `[metrics]`, `[tracing]`.
+//! Telemetry of the running service: `[logging]`, `[metrics]`, `[tracing]`, `[telemetry]`.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -39,6 +39,16 @@ choice! {
         Stderr = "stderr",
         /// The journal of systemd.
         Journald = "journald",
+    }
+}
+
+choice! {
+    /// The protocol under which a collector takes OTLP.
+    pub enum OtlpProtocol {
+        /// gRPC, mostly on port 4317.
+        Grpc = "grpc",
+        /// Requests over HTTP with bodies of protocol buffers, mostly on port 4318.
+        HttpProtobuf = "http/protobuf",
     }
 }
 
@@ -92,6 +102,23 @@ section! {
     }
 }
 
+section! {
+    /// Export of metrics and of the log over OTLP. That of spans is `[tracing]`, which also has the name of the service.
+    pub struct TelemetrySection {
+        /// The address of the collector: `http://` or `https://`, host and port. Under `http/protobuf` it may have a path,
+        /// to which `/v1/metrics` and `/v1/logs` are added.
+        pub endpoint: String = "http://localhost:4317".into(),
+        /// The protocol of the collector.
+        pub protocol: OtlpProtocol = OtlpProtocol::Grpc,
+        /// Exports the metrics that `/metrics` shows.
+        pub metrics: bool = false,
+        /// Seconds between two exports of metrics, from 1 on.
+        pub metrics_interval_secs: u64 = 60,
+        /// Exports the messages of the log, in addition to writing them.
+        pub logs: bool = false,
+    }
+}
+
 impl LoggingSection {
     pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
         diagnostics.require_within("logging.access_sample", self.access_sample, 0.0..=1.0);
@@ -121,12 +148,7 @@ impl MetricsSection {
 impl TracingSection {
     pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
         if self.enabled {
-            diagnostics.require_filled("tracing.otlp_endpoint", &self.otlp_endpoint);
-            if !self.otlp_endpoint.is_empty() && !is_endpoint(&self.otlp_endpoint) {
-                let expected =
-                    "must be http:// or https:// with a host and a port, like http://localhost:4317";
-                diagnostics.refuse("tracing.otlp_endpoint", expected);
-            }
+            check_endpoint("tracing.otlp_endpoint", &self.otlp_endpoint, false, diagnostics);
             diagnostics.require_within("tracing.sample_rate", self.sample_rate, 0.0..=1.0);
         }
         if self.ui_url.as_deref().is_some_and(|text| !is_address_of_traces(text)) {
@@ -155,14 +177,34 @@ fn is_address_of_traces(text: &str) -> bool {
     has_scheme && has_host && text.contains(TRACE_ID)
 }
 
+impl TelemetrySection {
+    pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
+        if self.metrics || self.logs {
+            let may_have_path = self.protocol == OtlpProtocol::HttpProtobuf;
+            check_endpoint("telemetry.endpoint", &self.endpoint, may_have_path, diagnostics);
+            diagnostics.require_positive("telemetry.metrics_interval_secs", self.metrics_interval_secs);
+        }
+    }
+}
+
+fn check_endpoint(key: &'static str, text: &str, may_have_path: bool, diagnostics: &mut Diagnostics) {
+    diagnostics.require_filled(key, text);
+    if !text.is_empty() && !is_endpoint(text, may_have_path) {
+        let expected = "must be http:// or https:// with a host and a port, like http://localhost:4317";
+        diagnostics.refuse(key, expected);
+    }
+}
+
 /// Returns `true` for the address of a collector: gRPC has no path, and credentials do not belong here.
-fn is_endpoint(text: &str) -> bool {
+fn is_endpoint(text: &str, may_have_path: bool) -> bool {
     let Ok(uri) = text.parse::<http::Uri>() else { return false };
     let has_scheme = matches!(uri.scheme_str(), Some("http" | "https"));
     let has_port = uri.authority().is_some_and(|authority| {
         !authority.as_str().contains('@') && !authority.host().is_empty() && authority.port().is_some()
     });
-    has_scheme && has_port && uri.path_and_query().is_none_or(|path| path == "/")
+    let is_path_taken =
+        uri.path_and_query().is_none_or(|path| path == "/" || may_have_path && path.query().is_none());
+    has_scheme && has_port && is_path_taken
 }
 
 /// `host:port`, an IPv6 address in brackets.

@@ -24,7 +24,7 @@ struct FeatureSetting {
     is_built: bool,
 }
 
-const FEATURE_SETTINGS: [FeatureSetting; 3] = [
+const FEATURE_SETTINGS: [FeatureSetting; 5] = [
     FeatureSetting {
         key: "server.console.enabled",
         asked_for: |c| c.server.console.enabled == Some(true),
@@ -36,6 +36,18 @@ const FEATURE_SETTINGS: [FeatureSetting; 3] = [
         asked_for: |c| c.server.docs.enabled == Some(true),
         feature: "docs",
         is_built: cfg!(feature = "docs"),
+    },
+    FeatureSetting {
+        key: "telemetry.logs",
+        asked_for: |c| c.telemetry.logs,
+        feature: "otlp",
+        is_built: cfg!(feature = "otlp"),
+    },
+    FeatureSetting {
+        key: "telemetry.metrics",
+        asked_for: |c| c.telemetry.metrics,
+        feature: "otlp",
+        is_built: cfg!(feature = "otlp"),
     },
     FeatureSetting {
         key: "tracing.enabled",
@@ -92,6 +104,8 @@ mod tests {
         config.server.console.enabled = Some(true);
         config.server.docs.enabled = Some(true);
         config.tracing.enabled = true;
+        config.telemetry.metrics = true;
+        config.telemetry.logs = true;
         config
     }
 

@@ -44,6 +44,8 @@ pub(crate) use limits::in_flight::{BytesPermit, InFlightBytes};
 pub(crate) use limits::rate_limit::RateLimits;
 pub(crate) use limits::refusal_pacer::RefusalPacer;
 pub(crate) use monitoring::access_sample::AccessSample;
+pub(crate) use monitoring::exposition::ExpositionFormat;
+pub(crate) use monitoring::level_metrics;
 pub use monitoring::metrics::Metrics;
 pub(crate) use monitoring::tree_metrics::TreeCollector;
 pub(crate) use mount::MountPoint;

@@ -23,6 +23,7 @@ use svc_transport::{HTTP_2, TlsProvider};
 use tokio::runtime::Handle;
 use tokio_rustls::TlsAcceptor;
 
+use super::certificate_expiry::read_expiry;
 use crate::config::{TlsSection, TlsVersion};
 
 /// Time between two looks at the files.
@@ -43,6 +44,8 @@ struct TlsSettings {
     server: Arc<ServerConfig>,
     /// The verifier of the certificates of clients; `None` if no authority is named.
     clients: Option<Arc<dyn ClientCertVerifier>>,
+    /// The end of the validity of the certificate, in seconds of Unix time.
+    expiry: Option<i64>,
 }
 
 /// The files that were tried last, and the reason for which they are not in use.
@@ -134,6 +137,7 @@ impl CertificateFiles {
             None => builder.with_no_client_auth(),
             Some(verifier) => builder.with_client_cert_verifier(Arc::clone(verifier)),
         };
+        let expiry = chain.first().and_then(|certificate| read_expiry(certificate));
         let mut config = builder.with_single_cert(chain, key).map_err(|error| {
             format!(
                 "server.tls: the key in {:?} does not fit the certificate in {:?}: {error}",
@@ -142,7 +146,7 @@ impl CertificateFiles {
         })?;
         let protocols = if section.http2 { &PROTOCOLS[..] } else { &PROTOCOLS[1..] };
         config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
-        Ok(TlsSettings { server: Arc::new(config), clients })
+        Ok(TlsSettings { server: Arc::new(config), clients, expiry })
     }
 }
 
@@ -173,6 +177,11 @@ impl Certificates {
     /// Returns the reason for which the newest files are not in use.
     pub(crate) fn problem(&self) -> Option<String> {
         self.last.lock().problem.clone()
+    }
+
+    /// Returns the end of the validity of the certificate in use, in seconds of Unix time.
+    pub(crate) fn expiry(&self) -> Option<i64> {
+        self.current.load().expiry
     }
 
     /// Reads the files again, changed or not.

@@ -2,6 +2,7 @@
 //!
 //! An embedded service has none but that for operators: the server of the host keeps its own limits.
 
+mod certificate_expiry;
 pub(crate) mod certificates;
 pub(crate) mod limits;
 pub(crate) mod listener_shutdown;

@@ -5,7 +5,7 @@
 
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use slog::{Drain, KV as _, Level, Never, OwnedKVList, Record, Serializer};
 use slog_async::{AsyncCore, AsyncGuard};
@@ -20,11 +20,24 @@ const OVERHEAD: usize = 64;
 /// Name of the thread that writes the messages.
 pub(crate) const WRITER_THREAD: &str = "svc-log";
 
+/// The number of messages that found no room in the queue. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct DroppedMessages(Arc<AtomicU64>);
+
+impl DroppedMessages {
+    /// Returns the number since the start of the process.
+    pub(crate) fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// The entrance to the queue.
 pub(crate) struct LogQueue {
     queue: AsyncCore,
     waiting: WaitingBytes,
+    /// Those that no message has reported yet.
     dropped: AtomicUsize,
+    all_dropped: DroppedMessages,
 }
 
 impl LogQueue {
@@ -37,7 +50,13 @@ impl LogQueue {
         let writer = Writer { drain, waiting: waiting.clone() };
         let queue = AsyncCore::custom(writer).chan_size(MESSAGES).thread_name(WRITER_THREAD.to_owned());
         let (queue, guard) = queue.build_with_guard();
-        (Self { queue, waiting, dropped: AtomicUsize::new(0) }, guard)
+        let all_dropped = DroppedMessages::default();
+        (Self { queue, waiting, dropped: AtomicUsize::new(0), all_dropped }, guard)
+    }
+
+    /// Returns the count of messages that found no room.
+    pub(crate) fn dropped_messages(&self) -> DroppedMessages {
+        self.all_dropped.clone()
     }
 
     /// Puts a message into the queue; `false` if it is full.
@@ -61,6 +80,7 @@ impl Drain for LogQueue {
     fn log(&self, record: &Record<'_>, values: &OwnedKVList) -> Result<(), Never> {
         if !self.push(record, values) {
             self.dropped.fetch_add(1, Ordering::Relaxed);
+            self.all_dropped.0.fetch_add(1, Ordering::Relaxed);
             return Ok(());
         }
         let count = self.dropped.swap(0, Ordering::Relaxed);
@@ -191,13 +211,14 @@ mod tests {
         let (go_on, stopped) = mpsc::channel();
         let (written, lines) = mpsc::channel();
         let (queue, guard) = LogQueue::start(Stopped { go_on: Mutex::new(stopped), written });
-        let waiting = queue.waiting.clone();
+        let (waiting, dropped) = (queue.waiting.clone(), queue.dropped_messages());
         let log = Logger::root(queue.fuse(), o!());
         let path = "x".repeat(BYTES / 8);
         for number in 0..20 {
             info!(log, "answered"; "path" => &path, "number" => number, "took" => %1.5, "none" => None::<u8>);
         }
         assert!(waiting.0.load(Ordering::Relaxed) <= BYTES);
+        assert_eq!(dropped.count(), 13);
         drop(go_on);
         for _ in 0..7 {
             assert_eq!(lines.recv().unwrap(), "answered");

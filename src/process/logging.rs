@@ -15,7 +15,10 @@ use slog::{Drain, FilterLevel, Level, Logger, Record};
 
 use crate::config::{LogFormat, LogLevel, LogTarget, LoggingSection};
 use crate::process::journal::{self, JournalDrain};
+pub use crate::process::log_queue::DroppedMessages;
 use crate::process::log_queue::{LogQueue, WRITER_THREAD};
+pub use crate::process::log_tap::LogTap;
+use crate::process::log_tap::TappedQueue;
 
 /// The root logger and the guard of its writer.
 pub struct Logs {
@@ -25,6 +28,10 @@ pub struct Logs {
     pub level: LogLevelHandle,
     /// The format of its messages; that of programs for the journal.
     pub format: LogFormat,
+    /// The messages that found no room in the queue.
+    pub dropped: DroppedMessages,
+    /// A place for a second reader.
+    pub tap: LogTap,
     /// Writes the rest of the queue when dropped.
     _flush: slog_async::AsyncGuard,
 }
@@ -53,6 +60,8 @@ pub fn start(logging: &LoggingSection, rust_log: Option<&str>) -> Logs {
         }
         (None, LogFormat::Json) => LogQueue::start(json(io::stderr()).ignore_res()),
     };
+    let (dropped, tap) = (drain.dropped_messages(), LogTap::default());
+    let drain = TappedQueue { queue: drain, tap: tap.clone() };
     // Filtered before the queue, so that a filtered message is cheap.
     let log = Logger::root(drain.filter(move |record| filter.allows(record)).fuse(), slog::o!());
     for directive in unread {
@@ -62,7 +71,7 @@ pub fn start(logging: &LoggingSection, rust_log: Option<&str>) -> Logs {
         slog::warn!(log, "there is no journal; messages go to standard error"; "socket" => journal::SOCKET,
             "error" => %error);
     }
-    Logs { log, level, format, _flush: guard }
+    Logs { log, level, format, dropped, tap, _flush: guard }
 }
 
 impl Logs {
@@ -266,7 +275,14 @@ mod tests {
         let (drain, guard) = LogQueue::start(json(buffer.clone()).ignore_res());
         let log = Logger::root(drain.fuse(), slog::o!());
         let level = LogLevelHandle::new(FilterLevel::Info, false);
-        let logs = Logs { log, level, format: LogFormat::Json, _flush: guard };
+        let logs = Logs {
+            log,
+            level,
+            format: LogFormat::Json,
+            dropped: DroppedMessages::default(),
+            tap: LogTap::default(),
+            _flush: guard,
+        };
         logs.log_panics();
         let doomed = thread::Builder::new().name("doomed".to_owned()).spawn(|| panic!("it broke"));
         assert!(doomed.unwrap().join().is_err());

@@ -5,6 +5,7 @@ pub(crate) mod heartbeat;
 pub(crate) mod io_runtime;
 mod journal;
 mod log_queue;
+pub(crate) mod log_tap;
 pub mod logging;
 pub(crate) mod service_manager;
 pub mod signals;

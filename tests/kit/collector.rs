@@ -1,4 +1,4 @@
-//! A real collector of OpenTelemetry, installed on demand, and the spans it took.
+//! A real collector of OpenTelemetry, installed on demand, and the spans, metrics and messages it took.
 
 use std::net::TcpStream;
 use std::process::Command;
@@ -18,6 +18,7 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 pub struct Collector {
     process: ChildProcess,
     port: u16,
+    http_port: u16,
 }
 
 /// A span as the collector took it.
@@ -65,10 +66,12 @@ impl Collector {
         if !ensured.status.success() {
             return Err(String::from_utf8_lossy(&ensured.stderr).trim().to_owned());
         }
-        let process = ChildProcess::start(Command::new(SCRIPT).arg(port.to_string()))?;
+        let http_port = free_port().map_err(|error| error.to_string())?;
+        let mut command = Command::new(SCRIPT);
+        let process = ChildProcess::start(command.args([port.to_string(), http_port.to_string()]))?;
         let listens = wait_until(START_LIMIT, || Ok(TcpStream::connect(("127.0.0.1", port)).is_ok()));
         match listens {
-            Ok(true) => Ok(Self { process, port }),
+            Ok(true) => Ok(Self { process, port, http_port }),
             _ => Err(format!("it does not listen: {:?}", process.lines())),
         }
     }
@@ -76,6 +79,24 @@ impl Collector {
     /// Returns the address for `tracing.otlp_endpoint`.
     pub fn endpoint(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Returns the address for `telemetry.endpoint` under `http/protobuf`.
+    pub fn http_endpoint(&self) -> String {
+        format!("http://127.0.0.1:{}", self.http_port)
+    }
+
+    /// Waits until the collector has printed these lines in this order, with others between them.
+    ///
+    /// # Panics
+    /// They do not come in time.
+    #[expect(clippy::panic, reason = "the test's verdict")]
+    pub fn wait_for_lines(&self, expected: &[&str]) {
+        let has_all = |lines: &[String]| {
+            let mut printed = lines.iter().map(|line| line.trim());
+            expected.iter().all(|line| printed.any(|other| other == *line)).then_some(())
+        };
+        self.process.wait_for(has_all).unwrap_or_else(|said| panic!("no {expected:?}: {said}"));
     }
 
     /// Returns the spans so far.
@@ -119,8 +140,16 @@ enum Section {
 /// Reads the spans off the collector's log. The last one may be incomplete.
 fn read_spans(lines: &[String]) -> Vec<CollectedSpan> {
     let (mut spans, mut service, mut section) = (Vec::<CollectedSpan>::new(), String::new(), Section::Other);
+    let mut is_span = false;
     for line in lines {
         let text = line.trim();
+        if ["ResourceSpans #", "ResourceMetrics #", "ResourceLog #"].iter().any(|head| text.starts_with(head))
+        {
+            is_span = text.starts_with("ResourceSpans #");
+        }
+        if !is_span {
+            continue;
+        }
         let (key, value) = text.split_once(':').map_or((text, ""), |(key, value)| (key.trim(), value.trim()));
         match key {
             "Resource attributes" => section = Section::Resource,

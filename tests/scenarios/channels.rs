@@ -82,7 +82,7 @@ fn secrets_are_masked_and_restored_on_update() {
 
 #[test]
 fn unenforceable_guard_quarantines_its_channel_everywhere() {
-    let server = start();
+    let server = launch().env("SVC_METRICS__ENABLED", "true").start().unwrap();
     let mut client = server.client();
     echo(&mut client, "open", json!({}));
     let closed = json!({"auth": {"mode": "api_key", "keys": ["env://SVC_TEST_NOT_SET_ANYWHERE"]}});
@@ -99,6 +99,11 @@ fn unenforceable_guard_quarantines_its_channel_everywhere() {
     assert_eq!(health["components"]["channels"], "degraded");
     assert_eq!(health["channels"]["quarantined"][0]["channel"], "closed");
     assert!(health["channels"]["quarantined"][0]["reason"].as_str().unwrap().contains("auth"), "{health}");
+    let metrics = client.get("/metrics").unwrap().text();
+    for line in ["svc_ready 1", "svc_database_up 1", "svc_channel_quarantined{channel=\"closed\"} 1"] {
+        assert!(metrics.contains(&format!("{line}\n")), "{line} not in\n{metrics}");
+    }
+    assert_eq!(metrics.matches("svc_channel_quarantined{").count(), 1, "{metrics}");
 }
 
 #[test]

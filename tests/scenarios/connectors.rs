@@ -215,6 +215,7 @@ fn open_breaker_spares_backend_until_operator_closes() {
     let metrics = client.get("/metrics").unwrap().text();
     for line in [
         "svc_connector_requests_total{connector=\"api\",channel=\"w\",status=\"error\"} 2",
+        "svc_circuit_breaker_open{connector=\"api\",channel=\"w\"} 1",
         "svc_circuit_breaker_trips_total{connector=\"api\",channel=\"w\"} 1",
         "svc_circuit_breaker_rejections_total{connector=\"api\",channel=\"w\"} 1",
         "svc_connector_request_duration_seconds_count{connector=\"api\",channel=\"w\"} 2",

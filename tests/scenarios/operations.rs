@@ -55,8 +55,37 @@ fn enabled_metrics_are_text_and_off_by_default() {
     assert!(!text.contains("# EOF") && !text.contains("svc_svc_"), "{text}");
 }
 
+#[test]
+fn openmetrics_has_exemplars_of_stored_traces_alone() {
+    let launch = launch().env("SVC_METRICS__ENABLED", "true").env("SVC_TRACE_STORAGE__MODE", "off");
+    let server = launch.start().unwrap();
+    let mut client = server.client();
+    echo(&mut client, "kept", json!({"tracing": {"mode": "sync"}}));
+    echo(&mut client, "quiet", json!({}));
+    let answer = client.json("POST", "/api/v1/data/kept", &json!({})).unwrap();
+    let id = answer.header("x-trace-id").unwrap().to_owned();
+    assert_eq!(client.json("POST", "/api/v1/data/quiet", &json!({})).unwrap().status, 200);
+    let accept = [("accept", "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5")];
+    let answer = client.send("GET", "/metrics", &accept, b"").unwrap();
+    let expected = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    assert_eq!(answer.header("content-type"), Some(expected));
+    let text = answer.text();
+    assert!(text.ends_with("# EOF\n") && text.matches("# EOF").count() == 1, "{text}");
+    for line in ["# TYPE svc_http_requests counter", "# TYPE process_cpu_seconds counter"] {
+        assert!(text.contains(line), "{line} not in\n{text}");
+    }
+    let exemplars: Vec<_> = text.lines().filter(|line| line.contains(" # {")).collect();
+    let [exemplar] = exemplars.as_slice() else { panic!("one exemplar: {exemplars:?}") };
+    assert!(exemplar.starts_with("svc_message_duration_seconds_bucket{le="), "{exemplar}");
+    assert!(exemplar.contains("channel=\"kept\""), "{exemplar}");
+    assert!(exemplar.contains(&format!("# {{svc_trace_id=\"{id}\"}} 0.")), "{exemplar}");
+    let plain = client.get("/metrics").unwrap();
+    assert_eq!(plain.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
+    assert!(!plain.text().contains(" # {"), "{}", plain.text());
+}
+
 /// The type and the labels of every metric on the page of metrics.
-fn documented_metrics() -> BTreeMap<String, (String, BTreeSet<String>)> {
+pub(crate) fn documented_metrics() -> BTreeMap<String, (String, BTreeSet<String>)> {
     let page =
         std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/metrics.md")).unwrap();
     let rows = page.lines().filter(|line| line.starts_with("| `"));

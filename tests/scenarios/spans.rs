@@ -102,6 +102,9 @@ fn request_passes_its_trace_to_the_upstream() {
     let everything = format!("{:?}", collector.spans());
     assert!(!everything.contains("swordfish"), "a body or a query string in a span: {everything}");
     eventually(|| metric(&mut client, "svc_spans_exported_total") == 3.0);
+    let accept = [("accept", "application/openmetrics-text")];
+    let text = client.send("GET", "/metrics", &accept, b"").unwrap().text();
+    assert!(text.contains(&format!(" # {{trace_id=\"{TRACE}\"")), "{text}");
     ends(server);
 }
 

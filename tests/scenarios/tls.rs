@@ -65,7 +65,7 @@ fn rest(mut stream: TcpStream) -> Vec<u8> {
 
 #[test]
 fn requests_are_answered_with_hsts_within_tls_alone() {
-    let server = over_tls(&certificate()).start().unwrap();
+    let server = over_tls(&certificate()).env("SVC_METRICS__ENABLED", "true").start().unwrap();
     let mut client = server.client().keep_alive();
     echo(&mut client, "e", json!({}));
     let payload = json!({"text": "x".repeat(500_000)});
@@ -76,6 +76,10 @@ fn requests_are_answered_with_hsts_within_tls_alone() {
     assert_eq!(missing.header("strict-transport-security"), Some(HSTS));
     let health = client.get("/health").unwrap().json();
     assert_eq!((&health["status"], &health["components"]["tls"]), (&json!("ok"), &json!("ok")));
+    let text = client.get("/metrics").unwrap().text();
+    let expiry =
+        text.lines().find_map(|line| line.strip_prefix("svc_tls_certificate_expiry_timestamp_seconds "));
+    assert!(expiry.unwrap().parse::<i64>().unwrap() > 1_700_000_000, "{expiry:?}");
 
     let plain = launch().start().unwrap();
     let answer = plain.client().get("/health").unwrap();

@@ -36,8 +36,8 @@ fn documented(page: &str) -> BTreeSet<String> {
     rows.map(|row| {
         let cells: Vec<_> = row.split('|').map(str::trim).collect();
         let name = cells[1].trim_matches('`');
-        let is_own_counter = cells[2] == "counter" && name.starts_with("svc_");
-        if is_own_counter { name.strip_suffix("_total").unwrap_or("no _total") } else { name }.to_owned()
+        let is_counter = cells[2] == "counter";
+        if is_counter { name.strip_suffix("_total").unwrap_or("no _total") } else { name }.to_owned()
     })
     .collect()
 }

@@ -53,7 +53,7 @@ pub use guards::{
     TrialResult, TriedGuard,
 };
 pub use log_rate_limit::LogRateLimit;
-pub use metrics::{ChannelMetrics, ErrorLabels, MessageTotals};
+pub use metrics::{ChannelMetrics, DurationExemplar, ErrorLabels, MessageTotals, TraceIds};
 pub use reachability::AskedConnectors;
 pub use record::TopicRecord;
 pub use request::{BodyKind, CrashTrace, DataRequest, Delivery, Ingress, Reservation};

@@ -10,7 +10,7 @@ use crate::answer::rate_headers::RateReport;
 use crate::answer::response::{ChannelResponse, TraceIdField};
 use crate::compiled_channel::CompiledChannel;
 use crate::guards::{AdmittedMessage, AdmittedRequest, GuardRefusal, PAUSE, PAUSED, RefusalKind};
-use crate::metrics::{ChannelMeters, MessageOutcome};
+use crate::metrics::{ChannelMeters, MessageOutcome, TraceIds};
 use crate::request::{DataRequest, Delivery, Ingress};
 use crate::run::RunOrigin;
 
@@ -62,10 +62,16 @@ impl CompiledChannel {
             let answer = match delivery {
                 Delivery::Sync => {
                     let claim = admitted.claim.take().filter(|_| self.guards.accept_repeats());
+                    let exported = trace_context.exported_trace_id();
                     let origin = RunOrigin { request_id: &request_id, trace_context, crash_trace };
                     let ran = self.run(admitted, origin, recorder.started).await;
-                    recorder.outcome = Some(ran.as_ref().map_or_else(error_outcome, |(_, outcome)| *outcome));
-                    let answer = ran.map(|(answer, _)| answer);
+                    let stored = match &ran {
+                        Ok(ran) => ran.stored_trace,
+                        Err(error) => error.trace_id(),
+                    };
+                    recorder.trace = TraceIds::new(exported, stored);
+                    recorder.outcome = Some(ran.as_ref().map_or_else(error_outcome, |ran| ran.outcome));
+                    let answer = ran.map(|ran| ran.answer);
                     if let Some(claim) = claim.filter(|_| !is_success(&answer)) {
                         claim.release(&self.services).await;
                     }
@@ -159,12 +165,20 @@ pub(crate) struct OutcomeRecorder<'m> {
     pub(crate) outcome: Option<MessageOutcome>,
     /// The cancellation of the run of the message: one that ends by it is no error.
     pub(crate) cancellation: Option<Arc<dyn Cancellation>>,
+    /// Set if the trace of the message can be looked up.
+    pub(crate) trace: Option<TraceIds>,
 }
 
 impl<'m> OutcomeRecorder<'m> {
     /// Starts the time; the outcome is an error until it is set.
     pub(crate) fn start(meters: &'m ChannelMeters) -> Self {
-        Self { meters, started: Instant::now(), outcome: Some(MessageOutcome::Error), cancellation: None }
+        Self {
+            meters,
+            started: Instant::now(),
+            outcome: Some(MessageOutcome::Error),
+            cancellation: None,
+            trace: None,
+        }
     }
 }
 
@@ -178,7 +192,7 @@ impl Drop for OutcomeRecorder<'_> {
             outcome => outcome,
         };
         if let Some(outcome) = outcome {
-            self.meters.count(outcome, self.started.elapsed().as_secs_f64());
+            self.meters.count(outcome, self.started.elapsed().as_secs_f64(), self.trace);
         }
     }
 }

@@ -328,6 +328,29 @@ fn collector_address_is_scheme_host_and_port_only() {
 }
 
 #[test]
+fn telemetry_endpoint_has_path_over_http_alone() {
+    let config = |protocol: &str, endpoint: &str| {
+        format!("[telemetry]\nlogs = true\nprotocol = {protocol:?}\nendpoint = {endpoint:?}")
+    };
+    for (protocol, endpoint, is_taken) in [
+        ("grpc", "http://localhost:4317", true),
+        ("grpc", "http://localhost:4317/otlp", false),
+        ("http/protobuf", "https://collector.example:4318/otlp", true),
+        ("http/protobuf", "https://collector.example:4318/otlp?key=1", false),
+        ("http/protobuf", "https://u:p@collector.example:4318", false),
+        ("http/protobuf", "", false),
+    ] {
+        let expected: &[&str] = if is_taken { &[] } else { &["telemetry.endpoint"] };
+        assert_eq!(refusals(&config(protocol, endpoint)), expected, "{protocol} {endpoint}");
+    }
+    assert_eq!(
+        refusals("[telemetry]\nmetrics = true\nmetrics_interval_secs = 0"),
+        ["telemetry.metrics_interval_secs"]
+    );
+    assert_eq!(refusals("[telemetry]\nendpoint = \"\"\nmetrics_interval_secs = 0"), [""; 0]);
+}
+
+#[test]
 fn address_of_traces_names_their_id() {
     let config = |address: &str| format!("[tracing]\nui_url = {address:?}");
     for address in [

@@ -68,6 +68,11 @@ impl InFlightBytes {
         permit.take(head_bytes(fields, text)).then_some(permit)
     }
 
+    /// Returns the bound; `None` if bytes are not bounded.
+    pub(crate) fn limit(&self) -> Option<usize> {
+        Some(self.0.limit.load(Ordering::Relaxed)).filter(|limit| *limit != usize::MAX)
+    }
+
     /// Returns the bytes held now.
     pub(crate) fn used_bytes(&self) -> usize {
         self.0.used.load(Ordering::Acquire)

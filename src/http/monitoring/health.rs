@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use actix_supervision::{NodeState, NodeView, TreeView};
-use actix_web::http::header::RETRY_AFTER;
-use actix_web::{HttpResponse, HttpResponseBuilder, web};
+use actix_web::http::header::{ACCEPT, RETRY_AFTER};
+use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, web};
 use svc_api::{
     ActorNode, ActorsHealth, ChannelsHealth, ConnectorsHealth, DatabaseOutage, DeadLettersHealth,
     DescriptorsHealth, EpochHealth, FailedConnector, HealthComponents, HealthReport, KafkaHealth,
@@ -21,7 +21,8 @@ use svc_registry::LoadedChannel;
 use svc_store::DatabaseStatus;
 use tokio::time::timeout;
 
-use super::exposition;
+use super::exposition::ExpositionFormat;
+use super::level_metrics;
 use crate::assembly::parts::registry::REGISTRY;
 use crate::http::{Error, RequestContext};
 use crate::settings;
@@ -46,12 +47,9 @@ pub(crate) async fn readyz(state: web::Data<AppState>) -> HttpResponse {
     let database = state.store.status() == DatabaseStatus::Ok;
     let initialized = state.is_initialized();
     let engine = is_engine_ok(&state);
-    let redis = match &state.work.cluster_redis {
-        Some(redis) => Some(is_redis_ok(&state, redis).await),
-        None => None,
-    };
+    let redis = ask_cluster_redis(&state).await;
+    let ready = state.is_ready(redis);
     let packages = &state.process.packages;
-    let ready = database && initialized && redis.unwrap_or(true) && packages.are_served();
     // Brokers that are away make no node less able to serve than another.
     let kafka = state.kafka_troubles().map(|troubles| status_text(troubles.is_empty(), "degraded"));
     let body = ReadinessReport {
@@ -129,10 +127,13 @@ pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) 
     if database { HttpResponse::Ok().json(body) } else { unavailable().json(body) }
 }
 
-/// `GET /metrics`: everything measured, as Prometheus text.
-pub(crate) async fn metrics(state: web::Data<AppState>) -> Result<HttpResponse, Error> {
-    let text = state.render_metrics().map_err(ServiceError::internal_error)?;
-    Ok(HttpResponse::Ok().content_type(exposition::CONTENT_TYPE).body(text))
+/// `GET /metrics`: everything measured, as OpenMetrics for those who ask for it, as Prometheus text for others.
+pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, Error> {
+    let accept = request.headers().get_all(ACCEPT).filter_map(|value| value.to_str().ok());
+    let format = ExpositionFormat::negotiate(accept);
+    let redis = ask_cluster_redis(&state).await;
+    let text = level_metrics::render(&state, format, redis).map_err(ServiceError::internal_error)?;
+    Ok(HttpResponse::Ok().content_type(format.content_type()).body(text))
 }
 
 /// Returns a 503 that invites a retry.
@@ -298,6 +299,14 @@ fn is_engine_ok(state: &AppState) -> bool {
     let registry = state.tree.node(REGISTRY.path);
     let is_running = registry.is_some_and(|node| node.state == NodeState::Running);
     is_running && state.serving.registry.snapshot().generation() > 0
+}
+
+/// Asks the Redis server of the cluster for a write; `None` outside cluster mode.
+async fn ask_cluster_redis(state: &AppState) -> Option<bool> {
+    match &state.work.cluster_redis {
+        Some(redis) => Some(is_redis_ok(state, redis).await),
+        None => None,
+    }
 }
 
 /// Returns `true` if the Redis server of the cluster takes writes in time.

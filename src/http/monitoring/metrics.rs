@@ -13,9 +13,11 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
+use svc_channels::ChannelMetrics;
 use svc_model::{AuditAction, AuditResource, DURATION_BUCKETS};
 
-use super::{exposition, process};
+use super::exposition::{self, ExpositionFormat, escape_label};
+use super::process;
 use crate::http::plane::DATA_PATH;
 
 /// Prefix of every name.
@@ -71,6 +73,10 @@ pub struct Metrics {
     /// The metrics of an embedding application, under their own names.
     host: Registry,
     registry: Registry,
+    /// The channels whose durations have exemplars.
+    channels: ChannelMetrics,
+    /// The labels of every sample of the service.
+    labels: Vec<(Cow<'static, str>, Cow<'static, str>)>,
     /// The labels of the samples about the process, as text.
     process_labels: Option<String>,
     requests: Family<HttpLabels, Counter>,
@@ -92,7 +98,9 @@ impl Metrics {
             labels.iter().map(|(key, name)| format!("{key}=\"{}\"", escape_label(name))).collect();
         let mut metrics = Self {
             host,
-            registry: Registry::with_prefix_and_labels(PREFIX, labels.into_iter()),
+            registry: Registry::with_prefix_and_labels(PREFIX, labels.iter().cloned()),
+            labels,
+            channels: ChannelMetrics::default(),
             process_labels: instance.map(|_| format!("{{{}}}", text.join(","))),
             requests: Family::default(),
             durations: Family::new_with_constructor(|| Histogram::new(DURATION_BUCKETS)),
@@ -155,6 +163,17 @@ impl Metrics {
         &mut self.registry
     }
 
+    /// Returns a registry of the same prefix and labels, for what is read at a scrape.
+    pub(crate) fn empty_registry(&self) -> Registry {
+        Registry::with_prefix_and_labels(PREFIX, self.labels.iter().cloned())
+    }
+
+    /// Registers the metrics of channels, whose durations have exemplars.
+    pub(crate) fn register_channels(&mut self, channels: &ChannelMetrics) {
+        channels.register(&mut self.registry);
+        self.channels = channels.clone();
+    }
+
     pub(crate) fn record_http(
         &self,
         method: &'static str,
@@ -193,12 +212,25 @@ impl Metrics {
     /// # Errors
     /// A metric fails to write itself.
     pub fn render(&self) -> Result<String, fmt::Error> {
+        self.render_as(ExpositionFormat::PrometheusText, &Registry::default())
+    }
+
+    /// Returns all metrics in a format, and those of a registry that was made for it.
+    pub(crate) fn render_as(
+        &self,
+        format: ExpositionFormat,
+        levels: &Registry,
+    ) -> Result<String, fmt::Error> {
         let mut openmetrics = String::new();
         text::encode_registry(&mut openmetrics, &self.host)?;
-        text::encode(&mut openmetrics, &self.registry)?;
-        let mut text = exposition::to_prometheus_text(&openmetrics);
-        text.push_str(&process::exposition(self.process_labels.as_deref().unwrap_or_default()));
-        Ok(text)
+        text::encode_registry(&mut openmetrics, &self.registry)?;
+        text::encode_registry(&mut openmetrics, levels)?;
+        openmetrics.push_str(&process::exposition(self.process_labels.as_deref().unwrap_or_default()));
+        text::encode_eof(&mut openmetrics)?;
+        Ok(match format {
+            ExpositionFormat::PrometheusText => exposition::to_prometheus_text(&openmetrics),
+            ExpositionFormat::OpenMetrics => exposition::add_exemplars(openmetrics, &self.channels),
+        })
     }
 }
 
@@ -212,11 +244,6 @@ impl fmt::Debug for Metrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Metrics").finish_non_exhaustive()
     }
-}
-
-/// Escapes the value of a label for the text format.
-fn escape_label(value: &str) -> String {
-    value.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n")
 }
 
 /// Returns a method as a label: a known name, never the text of a caller.

@@ -23,7 +23,7 @@ struct Figures {
     start_seconds: Option<f64>,
 }
 
-/// The figures as Prometheus text, each with these labels.
+/// The figures as OpenMetrics text, each with these labels.
 pub(crate) fn exposition(labels: &str) -> String {
     let status = read("/proc/self/status");
     let figures = Figures {
@@ -69,7 +69,7 @@ fn render(figures: &Figures, labels: &str) -> String {
     let seconds = |value: Option<f64>| value.map(|value| value.to_string());
     for (name, kind, help, value) in [
         (
-            "process_cpu_seconds_total",
+            "process_cpu_seconds",
             "counter",
             "Total user and system CPU time spent in seconds.",
             seconds(figures.cpu_seconds),
@@ -96,8 +96,10 @@ fn render(figures: &Figures, labels: &str) -> String {
         ),
     ] {
         if let Some(value) = value {
+            let suffix = if kind == "counter" { "_total" } else { "" };
             // Writing to a string cannot fail.
-            let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name}{labels} {value}\n");
+            let _ =
+                write!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name}{suffix}{labels} {value}\n");
         }
     }
     text

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::compiled_channel::CompiledChannel;
 use crate::ended_runs::RunSource;
 use crate::guards::{AdmittedMessage, MessageSource};
-use crate::metrics::MessageOutcome;
+use crate::metrics::{MessageOutcome, TraceIds};
 use crate::run::failure::describe;
 use crate::run::{CallingRun, Recording, Run};
 use crate::serve::OutcomeRecorder;
@@ -64,6 +64,7 @@ impl CompiledChannel {
             cancellation,
         } = call;
         recorder.cancellation.clone_from(&cancellation);
+        recorder.trace = TraceIds::new(trace_context.exported_trace_id(), None);
         let admitted = self.admit(MessageSource::Call(&caller), payload, metadata).await;
         let AdmittedMessage { payload, metadata, permit: _permit, .. } =
             admitted.map_err(|refusal| refusal_error(&self.name, &refusal.error))?;

@@ -2,6 +2,7 @@
 //! none.
 
 mod durations;
+mod exemplars;
 mod guards;
 mod totals;
 
@@ -19,6 +20,7 @@ use crate::ended_runs::EndedRuns;
 use crate::series::{FlowMeters, RunLabels, SeriesPool, TaskLabels, VersionCountsPool, WorkflowLabels};
 
 use durations::DurationHistogram;
+pub use exemplars::{DurationExemplar, TraceIds};
 pub(crate) use guards::CredentialKind;
 use guards::GuardMetrics;
 use totals::CountedChannels;
@@ -216,6 +218,12 @@ impl ChannelMetrics {
         self.counted.visit(visitor);
     }
 
+    /// Hands the name and the exemplars of every channel that has some to a visitor, in no order. They are by bucket:
+    /// the bounds of [`DURATION_BUCKETS`](svc_model::DURATION_BUCKETS), and beyond.
+    pub fn visit_exemplars(&self, visitor: impl FnMut(&str, &[Option<DurationExemplar>])) {
+        self.counted.visit_exemplars(visitor);
+    }
+
     /// Returns the ends of runs, for those who watch them.
     pub fn ended_runs(&self) -> &EndedRuns {
         &self.ended_runs
@@ -234,9 +242,10 @@ pub(crate) struct ChannelMeters {
 }
 
 impl ChannelMeters {
-    pub(crate) fn count(&self, outcome: MessageOutcome, seconds: f64) {
+    /// Counts a message. `trace` is set if its trace can be looked up.
+    pub(crate) fn count(&self, outcome: MessageOutcome, seconds: f64, trace: Option<TraceIds>) {
         self.outcomes[outcome as usize].get_or_init(|| self.make_counter(outcome)).inc();
-        self.duration.get_or_init(|| self.make_durations()).observe(seconds);
+        self.duration.get_or_init(|| self.make_durations()).observe(seconds, trace);
     }
 
     fn make_counter(&self, outcome: MessageOutcome) -> Counter {

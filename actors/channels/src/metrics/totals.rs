@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
 
 use super::durations::{BUCKETS, DurationHistogram};
+use super::exemplars::DurationExemplar;
 use super::{MessageOutcome, OUTCOMES};
 
 /// The series of one channel that were counted.
@@ -44,6 +45,15 @@ impl CountedChannels {
     pub(super) fn visit(&self, mut visitor: impl FnMut(&str, MessageTotals)) {
         for (channel, series) in self.0.lock().iter() {
             visitor(channel, series.totals());
+        }
+    }
+
+    /// Hands the exemplars of every channel that has some to a visitor, in no order.
+    pub(super) fn visit_exemplars(&self, mut visitor: impl FnMut(&str, &[Option<DurationExemplar>])) {
+        for (channel, series) in self.0.lock().iter() {
+            if let Some(exemplars) = series.durations.as_ref().and_then(DurationHistogram::exemplars) {
+                visitor(channel, &exemplars);
+            }
         }
     }
 }

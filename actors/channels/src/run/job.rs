@@ -19,7 +19,7 @@ use crate::compiled_channel::CompiledChannel;
 use crate::ended_runs::RunSource;
 use crate::guards::{AdmittedMessage, GuardRefusal, NoPermit};
 use crate::metadata;
-use crate::metrics::MessageOutcome;
+use crate::metrics::{MessageOutcome, TraceIds};
 use crate::serve::OutcomeRecorder;
 
 impl CompiledChannel {
@@ -108,6 +108,7 @@ impl CompiledChannel {
         let mut span = spans
             .new_trace()
             .begin_linked(&spans.extract(submission), || SpanDraft::job(&self.name, job.trace_id));
+        recorder.trace = TraceIds::new(span.context().exported_trace_id(), Some(job.trace_id));
         if !metadata::has_run_key(&job.metadata) {
             // It was accepted before runs had keys.
             metadata::set_run_key(&mut job.metadata, job.trace_id.to_string());

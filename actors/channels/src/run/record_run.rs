@@ -19,7 +19,7 @@ use crate::compiled_channel::CompiledChannel;
 use crate::ended_runs::RunSource;
 use crate::guards::{AdmittedMessage, GuardRefusal, IdempotencyClaim, MessageSource, RefusalKind};
 use crate::metadata;
-use crate::metrics::MessageOutcome;
+use crate::metrics::{MessageOutcome, TraceIds};
 use crate::record::{RecordPayload, TopicRecord};
 
 /// The request to run a record.
@@ -119,6 +119,8 @@ pub struct RecordSettlement {
     outcome: MessageOutcome,
     took: Duration,
     trace_id: Uuid,
+    /// Set if a trace can be looked up.
+    lookup: Option<TraceIds>,
     trace: Option<Record>,
     /// The reason why the record leaves no trace.
     untraced: Option<Untraced>,
@@ -188,7 +190,7 @@ impl RecordSettlement {
 
     /// Counts the message of a record that is done.
     pub fn count(&self) {
-        self.channel.meters.count(self.outcome, self.took.as_secs_f64());
+        self.channel.meters.count(self.outcome, self.took.as_secs_f64(), self.lookup);
         if let (Some(traces), Some(reason)) = (&self.channel.services.traces, self.untraced) {
             traces.count_untraced(reason);
         }
@@ -227,6 +229,8 @@ struct RecordAttempt {
     distributed_trace: Option<[u8; 16]>,
     /// The reason why it is not traced, if the channel has a trace policy.
     untraced: Option<Untraced>,
+    /// The distributed trace, if its spans are exported.
+    exported_trace: Option<[u8; 16]>,
 }
 
 /// A record with its payload.
@@ -268,6 +272,7 @@ impl CompiledChannel {
             run_key: is_traced.then(|| run.record.run_key()),
             distributed_trace: run.trace_context.exported_trace_id(),
             untraced: draw.and_then(Result::err),
+            exported_trace: run.trace_context.exported_trace_id(),
         };
         match run.record.parse_value(self.record_format, &self.services.compute_gate).await {
             Ok(payload) => Ok(ParsedRecord { run, attempt, payload }),
@@ -384,7 +389,9 @@ impl CompiledChannel {
         trace: Option<Record>,
         claim: Option<IdempotencyClaim>,
     ) -> RecordSettlement {
+        let stored = trace.as_ref().map(|_| attempt.trace_id);
         RecordSettlement {
+            lookup: TraceIds::new(attempt.exported_trace, stored),
             channel: Arc::clone(self),
             outcome,
             took: attempt.started.elapsed(),

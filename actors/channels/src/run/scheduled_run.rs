@@ -15,7 +15,7 @@ use crate::compiled_channel::CompiledChannel;
 use crate::ended_runs::RunSource;
 use crate::guards::{AdmittedMessage, GuardRefusal, MessageSource, RefusalKind};
 use crate::metadata;
-use crate::metrics::MessageOutcome;
+use crate::metrics::{MessageOutcome, TraceIds};
 use crate::serve::OutcomeRecorder;
 
 /// The request for a scheduled run.
@@ -123,6 +123,7 @@ impl CompiledChannel {
         };
         let place = self.services.spans.new_trace();
         let mut span = place.begin(|| SpanDraft::occurrence(&self.name, &occurrence, trace_id));
+        recorder.trace = TraceIds::new(span.context().exported_trace_id(), Some(trace_id));
         let limit = self.timeout.unwrap_or(default_limit);
         let policy = self.tracing.as_ref();
         let run = Run {

@@ -31,6 +31,14 @@ pub(crate) struct RunOrigin<'r> {
     pub(crate) crash_trace: Option<CrashTrace>,
 }
 
+/// A run that was answered.
+pub(crate) struct AnsweredRun {
+    pub(crate) answer: ChannelResponse,
+    pub(crate) outcome: MessageOutcome,
+    /// Id of its trace, if one is stored.
+    pub(crate) stored_trace: Option<Uuid>,
+}
+
 /// A finished run and the recorder of its trace.
 struct FinishedRun<'t> {
     request_id: &'t str,
@@ -54,7 +62,7 @@ impl CompiledChannel {
         admitted: AdmittedMessage,
         RunOrigin { request_id, trace_context, crash_trace }: RunOrigin<'_>,
         arrived: Instant,
-    ) -> Result<(ChannelResponse, MessageOutcome), ServiceError> {
+    ) -> Result<AnsweredRun, ServiceError> {
         let AdmittedMessage {
             payload,
             mut metadata,
@@ -158,7 +166,11 @@ impl CompiledChannel {
         if is_stored {
             rendered.answer.set_trace_id(id);
         }
-        Ok((rendered.answer, report.end().into()))
+        Ok(AnsweredRun {
+            answer: rendered.answer,
+            outcome: report.end().into(),
+            stored_trace: is_stored.then_some(id),
+        })
     }
 
     /// Builds the trace of a traced run, without its end.

@@ -48,8 +48,11 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         Tag::Operational,
         "Returns everything measured, as Prometheus text",
     )
-    .describes("Served if `metrics.enabled` is on and `metrics.bind_addr` names no listener of its own.")
-    .answers(&[Answer::other(200, "The metrics", &["text/plain"])])
+    .describes(
+        "Served if `metrics.enabled` is on and `metrics.bind_addr` names no listener of its own. OpenMetrics 1.0.0 with \
+         exemplars for those whose `Accept` names it.",
+    )
+    .answers(&[Answer::other(200, "The metrics", &["text/plain", "application/openmetrics-text"])])
     .refuses(&[404]),
     Endpoint::new(
         Method::Get,

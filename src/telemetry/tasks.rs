@@ -1,0 +1,139 @@
+//! The tasks that export: one sends metrics at intervals, one sends the log in batches.
+
+use std::time::Duration;
+
+use opentelemetry_proto::tonic::resource::v1::Resource;
+use slog::{Logger, info, warn};
+use svc_model::Timestamp;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{sleep, timeout};
+
+use super::collector::CollectorClient;
+use super::log_messages::{self, unix_nanos};
+use super::metric_messages::{self, PointTimes};
+use super::metrics::{TelemetryMetrics, TelemetrySignal};
+use crate::logging::LogTap;
+use crate::process::log_tap::TappedMessage;
+
+/// Messages of one batch at most.
+const BATCH: usize = 512;
+/// Longest time that a message waits for others.
+const DELAY: Duration = Duration::from_secs(1);
+
+/// The state of the export of one signal: a collector that is away is logged once.
+pub(super) struct SignalExport {
+    pub(super) client: CollectorClient,
+    pub(super) resource: Resource,
+    pub(super) signal: TelemetrySignal,
+    pub(super) metrics: TelemetryMetrics,
+    pub(super) log: Logger,
+    /// What was dropped since exports fail; `None` while they succeed.
+    pub(super) failing: Option<u64>,
+}
+
+impl SignalExport {
+    fn record(&mut self, sent: Result<(), String>, count: u64) {
+        let signal = self.signal.name();
+        let Err(error) = sent else {
+            self.metrics.count_exported(self.signal, count);
+            if let Some(dropped) = self.failing.take() {
+                info!(self.log, "telemetry is exported again"; "signal" => signal, "dropped" => dropped);
+            }
+            return;
+        };
+        self.metrics.count_dropped(self.signal, count);
+        if self.failing.is_none() {
+            warn!(self.log, "telemetry is not exported and is dropped until the collector takes it again";
+                "signal" => signal, "error" => error);
+        }
+        self.failing = Some(self.failing.unwrap_or_default().saturating_add(count));
+    }
+}
+
+/// The task that exports metrics.
+pub(super) struct MetricTask<R> {
+    pub(super) export: SignalExport,
+    /// Returns the exposition; `None` once the service is gone.
+    pub(super) render: R,
+    pub(super) interval: Duration,
+    /// The start of the process.
+    pub(super) started_at: Timestamp,
+    pub(super) stop: watch::Receiver<bool>,
+}
+
+impl<R: Fn() -> Option<String>> MetricTask<R> {
+    /// Exports at each interval, and a last time at the end.
+    pub(super) async fn run(mut self) {
+        loop {
+            let is_last = tokio::select! {
+                biased;
+                // A sender that is gone means the same.
+                _ = self.stop.wait_for(|is_stopped| *is_stopped) => true,
+                () = sleep(self.interval) => false,
+            };
+            let Some(exposition) = (self.render)() else { return };
+            let times = PointTimes { start: unix_nanos(self.started_at), now: unix_nanos(Timestamp::now()) };
+            let (request, points) =
+                metric_messages::to_request(self.export.resource.clone(), &exposition, times);
+            let sent = self.export.client.send_metrics(request).await;
+            self.export.record(sent, points);
+            if is_last {
+                return;
+            }
+        }
+    }
+}
+
+/// The task that exports the log.
+pub(super) struct LogTask {
+    pub(super) export: SignalExport,
+    pub(super) receiver: mpsc::Receiver<TappedMessage>,
+    pub(super) tap: LogTap,
+    pub(super) stop: watch::Receiver<bool>,
+}
+
+impl LogTask {
+    /// Exports until the queue is closed and empty.
+    pub(super) async fn run(mut self) {
+        while let Some(batch) = self.next_batch().await {
+            let count = batch.len() as u64;
+            let request = log_messages::to_request(self.export.resource.clone(), batch);
+            let sent = self.export.client.send_logs(request).await;
+            self.export.metrics.count_dropped(TelemetrySignal::Logs, self.tap.take_dropped());
+            self.export.record(sent, count);
+        }
+    }
+
+    /// Waits for a batch: until it is full, or its first message has waited long enough, or the process ends.
+    async fn next_batch(&mut self) -> Option<Vec<TappedMessage>> {
+        let mut batch = Vec::new();
+        {
+            let receiver = &mut self.receiver;
+            let collected = async {
+                if receiver.recv_many(&mut batch, BATCH).await == 0 {
+                    return;
+                }
+                let full = async {
+                    while let Some(room) = BATCH.checked_sub(batch.len()).filter(|room| *room > 0) {
+                        if receiver.recv_many(&mut batch, room).await == 0 {
+                            return;
+                        }
+                    }
+                };
+                let _ = timeout(DELAY, full).await;
+            };
+            tokio::select! {
+                biased;
+                _ = self.stop.wait_for(|is_stopped| *is_stopped) => {}
+                () = collected => return Some(batch).filter(|batch| !batch.is_empty()),
+            }
+        }
+        self.tap.disconnect();
+        self.receiver.close();
+        let room = BATCH.saturating_sub(batch.len());
+        if room > 0 {
+            self.receiver.recv_many(&mut batch, room).await;
+        }
+        Some(batch).filter(|batch| !batch.is_empty())
+    }
+}
