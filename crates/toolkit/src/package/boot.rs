@@ -12,7 +12,7 @@ use svc_auth::signature_path;
 use svc_client::LocalServer;
 use svc_model::ReceiptState;
 use svc_outbound::describe_cause;
-use svc_project::{PackageArtifact, SourceFile};
+use svc_project::{PackageArtifact, SourceFile, SourceFormat};
 
 use super::apply::{ApplyChoices, ApplyRun};
 use super::degradation::find_degraded;
@@ -81,7 +81,10 @@ impl BootPackage {
         let content = fs::read(file).map_err(unreadable)?;
         let signature = read_signature(&signature_path(file)).map_err(unreadable)?;
         check_trust(&content, signature.as_deref()).map_err(|problem| format!("{name}: {problem}"))?;
-        let source = SourceFile::read(&name, file).map_err(|error| format!("{name}: {error}"))?;
+        // What is parsed is what was checked: the file may have been replaced meanwhile.
+        let format = SourceFormat::from_path(file).unwrap_or(SourceFormat::Json);
+        let source = SourceFile::from_bytes(&name, format, content);
+        let source = source.map_err(|error| format!("{name}: {error}"))?;
         let engine = Arc::new(offline::engine_builder().build());
         let artifact = PackageArtifact::read(&Arc::new(source), &engine);
         let artifact = artifact.map_err(|error| format!("{name}: {error}"))?;
@@ -218,6 +221,19 @@ mod tests {
         assert_eq!(later(receipt("2", applied, afterwards)), Some("2".to_owned()));
         assert_eq!(later(receipt("2", applied, earlier)), None);
         assert_eq!(later(receipt("2", ReceiptState::Staged, afterwards)), None);
+    }
+
+    #[test]
+    fn replaced_file_is_read_as_it_was_checked() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("package.json");
+        fs::write(&file, r#"{"package": {"name": "checked"}}"#).unwrap();
+        let refused = BootPackage::read(&file, |content, _| {
+            assert!(content.starts_with(b"{\"package\""));
+            fs::write(&file, "replaced").map_err(|error| error.to_string())
+        });
+        let refused = refused.unwrap_err();
+        assert!(refused.contains("version"), "the checked content lacks a version: {refused}");
     }
 
     #[test]
