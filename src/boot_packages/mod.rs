@@ -122,6 +122,10 @@ impl Boot<'_> {
         // The node that had the lease may have applied some since.
         let due = self.find_due().await?;
         for package in &due {
+            // Each apply may be too short for a renewal, and all of them longer than the lease.
+            if !self.acquire().await.map_err(|error| to_failure(&error))? {
+                return Ok(Pass::Waiting);
+            }
             self.apply(package).await?;
         }
         Ok(if due.is_empty() { Pass::Settled } else { Pass::Applied })
