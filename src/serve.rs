@@ -129,7 +129,18 @@ pub(crate) async fn serve_with<C>(
         if let Some(force) = force {
             watchdog.arm(force, &log);
         }
-        drain(&service, &listener_shutdown, &handle, Duration::ZERO).await;
+        // The first one is that of the supervisor, which ends this node as it ends any other.
+        let second_signal = async {
+            signals.terminate().await;
+            signals.terminate().await;
+        };
+        tokio::select! {
+            () = drain(&service, &listener_shutdown, &handle, Duration::ZERO) => {}
+            () = second_signal => {
+                warn!(log, "second signal: ending at once");
+                return ended;
+            }
+        }
     }
     watchdog.arm(FORCED_EXIT, &log);
     if timeout(LISTENERS, stop_listeners(&handle, running, operations)).await.is_err() {
