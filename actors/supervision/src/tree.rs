@@ -398,7 +398,8 @@ impl Tree {
     }
 
     /// Asks the supervisor and every essential actor for a sign of life, and returns the paths of those that have given
-    /// none within `limit`; the empty path is the supervisor. A tree that has ended has none.
+    /// none within `limit`; the empty path is the supervisor, also one whose thread has ended. A tree that has ended has
+    /// none.
     ///
     /// An actor answers on its thread, between two polls: one that waits for something, such as a database, answers; one
     /// whose thread is blocked does not. An actor that has ended is left to the supervisor.
@@ -416,8 +417,10 @@ impl Tree {
         let deadline = clock::now() + limit;
         let asked = self.command(|answer| SupervisorCommand::Ping { answer });
         let pongs = match clock::timeout_at(deadline, asked).await {
-            Ok(pongs) => pongs.unwrap_or_default(),
-            Err(_) => return vec![NodePath::root()],
+            Ok(Some(pongs)) => pongs,
+            Ok(None) if self.end.borrow().is_some() => return Vec::new(),
+            // Late, or gone with its thread.
+            Ok(None) | Err(_) => return vec![NodePath::root()],
         };
         let mut unresponsive = Vec::new();
         for (path, pong) in pongs {

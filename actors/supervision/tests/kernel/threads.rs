@@ -239,3 +239,16 @@ fn blocked_supervisor_is_unresponsive() {
         tree.shutdown(Duration::from_secs(10)).await;
     });
 }
+
+#[test]
+fn supervisor_without_its_thread_is_unresponsive() {
+    System::new().block_on(async {
+        let keeper = arbiter();
+        let tree = Tree::builder("test").supervisor(Placement::On(keeper.handle())).build();
+        assert!(tree.find_unresponsive(SOON).await.is_empty());
+        keeper.stop();
+        keeper.join().unwrap();
+        let unresponsive = tree.find_unresponsive(SOON).await;
+        assert_eq!(unresponsive.iter().map(NodePath::as_str).collect::<Vec<_>>(), [""]);
+    });
+}
