@@ -5,6 +5,7 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Mode, OFlags};
 use svc_secrets::{Reference, ResolveError, Secret};
 
 /// The variable with the directory of the files that the service manager hands to the service.
@@ -56,9 +57,10 @@ fn locate(place: &str, environment: impl Fn(&str) -> Option<String>) -> Result<S
 /// Reads a file. An error is the cause, without the content.
 fn read(file: &SecretFile) -> Result<Secret, String> {
     let unreadable = |error: io::Error| format!("the file cannot be read: {error}");
-    // A pipe would block before it is refused.
+    // A device is refused before it is opened.
     check(file, &std::fs::metadata(&file.path).map_err(unreadable)?)?;
-    let opened = File::open(&file.path).map_err(unreadable)?;
+    let opened = open(&file.path).map_err(unreadable)?;
+    // Another file may have taken its place: what is read is what is checked.
     check(file, &opened.metadata().map_err(unreadable)?)?;
     let mut bytes = Vec::new();
     opened.take(CAP + 1).read_to_end(&mut bytes).map_err(unreadable)?;
@@ -68,6 +70,12 @@ fn read(file: &SecretFile) -> Result<Secret, String> {
     let text = String::from_utf8(bytes).map_err(|_| "the file is no text in UTF-8".to_owned())?;
     let text = text.strip_suffix('\n').map_or(text.as_str(), |line| line.strip_suffix('\r').unwrap_or(line));
     Ok(Secret::new(text))
+}
+
+/// Opens a file for reading. A pipe without a writer does not block.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
+    Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
 }
 
 /// Refuses what is no regular file, is too large, or can be read by others.
@@ -162,6 +170,16 @@ mod tests {
         assert!(read_error(&directory.path().display().to_string()).contains("no regular file"));
         let missing = read_error(&directory.path().join("none").display().to_string());
         assert!(missing.contains("cannot be read: No such file"), "{missing}");
+    }
+
+    #[test]
+    fn pipe_without_writer_blocks_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, path.as_path(), Mode::RUSR).unwrap();
+        assert!(read_error(&path.display().to_string()).contains("no regular file"));
+        // One that takes the place of a file between its check and its opening.
+        assert!(!open(&path).unwrap().metadata().unwrap().is_file());
     }
 
     #[test]
