@@ -3,8 +3,9 @@
 use std::io::{self, Write};
 
 use clap::Args;
-use svc_secrets::Reference;
+use svc_secrets::{Reference, ReferenceError};
 use svc_store::{OpenError, StoreConfig, TransferError, TransferredTable};
+use svc_vault::read_secret_file;
 
 use crate::config::Config;
 use crate::exit::{self, EXIT_CONFIG, EXIT_FAILURE, EXIT_OK};
@@ -13,7 +14,7 @@ use crate::settings;
 /// The arguments of `migrate-storage`.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
 pub struct MigrateStorageArgs {
-    /// The empty PostgreSQL database: postgres://…, or env://NAME for a URL with a password
+    /// The empty PostgreSQL database: postgres://…, or env://NAME or file://… for a URL with a password
     #[arg(long, value_name = "URL")]
     pub to: String,
     /// The SQLite file, such as sqlite:copy.db for a backup [default: storage.url]
@@ -66,14 +67,24 @@ pub(super) fn migrate_storage(
     }
 }
 
-/// Returns the URL itself, or that of the variable it names.
+/// Returns the URL itself, or that of the variable or the file it names.
 fn read_url(text: &str, environment: &[(String, String)]) -> Result<String, String> {
     match svc_secrets::parse(text) {
         Ok(Some(Reference::Env { var })) => {
             let variable = environment.iter().find(|(name, value)| *name == var && !value.is_empty());
             variable.map(|(_, value)| value.clone()).ok_or_else(|| format!("the variable {var} is not set"))
         }
-        Ok(Some(_)) => Err("name a URL, or a variable as env://NAME".to_owned()),
+        Ok(Some(Reference::File { place })) => {
+            let lookup = |wanted: &str| {
+                environment.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone())
+            };
+            let url = read_secret_file(&place, lookup).map_err(|error| error.to_string())?;
+            Ok(url.expose().to_owned())
+        }
+        Ok(Some(Reference::Vault { .. })) => {
+            Err("name a URL, a variable as env://NAME, or a file as file://<absolute path>".to_owned())
+        }
+        Err(error @ (ReferenceError::Env { .. } | ReferenceError::File { .. })) => Err(error.to_string()),
         Ok(None) | Err(_) => Ok(text.to_owned()),
     }
 }
@@ -97,5 +108,21 @@ mod tests {
         assert_eq!(read_url("postgres://db/svc", &environment), Ok("postgres://db/svc".to_owned()));
         assert!(read_url("env://OTHER", &environment).unwrap_err().contains("OTHER"));
         assert!(read_url("vault://a#b", &environment).is_err());
+    }
+
+    #[test]
+    fn url_may_come_from_a_file() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("url");
+        std::fs::write(&file, "postgres://u:p@db/svc\n").unwrap();
+        let reference = format!("file://{}", file.display());
+        for (mode, is_read) in [(0o600, true), (0o644, false)] {
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(read_url(&reference, &[]).is_ok_and(|url| url == "postgres://u:p@db/svc"), is_read);
+        }
+        for malformed in ["file://url", "env://A-B"] {
+            assert!(read_url(malformed, &[]).unwrap_err().contains(malformed));
+        }
     }
 }
