@@ -74,6 +74,14 @@ impl BackupDirectory {
         Ok(files)
     }
 
+    /// Returns the newest backup, but for those that a wrong clock has dated into the future. Blocks.
+    ///
+    /// # Errors
+    /// The directory cannot be read.
+    pub(crate) fn newest(&self) -> io::Result<Option<BackupFile>> {
+        Ok(self.list()?.into_iter().find(|file| !is_of_future(file)))
+    }
+
     /// Begins a backup at `now`: an empty file under a name that no other backup has. Blocks.
     ///
     /// # Errors
@@ -102,14 +110,16 @@ impl BackupDirectory {
         }
     }
 
-    /// Deletes the oldest backups beyond the number that stays, and returns their names. Blocks.
+    /// Deletes the oldest backups beyond the number that stays, and returns their names. Those that a wrong clock has dated
+    /// into the future count as the oldest, so that they drive no new one out. Blocks.
     ///
     /// # Errors
     /// The directory cannot be read, or a file not deleted.
     pub(crate) fn prune(&self) -> io::Result<Vec<String>> {
         let Some(retention) = self.retention else { return Ok(Vec::new()) };
-        let mut pruned = Vec::new();
-        for file in self.list()?.into_iter().skip(retention) {
+        let (mut files, mut pruned) = (self.list()?, Vec::new());
+        files.sort_by_key(is_of_future);
+        for file in files.into_iter().skip(retention) {
             fs::remove_file(self.path.join(&file.filename))?;
             pruned.push(file.filename);
         }
@@ -251,6 +261,10 @@ fn describe(entry: &DirEntry) -> Option<BackupFile> {
     Some(BackupFile { filename, size_bytes: data.len(), modified_at })
 }
 
+fn is_of_future(file: &BackupFile) -> bool {
+    file.modified_at > to_timestamp(SystemTime::now())
+}
+
 fn to_timestamp(instant: SystemTime) -> Timestamp {
     Timestamp::from_naive(DateTime::<Utc>::from(instant).naive_utc())
 }
@@ -309,6 +323,19 @@ mod tests {
         assert_eq!(pruned, ["svc_backup_20260102_000000.db", "svc_backup_20260101_000000.db"]);
         assert_eq!(names(&backups), ["svc_backup_20260104_000000.db", "svc_backup_20260103_000000.db"]);
         assert!(root.path().join("notes.txt").exists());
+    }
+
+    #[test]
+    fn backup_of_the_future_drives_no_other_out() {
+        let root = tempfile::tempdir().unwrap();
+        let backups = directory(root.path(), Some(1));
+        let future = fs::File::create(root.path().join("svc_backup_29990101_000000.db")).unwrap();
+        future.set_modified(SystemTime::now() + ABANDONED).unwrap();
+        assert_eq!(backups.newest().unwrap(), None);
+        let made = backups.begin(Timestamp::now()).unwrap().finish().unwrap();
+        assert_eq!(backups.newest().unwrap().unwrap().filename, made.filename);
+        assert_eq!(backups.prune().unwrap(), ["svc_backup_29990101_000000.db"]);
+        assert_eq!(names(&backups), [made.filename]);
     }
 
     #[test]

@@ -129,7 +129,7 @@ impl ScheduledBackups {
 
     async fn find_newest(&self) -> Result<Option<BackupFile>, JobError> {
         let directory = Arc::clone(&self.directory);
-        Ok(block(move || directory.list()).await??.into_iter().next())
+        Ok(block(move || directory.newest()).await??)
     }
 
     async fn back_up(&self) -> Result<(), JobError> {
