@@ -33,7 +33,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Time between two looks at the epoch that this node serves.
 const EPOCH_EVERY: Duration = Duration::from_millis(50);
 /// Author of the changes in the audit log.
-const AUTHOR: &str = "boot";
+const AUTHOR: &str = "system:boot";
 /// Name of the program in the audit log.
 const PROGRAM: &str = "svc-server";
 

@@ -66,7 +66,7 @@ fn boot_package_serves_before_readiness_and_once() {
     assert_eq!(served_version(&mut client), "1");
     assert_eq!(readiness(&mut client), (200, json!("ok")));
     let receipt = current(&mut client);
-    assert_eq!((&receipt["state"], &receipt["principal"]), (&json!("applied"), &json!("boot")));
+    assert_eq!((&receipt["state"], &receipt["principal"]), (&json!("applied"), &json!("system:boot")));
     let staged = audit_rows(&mut client, "package_staged");
     assert_eq!(staged.len(), 1, "{staged:?}");
     assert_eq!(staged[0]["details"]["change_context"], "package=shop@1", "{staged:?}");
