@@ -218,10 +218,10 @@ fn open_listeners(
     Ok((vec![listener], shutdown))
 }
 
-/// Refuses sockets that would open an admin API without keys to other machines: without a key and a host the service
-/// listens on loopback alone.
+/// Refuses sockets that would open an admin API without keys to other machines, where the settings have the service
+/// listen on loopback alone.
 fn refuse_open_admin(config: &Config, passed: &[TcpListener]) -> Result<(), ServiceStartError> {
-    if config.admin_auth.enabled || config.server.host.is_some() {
+    if config.admin_auth.enabled || !config.listens_on_loopback() {
         return Ok(());
     }
     let mut addresses = passed.iter().filter_map(|listener| listener.local_addr().ok());

@@ -166,7 +166,7 @@ impl Config {
     }
 
     /// Returns `true` if only programs on this machine reach the main listener.
-    fn listens_on_loopback(&self) -> bool {
+    pub(crate) fn listens_on_loopback(&self) -> bool {
         let host = self.listen_host();
         let address = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
         host.eq_ignore_ascii_case("localhost")
