@@ -96,10 +96,8 @@ impl<'c> ListenerProbe<'c> {
             let answer = exchange(stream, self.path).await.map_err(|error| error.to_string())?;
             return self.judge(&answer);
         };
-        let certificate = std::fs::read(file)
-            .ok()
-            .and_then(|pem| CertificateDer::from_pem_slice(&pem).ok())
-            .ok_or_else(|| format!("server.tls.cert_path: {file:?} cannot be read as a certificate"))?;
+        let certificate = std::fs::read(file).ok().and_then(|pem| CertificateDer::from_pem_slice(&pem).ok());
+        let is_read = certificate.is_some();
         let verifier = Arc::new(OwnCertificateVerifier::new(certificate));
         let settings = client_settings(Arc::clone(&verifier)).map_err(|error| error.to_string())?;
         let name = ServerName::from(IpAddr::from(Ipv4Addr::LOCALHOST));
@@ -107,9 +105,12 @@ impl<'c> ListenerProbe<'c> {
         let stream = connected.map_err(|error| format!("no TLS: {error}"))?;
         let answer = exchange(stream, self.path).await.map_err(|error| error.to_string())?;
         let state = self.judge(&answer)?;
-        Ok(match verifier.saw_other.load(Ordering::Relaxed) {
-            false => state,
-            true => format!("{state}, with another certificate than that of server.tls.cert_path"),
+        Ok(if !is_read {
+            format!("{state}, and server.tls.cert_path cannot be read as a certificate")
+        } else if verifier.saw_other.load(Ordering::Relaxed) {
+            format!("{state}, with another certificate than that of server.tls.cert_path")
+        } else {
+            state
         })
     }
 
@@ -193,17 +194,18 @@ fn client_settings(verifier: Arc<OwnCertificateVerifier>) -> Result<Arc<ClientCo
     Ok(Arc::new(builder.with_custom_certificate_verifier(verifier).with_no_client_auth()))
 }
 
-/// Compares the certificate of a listener with the one in its file, whatever names and authority it has. Another one is
-/// reported and no failure: the server keeps the previous certificate while it refuses a new one.
+/// Compares the certificate of a listener with the one in its file, whatever names and authority it has. Another one, and
+/// a file without one, is reported and no failure: the server keeps the previous certificate while it refuses a new one.
 #[derive(Debug)]
 struct OwnCertificateVerifier {
-    expected: CertificateDer<'static>,
+    /// The one in the file; `None` if it cannot be read.
+    expected: Option<CertificateDer<'static>>,
     provider: Arc<CryptoProvider>,
     saw_other: AtomicBool,
 }
 
 impl OwnCertificateVerifier {
-    fn new(expected: CertificateDer<'static>) -> Self {
+    fn new(expected: Option<CertificateDer<'static>>) -> Self {
         Self { expected, provider: Arc::new(ring::default_provider()), saw_other: AtomicBool::new(false) }
     }
 }
@@ -217,7 +219,9 @@ impl ServerCertVerifier for OwnCertificateVerifier {
         _: &[u8],
         _: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        self.saw_other.store(certificate.as_ref() != self.expected.as_ref(), Ordering::Relaxed);
+        let is_other =
+            self.expected.as_ref().is_some_and(|expected| expected.as_ref() != certificate.as_ref());
+        self.saw_other.store(is_other, Ordering::Relaxed);
         Ok(ServerCertVerified::assertion())
     }
 

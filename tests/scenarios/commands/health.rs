@@ -50,6 +50,17 @@ fn server_with_tls_is_asked_over_tls() {
     let other = launch().over_tls(&issue_certificate().unwrap()).unwrap();
     let output = ask(other, port, &[]);
     assert!(stdout(&output).starts_with("ok, with another certificate"), "{}", stdout(&output));
+    // The server goes on with what it has, until its end.
+    let damaged = launch().over_tls(&certificate).unwrap();
+    let file = damaged.directory().join("damaged.pem");
+    std::fs::write(&file, "damaged").unwrap();
+    let output = ask(damaged.env("SVC_SERVER__TLS__CERT_PATH", file.to_str().unwrap()), port, &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(
+        stdout(&output).starts_with("ok, and server.tls.cert_path cannot be read"),
+        "{}",
+        stdout(&output)
+    );
 }
 
 #[test]
