@@ -229,8 +229,6 @@ struct RecordAttempt {
     distributed_trace: Option<[u8; 16]>,
     /// The reason why it is not traced, if the channel has a trace policy.
     untraced: Option<Untraced>,
-    /// The distributed trace, if its spans are exported.
-    exported_trace: Option<[u8; 16]>,
 }
 
 /// A record with its payload.
@@ -272,7 +270,6 @@ impl CompiledChannel {
             run_key: is_traced.then(|| run.record.run_key()),
             distributed_trace: run.trace_context.exported_trace_id(),
             untraced: draw.and_then(Result::err),
-            exported_trace: run.trace_context.exported_trace_id(),
         };
         match run.record.parse_value(self.record_format, &self.services.compute_gate).await {
             Ok(payload) => Ok(ParsedRecord { run, attempt, payload }),
@@ -391,7 +388,7 @@ impl CompiledChannel {
     ) -> RecordSettlement {
         let stored = trace.as_ref().map(|_| attempt.trace_id);
         RecordSettlement {
-            lookup: TraceIds::new(attempt.exported_trace, stored),
+            lookup: TraceIds::new(attempt.distributed_trace, stored),
             channel: Arc::clone(self),
             outcome,
             took: attempt.started.elapsed(),
