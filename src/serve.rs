@@ -120,26 +120,10 @@ pub(crate) async fn serve_with<C>(
         return ended;
     }
     if ended.is_err() {
-        warn!(log, "draining, because the packages do not serve");
-        let force = force_timeout(&config).map(|force| force.saturating_add(FORCED_EXIT));
-        manager.notify_stopping(
-            force.map(|force| force.saturating_add(LAST_SECONDS)),
-            "the packages do not serve",
-        );
-        if let Some(force) = force {
-            watchdog.arm(force, &log);
-        }
-        // The first one is that of the supervisor, which ends this node as it ends any other.
-        let second_signal = async {
-            signals.terminate().await;
-            signals.terminate().await;
-        };
-        tokio::select! {
-            () = drain(&service, &listener_shutdown, &handle, Duration::ZERO) => {}
-            () = second_signal => {
-                warn!(log, "second signal: ending at once");
-                return ended;
-            }
+        let outcome =
+            drain_unserved(&service, &mut signals, &listener_shutdown, &handle, &mut watchdog, &manager);
+        if outcome.await == ServeOutcome::Aborted {
+            return ended;
         }
     }
     watchdog.arm(FORCED_EXIT, &log);
@@ -160,6 +144,37 @@ async fn apply_packages(service: &Service) -> ServiceStartError {
     match applied {
         Ok(()) => pending().await,
         Err(failure) => failure,
+    }
+}
+
+/// Drains a node whose packages do not serve.
+async fn drain_unserved(
+    service: &Service,
+    signals: &mut Signals,
+    listener_shutdown: &ListenerShutdown,
+    server: &ServerHandle,
+    watchdog: &mut Watchdog,
+    manager: &ServiceManager,
+) -> ServeOutcome {
+    let (config, log) = (&service.state().config, &service.state().log);
+    warn!(log, "draining, because the packages do not serve");
+    let force = force_timeout(config).map(|force| force.saturating_add(FORCED_EXIT));
+    manager
+        .notify_stopping(force.map(|force| force.saturating_add(LAST_SECONDS)), "the packages do not serve");
+    if let Some(force) = force {
+        watchdog.arm(force, log);
+    }
+    // The first one is that of the supervisor, which ends this node as it ends any other.
+    let second_signal = async {
+        signals.terminate().await;
+        signals.terminate().await;
+    };
+    tokio::select! {
+        () = drain(service, listener_shutdown, server, Duration::ZERO) => ServeOutcome::Drained,
+        () = second_signal => {
+            warn!(log, "second signal: ending at once");
+            ServeOutcome::Aborted
+        }
     }
 }
 
