@@ -45,7 +45,6 @@ impl Limiter {
     pub fn new(rps: u64, burst: u64) -> Self {
         let quota = quota(rps, burst);
         let buckets = RateLimiter::new(quota, Buckets::new(quota), Ticks(Instant::now()));
-        let buckets = buckets.with_middleware::<StateInformationMiddleware>();
         Self { buckets, hasher: RandomState::new() }
     }
 
