@@ -259,7 +259,7 @@ fn nanoseconds(milliseconds: f64) -> i64 {
 impl<const ROWS: usize> QueryFragment<Sqlite> for InsertStatement<'_, ROWS> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
         out.push_sql(
-            "INSERT INTO traces (id, channel, channel_id, mode, status, input_json, result_json, error_message, \
+            "INSERT OR FAIL INTO traces (id, channel, channel_id, mode, status, input_json, result_json, error_message, \
              duration_ms, started_at, completed_at, task_trace_json, access_token_hash, owner, workflow_id, \
              workflow_version, request_id, run_key, error_code, error_group, distributed_trace_id, created_at, \
              updated_at) VALUES ",
