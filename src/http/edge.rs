@@ -4,6 +4,8 @@
 //! admin auth. Every response (of a handler, a refusal, the router, a caught panic) has the id, the headers
 //! and, for an error, the envelope.
 
+mod router_refusal;
+
 use std::any::Any;
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -16,7 +18,7 @@ use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::{Service, ServiceRequest, ServiceResponse, Transform, forward_ready};
 use actix_web::error::InternalError;
 use actix_web::http::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderMap, HeaderValue, REFERRER_POLICY,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderMap, HeaderValue, REFERRER_POLICY,
 };
 use actix_web::http::{ConnectionType, Method, StatusCode};
 use actix_web::{HttpMessage, HttpResponse, web};
@@ -378,7 +380,9 @@ impl Exchange {
             Some(error) => {
                 Some(error.as_error::<Error>().cloned().unwrap_or_else(|| Error::from_status(status)))
             }
-            None if self.plane != Plane::Data && is_bodiless(response) => Some(refused_by_router(response)),
+            None if self.plane != Plane::Data && is_bodiless(response) => {
+                Some(router_refusal::to_error(response))
+            }
             None => None,
         }
     }
@@ -479,20 +483,6 @@ fn own_pattern(pattern: &str) -> String {
 fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("panicked without a text")
-}
-
-/// Returns the error for a bare refusal of the router, with the allowed methods. `HEAD` is allowed wherever
-/// `GET` is.
-fn refused_by_router(response: &HttpResponse) -> Error {
-    let Error(error) = Error::from_status(response.status());
-    let Some(methods) = response.headers().get(ALLOW).and_then(|methods| methods.to_str().ok()) else {
-        return Error(error);
-    };
-    let allows = |name| methods.split(',').any(|method| method.trim() == name);
-    let head = if allows("GET") && !allows("HEAD") { ", HEAD" } else { "" };
-    let allowed = format!("{methods}{head}");
-    let message = format!("The path does not take this method; use {allowed}");
-    Error(ServiceError::method_not_allowed(message).with_allow(allowed))
 }
 
 fn is_bodiless(response: &HttpResponse) -> bool {
