@@ -237,7 +237,7 @@ pub(crate) fn content_type(headers: &HeaderMap) -> &[u8] {
 
 /// Refuses a content type other than JSON with 415.
 fn require_json(headers: &HeaderMap) -> Result<(), ServiceError> {
-    if ContentKind::of(content_type(headers)) == ContentKind::Json {
+    if ContentKind::parse(content_type(headers)) == ContentKind::Json {
         return Ok(());
     }
     Err(ServiceError::new(Code::UnsupportedMediaType, "The content type must be application/json"))

@@ -15,7 +15,7 @@ use super::collector::CollectorClient;
 use super::log_messages::resource;
 use super::metrics::{TelemetryMetrics, TelemetrySignal};
 use super::sources::TelemetrySources;
-use super::tasks::{LogTask, MetricTask, SignalExport};
+use super::tasks::{LogExport, MetricTask, SignalExport};
 use crate::config::Config;
 use crate::error::ServiceStartError;
 use crate::logging::LogTap;
@@ -88,7 +88,7 @@ impl TelemetryExport {
     pub(crate) fn begin(&self, render: impl Fn() -> Option<String> + Send + 'static) {
         let mut tasks = self.tasks.lock();
         if let (Some(tap), Some(receiver)) = (&self.log_tap, self.messages.lock().take()) {
-            let task = LogTask {
+            let task = LogExport {
                 export: self.signal_export(TelemetrySignal::Logs),
                 receiver,
                 tap: tap.clone(),

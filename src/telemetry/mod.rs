@@ -27,4 +27,4 @@ pub(crate) use export::TelemetryExport;
 pub(crate) use metrics::TelemetryMetrics;
 pub(crate) use sources::TelemetrySources;
 #[cfg(not(feature = "otlp"))]
-pub(crate) use without::TelemetryExport;
+pub(crate) use without::AbsentTelemetry as TelemetryExport;

@@ -85,14 +85,14 @@ impl<R: Fn() -> Option<String>> MetricTask<R> {
 }
 
 /// The task that exports the log.
-pub(super) struct LogTask {
+pub(super) struct LogExport {
     pub(super) export: SignalExport,
     pub(super) receiver: mpsc::Receiver<TappedMessage>,
     pub(super) tap: LogTap,
     pub(super) stop: watch::Receiver<bool>,
 }
 
-impl LogTask {
+impl LogExport {
     /// Exports until the queue is closed and empty.
     pub(super) async fn run(mut self) {
         while let Some(batch) = self.next_batch().await {

@@ -7,9 +7,9 @@ use crate::config::Config;
 use crate::error::ServiceStartError;
 
 /// Exports nothing.
-pub(crate) struct TelemetryExport;
+pub(crate) struct AbsentTelemetry;
 
-impl TelemetryExport {
+impl AbsentTelemetry {
     /// Prepares nothing.
     ///
     /// # Errors

@@ -92,7 +92,7 @@ impl TopicRecord {
             return Ok(format);
         }
         let content_type = self.header("content-type").unwrap_or_default();
-        Ok(match ContentKind::of(content_type.as_bytes()) {
+        Ok(match ContentKind::parse(content_type.as_bytes()) {
             ContentKind::Absent | ContentKind::Json => RecordFormat::Json,
             ContentKind::PlainText => RecordFormat::Text,
             ContentKind::Csv => RecordFormat::Csv,

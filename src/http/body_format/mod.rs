@@ -95,7 +95,7 @@ impl Decoding {
         if format == Raw {
             return Ok(Self::Raw);
         }
-        Ok(match (format, ContentKind::of(content_type)) {
+        Ok(match (format, ContentKind::parse(content_type)) {
             (Json | Auto, ContentKind::Json) | (Auto, ContentKind::Absent) => Self::Json,
             (Form | Auto, ContentKind::Form) => Self::Form,
             (Text, kind) if kind.is_text(content_type) => Self::Text,

@@ -25,7 +25,7 @@ pub enum ContentKind {
 
 impl ContentKind {
     /// Reads a content type, which may be empty.
-    pub fn of(content_type: &[u8]) -> Self {
+    pub fn parse(content_type: &[u8]) -> Self {
         let essence = content_type.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
         let is = |name: &str| essence.eq_ignore_ascii_case(name.as_bytes());
         let suffix = essence.len().checked_sub(4).and_then(|at| essence.get(at..));
@@ -80,7 +80,7 @@ mod tests {
             ("image/png", ContentKind::Other),
             ("text", ContentKind::Other),
         ] {
-            assert_eq!(ContentKind::of(content_type.as_bytes()), kind, "{content_type}");
+            assert_eq!(ContentKind::parse(content_type.as_bytes()), kind, "{content_type}");
         }
     }
 
@@ -89,7 +89,7 @@ mod tests {
         for (content_type, is_text) in
             [("text/xml", true), ("application/xml", false), ("text/csv", true), ("application/json", false)]
         {
-            let kind = ContentKind::of(content_type.as_bytes());
+            let kind = ContentKind::parse(content_type.as_bytes());
             assert_eq!(kind.is_text(content_type.as_bytes()), is_text, "{content_type}");
         }
     }
