@@ -126,10 +126,11 @@ impl BackupDirectory {
         Ok(pruned)
     }
 
-    /// Returns the time at which a backup was last restored and checked; `None` if none ever was. Blocks.
+    /// Returns the time at which a backup was last restored and checked; `None` if none ever was, or a wrong clock has dated
+    /// the check into the future. Blocks.
     pub(crate) fn verified_at(&self) -> Option<Timestamp> {
         let mark = fs::metadata(self.path.join(MARK)).ok()?;
-        mark.modified().ok().map(to_timestamp)
+        mark.modified().ok().map(to_timestamp).filter(|at| !is_future(*at))
     }
 
     /// Restores a backup into a directory next to it, reads it, removes the directory and records the time. Blocks.
@@ -262,7 +263,11 @@ fn describe(entry: &DirEntry) -> Option<BackupFile> {
 }
 
 fn is_of_future(file: &BackupFile) -> bool {
-    file.modified_at > to_timestamp(SystemTime::now())
+    is_future(file.modified_at)
+}
+
+fn is_future(at: Timestamp) -> bool {
+    at > to_timestamp(SystemTime::now())
 }
 
 fn to_timestamp(instant: SystemTime) -> Timestamp {
@@ -332,6 +337,10 @@ mod tests {
         let future = fs::File::create(root.path().join("svc_backup_29990101_000000.db")).unwrap();
         future.set_modified(SystemTime::now() + ABANDONED).unwrap();
         assert_eq!(backups.newest().unwrap(), None);
+        let check = fs::File::create(root.path().join(MARK)).unwrap();
+        assert!(backups.verified_at().is_some());
+        check.set_modified(SystemTime::now() + ABANDONED).unwrap();
+        assert_eq!(backups.verified_at(), None);
         let made = backups.begin(Timestamp::now()).unwrap().finish().unwrap();
         assert_eq!(backups.newest().unwrap().unwrap().filename, made.filename);
         assert_eq!(backups.prune().unwrap(), ["svc_backup_29990101_000000.db"]);
