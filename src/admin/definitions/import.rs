@@ -21,7 +21,7 @@ use crate::admin::response::data_response;
 use crate::http::{Error, SentJsonBody};
 use crate::state::AppState;
 
-/// Maximum number of items in one request.
+/// Maximum number of items in one request, unless it is the file of a package.
 const MAX_ITEMS: usize = 1000;
 /// Items that are stored together, which costs them one commit instead of one each. Other requests of the thread wait
 /// while so many are read, and other writers while they are written.
@@ -157,22 +157,23 @@ pub(crate) async fn import_batch<I>(
 
 /// Returns the items of a batch, which may be the response of an export, or a package with items of all kinds.
 fn read_items(body: &Value, kind: EntityKind) -> Result<&[Value], ServiceError> {
-    let items = match body {
+    let (items, most) = match body {
         Value::Object(package) if package.contains_key("package") => {
             require_version(package.get("requires"))?;
             match package.get(kind.plural()) {
-                Some(items) => items,
+                // A signed file cannot be sent in parts. The size of the body bounds it.
+                Some(items) => (items, usize::MAX),
                 None => return Ok(&[]),
             }
         }
-        Value::Object(answer) if answer.len() == 1 => answer.get("data").unwrap_or(body),
-        _ => body,
+        Value::Object(answer) if answer.len() == 1 => (answer.get("data").unwrap_or(body), MAX_ITEMS),
+        _ => (body, MAX_ITEMS),
     };
     let Value::Array(items) = items else {
         return Err(FieldError::type_mismatch("body", "array", body).into());
     };
-    if items.len() > MAX_ITEMS {
-        let message = format!("an import takes at most {MAX_ITEMS} items, got {}", items.len());
+    if items.len() > most {
+        let message = format!("an import takes at most {most} items, got {}", items.len());
         return Err(ServiceError::validation(message));
     }
     Ok(items)
@@ -247,4 +248,22 @@ fn record_failure(report: &mut ImportSummary, index: usize, error: &ServiceError
         error.details().iter().map(|detail| format!("{}: {}", detail.path, detail.message)).collect();
     let text = if details.is_empty() { error.message().to_owned() } else { details.join("; ") };
     report.errors.push(ImportFailure { index, error: text });
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn file_of_a_package_is_taken_whole() {
+        let items = vec![json!({}); MAX_ITEMS + 1];
+        let package = json!({"package": {"name": "shop"}, "workflows": items});
+        assert_eq!(read_items(&package, EntityKind::Workflow).unwrap().len(), MAX_ITEMS + 1);
+        assert!(read_items(&package, EntityKind::Channel).unwrap().is_empty());
+        for batch in [json!(items), json!({"data": items})] {
+            assert!(read_items(&batch, EntityKind::Workflow).is_err());
+        }
+    }
 }
