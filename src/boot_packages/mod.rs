@@ -89,14 +89,18 @@ struct Boot<'a> {
 impl Boot<'_> {
     /// Returns once every package serves, or something newer in its place.
     async fn run(&self) -> Result<(), BootFailure> {
+        let mut reported = String::new();
         loop {
-            match self.settle().await {
+            let reason = match self.settle().await {
                 Ok(true) => return Ok(()),
-                Ok(false) => {}
-                Err(failure) if failure.is_transient => {
-                    warn!(self.state.log, "the packages are not applied yet"; "reason" => &failure.message);
-                }
+                Ok(false) => "another node applies them".to_owned(),
+                Err(failure) if failure.is_transient => failure.message,
                 Err(failure) => return Err(failure),
+            };
+            // Once for each reason, which may last for long.
+            if reported != reason {
+                warn!(self.state.log, "the packages are not applied yet"; "reason" => &reason);
+                reported = reason;
             }
             sleep(LOOK_EVERY).await;
         }

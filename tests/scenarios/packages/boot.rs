@@ -188,6 +188,7 @@ fn node_waits_while_another_applies() {
     let (code, log) = failed_start(waiting);
     assert_eq!(code, Some(1), "{log}");
     assert!(log.contains("packages.apply_timeout_secs"), "{log}");
+    assert_eq!(log.matches("another node applies them").count(), 1, "it says what it waits for: {log}");
     let mut server = booting(&directory, &[&file]).spawn().unwrap();
     eventually(|| readiness(&mut server.client()) == (503, json!("applying")));
     lease("DELETE FROM job_leases WHERE job_name = 'boot_packages'");
