@@ -31,7 +31,7 @@ mod urlencoded;
 pub use auth::{AdminAccess, AdminAuthenticator, Principal};
 pub(crate) use auth::{AuthFailureReason, TraceView};
 pub use body::JsonBody;
-pub(crate) use body::{BodyLimit, OptionalJsonBody, SentJsonBody, content_type, read_encodings};
+pub(crate) use body::{BodyLimit, OptionalJsonBody, SentJsonBody, read_encodings};
 pub(crate) use body_format::{BodyDecoding, DecodedBody};
 pub use client_ip::TrustedProxies;
 pub use context::{AdminCaller, RequestContext};

@@ -134,6 +134,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/admin/cache/invalidate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Makes the cached answers of namespaces stale
+         * @description Namespaces are those of `cache.namespaces` of channels. Answers in the memory of a node become stale on the node that is asked, those in a shared cache for all.
+         */
+        post: operations["invalidateCache"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/admin/channels": {
         parameters: {
             query?: never;
@@ -1295,6 +1315,26 @@ export interface paths {
         patch: operations["changeWorkflowRollout"];
         trace?: never;
     };
+    "/api/v1/admin/workflows/{id}/stats": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Shows how often each task of a version ran and failed on this node, and how long it took
+         * @description The counts are in the memory of the node that answers. They begin with the load of the version, go on through reloads, and end with the version or the node. Runs again with a version that does not serve, and trials, are not in them.
+         */
+        get: operations["getWorkflowStats"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/admin/workflows/{id}/status": {
         parameters: {
             query?: never;
@@ -1322,7 +1362,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Runs the latest version once and shows every step
+         * Runs the latest version, or a definition that is not stored, once and shows every step
          * @description Connectors and channels are called for real, unless `stubs` answer for them. A run that fails is answered with 200 and its `error`.
          */
         post: operations["testWorkflow"];
@@ -1577,7 +1617,7 @@ export interface paths {
         };
         /**
          * Returns everything measured, as Prometheus text
-         * @description Served if `metrics.enabled` is on and `metrics.bind_addr` names no listener of its own.
+         * @description Served if `metrics.enabled` is on and `metrics.bind_addr` names no listener of its own. OpenMetrics 1.0.0 with exemplars for those whose `Accept` names it.
          */
         get: operations["getMetrics"];
         put?: never;
@@ -2034,6 +2074,11 @@ export interface components {
         };
         BulkStartedResponse: {
             data: components["schemas"]["BulkStarted"];
+        };
+        /** @description The namespaces whose cached answers become stale. */
+        CacheInvalidationRequest: {
+            /** @description The namespaces, 64 at most. */
+            namespaces: string[];
         };
         /** @description The caller as the audit log knows it. */
         CallerIdentity: {
@@ -2541,6 +2586,8 @@ export interface components {
             next_fire_at: string | null;
             /** @description The next instants of the schedule. */
             next_fires: string[];
+            /** @description The pause of the channel by an operator: instants are on record when it ends. */
+            paused?: components["schemas"]["ChannelPause"];
             /**
              * Format: date-time
              * @description Start of the pause; `null` while the schedule runs.
@@ -2843,7 +2890,7 @@ export interface components {
              * @description The stable code, on which clients branch.
              * @enum {string}
              */
-            code: "VALIDATION_ERROR" | "UNAUTHORIZED" | "FORBIDDEN" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "CONFLICT" | "PRECONDITION_FAILED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "MISDIRECTED_REQUEST" | "RATE_LIMITED" | "REQUEST_HEADER_FIELDS_TOO_LARGE" | "INTERNAL_ERROR" | "CONFIG_ERROR" | "STORAGE_ERROR" | "SERIALIZATION_ERROR" | "ENGINE_ERROR" | "RESPONSE_TOO_LARGE" | "SERVICE_UNAVAILABLE" | "CHANNEL_PAUSED" | "CIRCUIT_OPEN" | "TIMEOUT";
+            code: "VALIDATION_ERROR" | "UNAUTHORIZED" | "FORBIDDEN" | "UNTRUSTED_PACKAGE" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "CONFLICT" | "PRECONDITION_FAILED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "MISDIRECTED_REQUEST" | "RATE_LIMITED" | "REQUEST_HEADER_FIELDS_TOO_LARGE" | "INTERNAL_ERROR" | "CONFIG_ERROR" | "STORAGE_ERROR" | "SERIALIZATION_ERROR" | "ENGINE_ERROR" | "RESPONSE_TOO_LARGE" | "SERVICE_UNAVAILABLE" | "CHANNEL_PAUSED" | "CIRCUIT_OPEN" | "TIMEOUT";
             /** @description Every problem that was found, with its place; only with `VALIDATION_ERROR`. */
             details?: components["schemas"]["ErrorDetail"][];
             /** @description A description for people. */
@@ -3105,7 +3152,7 @@ export interface components {
              */
             tls?: "ok" | "degraded" | "error";
         };
-        /** @description At most 1000 create bodies. Each is read on its own: one that is refused is reported, and the others go on. The whole response of an export is accepted as well. */
+        /** @description At most 1000 create bodies. Each is read on its own: one that is refused is reported, and the others go on. The whole response of an export is accepted as well, and so is the file of a package, of which the items of the kind are taken. */
         ImportBatch: unknown[];
         /** @description An accepted item of an import. */
         ImportedItem: {
@@ -3146,6 +3193,16 @@ export interface components {
         };
         ImportReportResponse: {
             data: components["schemas"]["ImportReport"];
+        };
+        /** @description The cached answers that became stale. */
+        InvalidatedCaches: {
+            /** @description The namespaces. */
+            namespaces: string[];
+            /** @description Number of caches that keep answers of them; the memory of the node counts as one. */
+            stores: number;
+        };
+        InvalidatedCachesResponse: {
+            data: components["schemas"]["InvalidatedCaches"];
         };
         /** @description The keys of the entities in a package version. */
         Inventory: {
@@ -4037,6 +4094,11 @@ export interface components {
              * @enum {string}
              */
             kafka?: "ok" | "degraded" | "error";
+            /**
+             * @description The state of the packages of the node.
+             * @enum {string}
+             */
+            packages?: "applying" | "ok";
         };
         /** @description The receipt of a package version. */
         Receipt: {
@@ -4496,6 +4558,28 @@ export interface components {
         SubmissionStateResponse: {
             data: components["schemas"]["SubmissionState"];
         };
+        /** @description The counts of a task. */
+        TaskStats: {
+            /**
+             * Format: int64
+             * @description Number of those in which it failed, also if the workflow tolerates that.
+             */
+            errors: number;
+            /** @description The function that it calls. */
+            function: string;
+            /**
+             * Format: int64
+             * @description Number of times that it ran: once for each sweep of a loop, not at all in a run that skips it.
+             */
+            runs: number;
+            /** @description Id of the task. */
+            task: string;
+            /**
+             * Format: double
+             * @description The time that it took in total, in milliseconds.
+             */
+            total_ms: number;
+        };
         /** @description A certificate that could not be replaced. */
         TlsHealth: {
             /** @description The reason. */
@@ -4538,6 +4622,10 @@ export interface components {
              * @description Instant before which it does not run, if its submitter chose one.
              */
             deliver_at?: string;
+            /** @description Id of the distributed trace in which its spans are exported; of accepted work, that of its submission. */
+            distributed_trace_id?: string;
+            /** @description Address of that distributed trace, if the setting `tracing.ui_url` names one. */
+            distributed_trace_url?: string;
             /**
              * Format: double
              * @description Duration of the run in milliseconds.
@@ -4912,6 +5000,40 @@ export interface components {
         WorkflowResponse: {
             data: components["schemas"]["Workflow"];
         };
+        /** @description The counts of a version of a workflow on one node, since that node serves the version. */
+        WorkflowStats: {
+            /**
+             * Format: int64
+             * @description Number of runs that an error ended.
+             */
+            failed: number;
+            /** @description Id of the node that answers; its memory has the counts, and each node has its own. */
+            node: string;
+            /**
+             * Format: int64
+             * @description Number of runs that ended.
+             */
+            runs: number;
+            /** @description `true` if a channel of the node runs the version. */
+            served: boolean;
+            /**
+             * Format: date-time
+             * @description The time since which the node counts.
+             */
+            since: string | null;
+            /** @description The tasks, in the order of the workflow; none if the node does not serve the version. */
+            tasks: components["schemas"]["TaskStats"][];
+            /**
+             * Format: int64
+             * @description The version.
+             */
+            version: number;
+            /** @description Id of the workflow. */
+            workflow_id: string;
+        };
+        WorkflowStatsResponse: {
+            data: components["schemas"]["WorkflowStats"];
+        };
         /** @description The body of a trial run. */
         WorkflowTrial: {
             /** @description The payload; `{}` by default. */
@@ -4922,6 +5044,13 @@ export interface components {
             } | null;
             /** @description Answers that replace connectors and channels; without it both are called. */
             stubs?: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * @description A definition to run in place of the latest version: the body of a create if the workflow is not stored, else that of
+             *     a change, whose absent members keep what the latest version has. Nothing is stored.
+             */
+            workflow?: {
                 [key: string]: unknown;
             } | null;
         };
@@ -5121,7 +5250,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorEnvelope"];
             };
         };
-        /** @description The content type of the body is not taken, or the body has a content encoding */
+        /** @description The content type or the content encoding of the body is not taken */
         UnsupportedMediaType: {
             headers: {
                 [name: string]: unknown;
@@ -5211,7 +5340,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only entries of these actions */
-                action?: ("abort" | "bulk_end" | "bulk_start" | "cancel" | "create" | "create_version" | "delete" | "drain" | "import" | "package_applied" | "package_staged" | "pause" | "purge" | "reencrypt" | "reload" | "requeue" | "rerun" | "reset" | "restart" | "resume" | "retry" | "rollback" | "skip" | "status_active" | "status_archived" | "test" | "trigger" | "update" | "update_rollout")[];
+                action?: ("abort" | "bulk_end" | "bulk_start" | "cancel" | "create" | "create_version" | "delete" | "drain" | "import" | "invalidate" | "package_applied" | "package_staged" | "pause" | "purge" | "reencrypt" | "reload" | "requeue" | "rerun" | "reset" | "restart" | "resume" | "retry" | "rollback" | "skip" | "status_active" | "status_archived" | "test" | "trigger" | "update" | "update_rollout")[];
                 /** @description `next_cursor` of the page before, of the same list and `order` */
                 cursor?: string;
                 /** @description The same as `until` */
@@ -5229,7 +5358,7 @@ export interface operations {
                 /** @description Only entries about these resources */
                 resource_id?: string[];
                 /** @description Only entries about resources of these types */
-                resource_type?: ("actor" | "backup" | "bulk_run" | "channel" | "circuit_breaker" | "connector" | "cron_occurrence" | "engine" | "kafka_partition" | "node" | "package" | "trace" | "trace_dlq" | "workflow")[];
+                resource_type?: ("actor" | "backup" | "bulk_run" | "cache" | "channel" | "circuit_breaker" | "connector" | "cron_occurrence" | "engine" | "kafka_partition" | "node" | "package" | "trace" | "trace_dlq" | "workflow")[];
                 /** @description Only rows created at this instant or later */
                 since?: string;
                 /** @description The same as `since` */
@@ -5474,6 +5603,50 @@ export interface operations {
             404: components["responses"]["NotFound"];
             408: components["responses"]["RequestTimeout"];
             409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    invalidateCache: {
+        parameters: {
+            query?: {
+                /** @description Only `false`: this request has no dry run, and `true` is refused with 400 */
+                dry_run?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "namespaces": [
+                 *         "catalogue"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["CacheInvalidationRequest"];
+            };
+        };
+        responses: {
+            /** @description The answers are stale */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidatedCachesResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["RequestHeaderFieldsTooLarge"];
             500: components["responses"]["InternalServerError"];
@@ -6313,7 +6486,10 @@ export interface operations {
                 /** @description The action for a key that exists; `fail` by default */
                 on_conflict?: "fail" | "skip" | "new_version";
             };
-            header?: never;
+            header?: {
+                /** @description The signature of the body, which is the file of a package: the line of the file that `package sign` writes. With `packages.trust.required` an import without one, or with a wrong one, is refused with 403 `UNTRUSTED_PACKAGE` */
+                "x-svc-package-signature"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -7001,7 +7177,10 @@ export interface operations {
                 /** @description The action for a key that exists; `fail` by default */
                 on_conflict?: "fail" | "skip" | "new_version";
             };
-            header?: never;
+            header?: {
+                /** @description The signature of the body, which is the file of a package: the line of the file that `package sign` writes. With `packages.trust.required` an import without one, or with a wrong one, is refused with 403 `UNTRUSTED_PACKAGE` */
+                "x-svc-package-signature"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -8693,6 +8872,43 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    getWorkflowStats: {
+        parameters: {
+            query?: {
+                /** @description The version; by default the one that serves, of two the one with the larger share of the traffic, else the latest */
+                version?: number;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the workflow
+                 * @example greeting
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The counts */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkflowStatsResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     changeWorkflowStatus: {
         parameters: {
             query?: {
@@ -8954,7 +9170,10 @@ export interface operations {
                 /** @description The action for a key that exists; `fail` by default */
                 on_conflict?: "fail" | "skip" | "new_version";
             };
-            header?: never;
+            header?: {
+                /** @description The signature of the body, which is the file of a package: the line of the file that `package sign` writes. With `packages.trust.required` an import without one, or with a wrong one, is refused with 403 `UNTRUSTED_PACKAGE` */
+                "x-svc-package-signature"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -9552,6 +9771,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    "application/openmetrics-text": unknown;
                     "text/plain": string;
                 };
             };
