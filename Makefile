@@ -37,7 +37,7 @@ run: ## start the service with its defaults (SVC_CONFIG=file.toml: with a config
 install: console ## build the release and put both programs, completions and manual pages under PREFIX, by default /usr/local (DESTDIR=dir: a root for packagers)
 	$(CARGO) build --release -p svc --bin svc-server -p svc-cli --bin svc-cli
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
-	packaging/install "$$target/release" "$(or $(PREFIX),/usr/local)"
+	deploy/package/install "$$target/release" "$(or $(PREFIX),/usr/local)"
 
 test: ## every test; installs or finds what they need
 	@tests/run
@@ -136,7 +136,7 @@ doc: ## the API documentation of every crate
 manual: ## the manual as a book with an offline search, its pages as text, llms.txt: target/manual/book (the first time builds mdBook into the user's cache)
 	@MDBOOK="$$(tests/peers/mdbook)" || exit 1; export MDBOOK; \
 	target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
-	packaging/manual "$$target/manual"
+	docs/make-book "$$target/manual"
 
 manual-check: ## run the tutorial and the recipes word for word against this build, and compare what the pages show (PAGES="tutorial.md": those alone)
 	$(CARGO) build -p svc --bin svc-server -p svc-cli --bin svc-cli
@@ -146,3 +146,5 @@ manual-check: ## run the tutorial and the recipes word for word against this bui
 deny: ## licences, banned crates, sources; installs cargo-deny where it is missing
 	@$(CARGO) deny --version >/dev/null 2>&1 || CARGO_PROFILE_DEV_DEBUG=false $(CARGO) install --quiet --locked --debug cargo-deny
 	$(CARGO) deny --log-level error check licenses bans sources
+
+include deploy/deploy.mk

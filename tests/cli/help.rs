@@ -68,7 +68,7 @@ fn version_and_help_need_no_settings() {
 fn installation_puts_programs_completions_and_pages_under_a_prefix() {
     let cli = CliClient::new();
     let programs = Path::new(env!("CARGO_BIN_EXE_svc-cli")).parent().unwrap();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/install");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/package/install");
     let root = cli.home().join("root");
     let status =
         std::process::Command::new(script).arg(programs).arg("/opt/svc").env("DESTDIR", &root).status();
