@@ -10,6 +10,7 @@ use svc_api::{
     ClockComparison, CursorDetail, OccurrenceExcerpt, ScheduleExplanation, SlotHolderDetail, WorkWaitDetail,
 };
 use svc_channels::CronConfig;
+use svc_model::config::value_reference::{ValueScope, replace_value_references};
 use svc_model::{Channel, Protocol, ServiceError, Timestamp};
 use svc_store::{
     InstantFacts, InstantRequest, InstantRow, StoreError, TraceMode, TraceRow, TraceStatus, WorkWait,
@@ -28,8 +29,11 @@ pub(super) async fn explain_instant(
     query: QueryParameters,
 ) -> Result<HttpResponse, Error> {
     let at = query.moment("at", Timestamp::now())?;
-    let channel = find_scheduled(&state, &id).await?;
-    let config = CronConfig::parse(&channel.channel_id, &channel.content).ok();
+    let mut channel = find_scheduled(&state, &id).await?;
+    let transport = &mut channel.content.transport_config;
+    let replaced =
+        replace_value_references(ValueScope::ChannelTransport, transport, Some(&state.config.vars.0));
+    let config = replaced.ok().and_then(|()| CronConfig::parse(&channel.channel_id, &channel.content).ok());
     let singleton = config.as_ref().and_then(|config| config.singleton.as_ref());
     let request = InstantRequest {
         channel_id: channel.channel_id.clone(),

@@ -38,8 +38,8 @@ use crate::bulk::BulkHandle;
 use crate::config::{self, Config};
 use crate::error::ServiceStartError;
 use crate::http::{
-    AccessSample, AdminAuthenticator, CorsPolicy, GuessPacer, InFlightBytes, Planes, RateLimits,
-    RefusalPacer, TreeCollector, TrustedProxies,
+    AccessSample, AdminAuthenticator, ChannelDocuments, CorsPolicy, GuessPacer, InFlightBytes, Planes,
+    RateLimits, RefusalPacer, TreeCollector, TrustedProxies,
 };
 use crate::lifecycle::Lifecycle;
 use crate::listeners::certificates::Certificates;
@@ -335,6 +335,7 @@ fn make_edge(
         pacer,
         in_flight,
         planes: Planes::new(&config.server.data_mounts, config.console_page_path()),
+        documents: ChannelDocuments::default(),
         access_sample: AccessSample::new(config.logging.access_sample),
         failure_lines: LogRateLimit::default(),
     }

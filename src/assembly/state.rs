@@ -33,8 +33,8 @@ use crate::bulk::BulkHandle;
 use crate::commands::DevStatus;
 use crate::config::{Config, SettingsChange};
 use crate::http::{
-    AccessSample, AdminAuthenticator, AuthFailureReason, CorsPolicy, GuessPacer, InFlightBytes, Metrics,
-    Planes, RateLimits, RefusalPacer, RequestId, TrustedProxies,
+    AccessSample, AdminAuthenticator, AuthFailureReason, ChannelDocuments, CorsPolicy, GuessPacer,
+    InFlightBytes, Metrics, Planes, RateLimits, RefusalPacer, RequestId, TrustedProxies,
 };
 use crate::lifecycle::Lifecycle;
 use crate::listeners::certificates::Certificates;
@@ -120,6 +120,8 @@ pub struct EdgeState {
     pub(crate) pacer: RefusalPacer,
     pub(crate) in_flight: InFlightBytes,
     pub(crate) planes: Planes,
+    /// The channels in the documents for callers.
+    pub(crate) documents: ChannelDocuments,
     /// The share of requests that leave a line in the log.
     pub(crate) access_sample: AccessSample,
     /// The bound on log lines about failed requests.

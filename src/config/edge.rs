@@ -61,6 +61,16 @@ section! {
         pub compression: CompressionSection = CompressionSection::default(),
         /// TLS on the main listener.
         pub tls: TlsSection = TlsSection::default(),
+        /// The served documents of channels, for their callers.
+        pub data_docs: DataDocsSection = DataDocsSection::default(),
+    }
+}
+
+section! {
+    /// `/api/v1/data/openapi.json` and `/api/v1/data/docs`: the channels that take requests, for their callers.
+    pub struct DataDocsSection {
+        /// Serves them, without a key. A channel of such a path wins.
+        pub enabled: bool = false,
     }
 }
 

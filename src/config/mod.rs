@@ -33,8 +33,8 @@ pub use cluster::{
 };
 pub use declared::{ClientProperties, SecretsSection, VarsSection};
 pub use edge::{
-    AdminAuthSection, ChannelFilterSection, CompressionSection, ConsoleSection, CorsSection, DocsSection,
-    IngestSection, RateLimitEndpointsSection, RateLimitSection, ServerSection,
+    AdminAuthSection, ChannelFilterSection, CompressionSection, ConsoleSection, CorsSection, DataDocsSection,
+    DocsSection, IngestSection, RateLimitEndpointsSection, RateLimitSection, ServerSection,
 };
 pub use execution::{
     BulkSection, CircuitBreakerSection, CronSection, EngineSection, JwtSection, QuerySection, WriteSection,
@@ -119,6 +119,7 @@ section! {
         /// The channels that this node serves.
         pub channel_filter: ChannelFilterSection = ChannelFilterSection::default(),
         /// Plain values for workflows (`metadata.vars`): strings, numbers, booleans, arrays, tables. They show in traces.
+        /// A string, number or boolean is also the value of `var://name` in stored connectors and channels.
         pub vars: VarsSection = VarsSection::default(),
         /// Names that workflows use for secrets, each with the reference (`env://…`, `file://…`, `vault://…`) it stands for.
         /// `allowed_env` is no such name but a list of variables, by name or pattern (`PARTNER_*`): stored definitions read

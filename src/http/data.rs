@@ -5,6 +5,9 @@
 //! type, format of the body, quarantine and kind of the channel. The channel decides everything after that. No body is read
 //! for an unknown path. Once the channel is known, errors use its own error bodies, if configured.
 
+mod documents;
+pub(crate) mod served_channels;
+
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -125,6 +128,12 @@ async fn answer_request(
         let snapshot = state.serving.registry.snapshot();
         (resolve(&snapshot), snapshot.generation())
     };
+    if let (Err(unknown), Ok(query)) = (&resolved, &query)
+        && unknown.status() == StatusCode::NOT_FOUND.as_u16()
+        && let Some(answer) = documents::answer_document(request, context.channel_path_start, query, state)
+    {
+        return answer;
+    }
     if submission.is_some() && resolved.is_err() {
         return Err(submissions::unknown().into());
     }

@@ -36,6 +36,7 @@ pub(crate) use body_format::{BodyDecoding, DecodedBody};
 pub use client_ip::TrustedProxies;
 pub use context::{AdminCaller, RequestContext};
 pub(crate) use cors::CorsPolicy;
+pub(crate) use data::served_channels::ChannelDocuments;
 pub(crate) use data::{LocalWorker, body_refusal_reason};
 pub(crate) use edge::Edge;
 pub use error::Error;

@@ -37,6 +37,7 @@ mod cron_admin;
 mod cron_nodes;
 mod cron_retries;
 mod data;
+mod data_docs;
 mod databases;
 mod dead_letters;
 mod degraded;

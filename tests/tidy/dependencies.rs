@@ -31,7 +31,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("crates/vault", &["svc-outbound", "svc-secrets"]),
     ("crates/ledger", &["svc-model"]),
     ("crates/dialect", &["svc-model"]),
-    ("crates/project", &["svc-auth", "svc-engine", "svc-model", "svc-outbound", "svc-secrets"]),
+    ("crates/contract", &["svc-model"]),
+    (
+        "crates/project",
+        &["svc-auth", "svc-contract", "svc-engine", "svc-model", "svc-outbound", "svc-secrets"],
+    ),
     (
         "crates/toolkit",
         &[
@@ -81,6 +85,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &[
             "actix-supervision",
             "svc-auth",
+            "svc-contract",
             "svc-engine",
             "svc-functions",
             "svc-ledger",
@@ -130,6 +135,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "svc-cluster",
             "svc-connectors",
             "svc-console",
+            "svc-contract",
             "svc-credentials",
             "svc-cron",
             "svc-engine",
@@ -178,6 +184,7 @@ const OWNED: &[(&str, &[&str])] = &[
     ("chrono-tz", &["crates/schedule"]),
     ("tokio-cron-scheduler", &[PROGRAM]),
     ("clap", &[PROGRAM, "crates/cli", "crates/toolkit"]),
+    ("jsonschema", &["crates/contract"]),
     ("utoipa", &["crates/api"]),
     ("toml", &[PROGRAM, "tests"]),
 ];

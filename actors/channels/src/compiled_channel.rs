@@ -88,8 +88,8 @@ impl CompiledChannel {
     /// `references` are the secrets read for this load; without them the credentials of `previous` are kept.
     ///
     /// # Errors
-    /// The reason to quarantine the channel: a config that does not parse, a credential that cannot be
-    /// verified with what is configured, an expression that does not compile. A channel is never served
+    /// The reason to quarantine the channel: a config that does not parse, an undeclared value, a credential that
+    /// cannot be verified with what is configured, an expression that does not compile. A channel is never served
     /// without a guard it was given.
     pub fn build(
         row: &Channel,
@@ -98,6 +98,8 @@ impl CompiledChannel {
         references: Option<&dyn Resolver>,
         previous: Option<&Self>,
     ) -> Result<Self, String> {
+        let resolved = services.settings.resolve_values(row)?;
+        let row: &Channel = &resolved;
         let config = read_config(row)?;
         warn_of_misspellings(row, &config, services);
         let cron = read_schedule(row, services)?;

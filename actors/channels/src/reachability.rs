@@ -54,9 +54,10 @@ impl AskedConnectors {
 
 /// Returns the connectors that a channel of a cluster shares with other nodes, each with its guard.
 fn shared_connectors(row: &Channel, services: &ChannelServices) -> Vec<(&'static str, String)> {
-    let (Some(_), Ok(config)) = (&services.cluster, ChannelConfig::parse(&row.content.config)) else {
+    let (Some(_), Ok(row)) = (&services.cluster, services.settings.resolve_values(row)) else {
         return Vec::new();
     };
+    let Ok(config) = ChannelConfig::parse(&row.content.config) else { return Vec::new() };
     let keys = config.deduplication.and_then(|block| block.connector);
     let answers = config.cache.filter(|block| block.enabled).and_then(|block| block.connector);
     let named = [("deduplication", keys), ("response cache", answers)].into_iter();

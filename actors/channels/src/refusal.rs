@@ -9,12 +9,26 @@ pub fn quarantined() -> ServiceError {
     ServiceError::unavailable(UNAVAILABLE)
 }
 
+/// Problems of fields in the text of a refusal.
+const SHOWN_PROBLEMS: usize = 5;
+
 /// The message of a channel that is quarantined, to callers and in the traces they can read.
 pub const UNAVAILABLE: &str = "Channel is unavailable";
 
 /// Builds the 503 of a channel that has no capacity now.
 pub fn at_capacity(channel: &str) -> ServiceError {
     ServiceError::at_capacity(format!("Channel '{channel}' is at capacity"))
+}
+
+/// Describes the refusal of a message that has no caller, with the first problems of its fields.
+pub(crate) fn describe_guard_refusal(error: &ServiceError) -> String {
+    let problems = error.details().iter().take(SHOWN_PROBLEMS).map(ToString::to_string);
+    let problems: Vec<_> = problems.collect();
+    match (error.details().len().saturating_sub(problems.len()), problems.as_slice()) {
+        (_, []) => format!("guard_refused: {}", error.message()),
+        (0, _) => format!("guard_refused: {}", problems.join("; ")),
+        (more, _) => format!("guard_refused: {}; and {more} more", problems.join("; ")),
+    }
 }
 
 /// Converts the error of a call to the channel of that name.

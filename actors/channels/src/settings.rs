@@ -1,9 +1,11 @@
 //! The settings that every channel of a process shares.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use serde_json::Value;
-use svc_model::ClientNetworks;
+use svc_model::config::value_reference::{ValueScope, find_value_references, replace_value_references};
+use svc_model::{Channel, ClientNetworks};
 
 use crate::shape_limits::ShapeLimits;
 
@@ -31,6 +33,35 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Returns a stored channel with the declared values in the places of its references, `var://name`.
+    ///
+    /// # Errors
+    /// The reason to quarantine the channel: a reference to a value that is not declared.
+    pub(crate) fn resolve_values<'c>(&self, row: &'c Channel) -> Result<Cow<'c, Channel>, String> {
+        let declared = self.vars.as_ref().and_then(Value::as_object);
+        let has_references = |scope, part| !find_value_references(scope, part).is_empty();
+        let content = &row.content;
+        if !has_references(ValueScope::ChannelConfig, &content.config)
+            && !has_references(ValueScope::ChannelTransport, &content.transport_config)
+        {
+            return Ok(Cow::Borrowed(row));
+        }
+        let mut row = row.clone();
+        let content = &mut row.content;
+        let mut problems = Vec::new();
+        for (scope, part) in [
+            (ValueScope::ChannelConfig, &mut content.config),
+            (ValueScope::ChannelTransport, &mut content.transport_config),
+        ] {
+            problems.extend(replace_value_references(scope, part, declared).err().unwrap_or_default());
+        }
+        if problems.is_empty() {
+            return Ok(Cow::Owned(row));
+        }
+        let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
+        Err(problems.join("; "))
+    }
+
     /// Checks the length of a result.
     ///
     /// # Errors

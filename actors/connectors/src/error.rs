@@ -12,6 +12,8 @@ pub enum LoadStage {
     EnvSubstitution,
     /// Reading the text as JSON.
     JsonParse,
+    /// Replacing references to declared values.
+    ValueResolution,
     /// Reading secret references.
     SecretResolution,
     /// Reading the settings of the type.
@@ -24,6 +26,7 @@ impl LoadStage {
         match self {
             Self::EnvSubstitution => "env_substitution",
             Self::JsonParse => "json_parse",
+            Self::ValueResolution => "value_resolution",
             Self::SecretResolution => "secret_resolution",
             Self::Deserialize => "deserialize",
         }

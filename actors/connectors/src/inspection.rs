@@ -16,12 +16,12 @@ use crate::settings::{Settings, VariableLookup};
 /// Loads a row anew and tries out the system it leads to, whether the connector is in use or not.
 pub(crate) async fn probe(row: &StoredConnector, settings: &Settings) -> ConnectorProbe {
     let supported = ConnectorType::parse(&row.connector_type).is_some();
-    match load::load(row, &settings.environment, &settings.secrets).await {
+    match load::load(row, settings).await {
         Ok(loaded) => loaded.settings.probe(&row.name, settings).await,
         Err(error) => {
             let step = match error.stage {
                 LoadStage::EnvSubstitution | LoadStage::SecretResolution => "secret resolution",
-                LoadStage::JsonParse | LoadStage::Deserialize => "config parse",
+                LoadStage::JsonParse | LoadStage::ValueResolution | LoadStage::Deserialize => "config parse",
             };
             ConnectorProbe { supported, ..ConnectorProbe::failed(step, error.reason) }
         }
@@ -37,7 +37,7 @@ pub(crate) async fn unusable(kind: &str, config: &Value, settings: &Settings) ->
         config_text: Ok(config.to_string()),
         enabled: true,
     };
-    match load::load(&row, &settings.environment, &settings.secrets).await {
+    match load::load(&row, settings).await {
         Ok(loaded) => {
             loaded.settings.refusal(settings).map(|why| LoadError::new(LoadStage::Deserialize, why))
         }

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use svc_model::ConnectorType;
 use svc_model::config::connector::ConnectorConfig;
+use svc_model::config::value_reference::{ValueScope, replace_value_references};
 use svc_secrets::{
     AllowedVariables, Keyring, ResolveError, Resolver, Secret, Syntax, collect, parse, substitute,
 };
@@ -15,7 +16,7 @@ use svc_store::StoredConnector;
 use crate::driver::ResolvedSettings;
 use crate::drivers;
 use crate::error::{LoadError, LoadStage};
-use crate::settings::VariableLookup;
+use crate::settings::{Settings, VariableLookup};
 
 /// The result of a load.
 pub(crate) struct ResolvedConnector {
@@ -28,17 +29,30 @@ pub(crate) struct ResolvedConnector {
 ///
 /// # Errors
 /// [`LoadError`] with the stage that failed.
-pub(crate) async fn load(
+pub(crate) async fn load(row: &StoredConnector, settings: &Settings) -> Result<ResolvedConnector, LoadError> {
+    let Settings { environment, secrets, vars, .. } = settings;
+    load_with(row, environment, secrets, vars).await
+}
+
+/// As [`load`], with the sources of the values.
+async fn load_with(
     row: &StoredConnector,
     lookup: &VariableLookup,
     secrets: &Keyring,
+    declared: &Map<String, Value>,
 ) -> Result<ResolvedConnector, LoadError> {
     let text = row.config_text.as_deref();
     // A config that cannot be decrypted lacks its key, which is a secret.
     let text = text.map_err(|error| {
         LoadError::new(LoadStage::SecretResolution, format!("the stored config cannot be read: {error}"))
     })?;
-    let config = document(text, lookup, secrets.allowed_variables())?;
+    let mut config = document(text, lookup, secrets.allowed_variables())?;
+    replace_value_references(ValueScope::ConnectorConfig, &mut config, Some(declared)).map_err(
+        |problems| {
+            let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
+            LoadError::new(LoadStage::ValueResolution, problems.join("; "))
+        },
+    )?;
     let config = resolve_references(config, secrets).await?;
     let settings = settings(&row.connector_type, &config)?;
     let mut digest = Sha256::new();

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::{Map, Value};
 use svc_credentials::tokens::Tokens;
 use svc_outbound::Outbound;
 use svc_secrets::Keyring;
@@ -25,6 +26,8 @@ pub struct Settings {
     pub secrets: Keyring,
     /// The source of `${VAR}` placeholders.
     pub environment: VariableLookup,
+    /// The declared values that `var://` references stand for.
+    pub vars: Map<String, Value>,
     /// The factory of outbound clients.
     pub outbound: Outbound,
     /// The source of OAuth2 tokens.

@@ -2,6 +2,8 @@
 
 mod url;
 
+use crate::config::value_reference::is_value_name;
+
 pub use crate::config::masking::{each_channel_secret, mask_channel_config, restore_channel_config};
 pub(crate) use url::decode_query_name;
 pub use url::{holds_mask, looks_secret, mask_url, restore_url};
@@ -47,14 +49,15 @@ pub fn embedded_reference(text: &str) -> Option<&'static str> {
     })
 }
 
-/// Returns true for a complete reference: `env://` and a name, `file://` and a place, or `vault://`, a path, `#` and a
-/// field. A text that only starts like one may be a secret itself.
+/// Returns true for a complete reference: `env://` and a name, `file://` and a place, `vault://`, a path, `#` and a
+/// field, or `var://` and a name. A text that only starts like one may be a secret itself.
 pub fn is_resolvable_reference(text: &str) -> bool {
     match text.split_once("://") {
         Some(("env", name)) => {
             !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
         }
         Some(("file", place)) => is_file_place(place),
+        Some(("var", name)) => is_value_name(name),
         Some(("vault", place)) => {
             place.split_once('#').is_some_and(|(path, field)| !path.is_empty() && !field.is_empty())
         }

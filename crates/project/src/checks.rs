@@ -173,6 +173,15 @@ checks! {
     SuspectChannel = "suspect.channel", Warning,
         "The admin API accepts the channel and warns of a probable mistake.",
         "change the field as the message says";
+    ValuesForm = "values.form", Error,
+        "A file of values has an unknown key, a name that no server can declare, or a value of another form.",
+        "write `{\"vars\": {name: value}, \"secrets\": [names]}`, each of them optional";
+    ValuesUndeclared = "values.undeclared", Error,
+        "The set reads a value or a secret that the file of `--values` does not declare.",
+        "declare it in the file and on the servers of the environment, or correct the name";
+    ValuesType = "values.type", Error,
+        "A value that the file of `--values` declares does not fit the field that names it.",
+        "declare a value of the type that the message names";
     EnvReference = "env.reference", Note,
         "Inventory: an environment variable or secret reference that the set reads, with its users.",
         "";

@@ -10,6 +10,7 @@ pub mod case;
 mod checks;
 mod compile;
 mod content;
+mod documented_channels;
 mod finding;
 mod fmt;
 mod ignore_file;
@@ -25,6 +26,7 @@ pub mod schema;
 pub mod shared;
 mod source;
 mod stand_ins;
+mod values;
 mod walk;
 
 pub use artifact::{ArtifactError, PackageArtifact, PackageItem, package_of_stored, project_item};
@@ -32,6 +34,7 @@ pub use boundary::{Boundary, check_range};
 pub use checks::{Check, check_table};
 pub use compile::{CompiledDocument, IMPORT_ORDER, compile, mirrored_files, to_json_text};
 pub use content::EntityContent;
+pub use documented_channels::documented_channels;
 pub use finding::{Finding, Severity, SourcePlace};
 pub use fmt::format_text;
 pub use lint::{
@@ -39,10 +42,13 @@ pub use lint::{
 };
 pub use metadata::offline_metadata;
 pub use new::{TemplateFile, new_project};
-pub use package::{CONTENT_VERSION, PackageHeader, build_package, lint_package};
+pub use package::{CONTENT_VERSION, PackageHeader, build_package, check_package_values, lint_package};
 pub use project::{AuthoredEntity, Project};
 pub use recognize::DocumentShape;
 pub use run::{Expand, OfflineInput, OfflineRecords, OfflineRun, OfflineWorkflow, describe_problem};
 pub use source::{MAX_FILE_BYTES, SourceError, SourceFile, SourceFormat, read_text};
 pub use stand_ins::StandIns;
+/// The documents of channels for their callers.
+pub use svc_contract::{DocumentedChannel, asyncapi_document, openapi_document};
+pub use values::EnvironmentValues;
 pub use walk::{FoundFile, FoundFiles, LinkPolicy, ProjectFiles, UNREADABLE, find_files, is_case, walk};

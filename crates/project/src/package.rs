@@ -15,6 +15,7 @@ use crate::lint::{LintSummary, LintedProject, SetForm, lint};
 use crate::project::Project;
 use crate::shared::Origin;
 use crate::source::SourceFile;
+use crate::values::EnvironmentValues;
 
 /// A version in a header that is replaced by one made from the content: the same content has the same version.
 pub const CONTENT_VERSION: &str = "content";
@@ -83,6 +84,19 @@ pub fn lint_package(source: &Arc<SourceFile>, engine: &Arc<Engine>) -> (Vec<Find
     findings.append(&mut linted.findings);
     let summary = linted.summary.with(&findings);
     (findings, summary)
+}
+
+/// Returns the findings about what a package reads and an environment does not declare.
+pub fn check_package_values(
+    source: &Arc<SourceFile>,
+    engine: &Arc<Engine>,
+    values: &EnvironmentValues,
+) -> Vec<Finding> {
+    let project = Project::read_package(source);
+    let mut linted = lint(&project, engine, &Boundary::default(), SetForm::Package);
+    linted.findings.clear();
+    linted.check_values(engine, values);
+    linted.findings
 }
 
 /// A rule for a name or a version: the path and the text, and the reason why no server takes it.

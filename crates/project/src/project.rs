@@ -12,6 +12,7 @@ use crate::finding::Finding;
 use crate::recognize::{DocumentShape, suspect_key};
 use crate::shared::{Expansion, ExpansionPass, Origin, SharedDefinitions};
 use crate::source::SourceFile;
+use crate::values::EnvironmentValues;
 
 /// A workflow, connector or channel of a project, expanded.
 #[derive(Clone, Debug)]
@@ -128,6 +129,9 @@ impl Project {
                 }
                 DocumentShape::Shared => {}
                 DocumentShape::Requirements => project.read_requirements(&source),
+                DocumentShape::Values => {
+                    project.findings.extend(EnvironmentValues::read(&source).err().unwrap_or_default());
+                }
                 DocumentShape::Other => match unknown_shape(&source) {
                     Some(finding) => project.findings.push(finding),
                     None => project.skipped.push(source.name.clone()),

@@ -1,6 +1,6 @@
 //! Recognition of authored documents by their shape, whatever their folders and names.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use svc_model::{EntityKind, distance};
 
 /// The shape of an authored document.
@@ -12,6 +12,8 @@ pub enum DocumentShape {
     Shared,
     /// A document with what the project requires from elsewhere.
     Requirements,
+    /// A document with the values of an environment.
+    Values,
     /// Anything else.
     Other,
 }
@@ -48,10 +50,23 @@ impl DocumentShape {
             && members.keys().all(|key| key == REQUIRES || key.starts_with('$'))
         {
             Self::Requirements
+        } else if holds_values(members) {
+            Self::Values
         } else {
             Self::Other
         }
     }
+}
+
+/// Returns true for the members of a document of values. Documents of others have such keys next to keys of their own.
+fn holds_values(members: &Map<String, Value>) -> bool {
+    let is_value = |key: &str, value: &Value| match key {
+        "vars" => value.is_object(),
+        "secrets" => value.is_array(),
+        _ => key.starts_with('$') || key.starts_with("x-"),
+    };
+    let is_named = members.contains_key("vars") || members.contains_key("secrets");
+    is_named && members.iter().all(|(key, value)| is_value(key, value))
 }
 
 /// Returns the key of a document of no known shape that suggests which shape was meant, and the known key. The first
@@ -96,6 +111,9 @@ mod tests {
             assert_eq!(shape(json!({key: 1, "limits": {}})), DocumentShape::Shared);
         }
         assert_eq!(shape(json!({"$schema": "x", "requires": {}})), DocumentShape::Requirements);
+        assert_eq!(shape(json!({"vars": {"a": 1}, "secrets": ["k"]})), DocumentShape::Values);
+        assert_eq!(shape(json!({"secrets": ["k"], "$schema": "x"})), DocumentShape::Values);
+        assert_eq!(shape(json!({"vars": {}, "services": {}})), DocumentShape::Other);
         let lock = json!({"name": "page", "requires": {"svc": "1"}});
         let others = [json!({"limits": {}}), json!([{"tasks": []}]), json!(null), json!({})];
         for other in others.into_iter().chain([lock, json!({"requires": true})]) {

@@ -109,6 +109,11 @@ impl OfflineWorkflow {
         OfflineRun(self.engine.run(&self.flow, message, options).await)
     }
 
+    /// Returns the id of the workflow.
+    pub(crate) fn id(&self) -> &str {
+        self.flow.versions.first().map_or("", |(workflow, _)| workflow.id())
+    }
+
     /// Returns what masks the stand-ins of secrets.
     pub fn redaction(&self) -> &Redaction {
         &self.redaction

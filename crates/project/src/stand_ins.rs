@@ -46,6 +46,11 @@ impl StandIns {
         self.0.iter().map(|(name, value)| (name.as_str(), Value::from(value.as_str()))).collect()
     }
 
+    /// Returns the names of declared secrets: those that are no references.
+    pub(crate) fn declared_names(&self) -> impl Iterator<Item = &String> {
+        self.0.keys().filter(|name| !name.contains("://"))
+    }
+
     /// Returns what masks these values.
     pub fn redaction(&self) -> Redaction {
         let values: Vec<_> = self.0.values().map(|value| Value::from(value.as_str())).collect();

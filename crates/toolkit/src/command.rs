@@ -7,6 +7,7 @@ use svc_outbound::PrintableWriter;
 
 use crate::case::{self, CaseArgs};
 use crate::compile::{self, CompileArgs};
+use crate::contract::{self, ContractArgs, OpenapiArgs};
 use crate::dry_run::{self, DryRunArgs};
 use crate::fmt::{self, FmtArgs};
 use crate::lint::{self, LintArgs};
@@ -19,6 +20,8 @@ use crate::test::{self, TestArgs};
 /// The commands of authors.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum AuthorCommand {
+    /// Print the AsyncAPI document of the channels of a project that read topics
+    Asyncapi(ContractArgs),
     /// Make a test case of the trace of a run
     Case(CaseArgs),
     /// Make a package, or documents to import, of a project directory
@@ -31,6 +34,8 @@ pub enum AuthorCommand {
     Lint(LintArgs),
     /// Make a small project that lints, tests and runs
     New(NewArgs),
+    /// Print the OpenAPI document of the channels of a project that take requests
+    Openapi(OpenapiArgs),
     /// Work with packages
     Package(PackageArgs),
     /// Print the JSON Schema of a kind of document, or of all, for editors
@@ -59,12 +64,14 @@ pub fn run(
     };
     let err = &mut printable_err;
     let code = match command {
+        AuthorCommand::Asyncapi(args) => contract::asyncapi(args, style, out, err),
         AuthorCommand::Case(args) => case::case(args, out, err),
         AuthorCommand::Compile(args) => compile::compile(args, style, out, err),
         AuthorCommand::DryRun(args) => dry_run::dry_run(args, out, err),
         AuthorCommand::Fmt(args) => fmt::fmt(args, out, err),
         AuthorCommand::Lint(args) => lint::lint(args, style, out, err),
         AuthorCommand::New(args) => new::new(args, out, err),
+        AuthorCommand::Openapi(args) => contract::openapi(args, style, out, err),
         AuthorCommand::Package(args) => package::package(args, style, program, environment, out, err),
         AuthorCommand::Schema(args) => schema::schema(args, out, err),
         AuthorCommand::Test(args) => test::test(args, out, err),
@@ -79,7 +86,12 @@ impl AuthorCommand {
     /// lines for people.
     fn writes_document(&self) -> bool {
         match self {
-            Self::Case(_) | Self::Compile(_) | Self::DryRun(_) | Self::Schema(_) => true,
+            Self::Asyncapi(_)
+            | Self::Case(_)
+            | Self::Compile(_)
+            | Self::DryRun(_)
+            | Self::Openapi(_)
+            | Self::Schema(_) => true,
             Self::Lint(args) => args.format != ReportFormat::Text,
             Self::Test(args) => args.format != TestFormat::Text,
             Self::Package(args) => args.writes_document(),

@@ -8,6 +8,7 @@
 mod case;
 mod command;
 mod compile;
+mod contract;
 mod definitions;
 mod dry_run;
 pub mod exit;
@@ -26,6 +27,7 @@ mod test;
 pub use case::CaseArgs;
 pub use command::{AuthorCommand, run};
 pub use compile::{CompileArgs, CompileFormat};
+pub use contract::{ContractArgs, OpenapiArgs};
 pub use dry_run::DryRunArgs;
 pub use fmt::FmtArgs;
 pub use lint::LintArgs;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use svc_project::shared::SharedDefinitions;
 use svc_project::{Check, Finding, LintSummary, LintedFile, SetForm, Severity, SourceFile};
 
-use super::project_files::{Boundaries, read_project, read_source, walk_directory};
+use super::project_files::{Boundaries, read_project, read_source, read_values, walk_directory};
 use crate::exit::{EXIT_FAILURE, EXIT_OK, EXIT_USAGE};
 use crate::offline;
 use crate::report::{self, FindingReport, ReportFormat, ReportRule, TextStyle};
@@ -29,6 +29,9 @@ pub struct LintArgs {
     /// Directory with the shared definitions that a file uses
     #[arg(long, value_name = "DIR")]
     pub definitions: Option<PathBuf>,
+    /// Check what a directory reads against `values/NAME.yaml` of it, or against a file
+    #[arg(long, value_name = "NAME|FILE")]
+    pub values: Option<String>,
     /// The boundary of a directory.
     #[command(flatten)]
     pub boundary: Boundaries,
@@ -51,6 +54,10 @@ pub(crate) fn lint(
         }
         return lint_directory(args, style, out, err);
     }
+    if args.values.is_some() {
+        writeln!(err, "error: --values is for a directory")?;
+        return Ok(EXIT_USAGE);
+    }
     if !args.boundary.is_empty() {
         writeln!(
             err,
@@ -72,7 +79,13 @@ fn lint_directory(
         Err(findings) => return refuse_input(&findings, args.format, out),
     };
     let engine = Arc::new(offline::engine_builder().build());
-    let linted = svc_project::lint(&project, &engine, &args.boundary.to_boundary(), SetForm::Directory);
+    let mut linted = svc_project::lint(&project, &engine, &args.boundary.to_boundary(), SetForm::Directory);
+    if let Some(name) = &args.values {
+        match read_values(name, &args.path, style, err)? {
+            Ok(values) => linted.check_values(&engine, &values),
+            Err(findings) => return refuse_input(&findings, args.format, out),
+        }
+    }
     report::write_text(&linted.findings, &args.path, style, err)?;
     match args.format {
         ReportFormat::Text => writeln!(out, "{}", linted.summary)?,

@@ -1,12 +1,15 @@
 //! The files that the commands over projects read.
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
 use svc_outbound::describe_cause;
-use svc_project::{Boundary, Finding, Project, ProjectFiles, Severity, SourceFile, UNREADABLE, check_range};
+use svc_project::{
+    Boundary, EnvironmentValues, Finding, Project, ProjectFiles, Severity, SourceFile, SourceFormat,
+    UNREADABLE, check_range,
+};
 
 use crate::exit;
 use crate::report::{self, TextStyle};
@@ -63,6 +66,9 @@ pub(crate) enum InputError {
         path: String,
     },
 }
+
+/// The folder of a project with the values of its environments.
+const VALUES: &str = "values";
 
 /// The id of the finding about a directory without an entity.
 const EMPTY: &str = "source.empty";
@@ -165,4 +171,39 @@ pub(crate) fn read_source(
         }
     }
     Ok(Err(Box::new(finding)))
+}
+
+/// Reads the values of an environment: those of a file, or of `values/<name>.yaml` in a directory or the nearest one
+/// above.
+///
+/// # Errors
+/// The findings about a file that cannot be read, or has another form; they were printed.
+pub(crate) fn read_values(
+    name: &str,
+    directory: &Path,
+    style: TextStyle,
+    err: &mut dyn Write,
+) -> io::Result<Result<EnvironmentValues, Vec<Finding>>> {
+    let source = match read_source(&values_path(name, directory), style, err)? {
+        Ok(source) => source,
+        Err(finding) => return Ok(Err(vec![*finding])),
+    };
+    match EnvironmentValues::read(&source) {
+        Ok(values) => Ok(Ok(values)),
+        Err(findings) => {
+            report::write_text(&findings, Path::new(""), style, err)?;
+            Ok(Err(findings))
+        }
+    }
+}
+
+/// Returns the path of the values of an environment.
+fn values_path(name: &str, directory: &Path) -> PathBuf {
+    if SourceFormat::from_path(Path::new(name)).is_some() {
+        return PathBuf::from(name);
+    }
+    let named = |folder: &Path, ending: &str| folder.join(VALUES).join(format!("{name}.{ending}"));
+    let endings = ["yaml", "yml", "json"];
+    let mut found = directory.ancestors().flat_map(|folder| endings.map(|ending| named(folder, ending)));
+    found.find(|file| file.is_file()).unwrap_or_else(|| named(directory, endings[0]))
 }

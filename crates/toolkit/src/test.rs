@@ -2,14 +2,17 @@
 
 use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
-use svc_project::case::{CaseFailure, CaseResult, CaseSuite, SuiteSettings};
+use svc_project::Project;
+use svc_project::case::{AnswerSchemas, CaseFailure, CaseResult, CaseSuite, SuiteSettings};
 
 use super::definitions::Definitions;
 use crate::exit::{EXIT_FAILURE, EXIT_OK, write_error};
 use crate::offline;
-use crate::report::{self, ReportedCase, ReportedFailure, TestFormat, TestReport};
+use crate::project_files::read_values;
+use crate::report::{self, ReportedCase, ReportedFailure, TestFormat, TestReport, TextStyle};
 
 /// The arguments of `test`.
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
@@ -20,6 +23,9 @@ pub struct TestArgs {
     /// Directory with shared definitions
     #[arg(long, value_name = "DIR")]
     definitions: Option<PathBuf>,
+    /// Give the cases the values of `values/NAME.yaml`, next to or above them, or of a file, and check theirs by it
+    #[arg(long, value_name = "NAME|FILE")]
+    values: Option<String>,
     /// Form of the report on standard output
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: TestFormat,
@@ -42,12 +48,32 @@ pub(crate) fn test(args: &TestArgs, out: &mut dyn Write, err: &mut dyn Write) ->
     let Some(definitions) = Definitions::read(args.definitions.as_deref(), err)? else {
         return write_no_results(args.format, out);
     };
+    let values = match &args.values {
+        None => None,
+        Some(name) => match read_values(name, &args.path, TextStyle::Plain, err)? {
+            Ok(values) => Some(values),
+            Err(_) => return write_no_results(args.format, out),
+        },
+    };
+    let values = values.as_ref();
+    // A directory that cannot be read was reported.
+    let walked = args.definitions.as_deref().and_then(|directory| svc_project::walk(directory).ok());
+    let answers = walked.map(|walked| {
+        AnswerSchemas::from_project(&Project::read(walked.files.into_iter().map(Arc::new).collect()))
+    });
     let engine = offline::engine_builder().build();
     let progress = ProgressLine::new(suite.len());
     let show = |done| progress.show(done);
     let shown: Option<&(dyn Fn(usize) + Sync)> = if progress.visible { Some(&show) } else { None };
     let results = definitions.with_expansion(|expand| {
-        suite.run(&SuiteSettings { engine: &engine, expand, threads: None, progress: shown })
+        suite.run(&SuiteSettings {
+            engine: &engine,
+            expand,
+            values,
+            answers: answers.as_ref(),
+            threads: None,
+            progress: shown,
+        })
     });
     progress.clear();
     match results {

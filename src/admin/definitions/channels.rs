@@ -13,7 +13,7 @@ use svc_registry::{ReloadScope, Snapshot};
 use svc_store::{ChannelRequirements, Merge, Repository, StoreError};
 
 use super::admin_entity::AdminEntity;
-use super::loadability::list_unresolved_references;
+use super::loadability::{list_undeclared_values, list_unresolved_references};
 use super::rate_groups::list_group_warnings;
 use crate::state::AppState;
 
@@ -127,6 +127,7 @@ impl AdminEntity for Channel {
                 .warnings
                 .extend(list_unresolved_references(&state.serving, "channel.config.auth", auth).await);
         }
+        report.warnings.extend(list_undeclared_values(&state.config, body));
         let workflow = body.get("workflow_id").and_then(Value::as_str).filter(|id| !id.is_empty());
         report.warnings.extend(find_workflow_issue(state, workflow).await?);
         Ok(report)

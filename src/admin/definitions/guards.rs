@@ -138,6 +138,7 @@ fn explain_reason(guard: &str, reason: &str) -> &'static str {
         (_, "too_wide") => "An object or a list of the body has more entries than the service takes.",
         (_, "origin_not_allowed") => "The header `Origin` is none of `origin_allow_list`, byte for byte.",
         (_, "delivery_time") => "`svc-delay` or `svc-deliver-at` is no time at which the work can run.",
+        (_, "not_in_schema") => "The payload does not match `request.schema`.",
         (_, "not_valid") => "`validation_logic` is false over the message, or failed.",
         (_, "duplicate") => "The idempotency key was seen within the window.",
         (_, "at_capacity") => "Every permit of `backpressure` is in use.",

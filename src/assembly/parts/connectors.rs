@@ -87,6 +87,7 @@ pub(crate) async fn start(
         needs: STORE.absolute_path(),
         secrets: assembly.secrets.clone(),
         environment: variable_lookup(&assembly.environment),
+        vars: config.vars.0.clone(),
         outbound: assembly.outbound.clone(),
         tokens,
         breakers: breaker_settings(config),

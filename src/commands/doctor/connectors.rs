@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
+use svc_model::config::value_reference::{ValueScope, is_value_reference, replace_value_references};
 use svc_model::{Connector, is_unreadable};
 use svc_secrets::{Keyring, Readings, Resolver as _, Syntax, substitute};
 
@@ -18,6 +19,7 @@ pub(super) async fn check_connectors(
     connectors: &[Connector],
     environment: &[(String, String)],
     keyring: &Keyring,
+    declared: &Map<String, Value>,
     report: &mut DoctorReport,
 ) -> Vec<NamedHost> {
     let mut references = BTreeSet::new();
@@ -34,6 +36,12 @@ pub(super) async fn check_connectors(
             report.add_error(CHECK, &entity, "its settings cannot be read with the keys of storage", remedy);
             continue;
         }
+        let mut config = config.clone();
+        let replaced = replace_value_references(ValueScope::ConnectorConfig, &mut config, Some(declared));
+        for problem in replaced.err().unwrap_or_default() {
+            report.add_error("vars", &entity, problem.to_string(), "declare it in [vars] of this server");
+        }
+        let config = &config;
         let mut texts = ConnectorTexts { readings: &readings, keyring, environment, values: Vec::new() };
         let mut problems = BTreeSet::new();
         texts.collect("", config, &mut problems);
@@ -64,6 +72,8 @@ impl ConnectorTexts<'_> {
     /// Collects the texts below a key, and the secrets that have no value.
     fn collect(&mut self, key: &str, value: &Value, problems: &mut BTreeSet<String>) {
         match value {
+            // One that stands for no value was reported.
+            Value::String(text) if is_value_reference(text) => {}
             Value::String(text) => match self.replace(text) {
                 Ok(text) if !NO_HOSTS.contains(&key) => self.values.push((key.to_owned(), text)),
                 Ok(_) => {}
@@ -154,11 +164,24 @@ mod tests {
             connector("kafka", json!({"brokers": ["b1.example:9092", "b2.example:9092"]})),
         ];
         let mut report = DoctorReport::default();
-        let hosts = check_connectors(&connectors, &environment, &keyring, &mut report).await;
+        let hosts = check_connectors(&connectors, &environment, &keyring, &Map::new(), &mut report).await;
         let names: Vec<_> = hosts.iter().map(|named| named.host.as_str()).collect();
         assert_eq!(names, ["inner.example", "api.example", "mail.example", "b1.example", "b2.example"]);
         assert!(hosts[2].allow_private && !hosts[1].allow_private);
         assert!(report.findings().is_empty(), "{:?}", report.findings());
+    }
+
+    #[tokio::test]
+    async fn declared_value_leads_to_its_host() {
+        let keyring = keyring();
+        let connectors =
+            [connector("a", json!({"url": "var://address"})), connector("b", json!({"url": "var://gone"}))];
+        let declared = Map::from_iter([("address".to_owned(), json!("https://a.example"))]);
+        let mut report = DoctorReport::default();
+        let hosts = check_connectors(&connectors, &[], &keyring, &declared, &mut report).await;
+        assert_eq!(hosts.iter().map(|named| named.host.as_str()).collect::<Vec<_>>(), ["a.example"]);
+        let text = format!("{:?}", report.findings());
+        assert!(report.count(Severity::Error) == 1 && text.contains("var://gone"), "{text}");
     }
 
     #[tokio::test]
@@ -172,7 +195,7 @@ mod tests {
             ),
         ];
         let mut report = DoctorReport::default();
-        check_connectors(&connectors, &[], &keyring, &mut report).await;
+        check_connectors(&connectors, &[], &keyring, &Map::new(), &mut report).await;
         assert_eq!(report.count(Severity::Error), 2, "{:?}", report.findings());
         let text = format!("{:?}", report.findings());
         assert!(text.contains("GONE") && text.contains("LOST"), "{text}");

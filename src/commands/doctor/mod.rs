@@ -117,7 +117,9 @@ async fn check_peers(
     };
     secrets::check_encryption_key(config, &stored, report);
     let mut named = hosts::settings_hosts(config, &settings::store_config(config), environment);
-    named.extend(connectors::check_connectors(&stored.connectors, environment, &keyring, report).await);
+    named.extend(
+        connectors::check_connectors(&stored.connectors, environment, &keyring, &config.vars.0, report).await,
+    );
     hosts::check_hosts(named, &outbound, report).await;
     peers::check_redis(config, &outbound, report).await;
     peers::check_kafka(config, environment, report).await;

@@ -84,7 +84,14 @@ fn copy(from: &Path, to: &Path) {
 /// Returns what the cases of a directory find wrong.
 fn failures(tests: &Path) -> Vec<String> {
     let engine = offline::engine_builder().build();
-    let settings = SuiteSettings { engine: &engine, expand: None, threads: None, progress: None };
+    let settings = SuiteSettings {
+        engine: &engine,
+        expand: None,
+        values: None,
+        answers: None,
+        threads: None,
+        progress: None,
+    };
     let results = CaseSuite::find(tests).unwrap().run(&settings).unwrap();
     let failed = results.into_iter().flat_map(|result| {
         let lines = result.failures.into_iter().flat_map(|failure| failure.lines);

@@ -6,4 +6,5 @@ mod promotion;
 mod receipts;
 mod requirements;
 mod trust;
+mod values;
 mod verbs;

@@ -360,6 +360,9 @@ fn each_check_of_the_table_is_tested() {
         Check::PackageVersion,
         Check::PackageContentHash,
         Check::PackageRequires,
+        Check::ValuesForm,
+        Check::ValuesUndeclared,
+        Check::ValuesType,
         Check::EnvReference,
         Check::SecretsReference,
     ];

@@ -26,6 +26,8 @@ pub(super) enum Step {
     /// No guard: the message is read out of its request. Guards before it look at the request, those after it at payload
     /// and metadata.
     Message,
+    /// The schema that the payload must match.
+    Schema,
     /// The expression that the message must satisfy.
     Validation,
     /// The idempotency key is found; it is claimed with the look into the cache.
@@ -49,6 +51,7 @@ impl Step {
             Self::Quota => "principal_rate_limit",
             Self::Origin => "origin_allow_list",
             Self::Message => "message",
+            Self::Schema => "request.schema",
             Self::Validation => "validation_logic",
             Self::IdempotencyKey | Self::Repeats => "deduplication",
             Self::CacheKey => "cache",
@@ -77,7 +80,7 @@ const fn rule(step: Step, ingresses: &'static [Ingress], on_refusal: Claim) -> R
 }
 
 /// The guards in the one order in which every message meets them.
-pub(super) const LINE: [Rule; 11] = {
+pub(super) const LINE: [Rule; 12] = {
     use Ingress::{Call, Cron, Embedded, Http, Kafka};
     [
         rule(Step::RateLimit, &[Http, Call, Kafka], Claim::Kept),
@@ -86,6 +89,7 @@ pub(super) const LINE: [Rule; 11] = {
         rule(Step::Quota, &[Http], Claim::Kept),
         rule(Step::Origin, &[Http], Claim::Kept),
         rule(Step::Message, &[Http, Embedded], Claim::Kept),
+        rule(Step::Schema, &[Http, Embedded, Call, Cron, Kafka], Claim::Kept),
         rule(Step::Validation, &[Http, Embedded, Call, Cron, Kafka], Claim::Kept),
         rule(Step::IdempotencyKey, &[Http, Kafka], Claim::Kept),
         rule(Step::CacheKey, &[Http], Claim::Kept),
@@ -158,6 +162,7 @@ impl CompiledChannel {
                 Step::Quota => self.check_quota(passage).await,
                 Step::Origin => self.check_origin(passage),
                 Step::Message => self.read_message(passage),
+                Step::Schema => self.check_schema(passage),
                 Step::Validation => self.validate(passage),
                 Step::IdempotencyKey => self.find_idempotency_key(passage),
                 Step::CacheKey => self.find_cache_key(passage),
@@ -195,10 +200,10 @@ mod tests {
         use Step::*;
         let expected: [(Ingress, &[Step]); 5] = [
             (Ingress::Http, &LINE.map(|rule| rule.step)),
-            (Ingress::Embedded, &[Shape, Message, Validation, Backpressure]),
-            (Ingress::Call, &[RateLimit, Validation, Backpressure]),
-            (Ingress::Cron, &[Validation, Backpressure]),
-            (Ingress::Kafka, &[RateLimit, Shape, Validation, IdempotencyKey, Repeats, Backpressure]),
+            (Ingress::Embedded, &[Shape, Message, Schema, Validation, Backpressure]),
+            (Ingress::Call, &[RateLimit, Schema, Validation, Backpressure]),
+            (Ingress::Cron, &[Schema, Validation, Backpressure]),
+            (Ingress::Kafka, &[RateLimit, Shape, Schema, Validation, IdempotencyKey, Repeats, Backpressure]),
         ];
         for (ingress, expected) in expected {
             assert_eq!(steps(ingress), expected, "{ingress:?}");

@@ -23,6 +23,7 @@ mod steps;
 
 use std::sync::Arc;
 
+use svc_contract::MessageSchema;
 use svc_model::Channel;
 use svc_model::config::ChannelConfig;
 use svc_secrets::Resolver;
@@ -54,6 +55,7 @@ pub(crate) struct Guards {
     credentials: Option<Arc<CredentialGuard>>,
     quota: Option<Box<RateGuard>>,
     origins: Option<OriginGuard>,
+    schema: Option<Box<MessageSchema>>,
     validation: Option<Box<ValidationGuard>>,
     deduplication: Option<Box<DeduplicationGuard>>,
     response_cache: Option<Box<ResponseCacheGuard>>,
@@ -91,6 +93,8 @@ impl Guards {
                 previous_credentials.ok_or_else(|| "auth: its secrets were not read".to_owned())
             }
         });
+        let schema = config.request.schema.clone().map(|schema| MessageSchema::compile(&schema.into()));
+        let schema = schema.transpose().map_err(|error| format!("request.schema: {error}"))?;
         let validation =
             config.validation_logic.as_ref().map(|logic| ValidationGuard::build(logic, services));
         let deduplication = config.deduplication.as_ref().map(|block| {
@@ -107,6 +111,7 @@ impl Guards {
             credentials: credentials.transpose()?,
             quota: quota.transpose()?.map(Box::new),
             origins: config.origin_allow_list.clone().map(OriginGuard::new),
+            schema: schema.map(Box::new),
             validation: validation.transpose()?.map(Box::new),
             deduplication: deduplication.transpose()?.map(Box::new),
             response_cache: response_cache.transpose()?.map(Box::new),

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use svc_model::{Code, ErrorReason, Timestamp, rollout};
+use svc_model::{Code, ErrorReason, ServiceError, Timestamp, rollout};
 use tokio::join;
 use tokio::time::timeout;
 
@@ -134,6 +134,12 @@ impl CompiledChannel {
             message.metadata = metadata::stamp(caller, request, stamps);
         }
         Ok(())
+    }
+
+    pub(super) fn check_schema(&self, passage: &Passage<'_>) -> Met {
+        let Some(schema) = &self.guards.schema else { return Ok(()) };
+        let checked = schema.check(&passage.message.payload, "body");
+        checked.map_err(|faults| RefusalKind::Final.with("not_in_schema", ServiceError::invalid(faults)))
     }
 
     pub(super) fn validate(&self, passage: &mut Passage<'_>) -> Met {

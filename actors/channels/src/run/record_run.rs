@@ -21,6 +21,7 @@ use crate::guards::{AdmittedMessage, GuardRefusal, IdempotencyClaim, MessageSour
 use crate::metadata;
 use crate::metrics::{MessageOutcome, TraceIds};
 use crate::record::{RecordPayload, TopicRecord};
+use crate::refusal;
 
 /// The request to run a record.
 #[derive(Debug)]
@@ -300,7 +301,7 @@ impl CompiledChannel {
                     RefusalKind::Duplicate => self.drop_duplicate(&attempt),
                     RefusalKind::Deferred => RecordResult::deferred(error.message()),
                     RefusalKind::Final => {
-                        let message = format!("guard_refused: {}", error.message());
+                        let message = refusal::describe_guard_refusal(&error);
                         self.refuse_record(&attempt, message, is_failure_traced)
                     }
                 };

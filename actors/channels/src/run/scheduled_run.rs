@@ -16,6 +16,7 @@ use crate::ended_runs::RunSource;
 use crate::guards::{AdmittedMessage, GuardRefusal, MessageSource, RefusalKind};
 use crate::metadata;
 use crate::metrics::{MessageOutcome, TraceIds};
+use crate::refusal;
 use crate::serve::OutcomeRecorder;
 
 /// The request for a scheduled run.
@@ -117,7 +118,7 @@ impl CompiledChannel {
                 return ScheduledRunOutcome::Busy.without_run();
             }
             Err(GuardRefusal { error, .. }) => {
-                let message = format!("guard_refused: {}", error.message());
+                let message = refusal::describe_guard_refusal(&error);
                 return ScheduledRunOutcome::failed(message).without_run();
             }
         };

@@ -49,10 +49,27 @@ fn a_config_that_cannot_be_built_says_why() {
             "principal_rate_limit.key_logic does not compile",
             "secret",
         ),
+        (json!({"request": {"schema": {"$ref": "a.json"}}}), "request.schema: $.$ref", "leads out"),
         (json!({"auth": {"mode": "api_key", "keys": ["env://UNSET"]}}), "auth:", "UNSET"),
     ] {
         let reason = kit.build(config.clone(), &empty_workflow()).unwrap_err();
         assert!(reason.starts_with(starts) && reason.contains(names), "{config}: {reason}");
+    }
+}
+
+#[test]
+fn declared_value_is_served_undeclared_one_refuses() {
+    let vars = Some(json!({"timeout": 500, "name": "x", "list": [1]}));
+    let kit = Kit::new(Settings { vars, ..Settings::default() });
+    let build = |config| kit.build(config, &empty_workflow());
+    build(json!({"timeout_ms": "var://timeout", "validation_logic": {"==": ["var://gone", 1]}})).unwrap();
+    for (value, part) in [
+        ("gone", "var://gone is not declared in [vars]; declared: "),
+        ("list", "var://list is of the type array"),
+        ("name", "expected integer, got string"),
+    ] {
+        let reason = build(json!({"timeout_ms": format!("var://{value}")})).unwrap_err();
+        assert!(reason.contains("timeout_ms") && reason.contains(part), "{reason}");
     }
 }
 

@@ -24,6 +24,32 @@ fn message_failing_validation_is_refused_without_cause() {
 }
 
 #[test]
+fn payload_outside_schema_is_refused_with_paths() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings::default());
+        let item = json!({"type": "object", "required": ["qty"], "properties": {"qty": {"type": "integer"}}});
+        let schema =
+            json!({"properties": {"items": {"type": "array", "items": item}}, "required": ["items"]});
+        let config =
+            json!({"request": {"schema": schema}, "validation_logic": {"!!": [{"var": "data.items"}]}});
+        let orders = kit.serve(&tree, config, &empty_workflow()).await;
+        assert!(orders.post(json!({"items": [{"qty": 1}]})).await.is_ok());
+        let refusal = async |body: Value| {
+            let error = orders.post(body).await.unwrap_err();
+            assert_eq!((error.code(), error.status()), (Code::ValidationError, 400));
+            error.details().iter().map(|detail| detail.path.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(refusal(json!({})).await, ["body.items"], "the schema is met before the expression");
+        let faulty = json!({"items": [{"qty": 1}, {}, {"qty": "2"}]});
+        assert_eq!(refusal(faulty).await, ["body.items[1].qty", "body.items[2].qty"]);
+        let many: Vec<_> = (0..300).map(|_| json!({})).collect();
+        assert_eq!(refusal(json!({"items": many})).await.len(), 100);
+        // An envelope is opened first.
+        assert!(orders.post(json!({"data": {"items": [{"qty": 1}]}})).await.is_ok());
+    });
+}
+
+#[test]
 fn failing_validation_expression_refuses_like_false() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());

@@ -8,12 +8,13 @@ use svc_model::ServiceError;
 use crate::kit::{Kit, http, task, token, token_auth};
 
 /// The refusal of each guard, in the order of the guards. The last one refuses every message of this test.
-const ANSWERS: [(&str, u16, &str); 8] = [
+const ANSWERS: [(&str, u16, &str); 9] = [
     ("rate_limit", 429, "Too many requests"),
     ("auth", 401, "Channel authentication failed"),
     ("authorization", 403, "insufficient_scope"),
     ("principal_rate_limit", 429, "Too many requests"),
     ("origin_allow_list", 403, "Origin not allowed"),
+    ("request.schema", 400, "body.kind: this field is required"),
     ("validation_logic", 400, "Input validation failed"),
     ("deduplication", 409, "Duplicate request: idempotency key 'seen' already seen"),
     ("cache", 200, ""),
@@ -28,6 +29,7 @@ fn every_guard() -> Value {
         "rate_limit": {"requests_per_second": 1000, "key_logic": {"var": "headers.x-tenant-id"}},
         "principal_rate_limit": {"requests_per_second": 1000, "key_logic": {"var": "auth.claims.sub"}},
         "origin_allow_list": ["https://a.example"],
+        "request": {"schema": {"required": ["kind"]}},
         "validation_logic": {"==": [{"var": "data.ok"}, true]},
         "deduplication": {"header": "Idempotency-Key"},
         "cache": {"enabled": true, "cache_key_fields": ["id"]},
@@ -45,11 +47,14 @@ fn failing(guards: &[&str], id: usize) -> DataRequest {
     if fails("principal_rate_limit") {
         claims["sub"] = json!(" ");
     }
-    let body = json!({
+    let mut body = json!({
         "ok": !fails("validation_logic"),
         "id": if fails("cache") { json!("kept") } else { json!(id) },
         "hold": guards.contains(&"nothing, and holds"),
     });
+    if !fails("request.schema") {
+        body["kind"] = json!("order");
+    }
     let token = token(claims);
     let fresh = format!("key-{id}");
     let mut headers = vec![

@@ -33,7 +33,9 @@ async fn loading_allowed(
         config_text: Ok(text.into()),
         enabled: true,
     };
-    load(&row, &(Arc::new(lookup) as VariableLookup), &secrets).await
+    let declared = json!({"host": "https://b.example", "private": true, "many": []});
+    let declared = declared.as_object().unwrap();
+    load_with(&row, &(Arc::new(lookup) as VariableLookup), &secrets, declared).await
 }
 
 async fn failing(kind: &str, text: &str) -> LoadError {
@@ -46,6 +48,8 @@ async fn each_stage_names_what_stopped_it_and_no_value() {
         ("http", r#"{"url": "${GONE}"}"#, LoadStage::EnvSubstitution, "GONE"),
         ("http", r#"{"url": "#, LoadStage::JsonParse, "line 1"),
         ("http", r#"{"url": "env://GONE"}"#, LoadStage::SecretResolution, "env://GONE"),
+        ("http", r#"{"url": "var://gone"}"#, LoadStage::ValueResolution, "declared: host, many, private"),
+        ("http", r#"{"url": "var://many"}"#, LoadStage::ValueResolution, "of the type array"),
         ("http", r#"{"url": "http://a", "x": "aws-sm://y"}"#, LoadStage::SecretResolution, "aws-sm"),
         ("http", r#"{"url": "env://TOKEN"}"#, LoadStage::Deserialize, "connector.config.url"),
         ("http", r#"{"url": "http://10.0.0.1/"}"#, LoadStage::Deserialize, "SSRF protection:"),
@@ -76,6 +80,16 @@ async fn variable_value_stays_text() {
         (&http.headers["a"], &http.headers["b"]),
         (&"sword\"fish\\".parse().unwrap(), &"$x".parse().unwrap())
     );
+}
+
+#[tokio::test]
+async fn declared_value_takes_the_type_of_its_field() {
+    let text = r#"{"url": "var://host", "allow_private_urls": "var://private"}"#;
+    let settings = loading("http", text).await.unwrap().settings;
+    assert_eq!(http_settings(&*settings).base.as_str(), "https://b.example/");
+    let refused = failing("http", r#"{"url": "var://host", "allow_private_urls": "var://host"}"#).await;
+    assert_eq!(refused.stage, LoadStage::Deserialize);
+    assert!(refused.reason.contains("connector.config.allow_private_urls"), "{refused}");
 }
 
 #[tokio::test]

@@ -141,7 +141,7 @@ impl ReconcilerShared {
     async fn read(&self, rows: Vec<StoredConnector>) -> Vec<(StoredConnector, Option<LoadResult>)> {
         let loads = futures_util::stream::iter(rows).map(async |row| {
             let loaded = match row.enabled {
-                true => Some(load::load(&row, &self.settings.environment, &self.settings.secrets).await),
+                true => Some(load::load(&row, &self.settings).await),
                 false => None,
             };
             (row, loaded)

@@ -123,6 +123,7 @@ pub(crate) fn run_in(setup: Setup, test: impl AsyncFnOnce(&ConnectorWorld)) {
                 BTreeMap::new(),
             ),
             environment: Arc::new(lookup),
+            vars: serde_json::Map::new(),
             outbound,
             tokens: tokens.await.unwrap(),
             breakers: setup.breakers,

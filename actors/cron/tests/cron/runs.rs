@@ -75,8 +75,14 @@ fn run_ends_like_its_workflow_with_reason() {
         assert!(row.error_message.unwrap().starts_with("guard_refused: "));
         assert_eq!(&*row.row.status, "failed");
 
+        let typed =
+            json!({"request": {"schema": {"required": ["do"], "properties": {"do": {"type": "integer"}}}}});
+        let row = of_one(&node, "typed", "", typed).await;
+        let message = row.error_message.unwrap();
+        assert!(message.starts_with("guard_refused: body.do: "), "{message}");
+
         // Counted behind the row.
-        wait_until(async || node.metric("cron_occurrences_total{status=\"failed\"}") == 4.0).await;
+        wait_until(async || node.metric("cron_occurrences_total{status=\"failed\"}") == 5.0).await;
         let ran = |channel: &str| {
             node.metric(&format!("cron_execution_duration_seconds_count{{channel=\"{channel}\"}}"))
         };

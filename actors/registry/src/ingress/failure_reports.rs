@@ -7,7 +7,6 @@ use std::time::Duration;
 use actix_supervision::Backoff;
 use serde_json::Value;
 use svc_model::Channel;
-use svc_model::config::CronTransport;
 use svc_traces::{FAILURE_OF, FailureReport, Job, PreparedReport};
 use tokio::time::sleep;
 use uuid::Uuid;
@@ -86,6 +85,7 @@ impl Registry {
 
 /// Returns the payload that every run of a scheduled channel gets.
 fn scheduled_payload(row: &Channel) -> Value {
-    let transport = CronTransport::parse(&row.content.transport_config).unwrap_or_default();
-    Value::Object(transport.payload)
+    // The other keys may hold references to declared values, which are not resolved here.
+    let payload = row.content.transport_config.get("payload").and_then(Value::as_object);
+    Value::Object(payload.cloned().unwrap_or_default())
 }

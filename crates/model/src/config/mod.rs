@@ -9,6 +9,7 @@ mod block;
 pub mod connector;
 pub(crate) mod cron;
 mod declare;
+mod example;
 mod guards;
 pub(crate) mod key_reference;
 pub(crate) mod masking;
@@ -19,6 +20,7 @@ mod response;
 mod secret;
 mod template;
 mod topic;
+pub mod value_reference;
 
 use serde_json::Value;
 
@@ -28,6 +30,7 @@ use declare::{block, positive};
 
 pub use auth::AuthConfig;
 pub use cron::{CronTransport, MisfirePolicy, RunExclusion};
+pub use example::ChannelExample;
 pub use guards::{
     BackendError, BackpressureConfig, DeduplicationConfig, DuplicatePolicy, KEY_HEADERS,
     PrincipalRateLimitConfig, QueueConfig, RateLimitConfig, ResponseCacheConfig, TracingConfig, TracingMode,
@@ -79,6 +82,11 @@ block! {
         pub tracing: TracingConfig = _ => {};
         /// what becomes of the records of a topic
         pub kafka: TopicConfig = _ => {};
+        /// messages and their answers, for the documents of callers; each matches `request.schema` and
+        /// `response.schema`
+        pub examples: Vec<ChannelExample> = _ => [{"name": "one order", "request": {"id": 7}}];
+        /// the channel is in the documents of callers
+        pub document: bool = true => false;
     }
 }
 

@@ -4,15 +4,15 @@ use super::auth::{ApiKeyAuth, HmacKeys, JwtAuth, JwtKey, TokenSourceKeys};
 use super::key_reference::{block, form};
 use super::response::ErrorBodyKeys;
 use super::{
-    BackpressureConfig, ChannelConfig, DeduplicationConfig, PrincipalRateLimitConfig, QueueConfig,
-    RateLimitConfig, RepeatedFailureConfig, RequestConfig, ResponseCacheConfig, ResponseConfig, TopicConfig,
-    TracingConfig,
+    BackpressureConfig, ChannelConfig, ChannelExample, DeduplicationConfig, PrincipalRateLimitConfig,
+    QueueConfig, RateLimitConfig, RepeatedFailureConfig, RequestConfig, ResponseCacheConfig, ResponseConfig,
+    TopicConfig, TracingConfig,
 };
 
 pub use super::key_reference::{BlockReference, KeyReference};
 
 /// All blocks in the order of the manual.
-pub static BLOCKS: [BlockReference; 18] = [
+pub static BLOCKS: [BlockReference; 19] = [
     block("", ChannelConfig::KEYS),
     form("auth", ApiKeyAuth::FORM, ApiKeyAuth::KEYS),
     form("auth", HmacKeys::FORM, HmacKeys::KEYS),
@@ -31,4 +31,5 @@ pub static BLOCKS: [BlockReference; 18] = [
     block("on_repeated_failure", RepeatedFailureConfig::KEYS),
     block("tracing", TracingConfig::KEYS),
     block("kafka", TopicConfig::KEYS),
+    block("examples[]", ChannelExample::KEYS),
 ];

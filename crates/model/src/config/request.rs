@@ -1,5 +1,7 @@
 //! The `request` block: conversion of a request to a message.
 
+use serde_json::{Map, Value};
+
 use super::block::ConfigBlock;
 use super::declare::{Choice, KeyValue, block, choice};
 use crate::field::FieldError;
@@ -134,6 +136,9 @@ block! {
         pub cookies_to_metadata: Vec<String> = _ => ["session"], by(cookies);
         /// the channel answers to its name, in addition to its route
         pub by_name: bool = true => false;
+        /// what a payload must match, in JSON Schema 2020-12: at most 64 KiB, references within itself; formats are
+        /// checked
+        pub schema: Option<Map<String, Value>> => {"type": "object", "required": ["id"]};
     }
 }
 

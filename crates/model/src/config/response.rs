@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::block::ConfigBlock;
 use super::declare::{KeyValue, block, choice};
@@ -39,6 +39,9 @@ block! {
         pub rate_limit_headers: bool = false => true;
         /// bodies of refusals and errors by status, `400` to `599`, or `default`
         pub error_bodies: BTreeMap<ErrorBodyKey, ErrorBody> = _ => {"default": {"body": "{}"}};
+        /// what `data` of an answer matches, or a shaped body, in JSON Schema 2020-12 as `request.schema`; for the
+        /// documents of callers
+        pub schema: Option<Map<String, Value>> => {"type": "object"};
     }
 }
 

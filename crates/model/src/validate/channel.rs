@@ -5,9 +5,11 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use super::body::BodyReader;
+use super::value_stand_ins::ReferencedFields;
 use super::{ChannelChecks, cron, distinct, scan};
 use crate::config::auth::sends_data_beside_others;
 use crate::config::key_reference::names;
+use crate::config::value_reference::ValueScope;
 use crate::config::{
     AuthConfig, BodyMode, ChannelConfig, CronTransport, RequestMode, ResponseMode, TemplatePart,
 };
@@ -64,7 +66,8 @@ pub fn channel_warnings(config: &Value, checks: &dyn ChannelChecks) -> Vec<Issue
         config.get("auth").unwrap_or(&Value::Null),
         &mut warnings,
     );
-    let Ok(config) = ChannelConfig::parse(config) else { return warnings };
+    let fields = ReferencedFields::find(ValueScope::ChannelConfig, config);
+    let Ok(config) = fields.read(config, ChannelConfig::parse) else { return warnings };
     warnings.extend(shared_answers(&config));
     warnings.extend(answers_of_accepted(&config));
     warnings.extend(discarded_siblings(&config, preset));
@@ -249,14 +252,16 @@ fn check_config(content: &ChannelContent, checks: &dyn ChannelChecks, errors: &m
     if content.protocol == Protocol::Cron {
         cron::refuse_blocks(&mut config, errors);
     }
-    let config = match ChannelConfig::parse(&config) {
+    let fields = ReferencedFields::find(ValueScope::ChannelConfig, &config);
+    errors.extend(fields.form_problems());
+    let config = match fields.read(&config, ChannelConfig::parse) {
         Ok(config) => config,
         Err(problems) => return errors.extend(problems),
     };
-    errors.extend(undecided_sharing(&config));
-    errors.extend(unreadable_records(content));
-    errors.extend(keys_of_nobody(&config));
-    errors.extend(pause_without_failures(content.protocol, &config));
+    let mut found: Vec<_> = undecided_sharing(&config).into_iter().collect();
+    found.extend(unreadable_records(content));
+    found.extend(keys_of_nobody(&config));
+    found.extend(pause_without_failures(content.protocol, &config));
     for expression in config.expressions() {
         let compiled = if scan::reads_secret(expression.logic) {
             Err("a secret cannot be read here".to_owned())
@@ -266,10 +271,11 @@ fn check_config(content: &ChannelContent, checks: &dyn ChannelChecks, errors: &m
         if let Err(why) = compiled {
             let message = format!("{} does not compile: {why}", expression.name);
             let error = FieldError::invalid(expression.path, message);
-            errors.push(error.with_member(format!("channel.config.{}", expression.name)));
+            found.push(error.with_member(format!("channel.config.{}", expression.name)));
         }
     }
-    errors.extend(checks.config(&config));
+    found.extend(checks.config(&config));
+    errors.extend(found.into_iter().filter(|problem| !fields.may_heal(problem)));
 }
 
 /// Refuses a cache on an authenticated channel that does not decide whether callers share responses. Checked

@@ -3,8 +3,10 @@
 use serde_json::Value;
 
 use super::body::BodyReader;
+use super::value_stand_ins::ReferencedFields;
 use super::{ConnectorChecks, distinct, scan};
 use crate::config::connector::{ConnectorConfig, SmtpTls, restore_connector_config};
+use crate::config::value_reference::ValueScope;
 use crate::entity::{Connector, ConnectorContent, ConnectorType, EntityKind};
 use crate::field::{FieldCode, FieldError, Issue, ValidationReport};
 use crate::mask::{holds_mask, is_reserved_reference};
@@ -74,11 +76,19 @@ fn read(
         return Err(distinct(errors));
     }
     if let Some(kind) = kind {
-        let (config, unknown) = ConnectorConfig::inspect(kind, &content.config);
+        let fields = ReferencedFields::find(ValueScope::ConnectorConfig, &content.config);
+        errors.extend(fields.form_problems());
+        let mut unknown = Vec::new();
+        let config = fields.read(&content.config, |config| {
+            let (read, without_effect) = ConnectorConfig::inspect(kind, config);
+            unknown = without_effect;
+            read
+        });
         warnings.extend(unknown);
         match config {
             Ok(config) => {
-                errors.extend(checks.config(&config));
+                let found = checks.config(&config).into_iter();
+                errors.extend(found.filter(|problem| !fields.may_heal(problem)));
                 warnings.extend(suspicion(&config));
             }
             Err(found) => errors.extend(found),

@@ -3,9 +3,12 @@
 use serde_json::{Map, Value};
 use svc_schedule::{Schedule, ScheduleError};
 
+use super::is_annotation;
 use super::scan::each_string;
+use super::value_stand_ins::ReferencedFields;
 use crate::config::CronTransport;
 use crate::config::cron::ROOT;
+use crate::config::value_reference::ValueScope;
 use crate::documents::REFUSED_CRON_BLOCKS;
 use crate::entity::{ChannelContent, ChannelType, Protocol};
 use crate::field::{FieldCode, FieldError};
@@ -36,8 +39,12 @@ pub(super) fn check(content: &ChannelContent, errors: &mut Vec<FieldError>) {
     for (field, _) in set.into_iter().filter(|(_, is_set)| *is_set) {
         errors.push(FieldError::invalid(format!("channel.{field}"), "a cron channel cannot set this field"));
     }
-    let transport = CronTransport::read_valid(&content.transport_config, errors);
-    check_schedule(&transport, errors);
+    let fields = ReferencedFields::find(ValueScope::ChannelTransport, &content.transport_config);
+    errors.extend(fields.form_problems());
+    let mut problems = Vec::new();
+    let transport = CronTransport::read_valid(&content.transport_config, &mut problems);
+    check_schedule(&transport, &mut problems);
+    errors.extend(problems.into_iter().filter(|problem| !fields.may_heal(problem)));
     check_payload(&transport.payload, errors);
 }
 
@@ -45,6 +52,9 @@ pub(super) fn check(content: &ChannelContent, errors: &mut Vec<FieldError>) {
 pub(super) fn refuse_blocks(config: &mut Value, errors: &mut Vec<FieldError>) {
     let Value::Object(config) = config else { return };
     for key in REFUSED_CRON_BLOCKS {
+        if key == "request" && config.get(key).is_some_and(holds_schema_alone) {
+            continue;
+        }
         if config.remove(key).is_some_and(|block| !block.is_null()) {
             errors.push(FieldError::invalid(
                 format!("channel.config.{key}"),
@@ -52,6 +62,13 @@ pub(super) fn refuse_blocks(config: &mut Value, errors: &mut Vec<FieldError>) {
             ));
         }
     }
+}
+
+/// Returns true for a `request` block with the schema of the payload and nothing else.
+fn holds_schema_alone(block: &Value) -> bool {
+    let Value::Object(members) = block else { return false };
+    let is_set = |key: &String| !members[key].is_null() && !is_annotation(key);
+    members.contains_key("schema") && members.keys().filter(|key| is_set(key)).all(|key| key == "schema")
 }
 
 /// Returns the next five fire times of the schedule in the body of a cron channel; `None` without a valid

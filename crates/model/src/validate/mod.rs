@@ -13,6 +13,7 @@ mod import;
 mod keys;
 mod scan;
 mod steps;
+mod value_stand_ins;
 mod workflow;
 
 #[cfg(test)]

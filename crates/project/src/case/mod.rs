@@ -1,5 +1,6 @@
 //! Test cases: a workflow, its input, the answers of the systems it calls, and the expected end of the run.
 
+mod answers;
 mod compare;
 mod expect;
 mod file;
@@ -10,6 +11,7 @@ mod suite;
 #[cfg(test)]
 mod tests;
 
+pub use answers::AnswerSchemas;
 pub use expect::{Expectations, FailedExpectation};
 pub(crate) use file::KEYS;
 pub use file::{Case, CaseStubs};

@@ -17,12 +17,14 @@ use svc_engine::{Engine, Redaction, Stubs};
 use svc_model::FieldError;
 use tokio::runtime::{Builder, Runtime};
 
+use super::answers::AnswerSchemas;
 use super::expect::FailedExpectation;
 use super::file::{Case, CaseStubs};
 use crate::finding::SourcePlace;
-use crate::run::{Expand, OfflineInput, OfflineWorkflow, describe_problem};
+use crate::run::{Expand, OfflineInput, OfflineRun, OfflineWorkflow, describe_problem};
 use crate::source::SourceFile;
 use crate::stand_ins::StandIns;
+use crate::values::EnvironmentValues;
 use crate::walk::is_case;
 
 /// Returns the name of a case file without its ending; `None` for a file of another name.
@@ -37,6 +39,10 @@ pub struct SuiteSettings<'s> {
     pub engine: &'s Engine,
     /// Replaces references to shared definitions in a workflow.
     pub expand: Option<&'s Expand<'s>>,
+    /// The values of an environment, which cases are completed with and checked against.
+    pub values: Option<&'s EnvironmentValues>,
+    /// The schemas of the answers of channels.
+    pub answers: Option<&'s AnswerSchemas>,
     /// Threads to run on; the processors by default.
     pub threads: Option<NonZeroUsize>,
     /// Callback that gets the number of finished cases after each one.
@@ -201,10 +207,30 @@ impl CaseRunner<'_> {
                 }];
             }
         };
-        let input = OfflineInput { payload: case.input.clone(), metadata: case.metadata.clone(), stubs };
+        let metadata = match self.settings.values {
+            None => case.metadata.clone(),
+            Some(values) => match values.complete_metadata(&case.metadata, &case.secrets) {
+                Ok(metadata) => metadata,
+                Err(problems) => {
+                    return problems.into_iter().map(|(path, problem)| undeclared(path, &problem)).collect();
+                }
+            },
+        };
+        let input = OfflineInput { payload: case.input.clone(), metadata, stubs };
         let run = runtime.block_on(workflow.run(input, case.expectations.records()));
-        let failed = case.expectations.compare(&run).into_iter();
-        failed.map(|failed| mask(failed, workflow.redaction())).collect()
+        let mut failed = case.expectations.compare(&run);
+        if !run.has_failed() {
+            failed.extend(self.check_answer(&workflow, &run));
+        }
+        failed.into_iter().map(|failed| mask(failed, workflow.redaction())).collect()
+    }
+
+    /// Returns the failure of a run whose data does not match what a channel of its workflow promises.
+    fn check_answer(&self, workflow: &OfflineWorkflow, run: &OfflineRun) -> Option<FailedExpectation> {
+        let faults = self.settings.answers?.check(workflow.id(), &run.root("data"));
+        let differences: Vec<_> =
+            faults.iter().map(|fault| format!("{fault} (response.schema of a channel)")).collect();
+        (!differences.is_empty()).then(|| FailedExpectation { path: String::new(), differences })
     }
 
     fn stubs(&self, directory: &Path, stubs: &CaseStubs) -> Result<Stubs, Vec<CaseFailure>> {
@@ -254,6 +280,11 @@ fn failure(file: &str, error: &FieldError) -> CaseFailure {
     let line = describe_problem(error);
     let lines = vec![if file.is_empty() { line } else { format!("{file}: {line}") }];
     CaseFailure { path: error.path.clone(), lines, place: None }
+}
+
+/// Returns the failure of a case that an environment does not fit.
+fn undeclared(path: String, problem: &str) -> CaseFailure {
+    CaseFailure { lines: vec![format!("{path}: {problem}")], path, place: None }
 }
 
 /// The line below differences in which a stand-in was masked.

@@ -89,8 +89,14 @@ impl Project {
 }
 
 fn run(path: &Path) -> Vec<CaseResult> {
-    let settings =
-        SuiteSettings { engine: &engine(), expand: None, threads: NonZeroUsize::new(2), progress: None };
+    let settings = SuiteSettings {
+        engine: &engine(),
+        expand: None,
+        values: None,
+        answers: None,
+        threads: NonZeroUsize::new(2),
+        progress: None,
+    };
     CaseSuite::find(path).unwrap().run(&settings).unwrap()
 }
 
@@ -235,8 +241,14 @@ fn many_cases_keep_their_order_and_report_their_progress() {
     let progress = |done: usize| {
         seen.fetch_max(done, Ordering::Relaxed);
     };
-    let settings =
-        SuiteSettings { engine: &engine(), expand: None, threads: None, progress: Some(&progress) };
+    let settings = SuiteSettings {
+        engine: &engine(),
+        expand: None,
+        values: None,
+        answers: None,
+        threads: None,
+        progress: Some(&progress),
+    };
     let suite = CaseSuite::find(&project.0.path().join("tests")).unwrap();
     let results = suite.run(&settings).unwrap();
     let names: Vec<_> = results.iter().map(|result| result.name.clone()).collect();

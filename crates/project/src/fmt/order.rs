@@ -37,7 +37,7 @@ impl Shape {
             _ if has("workflow") && has("input") => Self::Case,
             DocumentShape::Shared => Self::Shared,
             DocumentShape::Other if value.is_array() => Self::Documents,
-            DocumentShape::Requirements | DocumentShape::Other => Self::Data,
+            DocumentShape::Requirements | DocumentShape::Values | DocumentShape::Other => Self::Data,
         }
     }
 

@@ -60,7 +60,10 @@ pub fn lint_file(
 ) -> LintedFile {
     let kind = match DocumentShape::recognize(&source.value) {
         DocumentShape::Entity(kind) => kind,
-        DocumentShape::Shared | DocumentShape::Requirements | DocumentShape::Other => EntityKind::Workflow,
+        DocumentShape::Shared
+        | DocumentShape::Requirements
+        | DocumentShape::Values
+        | DocumentShape::Other => EntityKind::Workflow,
     };
     let (shared, faults) = shared.map_or((None, Vec::new()), |(shared, faults)| (Some(shared), faults));
     let project = Project { findings: faults, ..Project::read_one(kind, source, shared) };

@@ -9,6 +9,7 @@ mod inventory;
 mod placed;
 mod repeats;
 mod set;
+mod values;
 
 use std::fmt;
 use std::sync::Arc;

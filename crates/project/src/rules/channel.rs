@@ -4,8 +4,9 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use svc_auth::jwt::check_literal_keys;
+use svc_contract::MessageSchema;
 use svc_engine::{ConstantTruth, Engine, UnknownCall};
 use svc_model::config::{AuthConfig, GuardExpression};
 use svc_model::{ChannelChecks, ChannelConfig, FieldError, Issue, origin_problem};
@@ -35,6 +36,7 @@ impl ChannelChecks for ChannelRules {
             .into_iter()
             .flat_map(|expression| self.refuse_unknown_and_constant(expression))
             .collect();
+        errors.extend(check_contract(config));
         errors.extend(refuse_origins(config.origin_allow_list.as_deref().unwrap_or_default()));
         let Some(AuthConfig::Jwt(jwt)) = &config.auth else { return errors };
         let keys = check_literal_keys(jwt)
@@ -51,6 +53,30 @@ impl ChannelChecks for ChannelRules {
     fn suspicions(&self, config: &ChannelConfig) -> Vec<Issue> {
         config.expressions().into_iter().flat_map(|expression| self.warn_of_blind_reads(expression)).collect()
     }
+}
+
+/// Refuses schemas that do not compile, and examples that do not match them.
+fn check_contract(config: &ChannelConfig) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let mut compile = |schema: Option<&Map<String, Value>>, path: &str| {
+        let compiled = MessageSchema::compile(&Value::Object(schema?.clone()));
+        compiled.map_err(|error| errors.push(FieldError::invalid(path, error.to_string()))).ok()
+    };
+    let request = compile(config.request.schema.as_ref(), "channel.config.request.schema");
+    let response = compile(config.response.schema.as_ref(), "channel.config.response.schema");
+    for (index, example) in config.examples.iter().enumerate() {
+        // Only the answer of a run that went well has the schema.
+        let response = response.as_ref().filter(|_| example.status < 400);
+        let parts =
+            [("request", request.as_ref(), &example.request), ("response", response, &example.response)];
+        for (part, schema, value) in parts {
+            if let (Some(schema), Some(value)) = (schema, value) {
+                let path = format!("channel.config.examples[{index}].{part}");
+                errors.extend(schema.check(value, &path).err().unwrap_or_default());
+            }
+        }
+    }
+    errors
 }
 
 /// Refuses origins that no browser sends.

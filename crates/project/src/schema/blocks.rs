@@ -3,7 +3,9 @@
 use serde_json::{Map, Value, json};
 use svc_model::config::reference::BlockReference;
 
-use super::nodes::{ObjectSchema, list, members, nullable, or_shared_value, with_description};
+use super::nodes::{
+    ObjectSchema, list, members, nullable, or_declared_value, or_shared_value, with_description,
+};
 use super::words::{Choices, value_schema};
 
 /// The blocks of one config.
@@ -68,7 +70,7 @@ impl Blocks<'_> {
                 "block" => inner(""),
                 "list of blocks" => list(inner("[]")),
                 "object of blocks" => members(inner(".*")),
-                kind => value_schema(kind, self.choices).unwrap_or_default(),
+                kind => or_declared_value(kind, value_schema(kind, self.choices).unwrap_or_default()),
             };
             object.key(key, value);
         }

@@ -50,8 +50,15 @@ pub(super) fn channel() -> (Value, Map<String, Value>) {
 fn cron_rule() -> Value {
     let mut properties: Map<String, Value> =
         ROUTED.iter().map(|name| ((*name).to_owned(), json!({"enum": [null, "", []]}))).collect();
-    let refused: Map<String, Value> =
+    let mut refused: Map<String, Value> =
         REFUSED_CRON_BLOCKS.iter().map(|name| ((*name).to_owned(), json!({"type": "null"}))).collect();
+    // Of this block it takes the schema of the payload alone.
+    let members = json!({"schema": {}, "$schema": {}});
+    refused.insert(
+        "request".to_owned(),
+        json!({"required": ["schema"], "properties": members, "patternProperties": {"^x-": {}},
+            "additionalProperties": {"type": "null"}}),
+    );
     properties.insert("config".to_owned(), json!({"properties": refused}));
     properties.insert("channel_type".to_owned(), or_shared_value(json!({"pattern": any_case(&["async"])})));
     properties.insert("transport_config".to_owned(), or_shared_value(reference("cron")));

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use svc_model::config::reference::KeyReference;
 
 /// Texts that are not their own value: references and placeholders.
-const UNRESOLVED: &str = r"\$\{|^(env|vault|aws-sm|gcp-sm|azure-kv)://";
+const UNRESOLVED: &str = r"\$\{|^(env|file|vault|var|aws-sm|gcp-sm|azure-kv)://";
 
 /// The schema of an object, under construction.
 #[derive(Debug, Default)]
@@ -99,6 +99,17 @@ pub(super) fn or_shared_value(schema: Value) -> Value {
         either["examples"] = words.into();
     }
     either
+}
+
+/// Accepts a reference to a declared value in the place of a value that has a type or is one of some words. Other texts
+/// accept it as they are.
+pub(super) fn or_declared_value(kind: &str, schema: Value) -> Value {
+    match kind {
+        "integer" | "number" | "boolean" => {}
+        kind if kind.contains('`') && !kind.starts_with("list of ") => {}
+        _ => return schema,
+    }
+    json!({"anyOf": [schema, {"type": "string", "pattern": r"^var://[A-Za-z_][A-Za-z0-9_]*$"}]})
 }
 
 /// Returns the words that a schema lists.

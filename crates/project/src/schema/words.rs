@@ -28,6 +28,7 @@ pub(super) fn value_schema(kind: &str, choices: Choices) -> Option<Value> {
         "list of integers" => list(json!({"type": "integer"})),
         "number" => json!({"type": "number"}),
         "boolean" => json!({"type": "boolean"}),
+        "any value" => json!({}),
         "object" => json!({"type": "object"}),
         "object of texts" => members(text()),
         "object of scalars" => members(scalar()),

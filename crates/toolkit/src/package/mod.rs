@@ -35,7 +35,7 @@ pub use self::deployment::{DeployedProject, ProjectDeployment, ProjectUpdate};
 use self::error::{PackageError, write_package_error};
 use self::progress::StepProgress;
 use self::remote::PackageServer;
-use crate::project_files::read_source;
+use crate::project_files::{read_source, read_values};
 use crate::report::{ReportFormat, TextStyle};
 use crate::{exit, offline};
 
@@ -136,6 +136,9 @@ pub struct PlanArgs {
     /// Let a canary take the place of another one
     #[arg(long)]
     pub replace_canary: bool,
+    /// Check what the package reads against `values/NAME.yaml`, next to or above the package, or against a file
+    #[arg(long, value_name = "NAME|FILE")]
+    pub values: Option<String>,
     /// List what `apply --prune` would delete
     #[arg(long)]
     pub prune: bool,
@@ -261,7 +264,7 @@ impl PackageArgs {
 impl ApplyArgs {
     fn to_plan(&self) -> PlanArgs {
         let Self { remote, file, replace_canary, prune, yes: _, allow_degraded, dry_run: _ } = self.clone();
-        PlanArgs { remote, file, replace_canary, prune, allow_degraded }
+        PlanArgs { remote, file, replace_canary, values: None, prune, allow_degraded }
     }
 }
 
@@ -277,6 +280,16 @@ impl Streams<'_> {
                 Ok(None)
             }
         }
+    }
+
+    /// Returns the problems of a package with the values of an environment; `None` if they cannot be read, which is
+    /// reported.
+    fn value_problems(&mut self, file: &Path, name: &str) -> io::Result<Option<Vec<String>>> {
+        let Ok(values) = read_values(name, file, self.style, self.err)? else { return Ok(None) };
+        let Ok(source) = read_source(file, self.style, self.err)? else { return Ok(None) };
+        let engine = Arc::new(offline::engine_builder().build());
+        let findings = svc_project::check_package_values(&source, &engine, &values).into_iter();
+        Ok(Some(findings.map(|finding| format!("{}: {}", finding.entity, finding.message)).collect()))
     }
 
     /// Connects to a server. The label is in the audit rows of all that the verb does.

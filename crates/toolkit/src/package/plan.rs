@@ -57,10 +57,18 @@ struct PlanReport {
 /// Runs `package plan`; exit 1 if something prevents the apply.
 pub(super) fn plan(args: &PlanArgs, streams: &mut Streams<'_>) -> io::Result<u8> {
     let Some(artifact) = streams.read_artifact(&args.file)? else { return Ok(EXIT_FAILURE) };
+    let undeclared = match &args.values {
+        None => Vec::new(),
+        Some(name) => match streams.value_problems(&args.file, name)? {
+            Some(problems) => problems,
+            None => return Ok(EXIT_FAILURE),
+        },
+    };
     let context = format!("package={}@{} plan", artifact.name, artifact.version);
     let Some(server) = streams.connect(&args.remote.server, &context)? else { return Ok(EXIT_FAILURE) };
     let planner = Planner { server: &server, artifact: &artifact, args };
-    let Some(report) = streams.run(planner.make())? else { return Ok(EXIT_FAILURE) };
+    let Some(mut report) = streams.run(planner.make())? else { return Ok(EXIT_FAILURE) };
+    report.blocking.extend(undeclared);
     match args.remote.format {
         PackageFormat::Json => streams.write_json(&report)?,
         PackageFormat::Text => write_text(&report, streams)?,

@@ -135,7 +135,11 @@ fn documented_blocks() -> Vec<Value> {
         for key in block.keys {
             let mut object = minimal(block.form, block.keys);
             object[key.name] = parse(key.example);
-            let config = if block.path.is_empty() { object } else { json!({block.path: object}) };
+            let config = match (block.path, block.path.strip_suffix("[]")) {
+                ("", _) => object,
+                (_, Some(path)) => json!({path: [object]}),
+                (path, None) => json!({path: object}),
+            };
             documents
                 .push(json!({"name": "c", "channel_type": "sync", "protocol": "REST", "methods": ["post"],
                 "route_pattern": "/c", "config": config}));

@@ -116,6 +116,7 @@ impl CompiledChannel {
             Step::Credentials => guards.credentials.is_some(),
             Step::Quota => guards.quota.is_some(),
             Step::Origin => guards.origins.is_some(),
+            Step::Schema => guards.schema.is_some(),
             Step::Validation => guards.validation.is_some(),
             Step::Repeats => guards.deduplication.is_some(),
             Step::Backpressure => guards.permits.is_some(),
@@ -130,6 +131,7 @@ impl CompiledChannel {
             Step::Credentials => self.try_credentials(passage).await?,
             Step::Origin => self.try_origin(passage)?,
             Step::Message => self.read_message(passage)?,
+            Step::Schema => self.check_schema(passage)?,
             Step::Validation => self.validate(passage)?,
             Step::IdempotencyKey => self.find_idempotency_key(passage)?,
             Step::CacheKey => {}

@@ -65,6 +65,7 @@ fn place_block(block: &BlockReference, mut object: Map<String, Value>) -> Value 
             config["auth"] = jwt();
             config[block.path] = object;
         }
+        "examples[]" => config["examples"] = json!([object]),
         path => config[path] = object,
     }
     config

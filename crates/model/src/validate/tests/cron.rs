@@ -181,3 +181,14 @@ fn rest_of_refused_config_is_still_checked() {
     let paths: Vec<_> = refusals(&body).into_iter().map(|(path, _)| path).collect();
     assert_eq!(paths, ["channel.config.auth", "channel.config.timeout_ms"]);
 }
+
+#[test]
+fn schema_of_the_payload_is_taken_alone() {
+    let config = |request: serde_json::Value| {
+        json!({"name": "c", "protocol": "cron", "workflow_id": "w", "transport_config": {"schedule": "@daily"},
+            "config": {"request": request}})
+    };
+    assert!(parse_new_channel(&config(json!({"schema": {"required": ["do"]}})), &Marked).is_ok());
+    let errors = parse_new_channel(&config(json!({"schema": {}, "mode": "accept"})), &Marked).unwrap_err();
+    assert_eq!(codes(&errors), [("channel.config.request", Invalid)]);
+}

@@ -6,6 +6,7 @@ mod cron;
 mod import;
 mod reference;
 mod scan;
+mod value_reference;
 mod workflow;
 
 use serde_json::Value;

@@ -1,0 +1,209 @@
+//! The OpenAPI document of channels that take requests.
+
+use serde_json::{Map, Value, json};
+use svc_model::config::auth::TokenLocation;
+use svc_model::config::{AuthConfig, RequestBodyFormat, RequestMode, ResponseMode};
+use svc_model::{ChannelConfig, ChannelContent};
+
+use crate::DocumentedChannel;
+use crate::channel::sorted;
+use crate::components::{SchemaComponents, component_name, unused_name};
+
+/// Methods whose requests have a body.
+const WITH_BODY: [&str; 3] = ["POST", "PUT", "PATCH"];
+
+/// Makes the OpenAPI 3.1 document of the channels that take requests. `base` is the path that their routes begin at.
+pub fn openapi_document(title: &str, base: &str, channels: &[DocumentedChannel], tag: Option<&str>) -> Value {
+    let mut document = OpenApi { base, ..OpenApi::default() };
+    for channel in sorted(channels).into_iter().filter(|channel| channel.takes_requests(tag)) {
+        document.add(&channel.content, &channel.config);
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {"title": title, "version": "1"},
+        "paths": document.paths,
+        "components": {
+            "schemas": document.schemas.finish(),
+            "securitySchemes": document.security,
+            "responses": {"Error": {
+                "description": "A refusal or a failure.",
+                "content": {"application/json": {"schema": error_schema()}},
+            }},
+        },
+    })
+}
+
+/// A document under construction.
+#[derive(Debug, Default)]
+struct OpenApi<'d> {
+    base: &'d str,
+    paths: Map<String, Value>,
+    schemas: SchemaComponents,
+    security: Map<String, Value>,
+}
+
+impl OpenApi<'_> {
+    fn add(&mut self, content: &ChannelContent, config: &ChannelConfig) {
+        let name = component_name(&content.name);
+        let route = content.route_pattern.clone().unwrap_or_else(|| format!("/{}", content.name));
+        let path = format!("{}{route}", self.base);
+        let request = config.request.schema.as_ref();
+        let request =
+            request.map_or_else(|| json!({}), |schema| self.schemas.add(&format!("{name}.request"), schema));
+        let response = config.response.schema.as_ref();
+        let response = response
+            .map_or_else(|| json!({}), |schema| self.schemas.add(&format!("{name}.response"), schema));
+        let security = config.auth.as_ref().map(|auth| self.add_security(&name, auth));
+        let all = ["POST".to_owned()];
+        let methods = content.methods.as_deref().filter(|methods| !methods.is_empty()).unwrap_or(&all);
+        for method in methods {
+            let id =
+                if methods.len() == 1 { name.clone() } else { format!("{name}_{}", method.to_lowercase()) };
+            let mut operation = Map::new();
+            operation.insert("operationId".to_owned(), json!(id));
+            operation.insert("summary".to_owned(), json!(content.name));
+            if let Some(description) = &content.description {
+                operation.insert("description".to_owned(), json!(description));
+            }
+            operation.insert("tags".to_owned(), json!(content.tags));
+            operation.insert("parameters".to_owned(), parameters(&route));
+            if WITH_BODY.contains(&method.as_str()) {
+                operation.insert("requestBody".to_owned(), request_body(config, &request));
+            }
+            operation.insert("responses".to_owned(), responses(config, &response));
+            if let Some(security) = &security {
+                operation.insert("security".to_owned(), security.clone());
+            }
+            // Of two channels of one path the one of the higher priority answers, and both are rare.
+            let item = self.paths.entry(path.clone()).or_insert_with(|| json!({}));
+            if let Value::Object(item) = item {
+                item.entry(method.to_lowercase()).or_insert(Value::Object(operation));
+            }
+        }
+    }
+
+    /// Adds the scheme of the credentials of a channel and returns the requirement.
+    fn add_security(&mut self, name: &str, auth: &AuthConfig) -> Value {
+        let (scheme, is_optional) = security_scheme(auth);
+        let known = self.security.iter().find(|(_, known)| **known == scheme).map(|(name, _)| name.clone());
+        let name = known.unwrap_or_else(|| unused_name(name, |name| self.security.contains_key(name)));
+        self.security.insert(name.clone(), scheme);
+        let mut requirement = vec![json!({name: []})];
+        if is_optional {
+            requirement.push(json!({}));
+        }
+        Value::Array(requirement)
+    }
+}
+
+/// Returns the scheme of credentials, and true if requests without them are admitted.
+fn security_scheme(auth: &AuthConfig) -> (Value, bool) {
+    let header =
+        |name: &str, text: &str| json!({"type": "apiKey", "in": "header", "name": name, "description": text});
+    match auth {
+        AuthConfig::ApiKey(key) => {
+            match (key.header.eq_ignore_ascii_case("authorization"), key.scheme.as_deref()) {
+                (true, None | Some("Bearer")) => (json!({"type": "http", "scheme": "bearer"}), false),
+                (_, Some(scheme)) => (header(&key.header, &format!("`{scheme} ` and a key")), false),
+                (_, None) => (header(&key.header, "A key"), false),
+            }
+        }
+        AuthConfig::Hmac(hmac) => (header(&hmac.header, "A signature of the body"), false),
+        AuthConfig::Jwt(jwt) => {
+            let scheme = match &jwt.source {
+                TokenLocation::Header { header: name, scheme }
+                    if name.eq_ignore_ascii_case("authorization") =>
+                {
+                    json!({"type": "http", "scheme": scheme.as_deref().unwrap_or("bearer").to_lowercase(),
+                        "bearerFormat": "JWT"})
+                }
+                TokenLocation::Header { header: name, .. } => header(name, "A JSON Web Token"),
+                TokenLocation::Cookie(name) => json!({"type": "apiKey", "in": "cookie", "name": name}),
+            };
+            (scheme, !jwt.required)
+        }
+    }
+}
+
+fn parameters(route: &str) -> Value {
+    let names = route.split('/').filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'));
+    names
+        .map(|name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}}))
+        .collect()
+}
+
+fn request_body(config: &ChannelConfig, schema: &Value) -> Value {
+    let mut content = json!({"schema": schema});
+    let examples = config.examples.iter().enumerate();
+    let examples: Map<String, Value> = examples
+        .filter_map(|(index, example)| {
+            Some((example.label(index), json!({"value": example.request.as_ref()?})))
+        })
+        .collect();
+    if !examples.is_empty() {
+        content["examples"] = Value::Object(examples);
+    }
+    let media_type = match config.request.body_format {
+        RequestBodyFormat::Form => "application/x-www-form-urlencoded",
+        RequestBodyFormat::Text => "text/plain",
+        RequestBodyFormat::Csv => "text/csv",
+        RequestBodyFormat::Xml => "application/xml",
+        RequestBodyFormat::Multipart => "multipart/form-data",
+        RequestBodyFormat::Raw => "*/*",
+        RequestBodyFormat::Json | RequestBodyFormat::Auto => "application/json",
+    };
+    json!({"required": config.request.schema.is_some(), "content": {media_type: content}})
+}
+
+fn responses(config: &ChannelConfig, schema: &Value) -> Value {
+    if config.request.mode == RequestMode::Accept {
+        return json!({
+            "202": {"description": "The message is accepted and runs later."},
+            "default": {"$ref": "#/components/responses/Error"},
+        });
+    }
+    let schema = match config.response.mode {
+        ResponseMode::Shaped => schema.clone(),
+        ResponseMode::Envelope => json!({
+            "type": "object",
+            "properties": {"id": {"type": "string"}, "status": {"type": "string"}, "data": schema,
+                "errors": {"type": "array"}},
+            "required": ["status", "data"],
+        }),
+    };
+    let mut responses = Map::new();
+    responses.insert(
+        "200".to_owned(),
+        json!({"description": "The answer of the workflow.", "content": {"application/json": {"schema": schema}}}),
+    );
+    for (index, example) in config.examples.iter().enumerate() {
+        let Some(response) = &example.response else { continue };
+        let answer = responses
+            .entry(example.status.to_string())
+            .or_insert_with(|| json!({"description": "An answer of the workflow."}));
+        answer["content"]["application/json"]["examples"][example.label(index)] = json!({"value": response});
+    }
+    responses.insert("default".to_owned(), json!({"$ref": "#/components/responses/Error"}));
+    Value::Object(responses)
+}
+
+fn error_schema() -> Value {
+    let text = || json!({"type": "string"});
+    let detail = json!({
+        "type": "object",
+        "properties": {"path": text(), "code": text(), "message": text()},
+        "required": ["path", "code", "message"],
+    });
+    json!({
+        "type": "object",
+        "properties": {"error": {
+            "type": "object",
+            "properties": {
+                "code": text(), "message": text(), "request_id": text(), "trace_id": text(),
+                "details": {"type": "array", "items": detail},
+            },
+            "required": ["code", "message"],
+        }},
+        "required": ["error"],
+    })
+}

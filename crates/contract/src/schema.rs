@@ -1,0 +1,208 @@
+//! Compiled schemas of messages.
+
+use std::fmt;
+
+use jsonschema::{PatternOptions, Validator};
+use serde_json::Value;
+use svc_model::FieldError;
+
+use crate::faults::{MAX_FAULTS, to_field_errors};
+
+/// Maximum size of a schema, in bytes of JSON.
+pub const MAX_SCHEMA_BYTES: usize = 64 << 10;
+
+/// Maximum size of a compiled pattern, in bytes.
+const MAX_PATTERN_BYTES: usize = 1 << 20;
+
+/// Keywords whose value is the address of another schema.
+const REFERENCES: [&str; 2] = ["$ref", "$dynamicRef"];
+
+/// The draft that schemas are written in.
+const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
+
+/// The reason why a document is no schema of messages.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SchemaError {
+    /// The document is too large.
+    #[error("at most {} bytes of JSON, and this has {bytes}", MAX_SCHEMA_BYTES)]
+    TooLarge {
+        /// The size.
+        bytes: usize,
+    },
+    /// The document names another draft.
+    #[error("'$schema' is {}, or absent", DRAFT)]
+    Draft,
+    /// A reference leads out of the document.
+    #[error("{path}: the reference leads out of the schema; write '#/$defs/<name>', and define it there")]
+    Outside {
+        /// The path of the reference below the schema.
+        path: String,
+    },
+    /// The document does not compile.
+    #[error("{path}: {reason}")]
+    Invalid {
+        /// The path of the fault below the schema; `$` for the document.
+        path: String,
+        /// The reason.
+        reason: String,
+    },
+}
+
+/// A compiled schema of messages.
+pub struct MessageSchema(Validator);
+
+impl fmt::Debug for MessageSchema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("MessageSchema").finish_non_exhaustive()
+    }
+}
+
+impl MessageSchema {
+    /// Compiles a schema. Formats are asserted, and those that are not known are refused.
+    ///
+    /// # Errors
+    /// The first reason why the document cannot be used.
+    pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
+        let bytes = schema.to_string().len();
+        if bytes > MAX_SCHEMA_BYTES {
+            return Err(SchemaError::TooLarge { bytes });
+        }
+        check_addresses("$", schema)?;
+        let options = jsonschema::draft202012::options()
+            .offline()
+            .should_validate_formats(true)
+            .should_ignore_unknown_formats(false)
+            .with_pattern_options(PatternOptions::regex().size_limit(MAX_PATTERN_BYTES));
+        let compiled = options.build(schema).map_err(|error| {
+            let path = format!("${}", svc_model::mask::dotted_path(error.instance_path().as_str()));
+            SchemaError::Invalid { path, reason: error.to_string() }
+        });
+        compiled.map(Self)
+    }
+
+    /// Checks a value. Paths begin at `at`.
+    ///
+    /// # Errors
+    /// The faults of the value, each with its path; at most a hundred.
+    pub fn check(&self, value: &Value, at: &str) -> Result<(), Vec<FieldError>> {
+        if self.0.is_valid(value) {
+            return Ok(());
+        }
+        let mut faults: Vec<_> = self
+            .0
+            .iter_errors(value)
+            .take(MAX_FAULTS)
+            .flat_map(|error| to_field_errors(&error, at))
+            .collect();
+        faults.truncate(MAX_FAULTS);
+        if faults.is_empty() {
+            faults.push(FieldError::invalid(at, "does not match the schema"));
+        }
+        Err(faults)
+    }
+}
+
+/// Refuses references out of the document, and another draft, wherever a schema may state them.
+fn check_addresses(path: &str, schema: &Value) -> Result<(), SchemaError> {
+    match schema {
+        Value::Object(members) => {
+            for (key, member) in members {
+                let path = format!("{path}.{key}");
+                match member.as_str() {
+                    Some(address) if REFERENCES.contains(&key.as_str()) && !address.starts_with('#') => {
+                        return Err(SchemaError::Outside { path });
+                    }
+                    Some(draft) if key == "$schema" && draft.trim_end_matches('#') != DRAFT => {
+                        return Err(SchemaError::Draft);
+                    }
+                    _ => check_addresses(&path, member)?,
+                }
+            }
+            Ok(())
+        }
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .try_for_each(|(index, item)| check_addresses(&format!("{path}[{index}]"), item)),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use svc_model::FieldCode;
+
+    use super::*;
+
+    fn order() -> MessageSchema {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "items": {"type": "array", "items": {"$ref": "#/$defs/item"}},
+                "email": {"type": "string", "format": "email"},
+            },
+            "required": ["items"],
+            "additionalProperties": false,
+            "$defs": {"item": {
+                "type": "object",
+                "properties": {"qty": {"type": "integer", "minimum": 1}},
+                "required": ["qty"],
+            }},
+        });
+        MessageSchema::compile(&schema).unwrap()
+    }
+
+    fn faults(value: &Value) -> Vec<(String, FieldCode)> {
+        let faults = order().check(value, "body").unwrap_err();
+        faults.into_iter().map(|fault| (fault.path, fault.code)).collect()
+    }
+
+    #[test]
+    fn each_fault_is_named_by_its_path() {
+        assert_eq!(order().check(&json!({"items": [{"qty": 1}], "email": "a@b.example"}), "body"), Ok(()));
+        let value = json!({"items": [{"qty": 1}, {}, {"qty": "1"}, {"qty": 0}], "email": "none", "itms": 1});
+        let mut found = faults(&value);
+        found.sort_by(|one, other| one.0.cmp(&other.0));
+        let expected = [
+            ("body.email", FieldCode::Invalid),
+            ("body.items[1].qty", FieldCode::Required),
+            ("body.items[2].qty", FieldCode::TypeMismatch),
+            ("body.items[3].qty", FieldCode::Invalid),
+            ("body.itms", FieldCode::UnknownField),
+        ];
+        assert_eq!(found, expected.map(|(path, code)| (path.to_owned(), code)));
+        assert_eq!(faults(&json!([])), [("body".to_owned(), FieldCode::TypeMismatch)]);
+    }
+
+    #[test]
+    fn report_has_at_most_a_hundred_faults() {
+        let items: Vec<_> = (0..500).map(|_| json!({"qty": "x"})).collect();
+        assert_eq!(faults(&json!({"items": items})).len(), 100);
+        let unknown: serde_json::Map<_, _> = (0..500).map(|index| (format!("k{index}"), json!(1))).collect();
+        assert_eq!(faults(&Value::Object(unknown)).len(), 100);
+    }
+
+    #[test]
+    fn values_are_not_repeated_in_messages() {
+        let faults = order().check(&json!({"items": "swordfish"}), "body").unwrap_err();
+        assert!(faults.iter().all(|fault| !fault.message.contains("swordfish")), "{faults:?}");
+    }
+
+    #[test]
+    fn unusable_schema_is_refused_with_its_reason() {
+        for (schema, part) in [
+            (json!({"type": "objet"}), "type"),
+            (json!({"$ref": "https://example.com/a.json"}), "$.$ref: the reference leads out"),
+            (json!({"properties": {"a": {"$ref": "other.json#/x"}}}), "$.properties.a.$ref"),
+            (json!({"$ref": "#/$defs/gone"}), "gone"),
+            (json!({"$schema": "http://json-schema.org/draft-07/schema#"}), "2020-12"),
+            (json!({"format": "no-such-format"}), "no-such-format"),
+            (json!({"pattern": "(?=a)b"}), "(?=a)b"),
+            (json!({"description": "x".repeat(MAX_SCHEMA_BYTES)}), "at most 65536 bytes"),
+        ] {
+            let error = MessageSchema::compile(&schema).unwrap_err().to_string();
+            assert!(error.contains(part), "{part}: {error}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Tests of the documents.
+
+use serde_json::{Value, json};
+use svc_model::{ChannelChecks, ChannelConfig, parse_new_channel};
+
+use crate::{DocumentedChannel, asyncapi_document, openapi_document};
+
+/// Rules that refuse nothing.
+struct AllowAll;
+
+impl ChannelChecks for AllowAll {
+    fn compiles(&self, _: &Value) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+fn channel(name: &str, more: &Value) -> DocumentedChannel {
+    let mut body = json!({"name": name, "protocol": "rest", "methods": ["POST"], "route_pattern": format!("/{name}"),
+        "workflow_id": "w"});
+    for (key, value) in more.as_object().unwrap() {
+        body[key] = value.clone();
+    }
+    let content = parse_new_channel(&body, &AllowAll).unwrap().1;
+    let config = ChannelConfig::parse(&content.config).unwrap();
+    DocumentedChannel { content, config }
+}
+
+fn channels() -> Vec<DocumentedChannel> {
+    let schema = json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "array",
+        "items": {"$ref": "#/$defs/item"}, "$defs": {"item": {"type": "integer"}}});
+    let examples = json!([{"name": "two", "request": [1, 2], "status": 201, "response": {"state": "new"}}]);
+    let orders = json!({"route_pattern": "/orders/{id}", "methods": ["PUT", "GET"], "tags": ["shop"], "config": {
+        "auth": {"mode": "api_key", "keys": ["swordfish"], "header": "x-api-key"},
+        "request": {"schema": schema}, "examples": examples,
+        "response": {"mode": "shaped", "schema": {"type": "object"}},
+    }});
+    let kafka = json!({"protocol": "kafka", "channel_type": "async", "methods": null, "route_pattern": null,
+        "topic": "events.v1", "config": {"request": {"schema": schema}, "examples": [{"request": [7]}]}});
+    let cron = json!({"protocol": "cron", "channel_type": "async", "methods": null, "route_pattern": null,
+        "transport_config": {"schedule": "@daily"}});
+    vec![
+        channel("orders", &orders),
+        channel("hidden", &json!({"config": {"document": false}})),
+        channel("later", &json!({"config": {"request": {"mode": "accept"}}})),
+        channel("events", &kafka),
+        channel("nightly", &cron),
+    ]
+}
+
+#[test]
+fn openapi_has_documented_channels_of_requests_alone() {
+    let document = openapi_document("Shop", "/api/v1/data", &channels(), None);
+    let paths: Vec<_> = document["paths"].as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(paths, ["/api/v1/data/later", "/api/v1/data/orders/{id}"]);
+    let path = &document["paths"]["/api/v1/data/orders/{id}"];
+    assert_eq!(path["get"]["operationId"], "orders_get");
+    assert!(path["get"].get("requestBody").is_none());
+    let put = &path["put"];
+    assert_eq!(put["parameters"][0]["name"], "id");
+    assert_eq!(put["security"], json!([{"orders": []}]));
+    assert_eq!(document["components"]["securitySchemes"]["orders"]["name"], "x-api-key");
+    let body = &put["requestBody"]["content"]["application/json"];
+    assert_eq!(body["schema"]["$ref"], "#/components/schemas/orders.request");
+    assert_eq!(body["examples"]["two"]["value"], json!([1, 2]));
+    let answers = &put["responses"];
+    assert_eq!(answers["201"]["content"]["application/json"]["examples"]["two"]["value"]["state"], "new");
+    assert_eq!(
+        answers["200"]["content"]["application/json"]["schema"]["$ref"],
+        "#/components/schemas/orders.response"
+    );
+    let later = &document["paths"]["/api/v1/data/later"]["post"]["responses"];
+    assert!(later["202"].is_object() && later["200"].is_null(), "{later}");
+    assert!(!document.to_string().contains("swordfish"));
+}
+
+#[test]
+fn references_of_schemas_move_with_them() {
+    let document = openapi_document("Shop", "", &channels(), Some("shop"));
+    assert_eq!(document["paths"].as_object().unwrap().len(), 1, "the others lack the tag");
+    let schema = &document["components"]["schemas"]["orders.request"];
+    assert_eq!(schema["items"]["$ref"], "#/components/schemas/orders.request/$defs/item");
+    assert!(schema.get("$schema").is_none());
+}
+
+#[test]
+fn asyncapi_has_documented_topics() {
+    let document = asyncapi_document("Shop", &channels(), None);
+    let described = document["channels"].as_object().unwrap();
+    assert_eq!(described.len(), 1);
+    let message = &described["events"]["messages"]["record"];
+    assert_eq!(described["events"]["address"], "events.v1");
+    assert_eq!(message["payload"]["$ref"], "#/components/schemas/events.record");
+    assert_eq!(message["examples"], json!([{"name": "example 1", "payload": [7]}]));
+    assert_eq!(document["operations"]["receive_events"]["action"], "receive");
+    let tagged = asyncapi_document("Shop", &channels(), Some("shop"));
+    assert_eq!(tagged["channels"], json!({}));
+}
