@@ -6,10 +6,10 @@ DRIVERS = es mongo smtp sql storage
 # What is not installed links the OpenSSL of the system where its headers are: to build one takes minutes. A release carries
 # its own. Give cargo the same value by hand, or it builds anew what depends on it.
 export OPENSSL_NO_VENDOR := $(shell pkg-config --exists 'openssl >= 3' 2>/dev/null && echo 1 || echo 0)
-install drill-rolling drill-operate attack bench: export OPENSSL_NO_VENDOR = 0
+install drill-rolling drill-operate attack bench console-speed: export OPENSSL_NO_VENDOR = 0
 
 .DEFAULT_GOAL := help
-.PHONY: help console check-console demo run install test test-kafka-broker api-clients api-requests tls-probes fuzz console-browser monitoring schedules drill-cron drill-cluster drill-rolling drill-kafka drill-operate attack lint features fmt bench budget doc manual manual-check deny
+.PHONY: help console check-console demo run install test test-kafka-broker api-clients api-requests tls-probes fuzz console-browser console-speed monitoring schedules drill-cron drill-cluster drill-rolling drill-kafka drill-operate attack lint features fmt bench budget doc manual manual-check deny
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do printf '  %-17s %s\n' "$$name" "$$text"; done
@@ -65,6 +65,13 @@ console-browser: ## the console in Chromium: every view and act, by keyboard, am
 	$(CARGO) build -p svc --bin svc-server
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
 	SVC_CONSOLE_CASES="$(CASES)" SVC_CONSOLE_PICTURES="$(abspath $(PICTURES))" tests/console/run "$$target/debug/svc-server"
+
+console-speed: ## the speed of the console beside its aims, on an optimised binary: first view, frames, streams; exit 1 if one is missed (needs Chromium, npm and sqlite3; SERVER=file: that binary; PARTS="frames streams": those alone)
+ifndef SERVER
+	$(CARGO) build --release -p svc --bin svc-server
+endif
+	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
+	tests/console/speed/run "$(or $(SERVER),$$target/release/svc-server)" $(PARTS)
 
 fuzz: ## a million mutated requests, and as many tokens, against the credential checks (SVC_FUZZ_REQUESTS=n: another number)
 	SVC_FUZZ_REQUESTS=$${SVC_FUZZ_REQUESTS:-1000000} $(CARGO) test -q -p svc-auth --test auth mutated -- --nocapture

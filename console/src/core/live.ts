@@ -97,9 +97,11 @@ async function connect(cancelled: AbortSignal): Promise<number | null> {
     return ABSENT_PAUSE;
   }
   if (!response.ok || response.body === null) {
-    if (response.status === 503) liveState.value = "full";
+    const pause = readRetryAfter(response.headers);
+    // A node that is stopping answers 503 too, and names no time to come again.
+    if (response.status === 503 && pause !== null) liveState.value = "full";
     else noteLoss();
-    return (readRetryAfter(response.headers) ?? 5) * 1000;
+    return (pause ?? 5) * 1000;
   }
   liveState.value = "open";
   liveLostSince.value = 0;

@@ -46,8 +46,8 @@ export class Server {
   /** Writes the configuration, with the full keys that are valid from the next start or reload on. */
   configure(full = [["ada", KEYS.full]]) {
     const lines = [
-      "[server]", 'host = "127.0.0.1"', `port = ${this.port}`, "shutdown_drain_secs = 0",
-      "[storage]", 'url = "sqlite:svc.db"',
+      "[server]", 'host = "127.0.0.1"', `port = ${this.port}`, `shutdown_drain_secs = ${this.settings.drainSecs ?? 0}`,
+      "[storage]", `url = ${JSON.stringify(this.settings.database ?? "sqlite:svc.db")}`,
       "[admin_auth]", "enabled = true", `api_keys = ${list(full)}`, `read_only_api_keys = ${list([["grace", KEYS.readOnly]])}`,
       "[metrics]", "enabled = true",
       "[trace_queue]", "dlq_retry_enabled = false",
@@ -63,6 +63,16 @@ export class Server {
     const died = once(this.#process, "exit").then(() => "died");
     const ready = eventually("the server answers", async () => (await fetch(`${this.url}/readyz`).catch(() => null))?.ok, 30_000);
     if ((await Promise.race([ready, died])) === "died") throw new Error(`the server did not start:\n${this.log().slice(-2000)}`);
+  }
+
+  /** The id of the process. */
+  get pid() {
+    return this.#process.pid;
+  }
+
+  /** Whether the process has ended by itself. */
+  get hasEnded() {
+    return this.#process.exitCode !== null || this.#process.signalCode !== null;
   }
 
   signal(name) {
