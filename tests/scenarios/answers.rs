@@ -146,7 +146,7 @@ fn answers_report_what_the_rates_leave() {
         client.send("POST", &format!("/api/v1/data/{name}"), &headers, body).unwrap()
     };
     let key = "Bearer the-key-of-a-caller";
-    for (body, status) in [(&b"{}"[..], 200), (b"{\"n\": 0}", 400)] {
+    for (body, status) in [(&b"{\"n\": 1}"[..], 200), (b"{\"n\": 0}", 400)] {
         let answer = ask("metered", key, body);
         assert_eq!(answer.status, status, "{}", answer.text());
         assert_eq!(values(&answer, "ratelimit-policy"), [r#""rate_limit";q=3600;w=3600"#]);

@@ -102,6 +102,7 @@ fn examples_of_request_bodies_run() {
         "resumeChannels",
         "startBulkRun",
         "purgeDeadLetters",
+        "invalidateCache",
         "putPackageReceipt",
     ];
     for id in order {
