@@ -20,6 +20,8 @@ pub(crate) const UNBOUNDED: Duration = Duration::from_secs(60 * 60 * 24 * 365);
 const UPLOADS: Duration = Duration::from_secs(30);
 /// Time to answer callers whose runs were cut.
 const ANSWER_GRACE: Duration = Duration::from_millis(100);
+/// Longest time to give back what this node has reserved of quotas.
+const QUOTA_RETURN: Duration = Duration::from_millis(200);
 /// Longest time for the last spans and the last telemetry to be exported: a collector that is away does not hold up an
 /// end that is otherwise quick.
 const LAST_EXPORT: Duration = Duration::from_secs(3);
@@ -50,6 +52,7 @@ pub(crate) async fn shutdown(state: &AppState, limit: Duration) -> TreeExit {
         info!(state.log, "runs cut by the shutdown deadline");
     }
     let _late = timeout(ANSWER_GRACE, state.process.lifecycle.wait_until_idle()).await;
+    let _lost = timeout(QUOTA_RETURN, state.serving.quotas.give_back_all()).await;
     let last = remaining() + LAST_WRITES;
     let telemetry = async {
         if let Some(telemetry) = &state.process.telemetry {

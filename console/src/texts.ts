@@ -527,6 +527,7 @@ export const texts = {
       rate_limit: "Rate limit",
       auth: "Credential",
       principal_rate_limit: "Rate limit of a caller",
+      quota: "Quota",
       origin_allow_list: "Origins",
       validation_logic: "Validation",
       deduplication: "Repeats",

@@ -61,6 +61,7 @@ pub(crate) fn add_routes(router: &mut Router) {
     router.get("/bulk/{id}", bulk::read);
     router.post("/bulk/{id}/abort", bulk::abort);
     router.get("/channels/{id}/stats", guards::stats);
+    router.get("/channels/{id}/quotas", guards::quotas);
     router.post("/channels/{id}/test", guards::test);
     router.get("/channels/{id}/why", explanations::explain_instant);
     router.get("/cron/occurrences", cron::list);

@@ -16,4 +16,6 @@ mod settings_reload;
 pub(crate) mod span_export;
 pub(crate) mod start;
 pub mod state;
+pub(crate) mod stored_answers;
+pub(crate) mod stored_quotas;
 pub(crate) mod tree;

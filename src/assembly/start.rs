@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use slog::{Logger, info};
 use svc_auth::KeySets;
 use svc_channels::call::DirectoryHandle;
-use svc_channels::{CacheNamespaces, ComputeGate, LogRateLimit};
+use svc_channels::{CacheNamespaces, CallQuotas, ComputeGate, LogRateLimit};
 use svc_cluster::nodes::NodeHandle;
 use svc_connectors::{BrokerHealth, Connectors};
 use svc_console::ConsoleHandle;
@@ -157,6 +157,7 @@ struct StartedParts {
     engine: Arc<Engine>,
     compute_gate: ComputeGate,
     namespaces: CacheNamespaces,
+    quotas: CallQuotas,
     registry: Registry,
     cron: Option<CronHandle>,
     bulk: BulkHandle,
@@ -196,8 +197,10 @@ async fn start_parts(
         &connectors,
         namespaces.clone(),
         &traces,
+        &store,
     );
     let (compute_gate, local_caches) = (services.compute_gate.clone(), services.local_caches.clone());
+    let quotas = services.quotas.clone();
     let registry = registry::start(assembly, &store, services, calls).await?;
     traces::start_workers(&traces, &registry).await?;
     housekeeping::start(assembly, &store, &nodes, &registry, &connectors, local_caches).await?;
@@ -227,6 +230,7 @@ async fn start_parts(
         engine,
         compute_gate,
         namespaces,
+        quotas,
         registry,
         cron,
         bulk,
@@ -271,6 +275,7 @@ fn make_state(assembly: Assembly, parts: StartedParts, inputs: ProcessInputs) ->
             propagation: parts.propagation,
             compute_gate: parts.compute_gate,
             namespaces: parts.namespaces,
+            quotas: parts.quotas,
         },
         work: NodeWork {
             nodes: parts.nodes,

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use actix_supervision::Tree;
 use parking_lot::Mutex;
 use slog::{Logger, error, info, warn};
-use svc_channels::{CacheNamespaces, ComputeGate, LogRateLimit};
+use svc_channels::{CacheNamespaces, CallQuotas, ComputeGate, LogRateLimit};
 use svc_cluster::epoch::LocalChange;
 use svc_cluster::nodes::NodeHandle;
 use svc_connectors::{BrokerHealth, Connectors};
@@ -82,6 +82,8 @@ pub struct ServingDefinitions {
     pub(crate) compute_gate: ComputeGate,
     /// The namespaces of cached answers.
     pub(crate) namespaces: CacheNamespaces,
+    /// The quotas of channels.
+    pub(crate) quotas: CallQuotas,
 }
 
 /// The work of this node other than requests: accepted work, schedules, records of Kafka.

@@ -70,6 +70,7 @@ fn refusals_trials_and_calls_are_shown() {
     assert_eq!(refused.unwrap().status, 415);
     let stats = cli.ok(&["channels", "stats", "a"]);
     assert!(stats.starts_with("GUARD") && stats.contains("content_type"), "{stats}");
+    assert_eq!(cli.json(&["channels", "quotas", "a"])["data"]["keys"], json!([]));
     let path = ["--path", "/api/v1/data/a", "--header", "content-type: application/json", "--data", "{}"];
     let admitted = cli.ok(&[&["channels", "test", "a"], &path[..]].concat());
     assert!(admitted.contains("shape") && admitted.contains("passed"), "{admitted}");

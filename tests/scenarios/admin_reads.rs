@@ -23,6 +23,7 @@ fn reads(trace: &str, letter: &str, occurrence: &str) -> Vec<String> {
         "workflows/w/stats",
         "channels/nightly/why",
         "channels/w/stats",
+        "channels/w/quotas",
         "cron/occurrences",
         "cron/status",
         "traces?include_total=true",

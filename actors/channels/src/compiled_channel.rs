@@ -8,8 +8,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use svc_engine::Flow;
 use svc_model::config::{
-    BodyMode, ContentEncoding, RecordFormat, RepeatedFailureConfig, RequestBodyFormat, RequestMode,
-    ResponseConfig, ResponseMode, TombstonePolicy,
+    BodyMode, ContentEncoding, QuotaTerms, RecordFormat, RepeatedFailureConfig, RequestBodyFormat,
+    RequestMode, ResponseConfig, ResponseMode, TombstonePolicy,
 };
 use svc_model::{Channel, ChannelConfig, Protocol, ServiceError, WorkflowVersion, is_unreadable};
 use svc_secrets::Resolver;
@@ -192,6 +192,11 @@ impl CompiledChannel {
     /// Returns the number of messages that may begin on this node now; `None` if the channel does not limit them.
     pub fn free_permits(&self) -> Option<usize> {
         self.guards.free_permits()
+    }
+
+    /// Returns the bounds of its quota; `None` for a channel without one.
+    pub fn quota_terms(&self) -> Option<QuotaTerms> {
+        self.guards.quota_terms()
     }
 
     /// Returns the refusals of its messages on this node. They go on through reloads.

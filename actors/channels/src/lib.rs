@@ -49,8 +49,8 @@ pub use cron::CronConfig;
 pub use ended_runs::{EndedRun, EndedRunBatch, EndedRuns, RunSource};
 pub use guards::limiter::Limiter;
 pub use guards::{
-    CacheNamespaces, CountedRefusal, GuardTrial, LocalCaches, RateGroups, RefusalTotals, TrialRefusal,
-    TrialResult, TriedGuard,
+    AnswerStore, CacheNamespaces, CallQuotas, CountedRefusal, GuardTrial, LocalCaches, QuotaKey, QuotaStore,
+    RateGroups, RefusalTotals, ReplayServices, ReservedCalls, TrialRefusal, TrialResult, TriedGuard,
 };
 pub use log_rate_limit::LogRateLimit;
 pub use metrics::{ChannelMetrics, DurationExemplar, ErrorLabels, MessageTotals, TraceIds};

@@ -20,6 +20,11 @@ pub fn at_capacity(channel: &str) -> ServiceError {
     ServiceError::at_capacity(format!("Channel '{channel}' is at capacity"))
 }
 
+/// Builds the 500 of a message whose run crashed.
+pub(crate) fn crashed() -> ServiceError {
+    ServiceError::new(Code::InternalError, "Internal server error")
+}
+
 /// Describes the refusal of a message that has no caller, with the first problems of its fields.
 pub(crate) fn describe_guard_refusal(error: &ServiceError) -> String {
     let problems = error.details().iter().take(SHOWN_PROBLEMS).map(ToString::to_string);
@@ -44,8 +49,9 @@ pub fn from_call_error<M>(channel: &str, error: &CallError<M>) -> ServiceError {
                 .with_retry_after(u32::try_from(seconds.max(1)).unwrap_or(u32::MAX))
         }
         CallErrorKind::Quarantined { reason } => quarantined().with_internal(reason),
-        CallErrorKind::Crashed => ServiceError::new(Code::InternalError, "Internal server error")
-            .with_internal(format!("channel '{channel}' crashed while it handled the message")),
+        CallErrorKind::Crashed => {
+            crashed().with_internal(format!("channel '{channel}' crashed while it handled the message"))
+        }
         CallErrorKind::Expired => {
             ServiceError::timeout(format!("Channel '{channel}' did not answer in time"))
         }

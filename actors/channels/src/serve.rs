@@ -12,7 +12,7 @@ use crate::compiled_channel::CompiledChannel;
 use crate::guards::{AdmittedMessage, AdmittedRequest, GuardRefusal, PAUSE, PAUSED, RefusalKind};
 use crate::metrics::{ChannelMeters, MessageOutcome, TraceIds};
 use crate::request::{DataRequest, Delivery, Ingress};
-use crate::run::RunOrigin;
+use crate::run::{AnsweredRun, ReplayedDelivery, RunOrigin};
 
 impl CompiledChannel {
     /// Passes a message through the guards, runs or queues it, and counts its outcome.
@@ -37,7 +37,7 @@ impl CompiledChannel {
             let rates;
             let mut admitted = match self.admit_request(request).await {
                 Ok(AdmittedRequest { answer: Some(answer), rates, .. }) => {
-                    recorder.outcome = Some(MessageOutcome::Ok);
+                    recorder.outcome = Some(kept_outcome(&answer));
                     return report_rates(Ok(answer), rates);
                 }
                 Ok(AdmittedRequest { message, rates: met, .. }) => {
@@ -59,25 +59,27 @@ impl CompiledChannel {
             if let (Delivery::Sync, Some(pause)) = (delivery, &pause) {
                 return report_rates(Box::pin(self.refuse_paused(admitted, pause, &request_id)).await, rates);
             }
-            let answer = match delivery {
-                Delivery::Sync => {
+            let kept = admitted.replay_claim().cloned();
+            let answer = match (delivery, kept) {
+                // Large, and not for others: the future of every message would be larger.
+                (delivery, Some(claim)) => {
+                    let origin = RunOrigin { request_id: &request_id, trace_context, crash_trace };
+                    let to = ReplayedDelivery { delivery, is_paused: pause.is_some() };
+                    Box::pin(self.answer_once(claim, admitted, origin, to, &mut recorder)).await
+                }
+                (Delivery::Sync, None) => {
                     let claim = admitted.claim.take().filter(|_| self.guards.accept_repeats());
                     let exported = trace_context.exported_trace_id();
                     let origin = RunOrigin { request_id: &request_id, trace_context, crash_trace };
                     let ran = self.run(admitted, origin, recorder.started).await;
-                    let stored = match &ran {
-                        Ok(ran) => ran.stored_trace,
-                        Err(error) => error.trace_id(),
-                    };
-                    recorder.trace = TraceIds::new(exported, stored);
-                    recorder.outcome = Some(ran.as_ref().map_or_else(error_outcome, |ran| ran.outcome));
+                    recorder.note_run(exported, &ran);
                     let answer = ran.map(|ran| ran.answer);
                     if let Some(claim) = claim.filter(|_| !is_success(&answer)) {
                         claim.release(&self.services).await;
                     }
                     answer
                 }
-                Delivery::Async => {
+                (Delivery::Async, None) => {
                     let accepted =
                         self.enqueue(admitted, (&request_id, &trace_context), pause.is_some()).await;
                     // What was accepted is counted when it has run.
@@ -133,6 +135,11 @@ impl CompiledChannel {
     }
 }
 
+/// Returns the outcome of a message that an earlier answer serves.
+fn kept_outcome(answer: &ChannelResponse) -> MessageOutcome {
+    if answer.is_replayed() { MessageOutcome::Duplicate } else { MessageOutcome::Ok }
+}
+
 /// Adds what is left of the rates that the message met, if answers report it.
 fn report_rates(
     answer: Result<ChannelResponse, ServiceError>,
@@ -179,6 +186,16 @@ impl<'m> OutcomeRecorder<'m> {
             cancellation: None,
             trace: None,
         }
+    }
+
+    /// Notes the end of a run for a caller, and its traces.
+    pub(crate) fn note_run(&mut self, exported: Option<[u8; 16]>, ran: &Result<AnsweredRun, ServiceError>) {
+        let stored = match ran {
+            Ok(ran) => ran.stored_trace,
+            Err(error) => error.trace_id(),
+        };
+        self.trace = TraceIds::new(exported, stored);
+        self.outcome = Some(ran.as_ref().map_or_else(error_outcome, |ran| ran.outcome));
     }
 }
 

@@ -9,7 +9,7 @@ use svc_spans::Spans;
 use svc_traces::Traces;
 
 use crate::compute_gate::ComputeGate;
-use crate::guards::{CacheNamespaces, LocalCaches, RateGroups};
+use crate::guards::{CacheNamespaces, CallQuotas, LocalCaches, RateGroups, ReplayServices};
 use crate::metrics::ChannelMetrics;
 use crate::settings::Settings;
 use crate::shared_cache::{ClusterStore, ConnectorAccess};
@@ -32,6 +32,10 @@ pub struct ChannelServices {
     pub connectors: Option<Arc<dyn ConnectorAccess>>,
     /// The store that the nodes of a cluster share; `None` outside cluster mode.
     pub cluster: Option<Arc<dyn ClusterStore>>,
+    /// The places of the answers that repeats of a request get.
+    pub replay: ReplayServices,
+    /// The quotas of channels.
+    pub quotas: CallQuotas,
     /// The recorder of traces and the queue of accepted work; without them nothing is recorded and nothing
     /// accepted.
     pub traces: Option<Traces>,

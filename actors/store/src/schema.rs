@@ -342,6 +342,26 @@ table! {
     }
 }
 
+table! {
+    /// Answers that repeats of a request get.
+    kept_answers (name) {
+        name -> Text,
+        entry -> Text,
+        expires_at -> Timestamp,
+    }
+}
+
+table! {
+    /// Requests that were counted against quotas.
+    quota_counts (channel_id, quota_key, slice) {
+        channel_id -> Text,
+        quota_key -> Text,
+        slice -> BigInt,
+        used -> BigInt,
+        ends_at -> Timestamp,
+    }
+}
+
 diesel::allow_tables_to_appear_in_same_query!(cron_schedule_state, cron_occurrences);
 diesel::allow_tables_to_appear_in_same_query!(definitions, connector_oauth_state);
 diesel::allow_tables_to_appear_in_same_query!(traces, nodes);

@@ -25,8 +25,8 @@ use svc_secrets::EnvelopeKeys;
 use crate::connections::retry_window::RetryWindow;
 use crate::repo::{
     AuditLog, BulkRuns, ChannelPauses, ConfigEpoch, ConnectorRepository, DeadLetterRepository, ErrorGroups,
-    JobLeases, Ledger, LedgerQueues, NodeLeases, PackageReceipts, Repository, StatusChanges, TokenStates,
-    TraceRepository,
+    JobLeases, KeptAnswers, Ledger, LedgerQueues, NodeLeases, PackageReceipts, QuotaCounts, Repository,
+    StatusChanges, TokenStates, TraceRepository,
 };
 use crate::status::{DatabaseStatus, StatusLevel};
 use crate::writer::{StoreWriter, WriterConnection, WriterQueue};
@@ -234,6 +234,21 @@ impl Store {
     /// Returns the pauses of channels.
     pub fn channel_pauses(&self) -> ChannelPauses {
         ChannelPauses(self.database())
+    }
+
+    /// Returns the answers that repeats of a request get.
+    pub fn kept_answers(&self) -> KeptAnswers {
+        KeptAnswers(self.database())
+    }
+
+    /// Returns the counts of quotas.
+    pub fn quota_counts(&self) -> QuotaCounts {
+        QuotaCounts(self.database())
+    }
+
+    /// Returns the keys that encrypt what is stored.
+    pub fn encryption_keys(&self) -> Arc<EnvelopeKeys> {
+        Arc::clone(&self.inner.keys)
     }
 
     /// Returns the configuration epoch.

@@ -33,7 +33,8 @@ pub use bulk::{
 };
 pub use endpoint::{Access, Answer, BodySchema, Endpoint, Method, SchemaSource, Tag};
 pub use entities::channel_guards::{
-    ChannelStats, GuardTrialRequest, GuardTrialResult, GuardVerdict, RefusalCount, RequestRefusal,
+    ChannelQuota, ChannelStats, GuardTrialRequest, GuardTrialResult, GuardVerdict, QuotaKeyUse, RefusalCount,
+    RequestRefusal,
 };
 pub use entities::channels::{
     BulkPauseRequest, BulkResumeRequest, ChannelFilterRequest, ChannelPauseStatus, ChannelResource,

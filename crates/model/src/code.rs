@@ -88,6 +88,10 @@ codes! {
         "The state of the resource stands against the request: a name that is taken, a second draft, a key that was \
          seen already, a row that the database has.",
         "Read the resource, resolve what `message` names, and send the request again.";
+    /// The first request with this idempotency key is still running.
+    IdempotencyInProgress = "IDEMPOTENCY_IN_PROGRESS", 409, "The first request with this idempotency key is running",
+        "The channel gives repeats the answer of the first run (`on_duplicate: replay`), and that run has not ended.",
+        "Wait for the seconds of `Retry-After` and send the request again: the answer of the run is its answer.";
     /// The resource is not in the state that `If-Match` names.
     PreconditionFailed = "PRECONDITION_FAILED", 412, "The resource has changed",
         "The entity has changed since it was read: none of the tags of `If-Match` is its current one.",
@@ -107,10 +111,19 @@ codes! {
         "The request carries `node`, and another node has received it. `message` names both.",
         "Send it to the node that it is for, or again until the load balancer chooses that node. `GET /api/v1/admin/nodes` lists \
          them.";
+    /// The idempotency key was used for another request.
+    IdempotencyKeyReused = "IDEMPOTENCY_KEY_REUSED", 422, "The idempotency key was used for another request",
+        "The channel gives repeats the answer of the first run (`on_duplicate: replay`), and this key came before with \
+         another body.",
+        "Send the bytes of the first request again, or choose a new key for a new request.";
     /// The caller exceeded a rate limit.
     RateLimited = "RATE_LIMITED", 429, "Too many requests",
         "A rate limit of the service, of the channel or of the caller is reached.",
         "Wait for the seconds of `Retry-After`, then send the request again.";
+    /// The caller used up its quota.
+    QuotaExceeded = "QUOTA_EXCEEDED", 429, "The quota is used up",
+        "The requests that `quota` of the channel allows within a minute, hour, day or month are used up.",
+        "Wait for the seconds of `Retry-After`, to the end of the window, or ask the operator for a higher quota.";
     /// The request head is larger than the limit.
     HeadTooLarge = "REQUEST_HEADER_FIELDS_TOO_LARGE", 431, "The head of the request is too large",
         "The request line and the headers are larger than the limit, or there are too many headers.",
@@ -179,7 +192,7 @@ mod tests {
     #[test]
     fn codes_are_distinct_and_their_statuses_are_errors() {
         let names: HashSet<_> = Code::ALL.iter().map(|code| code.name()).collect();
-        assert_eq!((names.len(), Code::ALL.len()), (24, 24));
+        assert_eq!((names.len(), Code::ALL.len()), (27, 27));
         for code in Code::ALL {
             assert!((400..600).contains(&code.status()), "{code}");
             assert!(!code.public_text().is_empty(), "{code}");

@@ -2,7 +2,9 @@
 
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
-use svc_api::{ChannelStats, GuardTrialResult, GuardVerdict, RefusalCount, RequestRefusal};
+use svc_api::{
+    ChannelQuota, ChannelStats, GuardTrialResult, GuardVerdict, QuotaKeyUse, RefusalCount, RequestRefusal,
+};
 use svc_auth::RefusalReason;
 use svc_channels::{CountedRefusal, GuardTrial, TrialRefusal, TrialResult, TriedGuard};
 use svc_model::{AuditAction, Channel, EntityKind, ServiceError};
@@ -36,6 +38,34 @@ pub(crate) async fn stats(state: Data<AppState>, id: Path<String>) -> Answer {
         free_permits: compiled.and_then(|compiled| compiled.free_permits()),
         since: totals.as_ref().map(|totals| totals.since),
         refusals: totals.into_iter().flat_map(|totals| totals.counts).map(to_refusal_count).collect(),
+    }))
+}
+
+/// `GET /channels/{id}/quotas`.
+pub(crate) async fn quotas(state: Data<AppState>, id: Path<String>) -> Answer {
+    let channel = find_channel(&state, &id).await?;
+    let terms = {
+        let snapshot = state.serving.registry.snapshot();
+        let loaded = snapshot.channel_by_id(&channel.channel_id);
+        loaded.and_then(|loaded| loaded.compiled_channel()).and_then(|compiled| compiled.quota_terms())
+    };
+    let usages = match terms {
+        Some(terms) => state.store.quota_counts().list(&channel.channel_id, terms).await?,
+        None => Vec::new(),
+    };
+    let limit = terms.map(|terms| terms.limit);
+    let keys = usages.into_iter().map(|usage| QuotaKeyUse {
+        used: usage.used,
+        remaining: limit.unwrap_or_default().saturating_sub(usage.used),
+        resets_in_secs: usage.window_left.as_secs(),
+        key: usage.key,
+    });
+    Ok(data_response(ChannelQuota {
+        channel_id: channel.channel_id,
+        limit,
+        per: terms.map(|terms| terms.per.name().to_owned()),
+        window: terms.map(|terms| terms.window.name().to_owned()),
+        keys: keys.collect(),
     }))
 }
 
@@ -128,7 +158,8 @@ fn explain_reason(guard: &str, reason: &str) -> &'static str {
             .find(|known| known.name() == reason)
             .map_or("The credential was refused.", |known| known.sentence()),
         (_, "over_limit") => "More requests came under this key than the rate allows.",
-        ("rate_limit" | "principal_rate_limit", "no_key") => {
+        (_, "over_quota") => "The requests that the quota allows this key within its window are used up.",
+        ("rate_limit" | "principal_rate_limit" | "quota", "no_key") => {
             "`key_logic` has no value for the request, and a request without a key is refused."
         }
         (_, "no_key") => "The expression of the key failed over the message.",
@@ -141,6 +172,11 @@ fn explain_reason(guard: &str, reason: &str) -> &'static str {
         (_, "not_in_schema") => "The payload does not match `request.schema`.",
         (_, "not_valid") => "`validation_logic` is false over the message, or failed.",
         (_, "duplicate") => "The idempotency key was seen within the window.",
+        (_, "in_progress") => "The first request with the idempotency key had not ended.",
+        (_, "key_reused") => "The idempotency key came before with another body.",
+        (_, "not_kept") => {
+            "The first answer set a cookie, was longer than `max_answer_bytes`, or cannot be decrypted any more."
+        }
         (_, "at_capacity") => "Every permit of `backpressure` is in use.",
         (_, "paused") => "The channel is paused.",
         (_, "quarantined") => "The channel is quarantined on this node; `GET /health` has the reason.",

@@ -5,17 +5,20 @@ use std::time::Duration;
 
 use svc_auth::KeySets;
 use svc_channels::{
-    CacheNamespaces, ChannelServices, ClusterStore, ComputeGate, LocalCaches, RateGroups, Settings,
-    ShapeLimits,
+    CacheNamespaces, CallQuotas, ChannelServices, ClusterStore, ComputeGate, LocalCaches, RateGroups,
+    ReplayServices, Settings, ShapeLimits,
 };
 use svc_connectors::Connectors;
 use svc_engine::Engine;
+use svc_store::Store;
 use svc_traces::Traces;
 
 use crate::assembly::cluster_store::RedisClusterStore;
 use crate::assembly::context::Assembly;
 use crate::assembly::row::{EndedBy, RunsOn, ServicePart, TreeRow, task};
 use crate::assembly::settings::vars;
+use crate::assembly::stored_answers::StoredAnswers;
+use crate::assembly::stored_quotas::StoredQuotas;
 use crate::config::Config;
 
 /// The group of all channels.
@@ -58,6 +61,7 @@ pub(crate) fn make_services(
     connectors: &Connectors,
     namespaces: CacheNamespaces,
     traces: &Traces,
+    store: &Store,
 ) -> ChannelServices {
     let cluster = assembly.cluster_redis.clone();
     ChannelServices {
@@ -68,6 +72,11 @@ pub(crate) fn make_services(
         key_sets,
         connectors: Some(Arc::new(connectors.clone())),
         cluster: cluster.map(|redis| Arc::new(RedisClusterStore(redis)) as Arc<dyn ClusterStore>),
+        replay: ReplayServices {
+            database: Some(Arc::new(StoredAnswers(store.kept_answers()))),
+            keys: store.encryption_keys(),
+        },
+        quotas: CallQuotas::new(Arc::new(StoredQuotas(store.quota_counts()))),
         traces: Some(traces.clone()),
         compute_gate: ComputeGate::default(),
         rate_groups: RateGroups::default(),

@@ -38,6 +38,9 @@ const CHUNK: i64 = 500;
 /// Time between two removals of expired entries of local caches: what is left to requests stays small.
 const LOCAL_CACHE_CLEANUP: Duration = Duration::from_secs(1);
 
+/// Seconds between two removals of kept answers and counts of quotas whose windows have ended.
+const GUARD_CLEANUP_SECS: u64 = 300;
+
 /// Time between two looks at the ends of pauses.
 const PAUSE_ENDS: Duration = Duration::from_secs(1);
 
@@ -116,6 +119,7 @@ fn housekeeping_jobs(
 ) -> Vec<JobSpec> {
     let (traces, audit) = (&config.trace_queue, &config.audit);
     let mut jobs = vec![local_cache_cleanup(local_caches), end_pauses(store.clone(), registry.clone())];
+    jobs.push(guard_cleanup(store, lease));
     if traces.retention_hours > 0 {
         let (store, hours) = (store.clone(), traces.retention_hours);
         jobs.push(job("trace_cleanup", traces.cleanup_interval_secs, lease, move || {
@@ -157,6 +161,15 @@ fn housekeeping_jobs(
         }));
     }
     jobs
+}
+
+/// Makes the job that deletes the answers and the counts of guards whose windows have ended.
+fn guard_cleanup(store: &Store, lease: &JobLease) -> JobSpec {
+    let (answers, quotas) = (store.kept_answers(), store.quota_counts());
+    job("guard_cleanup", GUARD_CLEANUP_SECS, lease, move || {
+        let (answers, quotas) = (answers.clone(), quotas.clone());
+        async move { Ok(answers.delete_expired(CHUNK).await? + quotas.delete_expired(CHUNK).await?) }
+    })
 }
 
 /// Makes the job that every process does for itself.

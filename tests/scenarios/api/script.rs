@@ -255,6 +255,8 @@ fn guards(recorder: &mut Recorder) {
     recorder.send("POST", &format!("{channels}/nothing/test"), "{}");
     recorder.read(&format!("{channels}/greetings/stats"), Shown::Outline);
     recorder.send("GET", &format!("{channels}/nothing/stats"), "");
+    recorder.send("GET", &format!("{channels}/greetings/quotas"), "");
+    recorder.send("GET", &format!("{channels}/nothing/quotas"), "");
     let workflows = format!("{ADMIN}/workflows");
     recorder.read(&format!("{workflows}/greeting/stats"), Shown::Outline);
     recorder.send("GET", &format!("{workflows}/greeting/stats?version=99"), "");

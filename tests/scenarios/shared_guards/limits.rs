@@ -8,7 +8,7 @@ use serde_json::json;
 use svc_testkit::server::ServerProcess;
 
 use super::{GuardCluster, deduplicating, post, post_with_key};
-use crate::support::echo;
+use crate::support::{echo, error};
 
 /// Messages of one caller in one second.
 const LIMIT: usize = 100;
@@ -89,6 +89,55 @@ fn key_sent_to_three_nodes_runs_once() {
     });
     statuses.sort_unstable();
     assert_eq!((statuses[0], &statuses[1..]), (200, &[409; 63][..]));
+}
+
+#[test]
+fn key_replayed_by_three_nodes_runs_once() {
+    let Some(cluster) = GuardCluster::new() else { return };
+    for store in ["redis", "database"] {
+        let name = format!("orders-{store}");
+        let config = json!({"deduplication": {
+            "header": "Idempotency-Key", "on_duplicate": "replay", "store": store, "on_backend_error": "deny"}});
+        let servers = cluster.start(|client| echo(client, &name, config));
+        let answers: Vec<_> = thread::scope(|scope| {
+            let clients: Vec<_> = (0..64)
+                .map(|client| {
+                    let (mut client, name) = (servers[client % 3].client(), &name);
+                    scope.spawn(move || post_with_key(&mut client, name, "k"))
+                })
+                .collect();
+            clients.into_iter().map(|sent| sent.join().unwrap()).collect()
+        });
+        let last = post_with_key(&mut servers[1].client(), &name, "k");
+        assert_eq!((last.status, last.header("idempotent-replayed")), (200, Some("true")));
+        let first = answers
+            .iter()
+            .filter(|answer| answer.status == 200 && answer.header("idempotent-replayed").is_none());
+        assert_eq!(first.count(), 1, "{store}");
+        for answer in &answers {
+            match answer.status {
+                200 => assert_eq!(answer.text(), last.text()),
+                _ => drop(error(answer, 409, "IDEMPOTENCY_IN_PROGRESS")),
+            }
+        }
+    }
+}
+
+#[test]
+fn quota_of_three_nodes_is_exact() {
+    let Some(cluster) = GuardCluster::new() else { return };
+    let config = json!({"quota": {"limit": 200, "per": "month"}});
+    let servers = cluster.start(|client| echo(client, "orders", config));
+    let admitted: usize = thread::scope(|scope| {
+        let clients: Vec<_> = (0..6)
+            .map(|client| {
+                let mut client = servers[client % 3].client();
+                scope.spawn(move || (0..100).filter(|_| post(&mut client, "orders").status == 200).count())
+            })
+            .collect();
+        clients.into_iter().map(|sent| sent.join().unwrap()).sum()
+    });
+    assert_eq!(admitted, 200);
 }
 
 #[test]

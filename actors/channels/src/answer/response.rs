@@ -16,6 +16,9 @@ use crate::settings::Settings;
 /// The header that names the trace of a run, if one is stored.
 pub const TRACE_ID_HEADER: &str = "x-trace-id";
 
+/// The header of an answer that an earlier request had.
+const REPLAYED_HEADER: &str = "idempotent-replayed";
+
 /// The header that says if the response cache had the answer.
 const CACHE_HEADER: &str = "x-cache";
 
@@ -78,6 +81,31 @@ impl ChannelResponse {
     pub(crate) fn set_header(&mut self, name: &str, value: String) {
         self.headers.retain(|(present, _)| present != name);
         self.headers.push((name.to_owned(), value));
+    }
+
+    /// Marks an answer that an earlier request had.
+    pub(crate) fn mark_replayed(&mut self) {
+        self.set_header(REPLAYED_HEADER, "true".to_owned());
+    }
+
+    /// Returns `true` for an answer that an earlier request had.
+    pub(crate) fn is_replayed(&self) -> bool {
+        self.headers.iter().any(|(name, _)| name == REPLAYED_HEADER)
+    }
+
+    /// Builds the response to an error, as the edge would.
+    pub(crate) fn from_error(error: &ServiceError, request_id: &str) -> Self {
+        let mut answer = Self::json(error.status(), error.body(Some(request_id)).to_string());
+        if let Some(seconds) = error.retry_after() {
+            answer.headers.push(("retry-after".to_owned(), seconds.to_string()));
+        }
+        if let Some(id) = error.trace_id() {
+            answer.set_trace_id(id);
+        }
+        for (name, value) in error.headers() {
+            answer.set_header(name, value.clone());
+        }
+        answer
     }
 
     /// Builds a response whose body is this JSON text.

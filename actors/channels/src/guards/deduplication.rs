@@ -12,6 +12,8 @@ use super::expression;
 use super::idempotency_key::IdempotencyKey;
 use super::idempotency_keys::{IdempotencyKeys, KeyClaim};
 use super::late_release::LateReleases;
+use super::passage::{GuardRefusal, RefusalKind, UNCHECKED};
+use super::replay::{ClaimAttempt, ReplayClaim, ReplayGuard, ReplayTurn, digest_body};
 use super::shared_cache::SharedCacheRef;
 use crate::digest::Digest;
 use crate::record::TopicRecord;
@@ -35,6 +37,8 @@ pub(crate) struct DeduplicationGuard {
     /// A key belongs to the principal of its caller.
     per_principal: bool,
     on_duplicate: DuplicatePolicy,
+    /// Set if repeats of requests get the answer of the first run.
+    replay: Option<Box<ReplayGuard>>,
     late_releases: LateReleases,
     /// The keys of this process; created with the first key.
     keys: Arc<OnceLock<IdempotencyKeys>>,
@@ -72,13 +76,21 @@ impl KeySource {
 /// A claimed key, in this process or in a shared cache. Dropping it keeps the claim.
 pub(crate) enum IdempotencyClaim {
     Local(KeyClaim),
-    Shared { cache: Arc<dyn SharedCache>, key: String, owner: String, window_secs: u64 },
+    Shared {
+        cache: Arc<dyn SharedCache>,
+        key: String,
+        owner: String,
+        window_secs: u64,
+    },
+    /// A key whose answer is kept.
+    Replay(ReplayClaim),
 }
 
 impl DeduplicationGuard {
     pub(super) fn build(
         channel: &str,
         block: &config::DeduplicationConfig,
+        timeout_ms: Option<u64>,
         services: &ChannelServices,
         previous: Option<&Self>,
     ) -> Result<Self, String> {
@@ -87,6 +99,8 @@ impl DeduplicationGuard {
             .map_err(|reason| format!("deduplication: {reason}"))?;
         let before = previous
             .filter(|previous| previous.source.is_same(&source) && previous.window_secs == block.window_secs);
+        let replayed = before.and_then(|previous| previous.replay.as_deref());
+        let replay = ReplayGuard::build(block, timeout_ms, services, replayed)?;
         Ok(Self {
             source,
             window_secs: block.window_secs,
@@ -95,6 +109,7 @@ impl DeduplicationGuard {
             on_backend_error: block.on_backend_error,
             per_principal: block.per_principal.unwrap_or(true),
             on_duplicate: block.on_duplicate,
+            replay: replay.map(Box::new),
             late_releases: LateReleases::default(),
             keys: before.map(|previous| Arc::clone(&previous.keys)).unwrap_or_default(),
         })
@@ -162,6 +177,44 @@ impl DeduplicationGuard {
     /// released; otherwise that message would never run.
     pub(super) fn accepts_repeats(&self) -> bool {
         self.on_duplicate == DuplicatePolicy::Accept
+    }
+
+    /// Returns `true` if a repeat of a request gets the answer of the first run.
+    pub(super) fn replays_answers(&self) -> bool {
+        self.replay.is_some()
+    }
+
+    /// Claims a key whose answer is kept, or finds the answer of the first run; `None` for a request that passes
+    /// unchecked.
+    ///
+    /// # Errors
+    /// The first run goes on, was that of another body or left no answer; or the store did not answer and the channel
+    /// wants to know.
+    pub(super) async fn take_turn(
+        &self,
+        channel: &str,
+        key: &IdempotencyKey,
+        body: &[u8],
+        services: &ChannelServices,
+    ) -> Result<Option<ReplayTurn>, GuardRefusal> {
+        let Some(replay) = &self.replay else { return Ok(None) };
+        let unchecked = |refusal| RefusalKind::Deferred.with(UNCHECKED, refusal);
+        let store = match replay.store(&self.shared, channel, services) {
+            Ok(store) => store,
+            Err(error) => {
+                let handled = self.handle_unchecked_key(channel, &error, services);
+                return handled.map(|()| None).map_err(unchecked);
+            }
+        };
+        match replay.claim(store, key.store_name(channel), digest_body(body), services).await {
+            ClaimAttempt::Turn(turn) => Ok(Some(turn)),
+            ClaimAttempt::Refused(refusal) => Err(refusal),
+            ClaimAttempt::Unknown(error, claim) => {
+                let handled = self.handle_unchecked_key(channel, &error, services);
+                // The store may have the claim, or be there again when the run has ended.
+                handled.map(|()| Some(ReplayTurn::Run(claim))).map_err(unchecked)
+            }
+        }
     }
 
     /// Claims a key for the rest of the window; `None` if that is unknown and the channel lets messages pass then.
@@ -240,6 +293,7 @@ impl IdempotencyClaim {
     pub(crate) async fn release(self, services: &ChannelServices) {
         match self {
             Self::Local(claim) => claim.release(),
+            Self::Replay(claim) => claim.release(services).await,
             Self::Shared { cache, key, owner, .. } => {
                 if let Err(error) = cache.release(key, owner).await {
                     slog::warn!(services.log, "an idempotency key is not given back, it ends by itself";
@@ -253,6 +307,8 @@ impl IdempotencyClaim {
     pub(crate) async fn confirm(self, services: &ChannelServices) {
         match self {
             Self::Local(claim) => claim.confirm(),
+            // Its answer settles it.
+            Self::Replay(_) => {}
             Self::Shared { cache, key, owner, window_secs } => {
                 let settled = cache.transfer(key.clone(), owner, SETTLED.to_owned(), window_secs).await;
                 let settled = match settled {

@@ -21,6 +21,8 @@ pub(super) enum Step {
     Credentials,
     /// The rate for one principal.
     Quota,
+    /// The requests of one key within a minute, hour, day or month.
+    CallQuota,
     /// The pages that may call.
     Origin,
     /// No guard: the message is read out of its request. Guards before it look at the request, those after it at payload
@@ -49,6 +51,7 @@ impl Step {
             Self::Shape => "shape",
             Self::Credentials => "auth",
             Self::Quota => "principal_rate_limit",
+            Self::CallQuota => "quota",
             Self::Origin => "origin_allow_list",
             Self::Message => "message",
             Self::Schema => "request.schema",
@@ -80,13 +83,14 @@ const fn rule(step: Step, ingresses: &'static [Ingress], on_refusal: Claim) -> R
 }
 
 /// The guards in the one order in which every message meets them.
-pub(super) const LINE: [Rule; 12] = {
+pub(super) const LINE: [Rule; 13] = {
     use Ingress::{Call, Cron, Embedded, Http, Kafka};
     [
         rule(Step::RateLimit, &[Http, Call, Kafka], Claim::Kept),
         rule(Step::Shape, &[Http, Embedded, Kafka], Claim::Kept),
         rule(Step::Credentials, &[Http], Claim::Kept),
         rule(Step::Quota, &[Http], Claim::Kept),
+        rule(Step::CallQuota, &[Http], Claim::Kept),
         rule(Step::Origin, &[Http], Claim::Kept),
         rule(Step::Message, &[Http, Embedded], Claim::Kept),
         rule(Step::Schema, &[Http, Embedded, Call, Cron, Kafka], Claim::Kept),
@@ -160,6 +164,8 @@ impl CompiledChannel {
                 Step::Shape => self.check_shape(passage),
                 Step::Credentials => self.authenticate(passage).await,
                 Step::Quota => self.check_quota(passage).await,
+                Step::CallQuota if self.guards.call_quota.is_none() => Ok(()),
+                Step::CallQuota => Box::pin(self.check_call_quota(passage)).await,
                 Step::Origin => self.check_origin(passage),
                 Step::Message => self.read_message(passage),
                 Step::Schema => self.check_schema(passage),

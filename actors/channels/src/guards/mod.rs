@@ -15,7 +15,9 @@ mod line;
 mod local_caches;
 mod origin;
 mod passage;
+mod quota;
 mod rate;
+mod replay;
 mod response_cache;
 mod shared_cache;
 mod shared_keys;
@@ -25,7 +27,7 @@ use std::sync::Arc;
 
 use svc_contract::MessageSchema;
 use svc_model::Channel;
-use svc_model::config::ChannelConfig;
+use svc_model::config::{ChannelConfig, QuotaTerms};
 use svc_secrets::Resolver;
 
 use crate::answer::response::ChannelResponse;
@@ -45,7 +47,11 @@ pub(crate) use inspection::{PAUSE, PAUSED, RefusalCounts};
 pub use local_caches::LocalCaches;
 use origin::OriginGuard;
 pub(crate) use passage::{AdmittedMessage, AdmittedRequest, GuardRefusal, MessageSource, RefusalKind};
+use quota::CallQuotaGuard;
+pub use quota::{CallQuotas, QuotaKey, QuotaStore, ReservedCalls};
 use rate::RateGuard;
+pub(crate) use replay::ReplayClaim;
+pub use replay::{AnswerStore, ReplayServices};
 pub(crate) use response_cache::CacheKeyInputs;
 use response_cache::ResponseCacheGuard;
 
@@ -54,6 +60,7 @@ pub(crate) struct Guards {
     rate_limit: Option<Box<RateGuard>>,
     credentials: Option<Arc<CredentialGuard>>,
     quota: Option<Box<RateGuard>>,
+    call_quota: Option<Box<CallQuotaGuard>>,
     origins: Option<OriginGuard>,
     schema: Option<Box<MessageSchema>>,
     validation: Option<Box<ValidationGuard>>,
@@ -86,6 +93,10 @@ impl Guards {
             let before = previous.and_then(|previous| previous.quota.as_deref());
             RateGuard::quota(name, block, services, before).map(|guard| guard.report(reports))
         });
+        let call_quota = config.quota.as_ref().map(|block| {
+            let before = previous.and_then(|previous| previous.call_quota.as_deref());
+            CallQuotaGuard::build(&row.channel_id, block, services, before)
+        });
         let credentials = config.auth.as_ref().map(|auth| match references {
             Some(references) => CredentialGuard::build(auth, references, services).map(Arc::new),
             None => {
@@ -99,7 +110,7 @@ impl Guards {
             config.validation_logic.as_ref().map(|logic| ValidationGuard::build(logic, services));
         let deduplication = config.deduplication.as_ref().map(|block| {
             let before = previous.and_then(|previous| previous.deduplication.as_deref());
-            DeduplicationGuard::build(name, block, services, before)
+            DeduplicationGuard::build(name, block, config.timeout_ms, services, before)
         });
         let response_cache = config.cache.as_ref().filter(|block| block.enabled).map(|block| {
             let before = previous.and_then(|previous| previous.response_cache.as_deref());
@@ -110,6 +121,7 @@ impl Guards {
             rate_limit: rate_limit.transpose()?.map(Box::new),
             credentials: credentials.transpose()?,
             quota: quota.transpose()?.map(Box::new),
+            call_quota: call_quota.transpose()?.map(Box::new),
             origins: config.origin_allow_list.clone().map(OriginGuard::new),
             schema: schema.map(Box::new),
             validation: validation.transpose()?.map(Box::new),
@@ -138,9 +150,19 @@ impl Guards {
         self.deduplication.as_ref().is_some_and(|guard| guard.accepts_repeats())
     }
 
+    /// Returns `true` if a repeat of a request gets the answer of the first run.
+    pub(crate) fn replays_answers(&self) -> bool {
+        self.deduplication.as_ref().is_some_and(|guard| guard.replays_answers())
+    }
+
     /// Acquires a permit to run; `None` if the channel limits no concurrency.
     pub(crate) fn permit(&self) -> Result<Option<Permit>, NoPermit> {
         self.permits.as_ref().map(Permits::try_acquire).transpose()
+    }
+
+    /// Returns the bounds of the quota of the channel.
+    pub(crate) fn quota_terms(&self) -> Option<QuotaTerms> {
+        self.call_quota.as_ref().map(|quota| quota.terms())
     }
 
     /// Returns the number of permits that are left; `None` if the channel limits no concurrency.

@@ -8,6 +8,7 @@ use super::backpressure::Permit;
 use super::cache::{CacheFlight, CacheKey, NamespaceCounters};
 use super::deduplication::IdempotencyClaim;
 use super::idempotency_key::IdempotencyKey;
+use super::replay::ReplayClaim;
 use crate::answer::rate_headers::RateReport;
 use crate::answer::response::ChannelResponse;
 use crate::digest::Digest;
@@ -57,6 +58,16 @@ pub(crate) struct AdmittedMessage {
     pub(crate) permit: Option<Permit>,
     /// The terms on which it waits in the database; boxed, because most messages do not wait.
     pub(crate) wait: Option<Box<WaitRequest>>,
+}
+
+impl AdmittedMessage {
+    /// Returns the claim of a key whose answer is kept.
+    pub(crate) fn replay_claim(&self) -> Option<&ReplayClaim> {
+        match &self.claim {
+            Some(IdempotencyClaim::Replay(claim)) => Some(claim),
+            _ => None,
+        }
+    }
 }
 
 /// A request that no guard refused.

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use svc_model::{Code, ErrorReason, ServiceError, Timestamp, rollout};
 use tokio::join;
 use tokio::time::timeout;
@@ -11,8 +11,10 @@ use tokio::time::timeout;
 use super::backpressure::NoPermit;
 use super::cache::{CacheFlight, CacheKey, FlightTurn};
 use super::credentials::CredentialGuard;
+use super::deduplication::IdempotencyClaim;
 use super::passage::{AT_CAPACITY, GuardRefusal, MessageSource, Passage, RefusalKind, UNCHECKED};
 use super::rate::RateSubject;
+use super::replay::ReplayTurn;
 use super::response_cache::{CacheLookup, ResponseCacheGuard};
 use crate::compiled_channel::CompiledChannel;
 use crate::digest;
@@ -66,7 +68,8 @@ impl CompiledChannel {
             return Ok(());
         };
         let identity = credentials.verify(&self.name, request, &self.services).await?;
-        if self.keeps_metadata(request) || self.guards.quota.is_some() {
+        let guards = &self.guards;
+        if self.keeps_metadata(request) || guards.quota.is_some() || guards.call_quota.is_some() {
             passage.principal = CredentialGuard::principal(&identity);
         }
         passage.identity = Some(identity);
@@ -88,6 +91,15 @@ impl CompiledChannel {
             passage.rates.get_or_insert_default().add("principal_rate_limit", state);
         }
         Ok(checked?)
+    }
+
+    pub(super) async fn check_call_quota(&self, passage: &Passage<'_>) -> Met {
+        let (Some(quota), MessageSource::Request(request)) = (&self.guards.call_quota, &passage.source)
+        else {
+            return Ok(());
+        };
+        let subject = RateSubject::from_request(request, self.services.settings.client_networks);
+        quota.check(&self.name, subject, &caller_facts(passage), &self.services).await
     }
 
     pub(super) fn check_origin(&self, passage: &Passage<'_>) -> Met {
@@ -187,6 +199,13 @@ impl CompiledChannel {
 
     pub(super) async fn check_repeats(&self, passage: &mut Passage<'_>) -> Met {
         let (guards, services) = (&self.guards, &self.services);
+        let replays = guards.replays_answers() && matches!(passage.source, MessageSource::Request(_));
+        if replays && passage.idempotency_key.is_some() {
+            Box::pin(self.take_replay_turn(passage)).await?;
+            if passage.answer.is_some() {
+                return Ok(());
+            }
+        }
         let (idempotency_key, cache_key) = (&passage.idempotency_key, &passage.message.cache_key);
         if idempotency_key.is_none() && cache_key.is_none() {
             return Ok(());
@@ -197,7 +216,8 @@ impl CompiledChannel {
             _ => (None, true),
         };
         let claiming = async {
-            let (Some(guard), Some(key)) = (&guards.deduplication, idempotency_key) else { return Ok(None) };
+            let guard = guards.deduplication.as_ref().filter(|_| !replays);
+            let (Some(guard), Some(key)) = (guard, idempotency_key) else { return Ok(None) };
             let claimed = guard.claim(&self.name, key, owner.as_deref(), services).await;
             claimed.map_err(|refusal| match refusal.code() {
                 Code::Conflict => RefusalKind::Duplicate.with("duplicate", refusal),
@@ -222,13 +242,40 @@ impl CompiledChannel {
         if passage.message.cache_key.is_some() {
             services.metrics.cache_looked_up(&self.name, cached.answer.is_some());
         }
-        passage.message.claim = claim;
+        if claim.is_some() {
+            passage.message.claim = claim;
+        }
         passage.message.cache_counters = cached.counters;
         passage.answer = cached.answer;
+        if replays && passage.answer.is_some() {
+            // Nothing runs whose answer would be kept.
+            Box::pin(self.give_key_back(passage)).await;
+        }
         if is_request && passage.answer.is_none() {
             passage.message.run_key = passage.idempotency_key.as_ref().map(|key| key.run_key(&self.name));
         }
         Ok(())
+    }
+
+    /// Claims a key whose answer is kept, or finds the answer of the first run.
+    async fn take_replay_turn(&self, passage: &mut Passage<'_>) -> Met {
+        let (Some(guard), Some(key), MessageSource::Request(request)) =
+            (&self.guards.deduplication, &passage.idempotency_key, &passage.source)
+        else {
+            return Ok(());
+        };
+        match guard.take_turn(&self.name, key, &request.raw, &self.services).await? {
+            Some(ReplayTurn::Run(claim)) => passage.message.claim = Some(IdempotencyClaim::Replay(claim)),
+            Some(ReplayTurn::Answer(answer)) => passage.answer = Some(answer),
+            None => {}
+        }
+        Ok(())
+    }
+
+    async fn give_key_back(&self, passage: &mut Passage<'_>) {
+        if let Some(claim) = passage.message.claim.take() {
+            claim.release(&self.services).await;
+        }
     }
 
     /// Leads the run of a key, or waits for the end of the one under way and looks for its answer. A follower without an
@@ -301,4 +348,10 @@ impl CompiledChannel {
             }
         }
     }
+}
+
+/// Returns the facts about the caller of a request, as keys of quotas are made of them.
+pub(super) fn caller_facts(passage: &Passage<'_>) -> Value {
+    let claims = passage.identity.as_ref().and_then(|identity| identity.claims.clone());
+    metadata::auth_facts(claims, passage.principal.map(digest::hex)).unwrap_or_else(|| json!({}))
 }

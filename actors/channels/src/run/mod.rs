@@ -6,6 +6,7 @@ pub(crate) mod failure;
 mod job;
 mod record_batch;
 mod record_run;
+mod replayed_run;
 mod report;
 mod scheduled_run;
 mod synchronous_run;
@@ -30,9 +31,10 @@ pub(crate) use delivery_time::read_delivery_time;
 pub use failure::CRASHED;
 pub use record_batch::{BatchProgress, RecordBatch};
 pub use record_run::{RecordOutcome, RecordResult, RecordRun, RecordSettlement};
+pub(crate) use replayed_run::ReplayedDelivery;
 use report::RunReport;
 pub use scheduled_run::{ScheduledRun, ScheduledRunOutcome, ScheduledRunResult};
-pub(crate) use synchronous_run::RunOrigin;
+pub(crate) use synchronous_run::{AnsweredRun, RunOrigin};
 pub(crate) use work_queue::{WaitRequest, WorkQueue};
 
 /// A run, as an ingress asks for it. Its message has passed the guards.

@@ -159,6 +159,8 @@ impl Kit {
             key_sets: Arc::new(NoKeySets),
             connectors: None,
             cluster: None,
+            replay: Default::default(),
+            quotas: Default::default(),
             traces: None,
             compute_gate: ComputeGate::default(),
             rate_groups: RateGroups::default(),

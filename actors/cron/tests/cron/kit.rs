@@ -157,6 +157,8 @@ impl CronFixture {
             key_sets: Arc::new(NoKeySets),
             connectors: None,
             cluster: None,
+            replay: Default::default(),
+            quotas: Default::default(),
             traces: Some(traces.clone()),
             compute_gate: ComputeGate::default(),
             rate_groups: RateGroups::default(),

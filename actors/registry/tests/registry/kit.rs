@@ -106,6 +106,8 @@ impl RegistryWorld {
             key_sets: Arc::new(NoKeySets),
             connectors: None,
             cluster: None,
+            replay: Default::default(),
+            quotas: Default::default(),
             traces: None,
             compute_gate: ComputeGate::default(),
             rate_groups: RateGroups::default(),

@@ -16,6 +16,7 @@ mod definitions;
 mod epoch;
 mod error_groups;
 mod filters;
+mod guard_state;
 mod job_leases;
 mod json;
 mod keyset;
@@ -70,6 +71,7 @@ pub use error_groups::{
 };
 pub(crate) use error_groups::{FailureTally, KnownGroups};
 pub use filters::AnyOf;
+pub use guard_state::{KeptAnswers, QuotaCounts, QuotaRequest, QuotaReservation, QuotaSlice, QuotaUsage};
 pub use job_leases::JobLeases;
 pub use keyset::RowKey;
 pub use lifecycle::RollbackSource;

@@ -2,7 +2,8 @@
 
 /** The guards in the order in which a request meets them. */
 const ORDER = [
-  "rate_limit", "auth", "principal_rate_limit", "origin_allow_list", "validation_logic", "deduplication", "cache", "backpressure",
+  "rate_limit", "auth", "principal_rate_limit", "quota", "origin_allow_list", "validation_logic", "deduplication", "cache",
+  "backpressure",
 ] as const;
 
 /** Refusals of one guard for one reason. */

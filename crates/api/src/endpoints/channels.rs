@@ -6,7 +6,7 @@ use crate::endpoint::{
     LIMIT, Method, NO_DRY_RUN, NO_LIMIT, NO_OFFSET, OFFSET, ON_CONFLICT, PROTOCOL, RELOAD, SORT_ORDER,
     SchemaSource, TAG, Tag, sort_by,
 };
-use crate::entities::channel_guards::{ChannelStats, GuardTrialRequest, GuardTrialResult};
+use crate::entities::channel_guards::{ChannelQuota, ChannelStats, GuardTrialRequest, GuardTrialResult};
 use crate::entities::channels::{
     BulkPauseRequest, BulkResumeRequest, ChannelPauseStatus, ChannelResource, ChannelValidationResult,
     PauseRequest, ResumeRequest,
@@ -218,6 +218,15 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     )
     .path_parameters(ID)
     .answers(&[Answer::json(200, "The counts", &[SchemaSource::for_type::<DataEnvelope<ChannelStats>>()])]),
+    Endpoint::new(
+        Method::Get,
+        "/api/v1/admin/channels/{id}/quotas",
+        "getChannelQuota",
+        Tag::Channels,
+        "Shows the quota of a channel and its use by each key, over all nodes",
+    )
+    .path_parameters(ID)
+    .answers(&[Answer::json(200, "The quota", &[SchemaSource::for_type::<DataEnvelope<ChannelQuota>>()])]),
     Endpoint::new(
         Method::Post,
         "/api/v1/admin/channels/{id}/test",

@@ -55,6 +55,37 @@ pub struct RefusalCount {
     pub last_seen: Timestamp,
 }
 
+/// The quota of a channel and its use, over all nodes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ChannelQuota {
+    /// Id of the channel.
+    pub channel_id: String,
+    /// Requests of one key within the window; `null` for a channel without a quota on the node that answers.
+    #[schema(required = true)]
+    pub limit: Option<u64>,
+    /// The length of the window: `minute`, `hour`, `day` or `month`.
+    #[schema(required = true)]
+    pub per: Option<String>,
+    /// The place of the window: `calendar` or `sliding`.
+    #[schema(required = true)]
+    pub window: Option<String>,
+    /// The keys with requests in the current window, the most used first, a thousand at most.
+    pub keys: Vec<QuotaKeyUse>,
+}
+
+/// The use of a quota by one key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct QuotaKeyUse {
+    /// The key: a principal, an address, or the result of `key_logic`.
+    pub key: String,
+    /// Requests in the window, with those that nodes have reserved and not admitted yet.
+    pub used: u64,
+    /// Requests that are left.
+    pub remaining: u64,
+    /// Seconds until the window begins anew or, if it slides, has room again.
+    pub resets_in_secs: u64,
+}
+
 /// A request to try against the guards of a channel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct GuardTrialRequest {

@@ -148,8 +148,13 @@ block! {
         /// each caller has keys of its own, by default where `auth` names callers; `false` shares them, as a
         /// channel without `auth` does
         pub per_principal: Option<bool> => false;
-        /// the answer to a repeat: 409, or 200 with `{"status": "duplicate"}`
+        /// the answer to a repeat: 409, 200 with `{"status": "duplicate"}`, or that of the first run
         pub on_duplicate: DuplicatePolicy = "refuse" => "accept";
+        /// the store of the answers of `replay`; the Redis of `connector` or of the cluster by default, else the
+        /// database
+        pub store: Option<AnswerPlace> => "database";
+        /// the longest body that `replay` keeps, in bytes
+        pub max_answer_bytes: u64 = 65536 => 16384, by(positive);
         /// a `cache` connector of Redis that keeps it for all processes
         pub connector: Option<String> => "redis";
         /// what happens while the shared store is away
@@ -164,6 +169,20 @@ choice! {
         Refuse = "refuse",
         /// 200: the sender learns that the message arrived.
         Accept = "accept",
+        /// The answer of the first run, as it was.
+        Replay = "replay",
+    }
+}
+
+choice! {
+    /// The store of the answers that repeats get.
+    pub enum AnswerPlace {
+        /// The memory of this process.
+        Memory = "memory",
+        /// The Redis server of a connector, or that of the cluster.
+        Redis = "redis",
+        /// The database of the service.
+        Database = "database",
     }
 }
 

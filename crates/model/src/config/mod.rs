@@ -13,6 +13,7 @@ mod example;
 mod guards;
 pub(crate) mod key_reference;
 pub(crate) mod masking;
+mod quota;
 pub mod reference;
 mod repeated_failure;
 mod request;
@@ -32,10 +33,11 @@ pub use auth::AuthConfig;
 pub use cron::{CronTransport, MisfirePolicy, RunExclusion};
 pub use example::ChannelExample;
 pub use guards::{
-    BackendError, BackpressureConfig, DeduplicationConfig, DuplicatePolicy, KEY_HEADERS,
+    AnswerPlace, BackendError, BackpressureConfig, DeduplicationConfig, DuplicatePolicy, KEY_HEADERS,
     PrincipalRateLimitConfig, QueueConfig, RateLimitConfig, ResponseCacheConfig, TracingConfig, TracingMode,
     namespace_problem,
 };
+pub use quota::{QuotaConfig, QuotaPeriod, QuotaSpan, QuotaTerms, QuotaWindow};
 pub use repeated_failure::RepeatedFailureConfig;
 pub use request::{BodyMode, ContentEncoding, RecordFormat, RequestBodyFormat, RequestConfig, RequestMode};
 pub use response::{ErrorBody, ErrorBodyKey, Placeholder, ResponseConfig, ResponseMode};
@@ -59,6 +61,8 @@ block! {
         /// how often each verified caller may call; needs `auth.mode` `jwt`
         pub principal_rate_limit: Option<PrincipalRateLimitConfig> =>
             {"requests_per_second": 1, "key_logic": {"var": "auth.claims.sub"}};
+        /// how many requests of a key within a minute, hour, day or month, over all nodes
+        pub quota: Option<QuotaConfig> => {"limit": 10000, "per": "day"};
         /// values of `Origin` that are let in; a request without one passes
         pub origin_allow_list: Option<Vec<String>> => ["https://shop.example"];
         /// what a message must fulfil, over `{data, metadata}`; `data` is the payload
@@ -131,6 +135,7 @@ impl ChannelConfig {
         };
         let limit = self.rate_limit.as_ref().and_then(|limit| limit.key_logic.as_ref());
         let quota = self.principal_rate_limit.as_ref().map(|quota| &quota.key_logic);
+        let counted = self.quota.as_ref().and_then(|quota| quota.key_logic.as_ref());
         let key = self.deduplication.as_ref().and_then(|deduplication| deduplication.key_logic.as_ref());
         let cache = self.cache.as_ref().and_then(|cache| cache.key_logic.as_ref());
         let caller: &[&str] = &["client_ip", "channel", "headers"];
@@ -145,6 +150,7 @@ impl ChannelConfig {
                 quota,
                 principal,
             ),
+            ("channel.config.quota.key_logic", "quota.key_logic", counted, principal),
             ("channel.config.deduplication.key_logic", "deduplication.key_logic", key, message),
             ("channel.config.cache.key_logic", "cache.key_logic", cache, message),
             ("channel.config.queue.key_logic", "queue.key_logic", self.queue.key_logic.as_ref(), message),

@@ -5,14 +5,14 @@ use super::key_reference::{block, form};
 use super::response::ErrorBodyKeys;
 use super::{
     BackpressureConfig, ChannelConfig, ChannelExample, DeduplicationConfig, PrincipalRateLimitConfig,
-    QueueConfig, RateLimitConfig, RepeatedFailureConfig, RequestConfig, ResponseCacheConfig, ResponseConfig,
-    TopicConfig, TracingConfig,
+    QueueConfig, QuotaConfig, RateLimitConfig, RepeatedFailureConfig, RequestConfig, ResponseCacheConfig,
+    ResponseConfig, TopicConfig, TracingConfig,
 };
 
 pub use super::key_reference::{BlockReference, KeyReference};
 
 /// All blocks in the order of the manual.
-pub static BLOCKS: [BlockReference; 19] = [
+pub static BLOCKS: [BlockReference; 20] = [
     block("", ChannelConfig::KEYS),
     form("auth", ApiKeyAuth::FORM, ApiKeyAuth::KEYS),
     form("auth", HmacKeys::FORM, HmacKeys::KEYS),
@@ -24,6 +24,7 @@ pub static BLOCKS: [BlockReference; 19] = [
     block("response.error_bodies.*", ErrorBodyKeys::KEYS),
     block("rate_limit", RateLimitConfig::KEYS),
     block("principal_rate_limit", PrincipalRateLimitConfig::KEYS),
+    block("quota", QuotaConfig::KEYS),
     block("deduplication", DeduplicationConfig::KEYS),
     block("cache", ResponseCacheConfig::KEYS),
     block("backpressure", BackpressureConfig::KEYS),

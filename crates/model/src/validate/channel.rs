@@ -11,7 +11,8 @@ use crate::config::auth::sends_data_beside_others;
 use crate::config::key_reference::names;
 use crate::config::value_reference::ValueScope;
 use crate::config::{
-    AuthConfig, BodyMode, ChannelConfig, CronTransport, RequestMode, ResponseMode, TemplatePart,
+    AnswerPlace, AuthConfig, BodyMode, ChannelConfig, CronTransport, DuplicatePolicy, RequestMode,
+    ResponseMode, TemplatePart,
 };
 use crate::documents::MAX_COLUMN;
 use crate::entity::{Channel, ChannelContent, ChannelType, EntityKind, Protocol};
@@ -261,6 +262,7 @@ fn check_config(content: &ChannelContent, checks: &dyn ChannelChecks, errors: &m
     let mut found: Vec<_> = undecided_sharing(&config).into_iter().collect();
     found.extend(unreadable_records(content));
     found.extend(keys_of_nobody(&config));
+    found.extend(misplaced_answers(content.protocol, &config));
     found.extend(pause_without_failures(content.protocol, &config));
     for expression in config.expressions() {
         let compiled = if scan::reads_secret(expression.logic) {
@@ -322,6 +324,24 @@ fn keys_of_nobody(config: &ChannelConfig) -> Option<FieldError> {
     let path = "channel.config.deduplication.per_principal";
     (per_principal && config.auth.is_none())
         .then(|| FieldError::invalid(path, "per_principal needs auth, which names a principal"))
+}
+
+/// Refuses the replay of answers for senders that get none, and a store of answers that contradicts the other keys.
+fn misplaced_answers(protocol: Protocol, config: &ChannelConfig) -> Option<FieldError> {
+    let block = config.deduplication.as_ref()?;
+    let refused =
+        |key: &str, why: &str| Some(FieldError::invalid(format!("channel.config.deduplication.{key}"), why));
+    let replays = block.on_duplicate == DuplicatePolicy::Replay;
+    match block.store {
+        _ if replays && protocol == Protocol::Kafka => {
+            refused("on_duplicate", "records of a topic get no answer that could be replayed: use refuse")
+        }
+        Some(_) if !replays => refused("store", "only on_duplicate: replay keeps answers, omit the field"),
+        Some(AnswerPlace::Memory | AnswerPlace::Database) if block.connector.is_some() => {
+            refused("store", "connector names a Redis server: use redis, or omit connector")
+        }
+        _ => None,
+    }
 }
 
 /// Warns about a sender whose bodies are no envelopes of this service, on a channel that takes a body with `data` or

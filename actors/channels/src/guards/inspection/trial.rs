@@ -11,7 +11,9 @@ use crate::guards::credentials::CredentialGuard;
 use crate::guards::line::{LINE, Step};
 use crate::guards::origin::OriginGuard;
 use crate::guards::passage::{AT_CAPACITY, GuardRefusal, MessageSource, Passage, RefusalKind};
+use crate::guards::quota::CallQuotaGuard;
 use crate::guards::rate::{RateRefusal, RateSubject};
+use crate::guards::steps::caller_facts;
 use crate::metadata;
 use crate::refusal;
 use crate::request::{DataRequest, Delivery, Ingress};
@@ -61,6 +63,7 @@ pub struct GuardTrial {
 type Verdict = Result<TrialResult, GuardRefusal>;
 
 const NOT_COUNTED: &str = "the key of the rate was found; a trial is not counted";
+const QUOTA_NOT_COUNTED: &str = "the key of the quota was found; a trial is not counted";
 const NOT_CLAIMED: &str = "a trial neither looks up nor claims an idempotency key";
 
 impl CompiledChannel {
@@ -115,6 +118,7 @@ impl CompiledChannel {
             Step::Shape => true,
             Step::Credentials => guards.credentials.is_some(),
             Step::Quota => guards.quota.is_some(),
+            Step::CallQuota => guards.call_quota.is_some(),
             Step::Origin => guards.origins.is_some(),
             Step::Schema => guards.schema.is_some(),
             Step::Validation => guards.validation.is_some(),
@@ -129,6 +133,7 @@ impl CompiledChannel {
             Step::RateLimit | Step::Quota => return self.try_rate(step, passage),
             Step::Shape => self.check_shape(passage)?,
             Step::Credentials => self.try_credentials(passage).await?,
+            Step::CallQuota => return self.try_call_quota(passage),
             Step::Origin => self.try_origin(passage)?,
             Step::Message => self.read_message(passage)?,
             Step::Schema => self.check_schema(passage)?,
@@ -167,6 +172,20 @@ impl CompiledChannel {
             }
         };
         if has_key { Ok(TrialResult::Unchecked(NOT_COUNTED)) } else { Err(RateRefusal::NoKey.into()) }
+    }
+
+    /// Finds the key by which a quota would count the request.
+    fn try_call_quota(&self, passage: &Passage<'_>) -> Verdict {
+        let (Some(quota), MessageSource::Request(request)) = (&self.guards.call_quota, &passage.source)
+        else {
+            return Ok(TrialResult::Passed);
+        };
+        let subject = RateSubject::from_request(request, self.services.settings.client_networks);
+        if quota.has_key(&self.name, subject, &caller_facts(passage), &self.services) {
+            Ok(TrialResult::Unchecked(QUOTA_NOT_COUNTED))
+        } else {
+            Err(CallQuotaGuard::no_key())
+        }
     }
 
     async fn try_credentials(&self, passage: &mut Passage<'_>) -> Result<(), GuardRefusal> {

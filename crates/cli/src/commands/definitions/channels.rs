@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use svc_client::ApiRequest;
 
-use super::guards::{ChannelStatsArgs, GuardTrialArgs, show_stats, try_request};
+use super::guards::{ChannelStatsArgs, GuardTrialArgs, show_quota, show_stats, try_request};
 use super::import::ImportArgs;
 use super::lifecycle::{NewVersionArgs, RollbackArgs, ServingArgs, VersionsArgs};
 use super::validation::{ValidateArgs, show_validation};
@@ -161,6 +161,8 @@ pub(crate) enum ChannelCommand {
     Resume(ResumeArgs),
     /// Show the refusals of this node by guard and inner reason
     Stats(ChannelStatsArgs),
+    /// Show the use of the quota by each key, over all nodes
+    Quotas(ChannelStatsArgs),
     /// Try a request against the guards; exits with 1 when one would refuse it
     Test(GuardTrialArgs),
     /// Run a scheduled channel now
@@ -222,6 +224,7 @@ pub(crate) async fn run(command: ChannelCommand, context: &CommandContext) -> Re
             change_pause(channels, ("resume", "Resumed"), body, context).await
         }
         ChannelCommand::Stats(args) => show_stats(&args, context).await,
+        ChannelCommand::Quotas(args) => show_quota(&args, context).await,
         ChannelCommand::Test(args) => try_request(&args, context).await,
         ChannelCommand::Trigger { id } => trigger(&id, context).await,
         ChannelCommand::Backfill(args) => backfill(args, context).await,

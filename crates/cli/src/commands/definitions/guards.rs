@@ -1,4 +1,5 @@
-//! `channels stats`, `channels test`: the refusals of a channel by inner reason, and the trial of a request.
+//! `channels stats`, `channels quotas`, `channels test`: the refusals of a channel by inner reason, the use of its quota,
+//! and the trial of a request.
 
 use clap::Args;
 use serde_json::{Map, Value, json};
@@ -30,6 +31,16 @@ const VERDICTS: TableLayout = TableLayout {
         TableColumn::new("GUARD", "guard", CellKind::Id),
         TableColumn::new("RESULT", "result", CellKind::State),
         TableColumn::new("NOTE", "note", CellKind::Text).optional(1).movable(),
+    ],
+};
+
+const QUOTA_KEYS: TableLayout = TableLayout {
+    id: "key",
+    columns: &[
+        TableColumn::new("KEY", "key", CellKind::Id),
+        TableColumn::new("USED", "used", CellKind::Number),
+        TableColumn::new("REMAINING", "remaining", CellKind::Number),
+        TableColumn::new("RESETS IN SECS", "resets_in_secs", CellKind::Number).optional(1),
     ],
 };
 
@@ -66,6 +77,16 @@ pub(super) async fn show_stats(args: &ChannelStatsArgs, context: &CommandContext
         let answer = context.fetch(&ApiRequest::get(CHANNELS.path(&[&args.id, "stats"]))).await?;
         let refusals = answer["data"]["refusals"].as_array().cloned().unwrap_or_default();
         WatchFrame::list(context, &answer, &refusals, &REFUSALS, "refusals")
+    };
+    args.watch.show(context, draw).await
+}
+
+/// Shows the use of the quota of a channel, over all nodes.
+pub(super) async fn show_quota(args: &ChannelStatsArgs, context: &CommandContext) -> Result<u8, CliError> {
+    let draw = async || {
+        let answer = context.fetch(&ApiRequest::get(CHANNELS.path(&[&args.id, "quotas"]))).await?;
+        let keys = answer["data"]["keys"].as_array().cloned().unwrap_or_default();
+        WatchFrame::list(context, &answer, &keys, &QUOTA_KEYS, "keys")
     };
     args.watch.show(context, draw).await
 }

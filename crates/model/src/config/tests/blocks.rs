@@ -70,6 +70,8 @@ fn a_missing_member_is_required_where_it_belongs() {
         (json!({"backpressure": {}}), "backpressure.max_concurrent_per_node"),
         (json!({"cache": {}}), "cache.enabled"),
         (json!({"deduplication": {}}), "deduplication.header"),
+        (json!({"quota": {"per": "day"}}), "quota.limit"),
+        (json!({"quota": {"limit": 5}}), "quota.per"),
         (json!({"auth": {"keys": ["k"]}}), "auth.mode"),
         (json!({"response": {"error_bodies": {"400": {}}}}), "response.error_bodies.400.body"),
     ] {
@@ -149,6 +151,8 @@ fn broken_rules_are_reported_at_their_field() {
         (json!({"cache": {"enabled": true, "namespaces": ["a", "a"]}}), "cache.namespaces[1]"),
         (json!({"cache": {"enabled": true, "namespaces": ["A"]}}), "cache.namespaces[0]"),
         (json!({"deduplication": {"header": " "}}), "deduplication.header"),
+        (json!({"quota": {"limit": 0, "per": "day"}}), "quota.limit"),
+        (json!({"quota": {"limit": 1, "per": "week"}}), "quota.per"),
         (json!({"rate_limit": {"requests_per_second": 1, "group": " "}}), "rate_limit.group"),
         (json!({"tracing": {"sample_rate": 1.1}}), "tracing.sample_rate"),
         (json!({"request": {"cookies_to_metadata": []}}), "request.cookies_to_metadata"),
@@ -180,6 +184,7 @@ fn guards_have_their_defaults() {
     assert_eq!(config.cache.unwrap().ttl_secs, 300);
     let deduplication = config.deduplication.unwrap();
     assert_eq!((deduplication.window_secs, deduplication.on_backend_error), (300, BackendError::Deny));
+    assert_eq!((deduplication.store, deduplication.max_answer_bytes), (None, 65_536));
     assert_eq!(config.backpressure.unwrap().max_concurrent_per_node, 3);
     assert_eq!(
         (config.tracing.sample_rate, config.tracing.mode, config.tracing.task_details),

@@ -252,8 +252,34 @@ fn idempotency_keys_per_principal_need_auth() {
     let path = "channel.config.deduplication.per_principal";
     assert_eq!(refusals(&config(json!(true))), single_error(path, Invalid));
     assert!(validate_channel(&config(json!(false)), &Marked).valid());
-    let replay = rest(json!({"config": {"deduplication": {"header": "k", "on_duplicate": "replay"}}}));
-    assert_eq!(refusals(&replay), single_error("channel.config.deduplication.on_duplicate", Invalid));
+}
+
+#[test]
+fn replayed_answers_need_callers_and_one_store() {
+    let block = |more: Value| {
+        let mut block = json!({"header": "k", "on_duplicate": "replay"});
+        block.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"config": {"deduplication": block}})
+    };
+    for more in [json!({}), json!({"store": "memory"}), json!({"store": "redis", "connector": "redis"})] {
+        assert!(validate_channel(&rest(block(more.clone())), &Marked).valid(), "{more}");
+    }
+    for (more, key) in [
+        (json!({"on_duplicate": "refuse", "store": "memory"}), "store"),
+        (json!({"store": "database", "connector": "redis"}), "store"),
+        (json!({"store": "disk"}), "store"),
+        (json!({"max_answer_bytes": 0}), "max_answer_bytes"),
+        (json!({"on_duplicate": "repeat"}), "on_duplicate"),
+    ] {
+        let path = format!("channel.config.deduplication.{key}");
+        assert_eq!(refusals(&rest(block(more.clone()))), single_error(&path, Invalid), "{more}");
+    }
+    let mut topic = block(json!({}));
+    topic["name"] = json!("c");
+    topic["protocol"] = json!("kafka");
+    topic["topic"] = json!("t");
+    topic["workflow_id"] = json!("w");
+    assert_eq!(refusals(&topic), single_error("channel.config.deduplication.on_duplicate", Invalid));
 }
 
 #[test]

@@ -1,0 +1,213 @@
+//! Quotas: requests of a key within a minute, hour, day or month, over all nodes.
+//!
+//! A node reserves a few requests of a key at a time from a store, which counts them at once, and admits requests from its
+//! reservation. So no window has more than its limit, whatever ends; a killed node takes its reservations with it.
+
+mod reservations;
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, join_all};
+use parking_lot::Mutex;
+use serde_json::{Map, Value};
+use svc_engine::Expression;
+use svc_model::config::{KEY_HEADERS, QuotaConfig, QuotaTerms};
+use svc_model::{Code, ErrorReason, ServiceError, canonical_json};
+
+use self::reservations::Reservations;
+use super::expression;
+use super::passage::{GuardRefusal, RefusalKind, UNCHECKED};
+use super::rate::RateSubject;
+use super::shared_keys::limit_key_length;
+use crate::log_rate_limit::LogRateLimit;
+use crate::metadata;
+use crate::services::ChannelServices;
+use crate::shared_cache::CacheError;
+
+/// Seconds after which a caller may try again whose quota could not be checked.
+const RETRY_AFTER: u32 = 5;
+
+/// A key of a quota, in the store.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct QuotaKey {
+    /// Id of the channel.
+    pub channel_id: Arc<str>,
+    /// The key that is counted.
+    pub key: String,
+}
+
+/// Requests that this node may admit. The store has counted them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReservedCalls {
+    /// Their number; 0 if the quota is used up.
+    pub count: u64,
+    /// The part of the window that they are counted in.
+    pub slice: i64,
+    /// The time until that part ends, and with it the reservation.
+    pub slice_left: Duration,
+    /// The time until the window has room again.
+    pub window_left: Duration,
+}
+
+/// The store that counts for all nodes. A port: the program implements it over its database.
+pub trait QuotaStore: Send + Sync {
+    /// Reserves requests of a key.
+    fn reserve(&self, key: QuotaKey, terms: QuotaTerms) -> BoxFuture<'_, Result<ReservedCalls, CacheError>>;
+
+    /// Gives back requests of a part of the window that were reserved and not admitted.
+    fn give_back(&self, key: QuotaKey, slice: i64, count: u64) -> BoxFuture<'_, Result<(), CacheError>>;
+}
+
+/// The quotas of the channels of a process. Cheap to clone; clones share them.
+#[derive(Clone, Default)]
+pub struct CallQuotas {
+    /// The store; without one no channel may have a quota.
+    pub store: Option<Arc<dyn QuotaStore>>,
+    /// Those of channels in use.
+    held: Arc<Mutex<Vec<Weak<Reservations>>>>,
+}
+
+impl CallQuotas {
+    /// Creates the quotas of a process over a store.
+    pub fn new(store: Arc<dyn QuotaStore>) -> Self {
+        Self { store: Some(store), held: Arc::default() }
+    }
+
+    /// Gives back what this node has reserved and not admitted, at its end. A failure costs the reservations.
+    pub async fn give_back_all(&self) {
+        let held: Vec<_> = self.held.lock().iter().filter_map(Weak::upgrade).collect();
+        join_all(held.iter().map(|reservations| reservations.give_back())).await;
+    }
+
+    fn add(&self, reservations: &Arc<Reservations>) {
+        let mut held = self.held.lock();
+        held.retain(|reservations| reservations.strong_count() > 0);
+        held.push(Arc::downgrade(reservations));
+    }
+}
+
+/// The quota of a channel.
+pub(crate) struct CallQuotaGuard {
+    block: QuotaConfig,
+    channel_id: Arc<str>,
+    /// Names the key; the principal or the address without one.
+    key: Option<Expression>,
+    reservations: Arc<Reservations>,
+    failures: LogRateLimit,
+}
+
+impl CallQuotaGuard {
+    /// Builds the guard. Its reservations are taken over from `previous` if its settings are the same.
+    ///
+    /// # Errors
+    /// The reason to quarantine the channel.
+    pub(super) fn build(
+        channel_id: &str,
+        block: &QuotaConfig,
+        services: &ChannelServices,
+        previous: Option<&Self>,
+    ) -> Result<Self, String> {
+        let logic = block.key_logic.as_ref();
+        let key = logic.map(|logic| expression::compile("quota.key_logic", logic, services)).transpose()?;
+        let store = services.quotas.store.as_ref();
+        let store = store.ok_or("quota: this service has no database that counts for it")?;
+        let reservations = match previous.filter(|previous| previous.block == *block) {
+            Some(previous) => Arc::clone(&previous.reservations),
+            None => {
+                let new = Arc::new(Reservations::new(Arc::clone(store), block.terms()));
+                services.quotas.add(&new);
+                new
+            }
+        };
+        let failures = LogRateLimit::default();
+        Ok(Self { block: block.clone(), channel_id: channel_id.into(), key, reservations, failures })
+    }
+
+    /// Returns the bounds.
+    pub(crate) fn terms(&self) -> QuotaTerms {
+        self.block.terms()
+    }
+
+    /// Admits a request of a caller, whose `auth` is what the workflow sees of it.
+    ///
+    /// # Errors
+    /// The quota is used up, the request has no key, or the store did not answer.
+    pub(super) async fn check(
+        &self,
+        channel: &str,
+        caller: RateSubject<'_>,
+        auth: &Value,
+        services: &ChannelServices,
+    ) -> Result<(), GuardRefusal> {
+        let Some(key) = self.key(channel, caller, auth, services) else { return Err(Self::no_key()) };
+        let key = QuotaKey { channel_id: Arc::clone(&self.channel_id), key: limit_key_length(&key) };
+        match self.reservations.take(key).await {
+            Ok(None) => Ok(()),
+            Ok(Some(window_left)) => {
+                let seconds = window_left.as_secs() + u64::from(window_left.subsec_nanos() > 0);
+                let refusal = ServiceError::from_code(Code::QuotaExceeded);
+                let refusal = refusal.with_retry_after(u32::try_from(seconds.max(1)).unwrap_or(u32::MAX));
+                Err(RefusalKind::Deferred.with("over_quota", refusal))
+            }
+            Err(error) => {
+                services.metrics.count_error(ErrorReason::RateLimitBackend);
+                if let Some(suppressed) = self.failures.allow_line() {
+                    slog::warn!(services.log, "a quota could not be checked";
+                        "channel" => channel, "reason" => %error, "suppressed" => suppressed);
+                }
+                let refusal = ServiceError::unavailable("Quotas cannot be checked at the moment");
+                Err(RefusalKind::Deferred.with(UNCHECKED, refusal.with_retry_after(RETRY_AFTER)))
+            }
+        }
+    }
+
+    /// Returns `true` if the request has a key. Counts nothing.
+    pub(super) fn has_key(
+        &self,
+        channel: &str,
+        caller: RateSubject<'_>,
+        auth: &Value,
+        services: &ChannelServices,
+    ) -> bool {
+        self.key(channel, caller, auth, services).is_some()
+    }
+
+    /// Makes the refusal of a request without a key: in one key for all strangers could use up each other's quota.
+    pub(super) fn no_key() -> GuardRefusal {
+        RefusalKind::Final.with("no_key", ServiceError::from_code(Code::QuotaExceeded))
+    }
+
+    fn key(
+        &self,
+        channel: &str,
+        caller: RateSubject<'_>,
+        auth: &Value,
+        services: &ChannelServices,
+    ) -> Option<String> {
+        let Some(logic) = &self.key else {
+            let principal = auth.get("principal").and_then(Value::as_str).map(str::to_owned);
+            return principal.or(caller.network).or_else(|| caller.address.map(Into::into));
+        };
+        let (address, channel) = (caller.address.map_or(Value::Null, Value::from), Value::from(channel));
+        let headers = visible_headers(caller.headers);
+        let roots = [("client_ip", &address), ("channel", &channel), ("headers", &headers), ("auth", auth)];
+        match services.engine.evaluate(logic, &roots).ok()? {
+            Value::Null => None,
+            Value::String(text) => Some(text).filter(|text| !text.trim().is_empty()),
+            // Equal values are one key, in whatever order their members come.
+            other => Some(canonical_json(&other)),
+        }
+    }
+}
+
+/// Returns the headers that a key can be made of.
+fn visible_headers(headers: &[(String, Vec<u8>)]) -> Value {
+    let mut visible = Map::new();
+    for (name, value) in headers.iter().filter(|(name, _)| KEY_HEADERS.contains(&name.as_str())) {
+        if let Some(text) = metadata::header_text(value) {
+            metadata::add_header(&mut visible, name.clone(), text.to_owned());
+        }
+    }
+    Value::Object(visible)
+}

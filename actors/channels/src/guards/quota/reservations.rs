@@ -1,0 +1,97 @@
+//! The requests that this node has reserved of the quota of a channel, by key.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use moka::policy::EvictionPolicy;
+use moka::sync::Cache;
+use svc_model::config::QuotaTerms;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+use super::{QuotaKey, QuotaStore, ReservedCalls};
+use crate::shared_cache::CacheError;
+
+/// Keys with reservations; the reservation of one that is forgotten is lost.
+const MAX_KEYS: u64 = 65_536;
+
+/// Time for which a used-up quota is not asked for again: others may give something back.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// The reservations of a channel.
+pub(crate) struct Reservations {
+    store: Arc<dyn QuotaStore>,
+    terms: QuotaTerms,
+    held: Cache<QuotaKey, Arc<Mutex<HeldCalls>>>,
+}
+
+/// The state of one key. Its lock lets one request ask the store for all that wait.
+#[derive(Default)]
+struct HeldCalls {
+    reserved: Option<Reserved>,
+    /// Set while the quota is known to be used up.
+    used_up: Option<UsedUp>,
+}
+
+struct Reserved {
+    left: u64,
+    slice: i64,
+    until: Instant,
+}
+
+struct UsedUp {
+    /// The time to ask again.
+    until: Instant,
+    /// The time at which the window has room again.
+    window_end: Instant,
+}
+
+impl Reservations {
+    pub(super) fn new(store: Arc<dyn QuotaStore>, terms: QuotaTerms) -> Self {
+        let held = Cache::builder().eviction_policy(EvictionPolicy::lru()).max_capacity(MAX_KEYS).build();
+        Self { store, terms, held }
+    }
+
+    /// Takes one request of a key; the time until there is room again if the quota is used up.
+    pub(super) async fn take(&self, key: QuotaKey) -> Result<Option<Duration>, CacheError> {
+        let held = self.held.get_with(key.clone(), Arc::default);
+        let mut held = held.lock().await;
+        let now = Instant::now();
+        if let Some(reserved) = held.reserved.as_mut().filter(|reserved| reserved.is_usable(now)) {
+            reserved.left -= 1;
+            return Ok(None);
+        }
+        if let Some(used_up) = held.used_up.as_ref().filter(|used_up| now < used_up.until) {
+            return Ok(Some(used_up.window_end.saturating_duration_since(now)));
+        }
+        let ReservedCalls { count, slice, slice_left, window_left } =
+            self.store.reserve(key, self.terms).await?;
+        if count == 0 {
+            let until = now + window_left.min(PAUSE);
+            held.used_up = Some(UsedUp { until, window_end: now + window_left });
+            return Ok(Some(window_left));
+        }
+        // From before the call: the reservation ends no later than its part of the window.
+        held.reserved = Some(Reserved { left: count - 1, slice, until: now + slice_left });
+        held.used_up = None;
+        Ok(None)
+    }
+
+    /// Gives everything back that was not taken.
+    pub(super) async fn give_back(&self) {
+        let held: Vec<_> = self.held.iter().collect();
+        for (key, held) in held {
+            let unused = held.lock().await.reserved.take().filter(|reserved| reserved.left > 0);
+            if let Some(Reserved { left, slice, .. }) = unused {
+                // What cannot be given back is lost.
+                let _ = self.store.give_back((*key).clone(), slice, left).await;
+            }
+        }
+    }
+}
+
+impl Reserved {
+    fn is_usable(&self, now: Instant) -> bool {
+        self.left > 0 && now < self.until
+    }
+}
