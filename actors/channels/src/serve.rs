@@ -44,17 +44,7 @@ impl CompiledChannel {
                     rates = met;
                     message
                 }
-                Err(GuardRefusal { kind, error, rates, .. }) => {
-                    recorder.outcome = Some(match error.code() {
-                        _ if kind == RefusalKind::Duplicate => MessageOutcome::Duplicate,
-                        Code::Unauthorized => MessageOutcome::Unauthorized,
-                        _ => MessageOutcome::Error,
-                    });
-                    if kind == RefusalKind::Duplicate && self.guards.accept_repeats() {
-                        return report_rates(Ok(ChannelResponse::duplicate()), rates);
-                    }
-                    return report_rates(self.error_response(error, &request_id), rates);
-                }
+                Err(refusal) => return self.answer_refusal(refusal, &mut recorder, &request_id),
             };
             if let (Delivery::Sync, Some(pause)) = (delivery, &pause) {
                 return report_rates(Box::pin(self.refuse_paused(admitted, pause, &request_id)).await, rates);
@@ -89,6 +79,28 @@ impl CompiledChannel {
             };
             report_rates(answer.or_else(|error| self.error_response(error, &request_id)), rates)
         }
+    }
+
+    /// Answers a message that a guard refused.
+    fn answer_refusal(
+        &self,
+        refusal: GuardRefusal,
+        recorder: &mut OutcomeRecorder<'_>,
+        request_id: &str,
+    ) -> Result<ChannelResponse, ServiceError> {
+        let GuardRefusal { kind, error, rates, .. } = refusal;
+        recorder.outcome = Some(match error.code() {
+            _ if kind == RefusalKind::Duplicate => MessageOutcome::Duplicate,
+            Code::Unauthorized => MessageOutcome::Unauthorized,
+            _ => MessageOutcome::Error,
+        });
+        let is_accepted = kind == RefusalKind::Duplicate && self.guards.accept_repeats();
+        let answer = if is_accepted {
+            Ok(ChannelResponse::duplicate())
+        } else {
+            self.error_response(error, request_id)
+        };
+        report_rates(answer, rates)
     }
 
     /// Refuses a message that every guard admitted, because the channel is paused. Its sender is asked to come again, so
