@@ -237,6 +237,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/admin/channels/{id}/quotas": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows the quota of a channel and its use by each key, over all nodes */
+        get: operations["getChannelQuota"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/admin/channels/{id}/resume": {
         parameters: {
             query?: never;
@@ -2236,6 +2253,25 @@ export interface components {
         ChannelPauseStatusList: {
             data: components["schemas"]["ChannelPauseStatus"][];
         };
+        /** @description The quota of a channel and its use, over all nodes. */
+        ChannelQuota: {
+            /** @description Id of the channel. */
+            channel_id: string;
+            /** @description The keys with requests in the current window, the most used first, a thousand at most. */
+            keys: components["schemas"]["QuotaKeyUse"][];
+            /**
+             * Format: int64
+             * @description Requests of one key within the window; `null` for a channel without a quota on the node that answers.
+             */
+            limit: number | null;
+            /** @description The length of the window: `minute`, `hour`, `day` or `month`. */
+            per: string | null;
+            /** @description The place of the window: `calendar` or `sliding`. */
+            window: string | null;
+        };
+        ChannelQuotaResponse: {
+            data: components["schemas"]["ChannelQuota"];
+        };
         ChannelResponse: {
             data: components["schemas"]["Channel"];
         };
@@ -2890,7 +2926,7 @@ export interface components {
              * @description The stable code, on which clients branch.
              * @enum {string}
              */
-            code: "VALIDATION_ERROR" | "UNAUTHORIZED" | "FORBIDDEN" | "UNTRUSTED_PACKAGE" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "CONFLICT" | "PRECONDITION_FAILED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "MISDIRECTED_REQUEST" | "RATE_LIMITED" | "REQUEST_HEADER_FIELDS_TOO_LARGE" | "INTERNAL_ERROR" | "CONFIG_ERROR" | "STORAGE_ERROR" | "SERIALIZATION_ERROR" | "ENGINE_ERROR" | "RESPONSE_TOO_LARGE" | "SERVICE_UNAVAILABLE" | "CHANNEL_PAUSED" | "CIRCUIT_OPEN" | "TIMEOUT";
+            code: "VALIDATION_ERROR" | "UNAUTHORIZED" | "FORBIDDEN" | "UNTRUSTED_PACKAGE" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "CONFLICT" | "IDEMPOTENCY_IN_PROGRESS" | "PRECONDITION_FAILED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "MISDIRECTED_REQUEST" | "IDEMPOTENCY_KEY_REUSED" | "RATE_LIMITED" | "QUOTA_EXCEEDED" | "REQUEST_HEADER_FIELDS_TOO_LARGE" | "INTERNAL_ERROR" | "CONFIG_ERROR" | "STORAGE_ERROR" | "SERIALIZATION_ERROR" | "ENGINE_ERROR" | "RESPONSE_TOO_LARGE" | "SERVICE_UNAVAILABLE" | "CHANNEL_PAUSED" | "CIRCUIT_OPEN" | "TIMEOUT";
             /** @description Every problem that was found, with its place; only with `VALIDATION_ERROR`. */
             details?: components["schemas"]["ErrorDetail"][];
             /** @description A description for people. */
@@ -4062,6 +4098,26 @@ export interface components {
             channel_id: string;
             /** @description The problems. */
             warnings: components["schemas"]["Issue"][];
+        };
+        /** @description The use of a quota by one key. */
+        QuotaKeyUse: {
+            /** @description The key: a principal, an address, or the result of `key_logic`. */
+            key: string;
+            /**
+             * Format: int64
+             * @description Requests that are left.
+             */
+            remaining: number;
+            /**
+             * Format: int64
+             * @description Seconds until the window begins anew or, if it slides, has room again.
+             */
+            resets_in_secs: number;
+            /**
+             * Format: int64
+             * @description Requests in the window, with those that nodes have reserved and not admitted yet.
+             */
+            used: number;
         };
         /** @description The readiness of a node. */
         Readiness: {
@@ -5998,6 +6054,40 @@ export interface operations {
             408: components["responses"]["RequestTimeout"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getChannelQuota: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the channel
+                 * @example greetings
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The quota */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChannelQuotaResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["RequestHeaderFieldsTooLarge"];
             500: components["responses"]["InternalServerError"];

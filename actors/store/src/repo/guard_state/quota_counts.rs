@@ -9,7 +9,7 @@ use std::time::Duration;
 use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
-use svc_model::config::{QuotaSpan, QuotaTerms};
+use svc_model::config::QuotaTerms;
 
 use crate::clock::{self, FromNow};
 use crate::conn::{Conn, on};
