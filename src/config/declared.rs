@@ -15,7 +15,7 @@ use super::setting::{Setting, describe_value};
 #[derive(Clone, Default)]
 pub struct VarsSection(pub Map<String, Json>);
 
-/// `[secrets]`: names that workflows use and the references they stand for, and the variables and files that stored
+/// `[secrets]`: names that workflows use and their references, and the variables and files that stored
 /// definitions may read. No values are kept here.
 #[derive(Clone, Debug, Default)]
 pub struct SecretsSection {

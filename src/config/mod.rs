@@ -121,7 +121,7 @@ section! {
         /// Plain values for workflows (`metadata.vars`): strings, numbers, booleans, arrays, tables. They show in traces.
         /// A string, number or boolean is also the value of `var://name` in stored connectors and channels.
         pub vars: VarsSection = VarsSection::default(),
-        /// Names that workflows use for secrets, each with the reference (`env://…`, `file://…`, `vault://…`) it stands for.
+        /// Names that workflows use for secrets, each with its reference (`env://…`, `file://…`, `vault://…`).
         /// `allowed_env` is no such name but a list of variables, by name or pattern (`PARTNER_*`): stored definitions read
         /// these alone through `env://…` and `${…}`. Unset: every variable of the process. `allowed_files` is one of files
         /// (`/etc/partners/*`), for `file://…`. Unset: every file, or none if `allowed_env` is set.

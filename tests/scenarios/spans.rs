@@ -9,7 +9,7 @@ use svc_testkit::http::{HttpClient, HttpResponse};
 use svc_testkit::server::{ServerCommand, ServerProcess, free_port};
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
-use crate::support::{echo, eventually, launch, serve};
+use crate::support::{echo, eventually, launch, serve, start_guarded};
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const CALLER: &str = "00f067aa0ba902b7";
@@ -282,8 +282,8 @@ fn stored_run_names_its_exported_trace() {
     // Nothing listens there: the id does not wait for the export.
     let endpoint = format!("http://127.0.0.1:{}", free_port().unwrap());
     let address = "https://traces.example/t/{trace_id}?tab=spans";
-    let server = exporting(&endpoint, "1").env("SVC_TRACING__UI_URL", address).start().unwrap();
-    let mut client = server.client();
+    // An admin API without keys shows accepted work to the holder of its token alone.
+    let (_server, mut client) = start_guarded(exporting(&endpoint, "1").env("SVC_TRACING__UI_URL", address));
     echo(&mut client, "orders", json!({"tracing": {"mode": "sync"}}));
     let mut stored = |path: &str, flags: &str| {
         let answer = post(&mut client, path, &[("traceparent", &parent(flags))]);

@@ -26,7 +26,7 @@ pub struct Settings {
     pub secrets: Keyring,
     /// The source of `${VAR}` placeholders.
     pub environment: VariableLookup,
-    /// The declared values that `var://` references stand for.
+    /// The declared values of `var://` references.
     pub vars: Map<String, Value>,
     /// The factory of outbound clients.
     pub outbound: Outbound,

@@ -11,7 +11,7 @@ pub(crate) const MAX_FAULTS: usize = 100;
 /// Maximum length of a message, in characters: a schema may list many words.
 const MAX_MESSAGE: usize = 300;
 
-/// Returns the problems that a fault of the validator stands for. The value itself is not repeated.
+/// Returns the problems of a fault of the validator. The value itself is not repeated.
 pub(crate) fn to_field_errors(error: &ValidationError<'_>, at: &str) -> Vec<FieldError> {
     let path = format!("{at}{}", dotted_path(error.instance_path().as_str()));
     let member = |name: &str| format!("{path}.{name}");

@@ -153,6 +153,17 @@ impl AnswerWalk {
             limited.status != 200
         });
         self.take(&limited, "RATE_LIMITED", "Too many requests", Header("retry-after"));
+        echo(&mut self.client, "capped", json!({"quota": {"limit": 1, "per": "month"}}));
+        let mut capped = self.post("capped", &json!({}));
+        eventually(|| {
+            capped = self.post("capped", &json!({}));
+            capped.status != 200
+        });
+        self.take(&capped, "QUOTA_EXCEEDED", "The quota", Header("retry-after"));
+        echo(&mut self.client, "repeated", json!({"deduplication": replay()}));
+        assert_eq!(send_once(&mut self.client, "repeated", b"{}").status, 200);
+        let refused = send_once(&mut self.client, "repeated", b"[]");
+        self.take(&refused, "IDEMPOTENCY_KEY_REUSED", "The idempotency key", Table);
         echo(&mut self.client, "paused", json!({}));
         let pause = format!("{ADMIN}/channels/paused/pause");
         assert_eq!(self.client.json("POST", &pause, &json!({"reason": "down"})).unwrap().status, 200);
@@ -183,6 +194,7 @@ impl AnswerWalk {
         serve_with(&mut self.client, "late", json!({"timeout_ms": 100}), call.clone());
         let late = self.post("late", &json!({}));
         self.take(&late, "TIMEOUT", "'wait'", Told("the deadline of the run"));
+        serve_with(&mut self.client, "once", json!({"deduplication": replay()}), call.clone());
         serve_with(&mut self.client, "narrow", json!({"backpressure": {"max_concurrent_per_node": 1}}), call);
         let waiting = upstream.requests().len();
         let mut first = self.server.client();
@@ -190,8 +202,14 @@ impl AnswerWalk {
         upstream.wait_for(waiting + 1);
         let refused = self.post("narrow", &json!({}));
         self.take(&refused, "SERVICE_UNAVAILABLE", "'narrow'", Header("retry-after"));
+        let waiting = upstream.requests().len();
+        let mut running = self.server.client();
+        let once = thread::spawn(move || send_once(&mut running, "once", b"{}").status);
+        upstream.wait_for(waiting + 1);
+        let refused = send_once(&mut self.client, "once", b"{}");
+        self.take(&refused, "IDEMPOTENCY_IN_PROGRESS", "idempotency key", Header("retry-after"));
         upstream.open();
-        assert_eq!(first.join().unwrap().unwrap().status, 200);
+        assert_eq!((first.join().unwrap().unwrap().status, once.join().unwrap()), (200, 200));
         let nowhere = json!({"name": "nowhere", "connector_type": "http", "config": {
             "url": "http://127.0.0.1:1", "allow_private_urls": true, "retry": {"max_retries": 0}}});
         assert_eq!(self.client.json("POST", &format!("{ADMIN}/connectors"), &nowhere).unwrap().status, 201);
@@ -205,6 +223,17 @@ impl AnswerWalk {
         let refused = self.client.get(&format!("{ADMIN}/backups")).unwrap();
         self.take(&refused, "STORAGE_ERROR", "directory of backups", Told("Not a directory"));
     }
+}
+
+/// Makes the block of a channel that answers repeats as it answered the first request.
+fn replay() -> Value {
+    json!({"header": "idempotency-key", "on_duplicate": "replay"})
+}
+
+/// Sends a request with the one idempotency key of a channel.
+fn send_once(client: &mut HttpClient, channel: &str, body: &[u8]) -> HttpResponse {
+    let headers = [("content-type", "application/json"), ("idempotency-key", "k")];
+    client.send("POST", &format!("/api/v1/data/{channel}"), &headers, body).unwrap()
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! References to declared values: `var://name` in a stored definition stands for the value that `[vars]` of the
+//! References to declared values: `var://name` in a stored definition means the value that `[vars]` of the
 //! settings declares, of whatever type.
 //!
 //! A reference is the whole text of a value. Expressions, which are the keys ending in `_logic`, the payload of a
@@ -145,7 +145,7 @@ pub fn replace_value_references(
 /// Returns the declared value of a reference.
 ///
 /// # Errors
-/// The reason why it stands for none, with the names that are declared.
+/// The reason why it has no value, with the names that are declared.
 pub fn declared_value<'v>(
     reference: &ValueReference,
     declared: Option<&'v Map<String, Value>>,

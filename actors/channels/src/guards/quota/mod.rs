@@ -3,18 +3,19 @@
 //! A node reserves a few requests of a key at a time from a store, which counts them at once, and admits requests from its
 //! reservation. So no window has more than its limit, whatever ends; a killed node takes its reservations with it.
 
+mod call_quotas;
+mod quota_store;
 mod reservations;
 
-use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::sync::Arc;
 
-use futures_util::future::{BoxFuture, join_all};
-use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use svc_engine::Expression;
 use svc_model::config::{KEY_HEADERS, QuotaConfig, QuotaTerms};
 use svc_model::{Code, ErrorReason, ServiceError, canonical_json};
 
+pub use self::call_quotas::CallQuotas;
+pub use self::quota_store::{QuotaKey, QuotaStore, ReservedCalls};
 use self::reservations::Reservations;
 use super::expression;
 use super::passage::{GuardRefusal, RefusalKind, UNCHECKED};
@@ -23,69 +24,9 @@ use super::shared_keys::limit_key_length;
 use crate::log_rate_limit::LogRateLimit;
 use crate::metadata;
 use crate::services::ChannelServices;
-use crate::shared_cache::CacheError;
 
 /// Seconds after which a caller may try again whose quota could not be checked.
 const RETRY_AFTER: u32 = 5;
-
-/// A key of a quota, in the store.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct QuotaKey {
-    /// Id of the channel.
-    pub channel_id: Arc<str>,
-    /// The key that is counted.
-    pub key: String,
-}
-
-/// Requests that this node may admit. The store has counted them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReservedCalls {
-    /// Their number; 0 if the quota is used up.
-    pub count: u64,
-    /// The part of the window that they are counted in.
-    pub slice: i64,
-    /// The time until that part ends, and with it the reservation.
-    pub slice_left: Duration,
-    /// The time until the window has room again.
-    pub window_left: Duration,
-}
-
-/// The store that counts for all nodes. A port: the program implements it over its database.
-pub trait QuotaStore: Send + Sync {
-    /// Reserves requests of a key.
-    fn reserve(&self, key: QuotaKey, terms: QuotaTerms) -> BoxFuture<'_, Result<ReservedCalls, CacheError>>;
-
-    /// Gives back requests of a part of the window that were reserved and not admitted.
-    fn give_back(&self, key: QuotaKey, slice: i64, count: u64) -> BoxFuture<'_, Result<(), CacheError>>;
-}
-
-/// The quotas of the channels of a process. Cheap to clone; clones share them.
-#[derive(Clone, Default)]
-pub struct CallQuotas {
-    /// The store; without one no channel may have a quota.
-    pub store: Option<Arc<dyn QuotaStore>>,
-    /// Those of channels in use.
-    held: Arc<Mutex<Vec<Weak<Reservations>>>>,
-}
-
-impl CallQuotas {
-    /// Creates the quotas of a process over a store.
-    pub fn new(store: Arc<dyn QuotaStore>) -> Self {
-        Self { store: Some(store), held: Arc::default() }
-    }
-
-    /// Gives back what this node has reserved and not admitted, at its end. A failure costs the reservations.
-    pub async fn give_back_all(&self) {
-        let held: Vec<_> = self.held.lock().iter().filter_map(Weak::upgrade).collect();
-        join_all(held.iter().map(|reservations| reservations.give_back())).await;
-    }
-
-    fn add(&self, reservations: &Arc<Reservations>) {
-        let mut held = self.held.lock();
-        held.retain(|reservations| reservations.strong_count() > 0);
-        held.push(Arc::downgrade(reservations));
-    }
-}
 
 /// The quota of a channel.
 pub(crate) struct CallQuotaGuard {

@@ -9,7 +9,7 @@ use svc_model::config::QuotaTerms;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use super::{QuotaKey, QuotaStore, ReservedCalls};
+use super::quota_store::{QuotaKey, QuotaStore, ReservedCalls};
 use crate::shared_cache::CacheError;
 
 /// Keys with reservations; the reservation of one that is forgotten is lost.
