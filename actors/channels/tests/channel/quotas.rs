@@ -124,6 +124,22 @@ fn reservation_is_used_up_or_given_back() {
 }
 
 #[test]
+fn ended_slice_returns_its_rest() {
+    for (window, used) in [("sliding", 3), ("calendar", 21)] {
+        Universe::new(1).run(async |tree| {
+            let (kit, store) = kit();
+            let orders = kit.serve(&tree, quota(1000, json!({ "window": window })), &empty_workflow()).await;
+            for _ in 0..3 {
+                assert!(send(&orders, "a").await.is_ok());
+                tokio::time::advance(LEFT).await;
+            }
+            kit.services.quotas.give_back_all().await;
+            assert_eq!(store.used.lock()["192.0.2.1"], used, "{window}");
+        });
+    }
+}
+
+#[test]
 fn uncounted_request_is_refused() {
     Universe::new(1).run(async |tree| {
         let (kit, store) = kit();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
-use svc_model::config::QuotaTerms;
+use svc_model::config::{QuotaTerms, QuotaWindow};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
@@ -64,6 +64,9 @@ impl Reservations {
         if let Some(used_up) = held.used_up.as_ref().filter(|used_up| now < used_up.until) {
             return Ok(Some(used_up.window_end.saturating_duration_since(now)));
         }
+        if let Some(ended) = held.reserved.take().filter(|ended| self.is_worth_returning(ended)) {
+            self.give_back_unused(&key, &ended).await;
+        }
         let ReservedCalls { count, slice, slice_left, window_left } =
             self.store.reserve(key, self.terms).await?;
         if count == 0 {
@@ -77,14 +80,24 @@ impl Reservations {
         Ok(None)
     }
 
+    /// Returns `true` for an ended reservation whose rest would count on: a sliding window has the slice for long, that of
+    /// the calendar has ended with it.
+    fn is_worth_returning(&self, ended: &Reserved) -> bool {
+        ended.left > 0 && self.terms.window == QuotaWindow::Sliding
+    }
+
+    /// Gives the rest of a reservation back. What cannot be given back is lost.
+    async fn give_back_unused(&self, key: &QuotaKey, Reserved { left, slice, .. }: &Reserved) {
+        let _ = self.store.give_back(key.clone(), *slice, *left).await;
+    }
+
     /// Gives everything back that was not taken.
     pub(super) async fn give_back(&self) {
         let held: Vec<_> = self.held.iter().collect();
         for (key, held) in held {
             let unused = held.lock().await.reserved.take().filter(|reserved| reserved.left > 0);
-            if let Some(Reserved { left, slice, .. }) = unused {
-                // What cannot be given back is lost.
-                let _ = self.store.give_back((*key).clone(), slice, left).await;
+            if let Some(unused) = unused {
+                self.give_back_unused(&key, &unused).await;
             }
         }
     }
