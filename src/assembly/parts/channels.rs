@@ -50,6 +50,13 @@ pub(crate) static PART: ServicePart = ServicePart {
             RunsOn::HttpWorkers,
             EndedBy::ProcessExit,
         ),
+        task(
+            "late write to the store of kept answers",
+            "actors/channels",
+            1,
+            RunsOn::HttpWorkers,
+            EndedBy::ProcessExit,
+        ),
     ],
 };
 

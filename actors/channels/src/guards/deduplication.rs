@@ -210,9 +210,14 @@ impl DeduplicationGuard {
             ClaimAttempt::Turn(turn) => Ok(Some(turn)),
             ClaimAttempt::Refused(refusal) => Err(refusal),
             ClaimAttempt::Unknown(error, claim) => {
-                let handled = self.handle_unchecked_key(channel, &error, services);
+                if let Err(refusal) = self.handle_unchecked_key(channel, &error, services) {
+                    if matches!(error, CacheError::Unconfirmed(_)) {
+                        claim.release_later(services);
+                    }
+                    return Err(unchecked(refusal));
+                }
                 // The store may have the claim, or be there again when the run has ended.
-                handled.map(|()| Some(ReplayTurn::Run(claim))).map_err(unchecked)
+                Ok(Some(ReplayTurn::Run(claim)))
             }
         }
     }

@@ -1,6 +1,9 @@
 //! Idempotent answers: repeats of a request get the answer of the first run.
 
+use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use actix_supervision::Universe;
 use parking_lot::Mutex;
@@ -175,4 +178,75 @@ fn database_that_is_away_admits_or_refuses_as_configured() {
             assert!(page.contains(r#"svc_errors_total{reason="dedup_backend"} 1"#), "{page}");
         });
     }
+}
+
+/// A store that is away while a run ends.
+#[derive(Default)]
+struct FlakyStore {
+    texts: Mutex<HashMap<String, String>>,
+    is_away: AtomicBool,
+}
+
+impl FlakyStore {
+    fn change<T: 'static>(
+        &self,
+        change: impl FnOnce(&mut HashMap<String, String>) -> T,
+    ) -> CacheFuture<'_, T> {
+        let changed = if self.is_away.load(Ordering::SeqCst) {
+            Err(CacheError::NotDone("away".to_owned()))
+        } else {
+            Ok(change(&mut self.texts.lock()))
+        };
+        Box::pin(async { changed })
+    }
+}
+
+impl AnswerStore for FlakyStore {
+    fn read(&self, key: String) -> CacheFuture<'_, Option<String>> {
+        self.change(|texts| texts.get(&key).cloned())
+    }
+
+    fn claim(&self, key: String, text: String, _: u64) -> CacheFuture<'_, bool> {
+        self.change(|texts| *texts.entry(key).or_insert_with(|| text.clone()) == text)
+    }
+
+    fn transfer(&self, key: String, text: String, successor: String, _: u64) -> CacheFuture<'_, bool> {
+        self.change(|texts| {
+            let held = texts.get_mut(&key).filter(|held| **held == text);
+            held.map(|held| *held = successor).is_some()
+        })
+    }
+
+    fn release(&self, key: String, text: String) -> CacheFuture<'_, ()> {
+        self.change(|texts| {
+            if texts.get(&key) == Some(&text) {
+                texts.remove(&key);
+            }
+        })
+    }
+}
+
+#[test]
+fn answer_is_kept_once_the_store_returns() {
+    Universe::new(1).run(async |tree| {
+        let mut kit = Kit::new(Settings::default());
+        let store = Arc::<FlakyStore>::default();
+        kit.services.replay.database = Some(Arc::clone(&store) as Arc<dyn AnswerStore>);
+        let config = replaying(json!({"store": "database"}));
+        let orders = kit.serve(&tree, config, &json!([task("hold", json!({}))])).await;
+        let running = orders.clone();
+        let first = actix_rt::spawn(async move { send(&running, "k", json!({})).await });
+        kit.hold.wait_for_entries(1).await;
+        store.is_away.store(true, Ordering::SeqCst);
+        kit.hold.release();
+        let first = first.await.unwrap().unwrap();
+        store.is_away.store(false, Ordering::SeqCst);
+        for _ in 0..100 {
+            if store.texts.lock().values().any(|text| text.contains("answered")) {
+                break;
+            }
+            tokio::time::advance(Duration::from_millis(100)).await;
+        }
+        assert_eq!(unmarked(send(&orders, "k", json!({})).await), first);
+    });
 }

@@ -7,13 +7,16 @@
 mod answer_entry;
 mod answer_memory;
 mod answer_store;
+mod late_writes;
 
 use std::convert::Infallible;
+use std::future::pending;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use slog::Logger;
 use svc_model::config::{AnswerPlace, DeduplicationConfig, DuplicatePolicy};
 use svc_model::{Code, ServiceError};
 use tokio::time::sleep;
@@ -21,6 +24,7 @@ use tokio::time::sleep;
 use self::answer_entry::{AnswerEntry, EntryState, KeptAnswer};
 use self::answer_memory::AnswerMemory;
 use self::answer_store::SharedAnswers;
+use self::late_writes::LateWrites;
 use super::passage::{GuardRefusal, RefusalKind, UNCHECKED};
 use super::shared_cache::SharedCacheRef;
 use crate::answer::response::ChannelResponse;
@@ -46,6 +50,7 @@ pub(super) struct ReplayGuard {
     window_secs: u64,
     max_bytes: usize,
     capacity: u64,
+    late_writes: LateWrites,
     /// The answers of this process; created with the first key.
     memory: Arc<OnceLock<AnswerMemory>>,
 }
@@ -96,6 +101,7 @@ impl ReplayGuard {
             window_secs: block.window_secs,
             max_bytes: usize::try_from(block.max_answer_bytes).unwrap_or(usize::MAX),
             capacity: services.memory_entries,
+            late_writes: LateWrites::default(),
             memory: previous.map(|previous| Arc::clone(&previous.memory)).unwrap_or_default(),
         }))
     }
@@ -147,6 +153,7 @@ impl ReplayGuard {
             lease_secs: self.lease_secs,
             window_secs: self.window_secs,
             max_bytes: self.max_bytes,
+            late_writes: self.late_writes.clone(),
             is_released: AtomicBool::new(false),
         }));
         for _ in 0..MAX_CLAIMS {
@@ -245,6 +252,7 @@ struct ClaimState {
     lease_secs: u64,
     window_secs: u64,
     max_bytes: usize,
+    late_writes: LateWrites,
     /// Set once the key was given back: nothing ran.
     is_released: AtomicBool,
 }
@@ -260,6 +268,16 @@ impl ReplayClaim {
         }
     }
 
+    /// Gives the key back once its store is there again: the request was refused, and the claim may have been made.
+    pub(super) fn release_later(self, services: &ChannelServices) {
+        self.0.is_released.store(true, Ordering::Release);
+        let late_writes = self.0.late_writes.clone();
+        late_writes.repeat(services.log.clone(), async move || {
+            let ClaimState { store, name, entry, .. } = &*self.0;
+            store.release(name.clone(), entry.clone()).await
+        });
+    }
+
     /// Renews the lease while a run goes on, and returns the result of the run.
     pub(crate) async fn hold<T>(&self, running: impl Future<Output = T>) -> T {
         let (mut running, mut renewing) = (pin!(running), pin!(self.renew_until_dropped()));
@@ -270,37 +288,45 @@ impl ReplayClaim {
     }
 
     async fn renew_until_dropped(&self) -> Infallible {
-        let ClaimState { store, name, entry, lease_secs, .. } = &*self.0;
+        let ClaimState { store, name, entry, lease_secs, is_released, .. } = &*self.0;
         let pause = Duration::from_millis(lease_secs.saturating_mul(1000) / 3);
         loop {
             sleep(pause).await;
+            if is_released.load(Ordering::Acquire) {
+                // A renewal would take the key again.
+                return pending().await;
+            }
             // The next attempt comes before the lease ends; one that has ended and is not taken is claimed anew.
             let _ = store.claim(name.clone(), entry.clone(), *lease_secs).await;
         }
     }
 
-    /// Keeps the answer of the run for its repeats, from now until the window ends.
+    /// Keeps the answer of the run for its repeats, from now until the window ends. If the store does not answer, the
+    /// caller waits no longer: the answer is kept once it does.
     pub(crate) async fn keep(&self, answer: &ChannelResponse, services: &ChannelServices) {
-        let ClaimState { store, name, entry, request, window_secs, max_bytes, is_released, .. } = &*self.0;
+        let ClaimState { name, request, max_bytes, late_writes, is_released, .. } = &*self.0;
         if is_released.load(Ordering::Acquire) {
             return;
         }
         let end = AnswerEntry::end(request, answer, *max_bytes, name, &services.replay.keys);
-        let kept = store.transfer(name.clone(), entry.clone(), end.clone(), *window_secs).await;
-        let kept = match kept {
-            // The lease has ended while the run went on.
-            Ok(false) => store.claim(name.clone(), end, *window_secs).await,
-            kept => kept,
-        };
-        match kept {
-            Ok(true) => {}
-            Ok(false) => {
-                slog::warn!(services.log, "an answer is not kept: another run has its idempotency key")
-            }
-            Err(error) => {
-                slog::warn!(services.log, "an answer is not kept, its idempotency key ends with its lease";
-                "reason" => %error)
-            }
+        if let Err(error) = self.settle(&end, &services.log).await {
+            slog::warn!(services.log, "an answer is not kept yet, its store is asked again"; "reason" => %error);
+            let (claim, log) = (self.clone(), services.log.clone());
+            late_writes.repeat(services.log.clone(), async move || claim.settle(&end, &log).await);
         }
+    }
+
+    /// Puts the end of the run in the place of its claim.
+    async fn settle(&self, end: &str, log: &Logger) -> Result<(), CacheError> {
+        let ClaimState { store, name, entry, window_secs, .. } = &*self.0;
+        let kept = match store.transfer(name.clone(), entry.clone(), end.to_owned(), *window_secs).await? {
+            true => true,
+            // The lease has ended while the run went on, or the end is there and its confirmation was lost.
+            false => store.claim(name.clone(), end.to_owned(), *window_secs).await?,
+        };
+        if !kept {
+            slog::warn!(log, "an answer is not kept: another run has its idempotency key");
+        }
+        Ok(())
     }
 }
