@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use brotli_decompressor::Decompressor;
 use bytes::Bytes;
-use flate2::read::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 use flate2::{Decompress, FlushDecompress, Status};
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderValue, RANGE};
 use reqwest::{Method, StatusCode};
@@ -25,6 +25,10 @@ const MAX_RATIO: usize = 1032;
 
 /// The largest window of Zstandard that a response may ask for (RFC 9659).
 const ZSTD_WINDOW: u64 = 8 << 20;
+
+/// Members of gzip or frames of Zstandard in one body, those that say nothing included. Each costs a decoder of its own,
+/// and takes few bytes.
+const MAX_MEMBERS: usize = 10_000;
 
 /// Bytes that are inflated at a time, at least.
 const INFLATE_STEP: usize = 16 * 1024;
@@ -165,7 +169,7 @@ fn decode(encoding: Encoding, body: &[u8], cap: usize) -> Result<Vec<u8>, Decode
     let limit = body.len().saturating_mul(MAX_RATIO).max(FREE).min(cap);
     let mut decoded = Vec::new();
     let read = match encoding {
-        Encoding::Gzip => read_within(MultiGzDecoder::new(body), limit, &mut decoded),
+        Encoding::Gzip => read_members(body, limit, &mut decoded),
         Encoding::Deflate => inflate(body, limit, &mut decoded),
         Encoding::Brotli => read_within(Decompressor::new(body, 4096), limit, &mut decoded),
         Encoding::Zstd => read_frames(body, limit, &mut decoded),
@@ -210,9 +214,23 @@ fn inflate(body: &[u8], limit: usize, decoded: &mut Vec<u8>) -> io::Result<()> {
     Ok(())
 }
 
+/// Reads the members of gzip, of which a body may have several.
+fn read_members(mut body: &[u8], limit: usize, decoded: &mut Vec<u8>) -> io::Result<()> {
+    for _ in 0..MAX_MEMBERS {
+        read_within(GzDecoder::new(&mut body), limit, decoded)?;
+        if body.is_empty() || decoded.len() > limit {
+            return Ok(());
+        }
+    }
+    Err(io::ErrorKind::InvalidData.into())
+}
+
 /// Reads the frames of Zstandard, of which a body may have several, and steps over those that say nothing.
 fn read_frames(mut body: &[u8], limit: usize, decoded: &mut Vec<u8>) -> io::Result<()> {
-    while !body.is_empty() && decoded.len() <= limit {
+    for _ in 0..MAX_MEMBERS {
+        if body.is_empty() || decoded.len() > limit {
+            return Ok(());
+        }
         match StreamingDecoder::new_with_max_window_size(&mut body, ZSTD_WINDOW) {
             Ok(decoder) => read_within(decoder, limit, decoded)?,
             Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
@@ -224,7 +242,7 @@ fn read_frames(mut body: &[u8], limit: usize, decoded: &mut Vec<u8>) -> io::Resu
             Err(error) => return Err(io::Error::other(error)),
         }
     }
-    Ok(())
+    if body.is_empty() || decoded.len() > limit { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) }
 }
 
 #[cfg(test)]

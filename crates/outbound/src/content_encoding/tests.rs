@@ -118,6 +118,16 @@ fn body_beyond_the_deflate_ratio_is_refused() {
     }
 }
 
+#[test]
+fn members_of_a_body_are_bounded() {
+    let skipped = [&0x184D_2A50_u32.to_le_bytes()[..], &0_u32.to_le_bytes()].concat();
+    for (name, member) in [("gzip", gzip(b"")), ("zstd", skipped)] {
+        assert_eq!(decode_by_name(name, &member.repeat(3), 10), Ok(Vec::new()), "{name}");
+        let many = member.repeat(MAX_MEMBERS + 1);
+        assert!(matches!(decode_by_name(name, &many, 10), Err(DecodeError::Invalid(_))), "{name}");
+    }
+}
+
 #[tokio::test]
 async fn response_is_requested_compressed_and_read_plain() {
     let mut samples = samples();
