@@ -91,5 +91,7 @@ mod tests {
         let binary = IdempotencyKey::from_bytes(&[0xff, 0xfe]);
         assert_ne!(IdempotencyKey::new(binary.text(), None), binary);
         assert_eq!(IdempotencyKey::from_bytes(b"a"), IdempotencyKey::new("a", None));
+        let null = IdempotencyKey::new("a\0", None);
+        assert!(!null.store_name("orders").contains('\0') && null != IdempotencyKey::new("a", None));
     }
 }

@@ -9,9 +9,10 @@ const MAX_KEY: usize = 256;
 const DIGEST: &str = "sha256:";
 
 /// Replaces a key that is too long to be kept and repeated by its digest. So is one that reads like a digest, which
-/// could be that of another key.
+/// could be that of another key, and one with a null character, which no text of PostgreSQL has.
 pub(super) fn limit_key_length(key: &str) -> String {
-    if key.len() <= MAX_KEY && !key.starts_with(DIGEST) { key.to_owned() } else { digest_key(key.as_bytes()) }
+    let is_kept = key.len() <= MAX_KEY && !key.starts_with(DIGEST) && !key.contains('\0');
+    if is_kept { key.to_owned() } else { digest_key(key.as_bytes()) }
 }
 
 /// Returns the key for bytes: their digest.
