@@ -24,6 +24,7 @@ use svc_spans::{ActiveSpan, SpanDraft, TraceContext};
 
 use super::body::BodyLimit;
 use super::body_format::{BodyDecoding, DecodedBody};
+use super::error::write_accepted_form;
 use super::limits::refusal_pacer::is_refusal;
 use super::submissions::{self, SubmissionRequest};
 use super::{BytesPermit, Error, RequestContext, body, query};
@@ -190,6 +191,7 @@ async fn answer_request(
         let by_name = resolution.channel().filter(|_| has_params).map(|channel| channel.name());
         submissions::add_location(request, &context, by_name, &mut answer);
     }
+    write_accepted_form(&mut answer, request.headers());
     Ok(to_http_response(answer))
 }
 

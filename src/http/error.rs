@@ -8,7 +8,7 @@ use actix_web::http::header::{
 };
 use actix_web::{HttpResponse, ResponseError};
 use serde_json::{Map, Value};
-use svc_channels::TRACE_ID_HEADER;
+use svc_channels::{ChannelResponse, TRACE_ID_HEADER};
 use svc_model::{Code, ServiceError};
 
 use super::RequestId;
@@ -17,7 +17,8 @@ use super::RequestId;
 pub(crate) const X_TRACE_ID: HeaderName = HeaderName::from_static(TRACE_ID_HEADER);
 
 /// The content type of problem details.
-const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
+const PROBLEM_TYPE: &str = "application/problem+json";
+const PROBLEM: HeaderValue = HeaderValue::from_static(PROBLEM_TYPE);
 
 /// The error of every handler: the envelope, its status, and its headers.
 ///
@@ -46,22 +47,9 @@ impl Error {
         answer
     }
 
-    /// Returns the error as problem details (RFC 9457), with the members of the envelope that they have no name for.
+    /// Returns the error as problem details.
     fn problem(&self, id: &RequestId) -> Value {
-        let status = self.status_code();
-        let mut problem = Map::new();
-        problem.insert("type".to_owned(), "about:blank".into());
-        problem.insert("title".to_owned(), status.canonical_reason().unwrap_or("Error").into());
-        problem.insert("status".to_owned(), status.as_u16().into());
-        let mut envelope = self.0.body(Some(id.as_str()));
-        if let Value::Object(error) = envelope["error"].take() {
-            let named = |(key, value): (String, Value)| match key.as_str() {
-                "message" => ("detail".to_owned(), value),
-                _ => (key, value),
-            };
-            problem.extend(error.into_iter().map(named));
-        }
-        Value::Object(problem)
+        to_problem(self.status_code(), self.0.body(Some(id.as_str())))
     }
 
     fn write_headers(&self, headers: &mut HeaderMap) {
@@ -98,14 +86,43 @@ impl Error {
     }
 }
 
+/// Gives the envelope of an error that was kept as problem details to a request that asks for them, as the error itself
+/// would have been.
+pub(crate) fn write_accepted_form(answer: &mut ChannelResponse, request: &HeaderMap) {
+    if !answer.is_envelope || !accepts_problems(request) {
+        return;
+    }
+    let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let Ok(envelope) = serde_json::from_slice(&answer.body) else { return };
+    answer.body = to_problem(status, envelope).to_string().into();
+    answer.headers.retain(|(name, _)| name != "content-type");
+    answer.headers.push(("content-type".to_owned(), PROBLEM_TYPE.to_owned()));
+    answer.headers.push(("vary".to_owned(), "accept".to_owned()));
+}
+
+/// Returns an envelope as problem details (RFC 9457), with its members that they have no name for.
+fn to_problem(status: StatusCode, mut envelope: Value) -> Value {
+    let mut problem = Map::new();
+    problem.insert("type".to_owned(), "about:blank".into());
+    problem.insert("title".to_owned(), status.canonical_reason().unwrap_or("Error").into());
+    problem.insert("status".to_owned(), status.as_u16().into());
+    if let Some(Value::Object(error)) = envelope.get_mut("error").map(Value::take) {
+        let named = |(key, value): (String, Value)| match key.as_str() {
+            "message" => ("detail".to_owned(), value),
+            _ => (key, value),
+        };
+        problem.extend(error.into_iter().map(named));
+    }
+    Value::Object(problem)
+}
+
 /// Returns true if a request names problem details among what it accepts: a wildcard asks for the envelope.
 fn accepts_problems(request: &HeaderMap) -> bool {
     let ranges =
         request.get_all(ACCEPT).filter_map(|value| value.to_str().ok()).flat_map(|text| text.split(','));
     let mut ranges = ranges.map(|range| range.split(';').map(str::trim));
     ranges.any(|mut range| {
-        let is_problem =
-            range.next().is_some_and(|name| name.eq_ignore_ascii_case("application/problem+json"));
+        let is_problem = range.next().is_some_and(|name| name.eq_ignore_ascii_case(PROBLEM_TYPE));
         let quality = range.find_map(|parameter| parameter.strip_prefix("q=").map(str::parse::<f32>));
         is_problem && quality.is_none_or(|quality| quality.is_ok_and(|quality| quality > 0.0))
     })

@@ -300,7 +300,9 @@ mod tests {
                 channel_path_start: prefix.len() + channel_path_start(rest),
             };
             let headers = vec![(TRACE_ID_HEADER.to_owned(), "t-1".to_owned())];
-            let mut answer = ChannelResponse { status: 202, headers, body: "".into(), is_guess: false };
+            let body = "".into();
+            let mut answer =
+                ChannelResponse { status: 202, headers, body, is_guess: false, is_envelope: false };
             add_location(&request, &context, Some("orders"), &mut answer);
             let location = answer.headers.iter().find(|(name, _)| name == "location");
             let expected = format!("{prefix}/api/v1/data/orders/async/t-1");

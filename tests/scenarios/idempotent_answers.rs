@@ -46,6 +46,15 @@ fn repeats_get_the_answer_over_a_kill() {
         check_replay(&first, &post(&mut client, path, &key, &json!({"n": 1})));
         (path, key, first)
     });
+    let problem = [
+        ("content-type", "application/json"),
+        ("idempotency-key", "problem"),
+        ("accept", "application/problem+json"),
+    ];
+    let [first, repeat] =
+        [(), ()].map(|()| client.send("POST", "/api/v1/data/broken", &problem, b"{}").unwrap());
+    assert_eq!(first.header("content-type"), Some("application/problem+json"));
+    check_replay(&first, &repeat);
     server = server.crash_and_restart().unwrap();
     let mut client = server.client();
     for (path, key, first) in &answers {

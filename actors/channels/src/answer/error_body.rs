@@ -40,7 +40,7 @@ pub(crate) fn render(
         headers.push(("www-authenticate".to_owned(), challenge.to_owned()));
     }
     let (status, is_guess) = (refusal.status(), refusal.is_guess());
-    let mut answer = ChannelResponse { status, headers, body: body.into(), is_guess };
+    let mut answer = ChannelResponse { status, headers, body: body.into(), is_guess, is_envelope: false };
     if let Some(id) = refusal.trace_id() {
         answer.set_trace_id(id);
     }

@@ -46,6 +46,8 @@ pub struct ChannelResponse {
     pub body: Bytes,
     /// Set if it refuses a key that the caller may have guessed.
     pub is_guess: bool,
+    /// Set if its body is the envelope of an error, in whose place its caller may have asked for problem details.
+    pub is_envelope: bool,
 }
 
 impl ChannelResponse {
@@ -96,6 +98,7 @@ impl ChannelResponse {
     /// Builds the response to an error, as the edge would.
     pub(crate) fn from_error(error: &ServiceError, request_id: &str) -> Self {
         let mut answer = Self::json(error.status(), error.body(Some(request_id)).to_string());
+        answer.is_envelope = true;
         if let Some(seconds) = error.retry_after() {
             answer.headers.push(("retry-after".to_owned(), seconds.to_string()));
         }
@@ -111,7 +114,7 @@ impl ChannelResponse {
     /// Builds a response whose body is this JSON text.
     pub(crate) fn json(status: u16, text: String) -> Self {
         let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
-        Self { status, headers, body: text.into(), is_guess: false }
+        Self { status, headers, body: text.into(), is_guess: false, is_envelope: false }
     }
 }
 

@@ -118,13 +118,16 @@ impl ResponseShaper {
         }
         self.add_cookies(control.0.get("cookies"), &mut headers, &mut dropped);
         if matches!(status, 204 | 205 | 304) {
-            return (ChannelResponse { status, headers, body: Bytes::new(), is_guess: false }, dropped);
+            return (
+                ChannelResponse { status, headers, body: Bytes::new(), is_guess: false, is_envelope: false },
+                dropped,
+            );
         }
         if !headers.iter().any(|(name, _)| name == "content-type") {
             headers.push(("content-type".to_owned(), "application/json".to_owned()));
         }
         let body = self::body(&control.0, data);
-        (ChannelResponse { status, headers, body, is_guess: false }, dropped)
+        (ChannelResponse { status, headers, body, is_guess: false, is_envelope: false }, dropped)
     }
 
     /// Sets a header to its value, or to those of a list, each a line of its own. Returns `false` for one that is not

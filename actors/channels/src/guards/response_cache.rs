@@ -252,7 +252,7 @@ impl CachedResponse<'_> {
             return None;
         }
         let (headers, body) = (headers.into_owned(), body.into_owned().into());
-        let mut answer = ChannelResponse { status, headers, body, is_guess: false };
+        let mut answer = ChannelResponse { status, headers, body, is_guess: false, is_envelope: false };
         // The clocks of two nodes may differ.
         answer.note_hit(stored_at.map(|at| u64::try_from(unix_seconds() - at).unwrap_or(0)));
         Some(answer)

@@ -143,6 +143,7 @@ fn answer(size: usize) -> ChannelResponse {
         headers: vec![("location".into(), "/x".into())],
         body: Bytes::from(vec![b'x'; size]),
         is_guess: false,
+        is_envelope: false,
     }
 }
 

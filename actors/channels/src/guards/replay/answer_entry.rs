@@ -41,6 +41,8 @@ pub(super) struct KeptAnswer {
     status: u16,
     headers: Vec<(String, String)>,
     body: KeptBody,
+    #[serde(default)]
+    is_envelope: bool,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -100,17 +102,18 @@ impl KeptAnswer {
             Ok(text) => KeptBody::Text(text.to_owned()),
             Err(_) => KeptBody::Bytes(STANDARD.encode(&answer.body)),
         };
-        Self { status: answer.status, headers: answer.headers.clone(), body }
+        let (headers, is_envelope) = (answer.headers.clone(), answer.is_envelope);
+        Self { status: answer.status, headers, body, is_envelope }
     }
 
     /// Returns the answer; `None` if its text was damaged.
     pub(super) fn into_response(self) -> Option<ChannelResponse> {
-        let Self { status, headers, body } = self;
+        let Self { status, headers, body, is_envelope } = self;
         let body: Bytes = match body {
             KeptBody::Text(text) => text.into(),
             KeptBody::Bytes(text) => STANDARD.decode(text).ok()?.into(),
         };
-        Some(ChannelResponse { status, headers, body, is_guess: false })
+        Some(ChannelResponse { status, headers, body, is_guess: false, is_envelope })
     }
 
     fn seal(&self, name: &str, keys: &EnvelopeKeys) -> Option<String> {
@@ -136,7 +139,8 @@ mod tests {
 
     fn answer(status: u16, body: &'static [u8]) -> ChannelResponse {
         let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
-        ChannelResponse { status, headers, body: Bytes::from_static(body), is_guess: false }
+        let is_envelope = status == 503;
+        ChannelResponse { status, headers, body: Bytes::from_static(body), is_guess: false, is_envelope }
     }
 
     fn read(text: &str, name: &str, keys: &EnvelopeKeys) -> Option<ChannelResponse> {
