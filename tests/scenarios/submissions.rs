@@ -8,6 +8,10 @@ use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use crate::support::{channel, echo, error, launch, open_database, serve_with, start, wait_until_stable};
 
+/// Makes the database refuse every row of a trace.
+const REFUSE_TRACES: &str =
+    "CREATE TRIGGER refuse BEFORE INSERT ON traces BEGIN SELECT RAISE(ABORT, 'planned'); END";
+
 const TRACES: &str = "/api/v1/admin/traces";
 
 /// Submits and returns the id and the token of the trace.
@@ -248,14 +252,31 @@ fn webhook_that_was_not_stored_may_come_again() {
     let headers = [("content-type", "application/json"), ("idempotency-key", "e-1")];
     let mut deliver = || client.send("POST", "/api/v1/data/hooks", &headers, b"{}").unwrap();
     let mut database = open_database(&server.directory().join("svc.db"));
-    let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON traces BEGIN SELECT RAISE(ABORT, 'planned'); END";
-    database.batch_execute(refuse).unwrap();
+    database.batch_execute(REFUSE_TRACES).unwrap();
     let refused = deliver();
     assert!(refused.status >= 500, "{}", refused.text());
     database.batch_execute("DROP TRIGGER refuse").unwrap();
     assert_eq!(deliver().status, 202, "nobody else would carry it out");
     let repeat = deliver();
     assert_eq!((repeat.status, repeat.json()), (200, json!({"status": "duplicate"})));
+}
+
+#[test]
+fn failure_to_store_work_is_not_replayed() {
+    let server = start();
+    let mut client = server.client();
+    let config = json!({"deduplication": {"header": "idempotency-key", "on_duplicate": "replay"}});
+    echo(&mut client, "charges", config);
+    let headers = [("content-type", "application/json"), ("idempotency-key", "e-1")];
+    let mut deliver = || client.send("POST", "/api/v1/data/charges/async", &headers, b"{}").unwrap();
+    let mut database = open_database(&server.directory().join("svc.db"));
+    database.batch_execute(REFUSE_TRACES).unwrap();
+    let refused = deliver();
+    assert!(refused.status >= 500, "{}", refused.text());
+    database.batch_execute("DROP TRIGGER refuse").unwrap();
+    let accepted = deliver();
+    assert_eq!((accepted.status, accepted.header("idempotent-replayed")), (202, None), "{}", accepted.text());
+    assert_eq!(deliver().text(), accepted.text());
 }
 
 #[test]

@@ -52,7 +52,10 @@ pub enum SubmitError {
     /// The queue is full or closed. Nothing was written.
     #[error(transparent)]
     Shed(ServiceError),
-    /// The row could not be made or written. If the database did not answer, the job may run nevertheless.
+    /// The database refused the row or is away. Nothing was written.
+    #[error(transparent)]
+    Unwritten(ServiceError),
+    /// The row could not be made, or the database did not answer: then the job may run nevertheless.
     #[error(transparent)]
     Failed(ServiceError),
 }
@@ -60,7 +63,7 @@ pub enum SubmitError {
 impl From<SubmitError> for ServiceError {
     fn from(error: SubmitError) -> Self {
         match error {
-            SubmitError::Shed(error) | SubmitError::Failed(error) => error,
+            SubmitError::Shed(error) | SubmitError::Unwritten(error) | SubmitError::Failed(error) => error,
         }
     }
 }
@@ -299,8 +302,8 @@ impl Traces {
     ///
     /// # Errors
     /// - [`SubmitError::Shed`], 503: the queue is full (a retry may succeed) or closed.
-    /// - [`SubmitError::Failed`], with the error of the database: the row was not written, or the answer was
-    ///   lost.
+    /// - [`SubmitError::Unwritten`], with the error of the database.
+    /// - [`SubmitError::Failed`]: the row could not be made, or the answer of the database was lost.
     pub async fn submit(&self, job: Job, request_id: Option<&str>) -> Result<AcceptedJob, SubmitError> {
         let TracesShared { waiting, traces, settings, .. } = &*self.shared;
         // The slot is reserved before the job is serialized: a refusal must be cheap.
@@ -327,7 +330,7 @@ impl Traces {
             Ok(()) => waiting.push(queued),
             // Rare: by value it would make the future of every submission larger.
             Err(StoreError::Unanswered(outage)) => Box::pin(self.settle(queued, outage)).await?,
-            Err(refused) => return Err(SubmitError::Failed(refused.into())),
+            Err(refused) => return Err(SubmitError::Unwritten(refused.into())),
         }
         // The job is accepted whether the queue calmed down or the time ran out.
         let _calm = timeout(HOLD_BACK, waiting.slots.wait_until_calm()).await;

@@ -24,8 +24,9 @@ use crate::serve::OutcomeRecorder;
 
 impl CompiledChannel {
     /// Hands an admitted message to the queue. It keeps its permit until it has run; one that waits in the database has
-    /// none. An idempotency key is given back when the queue shed the message; after any other error the message may
-    /// have been stored, so that the key is given back only if the next delivery learns that the first one arrived.
+    /// none. An idempotency key is given back when the queue shed the message, and if its answer would be kept although
+    /// nothing was written. After any other error the message may have been stored: the key is given back only if the
+    /// next delivery learns that the first one arrived.
     pub(crate) async fn enqueue(
         &self,
         admitted: AdmittedMessage,
@@ -63,6 +64,8 @@ impl CompiledChannel {
         let is_given_back = match &accepted {
             Ok(_) => false,
             Err(SubmitError::Shed(_)) => true,
+            // An error that is kept would be the answer to the repeats of a message that never ran.
+            Err(SubmitError::Unwritten(_)) => self.guards.accept_repeats() || self.guards.replays_answers(),
             Err(SubmitError::Failed(_)) => self.guards.accept_repeats(),
         };
         if let Some(claim) = claim.filter(|_| is_given_back) {

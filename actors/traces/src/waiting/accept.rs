@@ -17,7 +17,8 @@ impl Traces {
     /// # Errors
     /// - [`SubmitError::Shed`], 503: as much waits as may wait, of its channel or of the service, or the queue is
     ///   closed.
-    /// - [`SubmitError::Failed`], with the error of the database: the row was not written, or the answer was lost.
+    /// - [`SubmitError::Unwritten`], with the error of the database.
+    /// - [`SubmitError::Failed`]: the row could not be made, or the answer of the database was lost.
     pub async fn submit_waiting(
         &self,
         job: Job,
@@ -56,7 +57,10 @@ impl Traces {
             Err(error) => {
                 settings.errors.tell(ErrorReason::Storage);
                 tally.release(channel, reason);
-                return Err(SubmitError::Failed(error.into()));
+                return Err(match error {
+                    StoreError::Unanswered(_) => SubmitError::Failed(error.into()),
+                    unwritten => SubmitError::Unwritten(unwritten.into()),
+                });
             }
         }
         tally.confirm(channel, reason);
