@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use slog::Logger;
 use svc_model::config::{AnswerPlace, DeduplicationConfig, DuplicatePolicy};
-use svc_model::{Code, ServiceError};
+use svc_model::{Code, ErrorReason, ServiceError};
 use tokio::time::sleep;
 
 use self::answer_entry::{AnswerEntry, EntryState, KeptAnswer};
@@ -168,6 +168,7 @@ impl ReplayGuard {
                 Ok(Some(text)) => return judge_entry(&text, request, name, services),
                 Ok(None) => {}
                 Err(error) => {
+                    services.metrics.count_error(ErrorReason::DedupBackend);
                     let refusal =
                         ServiceError::unavailable("The answer of an earlier request cannot be read");
                     let refusal = refusal.with_retry_after(RETRY_AFTER).with_internal(error);
@@ -310,6 +311,7 @@ impl ReplayClaim {
         }
         let end = AnswerEntry::end(request, answer, *max_bytes, name, &services.replay.keys);
         if let Err(error) = self.settle(&end, &services.log).await {
+            services.metrics.count_error(ErrorReason::DedupBackend);
             slog::warn!(services.log, "an answer is not kept yet, its store is asked again"; "reason" => %error);
             let (claim, log) = (self.clone(), services.log.clone());
             late_writes.repeat(services.log.clone(), async move || claim.settle(&end, &log).await);
