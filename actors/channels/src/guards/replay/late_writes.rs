@@ -9,6 +9,7 @@ use slog::Logger;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep};
 
+use crate::log_rate_limit::LogRateLimit;
 use crate::shared_cache::CacheError;
 
 /// Most writes of a channel that wait: each may have an answer of the largest size.
@@ -21,24 +22,33 @@ const LONGEST: Duration = Duration::from_secs(600);
 
 /// The writes of a channel that wait. Cheap to clone; clones share the bound.
 #[derive(Clone)]
-pub(super) struct LateWrites(Arc<Semaphore>);
+pub(super) struct LateWrites {
+    room: Arc<Semaphore>,
+    failures: Arc<LogRateLimit>,
+}
 
 impl Default for LateWrites {
     fn default() -> Self {
-        Self(Arc::new(Semaphore::new(MAX_PENDING)))
+        Self { room: Arc::new(Semaphore::new(MAX_PENDING)), failures: Arc::default() }
     }
 }
 
 impl LateWrites {
-    /// Repeats a write until it succeeds. Must be called within a local set, such as that of an actor's thread.
+    /// Logs a failed write, a bounded number of times: each run may end with one.
+    pub(super) fn log_failure(&self, log: &Logger, event: &'static str, reason: &CacheError) {
+        if let Some(suppressed) = self.failures.allow_line() {
+            slog::warn!(log, "{}", event; "reason" => %reason, "suppressed" => suppressed);
+        }
+    }
+
+    /// Repeats a write until it succeeds; one too many is left out, and its claim ends with its lease. Must be called within
+    /// a local set, such as that of an actor's thread.
     pub(super) fn repeat<F>(&self, log: Logger, write: F)
     where
         F: AsyncFn() -> Result<(), CacheError> + 'static,
     {
-        let Ok(pending) = Arc::clone(&self.0).try_acquire_owned() else {
-            slog::warn!(log, "an idempotency key ends with its lease: too many wait for their store");
-            return;
-        };
+        let Ok(pending) = Arc::clone(&self.room).try_acquire_owned() else { return };
+        let writes = self.clone();
         tokio::task::spawn_local(async move {
             let end = Instant::now() + LONGEST;
             let mut pause = FIRST_PAUSE;
@@ -48,7 +58,7 @@ impl LateWrites {
                 match write().await {
                     Ok(()) => break,
                     Err(error) if Instant::now() + pause >= end => {
-                        slog::warn!(log, "an idempotency key ends with its lease"; "reason" => %error);
+                        writes.log_failure(&log, "an idempotency key ends with its lease", &error);
                         break;
                     }
                     Err(_) => {}

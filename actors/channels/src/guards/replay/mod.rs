@@ -312,7 +312,11 @@ impl ReplayClaim {
         let end = AnswerEntry::end(request, answer, *max_bytes, name, &services.replay.keys);
         if let Err(error) = self.settle(&end, &services.log).await {
             services.metrics.count_error(ErrorReason::DedupBackend);
-            slog::warn!(services.log, "an answer is not kept yet, its store is asked again"; "reason" => %error);
+            late_writes.log_failure(
+                &services.log,
+                "an answer is not kept yet, its store is asked again",
+                &error,
+            );
             let (claim, log) = (self.clone(), services.log.clone());
             late_writes.repeat(services.log.clone(), async move || claim.settle(&end, &log).await);
         }
