@@ -199,7 +199,7 @@ impl FlakyStore {
         } else {
             Ok(change(&mut self.texts.lock()))
         };
-        Box::pin(async { changed })
+        Box::pin(async move { changed })
     }
 }
 
