@@ -6,6 +6,7 @@
 mod call_quotas;
 mod quota_store;
 mod reservations;
+mod unused_calls;
 
 use std::sync::Arc;
 
@@ -56,7 +57,11 @@ impl CallQuotaGuard {
         let reservations = match previous.filter(|previous| previous.block == *block) {
             Some(previous) => Arc::clone(&previous.reservations),
             None => {
-                let new = Arc::new(Reservations::new(Arc::clone(store), block.terms()));
+                let new = Arc::new(Reservations::new(
+                    Arc::clone(store),
+                    block.terms(),
+                    services.quotas.unused.clone(),
+                ));
                 services.quotas.add(&new);
                 new
             }

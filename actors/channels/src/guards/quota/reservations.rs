@@ -10,18 +10,20 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::quota_store::{QuotaKey, QuotaStore, ReservedCalls};
+use super::unused_calls::{UnusedCalls, UnusedRest};
 use crate::shared_cache::CacheError;
 
-/// Keys with reservations; the reservation of one that is forgotten is lost.
+/// Keys with reservations; one that is not used for the longest time is forgotten for another.
 const MAX_KEYS: u64 = 65_536;
 
 /// Time for which a used-up quota is not asked for again: others may give something back.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The reservations of a channel.
+/// The reservations of a channel. Dropped, it notes what it has not used.
 pub(crate) struct Reservations {
     store: Arc<dyn QuotaStore>,
     terms: QuotaTerms,
+    unused: UnusedCalls,
     held: Cache<QuotaKey, Arc<Mutex<HeldCalls>>>,
 }
 
@@ -47,9 +49,16 @@ struct UsedUp {
 }
 
 impl Reservations {
-    pub(super) fn new(store: Arc<dyn QuotaStore>, terms: QuotaTerms) -> Self {
-        let held = Cache::builder().eviction_policy(EvictionPolicy::lru()).max_capacity(MAX_KEYS).build();
-        Self { store, terms, held }
+    pub(super) fn new(store: Arc<dyn QuotaStore>, terms: QuotaTerms, unused: UnusedCalls) -> Self {
+        let forgotten = unused.clone();
+        let held = Cache::builder()
+            .eviction_policy(EvictionPolicy::lru())
+            .max_capacity(MAX_KEYS)
+            .eviction_listener(move |key: Arc<QuotaKey>, held: Arc<Mutex<HeldCalls>>, _| {
+                note_rest(&forgotten, &key, &held);
+            })
+            .build();
+        Self { store, terms, unused, held }
     }
 
     /// Takes one request of a key; the time until there is room again if the quota is used up.
@@ -67,6 +76,7 @@ impl Reservations {
         if let Some(ended) = held.reserved.take().filter(|ended| self.is_worth_returning(ended)) {
             self.give_back_unused(&key, &ended).await;
         }
+        self.unused.give_one_back(&*self.store).await;
         let ReservedCalls { count, slice, slice_left, window_left } =
             self.store.reserve(key, self.terms).await?;
         if count == 0 {
@@ -103,8 +113,73 @@ impl Reservations {
     }
 }
 
+impl Drop for Reservations {
+    fn drop(&mut self) {
+        for (key, held) in &self.held {
+            note_rest(&self.unused, &key, &held);
+        }
+    }
+}
+
+/// Takes the rest of a reservation from a key that is no longer held, and notes it. A request that has the key now keeps
+/// it.
+fn note_rest(unused: &UnusedCalls, key: &QuotaKey, held: &Mutex<HeldCalls>) {
+    let Ok(mut held) = held.try_lock() else { return };
+    if let Some(Reserved { left: count @ 1.., slice, .. }) = held.reserved.take() {
+        unused.add(UnusedRest { key: key.clone(), slice, count });
+    }
+}
+
 impl Reserved {
     fn is_usable(&self, now: Instant) -> bool {
         self.left > 0 && now < self.until
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::future::BoxFuture;
+    use svc_model::config::QuotaPeriod;
+
+    use super::*;
+
+    /// Admits whatever is asked, and lists what comes back.
+    #[derive(Default)]
+    struct OpenQuotas(parking_lot::Mutex<Vec<(String, u64)>>);
+
+    impl QuotaStore for OpenQuotas {
+        fn reserve(
+            &self,
+            _: QuotaKey,
+            terms: QuotaTerms,
+        ) -> BoxFuture<'_, Result<ReservedCalls, CacheError>> {
+            let (count, left) = (terms.largest_reservation(), Duration::from_secs(30));
+            let reserved = ReservedCalls { count, slice: 1, slice_left: left, window_left: left };
+            Box::pin(async move { Ok(reserved) })
+        }
+
+        fn give_back(&self, key: QuotaKey, _: i64, count: u64) -> BoxFuture<'_, Result<(), CacheError>> {
+            self.0.lock().push((key.key, count));
+            Box::pin(async { Ok(()) })
+        }
+    }
+
+    fn key(text: &str) -> QuotaKey {
+        QuotaKey { channel_id: "orders".into(), key: text.to_owned() }
+    }
+
+    #[tokio::test]
+    async fn rest_of_dropped_reservations_is_given_back() {
+        let (store, unused) = (Arc::<OpenQuotas>::default(), UnusedCalls::default());
+        let terms = QuotaTerms { limit: 1000, per: QuotaPeriod::Day, window: QuotaWindow::Calendar };
+        let make = || Reservations::new(Arc::clone(&store) as Arc<dyn QuotaStore>, terms, unused.clone());
+        let former = make();
+        assert_eq!(former.take(key("a")).await, Ok(None));
+        drop(former);
+        let next = make();
+        for _ in 0..2 {
+            assert_eq!(next.take(key("b")).await, Ok(None));
+        }
+        assert_eq!(*store.0.lock(), [("a".to_owned(), 9)]);
     }
 }
