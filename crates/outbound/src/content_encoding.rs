@@ -26,8 +26,8 @@ const MAX_RATIO: usize = 1032;
 /// The largest window of Zstandard that a response may ask for (RFC 9659).
 const ZSTD_WINDOW: u64 = 8 << 20;
 
-/// Members of gzip or frames of Zstandard in one body, those that say nothing included. Each costs a decoder of its own,
-/// and takes few bytes.
+/// Members of gzip or frames of Zstandard in one body, those that say nothing included. Each costs a decoder of its
+/// own, and takes few bytes.
 const MAX_MEMBERS: usize = 10_000;
 
 /// Bytes that are inflated at a time, at least.

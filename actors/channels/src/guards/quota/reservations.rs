@@ -90,8 +90,8 @@ impl Reservations {
         Ok(None)
     }
 
-    /// Returns `true` for an ended reservation whose rest would count on: a sliding window has the slice for long, that of
-    /// the calendar has ended with it.
+    /// Returns `true` for an ended reservation whose rest would count on: a sliding window has the slice for long,
+    /// that of the calendar has ended with it.
     fn is_worth_returning(&self, ended: &Reserved) -> bool {
         ended.left > 0 && self.terms.window == QuotaWindow::Sliding
     }
@@ -121,8 +121,8 @@ impl Drop for Reservations {
     }
 }
 
-/// Takes the rest of a reservation from a key that is no longer held, and notes it. A request that has the key now keeps
-/// it.
+/// Takes the rest of a reservation from a key that is no longer held, and notes it. A request that has the key now
+/// keeps it.
 fn note_rest(unused: &UnusedCalls, key: &QuotaKey, held: &Mutex<HeldCalls>) {
     let Ok(mut held) = held.try_lock() else { return };
     if let Some(Reserved { left: count @ 1.., slice, .. }) = held.reserved.take() {

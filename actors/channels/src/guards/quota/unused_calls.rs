@@ -1,5 +1,5 @@
-//! Rests of reservations that no channel holds any more, until they are given back: those of a quota whose settings have
-//! changed, and those of keys that were forgotten for others.
+//! Rests of reservations that no channel holds any more, until they are given back: those of a quota whose settings
+//! have changed, and those of keys that were forgotten for others.
 
 use std::sync::Arc;
 

@@ -41,8 +41,8 @@ impl LateWrites {
         }
     }
 
-    /// Repeats a write until it succeeds; one too many is left out, and its claim ends with its lease. Must be called within
-    /// a local set, such as that of an actor's thread.
+    /// Repeats a write until it succeeds; one too many is left out, and its claim ends with its lease. Must be called
+    /// within a local set, such as that of an actor's thread.
     pub(super) fn repeat<F>(&self, log: Logger, write: F)
     where
         F: AsyncFn() -> Result<(), CacheError> + 'static,
