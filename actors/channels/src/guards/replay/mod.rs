@@ -261,11 +261,14 @@ struct ClaimState {
 impl ReplayClaim {
     /// Gives the key back for a request that did not run.
     pub(crate) async fn release(&self, services: &ChannelServices) {
-        let ClaimState { store, name, entry, is_released, .. } = &*self.0;
+        let ClaimState { store, name, entry, late_writes, is_released, .. } = &*self.0;
         is_released.store(true, Ordering::Release);
         if let Err(error) = store.release(name.clone(), entry.clone()).await {
-            slog::warn!(services.log, "an idempotency key is not given back, it ends by itself";
-                "reason" => %error);
+            late_writes.log_failure(
+                &services.log,
+                "an idempotency key is not given back, it ends by itself",
+                &error,
+            );
         }
     }
 
