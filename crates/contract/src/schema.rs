@@ -6,13 +6,17 @@ use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 use svc_model::FieldError;
 
-use crate::faults::{MAX_FAULTS, to_field_errors};
+use crate::faults::{MAX_FAULTS, shorten_message, to_field_errors};
 
 /// Maximum size of a schema, in bytes of JSON.
 pub const MAX_SCHEMA_BYTES: usize = 64 << 10;
 
 /// Maximum size of a compiled pattern, in bytes.
 const MAX_PATTERN_BYTES: usize = 1 << 20;
+
+/// Values in a message of which every fault is reported. The validator collects all of them before the first can be
+/// read, so that the faults of a larger message would take many times its bytes.
+const MAX_REPORTED_VALUES: usize = 10_000;
 
 /// Keywords whose value is the address of another schema.
 const REFERENCES: [&str; 2] = ["$ref", "$dynamicRef"];
@@ -75,7 +79,7 @@ impl MessageSchema {
             .with_pattern_options(PatternOptions::regex().size_limit(MAX_PATTERN_BYTES));
         let compiled = options.build(schema).map_err(|error| {
             let path = format!("${}", svc_model::mask::dotted_path(error.instance_path().as_str()));
-            SchemaError::Invalid { path, reason: error.to_string() }
+            SchemaError::Invalid { path, reason: shorten_message(&error.to_string()) }
         });
         compiled.map(Self)
     }
@@ -83,22 +87,36 @@ impl MessageSchema {
     /// Checks a value. Paths begin at `at`.
     ///
     /// # Errors
-    /// The faults of the value, each with its path; at most a hundred.
+    /// The faults of the value, each with its path; at most a hundred, and of a large value the first.
     pub fn check(&self, value: &Value, at: &str) -> Result<(), Vec<FieldError>> {
         if self.0.is_valid(value) {
             return Ok(());
         }
-        let mut faults: Vec<_> = self
-            .0
-            .iter_errors(value)
-            .take(MAX_FAULTS)
-            .flat_map(|error| to_field_errors(&error, at))
-            .collect();
+        let mut faults: Vec<_> = match take_values(value, MAX_REPORTED_VALUES) {
+            Some(_) => {
+                let errors = self.0.iter_errors(value).take(MAX_FAULTS);
+                errors.flat_map(|error| to_field_errors(&error, at)).collect()
+            }
+            None => {
+                let first = self.0.validate(value).err();
+                first.map(|error| to_field_errors(&error, at)).unwrap_or_default()
+            }
+        };
         faults.truncate(MAX_FAULTS);
         if faults.is_empty() {
             faults.push(FieldError::invalid(at, "does not match the schema"));
         }
         Err(faults)
+    }
+}
+
+/// Takes the values of a message from a number of them; `None` if it has more.
+fn take_values(value: &Value, room: usize) -> Option<usize> {
+    let room = room.checked_sub(1)?;
+    match value {
+        Value::Array(items) => items.iter().try_fold(room, |room, item| take_values(item, room)),
+        Value::Object(members) => members.values().try_fold(room, |room, member| take_values(member, room)),
+        _ => Some(room),
     }
 }
 
@@ -181,6 +199,24 @@ mod tests {
         assert_eq!(faults(&json!({"items": items})).len(), 100);
         let unknown: serde_json::Map<_, _> = (0..500).map(|index| (format!("k{index}"), json!(1))).collect();
         assert_eq!(faults(&Value::Object(unknown)).len(), 100);
+    }
+
+    #[test]
+    fn large_value_is_reported_by_its_first_fault() {
+        let items: Vec<_> = (0..MAX_REPORTED_VALUES).map(|_| json!({"qty": "x"})).collect();
+        let found = faults(&json!({"items": items}));
+        assert_eq!(found, [("body.items[0].qty".to_owned(), FieldCode::TypeMismatch)]);
+        assert_eq!(faults(&json!({"items": vec![json!({"qty": "x"}); 50]})).len(), 50);
+    }
+
+    #[test]
+    fn long_names_of_senders_are_cut_in_paths() {
+        let schema = json!({"additionalProperties": {"items": {"required": ["id"]}}});
+        let schema = MessageSchema::compile(&schema).unwrap();
+        let value = json!({"k".repeat(100_000): [{}, {}, {}]});
+        let faults = schema.check(&value, "body").unwrap_err();
+        assert_eq!(faults.len(), 3);
+        assert!(faults.iter().all(|fault| fault.path.len() == 300), "{:?}", faults[0].path.len());
     }
 
     #[test]
