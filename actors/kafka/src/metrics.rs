@@ -35,6 +35,9 @@ pub(crate) enum SettledAs {
 }
 
 impl SettledAs {
+    const ALL: [Self; 5] =
+        [Self::Completed, Self::Duplicate, Self::Tombstone, Self::DeadLetter, Self::Skipped];
+
     const fn name(self) -> &'static str {
         match self {
             Self::Completed => "completed",
@@ -123,8 +126,37 @@ impl KafkaMetrics {
         self.lag.get_or_create(&PartitionLabels { topic: topic.to_owned(), partition }).set(lag);
     }
 
+    /// Shows every outcome of a topic that this node reads, so that its first dead letter is a rise.
+    pub(crate) fn show_topic(&self, topic: &str) {
+        for settled in SettledAs::ALL {
+            self.count_records(topic, settled, 0);
+        }
+    }
+
     /// Drops the series of a partition that this node does not read any more.
     pub(crate) fn forget_partition(&self, topic: &str, partition: i32) {
         self.lag.remove(&PartitionLabels { topic: topic.to_owned(), partition });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::encoding::text::encode;
+
+    use super::*;
+
+    #[test]
+    fn outcomes_are_shown_before_the_first_record() {
+        let metrics = KafkaMetrics::default();
+        metrics.count_records("orders", SettledAs::Completed, 2);
+        metrics.show_topic("orders");
+        let mut registry = Registry::default();
+        metrics.register(&mut registry);
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
+        for (outcome, count) in [("completed", 2), ("dead_letter", 0), ("skipped", 0)] {
+            let sample = format!("kafka_records_total{{topic=\"orders\",outcome=\"{outcome}\"}} {count}");
+            assert!(text.contains(&sample), "{sample}: {text}");
+        }
     }
 }

@@ -8,6 +8,11 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use svc_model::DURATION_BUCKETS;
 
+/// The outcome of a reload that took effect.
+const SUCCESS: &str = "success";
+/// The outcome of a reload that left the definitions of before.
+const FAILURE: &str = "failure";
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Labels {
     status: &'static str,
@@ -29,9 +34,14 @@ pub struct RegistryMetrics {
 
 impl Default for RegistryMetrics {
     fn default() -> Self {
+        let reloads = Family::<Labels, Counter>::default();
+        // Shown from the start, so that the first failure is a rise.
+        for status in [SUCCESS, FAILURE] {
+            drop(reloads.get_or_create(&Labels { status }));
+        }
         Self {
             workflows: Gauge::default(),
-            reloads: Family::default(),
+            reloads,
             durations: Histogram::new(DURATION_BUCKETS),
             paused: Family::default(),
         }
@@ -49,7 +59,7 @@ impl RegistryMetrics {
     }
 
     pub(crate) fn record_reload(&self, success: bool, seconds: f64) {
-        let status = if success { "success" } else { "failure" };
+        let status = if success { SUCCESS } else { FAILURE };
         self.reloads.get_or_create(&Labels { status }).inc();
         self.durations.observe(seconds);
     }
@@ -65,6 +75,24 @@ impl RegistryMetrics {
             self.paused.get_or_create(&labels).set(1);
         } else {
             self.paused.remove(&labels);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::encoding::text::encode;
+
+    use super::*;
+
+    #[test]
+    fn outcomes_are_shown_before_the_first_reload() {
+        let mut registry = Registry::default();
+        RegistryMetrics::default().register(&mut registry);
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
+        for status in [SUCCESS, FAILURE] {
+            assert!(text.contains(&format!("engine_reloads_total{{status=\"{status}\"}} 0")), "{text}");
         }
     }
 }

@@ -307,6 +307,7 @@ impl Session {
             self.group.partitions().insert((Arc::clone(&topic), partition), Arc::clone(&handle));
             self.assigned.entry(topic).or_default().insert(partition, Arc::clone(&handle));
             self.shared.metrics.assigned.inc();
+            self.shared.metrics.show_topic(element.topic());
             self.spawn_worker(&handle).await?;
         }
         info!(self.shared.log, "kafka partitions assigned"; "group" => &*self.group.name, "partitions" => total);
