@@ -529,6 +529,7 @@ export const texts = {
       principal_rate_limit: "Rate limit of a caller",
       quota: "Quota",
       origin_allow_list: "Origins",
+      "request.schema": "Schema",
       validation_logic: "Validation",
       deduplication: "Repeats",
       cache: "Response cache",

@@ -142,6 +142,12 @@ test("guards are in the order of a request", () => {
   assert.deepEqual(guards.map((guard) => guard.name), ["auth", "backpressure"]);
 });
 
+test("schema is a guard within the block of the request", () => {
+  const guards = guardsOf({ validation_logic: { "==": [1, 1] }, request: { mode: "accept", schema: { type: "object" } } }, undefined);
+  assert.deepEqual(guards.map((guard) => [guard.name, guard.settings]), [["request.schema", "type object"], ["validation_logic", "== [2]"]]);
+  assert.deepEqual(guardsOf({ request: { mode: "accept" } }, undefined), []);
+});
+
 test("refusals outside of guards are shown last", () => {
   const refusal = (guard: string, count: number) => ({ guard, status: 401, reason: `r${count}`, explanation: "", count, last_seen: "" });
   const stats = { channel: "a", node: "n", served: true, version: 1, quarantined: null, guards: ["auth"], free_permits: null, since: null, refusals: [refusal("body", 1), refusal("auth", 2), refusal("auth", 5)] };

@@ -2,8 +2,8 @@
 
 /** The guards in the order in which a request meets them. */
 const ORDER = [
-  "rate_limit", "auth", "principal_rate_limit", "quota", "origin_allow_list", "validation_logic", "deduplication", "cache",
-  "backpressure",
+  "rate_limit", "auth", "principal_rate_limit", "quota", "origin_allow_list", "request.schema", "validation_logic",
+  "deduplication", "cache", "backpressure",
 ] as const;
 
 /** Refusals of one guard for one reason. */
@@ -53,19 +53,30 @@ export function settingsLine(value: unknown): string {
   return parts.join(", ").slice(0, MOST_SETTINGS);
 }
 
+/** Returns the settings of a guard; of `request.schema` those within the block `request`. */
+function settingsOf(config: Record<string, unknown>, guard: string): unknown {
+  return guard.split(".").reduce<unknown>((block, key) => {
+    return block !== null && typeof block === "object" ? (block as Record<string, unknown>)[key] : undefined;
+  }, config);
+}
+
 /** Returns the guards of a channel: those of its configuration, then those that only have counts. */
 export function guardsOf(config: Record<string, unknown>, stats: ChannelStats | undefined): Guard[] {
   const counted = new Map<string, RefusalCount[]>();
   for (const refusal of stats?.refusals ?? []) counted.set(refusal.guard, [...(counted.get(refusal.guard) ?? []), refusal]);
-  const isOn = (name: string) => config[name] !== undefined && config[name] !== null && config[name] !== true;
+  const isOn = (name: string) => {
+    const settings = settingsOf(config, name);
+    return settings !== undefined && settings !== null && settings !== true;
+  };
   const names = stats !== undefined && stats.served ? [...stats.guards] : ORDER.filter((name) => isOn(name));
   const others = [...counted.keys()].filter((name) => !names.includes(name));
   return [...names, ...others].map((name): Guard => {
     const reasons = counted.get(name) ?? [];
-    const isSet = config[name] !== undefined && config[name] !== null;
+    const settings = settingsOf(config, name);
+    const isSet = settings !== undefined && settings !== null;
     return {
       name,
-      settings: isSet ? settingsLine(config[name]) : "",
+      settings: isSet ? settingsLine(settings) : "",
       refused: reasons.reduce((sum, reason) => sum + reason.count, 0),
       reasons: [...reasons].sort((a, b) => b.count - a.count),
       isSet: names.includes(name),
