@@ -188,3 +188,20 @@ fn invalidated_namespace_leaves_no_cached_answer() {
         (&json!("cache"), 1)
     );
 }
+
+#[test]
+fn declared_value_is_an_origin_of_a_channel() {
+    let server = launch();
+    let settings = "[vars]\nshop = \"https://shop.example\"\n";
+    std::fs::write(server.directory().join("vars.toml"), settings).unwrap();
+    let server = server.args(&["-c", "vars.toml"]).start().unwrap();
+    let mut client = server.client();
+    echo(&mut client, "shop", json!({"request": {"cors_origins": ["var://shop"]}}));
+    let mut granted = |origin: &str| {
+        let headers = [("content-type", "application/json"), ("origin", origin)];
+        let answer = client.send("POST", "/api/v1/data/shop", &headers, b"{}").unwrap();
+        answer.header("access-control-allow-origin").map(str::to_owned)
+    };
+    assert_eq!(granted("https://shop.example").as_deref(), Some("https://shop.example"));
+    assert_eq!((granted("var://shop"), granted("https://other.example")), (None, None));
+}

@@ -58,6 +58,8 @@ pub struct CompiledChannel {
     pub(crate) timeout: Option<Duration>,
     /// Set if the workflow may shape the response.
     pub(crate) shaper: Option<ResponseShaper>,
+    /// The origins of pages that may read its answers, if it lists its own.
+    cors_origins: Option<Box<[Value]>>,
     /// Set for a scheduled channel.
     cron: Option<Box<CronConfig>>,
     /// The failures after which the channel pauses itself.
@@ -141,6 +143,10 @@ impl CompiledChannel {
             queue,
             timeout: config.timeout_ms.map(Duration::from_millis),
             shaper: shaped.then(|| ResponseShaper::new(&config.response)),
+            cors_origins: config
+                .request
+                .cors_origins
+                .map(|origins| origins.into_iter().map(Value::from).collect()),
             cron: cron.map(Box::new),
             repeated_failure: config.on_repeated_failure,
             response: config.response,
@@ -151,6 +157,11 @@ impl CompiledChannel {
             version: row.version,
             content_hash,
         })
+    }
+
+    /// Returns the origins of pages that may read its answers, if it lists its own.
+    pub fn cors_origins(&self) -> Option<&[Value]> {
+        self.cors_origins.as_deref()
     }
 
     /// Returns the schedule configuration; `None` for a channel that is not scheduled.

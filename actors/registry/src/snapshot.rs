@@ -122,10 +122,13 @@ impl LoadedChannel {
         self.row.content.config["request"]["by_name"] != false
     }
 
-    /// Returns the origins of pages that may read its answers, if it lists its own. Read from the row, because a
-    /// quarantined channel has no compiled configuration.
+    /// Returns the origins of pages that may read its answers, if it lists its own. Those of a quarantined channel, which
+    /// has no compiled configuration, are read from the row, in which references to declared values match no origin.
     pub fn cors_origins(&self) -> Option<&[Value]> {
-        self.row.content.config["request"]["cors_origins"].as_array().map(Vec::as_slice)
+        match self.compiled_channel() {
+            Some(compiled) => compiled.cors_origins(),
+            None => self.row.content.config["request"]["cors_origins"].as_array().map(Vec::as_slice),
+        }
     }
 
     /// Returns `true` for a scheduled channel.
