@@ -35,9 +35,16 @@ def check_service(name, service, folder):
             assert int(service["stop_grace_period"].removesuffix("s")) > 60, name
 
 
+def check_balancer(text):
+    """The nodes trust the network of the balancer, so that what callers say about themselves must end at it."""
+    for header in ("x-forwarded-for", "x-real-ip"):
+        assert f"http-request del-header {header}" in text, f"haproxy.cfg: {header} of callers reaches the nodes"
+
+
 def main():
     schema = json.loads(pathlib.Path(sys.argv[1]).read_text())
     count = 0
+    check_balancer((ROOT / "deploy/container/haproxy.cfg").read_text())
     for path in map(pathlib.Path, sys.argv[2:]):
         document = yaml.safe_load(path.read_text())
         # Newer than the schema that can be had.
