@@ -101,9 +101,14 @@ def check_names(documents, values):
     pod = workload["spec"]["template"]["spec"]
     shutdown = values.get("shutdown", {"drainSeconds": 30, "forceSeconds": 30})
     assert pod["terminationGracePeriodSeconds"] > sum(shutdown.values())
+    given = {volume["name"] for volume in values.get("volumes", [])}
     for volume in pod["volumes"]:
-        if "configMap" in volume:
+        if "configMap" in volume and volume["name"] not in given:
             assert ("ConfigMap", volume["configMap"]["name"]) in kinds
+    for document in documents:
+        # The migration reads the same files.
+        inner = pod_of(document)
+        assert not inner or given <= {mount["name"] for mount in inner["containers"][0]["volumeMounts"]}, given
     assert ("ServiceAccount", pod["serviceAccountName"]) in kinds
 
 

@@ -217,6 +217,9 @@ spec:
           mountPath: /etc/svc/tls
           readOnly: true
         {{- end }}
+        {{- with .Values.volumeMounts }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
   volumes:
     - name: config
       configMap:
@@ -232,5 +235,8 @@ spec:
       secret:
         secretName: {{ .secretName }}
         defaultMode: 0440
+    {{- end }}
+    {{- with .Values.volumes }}
+    {{- toYaml . | nindent 4 }}
     {{- end }}
 {{- end -}}
