@@ -33,6 +33,9 @@ fn documents_show_serving_channels_of_their_tag() {
     assert!(page.status == 200 && page.text().contains("POST /api/v1/data/orders"), "{}", page.text());
     let tagged = client.get(&format!("{OPENAPI}?tag=shop")).unwrap().json();
     assert_eq!(tagged["paths"], json!({}));
+    // One that was made before is not taken for another.
+    assert_eq!(client.get(OPENAPI).unwrap().json(), document);
+    assert_eq!(client.get(PAGE).unwrap().text(), page.text());
     let refused = client.get(&format!("{OPENAPI}?tags=shop")).unwrap();
     assert!(
         refused.status == 400 && refused.text().contains("tags: unknown parameter"),

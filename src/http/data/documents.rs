@@ -5,14 +5,12 @@ use actix_web::http::Method;
 use actix_web::http::header::ContentType;
 use actix_web::{HttpRequest, HttpResponse};
 use serde_json::{Map, Value};
-use svc_contract::{documents_page, openapi_document};
 use svc_model::ServiceError;
 
+use super::served_channels::RequestedDocument;
 use crate::http::{DATA_PREFIX, Error};
 use crate::state::AppState;
 
-/// The title of the document.
-const TITLE: &str = "Channels";
 /// The one parameter of a request for a document.
 const TAG: &str = "tag";
 
@@ -42,14 +40,9 @@ pub(super) fn answer_document(
         return Some(Err(refused.into()));
     }
     let tag = query.get(TAG).and_then(Value::as_str).filter(|tag| !tag.is_empty());
-    let channels = {
-        let snapshot = state.serving.registry.snapshot();
-        state.edge.documents.read_channels(&snapshot, &state.config.vars.0)
-    };
-    let document = openapi_document(TITLE, base, &channels, tag);
-    let mut response = HttpResponse::Ok();
-    Some(Ok(match is_page {
-        true => response.content_type(ContentType::html()).body(documents_page(&document)),
-        false => response.content_type(ContentType::json()).body(document.to_string()),
-    }))
+    let document = RequestedDocument { base: base.to_owned(), tag: tag.map(str::to_owned), is_page };
+    let snapshot = state.serving.registry.snapshot();
+    let text = state.edge.documents.render(&snapshot, &state.config.vars.0, document);
+    let content_type = if is_page { ContentType::html() } else { ContentType::json() };
+    Some(Ok(HttpResponse::Ok().content_type(content_type).body(text)))
 }

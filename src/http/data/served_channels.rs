@@ -1,13 +1,40 @@
-//! The channels in the documents for callers, read once for each generation of the snapshot.
+//! The channels in the documents for callers, read once for each generation of the snapshot, and the documents made of
+//! them: anybody may ask for one, and a large one takes its time to make.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use actix_web::web::Bytes;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
-use svc_contract::DocumentedChannel;
+use svc_contract::{DocumentedChannel, documents_page, openapi_document};
 use svc_model::config::value_reference::{ValueScope, replace_value_references};
 use svc_model::{ChannelConfig, ChannelContent};
 use svc_registry::Snapshot;
+
+/// The title of the documents.
+const TITLE: &str = "Channels";
+/// Documents of a generation that are kept at most.
+const MAX_KEPT: usize = 64;
+
+/// A document that a request asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct RequestedDocument {
+    /// The path that routes begin at.
+    pub(crate) base: String,
+    /// The tag of its channels; `None` for all of them.
+    pub(crate) tag: Option<String>,
+    /// The page, in place of the document itself.
+    pub(crate) is_page: bool,
+}
+
+impl RequestedDocument {
+    fn render(&self, channels: &[DocumentedChannel]) -> Bytes {
+        let document = openapi_document(TITLE, &self.base, channels, self.tag.as_deref());
+        let text = if self.is_page { documents_page(&document) } else { document.to_string() };
+        text.into()
+    }
+}
 
 /// The channels of a generation of the snapshot, read once for all documents.
 #[derive(Default)]
@@ -16,15 +43,38 @@ pub(crate) struct ChannelDocuments(Mutex<Option<ReadChannels>>);
 struct ReadChannels {
     generation: u64,
     channels: Arc<[DocumentedChannel]>,
+    texts: HashMap<RequestedDocument, Bytes>,
 }
 
 impl ChannelDocuments {
-    /// Returns the serving channels that take requests, with declared values in the places of references.
-    pub(crate) fn read_channels(
+    /// Returns the text of a document of the serving channels.
+    pub(crate) fn render(
         &self,
         snapshot: &Snapshot,
         declared: &Map<String, Value>,
-    ) -> Arc<[DocumentedChannel]> {
+        document: RequestedDocument,
+    ) -> Bytes {
+        let generation = snapshot.generation();
+        if let Some(text) = self.find_text(generation, &document) {
+            return text;
+        }
+        let text = document.render(&self.read_channels(snapshot, declared));
+        let mut known = self.0.lock();
+        let read = known.as_mut().filter(|read| read.generation == generation);
+        if let Some(read) = read.filter(|read| read.texts.len() < MAX_KEPT) {
+            read.texts.insert(document, text.clone());
+        }
+        text
+    }
+
+    fn find_text(&self, generation: u64, document: &RequestedDocument) -> Option<Bytes> {
+        let known = self.0.lock();
+        let read = known.as_ref().filter(|read| read.generation == generation)?;
+        read.texts.get(document).cloned()
+    }
+
+    /// Returns the serving channels that take requests, with declared values in the places of references.
+    fn read_channels(&self, snapshot: &Snapshot, declared: &Map<String, Value>) -> Arc<[DocumentedChannel]> {
         let generation = snapshot.generation();
         let mut known = self.0.lock();
         if let Some(read) = known.as_ref().filter(|read| read.generation == generation) {
@@ -33,7 +83,7 @@ impl ChannelDocuments {
         let serving = snapshot.channels().filter(|entry| entry.quarantine().is_none());
         let channels: Arc<[_]> =
             serving.filter_map(|entry| read_channel(&entry.row.content, declared)).collect();
-        *known = Some(ReadChannels { generation, channels: Arc::clone(&channels) });
+        *known = Some(ReadChannels { generation, channels: Arc::clone(&channels), texts: HashMap::new() });
         channels
     }
 }
