@@ -5,6 +5,7 @@
 //! bounded: the document in its size, patterns to those that match in linear time, references to the document itself,
 //! and a report in the number and length of its entries. The crate reads no files and no network.
 
+mod application;
 mod asyncapi;
 mod channel;
 mod components;

@@ -6,6 +6,7 @@ use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 use svc_model::FieldError;
 
+use crate::application::{MAX_APPLIED, MAX_NESTED, check_application};
 use crate::faults::{MAX_FAULTS, shorten_message, to_field_errors};
 
 /// Maximum size of a schema, in bytes of JSON.
@@ -13,6 +14,13 @@ pub const MAX_SCHEMA_BYTES: usize = 64 << 10;
 
 /// Maximum size of a compiled pattern, in bytes.
 const MAX_PATTERN_BYTES: usize = 1 << 20;
+
+/// Maximum number of calls within one another with which the validator walks through a message. A thread has a stack of
+/// two mebibytes, of which this takes the half.
+const MAX_CALLS: usize = 1000;
+
+/// Maximum depth of a message that was read from JSON.
+const MAX_DEPTH: usize = 128;
 
 /// Values in a message of which every fault is reported. The validator collects all of them before the first can be
 /// read, so that the faults of a larger message would take many times its bytes.
@@ -42,6 +50,19 @@ pub enum SchemaError {
         /// The path of the reference below the schema.
         path: String,
     },
+    /// Too many schemas apply to one value.
+    #[error(
+        "at one value at most {} schemas may apply within one another, and {} in all; flatten references and combinations",
+        MAX_NESTED,
+        MAX_APPLIED
+    )]
+    Involved,
+    /// A reference is percent-encoded.
+    #[error("the reference {address} is percent-encoded; write the name of a definition without '%'")]
+    Encoded {
+        /// The reference.
+        address: String,
+    },
     /// The document does not compile.
     #[error("{path}: {reason}")]
     Invalid {
@@ -53,7 +74,11 @@ pub enum SchemaError {
 }
 
 /// A compiled schema of messages.
-pub struct MessageSchema(Validator);
+pub struct MessageSchema {
+    validator: Validator,
+    /// Number of schemas that apply to one value within one another.
+    nested: usize,
+}
 
 impl fmt::Debug for MessageSchema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -72,6 +97,7 @@ impl MessageSchema {
             return Err(SchemaError::TooLarge { bytes });
         }
         check_addresses("$", schema)?;
+        let nested = check_application(schema)?;
         let options = jsonschema::draft202012::options()
             .offline()
             .should_validate_formats(true)
@@ -81,7 +107,7 @@ impl MessageSchema {
             let path = format!("${}", svc_model::mask::dotted_path(error.instance_path().as_str()));
             SchemaError::Invalid { path, reason: shorten_message(&error.to_string()) }
         });
-        compiled.map(Self)
+        compiled.map(|validator| Self { validator, nested })
     }
 
     /// Checks a value. Paths begin at `at`.
@@ -89,16 +115,22 @@ impl MessageSchema {
     /// # Errors
     /// The faults of the value, each with its path; at most a hundred, and of a large value the first.
     pub fn check(&self, value: &Value, at: &str) -> Result<(), Vec<FieldError>> {
-        if self.0.is_valid(value) {
+        // At each level of the message the validator calls itself for what applies there, and for the next level.
+        let levels = MAX_CALLS / (self.nested + 2);
+        if levels < MAX_DEPTH && !is_within_levels(value, levels) {
+            let message = format!("the schema takes at most {levels} levels of lists and objects");
+            return Err(vec![FieldError::invalid(at, message)]);
+        }
+        if self.validator.is_valid(value) {
             return Ok(());
         }
         let mut faults: Vec<_> = match take_values(value, MAX_REPORTED_VALUES) {
             Some(_) => {
-                let errors = self.0.iter_errors(value).take(MAX_FAULTS);
+                let errors = self.validator.iter_errors(value).take(MAX_FAULTS);
                 errors.flat_map(|error| to_field_errors(&error, at)).collect()
             }
             None => {
-                let first = self.0.validate(value).err();
+                let first = self.validator.validate(value).err();
                 first.map(|error| to_field_errors(&error, at)).unwrap_or_default()
             }
         };
@@ -107,6 +139,17 @@ impl MessageSchema {
             faults.push(FieldError::invalid(at, "does not match the schema"));
         }
         Err(faults)
+    }
+}
+
+/// Returns true for a value with at most that many levels of lists and objects.
+fn is_within_levels(value: &Value, levels: usize) -> bool {
+    match value {
+        Value::Array(items) => levels > 0 && items.iter().all(|item| is_within_levels(item, levels - 1)),
+        Value::Object(members) => {
+            levels > 0 && members.values().all(|member| is_within_levels(member, levels - 1))
+        }
+        _ => true,
     }
 }
 
@@ -207,6 +250,19 @@ mod tests {
         let found = faults(&json!({"items": items}));
         assert_eq!(found, [("body.items[0].qty".to_owned(), FieldCode::TypeMismatch)]);
         assert_eq!(faults(&json!({"items": vec![json!({"qty": "x"}); 50]})).len(), 50);
+    }
+
+    #[test]
+    fn deep_value_of_nested_schemas_is_refused() {
+        let mut defs: serde_json::Map<_, _> =
+            (0..50).map(|at| (at.to_string(), json!({"$ref": format!("#/$defs/{}", at + 1)}))).collect();
+        defs.insert("50".to_owned(), json!({"properties": {"a": {"$ref": "#/$defs/0"}}}));
+        let schema = MessageSchema::compile(&json!({"$ref": "#/$defs/0", "$defs": defs})).unwrap();
+        let nest = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!({"a": inner}));
+        assert_eq!(schema.check(&nest(18), "body"), Ok(()));
+        let faults = schema.check(&nest(120), "body").unwrap_err();
+        assert_eq!((faults.len(), faults[0].path.as_str()), (1, "body"));
+        assert!(faults[0].message.contains("at most 18 levels"), "{faults:?}");
     }
 
     #[test]
