@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use svc_testkit::example::create_and_activate;
 use svc_testkit::http::{HttpClient, HttpResponse};
 
-use crate::support::{channel, echo, error, serve_with, start};
+use crate::support::{channel, echo, error, launch, serve_with, start};
 
 /// Tasks that answer as the payload says.
 fn shaping() -> Value {

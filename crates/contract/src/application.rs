@@ -166,7 +166,7 @@ mod tests {
             "a": {"anyOf": [{"$ref": "#/$defs/b"}, {"$dynamicRef": "#named"}]},
             "b": {"$ref": "#/$defs/a", "$dynamicAnchor": "named"}}});
         assert!(check_application(&circles).is_ok());
-        let mut named = chain(60, |next| json!({"$ref": next}));
+        let mut named = chain(62, |next| json!({"$ref": next}));
         named["$defs"]["0"]["$anchor"] = json!("first");
         named["$defs"]["other"] = json!({"allOf": [{"allOf": [{"allOf": [{"$ref": "#first"}]}]}]});
         assert_eq!(check_application(&named), Err(SchemaError::Involved));
