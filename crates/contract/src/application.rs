@@ -8,12 +8,10 @@ use std::ptr;
 
 use serde_json::{Map, Value};
 
-use crate::SchemaError;
-
 /// Maximum number of schemas that apply to one value within one another.
-pub(crate) const MAX_NESTED: usize = 64;
+const MAX_NESTED: usize = 64;
 /// Maximum number of schemas that apply to one value.
-pub(crate) const MAX_APPLIED: usize = 10_000;
+const MAX_APPLIED: usize = 10_000;
 
 /// Keywords with a schema, with a list of schemas, and with the address of one, for the value itself.
 const SCHEMAS: [&str; 4] = ["not", "if", "then", "else"];
@@ -23,11 +21,29 @@ const NAMED_SCHEMAS: &str = "dependentSchemas";
 /// Keywords that name a schema.
 const ANCHORS: [&str; 2] = ["$anchor", "$dynamicAnchor"];
 
+/// The reason why the schemas that apply to one value are refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SchemaApplicationError {
+    /// They are too many.
+    #[error(
+        "at one value at most {} schemas may apply within one another, and {} in all; flatten references and combinations",
+        MAX_NESTED,
+        MAX_APPLIED
+    )]
+    Involved,
+    /// A reference is percent-encoded.
+    #[error("the reference {address} is percent-encoded; write the name of a definition without '%'")]
+    Encoded {
+        /// The reference.
+        address: String,
+    },
+}
+
 /// Checks the schemas that apply to one value, wherever a schema may be. Returns how many apply within one another.
 ///
 /// # Errors
-/// [`SchemaError::Involved`], or [`SchemaError::Encoded`] for a reference that cannot be followed.
-pub(crate) fn check_application(schema: &Value) -> Result<usize, SchemaError> {
+/// [`SchemaApplicationError::Involved`], or [`SchemaApplicationError::Encoded`] for a reference that cannot be followed.
+pub(crate) fn check_application(schema: &Value) -> Result<usize, SchemaApplicationError> {
     let mut places = SchemaPlaces::default();
     places.add(schema, schema);
     let mut measured = HashMap::new();
@@ -79,7 +95,7 @@ impl<'s> SchemaPlaces<'s> {
         schema: &'s Value,
         steps: usize,
         measured: &mut HashMap<*const Value, Applied>,
-    ) -> Result<Applied, SchemaError> {
+    ) -> Result<Applied, SchemaApplicationError> {
         let mut applied = Applied { count: 1, depth: 0 };
         let Value::Object(members) = schema else { return Ok(applied) };
         if let Some(known) = measured.get(&ptr::from_ref(schema)) {
@@ -88,13 +104,13 @@ impl<'s> SchemaPlaces<'s> {
         measured.insert(ptr::from_ref(schema), applied);
         for inner in self.applied_schemas(schema, members)? {
             if steps >= MAX_NESTED {
-                return Err(SchemaError::Involved);
+                return Err(SchemaApplicationError::Involved);
             }
             let inner = self.measure(inner, steps + 1, measured)?;
             applied.count = applied.count.saturating_add(inner.count);
             applied.depth = applied.depth.max(inner.depth + 1);
             if steps + applied.depth > MAX_NESTED || applied.count > MAX_APPLIED {
-                return Err(SchemaError::Involved);
+                return Err(SchemaApplicationError::Involved);
             }
         }
         measured.insert(ptr::from_ref(schema), applied);
@@ -106,14 +122,14 @@ impl<'s> SchemaPlaces<'s> {
         &self,
         schema: &'s Value,
         members: &'s Map<String, Value>,
-    ) -> Result<Vec<&'s Value>, SchemaError> {
+    ) -> Result<Vec<&'s Value>, SchemaApplicationError> {
         let mut found: Vec<_> = SCHEMAS.iter().filter_map(|key| members.get(*key)).collect();
         found.extend(LISTS.iter().filter_map(|key| members.get(*key)?.as_array()).flatten());
         let named = members.get(NAMED_SCHEMAS).and_then(Value::as_object);
         found.extend(named.into_iter().flat_map(Map::values));
         for address in ADDRESSES.iter().filter_map(|key| members.get(*key)?.as_str()) {
             if address.contains('%') {
-                return Err(SchemaError::Encoded { address: address.chars().take(100).collect() });
+                return Err(SchemaApplicationError::Encoded { address: address.chars().take(100).collect() });
             }
             found.extend(self.resolve(schema, address));
         }
@@ -147,9 +163,9 @@ mod tests {
     #[test]
     fn long_chains_are_refused() {
         let by_reference = |length| check_application(&chain(length, |next| json!({"$ref": next})));
-        assert_eq!((by_reference(60), by_reference(500)), (Ok(61), Err(SchemaError::Involved)));
+        assert_eq!((by_reference(60), by_reference(500)), (Ok(61), Err(SchemaApplicationError::Involved)));
         let by_list = |length| check_application(&chain(length, |next| json!({"allOf": [{"$ref": next}]})));
-        assert_eq!((by_list(30), by_list(500)), (Ok(61), Err(SchemaError::Involved)));
+        assert_eq!((by_list(30), by_list(500)), (Ok(61), Err(SchemaApplicationError::Involved)));
     }
 
     #[test]
@@ -157,7 +173,7 @@ mod tests {
         let doubling =
             |length| chain(length, |next| json!({"anyOf": [{"$ref": next}, {"not": {"$ref": next}}]}));
         assert!(check_application(&doubling(8)).is_ok());
-        assert_eq!(check_application(&doubling(20)), Err(SchemaError::Involved));
+        assert_eq!(check_application(&doubling(20)), Err(SchemaApplicationError::Involved));
     }
 
     #[test]
@@ -169,8 +185,8 @@ mod tests {
         let mut named = chain(62, |next| json!({"$ref": next}));
         named["$defs"]["0"]["$anchor"] = json!("first");
         named["$defs"]["other"] = json!({"allOf": [{"allOf": [{"allOf": [{"$ref": "#first"}]}]}]});
-        assert_eq!(check_application(&named), Err(SchemaError::Involved));
+        assert_eq!(check_application(&named), Err(SchemaApplicationError::Involved));
         let encoded = check_application(&json!({"$ref": "#/%24defs/a", "$defs": {"a": {}}}));
-        assert!(matches!(encoded, Err(SchemaError::Encoded { .. })));
+        assert!(matches!(encoded, Err(SchemaApplicationError::Encoded { .. })));
     }
 }

@@ -14,6 +14,7 @@ mod openapi;
 mod page;
 mod schema;
 
+pub use application::SchemaApplicationError;
 pub use asyncapi::asyncapi_document;
 pub use channel::DocumentedChannel;
 pub use openapi::openapi_document;

@@ -6,7 +6,7 @@ use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 use svc_model::FieldError;
 
-use crate::application::{MAX_APPLIED, MAX_NESTED, check_application};
+use crate::application::{SchemaApplicationError, check_application};
 use crate::faults::{MAX_FAULTS, shorten_message, to_field_errors};
 
 /// Maximum size of a schema, in bytes of JSON.
@@ -50,19 +50,9 @@ pub enum SchemaError {
         /// The path of the reference below the schema.
         path: String,
     },
-    /// Too many schemas apply to one value.
-    #[error(
-        "at one value at most {} schemas may apply within one another, and {} in all; flatten references and combinations",
-        MAX_NESTED,
-        MAX_APPLIED
-    )]
-    Involved,
-    /// A reference is percent-encoded.
-    #[error("the reference {address} is percent-encoded; write the name of a definition without '%'")]
-    Encoded {
-        /// The reference.
-        address: String,
-    },
+    /// Too many schemas apply to one value, or cannot be counted.
+    #[error(transparent)]
+    Application(#[from] SchemaApplicationError),
     /// The document does not compile.
     #[error("{path}: {reason}")]
     Invalid {
