@@ -26,7 +26,7 @@ const ANCHORS: [&str; 2] = ["$anchor", "$dynamicAnchor"];
 pub enum SchemaApplicationError {
     /// They are too many.
     #[error(
-        "at one value at most {} schemas may apply within one another, and {} in all; flatten references and combinations",
+        "at one value at most {} schemas may apply within one another, and {} in all; flatten references and lists",
         MAX_NESTED,
         MAX_APPLIED
     )]
