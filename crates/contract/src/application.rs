@@ -42,7 +42,7 @@ pub enum SchemaApplicationError {
 /// Checks the schemas that apply to one value, wherever a schema may be. Returns how many apply within one another.
 ///
 /// # Errors
-/// [`SchemaApplicationError::Involved`], or [`SchemaApplicationError::Encoded`] for a reference that cannot be followed.
+/// Too many of them apply, or a reference is encoded and cannot be followed.
 pub(crate) fn check_application(schema: &Value) -> Result<usize, SchemaApplicationError> {
     let mut places = SchemaPlaces::default();
     places.add(schema, schema);
