@@ -139,14 +139,19 @@ fn embedded_message_meets_validation_and_capacity_only() {
         hold["condition"] = json!({"var": "payload.hold"});
         let orders = kit.serve(&tree, every_guard(), &json!([hold])).await;
         let embedded = |body| orders.submit(DataRequest::embedded(body));
-        assert_eq!(summarize(embedded(json!({"ok": false})).await).0, 400);
-        assert_eq!(summarize(embedded(json!({"ok": true})).await).0, 200);
+        assert_eq!(
+            summarize(embedded(json!({"ok": true})).await).0,
+            400,
+            "no kind, which its schema requires"
+        );
+        assert_eq!(summarize(embedded(json!({"kind": "order", "ok": false})).await).0, 400);
+        assert_eq!(summarize(embedded(json!({"kind": "order", "ok": true})).await).0, 200);
         let running = orders.clone();
         let running = actix_rt::spawn(async move {
-            running.submit(DataRequest::embedded(json!({"ok": true, "hold": true}))).await
+            running.submit(DataRequest::embedded(json!({"kind": "order", "ok": true, "hold": true}))).await
         });
         kit.hold.wait_for_entries(1).await;
-        assert_eq!(summarize(embedded(json!({"ok": true})).await).0, 503);
+        assert_eq!(summarize(embedded(json!({"kind": "order", "ok": true})).await).0, 503);
         kit.hold.release();
         assert_eq!(summarize(running.await.unwrap()).0, 200);
     });

@@ -163,7 +163,8 @@ pub fn declared_value<'v>(
 }
 
 fn list_names(declared: Option<&Map<String, Value>>) -> String {
-    let names: Vec<_> = declared.into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+    let mut names: Vec<_> = declared.into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+    names.sort_unstable();
     if names.is_empty() { "nothing is".to_owned() } else { format!("declared: {}", names.join(", ")) }
 }
 
