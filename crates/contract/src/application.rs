@@ -53,7 +53,7 @@ pub(crate) fn check_application(schema: &Value) -> Result<usize, SchemaApplicati
         .try_fold(0, |nested: usize, object| Ok(nested.max(places.measure(object, 0, &mut measured)?.depth)))
 }
 
-/// What applies to a value by one schema.
+/// The schemas that one schema applies to a value.
 #[derive(Clone, Copy, Debug)]
 struct Applied {
     count: usize,

@@ -166,7 +166,7 @@ mod tests {
         let wrong = json!({"channels": "a", "connectors": [1], "svc": 1, "svcs": "^1"});
         let expected = ["requires.channels", "requires.connectors", "requires.svc", "requires.svcs"];
         assert_eq!(paths(&wrong), expected);
-        let misspelt = requires_problems(Some(&json!({"svcs": "^1", "svc": "x"})));
+        let misspelt = requires_problems(Some(&json!({"svcs": "^1", "svc": "one"})));
         assert!(misspelt[0].1.contains("'svc'") && misspelt[1].1.contains(">=0.2"), "{misspelt:?}");
     }
 
