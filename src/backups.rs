@@ -267,7 +267,7 @@ fn is_of_future(file: &BackupFile) -> bool {
 }
 
 fn is_future(at: Timestamp) -> bool {
-    at > to_timestamp(SystemTime::now())
+    at > Timestamp::now()
 }
 
 fn to_timestamp(instant: SystemTime) -> Timestamp {
@@ -335,11 +335,13 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let backups = directory(root.path(), Some(1));
         let future = fs::File::create(root.path().join("svc_backup_29990101_000000.db")).unwrap();
-        future.set_modified(SystemTime::now() + ABANDONED).unwrap();
+        // In the year 2999.
+        let later = SystemTime::UNIX_EPOCH + Duration::from_secs(32_472_144_000);
+        future.set_modified(later).unwrap();
         assert_eq!(backups.newest().unwrap(), None);
         let check = fs::File::create(root.path().join(MARK)).unwrap();
         assert!(backups.verified_at().is_some());
-        check.set_modified(SystemTime::now() + ABANDONED).unwrap();
+        check.set_modified(later).unwrap();
         assert_eq!(backups.verified_at(), None);
         let made = backups.begin(Timestamp::now()).unwrap().finish().unwrap();
         assert_eq!(backups.newest().unwrap().unwrap().filename, made.filename);

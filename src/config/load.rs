@@ -121,7 +121,7 @@ pub fn parse(name: &str, text: &str, environment: &[(String, String)]) -> Result
     let mut config = Config::default();
     let lookup =
         |wanted: &str| environment.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone());
-    let file = file::parse(name, text, &lookup, &mut diagnostics);
+    let file = file::parse(name, text, lookup, &mut diagnostics);
     let readable = file.table.is_some();
     file::apply(&mut config, file.table.unwrap_or_default(), &mut diagnostics);
     overrides::apply(&mut config, environment, &file.placeholders, &mut diagnostics);

@@ -40,7 +40,7 @@ fn undeclared_names_and_wrong_types_are_found() {
     assert_eq!(ran.code, 1, "{ran:?}");
     for part in [
         "error: [values.undeclared] connector 'shop'",
-        "var://database is not declared in [vars]; declared: timeout, other",
+        "var://database is not declared in [vars]; declared: other, timeout",
         "error: [values.type] channel 'orders'",
         "config.timeout_ms: config does not match the channel schema: expected integer, got string",
         "metadata.vars.region is not declared",
