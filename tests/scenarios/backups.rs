@@ -142,7 +142,7 @@ fn scheduled_backup_is_made_checked_and_pruned() {
     let server = command.start().unwrap();
     let mut client = server.client();
     let mark = directory.join("svc_backup_verified");
-    crate::support::eventually(|| mark.exists());
+    crate::support::eventually(|| std::fs::read_to_string(&mark).is_ok_and(|text| !text.is_empty()));
     let listed = client.get(BACKUPS).unwrap().json()["data"].clone();
     let newest = listed[0]["filename"].as_str().unwrap();
     assert_eq!(listed.as_array().unwrap().len(), 2, "{listed}");

@@ -9,6 +9,8 @@ export interface GraphNode {
   id: string;
   /** Its name for readers of the screen. */
   label: string;
+  /** Set if its content is its name, and the label a hint. */
+  isNamedByContent?: boolean;
   content: ComponentChildren;
   width?: number;
   height?: number;
@@ -95,7 +97,7 @@ export function GraphView(props: {
           if (at === undefined) return null;
           const [width, height] = [node.width ?? WIDTH, node.height ?? HEIGHT];
           const style = { left: `${at.x - width / 2}px`, top: `${at.y - height / 2}px`, width: `${width}px`, height: `${height}px`, "--hue": `var(${node.hue ?? "--line-strong"})` };
-          const shared = { class: `graph-node${node.isCurrent ? " current" : ""}`, style, "aria-label": node.label };
+          const shared = { class: `graph-node${node.isCurrent ? " current" : ""}`, style, ...(node.isNamedByContent ? { title: node.label } : { "aria-label": node.label }) };
           if (node.to !== undefined) {
             return (
               <a key={node.id} href={node.to} {...shared}>

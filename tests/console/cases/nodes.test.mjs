@@ -1,8 +1,8 @@
 // Nodes that go while the page is open: one of two is killed, one is drained by its button.
 
 import assert from "node:assert/strict";
-import { execFileSync, spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -35,9 +35,14 @@ function startPostgres(folder) {
 
 test("killed node of two shows without a reload", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "svc-console-postgres-"));
+  // The server has a user of its own.
+  chmodSync(folder, 0o755);
+  // A server of which nobody holds the lock is stopped after some seconds.
+  const lock = spawn("flock", ["-s", "-F", join(folder, "db.users"), "sleep", "infinity"]);
   const database = startPostgres(join(folder, "db"));
   if (database === null) {
     assert.notEqual(process.env.SVC_TEST_REQUIRE, "all", "PostgreSQL is missing");
+    lock.kill();
     rmSync(folder, { recursive: true, force: true });
     return t.skip("there is no PostgreSQL");
   }
@@ -73,6 +78,7 @@ test("killed node of two shows without a reload", async (t) => {
     balancer?.stop();
     for (const node of nodes) await node.remove();
     execFileSync(POSTGRES, ["stop", join(folder, "db")]);
+    lock.kill();
     rmSync(folder, { recursive: true, force: true });
   }
 });

@@ -94,6 +94,7 @@ export function TaskGraphView(props: TaskGraphProps) {
       return {
         id: task.id,
         label: labelOf(task, props),
+        isNamedByContent: props.figures?.has(task.id) === true,
         content: <TaskContent task={task} failures={failures} figures={props.figures?.get(task.id)} outcome={outcome} />,
         ...(props.figures === undefined ? LARGE : COUNTED),
         ...(hue === undefined ? {} : { hue }),
