@@ -80,7 +80,7 @@ function MarkButton({ mark, lane, isFirst }: { mark: Mark; lane: Lane; isFirst: 
     <button
       type="button"
       class="schedules-mark"
-      style={{ left: `${(mark.place * 100).toFixed(3)}%` }}
+      style={{ left: `clamp(12px, ${(mark.place * 100).toFixed(3)}%, calc(100% - 12px))` }}
       aria-label={label}
       aria-pressed={isChosen}
       title={label}
