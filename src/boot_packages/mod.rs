@@ -2,7 +2,7 @@
 //! `package apply`, and is not ready until they serve.
 //!
 //! One node of those that share a database applies, under a lease; the others wait until what it stored serves on them.
-//! What is newer than a package stays as it is.
+//! A version that is newer than a package stays as it is.
 
 mod local_api;
 mod packages;

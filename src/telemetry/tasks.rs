@@ -5,8 +5,9 @@ use std::time::Duration;
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use slog::{Logger, info, warn};
 use svc_model::Timestamp;
+use svc_spans::next_batch;
 use tokio::sync::{mpsc, watch};
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use super::collector::CollectorClient;
 use super::log_messages::{self, unix_nanos};
@@ -15,11 +16,6 @@ use super::metrics::{TelemetryMetrics, TelemetrySignal};
 use crate::logging::LogTap;
 use crate::process::log_tap::TappedMessage;
 
-/// Messages of one batch at most.
-const BATCH: usize = 512;
-/// Longest time that a message waits for others.
-const DELAY: Duration = Duration::from_secs(1);
-
 /// The state of the export of one signal: a collector that is away is logged once.
 pub(super) struct SignalExport {
     pub(super) client: CollectorClient,
@@ -27,7 +23,7 @@ pub(super) struct SignalExport {
     pub(super) signal: TelemetrySignal,
     pub(super) metrics: TelemetryMetrics,
     pub(super) log: Logger,
-    /// What was dropped since exports fail; `None` while they succeed.
+    /// Number of items that were dropped since exports fail; `None` while they succeed.
     pub(super) failing: Option<u64>,
 }
 
@@ -95,45 +91,13 @@ pub(super) struct LogExport {
 impl LogExport {
     /// Exports until the queue is closed and empty.
     pub(super) async fn run(mut self) {
-        while let Some(batch) = self.next_batch().await {
+        while let Some(batch) = next_batch(&mut self.receiver, &mut self.stop, || self.tap.disconnect()).await
+        {
             let count = batch.len() as u64;
             let request = log_messages::to_request(self.export.resource.clone(), batch);
             let sent = self.export.client.send_logs(request).await;
             self.export.metrics.count_dropped(TelemetrySignal::Logs, self.tap.take_dropped());
             self.export.record(sent, count);
         }
-    }
-
-    /// Waits for a batch: until it is full, or its first message has waited long enough, or the process ends.
-    async fn next_batch(&mut self) -> Option<Vec<TappedMessage>> {
-        let mut batch = Vec::new();
-        {
-            let receiver = &mut self.receiver;
-            let collected = async {
-                if receiver.recv_many(&mut batch, BATCH).await == 0 {
-                    return;
-                }
-                let full = async {
-                    while let Some(room) = BATCH.checked_sub(batch.len()).filter(|room| *room > 0) {
-                        if receiver.recv_many(&mut batch, room).await == 0 {
-                            return;
-                        }
-                    }
-                };
-                let _ = timeout(DELAY, full).await;
-            };
-            tokio::select! {
-                biased;
-                _ = self.stop.wait_for(|is_stopped| *is_stopped) => {}
-                () = collected => return Some(batch).filter(|batch| !batch.is_empty()),
-            }
-        }
-        self.tap.disconnect();
-        self.receiver.close();
-        let room = BATCH.saturating_sub(batch.len());
-        if room > 0 {
-            self.receiver.recv_many(&mut batch, room).await;
-        }
-        Some(batch).filter(|batch| !batch.is_empty())
     }
 }

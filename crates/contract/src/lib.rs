@@ -18,7 +18,7 @@ pub use application::SchemaApplicationError;
 pub use asyncapi::asyncapi_document;
 pub use channel::DocumentedChannel;
 pub use openapi::openapi_document;
-pub use page::documents_page;
+pub use page::{documents_page, escape_html};
 pub use schema::{MAX_SCHEMA_BYTES, MessageSchema, SchemaError};
 
 #[cfg(test)]

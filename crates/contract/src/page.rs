@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// Makes the page of a document of channels. It links to the document next to it, `openapi.json`.
 pub fn documents_page(document: &Value) -> String {
-    let title = escape(document["info"]["title"].as_str().unwrap_or_default());
+    let title = escape_html(document["info"]["title"].as_str().unwrap_or_default());
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title></head>\n\
          <body><h1>{title}</h1>\n<p><a href=\"openapi.json\">OpenAPI</a></p>\n"
@@ -19,15 +19,16 @@ pub fn documents_page(document: &Value) -> String {
     }
     for (name, schema) in document["components"]["schemas"].as_object().into_iter().flatten() {
         // Writing to a text does not fail.
-        let _ = writeln!(page, "<h2 id=\"{0}\">{0}</h2>\n<pre>{1}</pre>", escape(name), pretty(schema));
+        let _ = writeln!(page, "<h2 id=\"{0}\">{0}</h2>\n<pre>{1}</pre>", escape_html(name), pretty(schema));
     }
     page.push_str("</body></html>\n");
     page
 }
 
 fn add_operation(page: &mut String, method: &str, path: &str, operation: &Value) {
-    let text = |key: &str| escape(operation[key].as_str().unwrap_or_default());
-    let _ = writeln!(page, "<h2>{} {}</h2>\n<p>{}</p>", escape(method), escape(path), text("summary"));
+    let text = |key: &str| escape_html(operation[key].as_str().unwrap_or_default());
+    let _ =
+        writeln!(page, "<h2>{} {}</h2>\n<p>{}</p>", escape_html(method), escape_html(path), text("summary"));
     if operation["description"].is_string() {
         let _ = writeln!(page, "<p>{}</p>", text("description"));
     }
@@ -41,11 +42,11 @@ fn add_operation(page: &mut String, method: &str, path: &str, operation: &Value)
 }
 
 fn pretty(value: &Value) -> String {
-    escape(&format!("{value:#}"))
+    escape_html(&format!("{value:#}"))
 }
 
-/// Escapes what HTML gives a meaning.
-fn escape(text: &str) -> String {
+/// Escapes the letters to which HTML gives a meaning, in text and in quoted values of attributes.
+pub fn escape_html(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {

@@ -66,7 +66,7 @@ impl Boundary {
     /// Checks that a version of the service is in the range. A pre-release counts as its release.
     ///
     /// # Errors
-    /// What is required and what there is.
+    /// The required range and the version there is.
     pub fn check_version(&self, version: &str) -> Result<(), String> {
         let Some(range) = &self.svc else { return Ok(()) };
         let required = parse_range(range)?;

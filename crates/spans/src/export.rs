@@ -7,14 +7,10 @@ use slog::{Logger, info, warn};
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
+use crate::batch::next_batch;
 use crate::metrics::{DropReason, SpanMetrics};
 use crate::queue::Pending;
 
-/// Spans of one batch at most, the default of the specification of OpenTelemetry.
-const BATCH: usize = 512;
-/// Longest time that a finished span waits for others. The specification has 5 s; an operator who looks at a trace
-/// should not wait for it.
-const DELAY: Duration = Duration::from_secs(1);
 /// Time limit of an export, repeats included.
 const EXPORT: Duration = Duration::from_secs(10);
 
@@ -33,42 +29,9 @@ pub(crate) struct ExportTask<E> {
 impl<E: SpanExporter> ExportTask<E> {
     /// Exports until the queue is closed and empty.
     pub(crate) async fn run(mut self) {
-        while let Some(batch) = self.next_batch().await {
+        while let Some(batch) = next_batch(&mut self.receiver, &mut self.stop, || ()).await {
             self.export(batch).await;
         }
-    }
-
-    /// Waits for a batch: until it is full, or its first span has waited long enough, or the process ends.
-    async fn next_batch(&mut self) -> Option<Vec<SpanData>> {
-        let mut batch = Vec::new();
-        {
-            let receiver = &mut self.receiver;
-            let collected = async {
-                if receiver.recv_many(&mut batch, BATCH).await == 0 {
-                    return;
-                }
-                let full = async {
-                    while let Some(room) = BATCH.checked_sub(batch.len()).filter(|room| *room > 0) {
-                        if receiver.recv_many(&mut batch, room).await == 0 {
-                            return;
-                        }
-                    }
-                };
-                let _ = timeout(DELAY, full).await;
-            };
-            tokio::select! {
-                biased;
-                // A sender that is gone means the same.
-                _ = self.stop.wait_for(|is_stopped| *is_stopped) => {}
-                () = collected => return Some(batch).filter(|batch| !batch.is_empty()),
-            }
-        }
-        self.receiver.close();
-        if batch.len() < BATCH {
-            let room = BATCH - batch.len();
-            self.receiver.recv_many(&mut batch, room).await;
-        }
-        Some(batch).filter(|batch| !batch.is_empty())
     }
 
     async fn export(&mut self, batch: Vec<SpanData>) {

@@ -12,6 +12,7 @@
 //! A finished span goes into a bounded queue, from which one task exports it in batches. No caller waits for that task
 //! but the shutdown, for a bounded time: a span that cannot be queued or exported is dropped and counted.
 
+mod batch;
 mod context;
 mod draft;
 mod export;
@@ -22,6 +23,7 @@ mod sampler;
 mod settings;
 mod spans;
 
+pub use batch::next_batch;
 pub use context::{ActiveSpan, TraceContext};
 pub use draft::SpanDraft;
 pub use metrics::SpanMetrics;

@@ -11,6 +11,7 @@ use actix_web::http::header::{
 };
 use actix_web::web::{Bytes, Data};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
+use svc_contract::escape_html;
 use svc_model::ServiceError;
 
 use super::{Error, RequestContext};
@@ -124,22 +125,6 @@ fn fill_in_base(page: &str, prefix: &str, path: &str) -> String {
     let base = format!("{prefix}{}", escape_html(path));
     let attribute = format!("data-base=\"{BASE}\"");
     page.replace(&attribute, &format!("data-base=\"{base}\" data-api=\"{prefix}\"")).replace(BASE, &base)
-}
-
-/// Escapes a text for the value of an attribute.
-fn escape_html(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            other => escaped.push(other),
-        }
-    }
-    escaped
 }
 
 #[cfg(test)]

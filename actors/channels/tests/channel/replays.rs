@@ -163,7 +163,7 @@ impl AnswerStore for AwayStore {
 }
 
 #[test]
-fn database_that_is_away_admits_or_refuses_as_configured() {
+fn absent_database_admits_or_refuses_as_configured() {
     // What ran is not kept either.
     for (word, expected, errors) in [("allow", None, 2), ("deny", Some(Code::ServiceUnavailable), 1)] {
         Universe::new(1).run(async |tree| {

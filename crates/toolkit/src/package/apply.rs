@@ -131,7 +131,7 @@ fn write_text(report: &ApplyReport, streams: &mut Streams<'_>) -> io::Result<()>
 pub(super) struct ApplyChoices {
     /// A canary takes the place of another one.
     pub(super) replace_canary: bool,
-    /// What earlier versions had and this one does not is deleted.
+    /// Parts of earlier versions that this one does not have are deleted.
     pub(super) prune: bool,
     /// It is deleted without a question.
     pub(super) yes: bool,
