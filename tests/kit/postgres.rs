@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::ops::Deref;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -9,6 +10,9 @@ use tokio_postgres::{NoTls, SimpleQueryMessage};
 
 use crate::daemon::Daemon;
 use crate::tls::IssuedCertificate;
+
+/// More than one, so that they grow fewer, and few, so that no test waits for long.
+const DROPPED_AT_ONCE: usize = 3;
 
 /// A running server.
 #[derive(Debug)]
@@ -42,6 +46,7 @@ impl Postgres {
         let server = PostgresDatabase { url: self.url().to_owned(), _in_use: self.in_use() };
         // Process ids are reused; a leftover database of that name belongs to nobody.
         server.rows(&format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"))?;
+        server.drop_ended()?;
         server.rows(&format!("CREATE DATABASE {name}"))?;
         let (server, _) = self.url().rsplit_once('/').ok_or("the URL names no database")?;
         Ok(PostgresDatabase { url: format!("{server}/{name}"), _in_use: self.in_use() })
@@ -80,6 +85,20 @@ impl PostgresDatabase {
             .unwrap_or_else(|_| Err("the query panicked".to_owned()))
     }
 
+    /// Drops some databases of test processes that have ended: those of a whole run do not fit a small disk.
+    fn drop_ended(&self) -> Result<(), String> {
+        if !Path::new("/proc/self").exists() {
+            return Ok(());
+        }
+        let names = self.rows("SELECT datname FROM pg_database WHERE datname ~ '^t[0-9]+_[0-9]+$'")?;
+        let ended = names.into_iter().flatten().flatten().filter(|name| has_ended(name));
+        for name in ended.take(DROPPED_AT_ONCE) {
+            // Another process may drop it, or a service that outlived its test may still hold it.
+            let _ = self.rows(&format!("DROP DATABASE IF EXISTS {name}"));
+        }
+        Ok(())
+    }
+
     fn ask(&self, sql: &str) -> Result<Vec<Vec<Option<String>>>, String> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.map_err(|error| error.to_string())?.block_on(async {
@@ -97,6 +116,12 @@ impl PostgresDatabase {
             Ok(answer.into_iter().filter_map(texts).collect())
         })
     }
+}
+
+/// Returns `true` if the process in the name `t<process>_<number>` has ended.
+fn has_ended(name: &str) -> bool {
+    let process = name.strip_prefix('t').and_then(|name| name.split_once('_'));
+    process.is_some_and(|(id, _)| !Path::new("/proc").join(id).exists())
 }
 
 fn texts(message: SimpleQueryMessage) -> Option<Vec<Option<String>>> {
