@@ -158,6 +158,8 @@ section! {
         /// Times a request taken for later is begun again after its node died, from 1 to 1000; then it is a
         /// dead letter.
         pub max_recoveries: u32 = 5,
+        /// A request taken for later begins at once, while its row is written: one write instead of two.
+        pub early_start: bool = true,
         /// Accepted requests of the whole service that may wait in the database: due later, for a retry, for a
         /// share of their channel, or for a paused one; above, 503.
         pub max_waiting: u64 = 1_000_000,

@@ -46,6 +46,7 @@ pub fn trace_settings() -> Settings {
             processing_timeout: Duration::from_secs(30),
             shutdown_timeout: Duration::from_secs(1),
             max_recoveries: 5,
+            early_start: true,
             max_waiting: 1000,
         },
         dead_letters: DeadLetterSettings {

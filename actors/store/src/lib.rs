@@ -59,7 +59,7 @@ pub use repo::{
     ImportAction, ImportOutcome, InstantRequest, JobLeases, KeptAnswers, Ledger, LetterShare,
     MaterialiseOutcome, MaterialiseRequest, Merge, Mutation, NewBulkRun, NewNode, NewPause, NewTrace,
     NodeLeases, NodeRow, NodeStatus, OccurrenceCancel, OccurrenceClaim, OccurrenceFilter, OccurrencePage,
-    OccurrenceRecord, OccurrenceRow, OnConflict, OpenCancel, OpenOccurrenceCancel, Ownership,
+    OccurrenceRecord, OccurrenceRow, OnConflict, OpenCancel, OpenOccurrenceCancel, OpenTrace, Ownership,
     PackageReceipts, PlatformRoute, QueueShares, QuotaCounts, QuotaRequest, QuotaReservation, QuotaSlice,
     QuotaUsage, RERUN, RecentErrors, References, RefreshLease, RenewedWait, Repository, RerunOrder,
     RerunVersion, RollbackSource, RowKey, SaveOutcome, ScheduleHistory, ScheduleStatus, StartResult,

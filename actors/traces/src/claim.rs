@@ -5,6 +5,8 @@ use std::sync::Arc;
 use svc_store::Ownership;
 use tokio::sync::OwnedSemaphorePermit;
 
+use crate::early_start::EarlyStart;
+
 /// The claim on the row of a job, with the conditions under which the job begins.
 #[derive(Debug)]
 pub(crate) struct JobClaim {
@@ -19,6 +21,8 @@ pub(crate) struct JobClaim {
     pub(crate) has_waited: bool,
     /// True if it takes a share of its channel, for which others may wait.
     pub(crate) is_shared: bool,
+    /// Set for a submission that may begin before its row is on disk.
+    pub(crate) early: Option<Arc<EarlyStart>>,
 }
 
 impl JobClaim {
@@ -29,6 +33,6 @@ impl JobClaim {
 
     /// Claims a job that this node took over from another one.
     pub(crate) const fn for_adopted(ownership: Ownership) -> Self {
-        Self { ownership, is_recovery: false, turn: None, has_waited: false, is_shared: false }
+        Self { ownership, is_recovery: false, turn: None, has_waited: false, is_shared: false, early: None }
     }
 }

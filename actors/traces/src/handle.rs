@@ -18,10 +18,11 @@ use crate::ambiguity::wait_until_known;
 use crate::cancel::requests::CancelRequests;
 use crate::claim::JobClaim;
 use crate::dead_letters::{DeadLetterRetrier, DueTimer};
+use crate::early_start::{EarlyStart, RowOutcome};
 use crate::job::{Job, Runner};
 use crate::metrics::{TraceMetrics, WorkCounts};
 use crate::policy::{Sampler, TracePolicy, Untraced, sample_key};
-use crate::queue::{JobQueue, QueueActor, QueueCapacity, QueueRejection, QueuedJob};
+use crate::queue::{JobQueue, QueueActor, QueueCapacity, QueueRejection, QueueSlot, QueuedJob};
 use crate::record::Record;
 use crate::recorder::{BatchQueues, TraceRecorder, TraceWriter};
 use crate::report::{self, FailureReport, PreparedReport};
@@ -58,12 +59,26 @@ pub enum SubmitError {
     /// The row could not be made, or the database did not answer: then the job may run nevertheless.
     #[error(transparent)]
     Failed(ServiceError),
+    /// The job began, and its row was refused or is unknown: it may have had effects, and leaves nothing to poll.
+    #[error(transparent)]
+    Uncertain(ServiceError),
+}
+
+/// A job that is about to be accepted.
+struct Submission {
+    row: NewTrace,
+    owner: Arc<str>,
+    slot: QueueSlot,
+    token: String,
 }
 
 impl From<SubmitError> for ServiceError {
     fn from(error: SubmitError) -> Self {
         match error {
-            SubmitError::Shed(error) | SubmitError::Unwritten(error) | SubmitError::Failed(error) => error,
+            SubmitError::Shed(error)
+            | SubmitError::Unwritten(error)
+            | SubmitError::Failed(error)
+            | SubmitError::Uncertain(error) => error,
         }
     }
 }
@@ -306,24 +321,8 @@ impl Traces {
     /// - [`SubmitError::Failed`]: the row could not be made, or the answer of the database was lost.
     pub async fn submit(&self, job: Job, request_id: Option<&str>) -> Result<AcceptedJob, SubmitError> {
         let TracesShared { waiting, traces, settings, .. } = &*self.shared;
-        // The slot is reserved before the job is serialized: a refusal must be cheap.
-        let mut slot = waiting.slots.reserve().map_err(|shed| self.refuse(shed))?;
-        let input = input::write(&job, 0).map_err(|error| {
-            SubmitError::Failed(ServiceError::from_code(Code::SerializationError).with_internal(error))
-        })?;
-        slot.add_bytes(input.len().max(input::held_bytes(&job))).map_err(|shed| self.refuse(shed))?;
-        let token = token::make();
-        let (id, owner) = (job.trace_id, self.shared.nodes.id());
-        let row = NewTrace {
-            channel_id: job.channel_id.clone(),
-            input_json: Some(input),
-            access_token_hash: Some(token::hash(&token)),
-            request_id: request_id.map(str::to_owned),
-            run_key: job.run_key(),
-            distributed_trace_id: job.distributed_trace_id(),
-            owner: Some(Arc::clone(&owner)),
-            ..NewTrace::new(id, Arc::clone(&job.channel), TraceMode::Async, TraceStatus::Pending)
-        };
+        let Submission { row, owner, slot, token } = self.prepare(&job, request_id)?;
+        let id = job.trace_id;
         let written = traces.insert(row).await.inspect_err(|_| settings.errors.tell(ErrorReason::Storage));
         let queued = QueuedJob::new(job, slot, 0, JobClaim::for_accepted(owner));
         match written {
@@ -335,6 +334,85 @@ impl Traces {
         // The job is accepted whether the queue calmed down or the time ran out.
         let _calm = timeout(HOLD_BACK, waiting.slots.wait_until_calm()).await;
         Ok(AcceptedJob { trace_id: id, trace_token: token })
+    }
+
+    /// Accepts a job as [`submit`](Self::submit) does. While a worker is idle and the database accepts rows, the job begins at
+    /// once, and its row is written meanwhile: with the outcome, if the run ends before.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit), and [`SubmitError::Uncertain`] if the row was refused after the job had begun.
+    pub async fn submit_early(&self, job: Job, request_id: Option<&str>) -> Result<AcceptedJob, SubmitError> {
+        let TracesShared { waiting, traces, settings, .. } = &*self.shared;
+        if !settings.queue.early_start || !waiting.has_idle_worker() || !traces.has_written_lately() {
+            return self.submit(job, request_id).await;
+        }
+        let Submission { row, owner, slot, token } = self.prepare(&job, request_id)?;
+        let id = job.trace_id;
+        let (start, outcome) = EarlyStart::new(row);
+        let claim = JobClaim { early: Some(Arc::clone(&start)), ..JobClaim::for_accepted(owner) };
+        waiting.push(QueuedJob::new(job, slot, 0, claim));
+        match traces.insert_open(start.row()).await {
+            Ok(()) => outcome.set(true),
+            Err(error) => {
+                settings.errors.tell(ErrorReason::Storage);
+                Box::pin(self.settle_early(id, &start, outcome, error)).await?;
+            }
+        }
+        let _calm = timeout(HOLD_BACK, waiting.slots.wait_until_calm()).await;
+        Ok(AcceptedJob { trace_id: id, trace_token: token })
+    }
+
+    /// Resolves the refused or unanswered row of a job that may have begun.
+    async fn settle_early(
+        &self,
+        id: Uuid,
+        start: &EarlyStart,
+        outcome: RowOutcome,
+        error: StoreError,
+    ) -> Result<(), SubmitError> {
+        let is_stored = match &error {
+            StoreError::Unanswered(_) => self.shared.traces.is_stored(id).await.ok(),
+            _ => Some(false),
+        };
+        match is_stored {
+            Some(true) => {
+                outcome.set(true);
+                return Ok(());
+            }
+            Some(false) => outcome.set(false),
+            // The worker asks the database once it has run the job.
+            None => warn!(self.shared.log, "a job may have been accepted"; "trace_id" => %id),
+        }
+        if is_stored.is_some() && start.withdraw() {
+            return Err(match error {
+                StoreError::Unanswered(_) => SubmitError::Failed(error.into()),
+                refused => SubmitError::Unwritten(refused.into()),
+            });
+        }
+        self.shared.metrics.uncertain.inc();
+        let uncertain = ServiceError::from_code(Code::SubmissionUncertain).with_internal(error);
+        Err(SubmitError::Uncertain(uncertain))
+    }
+
+    /// Reserves the room of a job and makes its row. The room comes first: a refusal must be cheap.
+    fn prepare(&self, job: &Job, request_id: Option<&str>) -> Result<Submission, SubmitError> {
+        let mut slot = self.shared.waiting.slots.reserve().map_err(|shed| self.refuse(shed))?;
+        let input = input::write(job, 0).map_err(|error| {
+            SubmitError::Failed(ServiceError::from_code(Code::SerializationError).with_internal(error))
+        })?;
+        slot.add_bytes(input.len().max(input::held_bytes(job))).map_err(|shed| self.refuse(shed))?;
+        let (token, owner) = (token::make(), self.shared.nodes.id());
+        let row = NewTrace {
+            channel_id: job.channel_id.clone(),
+            input_json: Some(input),
+            access_token_hash: Some(token::hash(&token)),
+            request_id: request_id.map(str::to_owned),
+            run_key: job.run_key(),
+            distributed_trace_id: job.distributed_trace_id(),
+            owner: Some(Arc::clone(&owner)),
+            ..NewTrace::new(job.trace_id, Arc::clone(&job.channel), TraceMode::Async, TraceStatus::Pending)
+        };
+        Ok(Submission { row, owner, slot, token })
     }
 
     /// Resolves a write whose answer was lost: a row on disk is an accepted job. The job keeps its room until

@@ -24,6 +24,7 @@ mod backoff;
 mod cancel;
 mod claim;
 mod dead_letters;
+mod early_start;
 mod handle;
 mod input;
 mod job;

@@ -73,6 +73,8 @@ pub struct TraceMetrics {
     pub(crate) workers_total: Gauge,
     waiting: Family<ReasonLabels, Gauge>,
     rejected: Family<ReasonLabels, Counter>,
+    /// Submissions that began and whose row was refused.
+    pub(crate) uncertain: Counter,
     /// Jobs taken over from dead nodes.
     pub(crate) adopted: Counter,
     /// Jobs restarted because a node died while it ran them.
@@ -94,6 +96,7 @@ impl Default for TraceMetrics {
             workers_total: Gauge::default(),
             waiting: Family::default(),
             rejected: Family::default(),
+            uncertain: Counter::default(),
             adopted: Counter::default(),
             recoveries: Counter::default(),
             dlq_depth: Family::default(),
@@ -125,6 +128,8 @@ impl TraceMetrics {
         registry.register("trace_waiting", "Accepted work that waits in the database", waiting);
         let rejected = self.rejected.clone();
         registry.register("trace_queue_rejected", "Submissions the queue had no room for", rejected);
+        let uncertain = self.uncertain.clone();
+        registry.register("trace_uncertain", "Submissions that began and whose row was refused", uncertain);
         registry.register("trace_adopted", "Jobs taken over from nodes that are gone", self.adopted.clone());
         let recoveries = self.recoveries.clone();
         registry.register("trace_recoveries", "Jobs begun again after the end of their node", recoveries);

@@ -68,6 +68,8 @@ pub struct QueueSettings {
     pub shutdown_timeout: Duration,
     /// Restarts of a job whose node died, before the job fails.
     pub max_recoveries: u32,
+    /// True if a submission may begin before its row is on disk.
+    pub early_start: bool,
     /// Rows of accepted work that may wait in the database, of the whole service.
     pub max_waiting: u64,
 }

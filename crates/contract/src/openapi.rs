@@ -200,7 +200,8 @@ fn error_schema() -> Value {
             "type": "object",
             "properties": {
                 "code": text(), "message": text(), "request_id": text(), "trace_id": text(),
-                "details": {"type": "array", "items": detail},
+                // An object only with `SUBMISSION_UNCERTAIN`.
+                "details": {"type": ["array", "object"], "items": detail},
             },
             "required": ["code", "message"],
         }},

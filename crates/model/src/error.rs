@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use crate::code::Code;
@@ -248,13 +248,16 @@ impl ServiceError {
 
     /// Returns the body of the response: `{"error": {"code", "message", "details"?, "request_id"?, "trace_id"?}}`.
     ///
-    /// `details` is present only if there are any; `request_id` is truncated to 200 characters.
+    /// `details` is present only if there are any, as a list of problems, and of a submission that began as an object; `request_id` is truncated to 200 characters.
     pub fn body(&self, request_id: Option<&str>) -> Value {
         let mut error = Map::new();
         error.insert("code".into(), self.0.code.name().into());
         error.insert("message".into(), self.message().into());
         if self.0.code == Code::ValidationError && !self.0.details.is_empty() {
             error.insert("details".into(), self.0.details.iter().map(FieldError::to_json).collect());
+        }
+        if self.0.code == Code::SubmissionUncertain {
+            error.insert("details".into(), json!({"began": true}));
         }
         if let Some(id) = request_id {
             error.insert("request_id".into(), id.chars().take(MAX_REQUEST_ID).collect::<String>().into());

@@ -143,6 +143,7 @@ fn settings(config: &Config, errors: ChannelMetrics, jobs: JobMetrics) -> Settin
             processing_timeout: Duration::from_millis(queue.processing_timeout_ms),
             shutdown_timeout: Duration::from_secs(queue.shutdown_timeout_secs),
             max_recoveries: queue.max_recoveries,
+            early_start: queue.early_start,
             max_waiting: queue.max_waiting,
         },
         dead_letters: DeadLetterSettings {

@@ -24,6 +24,12 @@ const UNPROVOKED: &[UnprovokedCode] = &[
         "unsigned_import_is_refused_by_code",
     ),
     (
+        "SUBMISSION_UNCERTAIN",
+        "takes a database that refuses a row whose job has begun",
+        "actors/traces/tests/queue/early_start.rs",
+        "refused_row_of_begun_job_is_uncertain_once",
+    ),
+    (
         "INTERNAL_ERROR",
         "takes a fault of the service, which the test injects",
         "tests/service/crashes.rs",

@@ -53,6 +53,7 @@ impl CompiledChannel {
         };
         let request_id = Some(request_id).filter(|id| !id.is_empty());
         let accepted = match (&self.services.traces, terms) {
+            (Some(traces), None) if self.queue.starts_early() => traces.submit_early(job, request_id).await,
             (Some(traces), None) => traces.submit(job, request_id).await,
             // By value it would make the future of every submission larger.
             (Some(traces), Some(terms)) => Box::pin(traces.submit_waiting(job, terms, request_id)).await,
@@ -62,7 +63,7 @@ impl CompiledChannel {
             }
         };
         let is_given_back = match &accepted {
-            Ok(_) => false,
+            Ok(_) | Err(SubmitError::Uncertain(_)) => false,
             Err(SubmitError::Shed(_)) => true,
             // An error that is kept would be the answer to the repeats of a message that never ran.
             Err(SubmitError::Unwritten(_)) => self.guards.accept_repeats() || self.guards.replays_answers(),

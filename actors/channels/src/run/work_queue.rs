@@ -81,6 +81,11 @@ impl WorkQueue {
         Some(JobTerms { due, share, is_paused, max_waiting: self.config.max_waiting })
     }
 
+    /// Returns `true` if a submission may begin before its row is on disk.
+    pub(crate) const fn starts_early(&self) -> bool {
+        self.config.early_start
+    }
+
     /// Returns the shares of the channel of that id.
     pub(crate) fn shares(&self, channel_id: &str) -> QueueShares {
         QueueShares {

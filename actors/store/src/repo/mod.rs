@@ -89,7 +89,7 @@ pub use token_states::{ExpectedTokens, RefreshLease, SaveOutcome, TokenState, To
 pub(crate) use traces::TraceWrite;
 pub use traces::{
     AcceptedRerun, AdoptedRun, CancelEffect, CancelFailure, CancelOrder, CancelStep, CancelledEnd,
-    CancelledRun, DueTime, NewTrace, OpenCancel, Ownership, QueueShares, RERUN, RenewedWait, RerunOrder,
+    CancelledRun, DueTime, NewTrace, OpenCancel, OpenTrace, Ownership, QueueShares, RERUN, RenewedWait, RerunOrder,
     RerunVersion, TraceAccess, TraceAttempt, TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery,
     TraceRecord, TraceRepository, TraceRow, TraceSource, TraceStatus, UnfinishedRun, WaitReason, WaitTerms,
     WaitingCount, WaitingCounts, WaitingWork,

@@ -68,6 +68,11 @@ impl<T> DelayQueue<T> {
         taken
     }
 
+    /// Returns the number of entries.
+    pub(crate) fn len(&self) -> usize {
+        self.ready.len() + self.later.len()
+    }
+
     /// Counts the entries that are available now.
     pub(crate) fn count_due(&self, now: Instant) -> usize {
         self.ready.len() + self.later.range(..=(now, u64::MAX)).count()

@@ -14,6 +14,9 @@ use crate::job::Job;
 use crate::queue::capacity::{QueueCapacity, QueueSlot};
 use crate::queue::delay_queue::{DelayQueue, PopResult};
 
+/// Jobs in the line up to which the next one counts as begun at once: an idle worker takes them before it is seen busy.
+const MOST_EARLY: usize = 64;
+
 /// A job in the queue.
 #[derive(Debug)]
 pub(crate) struct QueuedJob {
@@ -136,6 +139,11 @@ impl JobQueue {
                 free => return free,
             }
         }
+    }
+
+    /// Returns `true` if a worker waits for a job, and few jobs wait for workers.
+    pub(crate) fn has_idle_worker(&self) -> bool {
+        self.idle.load(Ordering::SeqCst) > 0 && self.line().len() < MOST_EARLY
     }
 
     /// Returns the number of jobs that workers took so far.

@@ -95,7 +95,8 @@ impl WorkerShared {
     ) -> Option<RunningJob> {
         let QueuedJob { job, slot, mut claim, attempt_of, retry, refusals, refused_since } = queued;
         let facts = QueueFacts { attempt_of, retry, refusals, refused_since };
-        if !self.may_begin(job.trace_id, &mut claim).await {
+        let is_withdrawn = claim.early.as_ref().is_some_and(|early| !early.begin());
+        if is_withdrawn || !self.may_begin(job.trace_id, &mut claim).await {
             return None;
         }
         let has_waited = claim.has_waited;
@@ -145,6 +146,7 @@ impl WorkerShared {
             retry: facts.retry,
             max_retries: self.max_retries,
             retries: self.retries,
+            early: claim.early.clone(),
         };
         let target = FailureReport::find_target(job, &*self.runner).await;
         let report = target.map(|target| FailureReport::for_job(job, facts.attempt_of, target));
@@ -296,6 +298,9 @@ impl WorkerShared {
     /// Marks the row as running. Nothing depends on this write.
     async fn mark_running(&self, attempt: &JobAttempt, workflow: Option<WorkflowVersion>) -> Infallible {
         let (id, ownership) = (attempt.id, Some(attempt.ownership.clone()));
+        if !self.is_stored(attempt).await {
+            return std::future::pending().await;
+        }
         let marked = match attempt.is_first() {
             true => self.store.start(id, workflow, ownership).await,
             false => self.store.start_attempt(id, workflow, ownership).await,
@@ -310,6 +315,10 @@ impl WorkerShared {
     /// less. A result that the database refuses becomes a failure.
     pub(super) async fn write(&self, job: &mut StartedJob, verdict: &mut AttemptOutcome) {
         let StartedJob { attempt, channel, slot, report, claim, .. } = job;
+        if attempt.ends_with_row(verdict) || !self.is_stored(attempt).await {
+            self.cancels.remove(attempt.id);
+            return;
+        }
         if channel.0.is_none()
             && let AttemptOutcome::Waits(wait) = &mut *verdict
         {
@@ -357,6 +366,16 @@ impl WorkerShared {
             self.tally.wake();
         }
         self.cancels.remove(attempt.id);
+    }
+
+    /// Waits until the row of an attempt is on disk. Returns `false` if it was refused: the attempt leaves nothing then.
+    async fn is_stored(&self, attempt: &JobAttempt) -> bool {
+        let Some(early) = &attempt.early else { return true };
+        let is_stored = early.wait_until_stored(&self.store, &self.log).await;
+        if !is_stored {
+            warn!(self.log, "a submission began whose row was refused"; "trace_id" => %attempt.id);
+        }
+        is_stored
     }
 
     /// Counts the dead letter of a run, and the failure for its channel if no retry is left.

@@ -7,6 +7,7 @@ use actix_supervision::Backoff;
 use svc_store::{CancelledRun, Ownership, RenewedWait, TraceEnd, TraceFailure, TraceStatus, WaitReason};
 use uuid::Uuid;
 
+use crate::early_start::EarlyStart;
 use crate::job::{Job, JobFailure, JobOutcome, JobResult};
 
 /// Delays before a dead letter is retried: from one second to a little more than 18 hours.
@@ -29,6 +30,8 @@ pub(crate) struct JobAttempt {
     pub(crate) max_retries: u32,
     /// True if dead letters are retried.
     pub(crate) retries: bool,
+    /// Set for a submission that may have begun before its row was on disk.
+    pub(crate) early: Option<Arc<EarlyStart>>,
 }
 
 /// The record to write about an attempt.
@@ -68,6 +71,12 @@ impl JobAttempt {
     /// Returns `true` for the first attempt at its work, whose row is that of the work.
     pub(crate) const fn is_first(&self) -> bool {
         self.retry == 0
+    }
+
+    /// Returns `true` if the outcome is written with the row of the job, which no transaction has taken yet.
+    pub(crate) fn ends_with_row(&self, outcome: &AttemptOutcome) -> bool {
+        let (Some(early), AttemptOutcome::Over(end)) = (&self.early, outcome) else { return false };
+        self.is_first() && early.end(end)
     }
 
     /// Returns the record of a run.
@@ -170,7 +179,7 @@ mod tests {
 
     fn attempt(retry: u32, max_retries: u32) -> JobAttempt {
         let ownership = Ownership { owner: "n:1".into(), recoveries: 2 };
-        JobAttempt { id: Uuid::nil(), ownership, retry, max_retries, retries: true }
+        JobAttempt { id: Uuid::nil(), ownership, retry, max_retries, retries: true, early: None }
     }
 
     fn verdict(retry: u32, ended: JobOutcome) -> AttemptOutcome {

@@ -5,6 +5,7 @@ mod accepting;
 mod cancels;
 mod crashes;
 mod dead_letters;
+mod early_start;
 mod kit;
 mod lost_answers;
 mod recording;

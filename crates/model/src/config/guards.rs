@@ -90,6 +90,8 @@ block! {
         pub max_concurrent_per_key: Option<u64> => 2, by(concurrent_per_key);
         /// accepted work of the channel that runs at once, over all nodes
         pub max_concurrent: Option<u64> => 20, by(positive);
+        /// a submission begins at once, while its row is written; needs `trace_queue.early_start` of the service
+        pub early_start: bool = true => false;
         /// accepted work of the channel that may wait in the database
         pub max_waiting: u64 = 100000 => 5000, by(positive);
     }

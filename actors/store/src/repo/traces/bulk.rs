@@ -12,6 +12,7 @@ use uuid::Uuid;
 use crate::bulk_statement::{MaybeInstants, MaybeNumbers, MaybeTexts, Texts, bulk_statement};
 use crate::error::StoreError;
 use crate::repo::error_groups::GroupRows;
+use crate::repo::traces::open::InsertedTrace;
 use crate::repo::traces::{NewTrace, Ownership, TraceEnd, TraceWrite, WaitReason, WaitTerms};
 
 /// Applies the changes like [`TraceWrite::apply_all`](super::TraceWrite::apply_all).
@@ -24,12 +25,7 @@ pub(super) async fn apply(
     let mut groups = GroupRows::default();
     for change in changes {
         match change {
-            TraceWrite::Insert(trace) => {
-                inserts.push(&**trace);
-                if let Some(terms) = &trace.wait {
-                    waits.push(WaitRow { trace, terms });
-                }
-            }
+            TraceWrite::Insert(_) | TraceWrite::InsertOpen(_) => inserts.extend(change.inserted_row()),
             TraceWrite::Start(id, workflow, claim) => {
                 let (workflow, claim) = (workflow.as_ref(), claim.as_ref());
                 starts.push(StartRow { id: *id, workflow, claim, is_recovery: false });
@@ -48,9 +44,15 @@ pub(super) async fn apply(
     }
     // First: a transaction that waits for the new groups of another one holds no other row yet.
     groups.store(c).await?;
-    if !inserts.is_empty() {
-        Inserts::new(&inserts).execute(c).await?;
+    let (plain, others): (Vec<_>, Vec<_>) = inserts.into_iter().partition(|row| row.is_plain());
+    if !plain.is_empty() {
+        PlainInserts::new(&plain).execute(c).await?;
     }
+    if !others.is_empty() {
+        Inserts::new(&others).execute(c).await?;
+    }
+    let rows = plain.iter().chain(&others).map(|inserted| inserted.row());
+    waits.extend(rows.filter_map(|trace| Some(WaitRow { trace, terms: trace.wait.as_deref()? })));
     if !waits.is_empty() {
         Waits::new(&waits).execute(c).await?;
     }
@@ -64,7 +66,7 @@ pub(super) async fn apply(
     }
     // Each row is changed once: of two requests for the same change, the first one gets the success.
     let outcomes = changes.iter().map(|change| match change {
-        TraceWrite::Insert(_) | TraceWrite::Group(_) => true,
+        TraceWrite::Insert(_) | TraceWrite::InsertOpen(_) | TraceWrite::Group(_) => true,
         TraceWrite::Start(id, ..) | TraceWrite::Recover(id, _) => started.remove(&id.to_string()),
         TraceWrite::Finish(end) => ended.remove(&end.id.to_string()),
     });
@@ -72,33 +74,56 @@ pub(super) async fn apply(
 }
 
 bulk_statement! {
+    /// Traces to insert whose columns of failures, of accepted work and of exported spans are null.
+    PlainInserts(trace: InsertedTrace<'a>),
+    "INSERT INTO traces (id, channel, channel_id, mode, status, input_json, result_json, duration_ms, started_at, \
+     completed_at, task_trace_json, workflow_id, request_id, run_key, workflow_version) SELECT * FROM unnest(",
+    ")",
+    ids: Texts = String => trace.row().id.to_string(),
+    channels: Texts = &'a str => &*trace.row().channel,
+    channel_ids: MaybeTexts = Option<&'a str> => trace.row().channel_id.as_deref(),
+    modes: Texts = &'a str => trace.row().mode.name(),
+    statuses: Texts = &'a str => trace.status().name(),
+    inputs: MaybeTexts = Option<&'a str> => trace.row().input_json.as_deref(),
+    results: MaybeTexts = Option<&'a str> => trace.result_json(),
+    durations: Array<Nullable<Double>> = Option<f64> => trace.duration_ms(),
+    started: MaybeInstants = Option<NaiveDateTime> => trace.started_at(),
+    completed: MaybeInstants = Option<NaiveDateTime> => trace.completed_at(),
+    task_traces: MaybeTexts = Option<&'a str> => trace.task_trace_json(),
+    workflows: MaybeTexts = Option<&'a str> => trace.workflow().map(|workflow| &*workflow.id),
+    requests: MaybeTexts = Option<&'a str> => trace.row().request_id.as_deref(),
+    run_keys: MaybeTexts = Option<&'a str> => trace.row().run_key.as_deref(),
+    workflow_versions: MaybeNumbers = Option<i64> => trace.workflow().map(|workflow| workflow.version),
+}
+
+bulk_statement! {
     /// Traces to insert.
-    Inserts(trace: &'a NewTrace),
+    Inserts(trace: InsertedTrace<'a>),
     "INSERT INTO traces (id, channel, channel_id, mode, status, input_json, result_json, error_message, \
      duration_ms, started_at, completed_at, task_trace_json, access_token_hash, owner, workflow_id, \
      request_id, run_key, error_code, error_group, distributed_trace_id, workflow_version) SELECT * FROM unnest(",
     ")",
-    ids: Texts = String => trace.id.to_string(),
-    channels: Texts = &'a str => &*trace.channel,
-    channel_ids: MaybeTexts = Option<&'a str> => trace.channel_id.as_deref(),
-    modes: Texts = &'a str => trace.mode.name(),
-    statuses: Texts = &'a str => trace.status.name(),
-    inputs: MaybeTexts = Option<&'a str> => trace.input_json.as_deref(),
-    results: MaybeTexts = Option<&'a str> => trace.result_json.as_deref(),
-    errors: MaybeTexts = Option<&'a str> => trace.error_message.as_deref(),
-    durations: Array<Nullable<Double>> = Option<f64> => trace.duration_ms,
-    started: MaybeInstants = Option<NaiveDateTime> => trace.started_at,
-    completed: MaybeInstants = Option<NaiveDateTime> => trace.completed_at,
-    task_traces: MaybeTexts = Option<&'a str> => trace.task_trace_json.as_deref(),
-    tokens: MaybeTexts = Option<&'a str> => trace.access_token_hash.as_deref(),
-    owners: MaybeTexts = Option<&'a str> => trace.owner.as_deref(),
-    workflows: MaybeTexts = Option<&'a str> => trace.workflow.as_ref().map(|workflow| &*workflow.id),
-    requests: MaybeTexts = Option<&'a str> => trace.request_id.as_deref(),
-    run_keys: MaybeTexts = Option<&'a str> => trace.run_key.as_deref(),
-    error_codes: MaybeTexts = Option<&'a str> => trace.error_code,
-    error_groups: MaybeTexts = Option<&'a str> => trace.error_group.as_ref().map(|group| &*group.id),
-    distributed_traces: MaybeTexts = Option<&'a str> => trace.distributed_trace_id.as_deref(),
-    workflow_versions: MaybeNumbers = Option<i64> => trace.workflow.as_ref().map(|workflow| workflow.version),
+    ids: Texts = String => trace.row().id.to_string(),
+    channels: Texts = &'a str => &*trace.row().channel,
+    channel_ids: MaybeTexts = Option<&'a str> => trace.row().channel_id.as_deref(),
+    modes: Texts = &'a str => trace.row().mode.name(),
+    statuses: Texts = &'a str => trace.status().name(),
+    inputs: MaybeTexts = Option<&'a str> => trace.row().input_json.as_deref(),
+    results: MaybeTexts = Option<&'a str> => trace.result_json(),
+    errors: MaybeTexts = Option<&'a str> => trace.row().error_message.as_deref(),
+    durations: Array<Nullable<Double>> = Option<f64> => trace.duration_ms(),
+    started: MaybeInstants = Option<NaiveDateTime> => trace.started_at(),
+    completed: MaybeInstants = Option<NaiveDateTime> => trace.completed_at(),
+    task_traces: MaybeTexts = Option<&'a str> => trace.task_trace_json(),
+    tokens: MaybeTexts = Option<&'a str> => trace.row().access_token_hash.as_deref(),
+    owners: MaybeTexts = Option<&'a str> => trace.row().owner.as_deref(),
+    workflows: MaybeTexts = Option<&'a str> => trace.workflow().map(|workflow| &*workflow.id),
+    requests: MaybeTexts = Option<&'a str> => trace.row().request_id.as_deref(),
+    run_keys: MaybeTexts = Option<&'a str> => trace.row().run_key.as_deref(),
+    error_codes: MaybeTexts = Option<&'a str> => trace.row().error_code,
+    error_groups: MaybeTexts = Option<&'a str> => trace.row().error_group.as_ref().map(|group| &*group.id),
+    distributed_traces: MaybeTexts = Option<&'a str> => trace.row().distributed_trace_id.as_deref(),
+    workflow_versions: MaybeNumbers = Option<i64> => trace.workflow().map(|workflow| workflow.version),
 }
 
 /// A row that waits, with its terms.

@@ -7,12 +7,15 @@ use uuid::Uuid;
 
 use crate::conn::Conn;
 use crate::error::StoreError;
-use crate::repo::traces::{NewTrace, Ownership, TraceEnd, bulk, statement};
+use crate::repo::traces::open::InsertedTrace;
+use crate::repo::traces::{NewTrace, OpenTrace, Ownership, TraceEnd, bulk, statement};
 
 /// A change of one row.
 #[derive(Clone, Debug)]
 pub(crate) enum TraceWrite {
     Insert(Arc<NewTrace>),
+    /// Inserts the row of a run that has begun, with its end if that has come.
+    InsertOpen(Arc<OpenTrace>),
     /// Changes pending to running.
     Start(Uuid, Option<WorkflowVersion>, Option<Ownership>),
     /// Restarts a run that another node left. The claim carries the incremented number of recoveries.
@@ -23,10 +26,11 @@ pub(crate) enum TraceWrite {
 }
 
 impl TraceWrite {
-    /// Returns the row that it inserts.
-    pub(super) fn inserted_row(&self) -> Option<&NewTrace> {
+    /// Returns the row that it inserts. An open one has no further end then.
+    pub(super) fn inserted_row(&self) -> Option<InsertedTrace<'_>> {
         match self {
-            Self::Insert(trace) => Some(trace),
+            Self::Insert(trace) => Some((&**trace).into()),
+            Self::InsertOpen(trace) => Some(trace.take()),
             Self::Start(..) | Self::Recover(..) | Self::Finish(_) | Self::Group(_) => None,
         }
     }
@@ -35,6 +39,7 @@ impl TraceWrite {
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Insert(trace) => trace.bytes(),
+            Self::InsertOpen(trace) => trace.bytes(),
             Self::Start(..) | Self::Recover(..) => 0,
             Self::Finish(end) => end.bytes(),
             Self::Group(group) => group.message.len(),

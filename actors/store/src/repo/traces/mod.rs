@@ -13,6 +13,7 @@ mod end;
 mod list;
 mod merged;
 mod model;
+mod open;
 mod read;
 pub(super) mod rerun;
 mod scan;
@@ -43,6 +44,7 @@ pub use model::{
     TraceQuery, TraceRecord, TraceRow, TraceSource, UnfinishedRun,
 };
 pub(super) use read::LenientTimestamp;
+pub use open::OpenTrace;
 pub use rerun::{AcceptedRerun, RERUN, RerunOrder, RerunVersion};
 pub use status::{TraceMode, TraceStatus};
 pub use waiting::{
@@ -72,6 +74,22 @@ impl TraceRepository {
         let written = self.0.change(operation("insert"), TraceWrite::Insert(trace)).await.map(drop);
         self.0.failure_tally().count(group.as_deref(), written.is_ok());
         written
+    }
+
+    /// Writes the row of a run that has begun, with the end of the run if that comes before a transaction takes the row.
+    /// Returns when it is on disk.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert).
+    pub async fn insert_open(&self, trace: Arc<OpenTrace>) -> Result<(), StoreError> {
+        let written = self.0.change(operation("insert"), TraceWrite::InsertOpen(trace)).await;
+        written.map(drop).inspect_err(|_| self.0.record_refusal())
+    }
+
+    /// Returns `true` if the last transaction of rows succeeded, moments ago: a row that is given now is refused in one
+    /// transaction at most.
+    pub fn has_written_lately(&self) -> bool {
+        self.0.has_written_lately()
     }
 
     /// Writes traces and returns when all that can be written are on disk.

@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use crate::clock;
 use crate::repo::error_groups::GroupStatement;
+use crate::repo::traces::open::InsertedTrace;
 use crate::repo::traces::waiting::WaitStatement;
 use crate::repo::traces::{NewTrace, Ownership, TraceEnd, TraceWrite};
 
@@ -27,14 +28,11 @@ pub(super) fn apply(changes: &[TraceWrite], c: &mut SqliteConnection) -> QueryRe
 /// Inserts the new rows, several with one statement: SQLite opens each index of the table once for a statement, whether
 /// a row is in it or not.
 fn insert_all(changes: &[TraceWrite], now: NaiveDateTime, c: &mut SqliteConnection) -> QueryResult<()> {
-    let rows: Vec<&NewTrace> = changes.iter().filter_map(TraceWrite::inserted_row).collect();
-    let (sixteens, rest) = rows.as_chunks::<16>();
-    let (fours, rest) = rest.as_chunks::<4>();
-    let (ones, _) = rest.as_chunks::<1>();
-    insert_chunks(sixteens, now, c)?;
-    insert_chunks(fours, now, c)?;
-    insert_chunks(ones, now, c)?;
-    for row in rows {
+    let rows = changes.iter().filter_map(TraceWrite::inserted_row);
+    let (plain, others): (Vec<_>, Vec<_>) = rows.partition(|row| row.is_plain());
+    insert_rows::<true>(&plain, now, c)?;
+    insert_rows::<false>(&others, now, c)?;
+    for row in plain.into_iter().chain(others).map(InsertedTrace::row) {
         if let Some(terms) = &row.wait {
             WaitStatement::new(row, terms, now).execute(c)?;
         }
@@ -42,13 +40,26 @@ fn insert_all(changes: &[TraceWrite], now: NaiveDateTime, c: &mut SqliteConnecti
     Ok(())
 }
 
-fn insert_chunks<const ROWS: usize>(
-    chunks: &[[&NewTrace; ROWS]],
+fn insert_rows<const PLAIN: bool>(
+    rows: &[InsertedTrace<'_>],
+    now: NaiveDateTime,
+    c: &mut SqliteConnection,
+) -> QueryResult<()> {
+    let (sixteens, rest) = rows.as_chunks::<16>();
+    let (fours, rest) = rest.as_chunks::<4>();
+    let (ones, _) = rest.as_chunks::<1>();
+    insert_chunks::<16, PLAIN>(sixteens, now, c)?;
+    insert_chunks::<4, PLAIN>(fours, now, c)?;
+    insert_chunks::<1, PLAIN>(ones, now, c)
+}
+
+fn insert_chunks<const ROWS: usize, const PLAIN: bool>(
+    chunks: &[[InsertedTrace<'_>; ROWS]],
     now: NaiveDateTime,
     c: &mut SqliteConnection,
 ) -> QueryResult<()> {
     for rows in chunks {
-        InsertStatement::new(rows, now).execute(c)?;
+        InsertStatement::<ROWS, PLAIN>::new(rows, now).execute(c)?;
     }
     Ok(())
 }
@@ -56,7 +67,7 @@ fn insert_chunks<const ROWS: usize>(
 /// Applies a change of a row that is there.
 fn apply_one(change: &TraceWrite, now: NaiveDateTime, c: &mut SqliteConnection) -> QueryResult<bool> {
     let changed = match change {
-        TraceWrite::Insert(_) => return Ok(true),
+        TraceWrite::Insert(_) | TraceWrite::InsertOpen(_) => return Ok(true),
         TraceWrite::Start(id, workflow, claim) => {
             StartStatement::new(*id, workflow.as_ref(), claim.as_ref(), now).execute(c)
         }
@@ -72,14 +83,14 @@ fn stored_time(instant: NaiveDateTime) -> String {
     instant.to_string()
 }
 
-/// Inserts as many rows.
-struct InsertStatement<'a, const ROWS: usize> {
+/// Inserts as many rows; plain ones without the columns that are null in them.
+struct InsertStatement<'a, const ROWS: usize, const PLAIN: bool> {
     rows: [InsertedRow<'a>; ROWS],
     now: String,
 }
 
-impl<'a, const ROWS: usize> InsertStatement<'a, ROWS> {
-    fn new(rows: &[&'a NewTrace; ROWS], now: NaiveDateTime) -> Self {
+impl<'a, const ROWS: usize, const PLAIN: bool> InsertStatement<'a, ROWS, PLAIN> {
+    fn new(rows: &[InsertedTrace<'a>; ROWS], now: NaiveDateTime) -> Self {
         Self { rows: rows.map(InsertedRow::new), now: stored_time(now) }
     }
 }
@@ -90,6 +101,9 @@ struct InsertedRow<'a> {
     trace: &'a NewTrace,
     mode: &'static str,
     status: &'static str,
+    result: Option<&'a str>,
+    duration_ms: Option<f64>,
+    task_trace: Option<&'a str>,
     channel_id: Option<&'a str>,
     owner: Option<&'a str>,
     workflow: Option<&'a str>,
@@ -100,66 +114,65 @@ struct InsertedRow<'a> {
 }
 
 impl<'a> InsertedRow<'a> {
-    fn new(trace: &'a NewTrace) -> Self {
-        let workflow = trace.workflow.as_ref();
+    fn new(inserted: InsertedTrace<'a>) -> Self {
+        let (trace, workflow) = (inserted.row(), inserted.workflow());
         Self {
             id: trace.id.to_string(),
             trace,
             mode: trace.mode.name(),
-            status: trace.status.name(),
+            status: inserted.status().name(),
+            result: inserted.result_json(),
+            duration_ms: inserted.duration_ms(),
+            task_trace: inserted.task_trace_json(),
             channel_id: trace.channel_id.as_deref(),
             owner: trace.owner.as_deref(),
             workflow: workflow.map(|workflow| &*workflow.id),
             workflow_version: workflow.map(|workflow| workflow.version),
             error_group: trace.error_group.as_ref().map(|group| &*group.id),
-            started_at: trace.started_at.map(stored_time),
-            completed_at: trace.completed_at.map(stored_time),
+            started_at: inserted.started_at().map(stored_time),
+            completed_at: inserted.completed_at().map(stored_time),
         }
     }
 
     /// Pushes the values, in parentheses.
-    fn push_values<'b>(&'b self, now: &'b String, out: &mut AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
+    fn push_values<'b, const PLAIN: bool>(
+        &'b self,
+        now: &'b String,
+        out: &mut AstPass<'_, 'b, Sqlite>,
+    ) -> QueryResult<()> {
         out.push_sql("(");
         out.push_bind_param::<Text, _>(&self.id)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Text, _>(&*self.trace.channel)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Nullable<Text>, _>(&self.channel_id)?;
-        for name in [&self.mode, &self.status] {
+        for text in [&*self.trace.channel, self.mode, self.status] {
             out.push_sql(", ");
-            out.push_bind_param::<Text, _>(*name)?;
+            out.push_bind_param::<Text, _>(text)?;
         }
-        for text in [&self.trace.input_json, &self.trace.result_json, &self.trace.error_message] {
+        for text in [&self.channel_id, &self.workflow, &self.result, &self.task_trace] {
+            out.push_sql(", ");
+            out.push_bind_param::<Nullable<Text>, _>(text)?;
+        }
+        let NewTrace { input_json, request_id, run_key, .. } = self.trace;
+        for text in [input_json, request_id, run_key, &self.started_at, &self.completed_at] {
             out.push_sql(", ");
             out.push_bind_param::<Nullable<Text>, _>(text)?;
         }
         out.push_sql(", ");
-        out.push_bind_param::<Nullable<Double>, _>(&self.trace.duration_ms)?;
-        for text in
-            [&self.started_at, &self.completed_at, &self.trace.task_trace_json, &self.trace.access_token_hash]
-        {
-            out.push_sql(", ");
-            out.push_bind_param::<Nullable<Text>, _>(text)?;
-        }
-        for text in [&self.owner, &self.workflow] {
-            out.push_sql(", ");
-            out.push_bind_param::<Nullable<Text>, _>(text)?;
-        }
+        out.push_bind_param::<Nullable<Double>, _>(&self.duration_ms)?;
         out.push_sql(", ");
         out.push_bind_param::<Nullable<BigInt>, _>(&self.workflow_version)?;
-        for text in [&self.trace.request_id, &self.trace.run_key] {
-            out.push_sql(", ");
-            out.push_bind_param::<Nullable<Text>, _>(text)?;
-        }
-        out.push_sql(", ");
-        out.push_bind_param::<Nullable<Text>, _>(&self.trace.error_code)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Nullable<Text>, _>(&self.error_group)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Nullable<Text>, _>(&self.trace.distributed_trace_id)?;
         for _ in ["created_at", "updated_at"] {
             out.push_sql(", ");
             out.push_bind_param::<Text, _>(now)?;
+        }
+        if !PLAIN {
+            let NewTrace { error_message, access_token_hash, distributed_trace_id, .. } = self.trace;
+            for text in [error_message, access_token_hash, distributed_trace_id] {
+                out.push_sql(", ");
+                out.push_bind_param::<Nullable<Text>, _>(text)?;
+            }
+            for text in [&self.owner, &self.trace.error_code, &self.error_group] {
+                out.push_sql(", ");
+                out.push_bind_param::<Nullable<Text>, _>(text)?;
+            }
         }
         out.push_sql(")");
         Ok(())
@@ -256,30 +269,35 @@ fn nanoseconds(milliseconds: f64) -> i64 {
     (milliseconds * 1e6) as i64
 }
 
-impl<const ROWS: usize> QueryFragment<Sqlite> for InsertStatement<'_, ROWS> {
+impl<const ROWS: usize, const PLAIN: bool> QueryFragment<Sqlite> for InsertStatement<'_, ROWS, PLAIN> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
         out.push_sql(
-            "INSERT OR FAIL INTO traces (id, channel, channel_id, mode, status, input_json, result_json, error_message, \
-             duration_ms, started_at, completed_at, task_trace_json, access_token_hash, owner, workflow_id, \
-             workflow_version, request_id, run_key, error_code, error_group, distributed_trace_id, created_at, \
-             updated_at) VALUES ",
+            "INSERT OR FAIL INTO traces (id, channel, mode, status, channel_id, workflow_id, result_json, \
+             task_trace_json, input_json, request_id, run_key, started_at, completed_at, duration_ms, \
+             workflow_version, created_at, updated_at",
         );
+        if !PLAIN {
+            out.push_sql(
+                ", error_message, access_token_hash, distributed_trace_id, owner, error_code, error_group",
+            );
+        }
+        out.push_sql(") VALUES ");
         for (index, row) in self.rows.iter().enumerate() {
             if index > 0 {
                 out.push_sql(", ");
             }
-            row.push_values(&self.now, &mut out)?;
+            row.push_values::<PLAIN>(&self.now, &mut out)?;
         }
         Ok(())
     }
 }
 
-impl<const ROWS: usize> QueryId for InsertStatement<'_, ROWS> {
-    type QueryId = InsertStatement<'static, ROWS>;
+impl<const ROWS: usize, const PLAIN: bool> QueryId for InsertStatement<'_, ROWS, PLAIN> {
+    type QueryId = InsertStatement<'static, ROWS, PLAIN>;
     const HAS_STATIC_QUERY_ID: bool = true;
 }
 
-impl<C, const ROWS: usize> RunQueryDsl<C> for InsertStatement<'_, ROWS> {}
+impl<C, const ROWS: usize, const PLAIN: bool> RunQueryDsl<C> for InsertStatement<'_, ROWS, PLAIN> {}
 
 // `OR FAIL`: a table with a trigger otherwise makes SQLite keep a journal for each statement, to undo what a constraint
 // stops halfway. A batch is rolled back as a whole then.
