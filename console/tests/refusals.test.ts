@@ -31,10 +31,11 @@ test("keys of a channel precede its preset", async () => {
 
 test("standard webhooks sign id and time with a decoded key", async () => {
   const key = Buffer.from("0123456789abcdef");
-  const scheme = schemeOf({
+  const scheme = schemeOf({ mode: "hmac", preset: "standard_webhooks" });
+  assert.deepEqual(scheme, schemeOf({
     mode: "hmac", header: "webhook-signature", signature_prefix: "v1,", encoding: "base64", timestamp: "webhook-timestamp",
     message: "{header:webhook-id}.{header:webhook-timestamp}.{body}",
-  });
+  }));
   assert.ok(scheme);
   const headers = await signRequest(scheme, `whsec_${key.toString("base64")}`, { "webhook-id": "m1" }, BODY, 5);
   assert.equal(headers["webhook-signature"], `v1,${hmac(`m1.5.${BODY}`, "sha256", key).digest("base64")}`);

@@ -5,6 +5,7 @@
 //! recognised wherever they appear ([`canary`]), addresses that must not be reached ([`spellings`]) and a listener
 //! that counts who tries ([`trap`]), real servers as processes ([`daemon`]: [`postgres`], [`mariadb`], [`pgbouncer`]; [`redis`],
 //! [`smtp`], [`s3`], an OpenID provider [`oidc`], a broker [`kafka`], a [`collector`] of spans), a server of MongoDB's protocol ([`mongo`]), a DNS server ([`dns`]),
+//! a receiver of webhooks ([`standard_webhooks`]),
 //! a reader of server-sent events ([`events`]), a proxy that loses the answers to commits ([`commit_proxy`]), an
 //! address that leads to one server and later to another ([`gateway`]), schedules ([`cron`]) and the witness of runs
 //! ([`witness`]) with the definitions that report to it ([`reporting`]), child processes that end with the test ([`process`]), waiting for a state ([`state`]), and the loading
@@ -66,6 +67,8 @@ pub mod server;
 pub mod smtp;
 #[cfg(feature = "peers")]
 pub mod spellings;
+#[cfg(feature = "peers")]
+pub mod standard_webhooks;
 #[cfg(feature = "peers")]
 pub mod state;
 #[cfg(feature = "peers")]

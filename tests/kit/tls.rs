@@ -83,12 +83,12 @@ impl HttpsServer {
     /// # Errors
     /// No port is free, or no certificate can be issued.
     pub fn start(behaviour: Behaviour) -> io::Result<Self> {
-        let (tls, authority) = certificate().map_err(io::Error::other)?;
+        let issued = issue_certificate().map_err(io::Error::other)?;
+        let (tls, authority) = (issued.server_settings()?, issued.authority);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
         let script = Told { behaviour, requests: Vec::new(), ended: false };
-        let shared =
-            Arc::new(Shared { told: Mutex::new(script), changed: Condvar::new(), tls: Arc::new(tls) });
+        let shared = Arc::new(Shared { told: Mutex::new(script), changed: Condvar::new(), tls });
         let accepting = Arc::clone(&shared);
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
@@ -241,6 +241,23 @@ impl IssuedCertificate {
         Ok(paths)
     }
 
+    /// Makes the settings of a server that shows the certificate.
+    ///
+    /// # Errors
+    /// The PEM cannot be read.
+    pub fn server_settings(&self) -> io::Result<Arc<ServerConfig>> {
+        let chain =
+            vec![CertificateDer::from_pem_slice(self.certificate.as_bytes()).map_err(io::Error::other)?];
+        let key = PrivateKeyDer::from_pem_slice(self.key.as_bytes()).map_err(io::Error::other)?;
+        let settings = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(io::Error::other)?
+            .with_no_client_auth()
+            .with_single_cert(chain, key)
+            .map_err(io::Error::other)?;
+        Ok(Arc::new(settings))
+    }
+
     /// Makes the settings of a client that trusts the authority and shows a certificate of its own, if any.
     ///
     /// # Errors
@@ -326,15 +343,4 @@ fn issue(leaf: CertificateParams) -> Result<IssuedCertificate, rcgen::Error> {
     let key = KeyPair::generate()?;
     let leaf = leaf.signed_by(&key, &authority)?;
     Ok(IssuedCertificate { authority: authority.pem(), certificate: leaf.pem(), key: key.serialize_pem() })
-}
-
-/// Builds the TLS settings of the server and returns them with the authority's certificate.
-fn certificate() -> Result<(ServerConfig, String), Box<dyn std::error::Error + Send + Sync>> {
-    let IssuedCertificate { authority, certificate, key } = issue_certificate()?;
-    let chain = vec![CertificateDer::from_pem_slice(certificate.as_bytes())?];
-    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()?
-        .with_no_client_auth()
-        .with_single_cert(chain, PrivateKeyDer::from_pem_slice(key.as_bytes())?)?;
-    Ok((config, authority))
 }

@@ -1,4 +1,4 @@
-//! A plain HTTP server whose responses a test decides, with one closure for all requests.
+//! An HTTP server whose responses a test decides, with one closure for all requests; plain, or over TLS.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -6,6 +6,9 @@ use std::sync::Arc;
 use std::thread;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+use crate::tls::IssuedCertificate;
 
 #[derive(Clone, Debug)]
 pub struct ReceivedRequest {
@@ -73,6 +76,8 @@ pub struct Upstream {
 
 struct Shared {
     decide: Decide,
+    /// The settings of TLS, if the server speaks it.
+    tls: Option<Arc<ServerConfig>>,
     seen: Mutex<Seen>,
     changed: Condvar,
 }
@@ -93,10 +98,24 @@ impl Upstream {
     pub fn start(
         decide: impl Fn(&ReceivedRequest) -> UpstreamReply + Send + Sync + 'static,
     ) -> io::Result<Self> {
+        Self::listen(None, Box::new(decide))
+    }
+
+    /// Starts on a free loopback port, over TLS with this certificate.
+    ///
+    /// # Errors
+    /// No port is free, or the certificate cannot be read.
+    pub fn start_tls(
+        certificate: &IssuedCertificate,
+        decide: impl Fn(&ReceivedRequest) -> UpstreamReply + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        Self::listen(Some(certificate.server_settings()?), Box::new(decide))
+    }
+
+    fn listen(tls: Option<Arc<ServerConfig>>, decide: Decide) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
-        let shared =
-            Arc::new(Shared { decide: Box::new(decide), seen: Mutex::default(), changed: Condvar::new() });
+        let shared = Arc::new(Shared { decide, tls, seen: Mutex::default(), changed: Condvar::new() });
         let accepting = Arc::clone(&shared);
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
@@ -108,7 +127,7 @@ impl Upstream {
                 state.connections += 1;
                 let serving = Arc::clone(&accepting);
                 // A client that disconnects is not an error.
-                thread::spawn(move || serving.serve(stream, connection));
+                thread::spawn(move || serving.accept(stream, connection));
             }
         });
         Ok(Self { address, shared })
@@ -119,9 +138,10 @@ impl Upstream {
         self.address
     }
 
-    /// `http://127.0.0.1:{port}{path}`
+    /// `http://127.0.0.1:{port}{path}`, or `https://` of a server over TLS.
     pub fn url(&self, path: &str) -> String {
-        format!("http://{}{path}", self.address)
+        let scheme = if self.shared.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}{path}", self.address)
     }
 
     /// Returns the requests so far.
@@ -160,8 +180,18 @@ impl Shared {
         self.seen.lock()
     }
 
-    fn serve(&self, stream: TcpStream, connection: usize) -> io::Result<()> {
+    fn accept(&self, stream: TcpStream, connection: usize) -> io::Result<()> {
         stream.set_nodelay(true)?;
+        match &self.tls {
+            None => self.serve(stream, connection),
+            Some(settings) => {
+                let session = ServerConnection::new(Arc::clone(settings)).map_err(io::Error::other)?;
+                self.serve(StreamOwned::new(session, stream), connection)
+            }
+        }
+    }
+
+    fn serve(&self, stream: impl Read + Write, connection: usize) -> io::Result<()> {
         let mut stream = BufReader::new(stream);
         while let Some(asked) = read(&mut stream, connection)? {
             let reply = (self.decide)(&asked);
@@ -180,6 +210,7 @@ impl Shared {
                     headers.iter().for_each(|(name, value)| head.push_str(&format!("{name}: {value}\r\n")));
                     head.push_str("\r\n");
                     stream.get_mut().write_all(&[head.as_bytes(), &body].concat())?;
+                    stream.get_mut().flush()?;
                 }
                 UpstreamReply::Raw(bytes) => return stream.get_mut().write_all(&bytes),
                 UpstreamReply::Held | UpstreamReply::Cut => return Ok(()),
@@ -190,7 +221,7 @@ impl Shared {
 }
 
 pub(crate) fn read(
-    stream: &mut BufReader<TcpStream>,
+    stream: &mut BufReader<impl Read>,
     connection: usize,
 ) -> io::Result<Option<ReceivedRequest>> {
     let mut line = String::new();

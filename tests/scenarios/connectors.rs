@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use svc_testkit::http::HttpClient;
+use svc_testkit::tls::issue_certificate;
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use crate::support::{details, error, launch, serve, start};
@@ -137,6 +138,53 @@ fn task_calls_api_with_connector_credentials() {
     );
     assert_eq!((request.header("x-id"), request.header("x-gone")), (Some("7"), None));
     assert!(!server.log_text().contains("swordfish"));
+}
+
+#[test]
+fn signed_call_reaches_an_address_of_a_message() {
+    let certificate = issue_certificate().unwrap();
+    let customer = Upstream::start_tls(&certificate, |_| UpstreamReply::new(200, "7")).unwrap();
+    let home = Upstream::start(|_| UpstreamReply::new(200, "1")).unwrap();
+    let launch = launch();
+    let authority = launch.directory().join("authority.pem");
+    std::fs::write(&authority, &certificate.authority).unwrap();
+    let server = launch.env("SSL_CERT_FILE", &authority.display().to_string()).start().unwrap();
+    let mut client = server.client();
+    let sign = json!({"preset": "standard_webhooks", "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"});
+    let allowed = json!([format!("https:{}", customer.address().port())]);
+    let more = json!({"sign": sign, "allow_urls": allowed, "headers": {"x-own": "swordfish"}});
+    let connector = connect(&mut client, "hooks", &home, more);
+    assert_eq!(connector["load_status"], "loaded", "{connector}");
+    assert_eq!(connector["config"]["sign"], json!({"preset": "standard_webhooks", "secret": "******"}));
+    let input = json!({"connector": "hooks", "method": "POST", "url_logic": {"var": "payload.hook"},
+        "body_logic": {"var": "payload.event"}, "output": "data.answer"});
+    serve(&mut client, "notify", call(input.clone()));
+    let body = json!({"hook": customer.url("/in"), "event": {"type": "order.paid"}});
+    let answer = client.json("POST", "/api/v1/data/notify", &body).unwrap();
+    assert_eq!((answer.status, &answer.json()["data"]["answer"]), (200, &json!(7)), "{}", answer.text());
+    let request = customer.requests().remove(0);
+    assert_eq!((request.target.as_str(), request.text().as_str()), ("/in", r#"{"type":"order.paid"}"#));
+    assert!(request.header("webhook-signature").unwrap().starts_with("v1,"), "{request:?}");
+    assert!(request.header("webhook-id").unwrap().starts_with("msg_"), "{request:?}");
+    assert!(request.header("x-own").is_none() && home.requests().is_empty(), "{request:?}");
+    let refused = client.json("POST", "/api/v1/data/notify", &json!({"hook": home.url("/")})).unwrap();
+    error(&refused, 500, "ENGINE_ERROR");
+    let mut both = input;
+    both["path"] = "/x".into();
+    let workflow = json!({"workflow_id": "both", "name": "Both", "tasks": call(both)});
+    let refused = client.json("POST", "/api/v1/admin/workflows", &workflow).unwrap();
+    let details = details(&error(&refused, 400, "VALIDATION_ERROR"));
+    assert!(details[0].0.ends_with("tasks[0].function.input.url_logic"), "{details:?}");
+    connect(&mut client, "plain", &home, json!({}));
+    let closed = json!({"connector": "plain", "url_logic": {"var": "payload.hook"}});
+    let workflow = json!({"workflow_id": "closed", "name": "Closed", "tasks": call(closed)});
+    client.json("POST", "/api/v1/admin/workflows", &workflow).unwrap();
+    let status = json!({"status": "active"});
+    let refused = client.json("PATCH", "/api/v1/admin/workflows/closed/status", &status).unwrap();
+    assert!(refused.status == 400 && refused.text().contains("has no allow_urls"), "{}", refused.text());
+    let functions = client.get("/api/v1/admin/functions").unwrap().json()["data"].clone();
+    let entry = functions.as_array().unwrap().iter().find(|entry| entry["name"] == "http_call").unwrap();
+    assert!(entry["input_fields"].as_array().unwrap().iter().any(|field| field["name"] == "url_logic"));
 }
 
 #[test]

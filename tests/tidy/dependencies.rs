@@ -64,6 +64,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "actors/connectors",
         &[
             "actix-supervision",
+            "svc-auth",
             "svc-channels",
             "svc-credentials",
             "svc-dialect",

@@ -12,6 +12,8 @@
 //!   same settings and the same secrets changes nothing.
 //! - Calls are read-only messages: the mailbox bounds how many are in flight, dropping a call ends it, a restart of the
 //!   actor opens new connections.
+//! - Of a connector with `allow_urls`, an address that a message names gets the signature alone. Each host of such
+//!   addresses has a breaker and places of its own ([`ConnectorDirectory::call_outside`] and `url_logic` of `http_call`).
 //! - A breaker for each channel and connector rejects calls while the backend fails. Breakers are keyed by names, so they
 //!   outlive reloads; they end with the process.
 //!
@@ -28,6 +30,7 @@ mod handle;
 mod inspection;
 mod load;
 mod metrics;
+mod outside_call;
 mod probe;
 mod reconciler;
 mod scope;
@@ -47,6 +50,7 @@ pub use functions::{CallSettings, DRIVER_FUNCTIONS, QuerySettings, WriteSettings
 pub use handle::Connectors;
 pub use inspection::UnresolvedText;
 pub use metrics::ConnectorMetrics;
+pub use outside_call::{OutsideClass, OutsideOutcome, OutsideRequest};
 pub use probe::ConnectorProbe;
 pub use scope::ConnectorScope;
 pub use settings::{KafkaCluster, MemoryCacheSettings, Settings, VariableLookup};

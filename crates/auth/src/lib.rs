@@ -6,6 +6,8 @@
 //! reason is only for metrics and traces; callers get the same text for every refusal, except for an expired
 //! token.
 //!
+//! A [`RequestSigner`] makes the signatures of outgoing requests, in the forms that channels verify.
+//!
 //! The [`jwt`] module also serves workflows: it verifies and signs their tokens. [`verify_file`] checks the
 //! detached signatures of packages.
 //!
@@ -58,6 +60,7 @@ mod secret_field;
 mod signed_file;
 
 pub use authenticator::Authenticator;
+pub use hmac::{MissingSignedHeader, RequestSigner, UnsignedRequest, message_id};
 pub use identity::{CredentialFingerprint, Identity};
 pub use key_sets::{Jwks, JwksError, KeySet, KeySets, MAX_CANDIDATES, MAX_KEYS};
 pub use presented::PresentedRequest;

@@ -19,6 +19,8 @@ pub struct ConnectorNeed {
     pub speaks_mongodb: bool,
     /// True if the task names a `database`, which a MongoDB connector requires.
     pub names_database: bool,
+    /// True if the task computes a whole address, which `allow_urls` of the connector must allow.
+    pub computes_address: bool,
     /// True if the loaded connector leads to MongoDB; `None` if that is unknown. The stored settings do not
     /// always show it: they may be a reference, or encrypted under a key that is not configured.
     pub is_mongodb: Option<bool>,
@@ -35,6 +37,12 @@ impl ConnectorNeed {
         }
         if self.objection.is_some() {
             return self.objection.clone();
+        }
+        if self.computes_address && lacks_allowed_urls(config) {
+            let connector = &self.connector;
+            return Some(format!(
+                "connector '{connector}' has no allow_urls, so no task may compute an address"
+            ));
         }
         match self.is_mongodb.or_else(|| is_mongodb(config))? {
             true => self.mongodb_objection(),
@@ -64,4 +72,44 @@ impl ConnectorNeed {
 fn is_mongodb(config: &Value) -> Option<bool> {
     DatabaseKind::from_connection_string(config["connection_string"].as_str()?)
         .map(|database| database == DatabaseKind::Mongo)
+}
+
+/// Returns true if a config that can be read lists no addresses that tasks may compute.
+fn lacks_allowed_urls(config: &Value) -> bool {
+    let is_readable = config.get("url").is_some();
+    is_readable
+        && match config.get("allow_urls") {
+            None | Some(Value::Null) => true,
+            Some(urls) => urls.as_array().is_some_and(Vec::is_empty),
+        }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn computed_address_needs_a_connector_with_allow_urls() {
+        let need = |computes_address| ConnectorNeed {
+            field: "tasks[0].function.input.connector".to_owned(),
+            connector: "hooks".to_owned(),
+            accepts: vec!["http".to_owned()],
+            speaks_sql: false,
+            speaks_mongodb: false,
+            names_database: false,
+            computes_address,
+            is_mongodb: None,
+            objection: None,
+        };
+        let lists = |urls: Value| json!({"url": "https://a.example", "allow_urls": urls});
+        for lacking in [json!({"url": "https://a.example"}), lists(json!(null)), lists(json!([]))] {
+            let objection = need(true).objection_to("http", &lacking);
+            assert!(objection.is_some_and(|why| why.contains("has no allow_urls")), "{lacking}");
+            assert_eq!(need(false).objection_to("http", &lacking), None);
+        }
+        assert_eq!(need(true).objection_to("http", &lists(json!(["https"]))), None);
+        assert_eq!(need(true).objection_to("http", &json!(null)), None, "it cannot be read");
+    }
 }

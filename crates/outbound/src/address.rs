@@ -21,6 +21,14 @@ pub enum AddressError {
     /// `user:password@` before the host: it hides the host from readers and puts a secret into an address.
     #[error("SSRF protection: a URL with credentials before its host is not allowed")]
     Credentials,
+    /// An address of others that is not https, or on a port that is not allowed.
+    #[error(
+        "SSRF protection: '{host}' may be called over https on the listed ports alone; allow_urls of the connector lists them"
+    )]
+    Unlisted {
+        /// The host as the URL names it.
+        host: String,
+    },
     /// The host is, or resolves to, an address that is not public.
     #[error(
         "SSRF protection: '{host}' leads to {address}, which is not a public address; allow_private_urls of the connector permits it, jwt.allow_private_jwks_urls for key sets"

@@ -31,7 +31,7 @@ pub use cause::describe_cause;
 pub use client::{ClientOptions, Outbound, OutboundClient, OutboundResponse};
 pub use content_encoding::{DecodeError, decode_encodings};
 pub use error::{FetchError, SetupError};
-pub use peer::{PeerClient, PeerRequest, PeerResponse, RequestBody};
+pub use peer::{HttpsUrls, PeerClient, PeerPool, PeerRequest, PeerResponse, RequestBody};
 pub use printable::{PrintableWriter, printable, printable_lines};
 pub use ranges::is_public;
 pub use reqwest::header;

@@ -22,6 +22,10 @@ use crate::address::place_of;
 use crate::client::{ClientOptions, Outbound, OutboundClient, OutboundResponse};
 use crate::error::{FetchError, SetupError};
 
+mod pool;
+
+pub use pool::{HttpsUrls, PeerPool};
+
 /// Maximum number of redirects that are followed.
 const MAX_REDIRECTS: usize = 5;
 /// Statuses of a server that is not the one to ask, and has done nothing (RFC 9110, 15.5.20): its connections are given
@@ -87,6 +91,8 @@ pub struct PeerClient {
     outbound: Outbound,
     /// The client for the targets of redirects.
     other: OutboundClient,
+    /// The URLs that redirects may lead to; `None` for any whose address is checked.
+    urls: Option<HttpsUrls>,
 }
 
 /// A client with the connections to a peer.
@@ -113,7 +119,7 @@ impl Outbound {
         let other = client(false)?;
         let own = if allow_private { client(true)? } else { other.clone() };
         let own = Arc::new(ArcSwap::new(OwnClient::new(own)));
-        Ok(PeerClient { home: home.origin(), own, outbound: self.clone(), other })
+        Ok(PeerClient { home: home.origin(), own, outbound: self.clone(), other, urls: None })
     }
 }
 
@@ -172,6 +178,7 @@ impl PeerClient {
                 return Err(redirect(&url, &format!("{MAX_REDIRECTS} came before")));
             }
             redirects += 1;
+            self.urls.as_ref().map_or(Ok(()), |urls| urls.check(&next))?;
             if becomes_get(answer.status, &method) {
                 method = Method::GET;
                 body = None;

@@ -53,6 +53,12 @@ impl Caller {
         Self { channel, function: GUARD.into(), target: None, attempts: None, deadline: None }
     }
 
+    /// Returns the service itself, for a call that no run makes.
+    pub(crate) fn of_service(channel: &Arc<str>, function: &Arc<str>) -> Self {
+        let (channel, function) = (Arc::clone(channel), Arc::clone(function));
+        Self { channel, function, target: None, attempts: None, deadline: None }
+    }
+
     /// Names the part of the system that is called, for the record of the call.
     pub(crate) fn with_target(self, target: impl Into<Arc<str>>) -> Self {
         Self { target: Some(target.into()), ..self }
@@ -132,15 +138,32 @@ pub(crate) async fn call_with_breaker<T>(
     call: impl Future<Output = Result<T, TaskError>>,
 ) -> Result<T, TaskError> {
     let channel = &*caller.channel;
-    let Some(permit) = connectors.breakers().admit(channel, connector) else {
+    let refusal =
+        || format!("the circuit breaker of connector '{connector}' is open for channel '{channel}'");
+    let permit = connectors.breakers().admit(channel, connector);
+    call_admitted(connectors, caller, connector, permit, refusal, call).await
+}
+
+/// Makes one logical call that a breaker admits, and counts it once.
+///
+/// # Errors
+/// `circuit_open` with the text of `refusal` if there is no permit; otherwise the error of the call.
+pub(crate) async fn call_admitted<T>(
+    connectors: &ConnectorDirectory,
+    caller: &Caller,
+    connector: &str,
+    permit: Option<BreakerPermit<'_>>,
+    refusal: impl Fn() -> String,
+    call: impl Future<Output = Result<T, TaskError>>,
+) -> Result<T, TaskError> {
+    let channel = &*caller.channel;
+    let Some(permit) = permit else {
         connectors.metrics().record_rejection(channel, connector);
         let code = Some(ErrorCode::CircuitOpen.name());
         connectors
             .calls()
             .add(connector, RecordedCall { attempts: 0, ..caller.record(Duration::ZERO, code, None) });
-        let message =
-            format!("the circuit breaker of connector '{connector}' is open for channel '{channel}'");
-        return Err(TaskError::new(ErrorCode::CircuitOpen, message));
+        return Err(TaskError::new(ErrorCode::CircuitOpen, refusal()));
     };
     let (started, permit) = (Instant::now(), Some(permit));
     let mut admitted = AdmittedCall { connectors, caller, connector, started, permit };

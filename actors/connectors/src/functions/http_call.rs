@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
+use svc_auth::message_id;
 use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{
     CompileCx, CompiledTask, ErrorCode, Expression, Function, Path, Redaction, TaskCx, TaskError, TaskOutcome,
@@ -20,11 +21,12 @@ use tokio::time::{Instant, sleep};
 
 use super::call::{Caller, call_driver, call_with_breaker, driver_of};
 use super::input::{self, Either, input_value, text};
+use super::outside::OutsideAddress;
 use super::request::{self, BodyFormat};
 use super::response::{self, ResponseFormat};
 use super::retry::{RetryPlan, random_fraction};
 use crate::directory::ConnectorDirectory;
-use crate::drivers::http::{Exchange, HttpDriver, HttpSettings};
+use crate::drivers::http::{Exchange, HttpDriver, HttpSettings, OutsideExchange, sign_request};
 
 /// The task function.
 pub(crate) struct HttpCall {
@@ -57,6 +59,7 @@ impl Function for HttpCall {
             connector: text(table, input, "connector").unwrap_or_default().into(),
             method: Method::from_bytes(method.as_bytes()).map_err(|error| format!("method: {error}"))?,
             path: Either::compile(input, "path", cx)?,
+            url: input_value(table, input, "url_logic").map(|logic| cx.expression(logic)).transpose()?,
             headers: headers(input_value(table, input, "headers"))?,
             headers_logic: input_value(table, input, "headers_logic")
                 .map(|logic| cx.expression(logic))
@@ -91,6 +94,8 @@ struct HttpCallTask {
     connector: Arc<str>,
     method: Method,
     path: Option<Either>,
+    /// The whole address, in the place of a path below the connector's URL.
+    url: Option<Expression>,
     headers: HeaderMap,
     headers_logic: Option<Expression>,
     idempotency_key: Option<Expression>,
@@ -125,14 +130,31 @@ fn attempt_limit(asked: Option<Duration>, cap: Duration) -> Duration {
     asked.map_or(cap, |asked| asked.min(cap)).min(Duration::from_millis(LONGEST_MS))
 }
 
+/// The address of a call.
+enum RequestAddress {
+    /// A path below the connector's URL.
+    Path(String),
+    /// A computed address, to which nothing of the connector's goes.
+    Outside(OutsideAddress),
+}
+
 /// The parts of a call that depend on the message.
 struct RequestParts {
-    path: String,
+    address: RequestAddress,
     /// The literal headers of the task, overridden by the computed ones.
     headers: HeaderMap,
     body: Option<RequestBody>,
     /// The place of the task in a distributed trace.
     trace_context: TraceContext,
+}
+
+/// The parts of a call that are the same at every attempt.
+#[derive(Clone, Copy)]
+struct AttemptContext<'a> {
+    parts: &'a RequestParts,
+    redaction: &'a Redaction,
+    /// Returns the id of the message, for a signature.
+    message_id: &'a dyn Fn() -> String,
 }
 
 impl CompiledTask for HttpCallTask {
@@ -159,11 +181,18 @@ impl HttpCallTask {
         let attempts = Arc::new(AtomicU32::new(0));
         let caller = Caller::of_task(cx).with_target(self.target(&parts, redaction)).with_attempts(&attempts);
         let remaining = cx.remaining();
+        let task: &TaskCx<'_> = &*cx;
+        let id = || message_id(&task.idempotency_key());
+        let context = AttemptContext { parts: &parts, redaction: &*redaction, message_id: &id };
         let call = async {
-            let answer = self.attempts(&parts, redaction, remaining, &attempts).await?;
-            self.read(cx, &answer)
+            let answer = self.attempts(context, remaining, &attempts).await?;
+            self.read(task, &answer)
         };
-        let result = call_with_breaker(&self.connectors, &caller, &self.connector, call).await?;
+        let (connectors, connector) = (&self.connectors, &self.connector);
+        let result = match &parts.address {
+            RequestAddress::Path(_) => call_with_breaker(connectors, &caller, connector, call).await?,
+            RequestAddress::Outside(address) => address.call(connectors, &caller, connector, call).await?,
+        };
         if let (Some(path), Some(mut value)) = (&self.output, result) {
             if self.reads_secrets() {
                 redaction.mask(&mut value);
@@ -173,11 +202,17 @@ impl HttpCallTask {
         Ok(())
     }
 
-    /// Returns the method and the path for the record of the call, without the query and whatever may be a secret.
+    /// Returns the method and the path for the record of the call, without the query and whatever may be a secret. Of
+    /// a computed address it has the host alone.
     fn target(&self, parts: &RequestParts, redaction: &Redaction) -> String {
         let method = self.method.as_str();
-        let path = parts.path.split(['?', '#']).next().unwrap_or_default();
-        if path.is_empty() || self.path.as_ref().is_some_and(Either::reads_secrets) {
+        let path = match &parts.address {
+            RequestAddress::Path(path) => path.split(['?', '#']).next().unwrap_or_default(),
+            RequestAddress::Outside(address) => address.host.as_str(),
+        };
+        let reads_secrets = self.path.as_ref().is_some_and(Either::reads_secrets)
+            || self.url.as_ref().is_some_and(Expression::reads_secrets);
+        if path.is_empty() || reads_secrets {
             return method.to_owned();
         }
         let path = redaction.mask_text(path.to_owned());
@@ -186,7 +221,7 @@ impl HttpCallTask {
 
     fn reads_secrets(&self) -> bool {
         [&self.path, &self.body].into_iter().flatten().any(Either::reads_secrets)
-            || [&self.headers_logic, &self.idempotency_key]
+            || [&self.url, &self.headers_logic, &self.idempotency_key]
                 .into_iter()
                 .flatten()
                 .any(Expression::reads_secrets)
@@ -199,13 +234,7 @@ impl HttpCallTask {
         cx: &mut TaskCx<'_>,
         redaction: &mut Redaction,
     ) -> Result<RequestParts, TaskError> {
-        let path = match &self.path {
-            None => String::new(),
-            Some(Either::Literal(path)) => request::path("path", path.clone())?,
-            Some(Either::Logic(logic)) => {
-                request::path("path_logic", cx.evaluate_tainted(logic, redaction)?)?
-            }
-        };
+        let address = self.address(cx, redaction)?;
         let mut headers = self.headers.clone();
         if let Some(logic) = &self.headers_logic {
             request::add_headers(&mut headers, &cx.evaluate_tainted(logic, redaction)?)?;
@@ -221,17 +250,34 @@ impl HttpCallTask {
                 Some(self.body_format.body(&cx.evaluate_tainted(logic, redaction)?)?)
             }
         };
-        Ok(RequestParts { path, headers, body, trace_context: cx.trace_context().clone() })
+        Ok(RequestParts { address, headers, body, trace_context: cx.trace_context().clone() })
+    }
+
+    fn address(&self, cx: &mut TaskCx<'_>, redaction: &mut Redaction) -> Result<RequestAddress, TaskError> {
+        if let Some(logic) = &self.url {
+            let Value::String(url) = cx.evaluate_tainted(logic, redaction)? else {
+                return Err(TaskError::validation("url_logic: expected the text of a URL"));
+            };
+            let address = OutsideAddress::parse(&self.connectors, &self.connector, &url, "url_logic")?;
+            return Ok(RequestAddress::Outside(address));
+        }
+        Ok(RequestAddress::Path(match &self.path {
+            None => String::new(),
+            Some(Either::Literal(path)) => request::path("path", path.clone())?,
+            Some(Either::Logic(logic)) => {
+                request::path("path_logic", cx.evaluate_tainted(logic, redaction)?)?
+            }
+        }))
     }
 
     /// Makes attempts until one succeeds, or another is not allowed or would not help.
     async fn attempts(
         &self,
-        parts: &RequestParts,
-        redaction: &Redaction,
+        context: AttemptContext<'_>,
         left: Option<Duration>,
         made: &AtomicU32,
     ) -> Result<OutboundResponse, TaskError> {
+        let parts = context.parts;
         let started = Instant::now();
         let mut attempts = 0;
         loop {
@@ -242,11 +288,15 @@ impl HttpCallTask {
             let remaining = plan.deadline.saturating_duration_since(Instant::now());
             let limit = if attempts == 0 { self.timeout } else { self.timeout.min(remaining) };
             let mut span = parts.trace_context.begin(|| {
-                let peer = (settings.base.host_str(), settings.base.port_or_known_default());
+                let url = match &parts.address {
+                    RequestAddress::Path(_) => &settings.base,
+                    RequestAddress::Outside(address) => &address.url,
+                };
+                let peer = (url.host_str(), url.port_or_known_default());
                 SpanDraft::outbound_request(self.method.as_str(), peer, &self.connector, attempts)
             });
             made.store(attempts + 1, Ordering::Relaxed);
-            let attempt = self.attempt(parts, redaction, (limit, span.context())).await;
+            let attempt = self.attempt(context, (limit, span.context())).await;
             match &attempt {
                 Ok(answer) => span.set_response(answer.status.as_u16(), FIRST_ERROR),
                 Err(TaskError { http_status: Some(status), .. }) => span.set_response(*status, FIRST_ERROR),
@@ -288,53 +338,106 @@ impl HttpCallTask {
     /// Makes one attempt. A status other than success is an error, without the secrets of connector and task.
     async fn attempt(
         &self,
-        parts: &RequestParts,
-        redaction: &Redaction,
+        context: AttemptContext<'_>,
         (limit, trace_context): (Duration, &TraceContext),
     ) -> Result<OutboundResponse, TaskError> {
-        let trace_headers = trace_context.headers();
-        let request = |driver: &HttpDriver| {
-            let mut request = self.request(&driver.settings, parts, limit)?;
-            add_trace_headers(&mut request.headers, &trace_headers);
-            Ok((driver.address.clone(), Exchange(request)))
+        let (connectors, connector) = (&self.connectors, &self.connector);
+        let (loaded, answer) = match &context.parts.address {
+            RequestAddress::Path(path) => {
+                let trace_headers = trace_context.headers();
+                let request = |driver: &HttpDriver| {
+                    let mut request = self.request(&driver.settings, path, context, limit)?;
+                    add_trace_headers(&mut request.headers, &trace_headers);
+                    Ok((driver.address.clone(), Exchange(request)))
+                };
+                call_driver(connectors, connector, request).await?
+            }
+            RequestAddress::Outside(address) => {
+                let begun = Instant::now();
+                let _place = address.take_place(connector, limit).await?;
+                let limit = limit.saturating_sub(begun.elapsed());
+                let request = |driver: &HttpDriver| {
+                    let request = self.outside_request(&driver.settings, address, context, limit)?;
+                    Ok((driver.address.clone(), OutsideExchange(request)))
+                };
+                call_driver(connectors, connector, request).await?
+            }
         };
-        let (loaded, answer) = call_driver(&self.connectors, &self.connector, request).await?;
         let answered = answer.map_err(|error| response::unanswered_error(&self.connector, &error))?;
         if answered.answer.status.is_success() {
             return Ok(answered.answer);
         }
         let driver: &HttpDriver = driver_of(&self.connector, &loaded)?;
         let token = answered.token.as_ref().map(|token| token.expose());
-        let hide = |text| redaction.mask_text(driver.settings.redact(text, token));
+        let hide = |text| context.redaction.mask_text(driver.settings.redact(text, token));
         Err(response::refused_error(&self.connector, hide, &answered.answer, self.captures_error_body))
     }
 
-    /// Builds the request. Headers of the task win over those of the connector.
+    /// Builds the request to the API. Headers of the task win over those of the connector.
     fn request(
         &self,
         settings: &HttpSettings,
-        parts: &RequestParts,
+        path: &str,
+        context: AttemptContext<'_>,
         limit: Duration,
+    ) -> Result<PeerRequest, TaskError> {
+        let mut headers = settings.headers.clone();
+        for (name, value) in &context.parts.headers {
+            headers.insert(name, value.clone());
+        }
+        let request = PeerRequest {
+            method: self.method.clone(),
+            url: request::url(&settings.base, path)?,
+            headers,
+            params: settings.params.clone(),
+            body: context.parts.body.clone(),
+            timeout: limit,
+            cap: settings.max_response_size,
+            follow: true,
+        };
+        self.finish(settings, request, context)
+    }
+
+    /// Builds the request to a computed address: of the connector it has the signature alone.
+    fn outside_request(
+        &self,
+        settings: &HttpSettings,
+        address: &OutsideAddress,
+        context: AttemptContext<'_>,
+        limit: Duration,
+    ) -> Result<PeerRequest, TaskError> {
+        let request = PeerRequest {
+            method: self.method.clone(),
+            url: address.url.clone(),
+            headers: context.parts.headers.clone(),
+            params: Vec::new(),
+            body: context.parts.body.clone(),
+            timeout: limit,
+            cap: settings.max_response_size,
+            follow: true,
+        };
+        self.finish(settings, request, context)
+    }
+
+    /// Refuses a method that the connector does not allow, and signs the request if its calls are signed.
+    fn finish(
+        &self,
+        settings: &HttpSettings,
+        mut request: PeerRequest,
+        context: AttemptContext<'_>,
     ) -> Result<PeerRequest, TaskError> {
         let method = self.method.as_str();
         if !settings.methods.is_empty() && !settings.methods.iter().any(|allowed| allowed == method) {
             let detail = format!("connector '{}' does not allow the method {method}", self.connector);
             return Err(TaskError::new(ErrorCode::ConnectorDetail, detail));
         }
-        let mut headers = settings.headers.clone();
-        for (name, value) in &parts.headers {
-            headers.insert(name, value.clone());
+        if let Some(signer) = &settings.signer {
+            sign_request(signer, &(context.message_id)(), &mut request).map_err(|why| {
+                let detail = format!("connector '{}': sign: {why}", self.connector);
+                TaskError::new(ErrorCode::ConnectorDetail, detail)
+            })?;
         }
-        Ok(PeerRequest {
-            method: self.method.clone(),
-            url: request::url(&settings.base, &parts.path)?,
-            headers,
-            params: settings.params.clone(),
-            body: parts.body.clone(),
-            timeout: limit,
-            cap: settings.max_response_size,
-            follow: true,
-        })
+        Ok(request)
     }
 
     /// Returns the response in the format of the task; `None` if the task has no output path.

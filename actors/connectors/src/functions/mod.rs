@@ -10,6 +10,7 @@ mod http_call;
 mod input;
 #[cfg(feature = "mongo")]
 mod mongo;
+mod outside;
 #[cfg(feature = "kafka")]
 mod publish_kafka;
 mod request;
@@ -32,6 +33,8 @@ use svc_engine::EngineBuilder;
 use crate::directory::ConnectorDirectory;
 
 pub(crate) use call::{Caller, NO_CHANNEL, call_driver, call_with_breaker, check_operation, driver_of};
+pub(crate) use outside::OutsideAddress;
+pub(crate) use response::{refused_error, unanswered_error};
 pub use settings::{CallSettings, QuerySettings, WriteSettings};
 
 /// The functions of the heavy drivers, with the cargo features that bring them.

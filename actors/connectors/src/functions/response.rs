@@ -139,6 +139,9 @@ pub(crate) fn unanswered_error(connector: &str, error: &ExchangeError) -> TaskEr
     let code = match error {
         ExchangeError::Fetch(error) => return unfetched_error(connector, error),
         ExchangeError::Forbidden { refused, place } => return forbidden(connector, refused, place),
+        ExchangeError::NoComputedUrls => {
+            return TaskError::new(ErrorCode::ConnectorDetail, format!("connector '{connector}': {error}"));
+        }
         ExchangeError::Token(TokenError::Rejected { .. }) => ErrorCode::ConnectorDetail,
         ExchangeError::Token(TokenError::Forbidden(refused)) => {
             return forbidden(connector, refused, "auth.token_url");

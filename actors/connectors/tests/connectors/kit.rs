@@ -252,12 +252,27 @@ impl ConnectorWorld {
         input: Value,
         payload: Value,
     ) -> RunOutcome {
-        let workflow = workflow(function, input);
+        // What stands in the metadata chooses neither breaker nor label.
+        let metadata = Map::from_iter([("channel".to_owned(), json!("forged"))]);
+        self.task_with_metadata(deadline, metadata, workflow(function, input), payload).await
+    }
+
+    /// Runs one `http_call` of the connector `c` in a run with this key.
+    pub(crate) async fn run_keyed(&self, key: &str, input: Value) -> RunOutcome {
+        let metadata = Map::from_iter([("run".to_owned(), json!({"key": key}))]);
+        self.task_with_metadata(None, metadata, workflow("http_call", input), Value::Null).await
+    }
+
+    async fn task_with_metadata(
+        &self,
+        deadline: Option<Duration>,
+        metadata: Map<String, Value>,
+        workflow: Workflow,
+        payload: Value,
+    ) -> RunOutcome {
         let material =
             CompileSecrets { references: &Readings::default(), declared: &self.engine.declared_secrets() };
         let flow = Flow::single(self.engine.compile(&workflow, material).unwrap());
-        // What stands in the metadata chooses neither breaker nor label.
-        let metadata = Map::from_iter([("channel".to_owned(), json!("forged"))]);
         let options = RunOptions { chain: [Arc::from("ch")].into(), deadline, ..RunOptions::default() };
         self.engine.run(&flow, Message::new(payload, metadata), options).await
     }

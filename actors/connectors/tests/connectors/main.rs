@@ -17,6 +17,7 @@ mod mail_failures;
 mod mongo;
 mod mongo_failures;
 mod oauth;
+mod outgoing;
 mod redis;
 mod requests;
 mod retries;

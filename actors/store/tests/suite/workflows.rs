@@ -248,6 +248,7 @@ fn need(connector: &str, accepts: &str) -> ConnectorNeed {
         speaks_sql: false,
         speaks_mongodb: false,
         names_database: false,
+        computes_address: false,
         is_mongodb: None,
         objection: None,
     }

@@ -25,9 +25,10 @@ export const PRESETS: Readonly<Record<string, Partial<Scheme>>> = {
   github: { header: "x-hub-signature-256", prefix: "sha256=" },
   shopify: { header: "x-shopify-hmac-sha256", encoding: "base64" },
   webex: { header: "x-spark-signature", algorithm: "sha1" },
+  standard_webhooks: { header: "webhook-signature", prefix: "v1,", encoding: "base64", message: "{header:webhook-id}.{header:webhook-timestamp}.{body}", timestamp: "webhook-timestamp" },
 };
 
-const ALIASES = ["zoom", "slack", "stripe", "github", "shopify", "webex"];
+const ALIASES = ["zoom", "slack", "stripe", "github", "shopify", "webex", "standard_webhooks"];
 
 /** The block `auth` of a channel, as far as it is used here. */
 export type AuthBlock = Readonly<Record<string, unknown>>;
@@ -37,7 +38,7 @@ const textOf = (block: AuthBlock, key: string): string | undefined => (typeof bl
 /** Returns the name of a preset for its name or alias, such as `P4`. */
 export function presetName(text: string | undefined): string | null {
   if (text === undefined) return null;
-  const alias = /^P([1-6])$/.exec(text);
+  const alias = /^P([1-7])$/.exec(text);
   const name = alias === null ? text : ALIASES[Number(alias[1]) - 1];
   return name !== undefined && Object.hasOwn(PRESETS, name) ? name : null;
 }

@@ -39,6 +39,15 @@ impl Macs {
         }
     }
 
+    /// Returns the HMAC of the message under each key, in the order of the keys.
+    pub(super) fn sign(&self, message: &[&[u8]]) -> Vec<Vec<u8>> {
+        match self {
+            Self::Sha1(keyed) => sign(keyed, message),
+            Self::Sha256(keyed) => sign(keyed, message),
+            Self::Sha512(keyed) => sign(keyed, message),
+        }
+    }
+
     fn len(&self) -> usize {
         match self {
             Self::Sha1(keyed) => keyed.len(),
@@ -76,4 +85,13 @@ fn find_match<M: Mac + Clone>(keyed: &[M], message: &[&[u8]], presented: &[Vec<u
         }
     }
     bool::from(found).then(|| usize::try_from(position).ok()).flatten()
+}
+
+fn sign<M: Mac + Clone>(keyed: &[M], message: &[&[u8]]) -> Vec<Vec<u8>> {
+    let sign = |mac: &M| {
+        let mut mac = mac.clone();
+        message.iter().for_each(|piece| mac.update(piece));
+        mac.finalize().into_bytes().to_vec()
+    };
+    keyed.iter().map(sign).collect()
 }

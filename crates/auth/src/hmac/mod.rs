@@ -7,6 +7,7 @@
 mod macs;
 mod packed;
 mod signature;
+mod signer;
 mod window;
 
 use svc_model::config::auth::{HmacAuth, ReplayWindow, SignatureEncoding, SignatureForm};
@@ -18,6 +19,8 @@ use crate::presented::PresentedRequest;
 use crate::reason::RefusalReason;
 use crate::secret_field::{self, SecretFieldError};
 use macs::Macs;
+
+pub use signer::{MissingSignedHeader, RequestSigner, UnsignedRequest, message_id};
 
 /// The accepted signatures of a channel.
 #[derive(Debug)]
@@ -103,15 +106,19 @@ const STANDARD_WEBHOOKS: (&str, &str) = ("v1,", "whsec_");
 /// Returns the keys of a secret: its UTF-8 text, and of a secret of Standard Webhooks the bytes that it
 /// encodes too, since some senders sign with the one and some with the other.
 fn signing_keys(config: &HmacAuth, secret: &str) -> Vec<Vec<u8>> {
-    let (form, begin) = STANDARD_WEBHOOKS;
-    let encoded = match &config.form {
-        SignatureForm::Prefixed(prefix) if prefix == form => secret.strip_prefix(begin),
+    let decoded = standard_key(&config.form, secret);
+    std::iter::once(secret.as_bytes().to_vec()).chain(decoded).collect()
+}
+
+/// Returns the key that a secret of Standard Webhooks encodes; `None` for another form or secret.
+fn standard_key(form: &SignatureForm, secret: &str) -> Option<Vec<u8>> {
+    let (standard, begin) = STANDARD_WEBHOOKS;
+    let encoded = match form {
+        SignatureForm::Prefixed(prefix) if prefix == standard => secret.strip_prefix(begin),
         _ => None,
     };
-    let decoded =
-        encoded.and_then(|text| signature::decode(Some(SignatureEncoding::Base64), text.as_bytes()));
-    let decoded = decoded.filter(|key| !key.is_empty());
-    std::iter::once(secret.as_bytes().to_vec()).chain(decoded).collect()
+    let decoded = signature::decode(Some(SignatureEncoding::Base64), encoded?.as_bytes());
+    decoded.filter(|key| !key.is_empty())
 }
 
 /// Returns the value of a header, or of the first packed pair with that key.

@@ -10,4 +10,5 @@ mod meaning;
 mod mutation;
 mod parsers;
 mod reasons;
+mod signing;
 mod support;

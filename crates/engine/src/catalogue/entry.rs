@@ -54,12 +54,14 @@ pub struct ConnectorRequirement {
     pub language: Option<QueryLanguage>,
     /// An input that falls back to a setting of the connector.
     pub inherited_input: Option<&'static str>,
+    /// An input with a whole address, which only connectors that list such addresses accept.
+    pub address_input: Option<&'static str>,
 }
 
 impl ConnectorRequirement {
     /// Accepts every connector of these types.
     pub const fn new(types: &'static [ConnectorType]) -> Self {
-        Self { types, language: None, inherited_input: None }
+        Self { types, language: None, inherited_input: None, address_input: None }
     }
 
     /// Restricts the connectors to systems that speak `language`.
@@ -72,6 +74,12 @@ impl ConnectorRequirement {
     #[must_use]
     pub const fn inheriting(self, input: &'static str) -> Self {
         Self { inherited_input: Some(input), ..self }
+    }
+
+    /// Names an input with a whole address, which only connectors that list such addresses accept.
+    #[must_use]
+    pub const fn addressed_by(self, input: &'static str) -> Self {
+        Self { address_input: Some(input), ..self }
     }
 }
 

@@ -24,6 +24,8 @@ pub struct ConnectorUse {
     pub names_database: bool,
     /// An input that the task leaves to the settings of the connector.
     pub inherited_input: Option<&'static str>,
+    /// True if the task computes a whole address, which the connector must allow.
+    pub computes_address: bool,
 }
 
 /// A task that calls a channel.
@@ -81,6 +83,7 @@ impl Dependencies {
                 language: accepted.language,
                 names_database: input["database"].as_str().is_some_and(|name| !name.is_empty()),
                 inherited_input: accepted.inherited_input.filter(|name| input[*name].is_null()),
+                computes_address: accepted.address_input.is_some_and(|name| !input[name].is_null()),
             }),
             (FunctionTarget::Connector(_) | FunctionTarget::None, _) => {}
         }

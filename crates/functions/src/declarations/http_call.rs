@@ -23,6 +23,10 @@ pub static HTTP_CALL: FunctionDeclaration = FunctionDeclaration {
             InputField::string("path", "Appended to the connector's URL; path_logic wins")
                 .overridden_by("path_logic")
                 .sent_as(SentForm::TextOrEmpty),
+            InputField::logic(
+                "url_logic",
+                "Expression for a whole https URL in the place of path, such as one that a customer chose; the connector's allow_urls must allow it, and of the connector it gets the signature alone",
+            ),
             InputField::object("headers", "Headers of this request").sent_as(SentForm::ObjectOrNothing),
             InputField::logic(
                 "headers_logic",
@@ -60,7 +64,7 @@ pub static HTTP_CALL: FunctionDeclaration = FunctionDeclaration {
         ..FunctionEntry::connector(
             "http_call",
             "Calls an HTTP endpoint of a connector",
-            ConnectorRequirement::new(&[ConnectorType::Http]),
+            ConnectorRequirement::new(&[ConnectorType::Http]).addressed_by("url_logic"),
         )
     },
     check,
@@ -70,6 +74,11 @@ fn check(input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
     check_timeout(input, "timeout_ms", at, errors);
     let path = input.get("path").and_then(Value::as_str).and_then(|path| check_path(path).err());
     errors.extend(path.map(|why| FieldError::invalid(format!("{at}.path"), why)));
+    let is_given = |name: &str| input.get(name).is_some_and(|value| !value.is_null());
+    if is_given("url_logic") && (is_given("path") || is_given("path_logic")) {
+        let why = "url_logic is the whole address: leave out path and path_logic";
+        errors.push(FieldError::invalid(format!("{at}.url_logic"), why));
+    }
     for (name, value) in input.get("headers").and_then(Value::as_object).into_iter().flatten() {
         let path = format!("{at}.headers.{name}");
         match value {

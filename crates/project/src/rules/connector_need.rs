@@ -22,5 +22,6 @@ pub fn connector_need(
         speaks_sql: used.language == Some(QueryLanguage::Sql),
         speaks_mongodb: used.language == Some(QueryLanguage::MongoDb),
         names_database: used.names_database,
+        computes_address: used.computes_address,
     }
 }

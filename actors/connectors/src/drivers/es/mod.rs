@@ -30,6 +30,7 @@ impl EsDriver {
             http.base.clone(),
             http.allow_private,
             None,
+            None,
         );
         let address = context.tree.spawn(context.path, context.spec, context.placement, factory).await?;
         Ok(Self { settings: Arc::clone(settings), address })

@@ -35,6 +35,9 @@ impl EsSettings {
             allow_private_urls: config.allow_private_urls,
             operations: HttpOperations::default(),
             method: None,
+            sign: None,
+            allow_urls: Vec::new(),
+            max_concurrent_per_host: 1,
         };
         Ok(Self {
             http: HttpSettings::new(&http)?,

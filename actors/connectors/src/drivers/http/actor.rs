@@ -1,8 +1,8 @@
 //! The actor of one HTTP API.
 //!
-//! Owns the connections to the API, and the source of its tokens if it wants any. Message in: [`Exchange`],
-//! read-only, so that calls run concurrently and end with their callers. A restart opens new connections;
-//! nothing else is lost.
+//! Owns the connections to the API, those to computed addresses, and the source of its tokens if it wants any. Messages
+//! in: [`Exchange`], [`OutsideExchange`], read-only, so that calls run concurrently and end with their callers. A
+//! restart opens new connections; nothing else is lost.
 
 use std::sync::Arc;
 
@@ -11,9 +11,10 @@ use actix_supervision::{
     Address, Context, ReadHandler, ReadReply, SpawnError, StartContext, StartError, Supervised,
 };
 use svc_credentials::tokens::TokenSource;
-use svc_outbound::{Outbound, PeerRequest, Url};
+use svc_outbound::{HttpsUrls, Outbound, PeerPool, PeerRequest, SetupError, Url};
 
-use super::client::{AuthorizedClient, AuthorizedResponse, ExchangeError};
+use super::client::{AuthorizedClient, AuthorizedResponse, ExchangeError, send_outside};
+use super::hosts::CalledHosts;
 use super::probe::probe;
 use super::settings::HttpSettings;
 use crate::driver::{Driver, DriverSettings, SpawnContext};
@@ -25,24 +26,36 @@ use crate::settings::Settings;
 #[rtype(result = "Result<AuthorizedResponse, ExchangeError>")]
 pub(crate) struct Exchange(pub(crate) PeerRequest);
 
+/// Sends a request to a computed address once, without anything of the API's.
+#[derive(Message)]
+#[rtype(result = "Result<AuthorizedResponse, ExchangeError>")]
+pub(crate) struct OutsideExchange(pub(crate) PeerRequest);
+
 /// The actor of an HTTP API.
 pub(crate) struct HttpActor {
     client: AuthorizedClient,
+    /// The client for computed addresses, if any are allowed.
+    outside: Option<PeerPool>,
 }
 
 impl HttpActor {
-    /// Makes the actor of the API at a URL, which alone may be at a private address; `tokens` if it wants
-    /// any.
+    /// Makes the actor of the API at a URL, which may be at a private address; `tokens` if it wants any. `urls` are the
+    /// computed addresses that are allowed, if any.
     pub(crate) fn to_address(
         outbound: Outbound,
         home: Url,
         allow_private: bool,
         tokens: Option<TokenSource>,
+        urls: Option<HttpsUrls>,
     ) -> impl Fn(StartContext) -> std::future::Ready<Result<Self, StartError>> + Send + Sync + 'static {
         move |_| {
-            let client = AuthorizedClient::new(&outbound, &home, allow_private, tokens.clone());
-            let client = client.map_err(|error| StartError::Transient(error.to_string()));
-            std::future::ready(client.map(|client| Self { client }))
+            let actor = || -> Result<Self, SetupError> {
+                let client = AuthorizedClient::new(&outbound, &home, allow_private, tokens.clone())?;
+                let outside = urls.clone().map(|urls| outbound.peer_pool(urls, allow_private)).transpose()?;
+                Ok(Self { client, outside })
+            };
+            let actor = actor().map_err(|error| StartError::Transient(error.to_string()));
+            std::future::ready(actor)
         }
     }
 }
@@ -60,19 +73,34 @@ impl ReadHandler<Exchange> for HttpActor {
     }
 }
 
+impl ReadHandler<OutsideExchange> for HttpActor {
+    fn read(
+        &self,
+        OutsideExchange(request): OutsideExchange,
+    ) -> ReadReply<<OutsideExchange as Message>::Result> {
+        let outside = self.outside.clone();
+        ReadReply::later(async move { send_outside(outside, request).await })
+    }
+}
+
 /// The client to an HTTP API: its settings, and the actor that asks.
 pub(crate) struct HttpDriver {
     pub(crate) settings: Arc<HttpSettings>,
     pub(crate) address: Address<HttpActor>,
+    /// The hosts of computed addresses.
+    pub(crate) hosts: Arc<CalledHosts>,
 }
 
 impl HttpDriver {
     async fn start(settings: &Arc<HttpSettings>, context: SpawnContext<'_>) -> Result<Self, SpawnError> {
         let tokens = settings.token_source(context.name, &context.settings.tokens);
         let (home, allow_private) = (settings.base.clone(), settings.allow_private);
-        let factory = HttpActor::to_address(context.settings.outbound.clone(), home, allow_private, tokens);
+        let (outbound, urls) = (context.settings.outbound.clone(), settings.urls.clone());
+        let factory = HttpActor::to_address(outbound, home, allow_private, tokens, urls);
+        let hosts =
+            CalledHosts::new(context.name, context.settings.breakers, settings.max_concurrent_per_host);
         let address = context.tree.spawn(context.path, context.spec, context.placement, factory).await?;
-        Ok(Self { settings: Arc::clone(settings), address })
+        Ok(Self { settings: Arc::clone(settings), address, hosts: Arc::new(hosts) })
     }
 }
 

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use svc_credentials::tokens::{AccessToken, TokenError, TokenSource};
 use svc_outbound::header::{AUTHORIZATION, HeaderValue};
 use svc_outbound::{
-    AddressError, FetchError, Outbound, OutboundResponse, PeerClient, PeerRequest, PeerResponse, SetupError,
-    StatusCode, Url,
+    AddressError, FetchError, Outbound, OutboundResponse, PeerClient, PeerPool, PeerRequest, PeerResponse,
+    SetupError, StatusCode, Url,
 };
 use tokio::time::{Instant, timeout};
 
 const OWN_URL: &str = "url";
 const REDIRECT: &str = "a redirect leads there";
+/// The place of an address that no setting holds.
+const COMPUTED: &str = "the computed address or a redirect of it";
 
 /// The client to an API.
 #[derive(Clone)]
@@ -46,6 +48,9 @@ pub(crate) enum ExchangeError {
     /// There was no token; the API was not called.
     #[error(transparent)]
     Token(#[from] TokenError),
+    /// The connector has no addresses but its own.
+    #[error("the connector has no allow_urls: it calls no computed address")]
+    NoComputedUrls,
 }
 
 impl AuthorizedClient {
@@ -99,6 +104,22 @@ impl AuthorizedClient {
             }
             error => ExchangeError::Fetch(error),
         }
+    }
+}
+
+/// Sends a request to a computed address once.
+pub(crate) async fn send_outside(
+    outside: Option<PeerPool>,
+    request: PeerRequest,
+) -> Result<AuthorizedResponse, ExchangeError> {
+    let pool = outside.ok_or(ExchangeError::NoComputedUrls)?;
+    match pool.send(request).await {
+        Ok(answer) => Ok(AuthorizedResponse { answer, token: None }),
+        Err(FetchError::Address(error @ AddressError::Unresolved { .. })) => {
+            Err(ExchangeError::Fetch(error.into()))
+        }
+        Err(FetchError::Address(refused)) => Err(ExchangeError::Forbidden { refused, place: COMPUTED }),
+        Err(error) => Err(ExchangeError::Fetch(error)),
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod actor;
 mod client;
+mod hosts;
 mod probe;
 mod settings;
 
@@ -11,11 +12,12 @@ use crate::driver::{ResolveResult, erase_type};
 
 #[cfg(feature = "es")]
 pub(crate) use actor::HttpActor;
-pub(crate) use actor::{Exchange, HttpDriver};
+pub(crate) use actor::{Exchange, HttpDriver, OutsideExchange};
 pub(crate) use client::ExchangeError;
+pub(crate) use hosts::{CalledHosts, HostPlace, host_of};
 #[cfg(feature = "es")]
 pub(crate) use probe::probe;
-pub(crate) use settings::HttpSettings;
+pub(crate) use settings::{HttpSettings, sign_request};
 
 /// Resolves the config of an HTTP API.
 ///

@@ -32,6 +32,7 @@ pub(crate) async fn probe(connector: &str, http: &HttpSettings, settings: &Setti
         Ok(answer) => {
             ConnectorProbe::failed(OPERATION, format!("it answered with status {}", answer.status.as_u16()))
         }
+        Err(error @ ExchangeError::NoComputedUrls) => ConnectorProbe::failed(OPERATION, error.to_string()),
         Err(ExchangeError::Token(error)) => ConnectorProbe::failed("token", error.to_string()),
         Err(ExchangeError::Forbidden { refused, place }) => {
             ConnectorProbe::failed(OPERATION, format!("{refused} (connector '{connector}': {place})"))

@@ -2,10 +2,14 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use svc_auth::{RequestSigner, UnsignedRequest};
 use svc_credentials::tokens::{TokenSource, Tokens};
+use svc_model::Timestamp;
 use svc_model::config::connector::{HttpAuth, HttpConfig, OAuth2};
-use svc_outbound::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHORIZATION};
-use svc_outbound::{PeerUrl, Url, check_peer_url, check_url};
+use svc_outbound::header::{
+    AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHORIZATION,
+};
+use svc_outbound::{HttpsUrls, PeerRequest, PeerUrl, Url, check_peer_url, check_url};
 use svc_secrets::redact;
 
 /// The OAuth2 grant of an API.
@@ -32,6 +36,12 @@ pub(crate) struct HttpSettings {
     pub(crate) allow_private: bool,
     /// Methods that tasks may use; empty for all.
     pub(crate) methods: Vec<String>,
+    /// Makes the signature of every call, if calls are signed.
+    pub(crate) signer: Option<RequestSigner>,
+    /// The computed addresses that tasks may call, if any.
+    pub(crate) urls: Option<HttpsUrls>,
+    /// Calls of one computed address at once.
+    pub(crate) max_concurrent_per_host: u32,
     /// Values that no text may show.
     secrets: Vec<String>,
 }
@@ -59,8 +69,18 @@ impl HttpSettings {
             max_response_size: usize::try_from(config.max_response_size).unwrap_or(usize::MAX),
             allow_private: config.allow_private_urls,
             methods: config.operations.methods.clone(),
+            signer: config
+                .sign
+                .as_ref()
+                .map(RequestSigner::build)
+                .transpose()
+                .map_err(|why| format!("connector.config.sign: {why}"))?,
+            urls: Some(config.url_ports()).filter(|ports| !ports.is_empty()).map(HttpsUrls::new),
+            max_concurrent_per_host: config.max_concurrent_per_host,
             secrets: Vec::new(),
         };
+        let signing = config.sign.iter().flat_map(|sign| &sign.secrets);
+        settings.secrets.extend(signing.map(|secret| secret.expose().to_owned()));
         for (name, value) in &config.headers {
             settings.header(name, value.expose())?;
         }
@@ -129,6 +149,39 @@ impl HttpSettings {
     pub(crate) fn redact(&self, text: String, token: Option<&str>) -> String {
         redact(text, token.into_iter().chain(self.secrets.iter().map(String::as_str)))
     }
+}
+
+/// Signs a request as of now: the headers of the signature replace those of the same name. A signed request is not
+/// redirected, because its signature is of this request alone.
+///
+/// # Errors
+/// A text that names the header that the signature covers and the request lacks.
+pub(crate) fn sign_request(
+    signer: &RequestSigner,
+    id: &str,
+    request: &mut PeerRequest,
+) -> Result<(), String> {
+    let body = request.body.as_ref();
+    let mut headers: Vec<_> = request
+        .headers
+        .iter()
+        .map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_vec()))
+        .collect();
+    if let Some(body) = body.filter(|_| !request.headers.contains_key(CONTENT_TYPE)) {
+        headers.push((CONTENT_TYPE.as_str().to_owned(), body.content_type.as_bytes().to_vec()));
+    }
+    let body = body.map(|body| &body.bytes[..]).unwrap_or_default();
+    let now = Timestamp::now().naive().and_utc().timestamp();
+    let unsigned = UnsignedRequest { headers: &headers, body, now };
+    let signed = signer.sign(id, unsigned).map_err(|error| error.to_string())?;
+    for (name, value) in signed {
+        let unusable = || format!("the header '{name}' of the signature cannot be sent");
+        let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| unusable())?;
+        let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|_| unusable())?;
+        request.headers.insert(header, value);
+    }
+    request.follow = false;
+    Ok(())
 }
 
 /// The values of a URL's query, as they are written and as they are meant.

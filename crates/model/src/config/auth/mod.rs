@@ -14,6 +14,7 @@ use crate::suggest::nearest;
 
 pub(super) use parse::{HmacKeys, TokenSourceKeys};
 pub(crate) use presets::sends_data_beside_others;
+pub(in crate::config) use presets::{Preset, find as find_preset, names as preset_names};
 
 /// The authentication mode of a channel.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,20 +3,22 @@
 use super::{HmacAlgorithm, SignatureEncoding};
 
 /// The fields of a preset; an explicit field takes precedence.
-pub(super) struct Preset {
-    pub(super) header: Option<&'static str>,
-    pub(super) prefix: Option<&'static str>,
-    pub(super) packed: Option<&'static str>,
-    pub(super) encoding: Option<SignatureEncoding>,
-    pub(super) message: Option<&'static str>,
-    pub(super) timestamp: Option<&'static str>,
-    pub(super) tolerance_secs: Option<i64>,
-    pub(super) algorithm: Option<HmacAlgorithm>,
+pub(in crate::config) struct Preset {
+    pub(in crate::config) header: Option<&'static str>,
+    pub(in crate::config) prefix: Option<&'static str>,
+    pub(in crate::config) packed: Option<&'static str>,
+    pub(in crate::config) encoding: Option<SignatureEncoding>,
+    pub(in crate::config) message: Option<&'static str>,
+    pub(in crate::config) timestamp: Option<&'static str>,
+    pub(in crate::config) tolerance_secs: Option<i64>,
+    pub(in crate::config) algorithm: Option<HmacAlgorithm>,
+    /// The header with the id of the message, which senders choose.
+    pub(in crate::config) id: Option<&'static str>,
 }
 
 impl Preset {
     /// The empty preset.
-    pub(super) const NONE: &'static Self = &Self {
+    pub(in crate::config) const NONE: &'static Self = &Self {
         header: None,
         prefix: None,
         packed: None,
@@ -25,11 +27,12 @@ impl Preset {
         timestamp: None,
         tolerance_secs: None,
         algorithm: None,
+        id: None,
     };
 }
 
 /// The presets as (name, alias, fields).
-static PRESETS: [(&str, &str, Preset); 6] = [
+static PRESETS: [(&str, &str, Preset); 7] = [
     (
         "zoom",
         "P1",
@@ -98,15 +101,29 @@ static PRESETS: [(&str, &str, Preset); 6] = [
             ..*Preset::NONE
         },
     ),
+    (
+        "standard_webhooks",
+        "P7",
+        Preset {
+            header: Some("webhook-signature"),
+            prefix: Some("v1,"),
+            encoding: Some(SignatureEncoding::Base64),
+            message: Some("{header:webhook-id}.{header:webhook-timestamp}.{body}"),
+            timestamp: Some("webhook-timestamp"),
+            tolerance_secs: Some(300),
+            id: Some("webhook-id"),
+            ..*Preset::NONE
+        },
+    ),
 ];
 
 /// Returns the preset with that name or alias.
-pub(super) fn find(name: &str) -> Option<&'static Preset> {
+pub(in crate::config) fn find(name: &str) -> Option<&'static Preset> {
     PRESETS.iter().find(|(known, alias, _)| *known == name || *alias == name).map(|(.., preset)| preset)
 }
 
 /// Names and aliases of the presets whose senders put `data` among other members of the body.
-const DATA_BESIDE_OTHERS: [&str; 4] = ["stripe", "P3", "webex", "P6"];
+const DATA_BESIDE_OTHERS: [&str; 6] = ["stripe", "P3", "webex", "P6", "standard_webhooks", "P7"];
 
 /// Returns true for a preset whose sender puts `data` among other members of the body.
 pub(crate) fn sends_data_beside_others(name: &str) -> bool {
@@ -114,6 +131,6 @@ pub(crate) fn sends_data_beside_others(name: &str) -> bool {
 }
 
 /// Returns the names of all presets for messages.
-pub(super) fn names() -> String {
+pub(in crate::config) fn names() -> String {
     PRESETS.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ")
 }

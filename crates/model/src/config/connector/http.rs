@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::auth::{API_KEY, BASIC, BEARER, HttpAuth, OAUTH2};
 use super::fields;
 use super::headers::check_header;
+use super::sign::{SIGN, SigningConfig};
 use super::unresolved::is_unresolved;
 use crate::config::SecretText;
 use crate::config::block::ConfigBlock;
@@ -15,6 +16,10 @@ use crate::mask::decode_query_name;
 
 /// Maximum number of retries.
 const MAX_RETRIES: u32 = 16;
+/// Maximum number of calls of one computed address at once.
+const MAX_CONCURRENT: u32 = 1000;
+/// The port of https.
+const HTTPS_PORT: u16 = 443;
 /// The methods that a task may use.
 const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 
@@ -32,6 +37,13 @@ block! {
         pub query_params: Vec<(String, SecretText)> = _ => {"v": 2}, by(query_params), secret();
         /// credentials that are sent
         pub auth: Option<HttpAuth> => {"type": "bearer", "token": "env://API_TOKEN"};
+        /// the signature of every call
+        pub sign: Option<SigningConfig> => {"preset": "standard_webhooks", "secret": "env://SIGNING_SECRET"};
+        /// addresses that tasks may compute by `url_logic`: `https`, and `https:<port>` for another port than 443;
+        /// they get none of `auth`, `headers` and `query_params`
+        pub allow_urls: Vec<String> = _ => ["https"], by(allow_urls);
+        /// calls of a computed address at once, for each host
+        pub max_concurrent_per_host: u32 = 10 => 2, by(concurrency);
         /// attempts after a failure that may pass
         pub retry: RetryConfig = _ => {};
         /// POST and PATCH are retried too
@@ -76,9 +88,26 @@ impl HttpConfig {
         BASIC,
         API_KEY,
         OAUTH2,
+        SIGN,
         block("retry", RetryConfig::KEYS),
         block("operations", HttpOperations::KEYS),
     ];
+}
+
+impl HttpConfig {
+    /// Returns the ports of https at which computed addresses may be; none if tasks may compute none.
+    pub fn url_ports(&self) -> Vec<u16> {
+        self.allow_urls.iter().filter_map(|text| https_port(text)).collect()
+    }
+}
+
+/// Returns the port of an entry of `allow_urls`; `None` for a text that is none.
+fn https_port(text: &str) -> Option<u16> {
+    let port = match text.strip_prefix("https")? {
+        "" => HTTPS_PORT,
+        rest => rest.strip_prefix(':')?.parse().ok()?,
+    };
+    (port > 0).then_some(port)
 }
 
 type Read<T> = Result<Option<T>, FieldError>;
@@ -136,4 +165,19 @@ fn methods(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<Vec<String>>
         }
         None => Ok(Some(methods)),
     }
+}
+
+fn allow_urls(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<Vec<String>> {
+    let entries = block.strings(name)?.unwrap_or_default();
+    match entries.iter().position(|entry| https_port(entry).is_none() && !is_unresolved(entry)) {
+        Some(index) => Err(block.invalid(
+            &format!("{name}[{index}]"),
+            "use https, or https:<port> for another port than 443; computed addresses are called over https alone",
+        )),
+        None => Ok(Some(entries)),
+    }
+}
+
+fn concurrency(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<u32> {
+    block.integer_up_to(name, MAX_CONCURRENT)
 }

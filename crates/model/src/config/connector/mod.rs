@@ -2,7 +2,7 @@
 //!
 //! One reader serves validation and loading. The config of an author may still hold placeholders (`${VAR}`)
 //! and references, whose form is not checked; loading passes the replaced values. Unknown keys are ignored,
-//! except in the blocks `operations`, `retry`, `dialect` and `auth`, which are strict. Problems name fields,
+//! except in the blocks `operations`, `retry`, `dialect`, `auth` and `sign`, which are strict. Problems name fields,
 //! never values, because values may be secrets.
 
 mod auth;
@@ -15,6 +15,7 @@ mod http;
 mod kafka;
 mod masking;
 mod oauth2;
+mod sign;
 mod smtp;
 mod storage;
 mod unresolved;
@@ -36,6 +37,7 @@ pub use http::{HttpConfig, HttpOperations, RetryConfig};
 pub use kafka::{KafkaConfig, KafkaProtocol, KafkaSasl, KafkaSecurity};
 pub use masking::{mask_connector_config, restore_connector_config};
 pub use oauth2::{OAuth2, OAuth2ClientAuth, OAuth2Grant};
+pub use sign::SigningConfig;
 pub use smtp::{SmtpConfig, SmtpTls};
 pub use storage::StorageConfig;
 pub use unresolved::is_unresolved;

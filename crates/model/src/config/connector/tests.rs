@@ -48,6 +48,42 @@ fn invalid_config_is_named_by_its_field() {
         (json!({"url": url, "auth": {"type": "bearer", "token": "a\nb"}}), "connector.config.auth.token"),
         (json!({"url": url, "auth": {"type": "bearer", "token": "t", "x": 1}}), "connector.config.auth.x"),
         (json!({"url": url, "max_response_size": 0}), "connector.config.max_response_size"),
+        (json!({"url": url, "max_concurrent_per_host": 0}), "connector.config.max_concurrent_per_host"),
+        (json!({"url": url, "max_concurrent_per_host": 1001}), "connector.config.max_concurrent_per_host"),
+        (json!({"url": url, "allow_urls": "https"}), "connector.config.allow_urls"),
+        (json!({"url": url, "allow_urls": ["https", "http"]}), "connector.config.allow_urls[1]"),
+        (json!({"url": url, "allow_urls": ["https:0"]}), "connector.config.allow_urls[0]"),
+        (json!({"url": url, "allow_urls": ["https:65536"]}), "connector.config.allow_urls[0]"),
+        (json!({"url": url, "allow_urls": ["https://a.example"]}), "connector.config.allow_urls[0]"),
+        (json!({"url": url, "sign": {}}), "connector.config.sign.secret"),
+        (json!({"url": url, "sign": {"secret": " "}}), "connector.config.sign.secret"),
+        (json!({"url": url, "sign": {"secrets": ["a", ""]}}), "connector.config.sign.secrets[1]"),
+        (json!({"url": url, "sign": {"secret": "a", "secrets": ["b"]}}), "connector.config.sign.secrets"),
+        (json!({"url": url, "sign": {"secret": "a", "preset": "acme"}}), "connector.config.sign.preset"),
+        (json!({"url": url, "sign": {"secret": "a", "message": "x"}}), "connector.config.sign.message"),
+        (json!({"url": url, "sign": {"secret": "a", "header": "a b"}}), "connector.config.sign.header"),
+        (
+            json!({"url": url, "sign": {"secret": "a", "header": "Host", "id": "host"}}),
+            "connector.config.sign.id",
+        ),
+        (json!({"url": url, "sign": {"secret": "a", "timestamp": "a:"}}), "connector.config.sign.timestamp"),
+        (
+            json!({"url": url, "sign": {"secret": "a", "timestamp": "x-signature:t"}}),
+            "connector.config.sign.timestamp",
+        ),
+        (
+            json!({"url": url, "sign": {"secret": "a", "signature_prefix": "é"}}),
+            "connector.config.sign.signature_prefix",
+        ),
+        (
+            json!({"url": url, "sign": {"secret": "a", "preset": "slack", "signature_key": "k"}}),
+            "connector.config.sign.signature_prefix",
+        ),
+        (json!({"url": url, "sign": {"secret": "a", "algorithm": "md5"}}), "connector.config.sign.algorithm"),
+        (
+            json!({"url": url, "sign": {"secret": "a", "tolerance_secs": 5}}),
+            "connector.config.sign.tolerance_secs",
+        ),
     ] {
         assert_eq!(refusal(config.clone()).0, path, "{config}");
     }
@@ -79,6 +115,22 @@ fn unresolved_references_are_not_checked_for_form() {
             http(json!({"url": url, "auth": {"type": "apikey", "header": "${H}", "key": "env://K"}})).is_ok()
         );
     }
+}
+
+#[test]
+fn signature_of_a_preset_has_its_parts() {
+    let config = http(json!({"url": "http://a", "allow_urls": ["https", "https:8443"],
+        "sign": {"preset": "standard_webhooks", "secret": "env://A", "secrets": ["env://B"]}}))
+    .unwrap();
+    assert_eq!(config.url_ports(), [443, 8443]);
+    let sign = config.sign.unwrap();
+    assert_eq!((sign.secrets.len(), sign.is_standard), (2, true));
+    assert_eq!((sign.header.as_str(), sign.id.as_deref()), ("webhook-signature", Some("webhook-id")));
+    assert_eq!(sign, SigningConfig::standard_webhooks(sign.secrets.clone()).unwrap());
+    let plain = http(json!({"url": "http://a", "sign": {"secret": "s"}})).unwrap();
+    let sign = plain.sign.unwrap();
+    assert_eq!((sign.header.as_str(), sign.id, sign.is_standard), ("X-Signature", None, false));
+    assert!(plain.allow_urls.is_empty());
 }
 
 #[test]
@@ -160,6 +212,12 @@ fn any_text_may_still_be_open() {
     use ConnectorType::{Cache, Db, Http, Kafka, Smtp, Storage};
     for (kind, config) in [
         (Http, json!({"url": "env://URL", "auth": {"type": "${SCHEME}", "token": "x"}})),
+        (
+            Http,
+            json!({"url": "env://URL", "allow_urls": ["https:${PORT}"], "sign": {"preset": "${PRESET}",
+                "secret": "env://S", "header": "${H}", "algorithm": "${A}", "message": "env://M", "encoding": "env://E",
+                "timestamp": "${T}", "id": "${I}", "signature_prefix": "${P}"}}),
+        ),
         (Db, json!({"connection_string": "vault://kv/db#url"})),
         (Cache, json!({"backend": "${BACKEND}"})),
         (Kafka, json!({"brokers": ["${HOST}:${PORT}"], "topic": "${T}"})),

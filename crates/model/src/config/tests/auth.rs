@@ -47,7 +47,7 @@ fn structural_faults_are_refused_by_name() {
         (json!({"mode": "hmac", "secrets": ["a", ""]}), "auth.secrets has a blank entry"),
         (
             hmac(json!({"preset": "acme"})),
-            "unknown auth.preset 'acme'; known: zoom, slack, stripe, github, shopify, webex",
+            "unknown auth.preset 'acme'; known: zoom, slack, stripe, github, shopify, webex, standard_webhooks",
         ),
         (
             hmac(json!({"signature_prefix": "v0=", "signature_key": "v1"})),
@@ -62,12 +62,12 @@ fn structural_faults_are_refused_by_name() {
             "auth.signature_prefix and auth.signature_key exclude each other",
         ),
         (
-            hmac(json!({"preset": "P7"})),
-            "unknown auth.preset 'P7'; known: zoom, slack, stripe, github, shopify, webex",
+            hmac(json!({"preset": "P8"})),
+            "unknown auth.preset 'P8'; known: zoom, slack, stripe, github, shopify, webex, standard_webhooks",
         ),
         (
             hmac(json!({"preset": ""})),
-            "unknown auth.preset ''; known: zoom, slack, stripe, github, shopify, webex",
+            "unknown auth.preset ''; known: zoom, slack, stripe, github, shopify, webex, standard_webhooks",
         ),
         (hmac(json!({"signature_key": " "})), "auth.signature_key is blank"),
         (hmac(json!({"signature_key": "v1="})), "auth.signature_key is no key of a packed header"),
@@ -312,12 +312,14 @@ fn presets_expand_and_explicit_fields_win() {
         ("github", "P4", "x-hub-signature-256"),
         ("shopify", "P5", "x-shopify-hmac-sha256"),
         ("webex", "P6", "x-spark-signature"),
+        ("standard_webhooks", "P7", "webhook-signature"),
     ] {
         let auth = preset(json!({"preset": name}));
         assert_eq!(auth.header, header);
         assert_eq!(auth, preset(json!({"preset": alias})));
-        assert_eq!(auth.window.is_some(), ["zoom", "slack", "stripe"].contains(&name));
-        let encoding = if name == "shopify" { SignatureEncoding::Base64 } else { SignatureEncoding::Hex };
+        assert_eq!(auth.window.is_some(), ["zoom", "slack", "stripe", "standard_webhooks"].contains(&name));
+        let is_base64 = ["shopify", "standard_webhooks"].contains(&name);
+        let encoding = if is_base64 { SignatureEncoding::Base64 } else { SignatureEncoding::Hex };
         assert_eq!(auth.encoding, Some(encoding));
     }
     let stripe = preset(json!({"preset": "stripe"}));

@@ -22,6 +22,8 @@ fn with(block: &BlockReference, key: &KeyReference, value: Value) -> Map<String,
     object.insert(key.name.to_owned(), value);
     match key.name {
         "refresh_token" => object.insert("grant".to_owned(), json!("refresh_token")),
+        // A header of one signature holds that of one secret.
+        "secrets" => object.insert("signature_prefix".to_owned(), json!("v1=")),
         "account_id" => object.insert("grant".to_owned(), json!("account_credentials")),
         _ => None,
     };

@@ -289,7 +289,7 @@ fn envelope_mistakes_are_warned_of_in_mode_auto() {
         assert!(report.valid(), "{config}");
         report.warnings.iter().any(|warning| warning.field == "channel.config.request.body_mode")
     };
-    for preset in ["zoom", "slack", "stripe", "github", "shopify", "webex", "P1"] {
+    for preset in ["zoom", "slack", "stripe", "github", "shopify", "webex", "standard_webhooks", "P1"] {
         let auth = json!({"mode": "hmac", "preset": preset, "secret": "env://KEY"});
         assert!(warned(json!({"auth": auth})), "{preset}");
         assert!(!warned(json!({"auth": auth, "request": {"body_mode": "payload"}})), "{preset}");

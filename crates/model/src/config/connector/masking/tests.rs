@@ -29,6 +29,15 @@ fn values_of_declared_keys_without_secrets_are_shown() {
 }
 
 #[test]
+fn signature_is_shown_without_its_secrets() {
+    let sign = |secret: &str| {
+        json!({"sign": {"preset": "slack", "secret": secret, "secrets": [secret, "env://NEXT"], "header": "x-sig",
+            "timestamp": "x-time", "id": "x-id", "message": "{body}"}, "allow_urls": ["https:8443"]})
+    };
+    assert_eq!(mask_connector_config(&sign("swordfish")), sign(MASK));
+}
+
+#[test]
 fn secrets_are_hidden_in_every_block() {
     let hidden = CONNECTORS.iter().flat_map(|connector| connector.blocks).flat_map(|block| block.keys);
     let mut hidden: Vec<_> = hidden.filter(|key| key.is_secret).map(|key| key.name).collect();
@@ -47,7 +56,9 @@ fn secrets_are_hidden_in_every_block() {
             "query_params",
             "refresh_token",
             "sasl_password",
+            "secret",
             "secret_key",
+            "secrets",
             "session_token",
             "token",
         ]
