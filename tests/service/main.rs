@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod crashes;
+mod decimals;
 mod embedding;
 mod faults;
 mod hanging;

@@ -4,10 +4,11 @@
 use std::path::Path;
 use std::time::Duration;
 
+use chrono::DateTime;
 use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Bool, Text};
 use diesel_async::RunQueryDsl;
-use svc_model::{Channel, Connector, EntityKind, Workflow};
+use svc_model::{Channel, Connector, EntityKind, Timestamp, Workflow};
 use tokio::time::Instant;
 
 use crate::clock;
@@ -21,6 +22,10 @@ use crate::repo::{Definition, EntityFilter, list_definitions};
 
 /// The first migration, which makes the table of definitions. No later one changes its columns.
 const DEFINITIONS: &str = "000020_schema";
+
+/// The last migration that 0.1.0 does not have, by its name and its version. It is run when the database is upgraded.
+const UPGRADE: &str = "000034_distributed_trace_ids";
+const UPGRADE_VERSION: &str = "20261129000034";
 
 /// The state of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -201,6 +206,47 @@ async fn read_earlier(conn: &mut Conn, config: &StoreConfig) -> Result<StoredDef
         }
     }
     Ok(stored)
+}
+
+#[derive(QueryableByName)]
+struct MigrationRow {
+    #[diesel(sql_type = BigInt)]
+    seconds: i64,
+}
+
+/// Returns the instant at which the database was upgraded from 0.1.0, or was made by a later version, in whole seconds;
+/// `None` before.
+///
+/// # Errors
+/// [`OpenError`] if the database cannot be opened or read, or another program migrated it.
+pub async fn upgraded_at(config: &StoreConfig) -> Result<Option<Timestamp>, OpenError> {
+    let connector = ConnectionManager::new(config)?;
+    let (_, SchemaReport { migrations, is_earlier, .. }) = read_schema(&connector).await?;
+    if is_earlier || migrations.iter().any(|name| name.ends_with(UPGRADE)) {
+        return Ok(None);
+    }
+    let target = connector.target.to_string();
+    let unreachable = |error| OpenError::Unreachable { target: target.clone(), detail: detail(error) };
+    let mut conn = connector.open(Purpose::Inspect).await.map_err(unreachable)?;
+    let seconds = read_upgrade(&mut conn).await.map_err(unreachable)?;
+    Ok(DateTime::from_timestamp(seconds, 0).map(|instant| Timestamp::from_naive(instant.naive_utc())))
+}
+
+async fn read_upgrade(conn: &mut Conn) -> Result<i64, StoreError> {
+    let select = |seconds: &str| {
+        let table = "__diesel_schema_migrations";
+        format!("SELECT {seconds} AS seconds FROM {table} WHERE version = '{UPGRADE_VERSION}'")
+    };
+    let row: MigrationRow = match conn {
+        Conn::Sqlite(c) => {
+            diesel::sql_query(select("CAST(strftime('%s', run_on) AS BIGINT)")).get_result(c).await?
+        }
+        Conn::Postgres(c) => {
+            let seconds = "CAST(extract(epoch FROM run_on::timestamptz) AS bigint)";
+            diesel::sql_query(select(seconds)).get_result(&mut **c).await?
+        }
+    };
+    Ok(row.seconds)
 }
 
 /// Returns the directory of a file if it does not exist.

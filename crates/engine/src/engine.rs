@@ -7,7 +7,7 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Map, Value};
 use slog::Logger;
 use svc_model::mask::is_secret_reference;
-use svc_model::{FieldError, Workflow, WorkflowContent};
+use svc_model::{FieldError, Issue, Workflow, WorkflowContent};
 
 use crate::bounds::limits::EngineLimits;
 use crate::builtin;
@@ -159,6 +159,11 @@ impl Engine {
     /// keys, operators and roots of paths that do not exist.
     pub fn misspellings(&self, content: &WorkflowContent) -> Vec<FieldError> {
         Misspellings::find(&self.evaluator, &self.catalogue, content).errors
+    }
+
+    /// Lists the calls of operators that 0.1.0 does not have: a workflow that was stored before has data there.
+    pub fn added_calls(&self, content: &WorkflowContent) -> Vec<Issue> {
+        Misspellings::find(&self.evaluator, &self.catalogue, content).added_calls
     }
 
     /// Evaluates an expression over named roots.

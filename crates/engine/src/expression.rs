@@ -5,6 +5,7 @@
 //! reach an error text: an expression that reads one fails without saying why.
 
 mod explain;
+mod patterns;
 mod prepare;
 mod replace;
 
@@ -21,7 +22,7 @@ use serde_json::{Map, Value};
 
 use crate::bounds::extent;
 use crate::bounds::limits::EngineLimits;
-use crate::operators::{self, DeclaredSecrets, KnownIntegers, SharedSecrets};
+use crate::operators::{self, CompiledPattern, DeclaredSecrets, KnownIntegers, PatternPool, SharedSecrets};
 use crate::path::Path;
 use crate::reads::{ReadExtent, Reads};
 use crate::redaction::Redaction;
@@ -74,11 +75,15 @@ pub struct Expression {
     /// The logic that writes large integers into texts with all their digits, compiled when it is first needed; `None`
     /// for an expression that is the same without.
     exact: Option<Arc<OnceLock<Arc<Logic>>>>,
+    /// The patterns that it matches, which the operators find as long as they are here.
+    patterns: Arc<[Arc<CompiledPattern>]>,
 }
 
 impl fmt::Debug for Expression {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Expression").field("reads", &self.reads).field("secrets", &self.secrets).finish()
+        let mut fields = f.debug_struct("Expression");
+        fields.field("reads", &self.reads).field("secrets", &self.secrets);
+        fields.field("patterns", &self.patterns).finish()
     }
 }
 
@@ -116,6 +121,7 @@ pub(crate) enum Condition {
 pub(crate) struct Evaluator {
     engine: datalogic_rs::Engine,
     secrets: SharedSecrets,
+    patterns: Arc<PatternPool>,
     /// Bytes a value may take.
     max_bytes: usize,
     /// Time an evaluation may take that belongs to no run.
@@ -126,8 +132,9 @@ impl Evaluator {
     pub(crate) fn new(secrets: DeclaredSecrets, limits: &EngineLimits) -> Self {
         let secrets: SharedSecrets = Arc::new(ArcSwap::from_pointee(secrets));
         let max_bytes = limits.max_message_bytes;
-        let engine = operators::engine(&secrets, max_bytes);
-        Self { engine, secrets, max_bytes, alone: limits.cpu_budget }
+        let patterns = Arc::default();
+        let engine = operators::engine(&secrets, &patterns, max_bytes);
+        Self { engine, secrets, patterns, max_bytes, alone: limits.cpu_budget }
     }
 
     /// Compiles an expression for a place with or without secrets.
@@ -158,7 +165,7 @@ impl Evaluator {
     /// A text for the author that names the malformed part.
     pub(crate) fn compile_syntax(&self, source: &Value) -> Result<Expression, String> {
         within_bounds(source)?;
-        check_patterns(source)?;
+        let patterns = patterns::compile_patterns(&self.patterns, source)?;
         let survey = Survey::analyse(source);
         let mut derived = Vec::new();
         self.collect_derived(source, String::new(), &mut derived);
@@ -172,6 +179,7 @@ impl Evaluator {
             derived: derived.into(),
             copies: prepare::copied_path(source).map(Arc::new),
             exact: prepare::makes_texts(&prepared).then(Arc::default),
+            patterns: patterns.into(),
         })
     }
 
@@ -338,23 +346,6 @@ impl Evaluator {
     pub(crate) fn knows(&self, operator: &str) -> bool {
         (self.engine.has_custom_operator(operator) && !operators::INTERNAL.contains(&operator))
             || self.engine.builtin_operator_names().any(|name| name == operator)
-    }
-}
-
-/// Checks the patterns that texts are split by.
-fn check_patterns(source: &Value) -> Result<(), String> {
-    match source {
-        Value::Object(members) => {
-            let operands = members.get("split").filter(|_| members.len() == 1);
-            if let Some(Value::String(pattern)) = operands.and_then(|operands| operands.get(1))
-                && operators::has_named_groups(pattern)
-            {
-                operators::compile_pattern(pattern).map_err(|why| format!("split: {why}"))?;
-            }
-            members.values().try_for_each(check_patterns)
-        }
-        Value::Array(items) => items.iter().try_for_each(check_patterns),
-        _ => Ok(()),
     }
 }
 

@@ -17,6 +17,7 @@ mod ignore_file;
 mod lint;
 mod metadata;
 mod new;
+mod outline;
 mod package;
 mod project;
 mod recognize;

@@ -11,6 +11,7 @@ use svc_engine::{
 use svc_model::{FieldCode, FieldError, LifecycleStatus, Timestamp, Workflow, parse_new_workflow};
 
 use crate::finding::Finding;
+use crate::outline::WorkflowOutline;
 use crate::source::SourceFile;
 use crate::stand_ins::StandIns;
 
@@ -23,6 +24,7 @@ pub struct OfflineWorkflow {
     engine: Arc<Engine>,
     flow: Flow,
     redaction: Redaction,
+    outline: WorkflowOutline,
 }
 
 /// The input of one offline run.
@@ -43,9 +45,14 @@ pub enum OfflineRecords {
     Tasks,
     /// The tasks that ran, and their writes.
     Changes,
+    /// All of these, and the tasks that were skipped. Views of the message are kept only as long as they are few.
+    Steps,
     /// All of these, and every step with its view of the message.
     Trace,
 }
+
+/// Bytes of the views of the message that a record of the steps may keep. They bound the number of steps, too.
+const VIEW_BYTES: usize = 16 << 20;
 
 impl OfflineWorkflow {
     /// Checks a document as the admin API checks a new workflow, and compiles it. `id` names it if it has no
@@ -61,6 +68,7 @@ impl OfflineWorkflow {
         stand_ins: &StandIns,
     ) -> Result<Self, Vec<FieldError>> {
         let (own_id, content) = parse_new_workflow(document, engine)?;
+        let outline = WorkflowOutline::read(document);
         let engine = engine.with_secrets(stand_ins.declared_secrets());
         let workflow = Workflow {
             workflow_id: own_id.unwrap_or_else(|| id.to_owned()),
@@ -73,7 +81,8 @@ impl OfflineWorkflow {
         };
         let material = CompileSecrets { references: stand_ins, declared: &engine.declared_secrets() };
         let compiled = engine.compile_stubbed(&workflow, material).map_err(|error| vec![problem(error)])?;
-        Ok(Self { engine: Arc::new(engine), flow: Flow::single(compiled), redaction: stand_ins.redaction() })
+        let (flow, redaction) = (Flow::single(compiled), stand_ins.redaction());
+        Ok(Self { engine: Arc::new(engine), flow, redaction, outline })
     }
 
     /// Expands, checks and compiles the workflow of a file.
@@ -98,9 +107,13 @@ impl OfflineWorkflow {
 
     /// Runs a message through the workflow.
     pub async fn run(&self, input: OfflineInput, records: OfflineRecords) -> OfflineRun {
-        let trace = TraceOptions { snapshot_bytes: usize::MAX, input: false };
+        let snapshot_bytes = match records {
+            OfflineRecords::Tasks | OfflineRecords::Changes => None,
+            OfflineRecords::Steps => Some(VIEW_BYTES),
+            OfflineRecords::Trace => Some(usize::MAX),
+        };
         let options = RunOptions {
-            trace: (records == OfflineRecords::Trace).then_some(trace),
+            trace: snapshot_bytes.map(|snapshot_bytes| TraceOptions { snapshot_bytes, input: false }),
             capture_changes: records != OfflineRecords::Tasks,
             stubs: input.stubs,
             ..RunOptions::default()
@@ -112,6 +125,11 @@ impl OfflineWorkflow {
     /// Returns the id of the workflow.
     pub(crate) fn id(&self) -> &str {
         self.flow.versions.first().map_or("", |(workflow, _)| workflow.id())
+    }
+
+    /// Returns the parts that runs go through.
+    pub(crate) fn outline(&self) -> &WorkflowOutline {
+        &self.outline
     }
 
     /// Returns what masks the stand-ins of secrets.

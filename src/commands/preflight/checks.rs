@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 use svc_engine::{CompileSecrets, DeclaredSecrets, Engine};
 use svc_model::{
-    Channel, ChannelChecks, Connector, FieldCode, Issue, LifecycleStatus, Workflow, is_unreadable,
+    Channel, ChannelChecks, Connector, FieldCode, Issue, LifecycleStatus, Timestamp, Workflow, is_unreadable,
     validate_channel, validate_workflow,
 };
 use svc_project::{Finding, Severity};
@@ -22,6 +22,8 @@ const CHANNEL_NAMES: &str = "channel-names";
 const CHANNEL_FIELDS: &str = "channel-fields";
 /// A workflow that a create request would not take.
 const WORKFLOW_TASKS: &str = "workflow-tasks";
+/// An object of a workflow that was data and is the call of an operator.
+const OPERATORS: &str = "operators";
 /// A secret reference that nothing resolves, or that has no value now.
 const SECRET_REFERENCES: &str = "secret-references";
 
@@ -36,6 +38,8 @@ pub(super) struct Checks<'c> {
     pub(super) readings: &'c Readings,
     /// The names of `[secrets]`.
     pub(super) declared: BTreeSet<String>,
+    /// The instant from which on definitions were stored by programs that have every operator; `None` if it is to come.
+    pub(super) upgraded_at: Option<Timestamp>,
 }
 
 /// Returns `true` for a status under which a definition serves, or can come to serve.
@@ -61,12 +65,25 @@ impl Checks<'_> {
         references.extend(svc_engine::secret_uses(&workflow.content).references);
         if may_serve(workflow.status) {
             findings.extend(self.unresolved_findings(&entity, &references));
+            findings.extend(self.added_calls(&entity, workflow));
         }
         if findings.is_empty() && may_serve(workflow.status) {
             findings.extend(self.does_not_load(&entity, workflow));
         }
         findings.extend(missing_schemas(&entity, &workflow.content.tasks, strict));
         findings
+    }
+
+    /// Reports what became a call, in a workflow of before.
+    fn added_calls(&self, entity: &str, workflow: &Workflow) -> Vec<Finding> {
+        if self.upgraded_at.is_some_and(|upgraded_at| workflow.updated_at >= upgraded_at) {
+            return Vec::new();
+        }
+        let fix =
+            "store a version that has another key here, or a second one; if the call is meant, store it anew";
+        let calls = self.engine.added_calls(&workflow.content).into_iter();
+        let report = |call: Issue| format!("{}: {}", call.field, call.message);
+        calls.map(|call| finding(OPERATORS, entity, report(call), fix)).collect()
     }
 
     /// Reports what shows only when a workflow is made to run, such as a secret that `[secrets]` does not declare.

@@ -59,12 +59,14 @@ pub(super) async fn scan_definitions(
         ..settings::store_config(config)
     };
     let stored = inspect::definitions(&store).await?;
+    let upgraded_at = inspect::upgraded_at(&store).await?;
     let readings = keyring.read(references(&stored)).await;
     let engine = Arc::new(build_engine(config));
     let rules = ChannelRules::new(Arc::clone(&engine), config.jwt.allow_private_jwks_urls);
     let declared = config.secrets.references.keys().cloned().collect();
     let findings =
-        Checks { engine: &engine, channel_rules: &rules, readings: &readings, declared }.run(&stored);
+        Checks { engine: &engine, channel_rules: &rules, readings: &readings, declared, upgraded_at }
+            .run(&stored);
     Ok(DefinitionScan { stored, findings })
 }
 

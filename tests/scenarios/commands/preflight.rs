@@ -9,6 +9,7 @@ on_both!(
     definitions_the_server_stored_pass,
     each_stored_problem_has_row_and_remedy,
     only_the_latest_version_counts,
+    key_that_became_an_operator_is_found,
     database_without_tables_holds_nothing,
 );
 
@@ -120,6 +121,24 @@ fn only_the_latest_version_counts(database: &Database) {
     let output = database.run(&["preflight"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(stdout(&output), "1 workflow(s), 0 channel(s) — 0 finding(s)\n");
+}
+
+fn key_that_became_an_operator_is_found(database: &Database) {
+    assert!(database.run(&["migrate"]).status.success());
+    let mapping = |logic: Value| {
+        json!([task("a", "A", "map", json!({"mappings": [{"path": "data.a", "logic": logic}]}))])
+    };
+    plant_workflow(database, "total", 2, &mapping(json!({"lines": [{"sum": {"var": "data.x"}}], "n": 1})));
+    plant_workflow(database, "template", 2, &mapping(json!({"sum": {"var": "data.x"}, "n": 1})));
+    let output = database.run(&["preflight"]);
+    assert_eq!(output.status.code(), Some(0), "stored by this version: {}", stderr(&output));
+    database.execute("UPDATE __diesel_schema_migrations SET run_on = '2999-01-01 00:00:00'");
+    let output = database.run(&["preflight"]);
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    let place = "tasks[0].function.input.mappings[0].logic.lines[0].sum: 'sum' is an operator";
+    assert!(text.contains(&format!("error: [operators] workflow 'total' version 2: {place}")), "{text}");
+    assert!(!text.contains("'template'"), "{text}");
 }
 
 fn database_without_tables_holds_nothing(database: &Database) {

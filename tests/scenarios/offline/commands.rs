@@ -165,6 +165,43 @@ fn cases_are_reported_in_order_with_their_differences() {
 }
 
 #[test]
+fn coverage_lists_parts_that_no_case_reached() {
+    let project = project();
+    let root = project.path();
+    let set = |id: &str| task(id, "map", json!({"mappings": [{"path": format!("data.{id}"), "logic": 1}]}));
+    let when = |mut step: Value, path: &str| {
+        step["condition"] = json!({"==": [{"var": path}, true]});
+        step
+    };
+    let group = json!({"id": "refund", "name": "Refund",
+        "tasks": [set("credit"), when(set("letter"), "payload.letter")]});
+    let workflow = json!({"workflow_id": "orders", "name": "Orders",
+        "tasks": [set("always"), when(set("gift"), "payload.gift"), when(group, "payload.refund")]});
+    write(root, "workflows/orders.json", &workflow);
+    let case = |input: Value| json!({"workflow": "../workflows/orders.json", "input": input});
+    write(root, "tests/plain.case.json", &case(json!({})));
+    let first = command(root, &["test", "tests", "--coverage", "--min", "50"]);
+    let expected = "  ok    plain\n1 passed, 0 failed (1 case(s))\n\
+        coverage: 37% — 1 of 4 task(s), 2 of 4 branch(es)\n  orders: 1 of 4 task(s), 2 of 4 branch(es)\n        \
+        task 'gift' never ran\n        group 'refund' was never entered\n        task 'credit' never ran\n        \
+        task 'letter' never ran\n        task 'letter' was never skipped\n";
+    assert_eq!(first.stdout_text(), expected);
+    assert_eq!(first.code(), Some(1));
+    assert!(first.err().contains("37%") && first.err().contains("--min asks for 50%"), "{}", first.err());
+    write(root, "tests/gift.case.json", &case(json!({"gift": true, "refund": true})));
+    write(root, "tests/letter.case.json", &case(json!({"refund": true, "letter": true})));
+    let all = command(root, &["test", "tests", "--coverage", "--min", "100", "--format", "json"]);
+    assert_eq!((all.code(), all.err()), (Some(0), String::new()));
+    let count = json!({"covered": 4, "total": 4});
+    let workflow = json!({"workflow": "orders", "tasks": count, "branches": count, "missing": []});
+    let expected = json!({"percent": 100, "tasks": count, "branches": count, "workflows": [workflow]});
+    assert_eq!(all.json()["coverage"], expected);
+    let with_others = command(root, &["test", "tests", "--coverage", "--definitions", "."]);
+    assert!(with_others.stdout_text().contains("checkout: 0 of 4 task(s)"), "{}", with_others.stdout_text());
+    assert_eq!(command(root, &["test", "tests", "--min", "50"]).code(), Some(2), "usage");
+}
+
+#[test]
 fn expected_secret_is_printed_as_mask() {
     let project = project();
     let root = project.path();

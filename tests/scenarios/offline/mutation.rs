@@ -89,6 +89,7 @@ fn failures(tests: &Path) -> Vec<String> {
         expand: None,
         values: None,
         answers: None,
+        coverage: None,
         threads: None,
         progress: None,
     };

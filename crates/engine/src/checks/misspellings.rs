@@ -5,6 +5,7 @@
 use serde_json::{Map, Value};
 use svc_model::{FieldCode, FieldError, Issue, KeyPlace, MAX_LABEL, WorkflowContent, distance, unknown_keys};
 
+use super::added_calls::find_added_calls;
 use super::roots::{check_source, check_target};
 use super::unknown_calls::unknown_calls;
 use crate::catalogue::{Catalogue, FunctionEntry, InputField, PathUse};
@@ -30,6 +31,8 @@ pub(crate) struct Misspellings<'e> {
     pub(crate) errors: Vec<FieldError>,
     /// Likely mistakes that may be meant.
     pub(crate) warnings: Vec<Issue>,
+    /// Calls of operators that 0.1.0 does not have.
+    pub(crate) added_calls: Vec<Issue>,
 }
 
 impl<'e> Misspellings<'e> {
@@ -39,7 +42,8 @@ impl<'e> Misspellings<'e> {
         catalogue: &'e Catalogue,
         content: &WorkflowContent,
     ) -> Self {
-        let mut misspellings = Self { evaluator, catalogue, errors: Vec::new(), warnings: Vec::new() };
+        let mut misspellings =
+            Self { evaluator, catalogue, errors: Vec::new(), warnings: Vec::new(), added_calls: Vec::new() };
         misspellings.condition("condition", &content.condition);
         if let Some(Value::Object(block)) = &content.loop_ {
             misspellings.errors.extend(unknown_keys(block, "loop", &LOOP, &[]));
@@ -141,6 +145,7 @@ impl<'e> Misspellings<'e> {
 
     /// An expression of which only the truth counts.
     fn condition(&mut self, at: &str, source: &Value) {
+        find_added_calls(at, source, &mut self.added_calls);
         self.errors.extend(unknown_calls(self.evaluator, at, source).iter().map(|call| call.refusal()));
         self.refuse_constant_truths(at, source, ResultUse::Truth);
         if source.is_string() || source.is_number() {
@@ -155,6 +160,7 @@ impl<'e> Misspellings<'e> {
 
     /// An expression that builds a value.
     fn value(&mut self, at: &str, source: &Value) {
+        find_added_calls(at, source, &mut self.added_calls);
         let calls = unknown_calls(self.evaluator, at, source);
         self.warnings.extend(calls.iter().filter_map(|call| call.suspicion()));
         self.refuse_constant_truths(at, source, ResultUse::Value);

@@ -2,6 +2,7 @@
 //!
 //! The shape of the document has been checked before; these checks pass over what they cannot read.
 
+mod added_calls;
 mod answers;
 mod input;
 mod misspellings;

@@ -15,7 +15,7 @@ use crate::operators::{
 };
 
 /// Operators whose result is a number, a boolean or null, which costs nothing to compare and is never taken for a time.
-const NO_TEXT: [&str; 21] = [
+const NO_TEXT: [&str; 26] = [
     "abs",
     "ceil",
     "floor",
@@ -37,6 +37,11 @@ const NO_TEXT: [&str; 21] = [
     "none",
     "exists",
     "starts_with",
+    "round",
+    "sum",
+    "avg",
+    "decimal_compare",
+    "matches",
 ];
 
 /// Operators that take the same time whatever they are given.

@@ -3,9 +3,21 @@
 use serde_json::Value;
 
 use crate::catalogue::operators::{self, MANY};
+use crate::operators::{ALGORITHMS, DIGEST_FORMS, RoundingMode, UUID_VERSIONS};
 
 /// The kinds of `random`.
 const KINDS: [&str; 5] = ["uuid", "digits", "int", "string", "bytes"];
+
+/// The operands that are one of a few words: the operator, the position, and the words.
+const WORDS: [(&str, usize, &[&str]); 7] = [
+    ("random", 0, &KINDS),
+    ("uuid", 0, &UUID_VERSIONS),
+    ("hash", 1, &ALGORITHMS),
+    ("hash", 2, &DIGEST_FORMS),
+    ("round", 2, &RoundingMode::NAMES),
+    ("decimal_round", 2, &RoundingMode::NAMES),
+    ("decimal_div", 3, &RoundingMode::NAMES),
+];
 
 /// A call that cannot succeed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,8 +95,11 @@ fn wrong(operator: &str, operands: &Value) -> Option<String> {
         };
         return Some(format!("{operator} takes {due} operands, not {count}: it would always fail"));
     }
-    let kind = operands.get(0).unwrap_or(operands).as_str().filter(|_| operator == "random")?;
-    (!KINDS.contains(&kind)).then(|| format!("random knows {}", KINDS.join(", ")))
+    WORDS.iter().filter(|(name, ..)| *name == operator).find_map(|(_, position, words)| {
+        let alone = (*position == 0).then_some(operands);
+        let word = operands.get(*position).or(alone)?.as_str()?;
+        (!words.contains(&word)).then(|| format!("{operator} knows {}", words.join(", ")))
+    })
 }
 
 #[cfg(test)]
@@ -103,6 +118,10 @@ mod tests {
             (json!({"cat": ["a", {"reduce": [1]}]}), ".cat[1].reduce"),
             (json!({"a": 1, "b": {"map": [1]}}), ".b.map"),
             (json!([{"random": ["zz"]}]), "[0].random"),
+            (json!({"uuid": "v1"}), ".uuid"),
+            (json!({"cat": [{"hash": [{"var": "data.x"}, "sha3"]}]}), ".cat[0].hash"),
+            (json!({"round": [{"var": "data.x"}, 2, "half"]}), ".round"),
+            (json!({"matches": {"var": "data.x"}}), ".matches"),
             (json!({"!": {"secret": []}}), ".!.secret"),
             (json!({"group_by": {"var": "data.x"}}), ".group_by"),
             (json!({"secret": ["a", "b"]}), ".secret"),

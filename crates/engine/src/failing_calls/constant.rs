@@ -6,8 +6,8 @@ use super::arity::is_always_evaluated;
 use crate::expression::{Evaluator, SecretPolicy};
 
 /// Operators whose result, or whose success, is not the same every time, or meant to be a failure.
-const INCONSTANT: [&str; 10] =
-    ["var", "val", "missing", "missing_some", "exists", "secret", "random", "now", "throw", "try"];
+const INCONSTANT: [&str; 11] =
+    ["var", "val", "missing", "missing_some", "exists", "secret", "random", "uuid", "now", "throw", "try"];
 
 /// Returns the first part that is evaluated whenever the expression is, reads nothing and fails: its place,
 /// and why.

@@ -34,3 +34,25 @@ pub(super) fn render(value: &DataValue<'_>, out: &mut String) -> datalogic_rs::R
     };
     Ok(())
 }
+
+/// Lists the operands, and the elements of those that are arrays in their place.
+pub(super) fn elements<'v, 'a>(args: &'v [&'v DataValue<'a>]) -> impl Iterator<Item = &'v DataValue<'a>> {
+    args.iter().flat_map(|arg| match arg {
+        DataValue::Array(items) => items.iter(),
+        other => std::slice::from_ref(*other).iter(),
+    })
+}
+
+/// Returns the type of a value, with its article.
+pub(super) fn kind_of(value: &DataValue<'_>) -> &'static str {
+    match value {
+        DataValue::Null => "null",
+        DataValue::Bool(_) => "a boolean",
+        DataValue::Number(_) => "a number",
+        DataValue::String(_) => "a text",
+        DataValue::Array(_) => "an array",
+        DataValue::Object(_) => "an object",
+        DataValue::DateTime(_) => "an instant",
+        DataValue::Duration(_) => "a duration",
+    }
+}

@@ -20,7 +20,7 @@ pub(crate) const GROUPS: &str = "#groups";
 const MAX_PATTERN: usize = 1024;
 const MAX_PROGRAM: usize = 1 << 20;
 /// Longest text that a pattern is matched with, in bytes: a match is not interrupted.
-const MAX_TEXT: usize = 64 << 10;
+pub(super) const MAX_TEXT: usize = 64 << 10;
 /// Patterns that are kept compiled. Patterns are literals, so that there are as many as definitions have.
 const MAX_KEPT: usize = 1024;
 
@@ -37,10 +37,18 @@ pub(crate) fn has_named_groups(separator: &str) -> bool {
 /// # Errors
 /// A text for the author.
 pub(crate) fn compile_pattern(pattern: &str) -> Result<Regex, String> {
+    build_pattern(pattern, MAX_PROGRAM)
+}
+
+/// Compiles a pattern whose program takes at most so many bytes.
+///
+/// # Errors
+/// A text for the author.
+pub(super) fn build_pattern(pattern: &str, max_program: usize) -> Result<Regex, String> {
     if pattern.len() > MAX_PATTERN {
         return Err(format!("a pattern has at most {MAX_PATTERN} bytes"));
     }
-    let compiled = RegexBuilder::new(pattern).size_limit(MAX_PROGRAM).build();
+    let compiled = RegexBuilder::new(pattern).size_limit(max_program).build();
     compiled.map_err(|error| {
         let error = error.to_string();
         let cause = error.lines().last().unwrap_or_default().trim_start_matches("error: ");

@@ -8,8 +8,12 @@ mod forced;
 mod grouping;
 mod groups;
 mod guard;
+mod hash;
+mod index;
 mod large_integers;
 mod missing;
+mod numbers;
+mod patterns;
 mod random;
 mod secret;
 mod sorting;
@@ -27,8 +31,12 @@ pub(crate) use groups::{GROUPS, compile_pattern, has_named_groups};
 #[cfg(test)]
 pub(crate) use guard::gaps;
 pub(crate) use guard::{BOUNDED, PACED, TIMELY, start as start_time};
+pub(crate) use hash::{ALGORITHMS, DIGEST_FORMS};
 pub(crate) use large_integers::{CONCAT, KnownIntegers};
 pub(crate) use missing::{MISSING, MISSING_SOME};
+pub(crate) use numbers::RoundingMode;
+pub(crate) use patterns::{CompiledPattern, PATTERN_OPERATORS, PatternPool};
+pub(crate) use random::UUID_VERSIONS;
 pub use secret::DeclaredSecrets;
 pub(crate) use secret::SharedSecrets;
 pub(crate) use sorting::{SORT, SORT_BY};
@@ -61,10 +69,13 @@ pub(crate) const INTERNAL: [&str; 21] = [
 
 /// Creates the JSONLogic engine with templating and every operator of the service; no value it makes takes
 /// more than `max_bytes`.
-pub(crate) fn engine(secrets: &SharedSecrets, max_bytes: usize) -> Engine {
+pub(crate) fn engine(secrets: &SharedSecrets, patterns: &Arc<PatternPool>, max_bytes: usize) -> Engine {
     use encoding::{Decode, Encode, TextCodec};
     use equality::Equality;
-    Engine::builder()
+    let builder = numbers::Exact::ALL
+        .into_iter()
+        .fold(Engine::builder(), |builder, operator| builder.add_operator(operator.name(), operator));
+    builder
         .with_templating(true)
         .add_operator("secret", secret::SecretOperator(Arc::clone(secrets)))
         .add_operator("base64_encode", Encode(TextCodec::Base64))
@@ -77,6 +88,17 @@ pub(crate) fn engine(secrets: &SharedSecrets, max_bytes: usize) -> Engine {
         .add_operator("url_decode", text::UrlDecode)
         .add_operator("join", text::Join(max_bytes))
         .add_operator("random", random::RandomOperator)
+        .add_operator("uuid", random::UuidOperator)
+        .add_operator("round", numbers::RoundOperator)
+        .add_operator("sum", numbers::Sum)
+        .add_operator("avg", numbers::Average)
+        .add_operator("decimal_sum", numbers::ExactSum)
+        .add_operator("format_number", numbers::FormatNumber)
+        .add_operator("replace", text::ReplaceOperator(max_bytes))
+        .add_operator("matches", patterns::MatchesOperator(Arc::clone(patterns)))
+        .add_operator("capture", patterns::CaptureOperator(Arc::clone(patterns)))
+        .add_operator("index", index::IndexOperator)
+        .add_operator("hash", hash::HashOperator)
         .add_operator(BOUNDED, guard::Bounded(max_bytes))
         .add_operator(TIMELY, guard::Timely::step())
         .add_operator(PACED, guard::Timely::always_checking())

@@ -1,4 +1,4 @@
-//! `random`: values from the operating system's random source.
+//! `random` and `uuid`: values from the operating system's random source.
 
 use std::collections::BTreeSet;
 
@@ -9,6 +9,9 @@ use uuid::Uuid;
 
 use super::arguments::refuse;
 use super::encoding::TextCodec;
+
+/// The versions of identifiers.
+pub(crate) const UUID_VERSIONS: [&str; 2] = ["v4", "v7"];
 
 /// Integers every JSON reader represents exactly.
 const SAFE_INTEGER: i64 = (1 << 53) - 1;
@@ -28,8 +31,8 @@ impl CustomOperator for RandomOperator {
             return Err(refuse("random takes a kind and its arguments"));
         };
         match (*kind, rest) {
-            ("uuid", [] | [DataValue::String("v4")]) => Ok(arena.string(&Uuid::new_v4().to_string())),
-            ("uuid", [DataValue::String("v7")]) => Ok(arena.string(&Uuid::now_v7().to_string())),
+            ("uuid", []) => Ok(arena.string(&make_uuid("v4")?)),
+            ("uuid", [DataValue::String(version)]) => Ok(arena.string(&make_uuid(version)?)),
             ("digits", [n]) => Ok(arena.string(&pick(length(n, 64)?, &characters("numeric")?)?)),
             ("int", [min, max]) => random_between(min, max).map(|number| arena.i64(number)),
             ("string", [n, DataValue::String(alphabet)]) => {
@@ -46,6 +49,30 @@ impl CustomOperator for RandomOperator {
             }
             _ => Err(refuse("random knows uuid, digits, int, string and bytes, each with its arguments")),
         }
+    }
+}
+
+/// `[version]`: a new identifier.
+pub(super) struct UuidOperator;
+
+impl CustomOperator for UuidOperator {
+    fn evaluate<'a>(
+        &self,
+        args: &[&'a DataValue<'a>],
+        _: &mut EvalContext<'_, 'a>,
+        arena: &'a Bump,
+    ) -> datalogic_rs::Result<&'a DataValue<'a>> {
+        let [DataValue::String(version)] = args else { return Err(refuse("uuid takes a version")) };
+        Ok(arena.string(&make_uuid(version)?))
+    }
+}
+
+/// Returns a new identifier: one of random digits, or one that begins with the time.
+fn make_uuid(version: &str) -> datalogic_rs::Result<String> {
+    match version {
+        "v4" => Ok(Uuid::new_v4().to_string()),
+        "v7" => Ok(Uuid::now_v7().to_string()),
+        _ => Err(refuse(format!("a uuid has the version {}", UUID_VERSIONS.join(" or ")))),
     }
 }
 

@@ -1,4 +1,4 @@
-//! `url_encode`, `url_decode`, `join`.
+//! `url_encode`, `url_decode`, `join`, `replace`.
 
 use datalogic_rs::bumpalo::Bump;
 use datalogic_rs::bumpalo::collections::Vec as BumpVec;
@@ -74,6 +74,38 @@ impl CustomOperator for Join {
             }
         }
         Ok(arena.string(&joined))
+    }
+}
+
+/// `[text, from, to]`: every occurrence of a literal text by another; so many bytes at most.
+pub(super) struct ReplaceOperator(pub(super) usize);
+
+impl CustomOperator for ReplaceOperator {
+    fn evaluate<'a>(
+        &self,
+        args: &[&'a DataValue<'a>],
+        _: &mut EvalContext<'_, 'a>,
+        arena: &'a Bump,
+    ) -> datalogic_rs::Result<&'a DataValue<'a>> {
+        let [DataValue::String(text), DataValue::String(from), DataValue::String(to)] = args else {
+            return Err(refuse("replace takes three texts: where to look, for what, and the replacement"));
+        };
+        if from.is_empty() {
+            return Err(refuse("replace takes a text to look for that is not empty"));
+        }
+        spend(text_units(text))?;
+        let (mut replaced, mut end) = (String::new(), 0);
+        for (at, found) in text.match_indices(*from) {
+            spend(text_units(to))?;
+            replaced.push_str(&text[end..at]);
+            replaced.push_str(to);
+            if replaced.len() > self.0 {
+                return Err(refuse(format!("the text takes more than {} MiB", self.0 >> 20)));
+            }
+            end = at + found.len();
+        }
+        replaced.push_str(&text[end..]);
+        Ok(arena.string(&replaced))
     }
 }
 

@@ -207,3 +207,50 @@ fn late_last_task_times_the_run_out() {
     let outcome = run_with(options, &document, (0..100_000).collect());
     assert_eq!(outcome.failure.unwrap().to_service_error(false).status(), 504);
 }
+
+#[test]
+fn catastrophic_patterns_stay_within_the_budget() {
+    let payload = json!({"text": "x".repeat(60_000), "many": (0..50).collect::<Vec<_>>()});
+    let text = json!({"val": [[2], "payload", "text"]});
+    for pattern in [
+        "^(x+x+)+y$",
+        "^(x|xx|xxx)*y$",
+        "(x*)*y",
+        "(?:x?){64}x{64}y",
+        "(((x{1,9}){1,9}){1,9})y",
+        r"^(\w*\w*)*\W$",
+        r"\w{9}\W",
+    ] {
+        for operator in ["matches", "capture"] {
+            let once = json!({ operator: [{"var": "payload.text"}, pattern] });
+            let each = json!({"map": [{"var": "payload.many"}, { operator: [text, pattern] }]});
+            for logic in [once, json!({ "length": each })] {
+                let document = json!({"tasks": [map(json!([{"path": "data.x", "logic": logic}]))]});
+                let outcome = run_limited(&document, payload.clone());
+                // A fast machine may be through before its time is over; a large pattern takes short texts only.
+                if let Some(failure) = &outcome.failure {
+                    let message = &failure.error.message;
+                    let is_bound =
+                        ["processor time", "texts of up to"].iter().any(|part| message.contains(part));
+                    assert!(is_bound, "{logic}: {message}");
+                } else {
+                    assert_ne!(outcome.message.data["x"], json!(true), "{logic}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn replaced_text_and_decimal_number_are_bounded() {
+    let bomb = json!({"replace": [{"var": "payload"}, "x", {"var": "payload"}]});
+    let document = json!({"tasks": [map(json!([{"path": "data.x", "logic": bomb}]))]});
+    fails_with(&run(&document, json!("x".repeat(100_000))), &["data.x", "MiB"]);
+    let squared = json!({"decimal_mul": [{"var": "accumulator"}, {"var": "accumulator"}]});
+    let power = json!({"reduce": [{"var": "payload"}, squared, "1234567890.123456789"]});
+    let document = json!({"tasks": [map(json!([{"path": "data.x", "logic": power}]))]});
+    fails_with(&run(&document, (0..100_000).collect()), &["data.x", "1000 digits"]);
+    let digits = json!({"decimal_add": [{"var": "payload"}, 1]});
+    let document = json!({"tasks": [map(json!([{"path": "data.x", "logic": digits}]))]});
+    fails_with(&run(&document, json!("9".repeat(1 << 20))), &["data.x", "1000 digits"]);
+}

@@ -2,6 +2,7 @@
 
 mod answers;
 mod compare;
+mod coverage;
 mod expect;
 mod file;
 mod from_trace;
@@ -12,6 +13,7 @@ mod suite;
 mod tests;
 
 pub use answers::AnswerSchemas;
+pub use coverage::{CoverageCollector, CoverageReport, CoveredCount, WorkflowCoverage};
 pub use expect::{Expectations, FailedExpectation};
 pub(crate) use file::KEYS;
 pub use file::{Case, CaseStubs};

@@ -18,10 +18,11 @@ use svc_model::FieldError;
 use tokio::runtime::{Builder, Runtime};
 
 use super::answers::AnswerSchemas;
+use super::coverage::CoverageCollector;
 use super::expect::FailedExpectation;
 use super::file::{Case, CaseStubs};
 use crate::finding::SourcePlace;
-use crate::run::{Expand, OfflineInput, OfflineRun, OfflineWorkflow, describe_problem};
+use crate::run::{Expand, OfflineInput, OfflineRecords, OfflineRun, OfflineWorkflow, describe_problem};
 use crate::source::SourceFile;
 use crate::stand_ins::StandIns;
 use crate::values::EnvironmentValues;
@@ -43,6 +44,8 @@ pub struct SuiteSettings<'s> {
     pub values: Option<&'s EnvironmentValues>,
     /// The schemas of the answers of channels.
     pub answers: Option<&'s AnswerSchemas>,
+    /// The collector of what the cases go through.
+    pub coverage: Option<&'s CoverageCollector>,
     /// Threads to run on; the processors by default.
     pub threads: Option<NonZeroUsize>,
     /// Callback that gets the number of finished cases after each one.
@@ -217,7 +220,14 @@ impl CaseRunner<'_> {
             },
         };
         let input = OfflineInput { payload: case.input.clone(), metadata, stubs };
-        let run = runtime.block_on(workflow.run(input, case.expectations.records()));
+        let records = match self.settings.coverage {
+            None => case.expectations.records(),
+            Some(_) => OfflineRecords::Steps,
+        };
+        let run = runtime.block_on(workflow.run(input, records));
+        if let Some(coverage) = self.settings.coverage {
+            coverage.record(&workflow, &run);
+        }
         let mut failed = case.expectations.compare(&run);
         if !run.has_failed() {
             failed.extend(self.check_answer(&workflow, &run));

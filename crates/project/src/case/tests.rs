@@ -94,6 +94,7 @@ fn run(path: &Path) -> Vec<CaseResult> {
         expand: None,
         values: None,
         answers: None,
+        coverage: None,
         threads: NonZeroUsize::new(2),
         progress: None,
     };
@@ -246,6 +247,7 @@ fn many_cases_keep_their_order_and_report_their_progress() {
         expand: None,
         values: None,
         answers: None,
+        coverage: None,
         threads: None,
         progress: Some(&progress),
     };

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
+use svc_project::case::{CoverageReport, CoveredCount};
 use svc_project::{Finding, SourcePlace};
 
 use super::finding_report::FindingReport;
@@ -18,12 +19,35 @@ pub(super) fn write_findings(
     write_document(&json!({"findings": findings, "summary": summary}), out)
 }
 
-/// Writes `{cases, summary}`.
+/// Writes `{cases, summary, coverage?}`.
 pub(super) fn write_cases(report: &TestReport, out: &mut dyn Write) -> io::Result<()> {
     let cases: Vec<_> = report.cases.iter().map(case_document).collect();
     let failed = report.failure_count();
     let summary = json!({"passed": cases.len() - failed, "failed": failed, "cases": cases.len()});
-    write_document(&json!({"cases": cases, "summary": summary}), out)
+    let mut document = json!({"cases": cases, "summary": summary});
+    if let Some(coverage) = &report.coverage {
+        document["coverage"] = coverage_document(coverage);
+    }
+    write_document(&document, out)
+}
+
+fn coverage_document(coverage: &CoverageReport) -> Value {
+    let count = |count: CoveredCount| json!({"covered": count.covered, "total": count.total});
+    let workflows = coverage.workflows.iter().map(|workflow| {
+        json!({
+            "workflow": workflow.workflow,
+            "tasks": count(workflow.tasks),
+            "branches": count(workflow.branches),
+            "missing": workflow.missing,
+        })
+    });
+    let workflows: Vec<_> = workflows.collect();
+    json!({
+        "percent": coverage.percent(),
+        "tasks": count(coverage.tasks()),
+        "branches": count(coverage.branches()),
+        "workflows": workflows,
+    })
 }
 
 /// Writes a document and a line end.

@@ -1,5 +1,6 @@
 //! Results of test cases to report.
 
+use svc_project::case::CoverageReport;
 use svc_project::{Finding, Severity, SourcePlace};
 
 use super::finding_report::ReportRule;
@@ -9,6 +10,8 @@ use super::finding_report::ReportRule;
 pub struct TestReport {
     /// The cases, in their order.
     pub cases: Vec<ReportedCase>,
+    /// The coverage of the workflows, if it was asked for.
+    pub coverage: Option<CoverageReport>,
 }
 
 /// The result of one test case.

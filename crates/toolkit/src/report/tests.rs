@@ -68,7 +68,7 @@ fn report_of_cases() -> TestReport {
         file: "tests/bad.case.yaml".to_owned(),
         failures: vec![failure, other],
     };
-    TestReport { cases: vec![passed, failed] }
+    TestReport { cases: vec![passed, failed], coverage: None }
 }
 
 fn cases(format: TestFormat) -> String {

@@ -3,7 +3,7 @@
 
 use super::{MANY, Operator};
 
-pub(super) static ARRAY: [Operator; 11] = [
+pub(super) static ARRAY: [Operator; 12] = [
     Operator::new("map", (2, 2), "The results of an expression for every element")
         .strict()
         .shows(r#"{"map": [{"var": "data.items"}, {"*": [{"var": "price"}, {"var": "count"}]}]}"#, "[6, 5]")
@@ -30,6 +30,9 @@ pub(super) static ARRAY: [Operator; 11] = [
         .shows(r#"{"sort": [[{"n": 2}, {"n": 1}], true, {"var": "n"}]}"#, r#"[{"n": 1}, {"n": 2}]"#),
     Operator::new("slice", (1, 4), "A part of an array or a text: start, end, step; negative ones count from the end")
         .shows(r#"{"slice": [[1, 2, 3, 4], 1, 3]}"#, "[2, 3]"),
+    Operator::new("index", (2, 2), "The element at a position of a list, from 0, or from the end for a negative one; null outside")
+        .strict()
+        .shows(r#"{"index": [{"split": ["a/b/c", "/"]}, -1]}"#, r#""c""#),
     Operator::new("group_by", (2, MANY), "The elements in groups by the result of an expression, in the order of their first")
         .strict()
         .shows(

@@ -99,7 +99,7 @@ pub(super) static CONTROL: [Operator; 12] = [
     .over(r#"{"list": []}"#),
 ];
 
-pub(super) static ARITHMETIC: [Operator; 11] = [
+pub(super) static ARITHMETIC: [Operator; 15] = [
     Operator::new("+", (1, MANY), "Sum; of one operand its number").shows(r#"{"+": [1, "2", 3]}"#, "6"),
     Operator::new("-", (1, MANY), "Difference; of one operand its negative").shows(r#"{"-": [5, 2]}"#, "3"),
     Operator::new("*", (1, MANY), "Product")
@@ -114,10 +114,26 @@ pub(super) static ARITHMETIC: [Operator; 11] = [
     Operator::new("ceil", (1, MANY), "The next integer above").shows(r#"{"ceil": 1.2}"#, "2"),
     Operator::new("floor", (1, MANY), "The next integer below").shows(r#"{"floor": 1.8}"#, "1"),
     Operator::new(
+        "round",
+        (1, 3),
+        "The number with so many decimals, 0 by default, in the mode half_even, half_up, half_down, up, down, ceil or floor",
+    )
+    .strict()
+    .shows(r#"{"round": [{"var": "data.price"}, 2, "half_up"]}"#, "2.68")
+    .over(r#"{"price": 2.675}"#),
+    Operator::new("sum", (0, MANY), "Sum of the elements of a list, null left out; 0 of an empty one")
+        .shows(r#"{"sum": {"var": "data.amounts"}}"#, "0.6")
+        .over(r#"{"amounts": [0.1, 0.2, "0.3", null]}"#),
+    Operator::new("avg", (0, MANY), "Mean of the elements of a list, null left out; null of an empty one")
+        .shows(r#"{"avg": [[1, 2, null, 6]]}"#, "3"),
+    Operator::new(
         "random",
         (1, 3),
         "A value of the system's random source: uuid, digits, int, string or bytes, each with its operands",
     )
     .strict()
     .shows(r#"{"random": ["int", 1, 6]}"#, ""),
+    Operator::new("uuid", (1, 1), "A new identifier: v7 begins with the time, v4 is all random")
+        .strict()
+        .shows(r#"{"uuid": "v7"}"#, ""),
 ];

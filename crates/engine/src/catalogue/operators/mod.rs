@@ -3,6 +3,7 @@
 //! The list is static; a test holds it to the set the engine evaluates, and evaluates every example.
 
 mod collections;
+mod decimals;
 mod logic;
 mod text;
 
@@ -98,11 +99,12 @@ fn read(text: &str) -> Value {
 }
 
 /// The groups of operators, in the order of the list.
-static GROUPS: [(&str, &[Operator]); 9] = [
+static GROUPS: [(&str, &[Operator]); 10] = [
     ("data access", &logic::ACCESS),
     ("comparison", &logic::COMPARISON),
     ("control", &logic::CONTROL),
     ("arithmetic", &logic::ARITHMETIC),
+    ("decimal numbers", &decimals::DECIMALS),
     ("text", &text::TEXT),
     ("encoding", &text::ENCODING),
     ("time", &text::TIME),
@@ -110,14 +112,37 @@ static GROUPS: [(&str, &[Operator]); 9] = [
     ("object", &collections::OBJECT),
 ];
 
+/// The operators that 0.1.0 does not have, in which an object of one member of such a name is data.
+pub(crate) const ADDED: [&str; 18] = [
+    "avg",
+    "capture",
+    "decimal",
+    "decimal_add",
+    "decimal_compare",
+    "decimal_div",
+    "decimal_mul",
+    "decimal_round",
+    "decimal_sub",
+    "decimal_sum",
+    "format_number",
+    "hash",
+    "index",
+    "matches",
+    "replace",
+    "round",
+    "sum",
+    "uuid",
+];
+
 /// Names of other languages, and the operators that do what they do there.
-const FOREIGN: [(&str, &str); 28] = [
+const FOREIGN: [(&str, &str); 34] = [
     ("&&", "and"),
     ("=", "=="),
     ("=<", "<="),
     ("=>", ">="),
     ("any", "some"),
     ("append", "merge"),
+    ("average", "avg"),
     ("coalesce", "??"),
     ("concat", "cat"),
     ("contains", "in"),
@@ -133,8 +158,13 @@ const FOREIGN: [(&str, &str); 28] = [
     ("lowercase", "lower"),
     ("lt", "<"),
     ("lte", "<="),
+    ("mean", "avg"),
+    ("md5", "hash"),
     ("ne", "!="),
     ("not", "!"),
+    ("regex", "matches"),
+    ("replace_all", "replace"),
+    ("sha256", "hash"),
     ("size", "length"),
     ("substring", "substr"),
     ("union", "merge"),

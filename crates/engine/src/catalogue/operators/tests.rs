@@ -70,6 +70,12 @@ fn a_strict_operator_gives_nothing_outside_its_arity() {
 }
 
 #[test]
+fn every_added_operator_is_listed() {
+    assert_eq!(names().count() - ADDED.len(), 76, "the operators of 0.1.0");
+    assert!(ADDED.iter().all(|name| find(name).is_some()));
+}
+
+#[test]
 fn misspelt_and_foreign_operators_are_not_data() {
     for (name, operator) in
         [("inn", "in"), ("conct", "cat"), ("concat", "cat"), ("=", "=="), ("not", "!"), ("flter", "filter")]

@@ -2,7 +2,7 @@
 
 use super::{MANY, Operator};
 
-pub(super) static TEXT: [Operator; 10] = [
+pub(super) static TEXT: [Operator; 14] = [
     Operator::new(
         "cat",
         (0, MANY),
@@ -40,9 +40,38 @@ pub(super) static TEXT: [Operator; 10] = [
     Operator::new("join", (2, 2), "The elements of an array as one text with a separator between them")
         .strict()
         .shows(r#"{"join": [["a", 1, null], "-"]}"#, r#""a-1-""#),
+    Operator::new("replace", (3, 3), "The text with every occurrence of a literal text replaced by another")
+        .strict()
+        .shows(r#"{"replace": ["a.b.c", ".", "/"]}"#, r#""a/b/c""#),
+    Operator::new(
+        "matches",
+        (2, 2),
+        "Tells whether a literal regular expression matches a part of the text; false for null",
+    )
+    .strict()
+    .shows(r#"{"matches": [{"var": "data.code"}, "^[A-Z]{2}-[0-9]+$"]}"#, "true")
+    .over(r#"{"code": "DE-17"}"#),
+    Operator::new(
+        "capture",
+        (2, 2),
+        "The named groups of the first match of a literal regular expression, or a list of the match and its groups; null without a match",
+    )
+    .strict()
+    .shows(
+        r#"{"capture": [{"var": "data.code"}, "^(?P<country>[A-Z]{2})-(?P<number>[0-9]+)$"]}"#,
+        r#"{"country": "DE", "number": "17"}"#,
+    )
+    .over(r#"{"code": "DE-17"}"#),
+    Operator::new(
+        "format_number",
+        (1, 4),
+        "A number for readers: with so many decimals, a separator of thousands and a point of its own",
+    )
+    .strict()
+    .shows(r#"{"format_number": [1234567.5, 2, ".", ","]}"#, r#""1.234.567,50""#),
 ];
 
-pub(super) static ENCODING: [Operator; 8] = [
+pub(super) static ENCODING: [Operator; 9] = [
     Operator::new("base64_encode", (1, 1), "Base64 of a text, or of the JSON of another value")
         .strict()
         .shows(r#"{"base64_encode": "key"}"#, r#""a2V5""#),
@@ -67,6 +96,16 @@ pub(super) static ENCODING: [Operator; 8] = [
     Operator::new("url_decode", (1, 1), "Undoes percent-encoding")
         .strict()
         .shows(r#"{"url_decode": "a%20b"}"#, r#""a b""#),
+    Operator::new(
+        "hash",
+        (2, 3),
+        "The digest of a text, or of the JSON of another value: sha256, sha512, sha1 or md5, in hex or base64",
+    )
+    .strict()
+    .shows(
+        r#"{"hash": ["abc", "sha256"]}"#,
+        r#""ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad""#,
+    ),
 ];
 
 pub(super) static TIME: [Operator; 6] = [
