@@ -13,6 +13,7 @@ use svc_model::{AuditAction, AuditResource, Code, FieldError, ServiceError};
 use svc_project::schema::DocumentKind;
 use svc_registry::Snapshot;
 
+use super::consumers::issues::list_consumer_issues;
 use super::definitions::channels::find_report_issue;
 use super::definitions::rate_groups::RateGroupMembers;
 use super::query::QueryParameters;
@@ -65,10 +66,12 @@ pub(super) async fn reload(
         state.reload_by_order(caller.audit(AuditAction::Reload, AuditResource::Engine, "manual")).await?;
     let snapshot = state.serving.registry.snapshot();
     let rate_groups = RateGroupMembers::from_snapshot(&snapshot);
+    let consumers = state.serving.consumers.directory().current();
     let questionable = snapshot.channels().filter_map(|entry| {
         let config = &entry.row.content.config;
         let mut warnings = rate_groups.list_warnings(entry.name(), config);
         warnings.extend(find_report_issue(&snapshot, config));
+        warnings.extend(list_consumer_issues(&consumers, config));
         (!warnings.is_empty()).then(|| QuestionableChannel {
             channel_id: entry.id().to_owned(),
             channel: entry.name().to_owned(),

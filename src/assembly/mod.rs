@@ -3,6 +3,7 @@
 
 pub(crate) mod cluster;
 pub(crate) mod cluster_store;
+pub(crate) mod consumers;
 pub(crate) mod context;
 pub(crate) mod engine;
 pub(crate) mod live_settings;

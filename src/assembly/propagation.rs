@@ -12,6 +12,8 @@ use svc_cron::CronHandle;
 use svc_registry::{Registry, ReloadError, ReloadReport, ReloadScope};
 use svc_traces::Traces;
 
+use crate::assembly::consumers::ConsumerLoader;
+
 /// The watcher of the epoch, and the register of this process's own changes.
 pub struct Propagation {
     /// The watcher.
@@ -23,19 +25,23 @@ pub struct Propagation {
 #[derive(Clone)]
 pub(crate) struct DefinitionLoader {
     pub(crate) connectors: Connectors,
+    pub(crate) consumers: ConsumerLoader,
     pub(crate) registry: Registry,
 }
 
 impl DefinitionLoader {
-    /// Loads definitions; a load of everything includes the connectors.
+    /// Loads definitions; a load of everything includes the connectors and the consumers.
     pub(crate) async fn load(&self, scope: ReloadScope) -> Result<ReloadReport, ReloadError> {
-        let connectors = match scope {
-            ReloadScope::All => self.connectors.reload(ConnectorScope::All).await,
-            ReloadScope::Changed { .. } => Ok(()),
+        let (consumers, connectors) = match scope {
+            ReloadScope::All => {
+                (self.consumers.load().await, self.connectors.reload(ConnectorScope::All).await)
+            }
+            ReloadScope::Changed { .. } => (Ok(()), Ok(())),
         };
         let report = self.registry.reload(scope).await?;
         self.connectors
             .retain_breakers(|channel| self.registry.snapshot().channel_by_name(channel).is_some());
+        consumers.map_err(|error| ReloadError::Storage(error.into()))?;
         connectors.map_err(|error| ReloadError::Unavailable(error.to_string()))?;
         Ok(report)
     }
@@ -43,6 +49,9 @@ impl DefinitionLoader {
     async fn load_changed(&self, changed: ChangedEntities) -> Result<(), String> {
         if changed.everything {
             return self.load(ReloadScope::All).await.map(drop).map_err(|error| error.to_string());
+        }
+        if changed.consumers {
+            self.consumers.load().await.map_err(|error| error.to_string())?;
         }
         let connectors = match changed.all_connectors {
             true => vec![ConnectorScope::All],
@@ -95,11 +104,9 @@ impl ConfigApplier for NodeParts {
 
 /// Returns what the watcher applies changes to.
 pub(crate) fn applier(
-    connectors: &Connectors,
-    registry: &Registry,
+    loader: DefinitionLoader,
     traces: &Traces,
     cron: Option<&CronHandle>,
 ) -> Arc<dyn ConfigApplier> {
-    let loader = DefinitionLoader { connectors: connectors.clone(), registry: registry.clone() };
     Arc::new(NodeParts { loader, traces: traces.clone(), cron: cron.cloned() })
 }

@@ -19,6 +19,7 @@ use svc_store::{FileLock, OpenedStore, Store};
 use svc_traces::Traces;
 use tokio::time::Instant;
 
+use crate::assembly::consumers::ConsumerLoader;
 use crate::assembly::context::Assembly;
 use crate::assembly::engine::Functions;
 use crate::assembly::live_settings::LiveSettings;
@@ -29,7 +30,7 @@ use crate::assembly::parts::{
     bulk, channels, cluster, connectors, console, credentials, cron, housekeeping, kafka, registry, store,
     traces,
 };
-use crate::assembly::propagation::{self, Propagation};
+use crate::assembly::propagation::{self, DefinitionLoader, Propagation};
 use crate::assembly::resources::Resources;
 use crate::assembly::{settings, span_export};
 use crate::backups::BackupDirectory;
@@ -158,6 +159,7 @@ struct StartedParts {
     compute_gate: ComputeGate,
     namespaces: CacheNamespaces,
     quotas: CallQuotas,
+    consumers: ConsumerLoader,
     registry: Registry,
     cron: Option<CronHandle>,
     bulk: BulkHandle,
@@ -201,6 +203,8 @@ async fn start_parts(
     );
     let (compute_gate, local_caches) = (services.compute_gate.clone(), services.local_caches.clone());
     let quotas = services.quotas.clone();
+    let consumers = ConsumerLoader::new(&store, &services);
+    consumers.load().await.map_err(ServiceStartError::tree)?;
     let registry = registry::start(assembly, &store, services, calls).await?;
     traces::start_workers(&traces, &registry).await?;
     housekeeping::start(assembly, &store, &nodes, &registry, &connectors, local_caches).await?;
@@ -215,8 +219,13 @@ async fn start_parts(
         instance_id,
     };
     let console = console::start(assembly, sampled).await?;
-    let loader = propagation::applier(&connectors, &registry, &traces, cron.as_ref());
-    let propagation = cluster::start_watcher(assembly, &store, &nodes, loader, seed).await?;
+    let loader = DefinitionLoader {
+        connectors: connectors.clone(),
+        consumers: consumers.clone(),
+        registry: registry.clone(),
+    };
+    let applier = propagation::applier(loader, &traces, cron.as_ref());
+    let propagation = cluster::start_watcher(assembly, &store, &nodes, applier, seed).await?;
     #[cfg(feature = "kafka")]
     let kafka = KafkaIngress::start(assembly, &registry).await?;
     #[cfg(not(feature = "kafka"))]
@@ -231,6 +240,7 @@ async fn start_parts(
         compute_gate,
         namespaces,
         quotas,
+        consumers,
         registry,
         cron,
         bulk,
@@ -276,6 +286,7 @@ fn make_state(assembly: Assembly, parts: StartedParts, inputs: ProcessInputs) ->
             compute_gate: parts.compute_gate,
             namespaces: parts.namespaces,
             quotas: parts.quotas,
+            consumers: parts.consumers,
         },
         work: NodeWork {
             nodes: parts.nodes,

@@ -24,6 +24,7 @@ use svc_traces::Traces;
 use svc_transport::ConnectionMetrics;
 use tokio::time::Instant;
 
+use crate::assembly::consumers::ConsumerLoader;
 use crate::assembly::live_settings::LiveSettings;
 use crate::assembly::parts::kafka::KafkaIngress;
 use crate::assembly::propagation::{DefinitionLoader, Propagation};
@@ -84,6 +85,8 @@ pub struct ServingDefinitions {
     pub(crate) namespaces: CacheNamespaces,
     /// The quotas of channels.
     pub(crate) quotas: CallQuotas,
+    /// The consumers whom channels may accept.
+    pub(crate) consumers: ConsumerLoader,
 }
 
 /// The work of this node other than requests: accepted work, schedules, records of Kafka.
@@ -168,8 +171,12 @@ impl AppState {
     /// # Errors
     /// The reason; the previous snapshot goes on serving.
     pub async fn reload(&self, scope: ReloadScope) -> Result<ReloadReport, ReloadError> {
-        let ServingDefinitions { connectors, registry, .. } = &self.serving;
-        let loader = DefinitionLoader { connectors: connectors.clone(), registry: registry.clone() };
+        let ServingDefinitions { connectors, consumers, registry, .. } = &self.serving;
+        let loader = DefinitionLoader {
+            connectors: connectors.clone(),
+            consumers: consumers.clone(),
+            registry: registry.clone(),
+        };
         loader.load(scope).await
     }
 
@@ -235,6 +242,16 @@ impl AppState {
         match self.reload(scope).await {
             Ok(_) => change.record_applied(),
             Err(error) => warn!(self.log, "reload after a committed change failed"; "error" => %error),
+        }
+    }
+
+    /// Loads the consumers after a committed change, which stays whether or not this succeeds: the watcher of the epoch
+    /// loads it then.
+    pub(crate) async fn load_consumers_after_change(&self, change: LocalChange) {
+        match self.serving.consumers.load().await {
+            Ok(()) => change.record_applied(),
+            Err(error) => warn!(self.log, "load of the consumers after a committed change failed";
+                "error" => %error),
         }
     }
 

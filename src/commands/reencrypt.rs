@@ -24,11 +24,11 @@ pub(super) fn reencrypt(
             for (name, why) in &done.failed {
                 writeln!(err, "warning: {name} was left as it is: {why}")?;
             }
-            let ReencryptionReport { connectors, tokens, channels, .. } = done;
+            let ReencryptionReport { connectors, tokens, channels, consumer_keys, .. } = done;
             writeln!(
                 err,
                 "note: connectors rewritten: {connectors}, stored tokens rewritten: {tokens}, \
-                 versions of channels rewritten: {channels}"
+                 versions of channels rewritten: {channels}, keys of consumers rewritten: {consumer_keys}"
             )?;
             Ok(if done.failed.is_empty() { EXIT_OK } else { EXIT_FAILURE })
         }

@@ -48,6 +48,27 @@ fn cached_answers_are_invalidated_by_namespace() {
 }
 
 #[test]
+fn consumers_and_their_keys_are_managed() {
+    let server = start();
+    let cli = CliClient::with_server(&server);
+    let created = cli.ok(&["consumers", "create", "acme", "--tag", "gold", "--quota", "100/day"]);
+    assert_eq!(created, "Created consumer 'acme'.\n");
+    let key = cli.json(&["consumers", "create-key", "acme", "--kind", "api_key", "--expires-at", "90d"]);
+    let (id, secret) = (key["data"]["id"].as_str().unwrap(), key["data"]["secret"].as_str().unwrap());
+    let listed = cli.ok(&["consumers", "keys", "acme"]);
+    assert!(listed.contains(id) && !listed.contains(secret), "{listed}");
+    assert_eq!(cli.ok(&["consumers", "update", "acme", "--no-quota"]), "Updated consumer 'acme'.\n");
+    let shown = cli.json(&["consumers", "get", "acme"]);
+    assert_eq!((&shown["data"]["quota"], &shown["data"]["tags"]), (&Value::Null, &json!(["gold"])));
+    assert_eq!(cli.ok(&["consumers", "list", "--tag", "gold", "-q"]), "acme\n");
+    assert!(cli.fails(&["consumers", "delete-key", "acme", id], 1).contains("nothing was changed"));
+    cli.ok(&["consumers", "delete-key", "acme", id, "--yes"]);
+    assert_eq!(cli.ok(&["consumers", "delete", "acme", "-y"]), "Deleted consumer 'acme'.\n");
+    assert!(cli.fails(&["consumers", "get", "acme"], 1).contains("[NOT_FOUND]"));
+    cli.fails(&["consumers", "create", "b", "--quota", "many"], 2);
+}
+
+#[test]
 fn supervision_tree_is_shown_and_partly_restarted() {
     let server = start();
     let cli = CliClient::with_server(&server);

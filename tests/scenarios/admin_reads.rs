@@ -35,6 +35,9 @@ fn reads(trace: &str, letter: &str, occurrence: &str) -> Vec<String> {
         "config",
         "bulk",
         "bulk/none",
+        "consumers",
+        "consumers/acme",
+        "consumers/acme/keys",
         "backups",
         "packages",
         "packages/orders",
@@ -59,6 +62,9 @@ fn populate(client: &mut HttpClient) -> (String, String, String) {
     let connector =
         json!({"id": "k", "name": "k", "connector_type": "http", "config": {"url": "https://a.example"}});
     client.json("POST", &format!("{ADMIN}/connectors"), &connector).unwrap();
+    let consumer = json!({"name": "acme", "expires_at": "2999-01-01T00:00:00Z"});
+    client.json("POST", &format!("{ADMIN}/consumers"), &consumer).unwrap();
+    client.json("POST", &format!("{ADMIN}/consumers/acme/keys"), &json!({"kind": "api_key"})).unwrap();
     let receipt = json!({"version": "1", "content_hash": "sha256:00", "state": "staged"});
     client.json("PUT", &format!("{ADMIN}/packages/orders"), &receipt).unwrap();
     svc_testkit::example::create_and_activate(client, "workflows", "workflow_id", &echo_workflow("c"))

@@ -27,6 +27,11 @@ fn dry_run_requests() -> Vec<(&'static str, &'static str, Value)> {
         ("POST", "trace-dlq/purge", json!({"older_than_hours": 0})),
         ("POST", "trace-dlq/none/requeue", json!({})),
         ("POST", "backups", Value::Null),
+        ("POST", "consumers", json!({"name": "new"})),
+        ("PATCH", "consumers/none", json!({"tags": ["x"]})),
+        ("DELETE", "consumers/none", Value::Null),
+        ("POST", "consumers/none/keys", json!({"kind": "hmac"})),
+        ("DELETE", "consumers/none/keys/none", Value::Null),
         ("POST", "channels/w/pause", json!({"reason": "repair"})),
         ("POST", "channels/w/resume", json!({})),
         ("POST", "channels/pause", json!({"filter": {"tag": "t"}, "reason": "repair"})),
@@ -63,8 +68,15 @@ const READS: [&str; 5] =
 
 /// Everything that a mutation could change.
 fn state(client: &mut HttpClient) -> Vec<Value> {
-    let lists =
-        ["workflows", "workflows/w/versions", "channels", "channels/w/versions", "connectors", "audit-logs"];
+    let lists = [
+        "workflows",
+        "workflows/w/versions",
+        "channels",
+        "channels/w/versions",
+        "connectors",
+        "consumers",
+        "audit-logs",
+    ];
     lists.map(|list| client.get(&format!("{ADMIN}/{list}")).unwrap().json()).to_vec()
 }
 

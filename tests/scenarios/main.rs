@@ -32,6 +32,7 @@ mod connector_health;
 mod connector_keys;
 mod connectors;
 mod console;
+mod consumers;
 mod cron;
 mod cron_admin;
 mod cron_nodes;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use svc_engine::Flow;
+use svc_model::config::auth::ConsumerSelection;
 use svc_model::config::{
     BodyMode, ContentEncoding, QuotaTerms, RecordFormat, RepeatedFailureConfig, RequestBodyFormat,
     RequestMode, ResponseConfig, ResponseMode, TombstonePolicy,
@@ -208,6 +209,11 @@ impl CompiledChannel {
     /// Returns the bounds of its quota; `None` for a channel without one.
     pub fn quota_terms(&self) -> Option<QuotaTerms> {
         self.guards.quota_terms()
+    }
+
+    /// Returns the consumers whom it accepts; `None` for a channel with keys of its own.
+    pub fn consumers(&self) -> Option<&ConsumerSelection> {
+        self.guards.consumers()
     }
 
     /// Returns the refusals of its messages on this node. They go on through reloads.

@@ -55,6 +55,8 @@ pub(crate) struct MetadataStamps<'d> {
     pub(crate) claims: Option<Map<String, Value>>,
     /// The principal of the caller; `None` for a caller without a credential.
     pub(crate) principal: Option<String>,
+    /// The name of the consumer that the caller is.
+    pub(crate) consumer: Option<&'d str>,
 }
 
 /// Turns the metadata of the caller into that of the message: drops reserved keys, then sets the facts of the
@@ -71,7 +73,7 @@ pub(crate) fn stamp(
         metadata.insert("vars".into(), vars.clone());
     }
     metadata.insert("channel".into(), stamps.channel.into());
-    if let Some(auth) = auth_facts(stamps.claims, stamps.principal) {
+    if let Some(auth) = auth_facts(stamps.claims, stamps.principal, stamps.consumer) {
         metadata.insert("auth".into(), auth);
     }
     if request.ingress == Ingress::Http {
@@ -97,13 +99,20 @@ pub(crate) fn stamp(
 }
 
 /// Returns the facts that the credential of a caller proves; `None` for a caller without one.
-pub(crate) fn auth_facts(claims: Option<Map<String, Value>>, principal: Option<String>) -> Option<Value> {
+pub(crate) fn auth_facts(
+    claims: Option<Map<String, Value>>,
+    principal: Option<String>,
+    consumer: Option<&str>,
+) -> Option<Value> {
     let mut auth = Map::new();
     if let Some(claims) = claims {
         auth.insert("claims".into(), claims.into());
     }
     if let Some(principal) = principal {
         auth.insert("principal".into(), principal.into());
+    }
+    if let Some(consumer) = consumer {
+        auth.insert("consumer".into(), consumer.into());
     }
     (!auth.is_empty()).then(|| auth.into())
 }

@@ -9,6 +9,7 @@ use svc_spans::Spans;
 use svc_traces::Traces;
 
 use crate::compute_gate::ComputeGate;
+use crate::consumer_directory::ConsumerDirectory;
 use crate::guards::{CacheNamespaces, CallQuotas, LocalCaches, RateGroups, ReplayServices};
 use crate::metrics::ChannelMetrics;
 use crate::settings::Settings;
@@ -36,6 +37,8 @@ pub struct ChannelServices {
     pub replay: ReplayServices,
     /// The quotas of channels.
     pub quotas: CallQuotas,
+    /// The consumers whom channels may accept.
+    pub consumers: ConsumerDirectory,
     /// The recorder of traces and the queue of accepted work; without them nothing is recorded and nothing
     /// accepted.
     pub traces: Option<Traces>,

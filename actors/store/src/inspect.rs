@@ -8,7 +8,7 @@ use chrono::DateTime;
 use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Bool, Text};
 use diesel_async::RunQueryDsl;
-use svc_model::{Channel, Connector, EntityKind, Timestamp, Workflow};
+use svc_model::{Channel, Connector, Consumer, EntityKind, Timestamp, Workflow};
 use tokio::time::Instant;
 
 use crate::clock;
@@ -18,10 +18,12 @@ use crate::connections::connection_manager::{ConnectionManager, Purpose};
 use crate::earlier;
 use crate::error::{OpenError, StoreError};
 use crate::migrate::{self, SchemaReport, detail};
-use crate::repo::{Definition, EntityFilter, list_definitions};
+use crate::repo::{Definition, EntityFilter, list_consumers, list_definitions};
 
 /// The first migration, which makes the table of definitions. No later one changes its columns.
 const DEFINITIONS: &str = "000020_schema";
+/// The end of the name of the migration that makes the table of consumers.
+const CONSUMERS: &str = "000030_consumers";
 
 /// The last migration that 0.1.0 does not have, by its name and its version. It is run when the database is upgraded.
 const UPGRADE: &str = "000034_distributed_trace_ids";
@@ -66,6 +68,8 @@ pub struct StoredDefinitions {
     pub channels: Vec<Channel>,
     /// The connectors. Settings that cannot be decrypted are marked unreadable.
     pub connectors: Vec<Connector>,
+    /// The consumers; none in a database of a release that knows none.
+    pub consumers: Vec<Consumer>,
 }
 
 /// Opens the database and returns its state.
@@ -174,18 +178,26 @@ pub async fn definitions(config: &StoreConfig) -> Result<StoredDefinitions, Open
     let mut conn = connector.open(Purpose::Inspect).await.map_err(unreachable)?;
     let stored = match is_earlier {
         true => read_earlier(&mut conn, config).await,
-        false => read(&mut conn, config).await,
+        false => {
+            let knows_consumers = !migrations.iter().any(|name| name.ends_with(CONSUMERS));
+            read(&mut conn, config, knows_consumers).await
+        }
     };
     stored.map_err(unreachable)
 }
 
-async fn read(conn: &mut Conn, config: &StoreConfig) -> Result<StoredDefinitions, StoreError> {
+async fn read(
+    conn: &mut Conn,
+    config: &StoreConfig,
+    knows_consumers: bool,
+) -> Result<StoredDefinitions, StoreError> {
     let all = EntityFilter { sort_by: Some("name".to_owned()), ..EntityFilter::default() };
     let all = EntityFilter { sort_order: Some("asc".to_owned()), ..all };
     Ok(StoredDefinitions {
         workflows: list_definitions(conn, &all, None, &config.connector_keys).await?.0,
         channels: list_definitions(conn, &all, None, &config.connector_keys).await?.0,
         connectors: list_definitions(conn, &all, None, &config.connector_keys).await?.0,
+        consumers: if knows_consumers { list_consumers(conn).await? } else { Vec::new() },
     })
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
-use svc_model::EntityKind;
+use svc_model::{ConsumerKeyKind, EntityKind};
 
 use crate::config::{Backend, StoreConfig};
 use crate::conn::{Conn, on};
@@ -15,7 +15,7 @@ use crate::files::file_lock::FileLock;
 use crate::migrate::{self, detail};
 use crate::reencrypt::ReencryptError;
 use crate::repo::{NodeStatus, list_nodes, stored_contents};
-use crate::schema::connector_oauth_state as states;
+use crate::schema::{connector_oauth_state as states, consumer_keys};
 
 /// Beginnings of encrypted texts; the id of the key follows, but for some of the older ones.
 const PREFIXES: [&str; 2] = ["enc:v2:", "enc:v1:"];
@@ -72,6 +72,11 @@ async fn read_keys(conn: &mut Conn, config: &StoreConfig) -> Result<KeySurvey, S
     let tokens = states::table.select(states::state_json);
     let tokens: Vec<String> = on!(conn, c => tokens.load(c).await)?;
     tokens.iter().for_each(|text| survey.count(key_ids(text)));
+    let signing = consumer_keys::table
+        .filter(consumer_keys::kind.eq(ConsumerKeyKind::Hmac.name()))
+        .select(consumer_keys::secret);
+    let signing: Vec<String> = on!(conn, c => signing.load(c).await)?;
+    signing.iter().for_each(|text| survey.count(key_ids(text)));
     // The lease of a process that was killed outlives it; the lock of its file does not.
     if conn.backend() == Backend::Sqlite && !FileLock::is_held(config).unwrap_or(true) {
         return Ok(survey);

@@ -1,5 +1,5 @@
-//! Re-encrypts the settings and the tokens of connectors, and the credentials of channels, with the current writing key,
-//! each bound to its place.
+//! Re-encrypts the settings and the tokens of connectors, the credentials of channels, and the keys by which consumers
+//! sign, with the current writing key, each bound to its place.
 //!
 //! It works row by row. A row is replaced only while it still holds the text that was read, and together with
 //! its audit row. Servers may run meanwhile, and both they and this program may be killed: every row is under
@@ -8,7 +8,7 @@
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use serde_json::{Value, json};
-use svc_model::{AuditAction, EntityKind};
+use svc_model::{AuditAction, ConsumerKeyKind, EntityKind};
 use svc_secrets::{EnvelopeError, EnvelopeKeys, EnvelopePlace};
 
 use crate::config::{Backend, StoreConfig};
@@ -18,10 +18,10 @@ use crate::error::{OpenError, StoreError};
 use crate::files::file_lock::FileLock;
 use crate::migrate::{self, detail};
 use crate::repo::{
-    AuditEntry, AuditReceipt, DefinitionKey, NodeRow, NodeStatus, StoredContent, list_nodes, record,
-    replace_stored_content, reseal, seal, state_place, stored_contents,
+    AuditEntry, AuditReceipt, DefinitionKey, NodeRow, NodeStatus, StoredContent, consumer_secret_place,
+    list_nodes, record, replace_stored_content, reseal, seal, state_place, stored_contents,
 };
-use crate::schema::{connector_oauth_state as states, definitions};
+use crate::schema::{connector_oauth_state as states, consumer_keys, definitions};
 
 /// Principal in the audit log: anyone who may run the program on the database's machine.
 const PRINCIPAL: &str = "command-line";
@@ -38,6 +38,8 @@ pub struct ReencryptionReport {
     pub tokens: usize,
     /// Versions of channels whose credentials were rewritten.
     pub channels: usize,
+    /// Keys of consumers that were rewritten.
+    pub consumer_keys: usize,
     /// The entities whose rows could not be rewritten, such as `connector 'a'`, each with the reason.
     pub failed: Vec<(String, EnvelopeError)>,
 }
@@ -132,12 +134,40 @@ async fn pass(
         .select((definitions::id, states::connector_name, states::state_json));
     let rows = on!(conn, c => rows.load::<(String, String, String)>(c).await)?;
     for (id, name, kept) in rows {
-        let Some(sealed) = reseal_token(&name, &kept, state_place(&id), keys, done)? else { continue };
+        let label = format!("connector '{name}'");
+        let Some(sealed) = reseal_text(label, &kept, state_place(&id), keys, done)? else { continue };
         let unchanged = states::table.find(&name).filter(states::state_json.eq(&kept));
         let change = diesel::update(unchanged).set(states::state_json.eq(sealed));
         let changed = on!(conn, c => change.execute(c).await)?;
         overtaken |= changed == 0;
         done.tokens += changed;
+    }
+    overtaken |= rewrite_consumer_keys(conn, keys, done).await?;
+    Ok(overtaken)
+}
+
+/// Makes one pass over the keys by which consumers sign. They stay what they are for their holders, so that their change
+/// leaves no audit row. Returns whether others changed a row between its read and its write.
+async fn rewrite_consumer_keys(
+    conn: &mut Conn,
+    keys: &EnvelopeKeys,
+    done: &mut ReencryptionReport,
+) -> Result<bool, StoreError> {
+    let rows = consumer_keys::table.filter(consumer_keys::kind.eq(ConsumerKeyKind::Hmac.name())).select((
+        consumer_keys::id,
+        consumer_keys::consumer,
+        consumer_keys::secret,
+    ));
+    let mut overtaken = false;
+    for (id, consumer, kept) in on!(conn, c => rows.load::<(String, String, String)>(c).await)? {
+        let (label, place) = (format!("key '{id}' of consumer '{consumer}'"), consumer_secret_place(&id));
+        let Some(sealed) = reseal_text(label, &kept, place, keys, done)? else { continue };
+        let unchanged = consumer_keys::table.find(&id).filter(consumer_keys::secret.eq(&kept));
+        let change = diesel::update(unchanged).set(consumer_keys::secret.eq(sealed));
+        let changed = on!(conn, c => change.execute(c).await)?;
+        // A key that was deleted meanwhile is no longer read by the next pass.
+        overtaken |= changed == 0;
+        done.consumer_keys += changed;
     }
     Ok(overtaken)
 }
@@ -207,9 +237,9 @@ fn audit_entry(kind: EntityKind, id: &str, details: Option<Value>) -> AuditEntry
     }
 }
 
-/// Returns tokens under the writing key, bound to their place; `None` if they already are, or cannot be decrypted.
-fn reseal_token(
-    name: &str,
+/// Returns a text under the writing key, bound to its place; `None` if it already is, or cannot be decrypted.
+fn reseal_text(
+    label: String,
     kept: &str,
     place: EnvelopePlace<'_>,
     keys: &EnvelopeKeys,
@@ -219,7 +249,7 @@ fn reseal_token(
         Ok(_) if keys.is_current(kept) => Ok(None),
         Ok(text) => seal(&text, place, keys).map(Some),
         Err(error) => {
-            done.failed.push((format!("connector '{name}'"), error));
+            done.failed.push((label, error));
             Ok(None)
         }
     }

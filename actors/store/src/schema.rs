@@ -362,6 +362,30 @@ table! {
     }
 }
 
+table! {
+    /// The holders of keys that channels may accept.
+    consumers (name) {
+        name -> Text,
+        tags -> Text,
+        quota -> Nullable<Text>,
+        expires_at -> Nullable<Timestamp>,
+        created_at -> Timestamp,
+        updated_at -> Timestamp,
+    }
+}
+
+table! {
+    /// The keys of consumers.
+    consumer_keys (id) {
+        id -> Text,
+        consumer -> Text,
+        kind -> Text,
+        secret -> Text,
+        expires_at -> Nullable<Timestamp>,
+        created_at -> Timestamp,
+    }
+}
+
 diesel::allow_tables_to_appear_in_same_query!(cron_schedule_state, cron_occurrences);
 diesel::allow_tables_to_appear_in_same_query!(definitions, connector_oauth_state);
 diesel::allow_tables_to_appear_in_same_query!(traces, nodes);

@@ -24,9 +24,9 @@ use svc_secrets::EnvelopeKeys;
 
 use crate::connections::retry_window::RetryWindow;
 use crate::repo::{
-    AuditLog, BulkRuns, ChannelPauses, ConfigEpoch, ConnectorRepository, DeadLetterRepository, ErrorGroups,
-    JobLeases, KeptAnswers, Ledger, LedgerQueues, NodeLeases, PackageReceipts, QuotaCounts, Repository,
-    StatusChanges, TokenStates, TraceRepository,
+    AuditLog, BulkRuns, ChannelPauses, ConfigEpoch, ConnectorRepository, Consumers, DeadLetterRepository,
+    ErrorGroups, JobLeases, KeptAnswers, Ledger, LedgerQueues, NodeLeases, PackageReceipts, QuotaCounts,
+    Repository, StatusChanges, TokenStates, TraceRepository,
 };
 use crate::status::{DatabaseStatus, StatusLevel};
 use crate::writer::{StoreWriter, WriterConnection, WriterQueue};
@@ -234,6 +234,11 @@ impl Store {
     /// Returns the pauses of channels.
     pub fn channel_pauses(&self) -> ChannelPauses {
         ChannelPauses(self.database())
+    }
+
+    /// Returns the consumers.
+    pub fn consumers(&self) -> Consumers {
+        Consumers { database: self.database(), keys: Arc::clone(&self.inner.keys) }
     }
 
     /// Returns the answers that repeats of a request get.

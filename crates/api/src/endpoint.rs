@@ -43,6 +43,7 @@ pub enum Tag {
     Channels,
     Workflows,
     Connectors,
+    Consumers,
     Engine,
     Functions,
     Audit,
@@ -58,10 +59,11 @@ pub enum Tag {
 
 impl Tag {
     /// All tags, in the order of the document.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Channels,
         Self::Workflows,
         Self::Connectors,
+        Self::Consumers,
         Self::Engine,
         Self::Functions,
         Self::Audit,
@@ -81,6 +83,7 @@ impl Tag {
             Self::Channels => "Channels",
             Self::Workflows => "Workflows",
             Self::Connectors => "Connectors",
+            Self::Consumers => "Consumers",
             Self::Engine => "Engine",
             Self::Functions => "Functions",
             Self::Audit => "Audit",

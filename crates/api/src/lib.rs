@@ -44,6 +44,10 @@ pub use entities::connectors::{
     CircuitBreakerMap, CircuitBreakerReset, ConnectorBreakerState, ConnectorCall, ConnectorCalls,
     ConnectorPool, ConnectorProbeResult, ConnectorResource, ConnectorTokenState, ExportedConnector,
 };
+pub use entities::consumers::{
+    ConsumerChange, ConsumerDetail, ConsumerKeyDetail, ConsumerKeyRequest, ConsumerQuota, ConsumerRequest,
+    CreatedConsumerKey,
+};
 pub use entities::definitions::{
     ChannelDefinition, ChannelUpdate, ConnectorDefinition, ConnectorUpdate, WorkflowDefinition,
     WorkflowUpdate,

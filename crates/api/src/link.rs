@@ -14,6 +14,7 @@ use crate::endpoint::{Answer, Content, Endpoint, Method, SchemaSource};
 use crate::endpoints;
 use crate::entities::channels::ChannelResource;
 use crate::entities::connectors::{ConnectorResource, ExportedConnector};
+use crate::entities::consumers::ConsumerDetail;
 use crate::entities::packages::{PackageDetail, Receipt};
 use crate::entities::workflows::WorkflowResource;
 use crate::runs::cron::{OccurrenceDetail, OccurrenceSummary};
@@ -32,7 +33,7 @@ struct LinkedResource {
     schemas: &'static [fn() -> Cow<'static, str>],
 }
 
-const RESOURCES: [LinkedResource; 8] = [
+const RESOURCES: [LinkedResource; 9] = [
     LinkedResource {
         path: "/api/v1/admin/channels/{id}",
         key: "channel_id",
@@ -80,6 +81,12 @@ const RESOURCES: [LinkedResource; 8] = [
         key: "name",
         reference: None,
         schemas: &[<Receipt as ToSchema>::name, <PackageDetail as ToSchema>::name],
+    },
+    LinkedResource {
+        path: "/api/v1/admin/consumers/{name}",
+        key: "name",
+        reference: None,
+        schemas: &[<ConsumerDetail as ToSchema>::name],
     },
 ];
 

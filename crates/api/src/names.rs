@@ -1,6 +1,6 @@
 //! Schemas of members that hold one of a closed set of names, and of lists of instants.
 
-use svc_model::{ChannelType, LifecycleStatus, Protocol};
+use svc_model::{ChannelType, ConsumerKeyKind, LifecycleStatus, Protocol};
 use utoipa::openapi::schema::{ArrayBuilder, KnownFormat, ObjectBuilder, OneOfBuilder, SchemaFormat};
 use utoipa::openapi::{RefOr, Schema, Type};
 
@@ -87,6 +87,23 @@ pub(crate) fn bulk_kind() -> RefOr<Schema> {
 pub(crate) fn bulk_action() -> RefOr<Schema> {
     let actions = ["requeue", "purge", "retry", "cancel", "rerun", "backfill"];
     one_of(actions, "The action on each row; `backfill` has a request of its own.")
+}
+
+/// The kind of a key of a consumer.
+pub(crate) fn consumer_key_kind() -> RefOr<Schema> {
+    let description = "`api_key`: requests carry the key; `hmac`: requests are signed with it.";
+    one_of(ConsumerKeyKind::NAMES, description)
+}
+
+/// The length of the window of a quota.
+pub(crate) fn quota_period() -> RefOr<Schema> {
+    one_of(["minute", "hour", "day", "month"], "The length of the window.")
+}
+
+/// The place of the window of a quota.
+pub(crate) fn quota_window() -> RefOr<Schema> {
+    let description = "`calendar`, the default, begins with the period, in UTC; `sliding` ends now.";
+    one_of(["calendar", "sliding"], description)
 }
 
 /// The states of a bulk run.

@@ -468,7 +468,8 @@ mod tests {
 
     #[test]
     fn every_operation_on_a_resource_has_a_link() {
-        const UNREACHED: [(&str, &str); 12] = [
+        const UNREACHED: [(&str, &str); 13] = [
+            ("deleteConsumerKey", "it takes two parameters"),
             ("getDocumentSchema", "its parameter is one of three kinds, not a value"),
             ("getDocumentationFile", "browsers find its path in the page"),
             ("getSubmission", "it takes two parameters, and `Location` leads there"),

@@ -52,8 +52,8 @@ impl Authenticator {
     /// The [`RefusalReason`], for metrics and traces.
     pub async fn authenticate(&self, request: PresentedRequest<'_>) -> Result<Identity, RefusalReason> {
         match &self.mode {
-            Mode::ApiKey(keys) => keys.verify(request).map(Identity::of_credential),
-            Mode::Hmac(signatures) => signatures.verify(request).map(Identity::of_credential),
+            Mode::ApiKey(keys) => keys.verify(request),
+            Mode::Hmac(signatures) => signatures.verify(request),
             Mode::Jwt(verifier) => verifier.verify(request).await,
         }
     }

@@ -11,8 +11,8 @@
 //! The [`jwt`] module also serves workflows: it verifies and signs their tokens. [`verify_file`] checks the
 //! detached signatures of packages.
 //!
-//! The crate keeps no state between requests, does no I/O and reads no clock: the current time comes with the
-//! request, and key sets come from a [`KeySets`]. `authorization_logic` is an expression, which the channel
+//! The crate keeps no state between requests, does no I/O and reads no clock: the current time and the
+//! [consumers](ConsumerTable) come with the request, and key sets come from a [`KeySets`]. `authorization_logic` is an expression, which the channel
 //! evaluates.
 //!
 //! ```
@@ -37,7 +37,7 @@
 //! let authenticator = Authenticator::build(&auth, &environment, &NoKeySets)?;
 //!
 //! let headers = [("authorization".to_owned(), b"Bearer a-key-of-the-shop".to_vec())];
-//! let request = PresentedRequest { headers: &headers, body: b"", now: 1_700_000_000 };
+//! let request = PresentedRequest { headers: &headers, body: b"", now: 1_700_000_000, consumers: None };
 //! let anonymous = PresentedRequest { headers: &[], ..request };
 //! # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
 //! # runtime.block_on(async {
@@ -49,9 +49,11 @@
 
 mod api_key;
 mod authenticator;
+mod consumers;
 mod hmac;
 mod identity;
 pub mod jwt;
+mod key_digest;
 mod key_sets;
 mod presented;
 mod reason;
@@ -60,6 +62,9 @@ mod secret_field;
 mod signed_file;
 
 pub use authenticator::Authenticator;
+pub use consumers::{
+    ConsumerApiKey, ConsumerIdentity, ConsumerRecord, ConsumerSigningKey, ConsumerTable, MAX_SIGNING_KEYS,
+};
 pub use hmac::{MissingSignedHeader, RequestSigner, UnsignedRequest, message_id};
 pub use identity::{CredentialFingerprint, Identity};
 pub use key_sets::{Jwks, JwksError, KeySet, KeySets, MAX_CANDIDATES, MAX_KEYS};

@@ -1,5 +1,7 @@
 //! The view of a request for authentication.
 
+use crate::consumers::ConsumerTable;
+
 /// The parts of a request that authentication uses.
 #[derive(Clone, Copy, Debug)]
 pub struct PresentedRequest<'r> {
@@ -9,6 +11,8 @@ pub struct PresentedRequest<'r> {
     pub body: &'r [u8],
     /// The current Unix time, in seconds.
     pub now: i64,
+    /// The consumers of the service; needed for a channel that accepts them alone.
+    pub consumers: Option<&'r ConsumerTable>,
 }
 
 impl<'r> PresentedRequest<'r> {

@@ -5,6 +5,7 @@ use clap::{Parser, Subcommand};
 use crate::commands::bulk::BulkCommand;
 use crate::commands::definitions::channels::ChannelCommand;
 use crate::commands::definitions::connectors::ConnectorCommand;
+use crate::commands::definitions::consumers::ConsumerCommand;
 use crate::commands::definitions::packages::PackagesCommand;
 use crate::commands::definitions::workflows::WorkflowCommand;
 use crate::commands::errors::ErrorListArgs;
@@ -58,6 +59,9 @@ pub(crate) enum ClientCommand {
     /// Manage connectors
     #[command(subcommand, visible_alias = "conn")]
     Connectors(ConnectorCommand),
+    /// Manage consumers, the named holders of keys that channels accept
+    #[command(subcommand)]
+    Consumers(ConsumerCommand),
     /// Send a message, or a message a line, to a channel
     Send(SendArgs),
     /// Show, wait for and follow traces

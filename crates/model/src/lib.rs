@@ -41,8 +41,9 @@ pub use config::{ChannelConfig, SecretText};
 pub use connector_need::ConnectorNeed;
 pub use entity::{
     AUDIT_ORIGIN, AuditAction, AuditResource, AuditRow, Channel, ChannelContent, ChannelPause, ChannelType,
-    Connector, ConnectorContent, ConnectorType, EntityKind, LifecycleStatus, Protocol, Workflow,
-    WorkflowContent, WorkflowVersion,
+    Connector, ConnectorContent, ConnectorType, Consumer, ConsumerKey, ConsumerKeyKind, EntityKind,
+    LifecycleStatus, MAX_CONSUMER_KEYS, MAX_CONSUMER_NAME, MAX_CONSUMERS, Protocol, Workflow,
+    WorkflowContent, WorkflowVersion, check_consumer_name, consumer_quota_scope,
 };
 pub use error::ServiceError;
 pub use error_group::{ErrorGroup, FailureFacts, normalise_message};

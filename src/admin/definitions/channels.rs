@@ -15,6 +15,7 @@ use svc_store::{ChannelRequirements, Merge, Repository, StoreError};
 use super::admin_entity::AdminEntity;
 use super::loadability::{list_undeclared_values, list_unresolved_references};
 use super::rate_groups::list_group_warnings;
+use crate::admin::consumers::issues::list_consumer_issues;
 use crate::state::AppState;
 
 /// Returns the rules under the settings of this process.
@@ -105,6 +106,8 @@ impl AdminEntity for Channel {
         warnings.extend(list_group_warnings(&snapshot, &content.name, &content.config));
         warnings.extend(find_report_issue(&snapshot, &content.config));
         warnings
+            .extend(list_consumer_issues(&state.serving.consumers.directory().current(), &content.config));
+        warnings
     }
 
     async fn missing_definitions(
@@ -122,6 +125,8 @@ impl AdminEntity for Channel {
             let snapshot = state.serving.registry.snapshot();
             report.warnings.extend(list_group_warnings(&snapshot, name, config));
             report.warnings.extend(find_report_issue(&snapshot, config));
+            let consumers = state.serving.consumers.directory().current();
+            report.warnings.extend(list_consumer_issues(&consumers, config));
             let auth = config.get("auth").unwrap_or(&Value::Null);
             report
                 .warnings
@@ -147,6 +152,7 @@ impl AdminEntity for Channel {
         let config = &entry.row.content.config;
         let mut warnings = list_group_warnings(&snapshot, entry.name(), config);
         warnings.extend(find_report_issue(&snapshot, config));
+        warnings.extend(list_consumer_issues(&state.serving.consumers.directory().current(), config));
         warnings
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use svc_auth::KeySets;
 use svc_channels::{
-    CacheNamespaces, CallQuotas, ChannelServices, ClusterStore, ComputeGate, LocalCaches, RateGroups,
-    ReplayServices, Settings, ShapeLimits,
+    CacheNamespaces, CallQuotas, ChannelServices, ClusterStore, ComputeGate, ConsumerDirectory, LocalCaches,
+    RateGroups, ReplayServices, Settings, ShapeLimits,
 };
 use svc_connectors::Connectors;
 use svc_engine::Engine;
@@ -84,6 +84,7 @@ pub(crate) fn make_services(
             keys: store.encryption_keys(),
         },
         quotas: CallQuotas::new(Arc::new(StoredQuotas(store.quota_counts()))),
+        consumers: ConsumerDirectory::default(),
         traces: Some(traces.clone()),
         compute_gate: ComputeGate::default(),
         rate_groups: RateGroups::default(),

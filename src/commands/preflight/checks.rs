@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use svc_engine::{CompileSecrets, DeclaredSecrets, Engine};
+use svc_model::config::auth::ConsumerSelection;
 use svc_model::{
-    Channel, ChannelChecks, Connector, FieldCode, Issue, LifecycleStatus, Timestamp, Workflow, is_unreadable,
-    validate_channel, validate_workflow,
+    Channel, ChannelChecks, ChannelConfig, Connector, FieldCode, Issue, LifecycleStatus, Timestamp, Workflow,
+    is_unreadable, validate_channel, validate_workflow,
 };
 use svc_project::{Finding, Severity};
 use svc_secrets::{Readings, Reference, Resolver as _};
@@ -26,6 +27,9 @@ const WORKFLOW_TASKS: &str = "workflow-tasks";
 const OPERATORS: &str = "operators";
 /// A secret reference that nothing resolves, or that has no value now.
 const SECRET_REFERENCES: &str = "secret-references";
+
+/// A channel accepts a consumer that does not exist.
+const UNKNOWN_CONSUMERS: &str = "unknown-consumers";
 
 /// The functions whose documents name entities of a schema.
 const DIALECT_FUNCTIONS: [&str; 2] = ["data_query", "data_write"];
@@ -53,7 +57,8 @@ impl Checks<'_> {
         let strict = strict_connectors(&stored.connectors);
         let workflows = stored.workflows.iter().flat_map(|workflow| self.workflow(workflow, &strict));
         let channels = stored.channels.iter().flat_map(|channel| self.channel(channel));
-        workflows.chain(channels).chain(shared_names(&stored.channels)).collect()
+        let findings = workflows.chain(channels).chain(shared_names(&stored.channels));
+        findings.chain(unknown_consumers(stored)).collect()
     }
 
     fn workflow(&self, workflow: &Workflow, strict: &BTreeSet<&str>) -> Vec<Finding> {
@@ -159,6 +164,31 @@ fn shared_names(channels: &[Channel]) -> Vec<Finding> {
         finding(CHANNEL_NAMES, &format!("channel '{name}'"), message, fix)
     };
     shared.map(report).collect()
+}
+
+/// Reports the channels that accept consumers which do not exist. They serve, and refuse these consumers.
+fn unknown_consumers(stored: &StoredDefinitions) -> Vec<Finding> {
+    let names: BTreeSet<&str> = stored.consumers.iter().map(|consumer| consumer.name.as_str()).collect();
+    let tags: BTreeSet<&str> =
+        stored.consumers.iter().flat_map(|consumer| &consumer.tags).map(String::as_str).collect();
+    let mut findings = Vec::new();
+    for channel in stored.channels.iter().filter(|channel| may_serve(channel.status)) {
+        let auth = ChannelConfig::parse(&channel.content.config).ok().and_then(|config| config.auth);
+        let Some(selection) = auth.as_ref().and_then(|auth| auth.consumers()) else { continue };
+        let (what, words, known) = match selection {
+            ConsumerSelection::Names(listed) => ("no consumer is named", listed, &names),
+            ConsumerSelection::Tags(listed) => ("no consumer has the tag", listed, &tags),
+        };
+        let unknown: Vec<_> = words.iter().map(String::as_str).filter(|word| !known.contains(word)).collect();
+        if !unknown.is_empty() {
+            let entity = format!("channel '{}' version {}", channel.content.name, channel.version);
+            let message = format!("channel.config.auth.consumers: {what} {}", unknown.join(", "));
+            let fix = "create the consumers; until then their requests get 401";
+            let finding = finding(UNKNOWN_CONSUMERS, &entity, message, fix);
+            findings.push(Finding { severity: Severity::Warning, ..finding });
+        }
+    }
+    findings
 }
 
 /// Returns the names of the connectors that require a schema of the documents of the dialect.

@@ -9,8 +9,8 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use slog::{Discard, Logger, o};
-use svc_project::Finding;
 use svc_project::rules::ChannelRules;
+use svc_project::{Finding, Severity};
 use svc_secrets::Reference;
 use svc_store::StoreConfig;
 use svc_store::inspect::{self, StoredDefinitions};
@@ -29,7 +29,8 @@ pub(super) struct DefinitionScan {
     pub(super) findings: Vec<Finding>,
 }
 
-/// Reports what this version of the program does not take as it is stored; fails if there is anything.
+/// Reports what this version of the program does not take as it is stored, and fails if there is anything; and what is
+/// questionable.
 pub(super) fn preflight(
     config: &Config,
     environment: &[(String, String)],
@@ -44,7 +45,8 @@ pub(super) fn preflight(
     findings.iter().try_for_each(|finding| writeln!(err, "{finding}"))?;
     let (workflows, channels) = (stored.workflows.len(), stored.channels.len());
     writeln!(out, "{workflows} workflow(s), {channels} channel(s) — {} finding(s)", findings.len())?;
-    Ok(if findings.is_empty() { EXIT_OK } else { EXIT_FAILURE })
+    let fails = findings.iter().any(|finding| finding.severity == Severity::Error);
+    Ok(if fails { EXIT_FAILURE } else { EXIT_OK })
 }
 
 /// Reads what is stored and the secrets that it names, as a start would, and checks it.

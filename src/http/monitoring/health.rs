@@ -187,7 +187,7 @@ fn notes(state: &AppState) -> Vec<String> {
         "forwarded headers were seen and ignored: rate_limit.trusted_proxies is empty, so all clients of a proxy \
          share its address",
     );
-    proxies.map(str::to_owned).into_iter().chain(envelopes(state)).collect()
+    proxies.map(str::to_owned).into_iter().chain(envelopes(state)).chain(unknown_consumers(state)).collect()
 }
 
 /// Returns the note about channels that dropped members of bodies.
@@ -198,15 +198,38 @@ fn envelopes(state: &AppState) -> Option<String> {
     };
     let mut names: Vec<_> = snapshot.channels().filter(dropping).map(|entry| entry.name()).collect();
     names.sort_unstable();
-    let (shown, others) = names.split_at(names.len().min(NAMED));
-    let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
-    (!shown.is_empty()).then(|| {
-        let names = shown.join(", ");
+    list_some(&names).map(|names| {
         format!(
-            "members beside data and metadata were dropped from bodies of {names}{more}: request.body_mode is auto; \
+            "members beside data and metadata were dropped from bodies of {names}: request.body_mode is auto; \
              set it to payload where bodies are no envelopes"
         )
     })
+}
+
+/// Returns the note about channels that accept consumers which do not exist.
+fn unknown_consumers(state: &AppState) -> Option<String> {
+    let snapshot = state.serving.registry.snapshot();
+    let consumers = state.serving.consumers.directory().current();
+    let describe = |entry: &Arc<LoadedChannel>| {
+        let unknown = consumers.unknown(entry.compiled_channel()?.consumers()?);
+        (!unknown.is_empty()).then(|| format!("{} ({})", entry.name(), unknown.join(", ")))
+    };
+    let mut channels: Vec<_> = snapshot.channels().filter_map(describe).collect();
+    channels.sort_unstable();
+    let channels: Vec<_> = channels.iter().map(String::as_str).collect();
+    list_some(&channels).map(|channels| {
+        format!(
+            "channels accept consumers by names or tags that no consumer has, and answer 401 to them: {channels}; create \
+             the consumers, or correct auth.consumers"
+        )
+    })
+}
+
+/// Returns the first of some names, and the number of the others; `None` without names.
+fn list_some(names: &[&str]) -> Option<String> {
+    let (shown, others) = names.split_at(names.len().min(NAMED));
+    let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+    (!shown.is_empty()).then(|| format!("{}{more}", shown.join(", ")))
 }
 
 /// Returns the enabled connectors that could not be loaded, with reasons.

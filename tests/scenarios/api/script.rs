@@ -18,6 +18,7 @@ pub(super) fn record_everything(recorder: &mut Recorder) {
     traces(recorder);
     schedules(recorder);
     bulk(recorder);
+    consumers(recorder);
     engine(recorder);
     lifecycle(recorder);
     refusals(recorder);
@@ -297,6 +298,32 @@ fn bulk(recorder: &mut Recorder) {
     let path = format!("{runs}/{}", text(&begun["data"], "id"));
     recorder.wait_for(&path, |run| run["data"]["state"] == "completed");
     recorder.send("POST", &backfill, r#"{"from": "2020-01-02T00:00:00Z", "until": "2020-01-01T00:00:00Z"}"#);
+}
+
+fn consumers(recorder: &mut Recorder) {
+    let base = format!("{ADMIN}/consumers");
+    let acme = r#"{"name": "acme", "tags": ["gold"], "quota": {"limit": 100, "per": "day"}}"#;
+    recorder.send("POST", &format!("{base}?dry_run=true"), acme);
+    recorder.send("POST", &base, acme);
+    recorder.send("POST", &base, acme);
+    recorder.send("POST", &base, r#"{"name": "a/b", "tag": "gold"}"#);
+    recorder.send("GET", &format!("{base}?tag=gold&limit=5"), "");
+    recorder.send("GET", &format!("{base}/acme"), "");
+    recorder.send(
+        "PATCH",
+        &format!("{base}/acme"),
+        r#"{"quota": null, "expires_at": "2999-01-01T00:00:00Z"}"#,
+    );
+    recorder.send("PATCH", &format!("{base}/acme"), r#"{"quota": {"limit": 1, "per": "week"}}"#);
+    let admin = [("x-api-key", KEY)];
+    let keys = format!("{base}/acme/keys");
+    let key = recorder.send_as("POST", &keys, r#"{"kind": "api_key"}"#, &admin, Shown::Outline).json();
+    recorder.send("POST", &keys, r#"{"kind": "api-key"}"#);
+    recorder.send("GET", &keys, "");
+    recorder.send("DELETE", &format!("{keys}/{}", text(&key["data"], "id")), "");
+    recorder.send("DELETE", &format!("{keys}/{NOBODY}"), "");
+    recorder.send("DELETE", &format!("{base}/acme"), "");
+    recorder.send("GET", &format!("{base}/acme"), "");
 }
 
 fn engine(recorder: &mut Recorder) {

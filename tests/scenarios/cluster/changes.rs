@@ -50,6 +50,22 @@ fn every_change_of_the_lifecycle_reaches_the_other_node() {
 }
 
 #[test]
+fn consumer_key_serves_and_ends_on_every_node() {
+    let Some((_postgres, database)) = database() else { return };
+    let [first, second] = two_nodes(&database);
+    let (mut here, mut there) = (first.client(), second.client());
+    echo(&mut here, "c", json!({"auth": {"mode": "api_key", "consumers": {"names": ["acme"]}}}));
+    admin(&mut here, "POST", "consumers", &json!({"name": "acme"}));
+    let key = admin(&mut here, "POST", "consumers/acme/keys", &json!({"kind": "api_key"}));
+    let bearer = format!("Bearer {}", key["secret"].as_str().unwrap());
+    let headers = [("content-type", "application/json"), ("authorization", bearer.as_str())];
+    let mut call = || there.send("POST", "/api/v1/data/c", &headers, b"{}").unwrap().status;
+    eventually(|| call() == 200);
+    admin(&mut here, "DELETE", &format!("consumers/acme/keys/{}", key["id"].as_str().unwrap()), &Value::Null);
+    eventually(|| call() == 401);
+}
+
+#[test]
 fn connector_changed_on_one_node_serves_the_other() {
     let Some((_postgres, database)) = database() else { return };
     let [first, second] = two_nodes(&database);

@@ -10,6 +10,7 @@ on_both!(
     each_stored_problem_has_row_and_remedy,
     only_the_latest_version_counts,
     key_that_became_an_operator_is_found,
+    unknown_consumer_is_a_warning,
     database_without_tables_holds_nothing,
 );
 
@@ -139,6 +140,19 @@ fn key_that_became_an_operator_is_found(database: &Database) {
     let place = "tasks[0].function.input.mappings[0].logic.lines[0].sum: 'sum' is an operator";
     assert!(text.contains(&format!("error: [operators] workflow 'total' version 2: {place}")), "{text}");
     assert!(!text.contains("'template'"), "{text}");
+}
+
+fn unknown_consumer_is_a_warning(database: &Database) {
+    assert!(database.run(&["migrate"]).status.success());
+    let config = r#"{"auth": {"mode": "api_key", "consumers": {"names": ["acme"]}}}"#;
+    plant_channel(database, "c", "c", config);
+    let output = database.run(&["preflight"]);
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    let expected = "warning: [unknown-consumers] channel 'c' version 1: ";
+    assert!(text.lines().any(|line| line.starts_with(expected) && line.ends_with("acme")), "{text}");
+    database.execute("INSERT INTO consumers (name) VALUES ('acme')");
+    assert_eq!(stdout(&database.run(&["preflight"])), "0 workflow(s), 1 channel(s) — 0 finding(s)\n");
 }
 
 fn database_without_tables_holds_nothing(database: &Database) {

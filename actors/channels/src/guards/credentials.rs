@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use svc_auth::{Authenticator, Identity, PresentedRequest, RefusalReason};
 use svc_engine::Expression;
 use svc_model::config::AuthConfig;
-use svc_model::config::auth::TokenLocation;
+use svc_model::config::auth::{ConsumerSelection, TokenLocation};
 use svc_model::{Code, ServiceError, Timestamp};
 use svc_secrets::Resolver;
 
@@ -32,6 +32,8 @@ pub(crate) struct CredentialGuard {
     kind: CredentialKind,
     /// The header that carries a secret, lower case.
     header: Option<String>,
+    /// The consumers whose keys are accepted, if the channel has no keys of its own.
+    consumers: Option<ConsumerSelection>,
     /// The expression that the verified claims must satisfy.
     authorization: Option<Expression>,
     log_limit: LogRateLimit,
@@ -78,7 +80,8 @@ impl CredentialGuard {
             .transpose()?;
         let authenticator = Authenticator::build(config, references, &*services.key_sets)?;
         let header = header.map(|name| name.to_ascii_lowercase());
-        Ok(Self { authenticator, kind, header, authorization, log_limit: LogRateLimit::default() })
+        let (consumers, log_limit) = (config.consumers().cloned(), LogRateLimit::default());
+        Ok(Self { authenticator, kind, header, consumers, authorization, log_limit })
     }
 
     /// Verifies the credential of a request and authorizes its claims. Returns the identity of the caller,
@@ -108,7 +111,9 @@ impl CredentialGuard {
         services: &ChannelServices,
     ) -> Result<Identity, CredentialRefusal> {
         let now = Timestamp::now().naive().and_utc().timestamp();
-        let presented = PresentedRequest { headers: &request.headers, body: &request.raw, now };
+        let consumers = self.consumers.is_some().then(|| services.consumers.current());
+        let consumers = consumers.as_deref();
+        let presented = PresentedRequest { headers: &request.headers, body: &request.raw, now, consumers };
         let identity =
             self.authenticator.authenticate(presented).await.map_err(CredentialRefusal::Unproven)?;
         if let (Some(logic), Some(claims)) = (&self.authorization, &identity.claims) {
@@ -132,12 +137,18 @@ impl CredentialGuard {
         RefusalKind::Final.with(refusal.name(), error)
     }
 
-    /// Returns the digest of the principal of a caller, which stays the same from request to request: the key or secret that
-    /// it used, or the issuer and subject of its token. A token without a subject counts by all its claims but those
-    /// that differ from token to token. `None` for a caller that was let in without a credential.
+    /// Returns the digest of the principal of a caller, which stays the same from request to request: the consumer, the
+    /// key or secret that it used, or the issuer and subject of its token. A token without a subject counts by all its
+    /// claims but those that differ from token to token. `None` for a caller that was let in without a credential.
     pub(super) fn principal(identity: &Identity) -> Option<Digest> {
         let mut hash = DigestBuilder::default();
         hash.text("principal");
+        if let Some(consumer) = &identity.consumer {
+            // By name: a consumer stays the same when it changes its key.
+            hash.text("consumer");
+            hash.text(&consumer.name);
+            return Some(hash.finish());
+        }
         match (&identity.claims, &identity.credential) {
             (Some(claims), _) => {
                 hash.optional(claims.get("iss"));
@@ -168,11 +179,20 @@ impl CredentialGuard {
                 visible_claims.retain(|name, _| !PER_TOKEN.contains(&name.as_str()));
                 hash.members(&visible_claims);
             }
+            Identity { consumer: Some(consumer), .. } => {
+                hash.text("consumer");
+                hash.text(&consumer.name);
+            }
             Identity { credential: Some(credential), .. } => hash.bytes(credential.as_bytes()),
             // A channel may let callers in without a token: they are one principal, nobody.
             Identity { .. } => {}
         }
         KeyPrincipal::Known(hash.finish())
+    }
+
+    /// Returns the consumers whose keys are accepted; `None` if the channel has keys of its own.
+    pub(super) fn consumers(&self) -> Option<&ConsumerSelection> {
+        self.consumers.as_ref()
     }
 
     /// The header whose value is a secret of the caller.

@@ -164,7 +164,9 @@ impl CompiledChannel {
                 Step::Shape => self.check_shape(passage),
                 Step::Credentials => self.authenticate(passage).await,
                 Step::Quota => self.check_quota(passage).await,
-                Step::CallQuota if self.guards.call_quota.is_none() => Ok(()),
+                Step::CallQuota if self.guards.call_quota.is_none() && !passage.has_consumer_quota() => {
+                    Ok(())
+                }
                 Step::CallQuota => Box::pin(self.check_call_quota(passage)).await,
                 Step::Origin => self.check_origin(passage),
                 Step::Message => self.read_message(passage),

@@ -27,6 +27,7 @@ use std::sync::Arc;
 
 use svc_contract::MessageSchema;
 use svc_model::Channel;
+use svc_model::config::auth::ConsumerSelection;
 use svc_model::config::{ChannelConfig, QuotaTerms};
 use svc_secrets::Resolver;
 
@@ -163,6 +164,11 @@ impl Guards {
     /// Returns the bounds of the quota of the channel.
     pub(crate) fn quota_terms(&self) -> Option<QuotaTerms> {
         self.call_quota.as_ref().map(|quota| quota.terms())
+    }
+
+    /// Returns the consumers whom the channel accepts; `None` if it has keys of its own.
+    pub(crate) fn consumers(&self) -> Option<&ConsumerSelection> {
+        self.credentials.as_ref().and_then(|credentials| credentials.consumers())
     }
 
     /// Returns the number of permits that are left; `None` if the channel limits no concurrency.

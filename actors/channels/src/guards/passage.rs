@@ -1,7 +1,7 @@
 //! The way of one message along the guards: what it brings, what the guards find, and how it ends.
 
 use serde_json::{Map, Value};
-use svc_auth::Identity;
+use svc_auth::{ConsumerIdentity, Identity};
 use svc_model::ServiceError;
 
 use super::backpressure::Permit;
@@ -11,7 +11,7 @@ use super::idempotency_key::IdempotencyKey;
 use super::replay::ReplayClaim;
 use crate::answer::rate_headers::RateReport;
 use crate::answer::response::ChannelResponse;
-use crate::digest::Digest;
+use crate::digest::{self, Digest};
 use crate::record::TopicRecord;
 use crate::request::{DataRequest, Ingress};
 use crate::run::WaitRequest;
@@ -101,6 +101,11 @@ pub(super) struct Passage<'m> {
 }
 
 impl<'m> Passage<'m> {
+    /// Returns `true` if the caller is a consumer with a quota of its own.
+    pub(super) fn has_consumer_quota(&self) -> bool {
+        consumer_of(self.identity.as_ref()).is_some_and(|consumer| consumer.quota.is_some())
+    }
+
     pub(super) fn new(source: MessageSource<'m>, payload: Value, metadata: Map<String, Value>) -> Self {
         Self {
             source,
@@ -126,6 +131,19 @@ impl<'m> Passage<'m> {
             answer: None,
             rates: None,
         }
+    }
+}
+
+/// Returns the consumer that a caller is, if it holds the key of one.
+pub(super) fn consumer_of(identity: Option<&Identity>) -> Option<&ConsumerIdentity> {
+    identity.and_then(|identity| identity.consumer.as_deref())
+}
+
+/// Returns the principal of a caller as workflows see it: the name of a consumer, else the digest.
+pub(super) fn shown_principal(identity: Option<&Identity>, principal: Option<Digest>) -> Option<String> {
+    match consumer_of(identity) {
+        Some(consumer) => Some(consumer.name.to_string()),
+        None => principal.map(digest::hex),
     }
 }
 

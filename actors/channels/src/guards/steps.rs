@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use svc_auth::Identity;
 use svc_model::{Code, ErrorReason, ServiceError, Timestamp, rollout};
 use tokio::join;
 use tokio::time::timeout;
@@ -12,12 +13,15 @@ use super::backpressure::NoPermit;
 use super::cache::{CacheFlight, CacheKey, FlightTurn};
 use super::credentials::CredentialGuard;
 use super::deduplication::IdempotencyClaim;
-use super::passage::{AT_CAPACITY, GuardRefusal, MessageSource, Passage, RefusalKind, UNCHECKED};
+use super::passage::{
+    AT_CAPACITY, GuardRefusal, MessageSource, Passage, RefusalKind, UNCHECKED, consumer_of, shown_principal,
+};
+use super::quota::check_consumer;
 use super::rate::RateSubject;
 use super::replay::ReplayTurn;
 use super::response_cache::{CacheLookup, ResponseCacheGuard};
 use crate::compiled_channel::CompiledChannel;
-use crate::digest;
+use crate::digest::Digest;
 use crate::metadata;
 use crate::refusal;
 use crate::request::{BodyKind, DataRequest, Delivery, Ingress};
@@ -82,8 +86,7 @@ impl CompiledChannel {
         else {
             return Ok(());
         };
-        let auth = metadata::auth_facts(identity.claims.clone(), passage.principal.map(digest::hex));
-        let auth = auth.unwrap_or_else(|| json!({}));
+        let auth = auth_facts(identity, passage.principal);
         let subject = RateSubject::from_request(request, self.services.settings.client_networks);
         let mut state = None;
         let checked = quota.check(&self.name, subject, Some(&auth), &self.services, &mut state).await;
@@ -94,6 +97,9 @@ impl CompiledChannel {
     }
 
     pub(super) async fn check_call_quota(&self, passage: &Passage<'_>) -> Met {
+        if let Some(consumer) = consumer_of(passage.identity.as_ref()) {
+            check_consumer(&self.name, consumer, &self.services).await?;
+        }
         let (Some(quota), MessageSource::Request(request)) = (&self.guards.call_quota, &passage.source)
         else {
             return Ok(());
@@ -141,7 +147,8 @@ impl CompiledChannel {
                 claims: credentials
                     .zip(claims)
                     .map(|(credentials, claims)| credentials.exposed_claims(claims)),
-                principal: passage.principal.map(digest::hex),
+                principal: shown_principal(passage.identity.as_ref(), passage.principal),
+                consumer: consumer_of(passage.identity.as_ref()).map(|consumer| &*consumer.name),
             };
             message.metadata = metadata::stamp(caller, request, stamps);
         }
@@ -352,6 +359,15 @@ impl CompiledChannel {
 
 /// Returns the facts about the caller of a request, as keys of quotas are made of them.
 pub(super) fn caller_facts(passage: &Passage<'_>) -> Value {
-    let claims = passage.identity.as_ref().and_then(|identity| identity.claims.clone());
-    metadata::auth_facts(claims, passage.principal.map(digest::hex)).unwrap_or_else(|| json!({}))
+    match &passage.identity {
+        Some(identity) => auth_facts(identity, passage.principal),
+        None => json!({}),
+    }
+}
+
+/// Returns the facts about an authenticated caller.
+pub(super) fn auth_facts(identity: &Identity, principal: Option<Digest>) -> Value {
+    let consumer = consumer_of(Some(identity)).map(|consumer| &*consumer.name);
+    let principal = shown_principal(Some(identity), principal);
+    metadata::auth_facts(identity.claims.clone(), principal, consumer).unwrap_or_else(|| json!({}))
 }

@@ -161,6 +161,7 @@ impl Kit {
             cluster: None,
             replay: Default::default(),
             quotas: Default::default(),
+            consumers: Default::default(),
             traces: None,
             compute_gate: ComputeGate::default(),
             rate_groups: RateGroups::default(),

@@ -34,6 +34,8 @@ pub struct ChangedEntities {
     pub all_connectors: bool,
     /// True if the pauses of channels may have changed.
     pub pauses: bool,
+    /// True if the consumers or their keys may have changed.
+    pub consumers: bool,
 }
 
 impl ChangedEntities {
@@ -55,6 +57,7 @@ impl ChangedEntities {
             ChangedEntity::Connector(id) => drop(self.connectors.insert(id.clone())),
             ChangedEntity::Connectors => self.all_connectors = true,
             ChangedEntity::Pauses => self.pauses = true,
+            ChangedEntity::Consumers => self.consumers = true,
         }
     }
 }
@@ -137,6 +140,7 @@ mod tests {
             connectors: ["k".to_owned()].into(),
             all_connectors: false,
             pauses: false,
+            consumers: false,
         };
         assert_eq!(plan, LoadPlan { target: 7, changed: expected });
         let import = LoadPlan::new(4, 5, &[change(5, ChangedEntity::Connectors)], foreign);
@@ -144,6 +148,8 @@ mod tests {
         assert_eq!(import.changed, expected);
         let pause = LoadPlan::new(4, 5, &[change(5, ChangedEntity::Pauses)], foreign);
         assert_eq!(pause.changed, ChangedEntities { pauses: true, ..ChangedEntities::default() });
+        let key = LoadPlan::new(4, 5, &[change(5, ChangedEntity::Consumers)], foreign);
+        assert_eq!(key.changed, ChangedEntities { consumers: true, ..ChangedEntities::default() });
         assert!(LoadPlan::new(7, 7, &[], foreign).changed.is_empty());
     }
 

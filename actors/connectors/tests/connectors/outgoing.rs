@@ -38,7 +38,7 @@ fn is_accepted(request: &ReceivedRequest, secret: &str) -> bool {
     let headers: Vec<_> =
         request.headers.iter().map(|(name, value)| (name.clone(), value.clone().into_bytes())).collect();
     let now = Timestamp::now().naive().and_utc().timestamp();
-    let presented = PresentedRequest { headers: &headers, body: &request.body, now };
+    let presented = PresentedRequest { consumers: None, headers: &headers, body: &request.body, now };
     authenticator.authenticate(presented).now_or_never().unwrap().is_ok()
 }
 

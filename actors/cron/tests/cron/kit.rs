@@ -159,6 +159,7 @@ impl CronFixture {
             cluster: None,
             replay: Default::default(),
             quotas: Default::default(),
+            consumers: Default::default(),
             traces: Some(traces.clone()),
             compute_gate: ComputeGate::default(),
             rate_groups: RateGroups::default(),

@@ -108,6 +108,7 @@ impl RegistryWorld {
             cluster: None,
             replay: Default::default(),
             quotas: Default::default(),
+            consumers: Default::default(),
             traces: None,
             compute_gate: ComputeGate::default(),
             rate_groups: RateGroups::default(),

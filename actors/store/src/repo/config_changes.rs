@@ -5,6 +5,7 @@
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
+use svc_model::AuditResource;
 
 use crate::conn::{Conn, on};
 use crate::connections::prepared::Prepared;
@@ -23,6 +24,11 @@ pub(super) const CONNECTORS: &str = "connectors";
 /// The kind of a change of pauses, of whatever channels. A release that does not know it loads everything.
 pub(super) const PAUSES: &str = "channel_pauses";
 
+/// The kinds of changes of consumers, after the resources of their audit rows. A release that does not know them loads
+/// everything.
+const CONSUMER: &str = AuditResource::Consumer.name();
+const CONSUMER_KEY: &str = AuditResource::ConsumerKey.name();
+
 /// The part of the configuration that a change concerns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChangedEntity {
@@ -36,6 +42,8 @@ pub enum ChangedEntity {
     Connectors,
     /// The pauses of channels.
     Pauses,
+    /// The consumers and their keys.
+    Consumers,
     /// Anything.
     All,
 }
@@ -48,6 +56,7 @@ impl ChangedEntity {
             "connector" => Self::Connector(id),
             CONNECTORS => Self::Connectors,
             PAUSES => Self::Pauses,
+            CONSUMER | CONSUMER_KEY => Self::Consumers,
             _ => Self::All,
         }
     }

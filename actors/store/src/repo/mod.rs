@@ -10,6 +10,7 @@ mod change_facts;
 mod channel_pauses;
 mod config_changes;
 mod connectors;
+mod consumers;
 mod cron;
 mod dead_letters;
 mod definitions;
@@ -44,6 +45,10 @@ pub use channel_pauses::{ChannelPauses, CountedFailure, NewPause};
 pub(crate) use config_changes::NOTIFICATIONS;
 pub use config_changes::{BreakerReset, ChangedEntity, ConfigChange, EpochNumbers};
 pub use connectors::ConnectorRepository;
+pub use consumers::{
+    ConsumerContent, ConsumerCredentials, ConsumerPatch, ConsumerSecret, Consumers, NewConsumerKey,
+};
+pub(crate) use consumers::{consumer_secret_place, list_consumers};
 pub(crate) use cron::LedgerQueues;
 pub use cron::{
     AlignOutcome, Backlog, ChannelFacts, ClaimBatch, ExhaustedOccurrence, InstantRequest, Ledger,
@@ -89,10 +94,10 @@ pub use token_states::{ExpectedTokens, RefreshLease, SaveOutcome, TokenState, To
 pub(crate) use traces::TraceWrite;
 pub use traces::{
     AcceptedRerun, AdoptedRun, CancelEffect, CancelFailure, CancelOrder, CancelStep, CancelledEnd,
-    CancelledRun, DueTime, NewTrace, OpenCancel, OpenTrace, Ownership, QueueShares, RERUN, RenewedWait, RerunOrder,
-    RerunVersion, TraceAccess, TraceAttempt, TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery,
-    TraceRecord, TraceRepository, TraceRow, TraceSource, TraceStatus, UnfinishedRun, WaitReason, WaitTerms,
-    WaitingCount, WaitingCounts, WaitingWork,
+    CancelledRun, DueTime, NewTrace, OpenCancel, OpenTrace, Ownership, QueueShares, RERUN, RenewedWait,
+    RerunOrder, RerunVersion, TraceAccess, TraceAttempt, TraceEnd, TraceFailure, TraceMode, TracePage,
+    TraceQuery, TraceRecord, TraceRepository, TraceRow, TraceSource, TraceStatus, UnfinishedRun, WaitReason,
+    WaitTerms, WaitingCount, WaitingCounts, WaitingWork,
 };
 
 /// Filter and order of a list. Conditions that do not apply to the kind are ignored.

@@ -6,6 +6,7 @@ pub(crate) mod cancels;
 pub(crate) mod channel_pauses;
 pub(crate) mod channels;
 pub(crate) mod connectors;
+pub(crate) mod consumers;
 pub(crate) mod database;
 pub(crate) mod dead_letters;
 pub(crate) mod definitions;

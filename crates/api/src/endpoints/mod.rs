@@ -6,6 +6,7 @@ mod bulk;
 mod channels;
 mod connectors;
 mod console;
+mod consumers;
 mod cron;
 mod data;
 mod dead_letters;
@@ -24,6 +25,7 @@ const AREAS: &[&[Endpoint]] = &[
     channels::ENDPOINTS,
     workflows::ENDPOINTS,
     connectors::ENDPOINTS,
+    consumers::ENDPOINTS,
     engine::ENDPOINTS,
     console::ENDPOINTS,
     functions::ENDPOINTS,

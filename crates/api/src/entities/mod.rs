@@ -3,6 +3,7 @@
 pub(crate) mod channel_guards;
 pub(crate) mod channels;
 pub(crate) mod connectors;
+pub(crate) mod consumers;
 pub(crate) mod definitions;
 pub(crate) mod functions;
 pub(crate) mod import;

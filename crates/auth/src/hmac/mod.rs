@@ -10,11 +10,13 @@ mod signature;
 mod signer;
 mod window;
 
-use svc_model::config::auth::{HmacAuth, ReplayWindow, SignatureEncoding, SignatureForm};
+use svc_model::config::auth::{
+    ConsumerSelection, HmacAlgorithm, HmacAuth, ReplayWindow, SignatureEncoding, SignatureForm,
+};
 use svc_model::config::{HeaderField, SigningTemplate, TemplatePart};
 use svc_secrets::Resolver;
 
-use crate::identity::CredentialFingerprint;
+use crate::identity::{CredentialFingerprint, Identity};
 use crate::presented::PresentedRequest;
 use crate::reason::RefusalReason;
 use crate::secret_field::{self, SecretFieldError};
@@ -31,9 +33,20 @@ pub(crate) struct Signatures {
     encoding: Option<SignatureEncoding>,
     window: Option<ReplayWindow>,
     message: Vec<TemplatePart>,
-    macs: Macs,
-    /// Fingerprints of the secrets of the keys of `macs`, in their order.
-    secrets: Vec<CredentialFingerprint>,
+    signers: Signers,
+}
+
+/// The holders of the accepted secrets.
+#[derive(Debug)]
+enum Signers {
+    /// The channel itself has the secrets.
+    Own {
+        macs: Macs,
+        /// Fingerprints of the secrets of the keys of `macs`, in their order.
+        secrets: Vec<CredentialFingerprint>,
+    },
+    /// Consumers have them.
+    Consumers { selection: ConsumerSelection, algorithm: HmacAlgorithm },
 }
 
 impl Signatures {
@@ -45,11 +58,17 @@ impl Signatures {
         for (field, text) in single.chain(listed) {
             let secret = secret_field::resolve(&field, text, resolver)?;
             let fingerprint = CredentialFingerprint::from_secret(secret.expose().as_bytes());
-            for key in signing_keys(config, secret.expose()) {
+            for key in signing_keys(&config.form, secret.expose()) {
                 keys.push((field.clone(), key));
                 fingerprints.push(fingerprint);
             }
         }
+        let signers = match &config.consumers {
+            Some(selection) => {
+                Signers::Consumers { selection: selection.clone(), algorithm: config.algorithm }
+            }
+            None => Signers::Own { macs: Macs::build(config.algorithm, &keys)?, secrets: fingerprints },
+        };
         Ok(Self {
             header: config.header.to_ascii_lowercase(),
             form: config.form.clone(),
@@ -59,16 +78,12 @@ impl Signatures {
                 tolerance_secs: window.tolerance_secs,
             }),
             message: parts(&config.message),
-            macs: Macs::build(config.algorithm, &keys)?,
-            secrets: fingerprints,
+            signers,
         })
     }
 
-    /// Verifies the signature of a request and returns the fingerprint of its secret.
-    pub(crate) fn verify(
-        &self,
-        request: PresentedRequest<'_>,
-    ) -> Result<CredentialFingerprint, RefusalReason> {
+    /// Verifies the signature of a request and returns the identity of its signer.
+    pub(crate) fn verify(&self, request: PresentedRequest<'_>) -> Result<Identity, RefusalReason> {
         let value = request.header(&self.header).ok_or(RefusalReason::Missing)?;
         let texts = signature::extract(&self.form, value).ok_or(RefusalReason::Malformed)?;
         if let Some(window) = &self.window {
@@ -84,8 +99,36 @@ impl Signatures {
         if presented.is_empty() {
             return Err(RefusalReason::Malformed);
         }
-        let matched = self.macs.find_match(&message, &presented).and_then(|index| self.secrets.get(index));
-        matched.copied().ok_or(RefusalReason::BadSignature)
+        let signer = match &self.signers {
+            Signers::Own { macs, secrets } => {
+                let matched = macs.find_match(&message, &presented).and_then(|index| secrets.get(index));
+                matched.copied().map(Identity::of_credential)
+            }
+            Signers::Consumers { selection, algorithm } => {
+                self.find_consumer(selection, *algorithm, request, &message, &presented)
+            }
+        };
+        signer.ok_or(RefusalReason::BadSignature)
+    }
+
+    /// Tries the live keys of the selected consumers, of whom the request does not say which one signed.
+    fn find_consumer(
+        &self,
+        selection: &ConsumerSelection,
+        algorithm: HmacAlgorithm,
+        request: PresentedRequest<'_>,
+        message: &[&[u8]],
+        presented: &[Vec<u8>],
+    ) -> Option<Identity> {
+        let (mut keys, mut holders) = (Vec::new(), Vec::new());
+        for (holder, secret) in request.consumers?.signing_keys(selection, request.now) {
+            for key in signing_keys(&self.form, secret.expose()) {
+                keys.push((String::new(), key));
+                holders.push(holder);
+            }
+        }
+        let index = Macs::build(algorithm, &keys).ok()?.find_match(message, presented)?;
+        holders.get(index).copied().map(Identity::of_consumer)
     }
 
     /// Returns the parts of the signed message; `None` if one of its headers is missing.
@@ -105,8 +148,8 @@ const STANDARD_WEBHOOKS: (&str, &str) = ("v1,", "whsec_");
 
 /// Returns the keys of a secret: its UTF-8 text, and of a secret of Standard Webhooks the bytes that it
 /// encodes too, since some senders sign with the one and some with the other.
-fn signing_keys(config: &HmacAuth, secret: &str) -> Vec<Vec<u8>> {
-    let decoded = standard_key(&config.form, secret);
+fn signing_keys(form: &SignatureForm, secret: &str) -> Vec<Vec<u8>> {
+    let decoded = standard_key(form, secret);
     std::iter::once(secret.as_bytes().to_vec()).chain(decoded).collect()
 }
 

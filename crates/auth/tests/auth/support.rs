@@ -75,7 +75,12 @@ pub(crate) fn verdict(
     authenticator: &Authenticator,
     request: &SignedRequest,
 ) -> Result<Identity, RefusalReason> {
-    let presented = PresentedRequest { headers: &request.headers, body: &request.body, now: request.now };
+    let presented = PresentedRequest {
+        headers: &request.headers,
+        body: &request.body,
+        now: request.now,
+        consumers: None,
+    };
     authenticator.authenticate(presented).now_or_never().unwrap()
 }
 

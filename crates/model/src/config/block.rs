@@ -43,6 +43,18 @@ impl<'a> ConfigBlock<'a> {
         }
     }
 
+    /// Reads a block that is no part of a config, such as the body of a request.
+    pub(in crate::config) fn read_separate<T>(
+        path: &str,
+        value: &'a Value,
+        read: impl FnOnce(&mut ConfigBlock<'a>) -> Result<T, FieldError>,
+    ) -> Result<T, FieldError> {
+        let mut block = Self::open(None, path.to_owned(), value)?;
+        let parsed = read(&mut block).map_err(|error| block.explain(error))?;
+        block.finish()?;
+        Ok(parsed)
+    }
+
     /// Returns the path of a field.
     pub(in crate::config) fn field(&self, name: &str) -> String {
         format!("{}.{name}", self.path)

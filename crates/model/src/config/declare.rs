@@ -114,7 +114,7 @@ impl<T: KeyValue> Key<T> {
         self
     }
 
-    /// Names the key that can take its place.
+    /// Names the keys that can take its place, separated by blanks.
     pub(in crate::config) const fn or(mut self, alternative: &'static str) -> Self {
         self.reference.alternative = alternative;
         self

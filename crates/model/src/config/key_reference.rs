@@ -22,7 +22,7 @@ pub struct KeyReference {
     pub default: &'static str,
     /// True if the block requires the key.
     pub required: bool,
-    /// Another key; the block requires one of the two. Empty if there is none.
+    /// Other keys, separated by blanks; the block requires one of them all. Empty if there is none.
     pub alternative: &'static str,
     /// A valid value as JSON.
     pub example: &'static str,

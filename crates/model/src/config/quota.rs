@@ -1,9 +1,11 @@
 //! The `quota` block, and the windows in which it counts.
 
 use chrono::{Datelike, NaiveDateTime, NaiveTime};
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::block::ConfigBlock;
 use super::declare::{Choice, block, choice, positive};
+use crate::field::FieldError;
 
 /// Parts of a sliding window, each counted by itself.
 const SLICES: i64 = 60;
@@ -81,6 +83,28 @@ impl QuotaConfig {
 }
 
 impl QuotaTerms {
+    /// Reads the quota of a consumer: the block of a channel without `key_logic`, because it is counted by consumer.
+    ///
+    /// # Errors
+    /// The first problem of the block, under a path that begins with `path`.
+    pub fn parse(value: &Value, path: &str) -> Result<Self, FieldError> {
+        ConfigBlock::read_separate(path, value, |block| {
+            let quota = QuotaConfig::read(block)?;
+            match quota.key_logic {
+                None => Ok(quota.terms()),
+                Some(_) => {
+                    let message = "the quota of a consumer is counted by consumer: remove key_logic";
+                    Err(block.invalid("key_logic", message))
+                }
+            }
+        })
+    }
+
+    /// Returns the block that [`parse`](Self::parse) reads.
+    pub fn to_json(&self) -> Value {
+        json!({"limit": self.limit, "per": self.per.name(), "window": self.window.name()})
+    }
+
     /// Returns the most requests that a node may reserve at once: a hundredth of the limit, a hundred at most.
     pub fn largest_reservation(&self) -> u64 {
         (self.limit / 100).clamp(1, 100)
@@ -196,6 +220,23 @@ mod tests {
         assert!(second(now) - 3600 >= found.first, "no instant of the last hour is left out");
         assert_eq!(found.slice_end - found.slice, 60);
         assert_eq!(terms.end_of(found.first, &found), found.slice_end);
+    }
+
+    #[test]
+    fn quota_of_consumer_is_read_without_key() {
+        let block = json!({"limit": 5, "per": "minute", "window": "sliding"});
+        let terms = QuotaTerms::parse(&block, "body.quota").unwrap();
+        assert_eq!(terms.to_json(), block);
+        for (bad, member) in [
+            (json!({"limit": 5, "per": "minute", "key_logic": 1}), "body.quota.key_logic"),
+            (json!({"limit": 5, "per": "week"}), "body.quota.per"),
+            (json!({"limit": 5, "per": "day", "windw": "sliding"}), "body.quota.windw"),
+            (json!({"per": "day"}), "body.quota.limit"),
+            (json!({"per": "day", "limt": 5}), "body.quota.limt"),
+            (json!([]), "body.quota"),
+        ] {
+            assert_eq!(QuotaTerms::parse(&bad, "body.quota").unwrap_err().path, member, "{bad}");
+        }
     }
 
     #[test]

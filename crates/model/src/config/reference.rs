@@ -1,6 +1,6 @@
 //! The reference of a channel's `config`, for the manual and the schemas: the declarations of its blocks.
 
-use super::auth::{ApiKeyAuth, HmacKeys, JwtAuth, JwtKey, TokenSourceKeys};
+use super::auth::{ApiKeyAuth, ConsumerSelectionKeys, HmacKeys, JwtAuth, JwtKey, TokenSourceKeys};
 use super::key_reference::{block, form};
 use super::response::ErrorBodyKeys;
 use super::{
@@ -12,11 +12,12 @@ use super::{
 pub use super::key_reference::{BlockReference, KeyReference};
 
 /// All blocks in the order of the manual.
-pub static BLOCKS: [BlockReference; 20] = [
+pub static BLOCKS: [BlockReference; 21] = [
     block("", ChannelConfig::KEYS),
     form("auth", ApiKeyAuth::FORM, ApiKeyAuth::KEYS),
     form("auth", HmacKeys::FORM, HmacKeys::KEYS),
     form("auth", JwtAuth::FORM, JwtAuth::KEYS),
+    block("auth.consumers", ConsumerSelectionKeys::KEYS),
     block("auth.jwt_keys[]", JwtKey::KEYS),
     block("auth.source", TokenSourceKeys::KEYS),
     block("request", RequestConfig::KEYS),

@@ -106,6 +106,10 @@ audit_words! {
         CircuitBreaker = "circuit_breaker",
         /// A connector.
         Connector = "connector",
+        /// A consumer.
+        Consumer = "consumer",
+        /// A key of a consumer.
+        ConsumerKey = "consumer_key",
         /// An occurrence of a schedule.
         CronOccurrence = "cron_occurrence",
         /// The engine.

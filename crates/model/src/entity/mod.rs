@@ -3,6 +3,7 @@
 mod audit;
 mod channel;
 mod connector;
+mod consumer;
 mod pause;
 mod workflow;
 
@@ -13,6 +14,10 @@ use serde::Serialize;
 pub use audit::{AUDIT_ORIGIN, AuditAction, AuditResource, AuditRow};
 pub use channel::{Channel, ChannelContent, ChannelType, Protocol};
 pub use connector::{Connector, ConnectorContent, ConnectorType};
+pub use consumer::{
+    Consumer, ConsumerKey, ConsumerKeyKind, MAX_CONSUMER_KEYS, MAX_CONSUMER_NAME, MAX_CONSUMERS,
+    check_consumer_name, consumer_quota_scope,
+};
 pub use pause::ChannelPause;
 pub use workflow::{Workflow, WorkflowContent, WorkflowVersion};
 

@@ -57,7 +57,9 @@ impl ObjectSchema {
         }
         self.property(key.name, schema);
         if !key.alternative.is_empty() {
-            self.require_either(key.name, key.alternative);
+            let one_of = std::iter::once(key.name).chain(key.alternative.split(' '));
+            let one_of: Vec<_> = one_of.map(|name| json!({"required": [name]})).collect();
+            self.rule(json!({"anyOf": one_of}));
         } else if key.required {
             self.require(key.name);
         }

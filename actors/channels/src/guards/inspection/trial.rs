@@ -1,20 +1,18 @@
 //! The trial of a request: it meets the guards of its channel as a real one does, and takes nothing. No rate is counted, no
 //! idempotency key looked up or claimed, no permit acquired, no metric and no log written.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use svc_model::{ServiceError, Timestamp};
 
 use super::refusal_counts::{PAUSE, PAUSED};
 use crate::compiled_channel::CompiledChannel;
-use crate::digest;
 use crate::guards::credentials::CredentialGuard;
 use crate::guards::line::{LINE, Step};
 use crate::guards::origin::OriginGuard;
 use crate::guards::passage::{AT_CAPACITY, GuardRefusal, MessageSource, Passage, RefusalKind};
 use crate::guards::quota::CallQuotaGuard;
 use crate::guards::rate::{RateRefusal, RateSubject};
-use crate::guards::steps::caller_facts;
-use crate::metadata;
+use crate::guards::steps::{auth_facts, caller_facts};
 use crate::refusal;
 use crate::request::{DataRequest, Delivery, Ingress};
 
@@ -162,8 +160,7 @@ impl CompiledChannel {
                 let (Some(quota), Some(identity)) = (&self.guards.quota, &passage.identity) else {
                     return Ok(TrialResult::Passed);
                 };
-                let auth = metadata::auth_facts(identity.claims.clone(), passage.principal.map(digest::hex));
-                let auth = auth.unwrap_or_else(|| json!({}));
+                let auth = auth_facts(identity, passage.principal);
                 quota.has_key(&self.name, subject, Some(&auth), &self.services)
             }
             _ => {

@@ -4,7 +4,9 @@ use std::sync::{Arc, Weak};
 
 use futures_util::future::join_all;
 use parking_lot::Mutex;
+use svc_model::config::QuotaTerms;
 
+use super::consumer_quotas::ConsumerQuotas;
 use super::quota_store::QuotaStore;
 use super::reservations::Reservations;
 use super::unused_calls::UnusedCalls;
@@ -18,12 +20,14 @@ pub struct CallQuotas {
     held: Arc<Mutex<Vec<Weak<Reservations>>>>,
     /// The rests of others.
     pub(super) unused: UnusedCalls,
+    /// Those of consumers, over all channels.
+    pub(super) consumers: ConsumerQuotas,
 }
 
 impl CallQuotas {
     /// Creates the quotas of a process over a store.
     pub fn new(store: Arc<dyn QuotaStore>) -> Self {
-        Self { store: Some(store), held: Arc::default(), unused: UnusedCalls::default() }
+        Self { store: Some(store), ..Self::default() }
     }
 
     /// Gives back what this node has reserved and not admitted, at its end. A failure costs the reservations.
@@ -33,6 +37,22 @@ impl CallQuotas {
         if let Some(store) = &self.store {
             while self.unused.give_one_back(&**store).await {}
         }
+    }
+
+    /// Forgets the reservations of quotas that no consumer has any more; their rests are given back. `terms` are the bounds
+    /// of all consumers.
+    pub fn retain_for_consumers(&self, terms: impl Iterator<Item = QuotaTerms>) {
+        self.consumers.retain(terms);
+    }
+
+    /// Returns the reservations of consumers with a quota of these bounds; `None` without a store.
+    pub(super) fn consumer_reservations(&self, terms: QuotaTerms) -> Option<Arc<Reservations>> {
+        let store = self.store.as_ref()?;
+        Some(self.consumers.obtain(&terms, || {
+            let new = Arc::new(Reservations::new(Arc::clone(store), terms, self.unused.clone()));
+            self.add(&new);
+            new
+        }))
     }
 
     pub(super) fn add(&self, reservations: &Arc<Reservations>) {

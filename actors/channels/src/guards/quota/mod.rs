@@ -4,11 +4,15 @@
 //! reservation. So no window has more than its limit, whatever ends; a killed node takes its reservations with it.
 
 mod call_quotas;
+mod consumer_check;
+mod consumer_quotas;
 mod quota_store;
 mod reservations;
 mod unused_calls;
 
+use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 use svc_engine::Expression;
@@ -16,6 +20,7 @@ use svc_model::config::{KEY_HEADERS, QuotaConfig, QuotaTerms};
 use svc_model::{Code, ErrorReason, ServiceError, canonical_json};
 
 pub use self::call_quotas::CallQuotas;
+pub(super) use self::consumer_check::check_consumer;
 pub use self::quota_store::{QuotaKey, QuotaStore, ReservedCalls};
 use self::reservations::Reservations;
 use super::expression;
@@ -90,21 +95,8 @@ impl CallQuotaGuard {
         let key = QuotaKey { channel_id: Arc::clone(&self.channel_id), key: limit_key_length(&key) };
         match self.reservations.take(key).await {
             Ok(None) => Ok(()),
-            Ok(Some(window_left)) => {
-                let seconds = window_left.as_secs() + u64::from(window_left.subsec_nanos() > 0);
-                let refusal = ServiceError::from_code(Code::QuotaExceeded);
-                let refusal = refusal.with_retry_after(u32::try_from(seconds.max(1)).unwrap_or(u32::MAX));
-                Err(RefusalKind::Deferred.with("over_quota", refusal))
-            }
-            Err(error) => {
-                services.metrics.count_error(ErrorReason::RateLimitBackend);
-                if let Some(suppressed) = self.failures.allow_line() {
-                    slog::warn!(services.log, "a quota could not be checked";
-                        "channel" => channel, "reason" => %error, "suppressed" => suppressed);
-                }
-                let refusal = ServiceError::unavailable("Quotas cannot be checked at the moment");
-                Err(RefusalKind::Deferred.with(UNCHECKED, refusal.with_retry_after(RETRY_AFTER)))
-            }
+            Ok(Some(window_left)) => Err(over_quota(window_left)),
+            Err(error) => Err(unchecked_quota(channel, &error, &self.failures, services)),
         }
     }
 
@@ -145,6 +137,30 @@ impl CallQuotaGuard {
             other => Some(canonical_json(&other)),
         }
     }
+}
+
+/// Makes the refusal of a request over its quota.
+fn over_quota(window_left: Duration) -> GuardRefusal {
+    let seconds = window_left.as_secs() + u64::from(window_left.subsec_nanos() > 0);
+    let refusal = ServiceError::from_code(Code::QuotaExceeded);
+    let refusal = refusal.with_retry_after(u32::try_from(seconds.max(1)).unwrap_or(u32::MAX));
+    RefusalKind::Deferred.with("over_quota", refusal)
+}
+
+/// Makes the refusal of a request whose quota could not be checked. It is counted and logged.
+fn unchecked_quota(
+    channel: &str,
+    reason: &dyn fmt::Display,
+    failures: &LogRateLimit,
+    services: &ChannelServices,
+) -> GuardRefusal {
+    services.metrics.count_error(ErrorReason::RateLimitBackend);
+    if let Some(suppressed) = failures.allow_line() {
+        slog::warn!(services.log, "a quota could not be checked";
+            "channel" => channel, "reason" => %reason, "suppressed" => suppressed);
+    }
+    let refusal = ServiceError::unavailable("Quotas cannot be checked at the moment");
+    RefusalKind::Deferred.with(UNCHECKED, refusal.with_retry_after(RETRY_AFTER))
 }
 
 /// Returns the headers that a key can be made of.

@@ -43,8 +43,8 @@ pub use model::{
     AdoptedRun, NewTrace, Ownership, TraceAccess, TraceAttempt, TraceEnd, TraceFailure, TracePage,
     TraceQuery, TraceRecord, TraceRow, TraceSource, UnfinishedRun,
 };
-pub(super) use read::LenientTimestamp;
 pub use open::OpenTrace;
+pub(super) use read::LenientTimestamp;
 pub use rerun::{AcceptedRerun, RERUN, RerunOrder, RerunVersion};
 pub use status::{TraceMode, TraceStatus};
 pub use waiting::{

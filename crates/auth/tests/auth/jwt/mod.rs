@@ -76,7 +76,7 @@ fn build(config: &JwtAuth) -> JwtVerifier {
 fn present(verifier: &JwtVerifier, headers: &[(&str, &str)]) -> Result<Identity, RefusalReason> {
     let headers: Vec<_> =
         headers.iter().map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec())).collect();
-    ready(verifier.verify(PresentedRequest { headers: &headers, body: b"", now: NOW }))
+    ready(verifier.verify(PresentedRequest { headers: &headers, body: b"", now: NOW, consumers: None }))
 }
 
 /// Returns the claims of a token, or the reason for its refusal.

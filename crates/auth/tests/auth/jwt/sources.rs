@@ -82,7 +82,12 @@ fn present_cookie_is_checked_among_foreign_bytes() {
     let verifier = build(&config);
     let outcome = |line: Vec<u8>| {
         let headers = [("cookie".to_owned(), line)];
-        super::ready(verifier.verify(PresentedRequest { headers: &headers, body: b"", now: super::NOW }))
+        super::ready(verifier.verify(PresentedRequest {
+            headers: &headers,
+            body: b"",
+            now: super::NOW,
+            consumers: None,
+        }))
     };
     for size in [1, 3000, 6000] {
         let token = issuer.token(&header, &claims(size));

@@ -1,8 +1,9 @@
-//! Commands of workflows, channels, connectors and packages, with the steps they have in common.
+//! Commands of workflows, channels, connectors, consumers and packages, with the steps they have in common.
 
 pub(crate) mod channels;
 mod connector_calls;
 pub(crate) mod connectors;
+pub(crate) mod consumers;
 mod definition_diff;
 mod guards;
 mod import;

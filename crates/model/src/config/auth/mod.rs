@@ -12,7 +12,7 @@ use super::secret::SecretText;
 use super::template::{HeaderField, SigningTemplate};
 use crate::suggest::nearest;
 
-pub(super) use parse::{HmacKeys, TokenSourceKeys};
+pub(super) use parse::{ConsumerSelectionKeys, HmacKeys, TokenSourceKeys};
 pub(crate) use presets::sends_data_beside_others;
 pub(in crate::config) use presets::{Preset, find as find_preset, names as preset_names};
 
@@ -27,13 +27,26 @@ pub enum AuthConfig {
     Jwt(Box<JwtAuth>),
 }
 
+impl AuthConfig {
+    /// Returns the consumers whom the channel accepts; `None` if it has keys of its own.
+    pub fn consumers(&self) -> Option<&ConsumerSelection> {
+        match self {
+            Self::ApiKey(auth) => auth.consumers.as_ref(),
+            Self::Hmac(auth) => auth.consumers.as_ref(),
+            Self::Jwt(_) => None,
+        }
+    }
+}
+
 block! {
     form "mode" = "api_key", "this form of the block";
     /// Settings of mode `api_key`.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct ApiKeyAuth {
-        /// accepted keys, literal or references
-        pub keys: Vec<SecretText> => ["k"], by(parse::api_keys), secret();
+        /// accepted keys, literal or references; this or `consumers`
+        pub keys: Vec<SecretText> = _ => ["k"], required(), or("consumers"), by(parse::api_keys), secret();
+        /// the consumers whose keys are accepted, in place of `keys`
+        pub consumers: Option<ConsumerSelection> => {"tags": ["gold"]};
         /// the header that carries the key
         pub header: String = "Authorization" => "x-api-key", by(parse::header);
         /// precedes the key; `Bearer` by default in `Authorization`, else none
@@ -50,13 +63,24 @@ pub fn is_header_value(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_graphic() || matches!(byte, b' ' | b'\t'))
 }
 
+/// The consumers whom a channel accepts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConsumerSelection {
+    /// Those with these names.
+    Names(Vec<String>),
+    /// Those with one of these tags.
+    Tags(Vec<String>),
+}
+
 /// Settings of mode `hmac`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HmacAuth {
     /// An accepted secret, or a reference to it.
     pub secret: Option<SecretText>,
-    /// Further accepted secrets. `secret` and `secrets` together hold at least one.
+    /// Further accepted secrets. `secret` and `secrets` together hold at least one, unless consumers sign.
     pub secrets: Vec<SecretText>,
+    /// The consumers who sign, in place of the secrets.
+    pub consumers: Option<ConsumerSelection>,
     /// Name of the header that carries the signature.
     pub header: String,
     /// Format of the signature in the header.

@@ -7,8 +7,8 @@ use std::fmt;
 
 use super::presets::{self, Preset};
 use super::{
-    ApiKeyAuth, AuthConfig, HmacAlgorithm, HmacAuth, JwtAlgorithm, JwtAuth, JwtKey, KeyEncoding,
-    ReplayWindow, SignatureEncoding, SignatureForm, TokenLocation, is_header_value,
+    ApiKeyAuth, AuthConfig, ConsumerSelection, HmacAlgorithm, HmacAuth, JwtAlgorithm, JwtAuth, JwtKey,
+    KeyEncoding, ReplayWindow, SignatureEncoding, SignatureForm, TokenLocation, is_header_value,
 };
 use crate::config::block::ConfigBlock;
 use crate::config::declare::{Choice, KeyValue, block};
@@ -23,6 +23,9 @@ use crate::mask::{is_reserved_reference, is_secret_reference};
 const PATH: &str = "channel.config.auth";
 /// Maximum clock skew that may be tolerated, in seconds.
 const MAX_LEEWAY: u64 = 300;
+
+/// Most names or tags of consumers that a channel lists.
+const MAX_CONSUMER_WORDS: usize = 100;
 
 type Read<T> = Result<Option<T>, FieldError>;
 
@@ -60,9 +63,61 @@ fn invalid(member: &str, message: impl Into<String>) -> FieldError {
     FieldError::invalid(PATH, message).with_member(format!("{PATH}.{member}"))
 }
 
-/// Reads the accepted keys, of which there is at least one.
+block! {
+    /// The consumers whom a channel accepts, as they are written.
+    pub(in crate::config) struct ConsumerSelectionKeys {
+        /// their names; this or `tags`
+        names: Option<Vec<String>> => ["acme"], by(consumer_words);
+        /// tags, of which each has one; this or `names`
+        tags: Option<Vec<String>> => ["gold"], by(consumer_words);
+    }
+}
+
+impl KeyValue for ConsumerSelection {
+    const KIND: &'static str = "block";
+
+    fn read(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<Self> {
+        block.block(name, consumer_selection)
+    }
+}
+
+fn consumer_selection(block: &mut ConfigBlock<'_>) -> Result<ConsumerSelection, FieldError> {
+    match ConsumerSelectionKeys::read(block)? {
+        ConsumerSelectionKeys { names: Some(names), tags: None } => Ok(ConsumerSelection::Names(names)),
+        ConsumerSelectionKeys { names: None, tags: Some(tags) } => Ok(ConsumerSelection::Tags(tags)),
+        ConsumerSelectionKeys { names: None, tags: None } => {
+            Err(refused("consumers", " needs names or tags"))
+        }
+        _ => Err(refused("consumers", " takes names or tags, not both")),
+    }
+}
+
+/// Reads the names or tags of consumers. An empty list would accept nobody.
+fn consumer_words(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<Vec<String>> {
+    let words: Option<Vec<String>> = KeyValue::read(block, name)?;
+    match &words {
+        Some(words) if words.is_empty() => Err(refused(&format!("consumers.{name}"), " is empty")),
+        Some(words) if words.len() > MAX_CONSUMER_WORDS => Err(refused(
+            &format!("consumers.{name}"),
+            format_args!(" has at most {MAX_CONSUMER_WORDS} entries"),
+        )),
+        Some(words) if words.iter().any(|word| word.trim().is_empty()) => {
+            Err(refused(&format!("consumers.{name}"), " has a blank entry"))
+        }
+        _ => Ok(words),
+    }
+}
+
+/// Reads the accepted keys, of which there is at least one unless consumers are accepted in their place.
 pub(super) fn api_keys(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<Vec<SecretText>> {
+    let has_consumers = block.any("consumers").is_some();
     let keys = secrets(block, name)?.unwrap_or_default();
+    if has_consumers {
+        return match keys.is_empty() {
+            true => Ok(None),
+            false => Err(refused("keys", " and auth.consumers exclude each other")),
+        };
+    }
     if keys.is_empty() {
         return Err(invalid("keys", "api_key mode needs at least one entry in auth.keys"));
     }
@@ -84,10 +139,12 @@ block! {
     form "mode" = "hmac", "this form of the block";
     /// The keys of mode `hmac`, as they are written.
     pub(in crate::config) struct HmacKeys {
-        /// the secret, literal or a reference; this or `secrets`
-        secret: Option<SecretText> => "s", required(), or("secrets"), secret();
+        /// the secret, literal or a reference; this, `secrets` or `consumers`
+        secret: Option<SecretText> => "s", required(), or("secrets consumers"), secret();
         /// further secrets; any of them is accepted
         secrets: Vec<SecretText> = _ => ["s"], by(secrets), secret();
+        /// the consumers who sign, in place of `secret` and `secrets`
+        consumers: Option<ConsumerSelection> => {"tags": ["gold"]};
         /// a provider, see [Signatures](#signatures); keys given in addition go first
         preset: Option<String> => "github";
         /// the header that carries the signature
@@ -111,10 +168,12 @@ block! {
 
 fn hmac(block: &mut ConfigBlock<'_>) -> Result<HmacAuth, FieldError> {
     let keys = HmacKeys::read(block)?;
-    if keys.secret.as_ref().is_some_and(SecretText::is_blank)
-        || (keys.secret.is_none() && keys.secrets.is_empty())
-    {
+    let has_secrets = keys.secret.is_some() || !keys.secrets.is_empty();
+    if keys.secret.as_ref().is_some_and(SecretText::is_blank) || (!has_secrets && keys.consumers.is_none()) {
         return Err(invalid("secret", "hmac mode needs auth.secret or auth.secrets"));
+    }
+    if has_secrets && keys.consumers.is_some() {
+        return Err(refused("consumers", " excludes auth.secret and auth.secrets"));
     }
     let preset = match &keys.preset {
         Some(name) => presets::find(name).ok_or_else(|| {
@@ -127,6 +186,7 @@ fn hmac(block: &mut ConfigBlock<'_>) -> Result<HmacAuth, FieldError> {
     Ok(HmacAuth {
         secret: keys.secret,
         secrets: keys.secrets,
+        consumers: keys.consumers,
         header: or_preset(keys.header, preset.header).unwrap_or_else(|| "X-Signature".into()),
         form: signature_form(
             or_preset(keys.signature_prefix, preset.prefix),

@@ -41,6 +41,18 @@ fn structural_faults_are_refused_by_name() {
         (json!({"mode": "api_key", "keys": [" k"]}), "auth.keys[0] is no header value"),
         (json!({"mode": "api_key", "keys": ["k\n"]}), "auth.keys[0] is no header value"),
         (json!({"mode": "api_key", "keys": ["env://A", "a\u{7f}b"]}), "auth.keys[1] is no header value"),
+        (
+            json!({"mode": "api_key", "keys": ["k"], "consumers": {"names": ["a"]}}),
+            "auth.keys and auth.consumers exclude each other",
+        ),
+        (json!({"mode": "api_key", "consumers": {}}), "auth.consumers needs names or tags"),
+        (json!({"mode": "api_key", "consumers": {"names": []}}), "auth.consumers.names is empty"),
+        (json!({"mode": "hmac", "consumers": {"tags": [" "]}}), "auth.consumers.tags has a blank entry"),
+        (
+            json!({"mode": "hmac", "consumers": {"tags": ["a"], "names": ["b"]}}),
+            "auth.consumers takes names or tags, not both",
+        ),
+        (hmac(json!({"consumers": {"tags": ["a"]}})), "auth.consumers excludes auth.secret and auth.secrets"),
         (json!({"mode": "hmac"}), "hmac mode needs auth.secret or auth.secrets"),
         (json!({"mode": "hmac", "secrets": []}), "hmac mode needs auth.secret or auth.secrets"),
         (json!({"mode": "hmac", "secret": ""}), "hmac mode needs auth.secret or auth.secrets"),

@@ -21,6 +21,10 @@ pub(super) fn minimal(block: &BlockReference) -> Map<String, Value> {
 /// Returns [`minimal`] with one more key, and with the key that it requires.
 fn with(block: &BlockReference, key: &KeyReference, value: Value) -> Map<String, Value> {
     let mut object = minimal(block);
+    if key.name == "consumers" {
+        // It takes the place of the keys of a channel.
+        object.retain(|name, _| !["keys", "secret"].contains(&name.as_str()));
+    }
     object.insert(key.name.to_owned(), value);
     if matches!(key.name, "timestamp" | "tolerance_secs") {
         for partner in block.keys.iter().filter(|key| matches!(key.name, "timestamp" | "tolerance_secs")) {
@@ -56,6 +60,7 @@ fn place_block(block: &BlockReference, mut object: Map<String, Value>) -> Value 
             config["auth"] = jwt();
             config["auth"]["jwt_keys"] = json!([object]);
         }
+        "auth.consumers" => config["auth"] = json!({"mode": "api_key", "consumers": object}),
         "auth.source" => {
             config["auth"] = jwt();
             config["auth"]["source"] = object;

@@ -1,0 +1,2 @@
+DROP TABLE consumer_keys;
+DROP TABLE consumers;
