@@ -15,7 +15,7 @@ pub use crate::exit::{EXIT_CONFIG, EXIT_FAILURE, EXIT_OK, EXIT_USAGE, write_erro
 
 use crate::commands::{
     BackupArgs, DatabaseWaitArgs, DevArgs, DoctorArgs, KeyIdArgs, MigrateArgs, MigrateStorageArgs,
-    MonitoringCommand, RestoreArgs, RotateKeyArgs, SizeArgs, StateArgs,
+    MonitoringCommand, RestoreArgs, RotateKeyArgs, SizeArgs, SqlCommand, StateArgs,
 };
 use crate::config::ConfigFormat;
 use crate::{BUILD_TIMESTAMP, GIT_HASH, VERSION};
@@ -85,6 +85,9 @@ pub enum OperatorCommand {
     RotateKey(RotateKeyArgs),
     /// Estimate nodes, memory, disk and connections for a load, from the figures of the bench
     Size(SizeArgs),
+    /// Check the SQL of a project against the databases of its connectors; changes nothing
+    #[command(subcommand)]
+    Sql(SqlCommand),
     /// Ask the database and the Kafka brokers for a sign of life
     TestConnectivity(DatabaseWaitArgs),
     /// Print the completions of a shell

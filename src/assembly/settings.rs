@@ -10,7 +10,7 @@ use svc_engine::EngineLimits;
 use crate::config::Config;
 
 pub(crate) use crate::assembly::parts::channels::max_result_bytes;
-pub(crate) use crate::assembly::parts::connectors::call_settings;
+pub(crate) use crate::assembly::parts::connectors::{call_settings, variable_lookup};
 pub(crate) use crate::assembly::parts::kafka::kafka_cluster;
 pub use crate::assembly::parts::store::store_config;
 pub(crate) use crate::assembly::parts::store::{connector_keys, health_check_timeout};

@@ -19,6 +19,7 @@ mod reencrypt;
 mod restore;
 mod rotate_key;
 mod size;
+mod sql_check;
 mod test_connectivity;
 mod validate_config;
 mod wait;
@@ -35,6 +36,7 @@ pub use monitoring::{DashboardsArgs, MonitoringCommand, RulesArgs};
 pub use restore::RestoreArgs;
 pub use rotate_key::RotateKeyArgs;
 pub use size::SizeArgs;
+pub use sql_check::{NamedDatabase, SqlCheckArgs, SqlCommand};
 pub use wait::DatabaseWaitArgs;
 
 use std::io::{self, Write};
@@ -108,6 +110,7 @@ fn run_operator(
         OperatorCommand::Preflight => preflight::preflight(config, environment, out, err),
         OperatorCommand::RotateKey(args) => rotate_key::rotate_key(*args, config, environment, out, err),
         OperatorCommand::Size(args) => size::size(args, config, out, err),
+        OperatorCommand::Sql(command) => sql_check::sql(command, config, environment, out, err),
         OperatorCommand::Restore(args) => restore::restore(args, config, out, err),
         OperatorCommand::TestConnectivity(args) => {
             test_connectivity::test_connectivity(config, *args, environment, out, err)
@@ -140,6 +143,7 @@ fn writes_document(command: &OperatorCommand) -> bool {
         | OperatorCommand::Preflight
         | OperatorCommand::Restore(_)
         | OperatorCommand::RotateKey(_)
+        | OperatorCommand::Sql(_)
         | OperatorCommand::TestConnectivity { .. }
         | OperatorCommand::Reencrypt
         | OperatorCommand::Man { .. } => false,

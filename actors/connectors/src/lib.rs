@@ -36,6 +36,7 @@ mod reconciler;
 mod scope;
 mod settings;
 mod shared_cache;
+mod statement_check;
 mod table;
 mod upload;
 
@@ -54,5 +55,8 @@ pub use outside_call::{OutsideClass, OutsideOutcome, OutsideRequest};
 pub use probe::ConnectorProbe;
 pub use scope::ConnectorScope;
 pub use settings::{KafkaCluster, MemoryCacheSettings, Settings, VariableLookup};
+pub use statement_check::{
+    AuthoredStatement, CheckedStatements, StatementProblems, StatementSources, check_statements,
+};
 pub use table::{LoadState, LoadStatus};
 pub use upload::ObjectUpload;

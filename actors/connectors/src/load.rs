@@ -46,14 +46,7 @@ async fn load_with(
     let text = text.map_err(|error| {
         LoadError::new(LoadStage::SecretResolution, format!("the stored config cannot be read: {error}"))
     })?;
-    let mut config = document(text, lookup, secrets.allowed_variables())?;
-    replace_value_references(ValueScope::ConnectorConfig, &mut config, Some(declared)).map_err(
-        |problems| {
-            let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
-            LoadError::new(LoadStage::ValueResolution, problems.join("; "))
-        },
-    )?;
-    let config = resolve_references(config, secrets).await?;
+    let config = resolve_config(text, lookup, secrets, declared).await?;
     let settings = settings(&row.connector_type, &config)?;
     let mut digest = Sha256::new();
     for part in [row.name.as_str(), row.connector_type.as_str(), &config.to_string()] {
@@ -61,6 +54,26 @@ async fn load_with(
         digest.update(part);
     }
     Ok(ResolvedConnector { settings, digest: digest.finalize().into() })
+}
+
+/// Replaces the placeholders, the declared values and the references of a config.
+///
+/// # Errors
+/// [`LoadError`] with the stage that failed.
+pub(crate) async fn resolve_config(
+    text: &str,
+    lookup: &VariableLookup,
+    secrets: &Keyring,
+    declared: &Map<String, Value>,
+) -> Result<Value, LoadError> {
+    let mut config = document(text, lookup, secrets.allowed_variables())?;
+    replace_value_references(ValueScope::ConnectorConfig, &mut config, Some(declared)).map_err(
+        |problems| {
+            let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
+            LoadError::new(LoadStage::ValueResolution, problems.join("; "))
+        },
+    )?;
+    resolve_references(config, secrets).await
 }
 
 /// Replaces placeholders in the text, and reads it.

@@ -18,6 +18,7 @@ mod constant;
 pub mod es;
 mod extent;
 mod filter;
+mod keyset;
 pub mod mongo;
 mod name;
 mod operand;

@@ -103,6 +103,8 @@ pub enum Predicate {
     Or(Vec<Predicate>),
     /// Comparison of a column with a value.
     Compare(SchemaColumn, Comparison, Constant),
+    /// Comparison of a column with a value in the sort order of the column: texts in its collation.
+    Order(SchemaColumn, Comparison, Constant),
     /// Matches if the column is null, or if it is not when negated.
     Null {
         column: SchemaColumn,
@@ -185,7 +187,7 @@ impl Predicate {
         }
     }
 
-    fn null(column: &SchemaColumn, negated: bool) -> Self {
+    pub(crate) fn null(column: &SchemaColumn, negated: bool) -> Self {
         Self::Null { column: column.clone(), negated }
     }
 

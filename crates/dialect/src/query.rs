@@ -7,13 +7,16 @@ use svc_model::{FieldCode, FieldError};
 
 use crate::extent::DocumentExtent;
 use crate::filter::FilterDocument;
+use crate::keyset::PageStart;
 use crate::operand::{Bindings, Operand, OperandSource};
 use crate::predicate::Predicate;
 use crate::reader::{DocumentFindings, DocumentReader, join, single};
 use crate::refusal::DialectRefusal;
 use crate::schema::{Schema, SchemaColumn, SchemaEntity, SchemaRelation, SchemaScope};
 
-const QUERY: [&str; 7] = ["source", "filter", "fields", "sort", "limit", "skip", "include"];
+const QUERY: [&str; 9] = ["source", "filter", "fields", "sort", "limit", "skip", "after", "include", "count"];
+/// The members that shape rows: a count has none.
+const ROWS: [&str; 6] = ["fields", "sort", "limit", "skip", "after", "include"];
 const INCLUDE: [&str; 3] = ["fields", "sort", "limit"];
 
 /// Bounds of a read, from the settings of the server.
@@ -53,7 +56,9 @@ pub struct QueryDocument {
     sort: Vec<SortKey>,
     limit: Option<Operand>,
     skip: Option<Operand>,
+    after: PageStart,
     include: Vec<Include>,
+    counts: bool,
     found: DocumentFindings,
 }
 
@@ -82,6 +87,8 @@ pub struct Select {
     pub skip: u64,
     /// Related rows to return with each row.
     pub include: Vec<Included>,
+    /// True if the number of the rows is wanted instead of them.
+    pub counts: bool,
 }
 
 /// A relation whose rows are returned with each row of a read.
@@ -146,12 +153,13 @@ impl QueryDocument {
         });
         Ok(Select {
             source: self.source.clone(),
-            predicate: self.filter.bind(with, false)?,
+            predicate: Predicate::and([self.filter.bind(with, false)?, self.after.bind(&self.sort, with)?]),
             fields: self.fields.clone(),
             sort: self.sort.clone(),
             limit: limit(&self.limit)?,
             skip: self.skip.as_ref().map_or(Ok(0), |skip| skip.whole(with, 0, bounds.max_skip))?,
             include: include.collect::<Result<_, DialectRefusal>>()?,
+            counts: self.counts,
         })
     }
 }
@@ -170,6 +178,17 @@ impl DocumentReader {
         let sort = self.sort(members.get("sort"), &join(at, "sort"), &scope);
         let limit = members.get("limit").map(|limit| self.whole(limit, 1, &join(at, "limit")));
         let skip = members.get("skip").map(|skip| self.whole(skip, 0, &join(at, "skip")));
+        let after_at = join(at, "after");
+        let after = self.page_start(members.get("after"), &after_at, sort.as_deref(), fields.as_ref());
+        if after.as_ref().is_some_and(|after| *after != PageStart::First) && skip.is_some() {
+            self.invalid(&join(at, "skip"), "a page behind a row skips none; use skip or after");
+        }
+        let counts = self.flag(members.get("count"), &join(at, "count"), false);
+        for name in
+            ROWS.iter().filter(|name| counts && members.get(**name).is_some_and(|value| !value.is_null()))
+        {
+            self.invalid(&join(at, name), "a count has no rows to shape; leave it out, or count");
+        }
         let include = self.includes(members.get("include"), &join(at, "include"), &scope);
         self.check_hidden(fields.as_ref(), include.as_deref(), &join(at, "include"));
         Some(QueryDocument {
@@ -179,7 +198,9 @@ impl DocumentReader {
             sort: sort?,
             limit: limit.flatten(),
             skip: skip.flatten(),
+            after: after?,
             include: include?,
+            counts,
             found: DocumentFindings::default(),
         })
     }

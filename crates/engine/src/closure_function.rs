@@ -77,7 +77,7 @@ where
             });
             ClosureInputs::Declared {
                 entry: self.entry,
-                folded: Inputs::new(self.entry, input),
+                folded: Inputs::new(self.entry, input, cx)?,
                 written: written.collect(),
             }
         };
@@ -100,7 +100,7 @@ enum ClosureInputs {
 
 /// Returns `true` for an input that is folded over every message.
 fn is_folded(field: &InputField) -> bool {
-    field.resolvable && field.secret_at.is_empty()
+    (field.resolvable || field.template) && field.secret_at.is_empty()
 }
 
 impl ClosureInputs {

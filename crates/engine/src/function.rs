@@ -145,6 +145,14 @@ impl CompileCx<'_> {
         self.evaluator.compile_for(ResultUse::Value, source, SecretPolicy::Allowed)
     }
 
+    /// Compiles an input that is an expression and whose value may be recorded: secrets are refused.
+    ///
+    /// # Errors
+    /// A text for the author.
+    pub(crate) fn input_expression(&self, source: &Value) -> Result<Expression, String> {
+        self.evaluator.compile_for(ResultUse::Value, source, SecretPolicy::Refused("this input"))
+    }
+
     /// Prepares an input in which `{"var": path}` nodes are folded.
     pub fn template(&self, source: &Value) -> Template {
         Template::compile(source)
@@ -292,6 +300,22 @@ impl TaskCx<'_> {
             return Ok(self.work.get(&mut scope, path));
         }
         let context = self.work.context(&mut scope, expression.reads());
+        self.evaluator
+            .evaluate(expression, context, scope.arena())
+            .map(|value| value.to_serde_value())
+            .map_err(|reason| TaskError::new(ErrorCode::Logic, reason))
+    }
+
+    /// Evaluates an input over the message as it was when the task began.
+    ///
+    /// # Errors
+    /// `LOGIC_ERROR` with the reason.
+    pub(crate) fn evaluate_input(&self, expression: &Expression) -> Result<Value, TaskError> {
+        if let Some(path) = expression.copies() {
+            return Ok(self.work.message.get(path));
+        }
+        let mut scope = EvaluationScope::new(self.scope.arena(), expression.reads());
+        let context = scope.context(&self.work.message, expression.reads());
         self.evaluator
             .evaluate(expression, context, scope.arena())
             .map(|value| value.to_serde_value())

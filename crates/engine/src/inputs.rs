@@ -1,4 +1,4 @@
-//! The inputs of a task that are folded over every message.
+//! The inputs of a task that depend on the message: folded, or evaluated.
 //!
 //! An authored input is checked against the table of its function when it is stored. The values that a
 //! message yields are checked against the same table here, so a function receives only values of the kinds
@@ -7,42 +7,97 @@
 use serde_json::Value;
 use svc_model::FieldError;
 
-use crate::catalogue::{FunctionEntry, InputField, InputKind};
+use crate::catalogue::{FunctionEntry, InputField, InputKind, operators};
 use crate::error::TaskError;
-use crate::function::TaskCx;
+use crate::expression::Expression;
+use crate::function::{CompileCx, TaskCx};
 use crate::template::Template;
 
-/// The resolvable inputs of one task. Inputs that take secrets are left to their function.
+/// The inputs of one task that its table resolves or computes. Inputs that take secrets are left to their function.
 #[derive(Debug)]
-pub struct Inputs(Vec<(&'static InputField, Template)>);
+pub struct Inputs(Vec<(&'static InputField, InputSource)>);
 
-impl Inputs {
-    /// Prepares the inputs that the table of a function resolves. One of any kind that is written as null
-    /// counts as absent.
-    pub fn new(entry: &FunctionEntry, input: &Value) -> Self {
-        let resolvable = entry.fields.iter().filter(|field| field.resolvable && field.secret_at.is_empty());
-        let templates = resolvable.filter_map(|field| {
-            let value = input.get(field.name).or_else(|| input.get(field.alias?))?;
-            (field.kind != InputKind::Any || !value.is_null()).then(|| (field, Template::compile(value)))
-        });
-        Self(templates.collect())
+/// The origin of the value of an input.
+#[derive(Debug, Clone)]
+pub(crate) enum InputSource {
+    Folded(Template),
+    Evaluated(Expression),
+}
+
+impl InputSource {
+    /// Compiles the value of an input. A literal and a read of the message are folded, which costs less.
+    ///
+    /// # Errors
+    /// A text for the author.
+    pub(crate) fn compile(field: &InputField, value: &Value, cx: &CompileCx<'_>) -> Result<Self, String> {
+        if field.template && is_computed(value) {
+            let compiled = cx.input_expression(value);
+            return compiled.map(Self::Evaluated).map_err(|why| format!("{}: {why}", field.name));
+        }
+        Ok(Self::Folded(Template::compile(value)))
     }
 
-    /// Folds an input over the message, whatever its kind; null if it was not given.
-    pub fn fold(&self, cx: &TaskCx<'_>, name: &str) -> Value {
+    /// Returns the value for the message of a task.
+    ///
+    /// # Errors
+    /// `LOGIC_ERROR` with the reason, for an expression that fails.
+    pub(crate) fn value(&self, cx: &TaskCx<'_>) -> Result<Value, TaskError> {
+        match self {
+            Self::Folded(template) => Ok(cx.resolve(template)),
+            Self::Evaluated(expression) => cx.evaluate_input(expression),
+        }
+    }
+}
+
+/// Returns `true` for a call of an operator, other than a read of the message that is folded: an input that takes
+/// expressions evaluates it.
+#[must_use]
+pub fn is_computed(value: &Value) -> bool {
+    let Some(map) = value.as_object().filter(|map| map.len() == 1) else { return false };
+    map.iter().all(|(name, argument)| match name.as_str() {
+        // A path that is written is folded.
+        "var" => argument.is_object() || argument.get(0).is_some_and(Value::is_object),
+        name => operators::find(name).is_some(),
+    })
+}
+
+impl Inputs {
+    /// Prepares the inputs that the table of a function resolves or computes. One of any kind that is written as null
+    /// counts as absent.
+    ///
+    /// # Errors
+    /// A text for the author: an expression does not compile, or reads a secret.
+    pub fn new(entry: &FunctionEntry, input: &Value, cx: &CompileCx<'_>) -> Result<Self, String> {
+        let mut inputs = Vec::new();
+        let open = entry.fields.iter().filter(|field| field.resolvable || field.template);
+        for field in open.filter(|field| field.secret_at.is_empty()) {
+            let alias = || input.get(field.alias?);
+            let Some(value) = input.get(field.name).or_else(alias) else { continue };
+            if field.kind != InputKind::Any || !value.is_null() {
+                inputs.push((field, InputSource::compile(field, value, cx)?));
+            }
+        }
+        Ok(Self(inputs))
+    }
+
+    /// Returns an input over the message, whatever its kind; null if it was not given.
+    ///
+    /// # Errors
+    /// `LOGIC_ERROR` with the reason, for an expression that fails.
+    pub fn fold(&self, cx: &TaskCx<'_>, name: &str) -> Result<Value, TaskError> {
         let input = self.0.iter().find(|(field, _)| field.name == name);
-        input.map(|(_, template)| cx.resolve(template)).unwrap_or_default()
+        input.map_or(Ok(Value::Null), |(_, source)| source.value(cx))
     }
 
     /// Returns an input over the message of the task; `None` when it was not given.
     ///
     /// # Errors
-    /// `VALIDATION_ERROR` naming the input when it is not of its kind.
+    /// `VALIDATION_ERROR` naming the input when it is not of its kind; `LOGIC_ERROR` for an expression that fails.
     pub fn get(&self, cx: &TaskCx<'_>, name: &str) -> Result<Option<Value>, TaskError> {
-        let Some((field, template)) = self.0.iter().find(|(field, _)| field.name == name) else {
+        let Some((field, source)) = self.0.iter().find(|(field, _)| field.name == name) else {
             return Ok(None);
         };
-        let value = cx.resolve(template);
+        let value = source.value(cx)?;
         if !field.kind.holds(&value) {
             return Err(mismatch(name, field.kind.name(), &value));
         }
@@ -71,4 +126,35 @@ impl Inputs {
 
 fn mismatch(name: &str, expected: &str, got: &Value) -> TaskError {
     TaskError::validation(format!("{name}: {}", FieldError::type_mismatch(name, expected, got).message))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_calls_of_operators_are_computed() {
+        for call in [
+            json!({"cat": ["a", {"var": "data.b"}]}),
+            json!({"upper": "a"}),
+            json!({"var": {"cat": ["data.", "b"]}}),
+            json!({"var": [{"cat": ["data.", "b"]}, 1]}),
+            json!({"val": ["data", "b"]}),
+        ] {
+            assert!(is_computed(&call), "{call}");
+        }
+        for value in [
+            json!("a"),
+            json!({"var": "data.b"}),
+            json!({"var": ["data.b", 1]}),
+            json!({"var": "data..b"}),
+            json!({"uper": "a"}),
+            json!({"cat": [], "upper": "a"}),
+            json!([{"cat": ["a"]}]),
+        ] {
+            assert!(!is_computed(&value), "{value}");
+        }
+    }
 }

@@ -84,7 +84,7 @@ mod workflow;
 pub use bounds::bounded_json::{ParseJsonError, RunStopped, parse_json_within};
 pub use bounds::extent::{MAX_DEPTH, value_bytes};
 pub use bounds::limits::EngineLimits;
-pub use builtin::{ParseXmlError, parse_xml_within};
+pub use builtin::{CsvBounds, ParseCsvError, ParseXmlError, add_field, parse_csv_within, parse_xml_within};
 pub use checks::{UnknownCall, recorded_secrets};
 pub use closure_function::ClosureFunction;
 pub use engine::{Engine, EngineBuilder};
@@ -94,7 +94,7 @@ pub use expression::{Expression, SecretPolicy};
 pub use function::{
     CALL_PATH, CompileCx, CompileSecrets, CompiledTask, Function, TaskCx, TaskExecution, TaskOutcome,
 };
-pub use inputs::Inputs;
+pub use inputs::{Inputs, is_computed};
 pub use message::Message;
 pub use operators::DeclaredSecrets;
 pub use path::Path;

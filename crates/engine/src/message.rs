@@ -139,6 +139,22 @@ impl Message {
         }
     }
 
+    /// Removes what is at a path. Returns whether there was anything; `data`, `metadata`, `temp_data` and the payload
+    /// themselves stay.
+    pub(crate) fn remove(&mut self, path: &Path) -> bool {
+        let segments = path.segments();
+        match path.root() {
+            Root::Data => path::remove(&mut self.data, segments),
+            Root::TempData => path::remove(&mut self.temp_data, segments),
+            Root::Metadata => path::remove_from_map(&mut self.metadata, segments),
+            Root::Payload => false,
+            Root::Other(name) if segments.is_empty() => self.others.shift_remove(name.as_str()).is_some(),
+            Root::Other(name) => {
+                self.others.get_mut(name.as_str()).is_some_and(|slot| path::remove(slot, segments))
+            }
+        }
+    }
+
     /// Returns the bytes of what tasks may write; `None` when it is more than `limit`.
     pub(crate) fn measure(&self, limit: usize) -> Option<usize> {
         let members = self.metadata.values().chain(self.others.values());

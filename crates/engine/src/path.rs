@@ -190,6 +190,15 @@ impl Path {
         Self { text: format!("{}.{key}", self.text), root: self.root.clone(), segments: segments.into() }
     }
 
+    /// Returns the path of an element below this one.
+    pub(crate) fn element(&self, index: usize) -> Self {
+        let mut segments = self.segments.to_vec();
+        let digits = index.to_string();
+        let text = format!("{}.{digits}", self.text);
+        segments.push(Segment::Index(index, digits.into()));
+        Self { text, root: self.root.clone(), segments: segments.into() }
+    }
+
     /// Returns the root the path starts in.
     pub fn root(&self) -> &Root {
         &self.root
@@ -315,6 +324,32 @@ pub fn write_map(map: &mut Map<String, Value>, segments: &[Segment], new: Value)
     match map.get_mut(first.key()) {
         Some(slot) => write(slot, rest, new),
         None => write(map.entry(first.key()).or_insert(Value::Null), rest, new),
+    }
+}
+
+/// Removes what is below `slot`; the elements behind a removed one move up. Returns whether there was anything.
+pub fn remove(slot: &mut Value, segments: &[Segment]) -> bool {
+    let Some((first, rest)) = segments.split_first() else { return false };
+    match slot {
+        Value::Object(map) => remove_from_map(map, segments),
+        Value::Array(items) => match first.index().filter(|index| *index < items.len()) {
+            Some(index) if rest.is_empty() => {
+                items.remove(index);
+                true
+            }
+            Some(index) => remove(&mut items[index], rest),
+            None => false,
+        },
+        _ => false,
+    }
+}
+
+/// Removes what is below an object; the other members keep their order. Returns whether there was anything.
+pub fn remove_from_map(map: &mut Map<String, Value>, segments: &[Segment]) -> bool {
+    match segments {
+        [] => false,
+        [last] => map.shift_remove(last.key()).is_some(),
+        [first, rest @ ..] => map.get_mut(first.key()).is_some_and(|slot| remove(slot, rest)),
     }
 }
 

@@ -143,13 +143,57 @@ impl RunState {
             Value::Object(map) if bare && self.holds_object(path.root()) => {
                 if map.len() > FOLLOWED {
                     // Each write that a copy follows takes as long as the root is wide.
-                    let mut written = WrittenRoots::default();
-                    written.mark(path.root());
-                    scope.forget(written);
+                    forget_root(scope, path);
                 }
                 map.into_iter().try_for_each(|(key, value)| self.put(scope, &path.child(&key), value))
             }
             value => self.put(scope, path, value),
+        }
+    }
+
+    /// Adds elements at the end of the array at a path, all or none; an array is made if there is nothing. It takes the
+    /// time of the elements, not that of the array.
+    ///
+    /// # Errors
+    /// The reason: there is no array at the path, or a bound would be exceeded.
+    pub(crate) fn extend(
+        &mut self,
+        scope: &mut EvaluationScope<'_>,
+        path: &Path,
+        items: Vec<Value>,
+    ) -> Result<(), String> {
+        let length = match self.message.read(path) {
+            Some(Value::Array(present)) => present.len(),
+            None | Some(Value::Null) => {
+                return self.put(scope, path, Value::Array(items)).map_err(|error| error.to_string());
+            }
+            Some(_) => return Err("there is no array to add to".to_owned()),
+        };
+        let items = Value::Array(items);
+        let added = self.message.check(path, &items, self.max_bytes).map_err(|error| error.to_string())?;
+        self.make_room(added).map_err(|error| error.to_string())?;
+        let Value::Array(items) = items else { return Ok(()) };
+        if items.len() > FOLLOWED {
+            forget_root(scope, path);
+        }
+        for (n, item) in items.into_iter().enumerate() {
+            let path = path.element(length + n);
+            scope.follow(&path, &item);
+            self.write(&path, item);
+        }
+        Ok(())
+    }
+
+    /// Removes what is at a path, if there is anything.
+    pub(crate) fn remove(&mut self, scope: &mut EvaluationScope<'_>, path: &Path) {
+        forget_root(scope, path);
+        if !self.records(path, &Value::Null) {
+            self.message.remove(path);
+            return;
+        }
+        let change = self.change(path, &Value::Null);
+        if let (true, Some(changes)) = (self.message.remove(path), &mut self.changes) {
+            changes.push(change);
         }
     }
 
@@ -168,13 +212,19 @@ impl RunState {
             self.message.put(path, value);
             return;
         }
+        let change = self.change(path, &value);
+        if let (true, Some(changes)) = (self.message.put(path, value), &mut self.changes) {
+            changes.push(change);
+        }
+    }
+
+    /// Returns the record of a change that is about to be made.
+    fn change(&self, path: &Path, new: &Value) -> AuditChange {
         let (old_value, new_value) = match self.redaction.is_empty() {
-            true => (self.message.get(path), value.clone()),
+            true => (self.message.get(path), new.clone()),
             false => (MASK.into(), MASK.into()),
         };
-        if let (true, Some(changes)) = (self.message.put(path, value), &mut self.changes) {
-            changes.push(AuditChange { path: path.to_string(), old_value, new_value });
-        }
+        AuditChange { path: path.to_string(), old_value, new_value }
     }
 
     /// Takes the room a change needs; once there is too little, no change is recorded any more.
@@ -229,4 +279,11 @@ impl RunState {
         }
         scope.follow(&Path::below_metadata(KEY), records);
     }
+}
+
+/// Forgets the copy of the root of a path, which is about to be written behind the back of the scope.
+fn forget_root(scope: &mut EvaluationScope<'_>, path: &Path) {
+    let mut written = WrittenRoots::default();
+    written.mark(path.root());
+    scope.forget(written);
 }

@@ -72,11 +72,11 @@ impl Function for CacheInvalidate {
         }
     }
 
-    fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
+    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let output = text(input, "output").map(Path::parse_target).transpose();
         Ok(Box::new(InvalidateTask {
             caches: Arc::clone(&self.caches),
-            inputs: Inputs::new(&ENTRY, input),
+            inputs: Inputs::new(&ENTRY, input, cx)?,
             output: output.map_err(|error| format!("output: {error}"))?,
         }))
     }

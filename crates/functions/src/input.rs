@@ -1,7 +1,7 @@
 //! Access to an authored input that has passed the checks of its catalogue entry.
 
 use serde_json::{Map, Value};
-use svc_engine::{Path, Template};
+use svc_engine::{Path, Template, is_computed};
 use svc_model::FieldError;
 
 /// Returns a field that is a literal text.
@@ -17,6 +17,11 @@ pub(crate) fn output(input: &Value) -> Result<Path, String> {
 /// Returns the value of a resolvable field, if it does not depend on the message.
 pub(crate) fn literal_value(input: &Map<String, Value>, field: &str) -> Option<Value> {
     Template::compile(input.get(field)?).as_literal().filter(|value| !value.is_null()).cloned()
+}
+
+/// Returns the value of an input that takes expressions, if no message changes it.
+pub(crate) fn literal_scalar(input: &Map<String, Value>, field: &str) -> Option<Value> {
+    literal_value(input, field).filter(|value| !is_computed(value))
 }
 
 /// The problems of one authored input.

@@ -122,6 +122,9 @@ checks! {
     OutputDefault = "output.default", Warning,
         "A task has no `output`, so that its result replaces the whole of `data`.",
         "name the path of the result in `output`; `\"output\": \"data\"` says that it is meant";
+    ProjectStatement = "project.statement", Error,
+        "A `$sql` names no file of SQL in the project directory, or one whose statement databases read in different ways.",
+        "name a file below the project directory by its path relative to this file, and write it as the message says";
     ClosureFragment = "closure.fragment", Error,
         "A task calls a fragment that no shared document defines.",
         "define the fragment under `fragments` of a shared document, or correct the name";

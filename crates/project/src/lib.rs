@@ -27,6 +27,7 @@ pub mod schema;
 pub mod shared;
 mod source;
 mod stand_ins;
+mod statements;
 mod values;
 mod walk;
 
@@ -49,6 +50,7 @@ pub use recognize::DocumentShape;
 pub use run::{Expand, OfflineInput, OfflineRecords, OfflineRun, OfflineWorkflow, describe_problem};
 pub use source::{MAX_FILE_BYTES, SourceError, SourceFile, SourceFormat, read_text};
 pub use stand_ins::StandIns;
+pub use statements::read_with_statements;
 /// The documents of channels for their callers.
 pub use svc_contract::{DocumentedChannel, asyncapi_document, openapi_document};
 pub use values::EnvironmentValues;

@@ -10,6 +10,7 @@ use crate::checks::Check;
 use crate::finding::Finding;
 use crate::ignore_file::IgnoreFile;
 use crate::source::{SourceError, SourceFile, SourceFormat};
+use crate::statements::include_statements;
 
 /// The check id of an input of a command that cannot be read. A file that a walk finds has
 /// [`Check::ProjectUnreadable`].
@@ -42,6 +43,8 @@ pub struct FoundFile {
 #[derive(Debug, Default)]
 pub struct FoundFiles {
     pub files: Vec<FoundFile>,
+    /// The files of SQL, which authored files may name.
+    pub statements: Vec<FoundFile>,
     /// The names of the links out of the directory that were not followed.
     pub links: Vec<String>,
     /// An error for each entry that cannot be read.
@@ -102,7 +105,13 @@ pub fn walk(directory: &Path) -> io::Result<ProjectFiles> {
     for FoundFile { name, path } in found_files.files {
         match SourceFile::read(&name, &path) {
             Ok(_) if is_case(&path) => project.cases.push(name),
-            Ok(file) => project.files.push(file),
+            Ok(mut file) => {
+                let problems = include_statements(&mut file, &path, directory).into_iter();
+                let findings =
+                    problems.map(|problem| Check::ProjectStatement.source_finding(&problem, &file.name));
+                project.unreadable.extend(findings);
+                project.files.push(file);
+            }
             Err(error) => project.unreadable.push(Check::ProjectUnreadable.source_finding(&error, &name)),
         }
     }
@@ -119,6 +128,10 @@ pub fn is_case(path: &Path) -> bool {
 impl FoundFiles {
     fn add(&mut self, directory: &Path, entry: &DirEntry) {
         if SourceFormat::from_path(entry.path()).is_none() {
+            if entry.path().extension() == Some(OsStr::new("sql")) {
+                let (name, path) = (name_within(directory, entry.path()), entry.path().to_owned());
+                self.statements.push(FoundFile { name, path });
+            }
             return;
         }
         let name = name_within(directory, entry.path());

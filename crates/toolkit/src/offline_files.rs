@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::Value;
 use svc_outbound::describe_cause;
-use svc_project::{SourceFile, SourceFormat};
+use svc_project::{SourceFile, SourceFormat, read_with_statements};
 
 use crate::output::resolve;
 
@@ -19,7 +19,7 @@ const STANDARD: &str = "-";
 pub(crate) fn read_source(path: &Path) -> Result<SourceFile, String> {
     if path.as_os_str() != STANDARD {
         let name = path.display().to_string();
-        return SourceFile::read(&name, path).map_err(|error| error.report(&name));
+        return read_with_statements(&name, path).map_err(|error| error.report(&name));
     }
     let mut text = String::new();
     io::stdin()

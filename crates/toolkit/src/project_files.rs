@@ -8,7 +8,7 @@ use clap::Args;
 use svc_outbound::describe_cause;
 use svc_project::{
     Boundary, EnvironmentValues, Finding, Project, ProjectFiles, Severity, SourceFile, SourceFormat,
-    UNREADABLE, check_range,
+    UNREADABLE, check_range, read_with_statements,
 };
 
 use crate::exit;
@@ -159,7 +159,7 @@ pub(crate) fn read_source(
     err: &mut dyn Write,
 ) -> io::Result<Result<Arc<SourceFile>, Box<Finding>>> {
     let name = path.display().to_string();
-    let error = match SourceFile::read(&name, path) {
+    let error = match read_with_statements(&name, path) {
         Ok(source) => return Ok(Ok(Arc::new(source))),
         Err(error) => error,
     };

@@ -134,7 +134,8 @@ fn read_settled(
 fn read_fingerprint(directory: &Path) -> ProjectFingerprint {
     let Ok(found) = find_files(directory, LinkPolicy::Follow) else { return Vec::new() };
     let stamp = |path: &Path| path.metadata().ok().map(|metadata| FileStamp::new(&metadata));
-    let mut files: Vec<_> = found.files.into_iter().map(|file| (file.name, stamp(&file.path))).collect();
+    let named = found.files.into_iter().chain(found.statements);
+    let mut files: Vec<_> = named.map(|file| (file.name, stamp(&file.path))).collect();
     // An entry that cannot be read is a finding, and so is its repair.
     files.extend(found.unreadable.into_iter().map(|finding| (finding.entity, None)));
     files
@@ -171,10 +172,13 @@ mod tests {
         fs::write(&other, "[ ]").unwrap();
         fs::rename(&other, &file).unwrap();
         expect_change("another file of the same length");
+        fs::write(directory.path().join("one.sql"), "SELECT 1").unwrap();
+        expect_change("a statement");
         fs::write(directory.path().join("notes.txt"), "x").unwrap();
         fs::create_dir(directory.path().join(".svc")).unwrap();
         fs::write(directory.path().join(".svc/served.json"), "{}").unwrap();
         assert_eq!(read(), *seen.last().unwrap(), "files that hold no definition");
+        fs::remove_file(directory.path().join("one.sql")).unwrap();
         fs::remove_file(&file).unwrap();
         assert_eq!(read(), seen[0], "a removed file");
     }

@@ -9,6 +9,7 @@ mod migrate_storage;
 mod preflight;
 mod rotate_key;
 mod schema;
+mod sql_check;
 
 use std::path::Path;
 use std::process::Output;

@@ -303,3 +303,36 @@ fn a_standard_output_that_takes_nothing_is_told() {
     assert_eq!(ran.status.code(), Some(1), "{text}");
     assert!(text.contains("Error: the output cannot be written\n  Caused by: No space left"), "{text}");
 }
+
+#[test]
+fn statement_in_a_file_is_compiled_into_its_place() {
+    let query = "/tasks/0/function/input/query";
+    let named = |target: &str| Files::default().set(WORKFLOW, query, json!({"$sql": target}));
+    let compiled = |files: &Files, text: &str| {
+        let directory = Directory::new(files);
+        directory.write("src/sql/read.sql", text);
+        let ran = directory.run(PACKAGE);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        let mut package: Value = serde_json::from_str(&ran.out).unwrap();
+        package["package"]["content_hash"].take()
+    };
+    let inline = compiled(&Files::default(), "");
+    for text in ["SELECT 1", "-- all of it\nSELECT\n  1;\n", "/* x */ SELECT 1 -- y"] {
+        assert_eq!(compiled(&named("../sql/read.sql"), text), inline, "{text}");
+    }
+    let directory = Directory::new(&named("../sql/read.sql"));
+    directory.write("src/sql/read.sql", "DELETE FROM orders");
+    let ran = directory.run("lint src");
+    assert!(ran.code == 1 && ran.err.contains("[schema.workflow]"), "the statement is checked: {}", ran.err);
+    let ran = directory.run(&format!("lint src/{WORKFLOW}"));
+    assert!(ran.code == 1 && !ran.err.contains("$sql"), "{}", ran.err);
+    for (target, why) in [
+        ("../sql/none.sql", "cannot be read"),
+        ("../../other.sql", "cannot be read"),
+        ("sql", "ends with .sql"),
+    ] {
+        let ran = Directory::new(&named(target)).run("lint src");
+        assert_eq!(ran.code, 1, "{}", ran.err);
+        assert!(ran.err.contains("[project.statement]") && ran.err.contains(why), "{target}: {}", ran.err);
+    }
+}

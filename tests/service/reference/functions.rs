@@ -81,6 +81,7 @@ fn row(field: &InputField, name: &str) -> Vec<String> {
         InputField { logic: true, .. } => "expression",
         InputField { holds_logic: true, .. } => "expressions",
         InputField { secret_at: [_, ..], .. } => "secret",
+        InputField { template: true, .. } => "computed",
         InputField { resolvable: true, .. } => "`var`",
         _ => "literal",
     };

@@ -1,60 +1,20 @@
 //! CSV (RFC 4180): rows below a row of names become objects of texts.
 
-use csv::{ErrorKind, ReaderBuilder, StringRecord};
-use serde_json::{Map, Value};
+use serde_json::Value;
+use svc_engine::{CsvBounds, parse_csv_within};
 
-use super::{add_field, value_limit};
+use super::value_limit;
 
 /// Rows of a text, that of the names aside.
 const MAX_ROWS: usize = 10_000;
 
-/// Bytes that a field takes in addition to its name and its text.
-const FIELD: usize = 64;
-
-/// Parses CSV whose first row has the names. Each further row is an object of texts; the fields of a repeated name are
-/// a list.
+/// Parses CSV as the function `parse_csv` does, a bounded number of rows.
 ///
 /// # Errors
 /// The reason why the text is not parsed, with the row.
 pub fn parse_csv(text: &str) -> Result<Value, String> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut reader = ReaderBuilder::new().from_reader(text.as_bytes());
-    let names = reader.headers().map_err(|error| format!("the row of names: {error}"))?.clone();
-    let mut budget = value_limit(text);
-    let mut rows = Vec::new();
-    for record in reader.records() {
-        // Counted here: the parser counts lines, and takes the two bytes of an end of line for one or two.
-        let number = rows.len() + 1;
-        if number > MAX_ROWS {
-            return Err(format!("there are more than {MAX_ROWS} rows"));
-        }
-        let record = record.map_err(|error| format!("row {number}: {}", describe(&error)))?;
-        let taken: usize =
-            names.iter().zip(&record).map(|(name, field)| FIELD + name.len() + field.len()).sum();
-        budget = budget.checked_sub(taken).ok_or_else(|| {
-            let limit = value_limit(text) >> 20;
-            format!("row {number}: the rows with their names would take more than {limit} MiB")
-        })?;
-        rows.push(Value::Object(to_object(&names, &record)));
-    }
-    Ok(Value::Array(rows))
-}
-
-fn to_object(names: &StringRecord, record: &StringRecord) -> Map<String, Value> {
-    let mut row = Map::new();
-    for (name, field) in names.iter().zip(record) {
-        add_field(&mut row, name, field.into());
-    }
-    row
-}
-
-fn describe(error: &csv::Error) -> String {
-    match error.kind() {
-        ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            format!("fields: {len}, names: {expected_len}")
-        }
-        _ => error.to_string(),
-    }
+    let bounds = CsvBounds { delimiter: b',', max_rows: MAX_ROWS, max_bytes: value_limit(text) };
+    parse_csv_within(text, bounds).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

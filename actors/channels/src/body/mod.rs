@@ -3,11 +3,12 @@
 mod content_kind;
 mod csv_rows;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use svc_engine::parse_xml_within;
 
 pub use content_kind::ContentKind;
 pub use csv_rows::parse_csv;
+pub use svc_engine::add_field;
 
 /// Bytes that the value of a text may always take.
 const FREE: usize = 4 << 20;
@@ -32,14 +33,4 @@ pub fn parse_text(text: &str) -> Value {
 /// The reason why the text is not XML.
 pub fn parse_xml(text: &str) -> Result<Value, String> {
     parse_xml_within(text, value_limit(text)).map_err(|error| error.to_string())
-}
-
-/// Adds a field; the values of a repeated name become a list, in their order.
-pub fn add_field(fields: &mut Map<String, Value>, name: impl Into<String>, value: Value) {
-    let field = fields.entry(name).or_insert(Value::Null);
-    match field {
-        Value::Null => *field = value,
-        Value::Array(values) => values.push(value),
-        first => *first = Value::Array(vec![first.take(), value]),
-    }
 }

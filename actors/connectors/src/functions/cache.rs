@@ -1,21 +1,24 @@
-//! `cache_read` and `cache_write`: one key of a cache.
+//! `cache_read` and `cache_write`: keys of a cache.
 
 use std::sync::Arc;
 
+use actix::Message;
+use actix_supervision::ReadHandler;
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
 use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{
     CompileCx, CompiledTask, Function, Inputs, ParseJsonError, Path, TaskCx, TaskError, TaskOutcome,
 };
-use svc_functions::declarations::cache::ttl;
+use svc_functions::declarations::cache::{read_key, read_keys, ttl};
 use svc_functions::declarations::{CACHE_READ, CACHE_WRITE};
 use svc_model::FieldError;
 
 use super::call::{Caller, call_driver, call_with_breaker, check_operation};
 use super::input::{self, text};
 use crate::directory::ConnectorDirectory;
-use crate::drivers::cache::{CacheDriver, ReadEntry, WriteEntry};
+use crate::drivers::cache::{CacheActor, CacheDriver, ReadEntries, ReadEntry, WriteEntry};
+use crate::drivers::failure::CallFailure;
 
 /// `cache_read`.
 pub(crate) struct CacheRead(pub(crate) ConnectorDirectory);
@@ -28,12 +31,16 @@ impl Function for CacheRead {
         &CACHE_READ.entry
     }
 
-    fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
+    fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
+        CACHE_READ.check(input, at, errors);
+    }
+
+    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = &CACHE_READ.entry;
         Ok(Box::new(ReadTask {
-            connectors: self.0.clone(),
-            connector: text(table, input, "connector").unwrap_or_default().into(),
-            inputs: Inputs::new(table, input),
+            cache: CacheTarget::new(&self.0, table, input),
+            inputs: Inputs::new(table, input, cx)?,
+            reads_list: input.get("keys").is_some(),
             output: input::path(text(table, input, "output").unwrap_or("data"))?,
         }))
     }
@@ -48,43 +55,77 @@ impl Function for CacheWrite {
         CACHE_WRITE.check(input, at, errors);
     }
 
-    fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
+    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = &CACHE_WRITE.entry;
         Ok(Box::new(WriteTask {
-            connectors: self.0.clone(),
-            connector: text(table, input, "connector").unwrap_or_default().into(),
-            inputs: Inputs::new(table, input),
+            cache: CacheTarget::new(&self.0, table, input),
+            inputs: Inputs::new(table, input, cx)?,
         }))
     }
 }
 
-struct ReadTask {
+/// The cache that a task calls.
+pub(super) struct CacheTarget {
     connectors: ConnectorDirectory,
     connector: Arc<str>,
+}
+
+impl CacheTarget {
+    pub(super) fn new(connectors: &ConnectorDirectory, table: &FunctionEntry, input: &Value) -> Self {
+        let connector = text(table, input, "connector").unwrap_or_default().into();
+        Self { connectors: connectors.clone(), connector }
+    }
+
+    /// Sends a message to the actor of the cache, if the connector allows the operation.
+    pub(super) async fn ask<T, M>(
+        &self,
+        cx: &TaskCx<'_>,
+        operation: &str,
+        message: &M,
+    ) -> Result<T, TaskError>
+    where
+        CacheActor: ReadHandler<M>,
+        M: Message<Result = Result<T, CallFailure>> + Clone + Send + 'static,
+        T: Send + 'static,
+    {
+        let call = async {
+            let message = |driver: &CacheDriver| {
+                check_operation(&driver.settings.operations, operation, &self.connector)?;
+                Ok((driver.address.clone(), message.clone()))
+            };
+            let (_, answer) = call_driver(&self.connectors, &self.connector, message).await?;
+            answer.map_err(|failure| failure.to_task_error(&self.connector))
+        };
+        call_with_breaker(&self.connectors, &Caller::of_task(cx), &self.connector, call).await
+    }
+
+    /// Returns the value of a cached text; null for a miss.
+    fn value(&self, cx: &TaskCx<'_>, text: Option<String>) -> Result<Value, TaskError> {
+        let Some(text) = text else { return Ok(Value::Null) };
+        let parsed = cx.parse_json(text.as_bytes());
+        value(text, parsed, &self.connector)
+    }
+}
+
+struct ReadTask {
+    cache: CacheTarget,
     inputs: Inputs,
+    reads_list: bool,
     output: Path,
 }
 
 impl CompiledTask for ReadTask {
     fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
         Box::pin(async move {
-            let key = key(self.inputs.fold(cx, "key"))?;
-            let call = async {
-                let message = |driver: &CacheDriver| {
-                    check_operation(&driver.settings.operations, "read", &self.connector)?;
-                    Ok((driver.address.clone(), ReadEntry(key.clone())))
-                };
-                let (_, answer) = call_driver(&self.connectors, &self.connector, message).await?;
-                answer.map_err(|failure| failure.to_task_error(&self.connector))
-            };
-            let entry =
-                call_with_breaker(&self.connectors, &Caller::of_task(cx), &self.connector, call).await?;
-            let value = match entry {
-                Some(text) => {
-                    let parsed = cx.parse_json(text.as_bytes());
-                    value(text, parsed, &self.connector)?
-                }
-                None => Value::Null,
+            let value = if self.reads_list {
+                let keys = keys(self.inputs.fold(cx, "keys")?)?;
+                let texts = self.cache.ask(cx, "read", &ReadEntries(keys)).await?;
+                let values = texts.into_iter().map(|text| self.cache.value(cx, text));
+                values.collect::<Result<Value, TaskError>>()?
+            } else {
+                let key = key(self.inputs.fold(cx, "key")?)?;
+                let text = self.cache.ask(cx, "read", &ReadEntry(key)).await?;
+                self.cache.value(cx, text)?
             };
             cx.write(&self.output, value)?;
             Ok(TaskOutcome::Success)
@@ -93,46 +134,38 @@ impl CompiledTask for ReadTask {
 }
 
 struct WriteTask {
-    connectors: ConnectorDirectory,
-    connector: Arc<str>,
+    cache: CacheTarget,
     inputs: Inputs,
 }
 
 impl CompiledTask for WriteTask {
     fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
         Box::pin(async move {
-            let key = key(self.inputs.fold(cx, "key"))?;
-            let text = self.inputs.fold(cx, "value").to_string();
-            let ttl_secs = match self.inputs.fold(cx, "ttl_secs") {
+            let key = key(self.inputs.fold(cx, "key")?)?;
+            let text = self.inputs.fold(cx, "value")?.to_string();
+            let ttl_secs = match self.inputs.fold(cx, "ttl_secs")? {
                 Value::Null => None,
-                given => Some(ttl(&given).map_err(|why| TaskError::validation(format!("ttl_secs: {why}")))?),
+                given => Some(ttl(&given).map_err(|why| invalid("ttl_secs", &why))?),
             };
-            let call = async {
-                let message = |driver: &CacheDriver| {
-                    check_operation(&driver.settings.operations, "write", &self.connector)?;
-                    let write = WriteEntry { key: key.clone(), text: text.clone(), ttl_secs };
-                    Ok((driver.address.clone(), write))
-                };
-                let (_, answer) = call_driver(&self.connectors, &self.connector, message).await?;
-                answer.map_err(|failure| failure.to_task_error(&self.connector))
-            };
-            call_with_breaker(&self.connectors, &Caller::of_task(cx), &self.connector, call).await?;
+            self.cache.ask(cx, "write", &WriteEntry { key, text, ttl_secs }).await?;
             Ok(TaskOutcome::Success)
         })
     }
 }
 
-/// The key that a value gives.
-fn key(value: Value) -> Result<String, TaskError> {
-    match value {
-        Value::String(key) => Ok(key),
-        Value::Number(_) | Value::Bool(_) => Ok(value.to_string()),
-        Value::Null => Err(TaskError::validation("key: required")),
-        other => {
-            let mismatch = FieldError::type_mismatch("key", "string", &other);
-            Err(TaskError::validation(format!("key: {}", mismatch.message)))
-        }
-    }
+/// Returns the error of an input.
+pub(super) fn invalid(name: &str, why: &str) -> TaskError {
+    TaskError::validation(format!("{name}: {why}"))
+}
+
+/// Returns the key that a value gives.
+pub(super) fn key(value: Value) -> Result<String, TaskError> {
+    read_key(value).map_err(|why| invalid("key", &why))
+}
+
+/// Returns the keys that a list gives.
+pub(super) fn keys(list: Value) -> Result<Vec<String>, TaskError> {
+    read_keys(list).map_err(|why| invalid("keys", &why))
 }
 
 /// Returns the value of a cached text: its JSON, or the text itself if it is none.
@@ -153,19 +186,6 @@ mod tests {
     use svc_engine::parse_json_within;
 
     use super::*;
-
-    #[test]
-    fn only_scalars_are_cache_keys() {
-        for (given, expected) in [(json!("k"), "k"), (json!(7), "7"), (json!(true), "true"), (json!(""), "")]
-        {
-            assert_eq!(key(given).unwrap(), expected);
-        }
-        for wrong in [json!(null), json!([1]), json!({"a": 1})] {
-            let error = key(wrong).unwrap_err();
-            assert_eq!(error.code.name(), "VALIDATION_ERROR");
-            assert!(error.message.starts_with("key: "), "{}", error.message);
-        }
-    }
 
     #[test]
     fn json_text_is_parsed_other_text_is_kept() {

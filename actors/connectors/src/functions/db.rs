@@ -6,6 +6,7 @@ use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value, json};
 use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{CompileCx, CompiledTask, Function, Inputs, Path, TaskCx, TaskError, TaskOutcome};
+use svc_functions::declarations::sql::is_insert;
 use svc_functions::declarations::{DB_READ, DB_WRITE};
 use svc_model::FieldError;
 
@@ -15,8 +16,7 @@ use super::input::{self, text};
 use super::sql::run;
 use crate::directory::ConnectorDirectory;
 use crate::drivers::sql::{
-    BinaryForm, BoundStatement, ResultBounds, RunStatements, StatementAccess, StatementOrigin,
-    TransactionMode,
+    BoundStatement, ResultBounds, RunStatements, StatementAccess, StatementOrigin, TransactionMode, ValueForm,
 };
 
 /// `db_read`.
@@ -41,8 +41,8 @@ impl Function for DbRead {
         DB_READ.check(input, at, errors);
     }
 
-    fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
-        compile(&DB_READ.entry, input, &self.connectors, Operation::Read(self.bounds))
+    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
+        compile(&DB_READ.entry, input, &self.connectors, Operation::Read(self.bounds), cx)
     }
 }
 
@@ -66,8 +66,8 @@ impl Function for DbWrite {
         DB_WRITE.check(input, at, errors);
     }
 
-    fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
-        compile(&DB_WRITE.entry, input, &self.connectors, Operation::Write)
+    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
+        compile(&DB_WRITE.entry, input, &self.connectors, Operation::Write, cx)
     }
 }
 
@@ -82,13 +82,15 @@ fn compile(
     input: &Value,
     connectors: &ConnectorDirectory,
     operation: Operation,
+    cx: &CompileCx<'_>,
 ) -> Result<Box<dyn CompiledTask>, String> {
     Ok(Box::new(DbTask {
         connectors: connectors.clone(),
         connector: text(table, input, "connector").unwrap_or_default().into(),
         query: text(table, input, "query").unwrap_or_default().to_owned(),
-        inputs: Inputs::new(table, input),
-        binary: BinaryForm::from_name(text(table, input, "binary_as")),
+        inputs: Inputs::new(table, input, cx)?,
+        form: ValueForm::from_names(text(table, input, "binary_as"), text(table, input, "numeric_as")),
+        inserts: text(table, input, "query").is_some_and(is_insert),
         output: input::path(text(table, input, "output").unwrap_or("data"))?,
         operation,
     }))
@@ -99,7 +101,9 @@ struct DbTask {
     connector: Arc<str>,
     query: String,
     inputs: Inputs,
-    binary: BinaryForm,
+    form: ValueForm,
+    /// True if the key of an inserted row is reported.
+    inserts: bool,
     output: Path,
     operation: Operation,
 }
@@ -120,8 +124,8 @@ impl DbTask {
         let outcomes = run(&self.connectors, &self.connector, |settings| {
             check_operation(&settings.operations, operation, &self.connector)?;
             let (sql, params) = (self.query.clone(), params.to_vec());
-            let (origin, binary) = (StatementOrigin::Author, self.binary);
-            let statement = BoundStatement { sql, params, origin, binary };
+            let (origin, form) = (StatementOrigin::Author, self.form);
+            let statement = BoundStatement { sql, params, origin, form };
             let bounds = bounds.map(|bounds| settings.bound_result(bounds));
             Ok(RunStatements {
                 statements: vec![statement],
@@ -133,7 +137,13 @@ impl DbTask {
         let outcome = outcomes.await?.into_iter().next().unwrap_or_default();
         Ok(match self.operation {
             Operation::Read(_) => Value::Array(outcome.rows),
-            Operation::Write => json!({"rows_affected": outcome.affected}),
+            Operation::Write => {
+                let mut written = json!({"rows_affected": outcome.affected});
+                if let Some(id) = outcome.last_insert_id.filter(|_| self.inserts) {
+                    written["last_insert_id"] = id.into();
+                }
+                written
+            }
         })
     }
 }

@@ -1,6 +1,7 @@
 //! The task functions over connectors.
 
 mod cache;
+mod cache_keys;
 mod call;
 #[cfg(any(feature = "es", feature = "mongo", feature = "sql"))]
 mod data;
@@ -24,6 +25,8 @@ mod sql;
 #[cfg(feature = "storage")]
 mod storage_head;
 #[cfg(feature = "storage")]
+mod storage_object;
+#[cfg(feature = "storage")]
 mod storage_presign;
 
 use std::sync::Arc;
@@ -44,7 +47,7 @@ pub const DRIVER_FUNCTIONS: [(&str, &[&str]); 6] = [
     ("'smtp'", &["send_email"]),
     ("'sql'", &["db_read", "db_write"]),
     ("'sql', 'mongo' or 'es'", &["data_query", "data_write"]),
-    ("'storage'", &["storage_head", "storage_presign"]),
+    ("'storage'", &["storage_head", "storage_presign", "storage_read", "storage_write"]),
 ];
 
 /// Registers the functions over connectors. A function whose driver was left out of this build is only
@@ -58,6 +61,8 @@ pub fn register(
     let builder = DRIVER_FUNCTIONS
         .iter()
         .fold(builder, |builder, (features, names)| builder.optional_functions(features, names))
+        .function(Arc::new(cache_keys::CacheDelete(connectors.clone())))
+        .function(Arc::new(cache_keys::CacheIncrement(connectors.clone())))
         .function(Arc::new(cache::CacheRead(connectors.clone())))
         .function(Arc::new(cache::CacheWrite(connectors.clone())))
         .function(Arc::new(http_call::HttpCall::new(connectors.clone(), settings.http_timeout)));
@@ -73,7 +78,9 @@ pub fn register(
     #[cfg(feature = "storage")]
     let builder = builder
         .function(Arc::new(storage_head::StorageHead::new(connectors.clone())))
-        .function(Arc::new(storage_presign::StoragePresign::new(connectors.clone())));
+        .function(Arc::new(storage_presign::StoragePresign::new(connectors.clone())))
+        .function(Arc::new(storage_object::StorageRead(connectors.clone())))
+        .function(Arc::new(storage_object::StorageWrite(connectors.clone())));
     #[cfg(any(feature = "es", feature = "mongo", feature = "sql"))]
     let builder = builder
         .function(Arc::new(data::DataQuery::new(connectors.clone(), settings)))

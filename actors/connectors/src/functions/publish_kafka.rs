@@ -5,7 +5,9 @@ use std::sync::Arc;
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
 use svc_engine::catalogue::FunctionEntry;
-use svc_engine::{CompileCx, CompiledTask, Expression, Function, Redaction, TaskCx, TaskError, TaskOutcome};
+use svc_engine::{
+    CompileCx, CompiledTask, Expression, Function, Inputs, Redaction, TaskCx, TaskError, TaskOutcome,
+};
 use svc_functions::declarations::PUBLISH_KAFKA;
 use svc_model::FieldError;
 use svc_spans::SpanDraft;
@@ -37,7 +39,7 @@ impl Function for PublishKafka {
         Ok(Box::new(PublishTask {
             connectors: self.0.clone(),
             connector: text(table, input, "connector").unwrap_or_default().into(),
-            topic: text(table, input, "topic").map(str::to_owned),
+            inputs: Inputs::new(table, input, cx)?,
             key: logic("key", "key_logic")?,
             value: logic("value", "value_logic")?,
             tombstone: input.get("tombstone").and_then(Value::as_bool),
@@ -48,7 +50,8 @@ impl Function for PublishKafka {
 struct PublishTask {
     connectors: ConnectorDirectory,
     connector: Arc<str>,
-    topic: Option<String>,
+    /// The topic, if the task names one.
+    inputs: Inputs,
     key: Option<Expression>,
     /// The whole of `data` when there is none.
     value: Option<Expression>,
@@ -70,7 +73,19 @@ impl CompiledTask for PublishTask {
 }
 
 impl PublishTask {
+    /// Returns the topic that the task names; `None` for that of the connector.
+    fn topic(&self, cx: &TaskCx<'_>) -> Result<Option<String>, TaskError> {
+        match self.inputs.get(cx, "topic")? {
+            Some(Value::String(topic)) if topic.trim().is_empty() => {
+                Err(TaskError::validation("topic: a topic has a name"))
+            }
+            Some(Value::String(topic)) => Ok(Some(topic)),
+            _ => Ok(None),
+        }
+    }
+
     async fn publish(&self, cx: &mut TaskCx<'_>, redaction: &mut Redaction) -> Result<(), TaskError> {
+        let topic = self.topic(cx)?;
         let key = match &self.key {
             Some(logic) => key(cx.evaluate_tainted(logic, redaction)?),
             None => None,
@@ -81,13 +96,13 @@ impl PublishTask {
             None => value(&cx.message().data, self.tombstone),
         };
         let mut span = cx.trace_context().begin(|| {
-            let topic = self.topic.clone().or_else(|| self.topic_of_connector());
+            let topic = topic.clone().or_else(|| self.topic_of_connector());
             SpanDraft::publication(topic.as_deref(), Some(&self.connector))
         });
         let headers = owned_headers(span.context().headers());
         let message = |driver: &KafkaDriver| {
             check_operation(&driver.settings.operations, "publish", &self.connector)?;
-            let topic = self.topic.clone().or_else(|| driver.settings.topic.clone());
+            let topic = topic.clone().or_else(|| driver.settings.topic.clone());
             let topic = topic.ok_or_else(|| {
                 let connector = &self.connector;
                 TaskError::validation(format!("topic: required; connector '{connector}' names none either"))
@@ -101,20 +116,16 @@ impl PublishTask {
             let (_, answer) = call_driver(&self.connectors, &self.connector, message).await?;
             answer.map_err(|failure| failure.to_task_error(&self.connector))
         };
-        let published = call_with_breaker(&self.connectors, &self.caller(cx), &self.connector, call).await;
+        let caller = Caller::of_task(cx);
+        let caller = match &topic {
+            Some(topic) => caller.with_target(topic.as_str()),
+            None => caller,
+        };
+        let published = call_with_breaker(&self.connectors, &caller, &self.connector, call).await;
         if let Err(error) = &published {
             span.fail(error.code.name());
         }
         published
-    }
-
-    /// Returns the caller of the task, which names the topic for the record of the call.
-    fn caller(&self, cx: &TaskCx<'_>) -> Caller {
-        let caller = Caller::of_task(cx);
-        match &self.topic {
-            Some(topic) => caller.with_target(topic.as_str()),
-            None => caller,
-        }
     }
 
     /// Returns the topic of a connector in use.

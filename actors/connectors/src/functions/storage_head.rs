@@ -39,12 +39,12 @@ impl Function for StorageHead {
         STORAGE_HEAD.check(input, at, errors);
     }
 
-    fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
+    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = &STORAGE_HEAD.entry;
         Ok(Box::new(StorageHeadTask {
             connectors: self.connectors.clone(),
             connector: input::text(table, input, "connector").unwrap_or_default().into(),
-            inputs: Inputs::new(table, input),
+            inputs: Inputs::new(table, input, cx)?,
             output: input::output(table, input)?,
         }))
     }
@@ -89,29 +89,32 @@ impl StorageHeadTask {
         match answer.status {
             status if status.is_success() => Ok(object(&answer)),
             StatusCode::NOT_FOUND => Ok(json!({"exists": false})),
-            status => {
-                let hint = match status.as_u16() {
-                    401 | 403 => "; check the keys, their rights, the region and the clock",
-                    301 | 307 | 400 => "; check the endpoint and the region",
-                    _ => "",
-                };
-                let message = format!(
-                    "connector '{}': the answer has the status {}{hint}",
-                    self.connector,
-                    status.as_u16()
-                );
-                Err(TaskError::new(ErrorCode::Function, message))
-            }
+            status => Err(refused(&self.connector, status)),
         }
     }
 }
 
+/// Returns the error of a status with which the store refuses.
+pub(super) fn refused(connector: &str, status: StatusCode) -> TaskError {
+    let status = status.as_u16();
+    let hint = match status {
+        401 | 403 => "; check the keys, their rights, the region and the clock",
+        301 | 307 | 400 => "; check the endpoint and the region",
+        _ => "",
+    };
+    let message = format!("connector '{connector}': the answer has the status {status}{hint}");
+    TaskError::new(ErrorCode::Function, message)
+}
+
+/// Returns a header of a response as a text.
+pub(super) fn header_text(answer: &OutboundResponse, name: HeaderName) -> Option<String> {
+    let value = answer.headers.get(name)?;
+    Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
+}
+
 /// Returns the metadata in the headers of a response.
 fn object(answer: &OutboundResponse) -> Value {
-    let text = |name: HeaderName| {
-        let value = answer.headers.get(name)?;
-        Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
-    };
+    let text = |name: HeaderName| header_text(answer, name);
     let size = text(CONTENT_LENGTH).and_then(|size| size.parse::<u64>().ok());
     json!({
         "exists": true,

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{CompileCx, CompiledTask, Function, Inputs, Path, TaskCx, TaskError, TaskOutcome};
 use svc_functions::declarations::STORAGE_PRESIGN;
-use svc_functions::declarations::storage::{header_value, lifetime, puts};
+use svc_functions::declarations::storage::{content_length, header_value, lifetime, puts};
 use svc_model::FieldError;
 
 use super::call::{check_operation, driver_of};
@@ -39,13 +39,13 @@ impl Function for StoragePresign {
         STORAGE_PRESIGN.check(input, at, errors);
     }
 
-    fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
+    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = &STORAGE_PRESIGN.entry;
         Ok(Box::new(StoragePresignTask {
             connectors: self.connectors.clone(),
             connector: input::text(table, input, "connector").unwrap_or_default().into(),
             put: puts(input.get("method")),
-            inputs: Inputs::new(table, input),
+            inputs: Inputs::new(table, input, cx)?,
             output: input::output(table, input)?,
         }))
     }
@@ -79,7 +79,10 @@ impl StoragePresignTask {
         let expires_in = lifetime("expires_in", &self.inputs.require(cx, "expires_in")?)
             .map_err(|error| TaskError::validation(format!("{}: {}", error.path, error.message)))?;
         let to = if self.put {
-            ObjectAccess::Put { content_type: self.header(cx, "content_type")? }
+            ObjectAccess::Put {
+                content_type: self.header(cx, "content_type")?,
+                content_length: self.content_length(cx)?,
+            }
         } else {
             ObjectAccess::Get {
                 content_type: self.header(cx, "response_content_type")?,
@@ -87,6 +90,12 @@ impl StoragePresignTask {
             }
         };
         Ok(PresignGrant { key, to, expires_in })
+    }
+
+    fn content_length(&self, cx: &TaskCx<'_>) -> Result<Option<u64>, TaskError> {
+        let given = self.inputs.get(cx, "content_length")?;
+        let length = given.map(|value| content_length(&value)).transpose();
+        length.map_err(|why| TaskError::validation(format!("content_length: {why}")))
     }
 
     fn header(&self, cx: &TaskCx<'_>, field: &str) -> Result<Option<String>, TaskError> {

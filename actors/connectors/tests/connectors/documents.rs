@@ -69,6 +69,24 @@ fn every_filter_finds_rows_by_wire_contract() {
             let ids: Value = rows.as_array().unwrap().iter().map(|row| row["id"].clone()).collect();
             assert_eq!(ids, expected, "{filter}");
         }
+        let behind = json!({"source": "client", "fields": ["id", "city"], "sort": [{"city": "asc"}, {"id": "desc"}],
+            "after": {"var": "payload"}});
+        for (last, expected) in [
+            (Value::Null, json!([3, 2, 1])),
+            (json!({"city": null, "id": 3}), json!([2, 1])),
+            (json!({"city": "Ulm", "id": 1}), json!([])),
+        ] {
+            let rows =
+                run_task(world, "data_query", input_for(&database, "query", behind.clone()), last).await;
+            let ids: Value = rows.as_array().unwrap().iter().map(|row| row["id"].clone()).collect();
+            assert_eq!(ids, expected);
+        }
+        for (filter, expected) in [(json!({"==": [city, null]}), 2), (json!({"==": [city, "Bonn"]}), 0)] {
+            let count = json!({"source": "client", "count": true, "filter": filter});
+            let counted =
+                run_task(world, "data_query", input_for(&database, "query", count), Value::Null).await;
+            assert_eq!(counted, json!({"count": expected}));
+        }
         let query = json!({"source": "client", "fields": ["name", "city"], "sort": [{"id": "desc"}], "limit": 2, "skip": 1});
         let rows = run_task(world, "data_query", input_for(&database, "query", query), Value::Null).await;
         assert_eq!(rows, json!([{"name": "axb", "city": null}, {"name": "a.b", "city": "Ulm"}]));

@@ -76,6 +76,7 @@ fn absent_value_expression_publishes_all_data() {
             publish(json!({"key": {"var": "payload.id"}, "value": {"var": "payload.lines"}})),
             publish(json!({"key_logic": {"var": "payload.none"}})),
             json!({"connector": "k", "value": {"var": "payload.id"}}),
+            publish(json!({"topic": {"cat": ["t", {"if": [{"var": "payload.none"}, "x", ""]}]}, "value": 8})),
         ] {
             assert_eq!(
                 world.run_task("publish_kafka", input, payload.clone()).await,
@@ -88,6 +89,7 @@ fn absent_value_expression_publishes_all_data() {
             (Some("7".to_owned()), json!([1, 2])),
             (None, json!({})),
             (None, json!(7)),
+            (None, json!(8)),
         ];
         assert_eq!(records(&cluster, "t", expected.len()).await, expected);
         let probe = world.probe("k").await;

@@ -72,6 +72,24 @@ fn search_hits_become_rows_by_wire_contract() {
 }
 
 #[test]
+fn count_asks_for_no_hits_by_wire_contract() {
+    run(async |world| {
+        let upstream = Upstream::start(|_| {
+            UpstreamReply::new(200, json!({"count": 12, "_shards": {"total": 1, "failed": 0}}).to_string())
+        })
+        .unwrap();
+        connect(world, upstream.url(""), json!({})).await;
+        let input =
+            query(json!({"source": "client", "count": true, "filter": {"==": [{"field": "city"}, "Ulm"]}}));
+        assert_eq!(run_task(world, "data_query", input, Value::Null).await, json!({"count": 12}));
+        let request = upstream.requests().pop().unwrap();
+        assert_eq!((request.method.as_str(), request.target.as_str()), ("POST", "/clients/_count"));
+        let expected = json!({"query": {"bool": {"filter": [{"term": {"town": {"value": "Ulm"}}}]}}});
+        assert_eq!(body(&request), expected);
+    });
+}
+
+#[test]
 fn values_of_a_message_stay_values_by_wire_contract() {
     run(async |world| {
         let upstream = Upstream::start(|_| {

@@ -134,6 +134,105 @@ fn large_object_has_its_size_and_type() {
 }
 
 #[test]
+fn signed_length_is_exact() {
+    let Some(store) = ObjectStore::start() else { return };
+    run(async |world| {
+        world.put("c", "storage", true, connector_to(&store.endpoint(), json!({}))).await;
+        let put = sign(world, json!({"key": "seven", "method": "PUT", "content_length": 7})).await;
+        for (body, status) in [("123456", 403), ("12345678", 403), ("1234567", 200)] {
+            let answer = call_store(&store, "PUT", &put, &[], body.as_bytes());
+            assert_eq!(answer.status, status, "{body}: {}", answer.text());
+        }
+        assert_eq!(store.object("seven").as_deref(), Some(&b"1234567"[..]));
+        for (length, expected) in
+            [(json!(0), "INVALID"), (json!(1.5), "INVALID"), (json!("7"), "TYPE_MISMATCH")]
+        {
+            let input = json!({"key": "k", "expires_in": 9, "method": "PUT", "content_length": length});
+            assert_eq!(world.problems("storage_presign", input), [format!("content_length {expected}")]);
+        }
+        let get = json!({"key": "k", "expires_in": 9, "content_length": 7});
+        assert_eq!(world.problems("storage_presign", get), ["content_length INVALID"]);
+    });
+}
+
+#[test]
+fn written_object_is_read_in_each_form() {
+    let Some(store) = ObjectStore::start() else { return };
+    run(async |world| {
+        world.put("c", "storage", true, connector_to(&store.endpoint(), json!({}))).await;
+        let read = async |key: &str, format: &str| {
+            run_function(world, "storage_read", json!({"key": key, "body_format": format})).await
+        };
+        assert_eq!(read("a b.txt", "text").await, json!({"exists": false}));
+        for (key, format, body, bytes, content_type) in [
+            ("a b.txt", "text", json!("größe"), "größe".as_bytes(), "text/plain; charset=utf-8"),
+            ("b.json", "json", json!({"a": [1, null]}), &b"{\"a\":[1,null]}"[..], "application/json"),
+            ("c.bin", "base64", json!("AP8="), &[0, 255][..], "application/octet-stream"),
+        ] {
+            let input = json!({"key": key, "body": body, "body_format": format});
+            let written = run_function(world, "storage_write", input).await;
+            assert_eq!(written["size"], bytes.len(), "{key}");
+            assert_eq!(store.object(key).as_deref(), Some(bytes), "{key}");
+            let object = read(key, format).await;
+            assert_eq!((&object["body"], &object["size"]), (&body, &json!(bytes.len())), "{key}: {object}");
+            assert_eq!((&object["content_type"], &object["etag"]), (&json!(content_type), &written["etag"]));
+        }
+        let input = json!({"key": "d", "body": {"var": "payload"}, "content_type": "text/csv"});
+        assert_eq!(
+            world.run_task("storage_write", input, json!("a,b")).await,
+            json!({}),
+            "it writes no data"
+        );
+        assert_eq!(head(world, "d").await["content_type"], "text/csv");
+        for (key, format) in [("c.bin", "text"), ("a b.txt", "json")] {
+            let error = run_error(world, "storage_read", json!({"key": key, "body_format": format})).await;
+            assert_eq!(error.code.name(), "DESERIALIZATION_ERROR", "{}", error.message);
+        }
+    });
+}
+
+#[test]
+fn objects_beyond_one_mebibyte_are_refused() {
+    let Some(store) = ObjectStore::start() else { return };
+    run(async |world| {
+        world.put("c", "storage", true, connector_to(&store.endpoint(), json!({}))).await;
+        let largest = "x".repeat(1 << 20);
+        run_function(world, "storage_write", json!({"key": "largest", "body": largest})).await;
+        assert_eq!(
+            run_function(world, "storage_read", json!({"key": "largest"})).await["body"],
+            largest.as_str()
+        );
+        let larger = format!("{largest}x");
+        let error = run_error(world, "storage_write", json!({"key": "larger", "body": larger})).await;
+        assert_eq!(error.code.name(), "VALIDATION_ERROR", "{}", error.message);
+        assert_eq!(store.object("larger"), None);
+        let put = sign(world, json!({"key": "larger", "method": "PUT"})).await;
+        assert_eq!(call_store(&store, "PUT", &put, &[], larger.as_bytes()).status, 200);
+        let error = run_error(world, "storage_read", json!({"key": "larger"})).await;
+        assert_eq!((error.code.name(), error.retryable()), ("FUNCTION_ERROR", false), "{}", error.message);
+    });
+}
+
+#[test]
+fn unfit_body_or_closed_operation_writes_nothing() {
+    run(async |world| {
+        let closed = json!({"operations": {"read": false, "write": false}});
+        world.put("c", "storage", true, connector_to("http://127.0.0.1:1", closed)).await;
+        for (body, format) in [(json!({"a": 1}), "text"), (json!(1), "base64"), (json!("%%"), "base64")] {
+            let input = json!({"key": "k", "body": body, "body_format": format});
+            let error = run_error(world, "storage_write", input).await;
+            assert_eq!(error.code.name(), "VALIDATION_ERROR");
+            assert!(error.message.starts_with("body: "), "{}", error.message);
+        }
+        for (function, input) in
+            [("storage_read", json!({"key": "k"})), ("storage_write", json!({"key": "k", "body": "b"}))]
+        {
+            assert_eq!(run_error(world, function, input).await.code.name(), "connector_detail", "{function}");
+        }
+    });
+}
+
+#[test]
 fn a_url_ends_with_its_time() {
     let Some(store) = ObjectStore::start() else { return };
     run(async |world| {

@@ -26,7 +26,7 @@ fn filter_below(prefix: &str, predicate: &Predicate) -> Result<Value, DialectRef
         Predicate::Or(parts) => {
             json!({"bool": {"should": filter_each(prefix, parts)?, "minimum_should_match": 1}})
         }
-        Predicate::Compare(column, comparison, constant) => {
+        Predicate::Compare(column, comparison, constant) | Predicate::Order(column, comparison, constant) => {
             let (field, value) = (path(&column.physical), value(constant)?);
             match comparison {
                 Comparison::Equal => json!({"term": {field: {"value": value}}}),

@@ -54,6 +54,8 @@ pub enum EsBody {
 pub enum EsExpectation {
     /// The hits of a search.
     Hits,
+    /// The number of documents that match.
+    Count,
     /// One result per document of a bulk request.
     Items {
         /// Number of documents that were sent.
@@ -105,6 +107,15 @@ pub fn search(select: &Select) -> Result<EsCall, DialectRefusal> {
         body["_source"] = names.collect();
     }
     call("POST", &select.source, &["_search"], "", EsBody::Json(body), EsExpectation::Hits)
+}
+
+/// Builds the request that counts the rows of a read.
+///
+/// # Errors
+/// [`DialectRefusal::Invalid`] for a filter that [`filter()`] refuses.
+pub fn count(select: &Select) -> Result<EsCall, DialectRefusal> {
+    let body = json!({"query": {"bool": {"filter": [filter(&select.predicate)?]}}});
+    call("POST", &select.source, &["_count"], "", EsBody::Json(body), EsExpectation::Count)
 }
 
 /// Converts a hit to a row. Members get the names that the query used; a missing member becomes null.

@@ -23,7 +23,7 @@ fn filter_below(prefix: &str, predicate: &Predicate) -> Result<Value, DialectRef
         Predicate::False => json!({"_id": {"$in": []}}),
         Predicate::And(parts) => json!({"$and": filter_each(prefix, parts)?}),
         Predicate::Or(parts) => json!({"$or": filter_each(prefix, parts)?}),
-        Predicate::Compare(column, comparison, constant) => {
+        Predicate::Compare(column, comparison, constant) | Predicate::Order(column, comparison, constant) => {
             named(&column.physical, json!({operator(*comparison): value(constant)}))
         }
         Predicate::Null { column, negated } => {

@@ -83,6 +83,25 @@ pub fn find(select: &Select) -> Result<MongoFind, DialectRefusal> {
     })
 }
 
+/// A count of documents.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MongoCount {
+    /// The collection to count in.
+    pub collection: String,
+    /// The stages of the pipeline; its only document has the number as `count`, and there is none for no match.
+    pub pipeline: [Value; 2],
+}
+
+/// Builds the count of the rows of a read.
+///
+/// # Errors
+/// [`DialectRefusal::Invalid`] for a filter that [`filter()`] refuses.
+pub fn count(select: &Select) -> Result<MongoCount, DialectRefusal> {
+    let matched = json!({"$match": filter(&select.predicate)?});
+    let counted = json!({"$group": {"_id": null, "count": {"$sum": 1}}});
+    Ok(MongoCount { collection: select.source.physical.to_string(), pipeline: [matched, counted] })
+}
+
 /// Converts a document to a row. Members get the names that the query used; a missing member becomes null.
 pub fn row(fields: &Projection, document: Value) -> Value {
     match (fields, document) {

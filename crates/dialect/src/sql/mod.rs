@@ -16,7 +16,7 @@ use serde_json::Value;
 
 pub use change::change;
 pub use include::{attach, include};
-pub use select::select;
+pub use select::{count, select};
 
 /// An SQL dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -49,6 +49,15 @@ enum Test {
     Order(&'static str, &'static str),
 }
 
+/// The collation in which texts are compared.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Collation {
+    /// Exactly, including case, accents and trailing spaces.
+    Exact,
+    /// As the column has it, and `ORDER BY` with it.
+    OfColumn,
+}
+
 /// A value in the form that each column type needs.
 struct Literal {
     text: String,
@@ -107,6 +116,7 @@ impl SqlWriter {
         column: &SchemaColumn,
         comparison: Comparison,
         value: &Constant,
+        collation: Collation,
     ) -> Result<(), DialectRefusal> {
         let test = match comparison {
             Comparison::Equal => Test::In,
@@ -119,7 +129,7 @@ impl SqlWriter {
         let column = self.reference(table, &column.physical);
         match value {
             Constant::Binary(text) => self.test(&column, test, [text], |writer, text| writer.bytes(text)),
-            value => self.by_type(&column, test, &[Literal::from_constant(value)?]),
+            value => self.by_type(&column, test, &[Literal::from_constant(value)?], collation),
         }
     }
 
@@ -141,22 +151,32 @@ impl SqlWriter {
         let (test, between) = if negated { (Test::NotIn, " AND ") } else { (Test::In, " OR ") };
         let column = self.reference(table, &column.physical);
         if binary.is_empty() {
-            return self.by_type(&column, test, &literals);
+            return self.by_type(&column, test, &literals, Collation::Exact);
         }
         self.push("(");
         self.test(&column, test, binary, |writer, text| writer.bytes(text))?;
         if !literals.is_empty() {
             self.push(between);
-            self.by_type(&column, test, &literals)?;
+            self.by_type(&column, test, &literals, Collation::Exact)?;
         }
         self.push(")");
         Ok(())
     }
 
-    fn by_type(&mut self, column: &str, test: Test, literals: &[Literal]) -> Result<(), DialectRefusal> {
+    fn by_type(
+        &mut self,
+        column: &str,
+        test: Test,
+        literals: &[Literal],
+        collation: Collation,
+    ) -> Result<(), DialectRefusal> {
+        let write_text: fn(&mut Self, &Literal) = match collation {
+            Collation::Exact => Self::exact,
+            Collation::OfColumn => Self::collated,
+        };
         let instants = literals.iter().any(|literal| literal.instant.is_some());
         self.push("(");
-        self.candidates(column, test, literals, instants)?;
+        self.candidates(column, test, literals, instants, write_text)?;
         self.push("CASE WHEN ").push(&is_number(column)).push(" THEN ");
         let numbers: Vec<_> = literals.iter().filter_map(|literal| literal.number.as_ref()).collect();
         if numbers.is_empty() {
@@ -176,7 +196,7 @@ impl SqlWriter {
             self.test(column, test, literals, Self::moment)?;
         }
         self.push(" ELSE ");
-        self.test(column, test, literals, Self::exact)?;
+        self.test(column, test, literals, write_text)?;
         self.push(" END)");
         Ok(())
     }
@@ -189,6 +209,7 @@ impl SqlWriter {
         test: Test,
         literals: &[Literal],
         instants: bool,
+        write_text: fn(&mut Self, &Literal),
     ) -> Result<(), DialectRefusal> {
         match test {
             Test::NotIn => return Ok(()),
@@ -205,7 +226,7 @@ impl SqlWriter {
                 self.test(column, Test::Order(wide, wide), literals, Self::moment)?;
                 self.push(")");
             }
-            Test::Order(_, wide) => self.test(column, Test::Order(wide, wide), literals, Self::exact)?,
+            Test::Order(_, wide) => self.test(column, Test::Order(wide, wide), literals, write_text)?,
         }
         self.push(" AND ");
         Ok(())
@@ -219,6 +240,10 @@ impl SqlWriter {
     fn bytes(&mut self, base64: &str) {
         self.push("FROM_BASE64(").value(base64);
         self.push(")");
+    }
+
+    fn collated(&mut self, literal: &Literal) {
+        self.value(&literal.text);
     }
 
     fn exact(&mut self, literal: &Literal) {

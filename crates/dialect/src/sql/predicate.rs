@@ -1,7 +1,8 @@
 //! Renders predicates to SQL conditions.
 
 use super::join::join_condition;
-use super::writer::SqlWriter;
+use super::mysql::Collation;
+use super::writer::{SqlWriter, check_text};
 use super::{SqlFlavour, mysql};
 use crate::constant::Constant;
 use crate::predicate::{Comparison, Predicate, Quantifier, TextPosition};
@@ -31,6 +32,7 @@ impl SqlWriter {
             Predicate::Compare(column, comparison, value) => {
                 self.comparison(table, column, *comparison, value)?;
             }
+            Predicate::Order(column, comparison, value) => self.order(table, column, *comparison, value)?,
             Predicate::Null { column, negated } => {
                 self.column(table, column).push(if *negated { " IS NOT NULL" } else { " IS NULL" });
             }
@@ -68,18 +70,32 @@ impl SqlWriter {
         value: &Constant,
     ) -> Result<(), DialectRefusal> {
         if self.flavour == SqlFlavour::MySql {
-            return self.mysql_comparison(table, column, comparison, value);
+            return self.mysql_comparison(table, column, comparison, value, Collation::Exact);
         }
-        let sign = match comparison {
-            Comparison::Equal => " = ",
-            Comparison::NotEqual => " <> ",
-            Comparison::Less => " < ",
-            Comparison::LessOrEqual => " <= ",
-            Comparison::Greater => " > ",
-            Comparison::GreaterOrEqual => " >= ",
-        };
-        self.column(table, column).push(sign);
+        self.column(table, column).push(sign(comparison));
         self.constant(value)
+    }
+
+    /// Writes a comparison in the order of `ORDER BY`: a text has the collation of its column, without one of its own.
+    fn order(
+        &mut self,
+        table: &str,
+        column: &SchemaColumn,
+        comparison: Comparison,
+        value: &Constant,
+    ) -> Result<(), DialectRefusal> {
+        if self.flavour == SqlFlavour::MySql {
+            return self.mysql_comparison(table, column, comparison, value, Collation::OfColumn);
+        }
+        self.column(table, column).push(sign(comparison));
+        match value {
+            Constant::Text(text) if self.flavour == SqlFlavour::Sqlite => {
+                check_text(text)?;
+                self.placeholder(text.as_str().into());
+                Ok(())
+            }
+            value => self.constant(value),
+        }
     }
 
     fn one_of(
@@ -208,6 +224,17 @@ impl SqlWriter {
         }
         self.push(")");
         Ok(())
+    }
+}
+
+const fn sign(comparison: Comparison) -> &'static str {
+    match comparison {
+        Comparison::Equal => " = ",
+        Comparison::NotEqual => " <> ",
+        Comparison::Less => " < ",
+        Comparison::LessOrEqual => " <= ",
+        Comparison::Greater => " > ",
+        Comparison::GreaterOrEqual => " >= ",
     }
 }
 

@@ -24,6 +24,19 @@ pub fn select(select: &Select, flavour: SqlFlavour) -> Result<SqlStatement, Dial
     writer.finish()
 }
 
+/// Renders the statement that counts the rows. Its only row has the number as `count`.
+///
+/// # Errors
+/// [`DialectRefusal::Invalid`] for a value that SQL cannot compare.
+pub fn count(select: &Select, flavour: SqlFlavour) -> Result<SqlStatement, DialectRefusal> {
+    let mut writer = SqlWriter::new(flavour);
+    let table = writer.table();
+    writer.push("SELECT COUNT(*) AS ").name("count");
+    writer.push(" FROM ").name(&select.source.physical).push(" AS ").push(&table);
+    writer.write_where(&table, &select.predicate)?;
+    writer.finish()
+}
+
 /// Returns the name of the column with the join key of the `nth` included relation.
 pub(super) fn key_column(select: &Select, nth: usize) -> String {
     unused_name(&select.fields, &format!("svc_key_{nth}"))

@@ -81,7 +81,7 @@ fn short(predicate: &Predicate) -> String {
         Predicate::False => "false".into(),
         Predicate::And(parts) => format!("({})", joined(parts, " & ")),
         Predicate::Or(parts) => format!("({})", joined(parts, " | ")),
-        Predicate::Compare(column, comparison, constant) => {
+        Predicate::Compare(column, comparison, constant) | Predicate::Order(column, comparison, constant) => {
             let sign = match comparison {
                 Comparison::Equal => "=",
                 Comparison::NotEqual => "<>",
@@ -106,6 +106,39 @@ fn short(predicate: &Predicate) -> String {
             format!("{quantifier:?} {}({})", relation.name, short(predicate))
         }
     }
+}
+
+#[test]
+fn page_follows_its_keys_in_each_direction() {
+    let sort = json!([{"a": "asc"}, {"b": "desc"}]);
+    let page = |after: Value, folded: &[Value]| {
+        let query = json!({"source": "t", "sort": sort, "after": after});
+        select(query, folded).map(|select| short(&select.predicate))
+    };
+    for (after, expected) in [
+        (json!(null), "true"),
+        (json!({"a": 1, "b": 2}), "(a>1 | (a=1 & (b<2 | null b)))"),
+        (json!({"a": null, "b": 2}), "(set a | (null a & (b<2 | null b)))"),
+        (json!({"a": 1, "b": null}), "a>1"),
+        (json!({"b": {"param": "one"}, "a": {"param": "one"}}), "(a>1 | (a=1 & (b<1 | null b)))"),
+        (json!({"param": "null"}), "true"),
+    ] {
+        assert_eq!(page(after.clone(), &[]).as_deref(), Ok(expected), "{after}");
+    }
+    let whole = json!({"var": "payload.last"});
+    assert_eq!(page(whole.clone(), &[Value::Null]).as_deref(), Ok("true"));
+    let row = json!({"a": 1, "b": 2, "more": [1]});
+    assert_eq!(page(whole.clone(), &[row]).as_deref(), Ok("(a>1 | (a=1 & (b<2 | null b)))"));
+    for (row, why) in [
+        (json!({"a": 1}), "it has no \"b\""),
+        (json!([1, 2]), "an object with the sort keys"),
+        (json!({"a": [1], "b": 2}), "a list is no value"),
+    ] {
+        let refused = page(whole.clone(), &[row]).unwrap_err();
+        assert!(refused.contains("query.after") && refused.contains(why), "{refused}");
+    }
+    let filtered = json!({"source": "t", "sort": [{"a": "desc"}], "after": {"a": 5}, "filter": {"==": [{"field": "b"}, 1]}});
+    assert_eq!(short(&select(filtered, &[]).unwrap().predicate), "(b=1 & (a<5 | null a))");
 }
 
 #[test]

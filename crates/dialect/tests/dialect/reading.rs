@@ -239,3 +239,33 @@ fn unknown_schema_name_suggests_the_nearest_one() {
         assert!(errors.iter().any(|error| error.message.ends_with(meant)), "{query}: {errors:?}");
     }
 }
+
+#[test]
+fn page_start_and_count_refuse_what_contradicts_them() {
+    for (more, expected) in [
+        (json!({"after": {"a": 1}}), vec!["in.query.after INVALID"]),
+        (json!({"sort": [{"a": "asc"}], "after": {"a": 1}, "skip": 5}), vec!["in.query.skip INVALID"]),
+        (json!({"sort": [{"a": "asc"}], "after": {"a": 1}, "fields": ["b"]}), vec!["in.query.after INVALID"]),
+        (
+            json!({"sort": [{"a": "asc"}, {"b": "asc"}], "after": {"a": 1, "c": 2}}),
+            vec!["in.query.after.c UNKNOWN_FIELD", "in.query.after.b missing_required"],
+        ),
+        (json!({"sort": [{"a": "asc"}], "after": 1}), vec!["in.query.after TYPE_MISMATCH"]),
+        (
+            json!({"count": true, "limit": 5, "fields": ["a"]}),
+            vec!["in.query.fields INVALID", "in.query.limit INVALID"],
+        ),
+        (json!({"count": 1}), vec!["in.query.count TYPE_MISMATCH"]),
+        (
+            json!({"count": true, "filter": {"==": [{"field": "a"}, 1]}, "skip": 1}),
+            vec!["in.query.skip INVALID"],
+        ),
+        (json!({"count": true}), vec![]),
+        (json!({"sort": [{"a": "asc"}], "after": null, "skip": 5}), vec![]),
+        (json!({"sort": [{"a": "asc"}], "after": {"param": "last"}, "fields": ["a"]}), vec![]),
+    ] {
+        let mut query = json!({"source": "t"});
+        query.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        assert_eq!(problems(query, shop()), expected, "{more}");
+    }
+}

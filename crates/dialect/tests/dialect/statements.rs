@@ -73,6 +73,24 @@ fn a_read_is_one_statement_with_logical_names() {
 }
 
 #[test]
+fn page_is_compared_in_the_order_of_its_sort() {
+    let select = bind(json!({"source": "client", "fields": ["name"], "sort": [{"name": "asc"}], "limit": 2,
+        "after": {"name": "b"}}));
+    let sql = FLAVOURS.map(|flavour| sql::select(&select, flavour).unwrap().sql);
+    assert!(sql[0].contains(" WHERE t0.\"name\" > $1 ORDER BY "), "{}", sql[0]);
+    assert!(!sql[1].contains(EXACT) && sql[1].contains("t0.`name` > ?"), "{}", sql[1]);
+    assert!(sql[2].contains(" WHERE t0.`name` > ? ORDER BY "), "{}", sql[2]);
+}
+
+#[test]
+fn count_is_one_number_of_the_filtered_rows() {
+    let select = bind(json!({"source": "client", "count": true, "filter": {"==": [{"field": "id"}, 1]}}));
+    let sql = FLAVOURS.map(|flavour| sql::count(&select, flavour).unwrap().sql);
+    assert_eq!(sql[0], "SELECT COUNT(*) AS \"count\" FROM \"clients\" AS t0 WHERE t0.\"id\" = $1::bigint");
+    assert_eq!(sql[2], "SELECT COUNT(*) AS `count` FROM `clients` AS t0 WHERE t0.`id` = ?");
+}
+
+#[test]
 fn values_are_parameters_of_their_type() {
     let (name, id) = (json!({"field": "name"}), json!({"field": "id"}));
     for (filter, due) in [

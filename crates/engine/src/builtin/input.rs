@@ -16,6 +16,10 @@ use crate::truth::ResultUse;
 pub(super) const TARGET: InputField =
     InputField::string("target", "Path below data that is written").required();
 
+/// The input of the character between two fields of CSV.
+pub(super) const DELIMITER: InputField =
+    InputField::string("delimiter", "Character between two fields, a comma by default");
+
 /// Compiles expressions for the engine, or only checks them for an author.
 pub(crate) struct InputCompiler<'e> {
     pub(crate) evaluator: &'e Evaluator,
@@ -134,6 +138,29 @@ impl<'i, 'e> BuiltinInput<'i, 'e> {
             self.errors.push(error.with_expected(known).with_got(text));
         }
         choice
+    }
+
+    /// Reads the character between two fields of CSV; `None` means a problem was reported.
+    pub(crate) fn delimiter(&mut self) -> Option<u8> {
+        match self.string_or("delimiter", ",")?.as_bytes() {
+            [byte] if byte.is_ascii() && !matches!(byte, b'"' | b'\r' | b'\n') => Some(*byte),
+            _ => {
+                self.invalid("delimiter", "name one ASCII character, such as \";\", other than a quote");
+                None
+            }
+        }
+    }
+
+    /// Reads a list of texts, empty by default; `None` means a problem was reported.
+    pub(crate) fn texts(&mut self, field: &str) -> Option<Vec<String>> {
+        let Some(value) = self.get(field) else { return Some(Vec::new()) };
+        let texts: Option<Vec<String>> = value
+            .as_array()
+            .and_then(|items| items.iter().map(|item| item.as_str().map(str::to_owned)).collect());
+        if texts.is_none() {
+            self.mismatch(field, "list of texts", value);
+        }
+        texts
     }
 
     pub(crate) fn bool_or(&mut self, field: &str, default: bool) -> Option<bool> {

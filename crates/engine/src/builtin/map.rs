@@ -1,7 +1,14 @@
 //! `map`: writes the results of expressions, in order; each mapping sees the writes of those before it.
+//!
+//! A task whose mappings all replace what is at their path is a kind of its own, so that it pays nothing for those that
+//! append, extend and remove.
 
+use serde_json::Value;
+
+use super::Builtin;
 use super::context::BuiltinCx;
 use super::input::BuiltinInput;
+use super::map_change::MappingChange;
 use crate::catalogue::{FunctionEntry, InputField, PathUse};
 use crate::error::TaskError;
 use crate::error_code::ErrorCode;
@@ -20,26 +27,70 @@ pub(super) static ENTRY: FunctionEntry = FunctionEntry {
         InputField::string("path", "Path that is written, below data, metadata or temp_data")
             .required()
             .path(PathUse::Target { alone: true }),
-        InputField::logic("logic", "Expression for the value; null leaves the path alone").required(),
+        InputField::logic("logic", "Expression for the value, except with unset; null leaves the path alone")
+            .required()
+            .unless("unset"),
+        InputField::string(
+            "mode",
+            "Use of the value: append adds it to the array at the path, extend its elements",
+        )
+        .one_of(&MODES),
+        InputField::bool("unset", "true removes the path; such a mapping has no other input"),
+        InputField::string(
+            "on_null",
+            "Use of a null: skip, by default, leaves the path alone, unset removes it",
+        )
+        .one_of(&ON_NULL),
     ])],
     ..FunctionEntry::built_in("map", "Writes the results of expressions into the message")
 };
 
+/// The uses of a value, other than to replace what is at the path.
+pub(super) const MODES: [&str; 2] = ["append", "extend"];
+
+/// The uses of a null, the default first.
+pub(super) const ON_NULL: [&str; 3] = ["skip", "unset", "set"];
+
 /// Failed mappings that the error lists one by one.
 const NAMED: usize = 10;
 
-#[derive(Debug)]
-pub(crate) struct MapTask {
-    mappings: Box<[Mapping]>,
+/// A step of a task.
+pub(crate) trait MappingStep {
+    /// Returns the path that is written.
+    fn path(&self) -> &Path;
+
+    /// Changes the message.
+    ///
+    /// # Errors
+    /// The reason why the path was left alone.
+    fn apply<'r>(&'r self, cx: &mut BuiltinCx<'_, 'r>) -> Result<(), String>;
 }
 
 #[derive(Debug)]
-struct Mapping {
+pub(crate) struct MapTask<M> {
+    mappings: Box<[M]>,
+}
+
+/// A mapping that replaces what is at its path.
+#[derive(Debug)]
+pub(crate) struct Mapping {
     path: Path,
     logic: Expression,
 }
 
 impl Mapping {
+    fn compile(mapping: &mut BuiltinInput<'_, '_>) -> Option<Self> {
+        let path = mapping.required_target("path");
+        let logic = mapping.required_logic("logic", SecretPolicy::Refused("a mapping"));
+        Some(Self { path: path?, logic: logic? })
+    }
+}
+
+impl MappingStep for Mapping {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Writes the result. A result of null leaves the path alone.
     fn apply<'r>(&'r self, cx: &mut BuiltinCx<'_, 'r>) -> Result<(), String> {
         let value = match self.logic.copies() {
@@ -53,17 +104,20 @@ impl Mapping {
     }
 }
 
-impl MapTask {
-    pub(super) fn compile(input: &mut BuiltinInput<'_, '_>) -> Option<Self> {
-        let mappings = input.required_array("mappings")?;
-        let mappings = input.each("mappings", mappings, |mapping| {
-            let path = mapping.required_target("path");
-            let logic = mapping.required_logic("logic", SecretPolicy::Refused("a mapping"));
-            Some(Mapping { path: path?, logic: logic? })
-        })?;
-        Some(Self { mappings })
+/// Compiles a task: one of plain mappings, or one with mappings that change what is at their path.
+pub(super) fn compile(input: &mut BuiltinInput<'_, '_>) -> Option<Builtin> {
+    let mappings = input.required_array("mappings")?;
+    let is_change =
+        |mapping: &Value| ["mode", "unset", "on_null"].iter().any(|key| mapping.get(key).is_some());
+    if mappings.iter().any(is_change) {
+        let mappings = input.each("mappings", mappings, MappingChange::compile)?;
+        return Some(Builtin::MapChanges(MapTask { mappings }));
     }
+    let mappings = input.each("mappings", mappings, Mapping::compile)?;
+    Some(Builtin::Map(MapTask { mappings }))
+}
 
+impl<M: MappingStep> MapTask<M> {
     /// A mapping that fails leaves its path alone, and the task ends with status 500 once the others have
     /// run.
     pub(super) async fn run<'r>(&'r self, cx: &mut BuiltinCx<'_, 'r>) -> Result<TaskOutcome, TaskError> {
@@ -75,7 +129,7 @@ impl MapTask {
             }
             cx.work.keep_mapping_context(cx.scope);
             if let Err(reason) = mapping.apply(cx) {
-                failed.push((&mapping.path, reason));
+                failed.push((mapping.path(), reason));
             }
         }
         if failed.is_empty() {

@@ -4,10 +4,12 @@
 //! same code answers an author's check and builds the task.
 
 mod context;
+mod csv_text;
 mod filter;
 mod input;
 mod log;
 mod map;
+mod map_change;
 mod parse;
 mod publish;
 mod validation;
@@ -21,6 +23,7 @@ use crate::error::TaskError;
 use crate::function::TaskOutcome;
 
 pub(crate) use context::BuiltinCx;
+pub use csv_text::{CsvBounds, ParseCsvError, add_field, parse_csv_within};
 pub(crate) use input::{BuiltinInput, InputCompiler};
 pub use xml::{ParseXmlError, parse_xml_within};
 
@@ -28,12 +31,14 @@ pub use xml::{ParseXmlError, parse_xml_within};
 type CompileBuiltin = fn(&mut BuiltinInput<'_, '_>) -> Option<Builtin>;
 
 /// The built-ins: the entry of each and its compiler.
-static BUILTINS: [(&FunctionEntry, CompileBuiltin); 8] = [
+static BUILTINS: [(&FunctionEntry, CompileBuiltin); 10] = [
     (&filter::ENTRY, |input| filter::FilterTask::compile(input).map(Builtin::Filter)),
     (&log::ENTRY, |input| log::LogTask::compile(input).map(Builtin::Log)),
-    (&map::ENTRY, |input| map::MapTask::compile(input).map(Builtin::Map)),
+    (&map::ENTRY, map::compile),
+    (&parse::CSV_ENTRY, |input| parse::ParseCsvTask::compile(input).map(Builtin::ParseCsv)),
     (&parse::JSON_ENTRY, |input| parse::ParseJsonTask::compile(input).map(Builtin::ParseJson)),
     (&parse::XML_ENTRY, |input| parse::ParseXmlTask::compile(input).map(Builtin::ParseXml)),
+    (&publish::CSV_ENTRY, |input| publish::PublishCsvTask::compile(input).map(Builtin::PublishCsv)),
     (&publish::JSON_ENTRY, |input| publish::PublishJsonTask::compile(input).map(Builtin::PublishJson)),
     (&publish::XML_ENTRY, |input| publish::PublishXmlTask::compile(input).map(Builtin::PublishXml)),
     (&validation::ENTRY, |input| validation::ValidationTask::compile(input).map(Builtin::Validation)),
@@ -58,9 +63,12 @@ pub(crate) fn is_builtin(name: &str) -> bool {
 pub(crate) enum Builtin {
     Filter(filter::FilterTask),
     Log(log::LogTask),
-    Map(map::MapTask),
+    Map(map::MapTask<map::Mapping>),
+    MapChanges(map::MapTask<map_change::MappingChange>),
+    ParseCsv(parse::ParseCsvTask),
     ParseJson(parse::ParseJsonTask),
     ParseXml(parse::ParseXmlTask),
+    PublishCsv(publish::PublishCsvTask),
     PublishJson(publish::PublishJsonTask),
     PublishXml(publish::PublishXmlTask),
     Validation(validation::ValidationTask),
@@ -85,8 +93,11 @@ impl Builtin {
             Self::Filter(filter) => Ok(filter.run(cx)),
             Self::Log(log) => log.run(cx).await,
             Self::Map(map) => map.run(cx).await,
+            Self::MapChanges(map) => map.run(cx).await,
+            Self::ParseCsv(parse) => parse.run(cx),
             Self::ParseJson(parse) => parse.run(cx),
             Self::ParseXml(parse) => parse.run(cx),
+            Self::PublishCsv(publish) => publish.run(cx),
             Self::PublishJson(publish) => publish.run(cx),
             Self::PublishXml(publish) => publish.run(cx),
             Self::Validation(validation) => validation.run(cx).await,

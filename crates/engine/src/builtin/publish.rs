@@ -1,16 +1,30 @@
-//! `publish_json`, `publish_xml`: write a value of `data` as text into `data`. Nothing leaves the process.
+//! `publish_csv`, `publish_json`, `publish_xml`: write a value of `data` as text into `data`. Nothing leaves the process.
 
 use serde_json::Value;
 
 use super::context::BuiltinCx;
-use super::input::{BuiltinInput, TARGET};
+use super::csv_text::write_csv;
+use super::input::{BuiltinInput, DELIMITER, TARGET};
 use super::xml;
-use crate::catalogue::{FunctionEntry, InputField};
+use crate::catalogue::{FunctionEntry, InputField, InputShape};
 use crate::error::TaskError;
+use crate::error_code::ErrorCode;
 use crate::function::TaskOutcome;
 use crate::path::Path;
 
 const PUBLISH_SOURCE: InputField = InputField::string("source", "Path below data that is read").required();
+
+/// The catalogue entry of `publish_csv`.
+pub(super) static CSV_ENTRY: FunctionEntry = FunctionEntry {
+    fields: &[
+        PUBLISH_SOURCE,
+        TARGET,
+        DELIMITER,
+        InputField::array("columns", "Names of the columns in their order; by default those of all rows")
+            .shape(InputShape::TextList),
+    ],
+    ..FunctionEntry::built_in("publish_csv", "Writes a list of rows of data as CSV text into data")
+};
 
 /// The catalogue entry of `publish_json`.
 pub(super) static JSON_ENTRY: FunctionEntry = FunctionEntry {
@@ -31,6 +45,33 @@ pub(super) static XML_ENTRY: FunctionEntry = FunctionEntry {
     ],
     ..FunctionEntry::built_in("publish_xml", "Writes a value of data as XML text into data")
 };
+
+#[derive(Debug)]
+pub(crate) struct PublishCsvTask {
+    source: Path,
+    target: Path,
+    delimiter: u8,
+    columns: Vec<String>,
+}
+
+impl PublishCsvTask {
+    pub(super) fn compile(input: &mut BuiltinInput<'_, '_>) -> Option<Self> {
+        let source = input.required_below_data("source");
+        let target = input.required_below_data("target");
+        let delimiter = input.delimiter();
+        let columns = input.texts("columns");
+        Some(Self { source: source?, target: target?, delimiter: delimiter?, columns: columns? })
+    }
+
+    pub(super) fn run(&self, cx: &mut BuiltinCx<'_, '_>) -> Result<TaskOutcome, TaskError> {
+        let Value::Array(rows) = present(cx, &self.source)? else {
+            return Err(TaskError::validation(format!("{} is no list of rows", self.source)));
+        };
+        let text = write_csv(&rows, &self.columns, self.delimiter, cx.work.max_bytes)
+            .map_err(|reason| TaskError::new(ErrorCode::Task, format!("{}: {reason}", self.source)))?;
+        cx.put(&self.target, Value::String(text))
+    }
+}
 
 #[derive(Debug)]
 pub(crate) struct PublishJsonTask {

@@ -72,6 +72,8 @@ pub struct InputField {
     pub required: bool,
     /// True if `{"var": path}` nodes in it are folded, at any depth.
     pub resolvable: bool,
+    /// True if an expression may be in the place of the value, of the whole input.
+    pub template: bool,
     /// True for an expression.
     pub logic: bool,
     /// Paths inside it at which secret references and `{"secret": name}` are resolved.
@@ -100,7 +102,7 @@ pub struct InputField {
     pub sent_as: SentForm,
     /// The value that is sent if a task does not name it.
     pub default: Option<DefaultInput>,
-    /// The flag of the same task with which it is not sent.
+    /// The flag of the same task or element with which it is not sent, nor required.
     pub unless: Option<&'static str>,
     /// One line.
     pub description: &'static str,
@@ -149,6 +151,7 @@ impl InputField {
             kind,
             required: false,
             resolvable: false,
+            template: false,
             logic: false,
             secret_at: &[],
             alias: None,
@@ -245,6 +248,12 @@ impl InputField {
         Self { resolvable: true, ..self }
     }
 
+    /// Accepts an expression in the place of a scalar. What it yields must be of the input's kind.
+    #[must_use]
+    pub const fn computed(self) -> Self {
+        Self { template: true, ..self }
+    }
+
     /// Names the paths inside the input at which secrets are resolved: `""` for the input itself, `[].key`
     /// for a member of each element.
     #[must_use]
@@ -306,7 +315,8 @@ impl InputField {
         Self { default: Some(default), ..self }
     }
 
-    /// Declares the flag of the same task with which nothing is sent, the default neither.
+    /// Declares the flag of the same task or element with which it is not required, and nothing is sent, the default
+    /// neither.
     #[must_use]
     pub const fn unless(self, flag: &'static str) -> Self {
         Self { unless: Some(flag), ..self }
@@ -354,9 +364,9 @@ impl InputField {
         json!({
             "name": name,
             "kind": self.kind.name(),
-            "required": self.required,
+            "required": self.required && self.unless.is_none(),
             "resolvable": self.resolvable,
-            "template_at": [],
+            "template_at": if self.template { &[""][..] } else { &[] },
             "secret_at": self.secret_at,
             "alias": self.alias,
             "description": self.description,

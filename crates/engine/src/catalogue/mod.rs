@@ -98,7 +98,17 @@ mod tests {
         assert!(map.get("input_fields").is_none());
         let map = built_in("map").to_json(true);
         let names: Vec<_> = map["input_fields"].as_array().unwrap().iter().map(|row| &row["name"]).collect();
-        assert_eq!(names, ["mappings", "mappings[].path", "mappings[].logic"]);
+        assert_eq!(
+            names,
+            [
+                "mappings",
+                "mappings[].path",
+                "mappings[].logic",
+                "mappings[].mode",
+                "mappings[].unset",
+                "mappings[].on_null"
+            ]
+        );
     }
 
     #[test]
@@ -112,6 +122,16 @@ mod tests {
             json!({"name": "key", "kind": "string", "required": true, "resolvable": true, "template_at": [],
                    "secret_at": [], "alias": null, "description": "Key to look up"})
         );
+    }
+
+    #[test]
+    fn input_that_may_be_computed_says_so() {
+        static ENTRY: FunctionEntry = FunctionEntry {
+            fields: &[InputField::string("key", "Key to look up").computed()],
+            ..FunctionEntry::plugin("look_up", "Looks a key up")
+        };
+        let row = &ENTRY.to_json(false)["input_fields"][0];
+        assert_eq!((&row["resolvable"], &row["template_at"]), (&json!(false), &json!([""])));
     }
 
     #[test]

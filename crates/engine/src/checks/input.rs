@@ -5,6 +5,7 @@ use svc_model::{FieldCode, FieldError, Issue, unknown_keys};
 
 use super::Check;
 use crate::catalogue::{FunctionEntry, InputField, InputKind, PathUse};
+use crate::inputs::is_computed;
 use crate::path::Path;
 
 impl Check<'_, '_> {
@@ -77,8 +78,11 @@ impl Check<'_, '_> {
         if field.logic {
             return self.expression(at, value);
         }
+        if field.template && is_computed(value) {
+            return self.expression(at, value);
+        }
         // Only the whole field can be folded into a value of another type.
-        if field.resolvable && (is_folded(value) || (!self.author && is_var(value))) {
+        if (field.resolvable || field.template) && (is_folded(value) || (!self.author && is_var(value))) {
             return;
         }
         if field.secret_at.contains(&"") {

@@ -10,6 +10,7 @@ use super::roots::{check_source, check_target};
 use super::unknown_calls::unknown_calls;
 use crate::catalogue::{Catalogue, FunctionEntry, InputField, PathUse};
 use crate::expression::Evaluator;
+use crate::inputs::is_computed;
 use crate::truth::{ConstantTruth, ResultUse};
 
 const TASK: [&str; 7] =
@@ -130,7 +131,9 @@ impl<'e> Misspellings<'e> {
             for (name, logic) in value.as_object().into_iter().flatten() {
                 self.value(&format!("{at}.{name}"), logic);
             }
-        } else if field.resolvable {
+        } else if field.template && is_computed(value) {
+            self.value(at, value);
+        } else if field.resolvable || field.template {
             self.check_folded(at, value);
         }
         if !field.members.is_empty() {

@@ -90,8 +90,8 @@ fn sources(at: &str, step: &Value, reads: &mut Vec<(String, String)>) {
     let Some(source) = function["input"]["source"].as_str() else { return };
     let at = format!("{at}.function.input.source");
     match function["name"].as_str() {
-        Some("parse_json" | "parse_xml") => reads.push((at, source.to_owned())),
-        Some("publish_json" | "publish_xml") => reads.push((at, format!("data.{source}"))),
+        Some("parse_csv" | "parse_json" | "parse_xml") => reads.push((at, source.to_owned())),
+        Some("publish_csv" | "publish_json" | "publish_xml") => reads.push((at, format!("data.{source}"))),
         _ => {}
     }
 }
@@ -115,11 +115,12 @@ fn task_writes(catalogue: &Catalogue, function: &Value, written: &mut Vec<String
                 mappings
                     .into_iter()
                     .flatten()
+                    .filter(|mapping| mapping["unset"] != true)
                     .filter_map(|mapping| mapping["path"].as_str())
                     .map(str::to_owned),
             );
         }
-        "parse_json" | "parse_xml" | "publish_json" | "publish_xml" => {
+        "parse_csv" | "parse_json" | "parse_xml" | "publish_csv" | "publish_json" | "publish_xml" => {
             written.extend(input["target"].as_str().map(|target| format!("data.{target}")));
         }
         name if builtin::is_builtin(name) => {}

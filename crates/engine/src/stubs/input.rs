@@ -9,6 +9,7 @@ use crate::catalogue::{
 use crate::error::TaskError;
 use crate::expression::Expression;
 use crate::function::{CompileCx, TaskCx};
+use crate::inputs::InputSource;
 use crate::redaction::Redaction;
 use crate::template::Template;
 
@@ -28,6 +29,8 @@ struct SentField {
 enum Origin {
     Folded(Template),
     Evaluated(Expression),
+    /// An input that may be computed.
+    Computed(InputSource),
     Written(Value),
     /// The whole of `data`.
     Data,
@@ -108,6 +111,8 @@ impl SentField {
         let is_logic = field.logic || spelling.ends_with("_logic");
         let origin = if is_logic {
             Origin::Evaluated(cx.expression(value).map_err(|reason| format!("{spelling}: {reason}"))?)
+        } else if field.template {
+            Origin::Computed(InputSource::compile(field, value, cx)?)
         } else if field.resolvable {
             Origin::Folded(Template::compile(value))
         } else {
@@ -129,6 +134,7 @@ impl SentField {
     fn value(&self, cx: &mut TaskCx<'_>, redaction: &mut Redaction) -> Result<Value, TaskError> {
         match &self.origin {
             Origin::Folded(template) => Ok(cx.resolve(template)),
+            Origin::Computed(source) => source.value(cx),
             Origin::Evaluated(expression) => cx.evaluate_tainted(expression, redaction),
             Origin::Written(value) => Ok(value.clone()),
             Origin::Data => Ok(cx.message().data.clone()),
@@ -142,7 +148,8 @@ impl SentField {
         match self.form.convert(self.name, value).map_err(|reason| invalid(&reason))? {
             SentValue::LeftOut => Ok(None),
             SentValue::Typed(value)
-                if matches!(self.origin, Origin::Folded(_)) && !self.kind.holds(&value) =>
+                if matches!(self.origin, Origin::Folded(_) | Origin::Computed(_))
+                    && !self.kind.holds(&value) =>
             {
                 let mismatch = FieldError::type_mismatch(self.spelling, self.kind.name(), &value);
                 Err(invalid(&mismatch.message))

@@ -86,9 +86,14 @@ fn word(words: &'static [&'static str]) -> impl Strategy<Value = Value> {
 fn function() -> impl Strategy<Value = Value> {
     let path = || word(&["data.x", "data.#1", "metadata", "other.0", "temp_data.a.b", "data", "data.#"]);
     let target = || word(&["x", "x.0", "#1", "a.#.b"]);
-    let mapping = (path(), expression()).prop_map(|(path, logic)| json!({"path": path, "logic": logic}));
+    let mapping = prop_oneof![
+        (path(), expression()).prop_map(|(path, logic)| json!({"path": path, "logic": logic})),
+        (path(), expression(), word(&["append", "extend"]))
+            .prop_map(|(path, logic, mode)| json!({"path": path, "logic": logic, "mode": mode})),
+        word(&["data.x", "other.0"]).prop_map(|path| json!({"path": path, "unset": true})),
+    ];
     let rule = condition().prop_map(|logic| json!({"logic": logic, "message": "m"}));
-    let moves = word(&["parse_json", "parse_xml", "publish_json", "publish_xml"]);
+    let moves = word(&["parse_csv", "parse_json", "parse_xml", "publish_csv", "publish_json", "publish_xml"]);
     prop_oneof![
         prop::collection::vec(mapping, 0..3)
             .prop_map(|mappings| json!({"name": "map", "input": {"mappings": mappings}})),
@@ -102,6 +107,7 @@ fn function() -> impl Strategy<Value = Value> {
             let mut input = json!({"source": source, "target": target});
             match name.as_str() {
                 Some("publish_json") => input["pretty"] = json!(pretty),
+                Some("publish_csv") => input["columns"] = json!(["a"]),
                 Some("publish_xml") => input["root_element"] = json!("1 r"),
                 _ => {}
             }

@@ -13,6 +13,7 @@ mod groups;
 mod growth;
 mod loads;
 mod log;
+mod mappings;
 mod operators;
 mod paths;
 mod processor;

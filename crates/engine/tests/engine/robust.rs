@@ -67,8 +67,10 @@ fn any_task() -> impl Strategy<Value = Value> {
         "filter",
         "log",
         "map",
+        "parse_csv",
         "parse_json",
         "parse_xml",
+        "publish_csv",
         "publish_json",
         "publish_xml",
         "validation",
@@ -83,8 +85,11 @@ fn any_task() -> impl Strategy<Value = Value> {
         "metadata.progress",
     ]);
     (name, path, any_document(), any_document()).prop_map(|(name, path, logic, condition)| {
+        let mappings = json!([{"path": path, "logic": logic}, {"path": path, "logic": logic, "mode": "append"},
+            {"path": path, "logic": logic, "mode": "extend"}, {"path": "data.a.0", "unset": true},
+            {"path": "data.x", "logic": logic, "on_null": "unset"}]);
         json!({"name": "", "condition": condition, "continue_on_error": true, "function": {"name": name, "input": {
-            "source": "payload", "target": "a", "mappings": [{"path": path, "logic": logic}],
+            "source": "payload", "target": "a", "mappings": mappings,
             "rules": [{"logic": logic, "message": "m"}], "condition": logic, "message": logic}}})
     })
 }

@@ -40,9 +40,9 @@ static ENTRY: FunctionEntry = FunctionEntry {
             .one_of(TEXT_ENCODINGS),
         InputField::string("key", "Key").secret_at(&[""]),
         InputField::string("key_encoding", "How the key is read, utf8 by default").one_of(TEXT_ENCODINGS),
-        InputField::string("signature", "Signature to verify: hex, base64 or base64url").resolvable(),
-        InputField::string("password", "Password").resolvable(),
-        InputField::string("hash", "Stored password hash").resolvable(),
+        InputField::string("signature", "Signature to verify: hex, base64 or base64url").computed(),
+        InputField::string("password", "Password").computed(),
+        InputField::string("hash", "Stored password hash").computed(),
         InputField::string("encoding", "How the result is written, hex by default").one_of(&[
             "hex",
             "base64",
@@ -153,7 +153,7 @@ impl Function for CryptoFunction {
         Ok(Box::new(CryptoTask {
             operation: Self::operation(table, input, cx)?,
             data: ByteEncoding::from_name_or(text(input, "input_encoding"), ByteEncoding::Utf8),
-            inputs: Inputs::new(table, input),
+            inputs: Inputs::new(table, input, cx)?,
             output: input::output(input)?,
             blocking: self.blocking.clone(),
         }))

@@ -6,7 +6,7 @@ use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField, Inp
 use svc_model::{ConnectorType, FieldError};
 
 use super::FunctionDeclaration;
-use super::input::BINARY_AS;
+use super::input::{BINARY_AS, NUMERIC_AS};
 
 /// The declaration of `data_query`.
 pub static DATA_QUERY: FunctionDeclaration = FunctionDeclaration {
@@ -14,16 +14,20 @@ pub static DATA_QUERY: FunctionDeclaration = FunctionDeclaration {
         retry_safety: "read",
         fields: &[
             InputField::connector("Database or Elasticsearch connector"),
-            InputField::object("query", "Source, filter, fields, sort, limit, skip and include")
-                .required()
-                .resolvable()
-                .dialect(&["values", "set"])
-                .shape(InputShape::QueryDocument),
+            InputField::object(
+                "query",
+                "Source, filter, fields, sort, limit, skip, after and include; or count",
+            )
+            .required()
+            .resolvable()
+            .dialect(&["values", "set"])
+            .shape(InputShape::QueryDocument),
             InputField::string("database", "Database, for MongoDB"),
             InputField::object("schema", "How entities map to tables and columns")
                 .shape(InputShape::EntityMap),
             InputField::object("params", "Named values the query refers to").resolvable(),
             BINARY_AS,
+            NUMERIC_AS,
             InputField::output(),
         ],
         ..FunctionEntry::connector(
@@ -51,6 +55,7 @@ pub static DATA_WRITE: FunctionDeclaration = FunctionDeclaration {
                 .shape(InputShape::EntityMap),
             InputField::object("params", "Named values the write refers to").resolvable(),
             BINARY_AS,
+            NUMERIC_AS,
             InputField::output(),
         ],
         ..FunctionEntry::connector(

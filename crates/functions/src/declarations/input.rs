@@ -1,8 +1,8 @@
 //! Checks that several functions share.
 
 use serde_json::{Map, Value};
-use svc_engine::Template;
 use svc_engine::catalogue::InputField;
+use svc_engine::{Template, is_computed};
 use svc_model::FieldError;
 
 /// The form of binary values in the result of a SQL database.
@@ -12,9 +12,21 @@ pub(super) const BINARY_AS: InputField = InputField::string(
 )
 .one_of(&["hex", "base64", "text"]);
 
+/// The form of decimals in the result of a SQL database.
+pub(super) const NUMERIC_AS: InputField = InputField::string(
+    "numeric_as",
+    "Form of numeric and decimal columns of a SQL database, number by default; text keeps every digit",
+)
+.one_of(&["number", "text"]);
+
 /// Returns the value of a resolvable input that no message changes.
 pub(super) fn literal_value(input: &Map<String, Value>, field: &str) -> Option<Value> {
     Template::compile(input.get(field)?).as_literal().filter(|value| !value.is_null()).cloned()
+}
+
+/// Returns the value of an input that takes expressions, if no message changes it.
+pub(super) fn literal_scalar(input: &Map<String, Value>, field: &str) -> Option<Value> {
+    literal_value(input, field).filter(|value| !is_computed(value))
 }
 
 /// Maximum of every time limit and delay, in milliseconds: a day.

@@ -22,7 +22,7 @@ use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{CompileCx, CompiledTask, EngineBuilder, Function};
 use svc_model::FieldError;
 
-pub use cache::{CACHE_READ, CACHE_WRITE};
+pub use cache::{CACHE_DELETE, CACHE_INCR, CACHE_READ, CACHE_WRITE};
 pub use channel_call::CHANNEL_CALL;
 pub use data::{DATA_QUERY, DATA_WRITE};
 pub use http_call::HTTP_CALL;
@@ -31,7 +31,7 @@ pub use mail::SEND_EMAIL;
 pub use mongo::{MONGO_AGGREGATE, MONGO_READ, MONGO_WRITE};
 pub use publish_kafka::PUBLISH_KAFKA;
 pub use sql::{DB_READ, DB_WRITE};
-pub use storage::{STORAGE_HEAD, STORAGE_PRESIGN};
+pub use storage::{STORAGE_HEAD, STORAGE_PRESIGN, STORAGE_READ, STORAGE_WRITE};
 
 /// A check of an authored input beyond its table in the catalogue: the input, its path, the problems found.
 type InputCheck = fn(&Map<String, Value>, &str, &mut Vec<FieldError>);
@@ -54,7 +54,9 @@ impl FunctionDeclaration {
 fn accept(_: &Map<String, Value>, _: &str, _: &mut Vec<FieldError>) {}
 
 /// Every function over connectors and channels.
-static ALL: [&FunctionDeclaration; 15] = [
+static ALL: [&FunctionDeclaration; 19] = [
+    &CACHE_DELETE,
+    &CACHE_INCR,
     &CACHE_READ,
     &CACHE_WRITE,
     &HTTP_CALL,
@@ -65,6 +67,8 @@ static ALL: [&FunctionDeclaration; 15] = [
     &SEND_EMAIL,
     &STORAGE_HEAD,
     &STORAGE_PRESIGN,
+    &STORAGE_READ,
+    &STORAGE_WRITE,
     &DATA_QUERY,
     &DATA_WRITE,
     &DB_READ,

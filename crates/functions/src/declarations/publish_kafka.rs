@@ -13,7 +13,7 @@ pub static PUBLISH_KAFKA: FunctionDeclaration = FunctionDeclaration {
         strict: true,
         fields: &[
             InputField::connector("Kafka connector"),
-            InputField::string("topic", "Topic; the connector's own by default"),
+            InputField::string("topic", "Topic; the connector's own by default").computed(),
             InputField::logic("key", "Expression for the record's key")
                 .alias("key_logic")
                 .sent_as(SentForm::Text),

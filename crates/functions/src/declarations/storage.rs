@@ -1,13 +1,15 @@
-//! `storage_head` and `storage_presign`.
+//! `storage_head`, `storage_presign`, `storage_read` and `storage_write`.
 
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField, InputShape};
+use svc_engine::catalogue::{
+    ConnectorRequirement, DefaultOutput, FunctionEntry, InputField, InputShape, PathUse, SentForm,
+};
 use svc_model::{ConnectorType, FieldError};
 
 use super::FunctionDeclaration;
-use super::input::literal_value;
+use super::input::literal_scalar;
 
 /// The declaration of `storage_head`.
 pub static STORAGE_HEAD: FunctionDeclaration = FunctionDeclaration {
@@ -16,7 +18,7 @@ pub static STORAGE_HEAD: FunctionDeclaration = FunctionDeclaration {
         strict: true,
         fields: &[
             InputField::connector("Storage connector"),
-            InputField::string("key", "Object key").required().resolvable(),
+            InputField::string("key", "Object key").required().computed(),
             InputField::output(),
         ],
         ..FunctionEntry::connector(
@@ -36,19 +38,21 @@ pub static STORAGE_PRESIGN: FunctionDeclaration = FunctionDeclaration {
         fields: &[
             InputField::connector("Storage connector"),
             InputField::string("method", "What the URL allows, GET by default").one_of(&["GET", "PUT"]),
-            InputField::string("key", "Object key").required().resolvable(),
+            InputField::string("key", "Object key").required().computed(),
             InputField::any("expires_in", "Seconds, or a duration such as 15m; at most seven days")
                 .required()
-                .resolvable()
+                .computed()
                 .shape(InputShape::Duration),
             InputField::string("response_content_type", "Content type the store answers with, GET only")
-                .resolvable(),
+                .computed(),
             InputField::string(
                 "response_content_disposition",
                 "Content disposition the store answers with, GET only",
             )
-            .resolvable(),
-            InputField::string("content_type", "Content type the upload must have, PUT only").resolvable(),
+            .computed(),
+            InputField::string("content_type", "Content type the upload must have, PUT only").computed(),
+            InputField::number("content_length", "Exact number of bytes the upload must have, PUT only")
+                .computed(),
             InputField::output(),
         ],
         ..FunctionEntry::connector(
@@ -60,15 +64,71 @@ pub static STORAGE_PRESIGN: FunctionDeclaration = FunctionDeclaration {
     check: check_presign,
 };
 
+/// The declaration of `storage_read`.
+pub static STORAGE_READ: FunctionDeclaration = FunctionDeclaration {
+    entry: FunctionEntry {
+        retry_safety: "read",
+        strict: true,
+        fields: &[
+            InputField::connector("Storage connector"),
+            InputField::string("key", "Object key").required().computed(),
+            InputField::string("body_format", "Form of the body, text by default")
+                .one_of(&BODY_FORMATS)
+                .sent_as(SentForm::Unsent),
+            InputField::output(),
+        ],
+        ..FunctionEntry::connector(
+            "storage_read",
+            "Reads an object of at most 1 MiB, with its type",
+            ConnectorRequirement::new(&[ConnectorType::Storage]),
+        )
+    },
+    check: check_key_input,
+};
+
+/// The declaration of `storage_write`.
+pub static STORAGE_WRITE: FunctionDeclaration = FunctionDeclaration {
+    entry: FunctionEntry {
+        retry_safety: "idempotent_write",
+        strict: true,
+        fields: &[
+            InputField::connector("Storage connector"),
+            InputField::string("key", "Object key").required().computed(),
+            InputField::any("body", "Content of the object: a text, or any value as JSON")
+                .required()
+                .resolvable(),
+            InputField::string("body_format", "Form of the body, text by default").one_of(&BODY_FORMATS),
+            InputField::string("content_type", "Content type of the object; by default that of the form")
+                .computed(),
+            InputField::string("output", "Path that gets {size, etag}; without it nothing is written")
+                .path(PathUse::Target { alone: false })
+                .sent_as(SentForm::Unsent),
+        ],
+        default_output: DefaultOutput::Discarded,
+        ..FunctionEntry::connector(
+            "storage_write",
+            "Writes an object of at most 1 MiB",
+            ConnectorRequirement::new(&[ConnectorType::Storage]),
+        )
+    },
+    check: check_object,
+};
+
+/// The forms of the body of an object, the default first.
+const BODY_FORMATS: [&str; 3] = ["text", "json", "base64"];
+
+/// Bytes of an object that a task reads or writes.
+pub const MAX_OBJECT_BYTES: usize = 1 << 20;
+
 /// Maximum lifetime of a URL, in seconds: a week, as the definition of the signature has it.
 const LONGEST: u64 = 604_800;
 const LIFETIME: &str = "use whole seconds or a duration like 15m, from 1 second to 7 days";
 const GET_ONLY: [&str; 2] = ["response_content_type", "response_content_disposition"];
-const PUT_ONLY: [&str; 1] = ["content_type"];
+const PUT_ONLY: [&str; 2] = ["content_type", "content_length"];
 
 /// Refuses a key that no message changes and no URL can name.
 fn check_key_input(input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-    let key = literal_value(input, "key");
+    let key = literal_scalar(input, "key");
     let why = key.and_then(|key| check_key(key.as_str()?).err());
     errors.extend(why.map(|why| FieldError::invalid(format!("{at}.key"), why)));
 }
@@ -93,7 +153,7 @@ fn check_presign(input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldErr
     if input.get("expires_in").is_some_and(Value::is_null) {
         errors.push(FieldError::required(format!("{at}.expires_in")));
     }
-    let expires_in = literal_value(input, "expires_in");
+    let expires_in = literal_scalar(input, "expires_in");
     errors.extend(expires_in.and_then(|value| lifetime(&format!("{at}.expires_in"), &value).err()));
     let (others, method) =
         if puts(input.get("method")) { (&GET_ONLY[..], "GET") } else { (&PUT_ONLY[..], "PUT") };
@@ -101,10 +161,36 @@ fn check_presign(input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldErr
         errors.push(FieldError::invalid(format!("{at}.{field}"), format!("only for the method {method}")));
     }
     for field in GET_ONLY.into_iter().chain(PUT_ONLY) {
-        let why = literal_value(input, field).and_then(|value| header_value(value.as_str()?).err());
+        let why = literal_scalar(input, field).and_then(|value| header_value(value.as_str()?).err());
         errors.extend(why.map(|why| FieldError::invalid(format!("{at}.{field}"), why)));
     }
+    let length = literal_scalar(input, "content_length").filter(Value::is_number);
+    let why = length.and_then(|value| content_length(&value).err());
+    errors.extend(why.map(|why| FieldError::invalid(format!("{at}.content_length"), why)));
 }
+
+fn check_object(input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
+    check_key_input(input, at, errors);
+    let why = literal_scalar(input, "content_type").and_then(|value| header_value(value.as_str()?).err());
+    errors.extend(why.map(|why| FieldError::invalid(format!("{at}.content_type"), why)));
+}
+
+/// Returns the number of bytes that an upload must have.
+///
+/// # Errors
+/// The problem.
+pub fn content_length(value: &Value) -> Result<u64, &'static str> {
+    // Arithmetic may have made a whole number a float.
+    let float =
+        value.as_f64().filter(|number| number.fract() == 0.0 && (1.0..=LARGEST_UPLOAD).contains(number));
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole, and within bounds")]
+    let whole = value.as_u64().filter(|bytes| *bytes > 0).or_else(|| float.map(|number| number as u64));
+    // A store that gets none cannot hold the uploader to it.
+    whole.ok_or("must be a whole number from 1")
+}
+
+/// The bound of the whole numbers that a float holds exactly, more than any store takes.
+const LARGEST_UPLOAD: f64 = 9_007_199_254_740_992.0;
 
 /// Returns `true` if the method of a grant uploads.
 #[must_use]

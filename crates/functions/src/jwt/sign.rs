@@ -13,7 +13,7 @@ use svc_model::config::auth::JwtAlgorithm;
 
 use super::duration::seconds;
 use super::key_encoding;
-use crate::input::{self, InputProblems, literal_value, text};
+use crate::input::{self, InputProblems, literal_scalar, literal_value, text};
 use crate::secret::{self, LoadedSecret, literal};
 
 /// The catalogue entry of `jwt_sign`.
@@ -32,12 +32,12 @@ static ENTRY: FunctionEntry = FunctionEntry {
             "expires_in",
             "Seconds, or a duration such as 15m; required unless claims.exp is given",
         )
-        .resolvable()
+        .computed()
         .shape(InputShape::Duration),
         InputField::string("issuer", "Claim iss; wins over claims"),
         InputField::any("audience", "Claim aud; wins over claims").resolvable().shape(InputShape::Texts),
         InputField::any("not_before", "Claim nbf as a duration from now; wins over claims")
-            .resolvable()
+            .computed()
             .shape(InputShape::Duration),
         InputField::string("kid", "Key id of the header"),
         InputField::output(),
@@ -70,7 +70,7 @@ impl Function for JwtSign {
             _ => {}
         }
         for field in ["expires_in", "not_before"] {
-            if let Some(duration) = literal_value(input, field) {
+            if let Some(duration) = literal_scalar(input, field) {
                 problems.note(field, seconds(&duration));
             }
         }
@@ -103,7 +103,7 @@ impl Function for JwtSign {
             key: secret::load("key", &input["key"], cx.material(), key)?,
             kid: text(input, "kid").map(str::to_owned),
             issuer: text(input, "issuer").map(str::to_owned),
-            inputs: Inputs::new(&ENTRY, input),
+            inputs: Inputs::new(&ENTRY, input, cx)?,
             output: input::output(input)?,
         }))
     }

@@ -23,7 +23,7 @@ static ENTRY: FunctionEntry = FunctionEntry {
     strict: true,
     retry_safety: "read",
     fields: &[
-        InputField::string("token", "Token, without a leading Bearer").required().resolvable(),
+        InputField::string("token", "Token, without a leading Bearer").required().computed(),
         InputField::array("algorithms", "Accepted algorithms").required().shape(InputShape::TextList),
         InputField::array("keys", "Accepted keys").secret_at(&["[].key"]).shape(InputShape::VerifyingKeys),
         InputField::string("jwks_url", "Where a key set is fetched, https only"),
@@ -132,7 +132,7 @@ impl Function for JwtVerify {
             audience: AcceptedValues::load("audience", input, cx)?,
             leeway_secs: input.get("leeway_secs").and_then(Value::as_u64).unwrap_or(LEEWAY),
             require_exp: input.get("require_exp").and_then(Value::as_bool).unwrap_or(true),
-            inputs: Inputs::new(&ENTRY, input),
+            inputs: Inputs::new(&ENTRY, input, cx)?,
             output: input::output(input)?,
         }))
     }
@@ -206,7 +206,7 @@ impl VerifyTask {
             leeway_secs: self.leeway_secs,
             require_exp: self.require_exp,
         };
-        if self.inputs.fold(cx, "token").is_null() {
+        if self.inputs.fold(cx, "token")?.is_null() {
             return Err(rejected_error(RefusalReason::Missing));
         }
         let token = self.inputs.require_text(cx, "token")?;

@@ -1,6 +1,6 @@
 //! Scans of whole documents for uncompiled source, and for secret references that nothing resolves.
 //!
-//! Uncompiled source is what the compiler of sources replaces: `$from` names a shared value, `$param` a
+//! Uncompiled source is what the compiler of sources replaces: `$sql` names a file, `$from` a shared value, `$param` a
 //! parameter of a fragment, `use` calls a fragment.
 
 use serde_json::{Map, Value};
@@ -231,13 +231,14 @@ impl Scan<'_> {
     /// Adds an error for an object that is uncompiled source. Returns true if it is: its members need no
     /// scan.
     fn report_marker(&mut self, path: &str, object: &Map<String, Value>) -> bool {
-        let marker = [("$from", "shared value"), ("$param", "fragment parameter")]
-            .into_iter()
-            .find_map(|(key, what)| object.get(key).map(|target| (what, target)))
-            .or_else(|| {
-                let target = object.get("use").filter(|target| self.marks_use && target.is_string());
-                target.map(|target| ("fragment call", target))
-            });
+        let marker =
+            [("$from", "shared value"), ("$param", "fragment parameter"), ("$sql", "statement of the file")]
+                .into_iter()
+                .find_map(|(key, what)| object.get(key).map(|target| (what, target)))
+                .or_else(|| {
+                    let target = object.get("use").filter(|target| self.marks_use && target.is_string());
+                    target.map(|target| ("fragment call", target))
+                });
         if let Some((what, target)) = marker {
             self.report_uncompiled(path, what, Some(target));
         }

@@ -25,6 +25,7 @@ use crate::finding::SourcePlace;
 use crate::run::{Expand, OfflineInput, OfflineRecords, OfflineRun, OfflineWorkflow, describe_problem};
 use crate::source::SourceFile;
 use crate::stand_ins::StandIns;
+use crate::statements::read_with_statements;
 use crate::values::EnvironmentValues;
 use crate::walk::is_case;
 
@@ -283,7 +284,7 @@ impl CaseRunner<'_> {
 /// Reads an authored file.
 fn read_source(path: &Path) -> Result<SourceFile, String> {
     let name = path.display().to_string();
-    SourceFile::read(&name, path).map_err(|error| error.report(&name))
+    read_with_statements(&name, path).map_err(|error| error.report(&name))
 }
 
 fn failure(file: &str, error: &FieldError) -> CaseFailure {

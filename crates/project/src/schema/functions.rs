@@ -63,8 +63,11 @@ fn add_fields(object: &mut ObjectSchema, entry: &FunctionEntry, fields: &[InputF
             with_description(field.description, or_shared_value(field_schema(entry, field))),
         );
         let Some(alias) = field.alias else {
-            if field.required {
-                object.require(field.name);
+            match field.unless.filter(|_| field.required) {
+                Some(flag) => object.rule(json!({"anyOf": [{"required": [field.name]},
+                    {"properties": {flag: {"const": true}}, "required": [flag]}]})),
+                None if field.required => object.require(field.name),
+                None => {}
             }
             continue;
         };
@@ -90,6 +93,7 @@ fn field_schema(entry: &FunctionEntry, field: &InputField) -> Value {
     // A shape says everything that the value may be.
     if let Some(shape) = field.shape {
         let value = shapes::reference_to(shape);
+        let value = if field.template { or_call(value) } else { value };
         let may_be_null = field.kind == InputKind::Any && !field.required;
         return if may_be_null { nullable(value) } else { value };
     }
@@ -97,6 +101,9 @@ fn field_schema(entry: &FunctionEntry, field: &InputField) -> Value {
     let mut accepted = vec![own];
     if field.resolvable {
         accepted.push(reference("var"));
+    }
+    if field.template {
+        accepted.push(reference("operator_call"));
     }
     if field.secret_at.contains(&"") {
         accepted.push(reference("secret"));
@@ -107,6 +114,11 @@ fn field_schema(entry: &FunctionEntry, field: &InputField) -> Value {
     };
     // The built-ins take null for an absent optional input.
     if entry.source == FunctionSource::Engine && !field.required { nullable(value) } else { value }
+}
+
+/// Accepts the call of an operator in the place of a value.
+fn or_call(value: Value) -> Value {
+    json!({"anyOf": [value, reference("operator_call")]})
 }
 
 fn kind_schema(entry: &FunctionEntry, field: &InputField) -> Value {

@@ -67,6 +67,7 @@ impl DocumentKind {
         };
         definitions.insert("shared_value".to_owned(), shared_value(self));
         definitions.insert("expression".to_owned(), expression());
+        definitions.insert("operator_call".to_owned(), operator_call());
         let mut schema = json!({
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "title": self.title(),
@@ -83,10 +84,11 @@ impl DocumentKind {
     }
 }
 
-/// Returns the schema of what the compiler replaces: a shared value and, in shared definitions, a parameter. It has no
-/// description of its own: editors would show it in place of that of each key.
+/// Returns the schema of what the compiler replaces: a shared value, a statement in a file and, in shared definitions, a
+/// parameter. It has no description of its own: editors would show it in place of that of each key.
 fn shared_value(kind: DocumentKind) -> Value {
-    let shared = json!({"type": "object", "required": ["$from"]});
+    let statement = json!({"required": ["$sql"], "maxProperties": 1});
+    let shared = json!({"type": "object", "anyOf": [{"required": ["$from"]}, statement]});
     let parameter = json!({"type": "object", "required": ["$param"], "maxProperties": 1});
     match kind {
         DocumentKind::Case => json!(false),
@@ -97,10 +99,20 @@ fn shared_value(kind: DocumentKind) -> Value {
 
 /// Returns the schema of an expression: any value, with the operators for editors to offer.
 fn expression() -> Value {
-    let operators: Map<String, Value> = operators::all()
+    json!({"anyOf": [{"type": "object", "properties": described_operators()}, {}]})
+}
+
+/// Returns the schema of the call of one operator, which an input takes in the place of a scalar.
+fn operator_call() -> Value {
+    let operators = described_operators();
+    json!({"type": "object", "properties": operators, "additionalProperties": false, "minProperties": 1,
+        "maxProperties": 1})
+}
+
+fn described_operators() -> Map<String, Value> {
+    operators::all()
         .map(|operator| (operator.name.to_owned(), json!({"description": operator.description})))
-        .collect();
-    json!({"anyOf": [{"type": "object", "properties": operators}, {}]})
+        .collect()
 }
 
 #[cfg(test)]

@@ -137,7 +137,14 @@ fn query() -> Value {
             ("sort", "order of the rows", nullable(reference("dialect_sort"))),
             ("limit", "most rows", whole()),
             ("skip", "rows to skip", whole()),
+            (
+                "after",
+                "sort keys of the row behind which the page begins, or all of them as one param or var; null for the \
+                 first page",
+                json!({"type": ["object", "null"]}),
+            ),
             ("include", "related rows to return with each row, by relation", nullable(members(include))),
+            ("count", "true: the number of the rows instead of them", json!({"type": "boolean"})),
         ],
         &["source"],
     )

@@ -36,6 +36,25 @@ pub(crate) struct WriteEntry {
     pub(crate) ttl_secs: Option<u64>,
 }
 
+/// Reads the texts of keys, in their order; `None` for a miss.
+#[derive(Clone, Message)]
+#[rtype(result = "Result<Vec<Option<String>>, CallFailure>")]
+pub(crate) struct ReadEntries(pub(crate) Vec<String>);
+
+/// Deletes keys, and returns the number of those that existed.
+#[derive(Clone, Message)]
+#[rtype(result = "Result<u64, CallFailure>")]
+pub(crate) struct DeleteEntries(pub(crate) Vec<String>);
+
+/// Adds to the number under a key, and returns the sum. A key that it creates lives for ever or for so many seconds.
+#[derive(Clone, Message)]
+#[rtype(result = "Result<i64, CallFailure>")]
+pub(crate) struct AddToEntry {
+    pub(crate) key: String,
+    pub(crate) by: i64,
+    pub(crate) ttl_secs: Option<u64>,
+}
+
 /// Claims a key that is free, or that the owner has, for so many seconds; `false` if the key has another owner. For
 /// shared caches only.
 #[derive(Clone, Message)]
@@ -132,6 +151,53 @@ impl ReadHandler<WriteEntry> for CacheActor {
             CacheEntries::Redis(redis) => {
                 let redis = redis.clone();
                 ReadReply::later(async move { redis.write(&key, &text, ttl_secs).await })
+            }
+        }
+    }
+}
+
+impl ReadHandler<ReadEntries> for CacheActor {
+    fn read(&self, ReadEntries(keys): ReadEntries) -> ReadReply<<ReadEntries as Message>::Result> {
+        match &self.store {
+            CacheEntries::Memory(memory) => {
+                ReadReply::Now(Ok(keys.iter().map(|key| memory.read(key)).collect()))
+            }
+            CacheEntries::Redis(redis) => {
+                let redis = redis.clone();
+                ReadReply::later(async move { redis.read_all(&keys).await })
+            }
+        }
+    }
+}
+
+impl ReadHandler<DeleteEntries> for CacheActor {
+    fn read(&self, DeleteEntries(keys): DeleteEntries) -> ReadReply<<DeleteEntries as Message>::Result> {
+        match &self.store {
+            CacheEntries::Memory(memory) => {
+                let deleted = keys.iter().map(|key| u64::from(memory.remove(key))).sum();
+                ReadReply::Now(Ok(deleted))
+            }
+            CacheEntries::Redis(redis) => {
+                let redis = redis.clone();
+                ReadReply::later(async move { redis.remove_all(&keys).await })
+            }
+        }
+    }
+}
+
+impl ReadHandler<AddToEntry> for CacheActor {
+    fn read(
+        &self,
+        AddToEntry { key, by, ttl_secs }: AddToEntry,
+    ) -> ReadReply<<AddToEntry as Message>::Result> {
+        match &self.store {
+            CacheEntries::Memory(memory) => {
+                let sum = memory.add(key, by, ttl_secs);
+                ReadReply::Now(sum.map_err(|why| CallFailure::Refused(why.to_owned())))
+            }
+            CacheEntries::Redis(redis) => {
+                let redis = redis.clone();
+                ReadReply::later(async move { redis.add(&key, by, ttl_secs).await })
             }
         }
     }

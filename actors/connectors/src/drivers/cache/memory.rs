@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use moka::Expiry;
+use moka::ops::compute::Op;
 use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
 
@@ -20,9 +21,11 @@ pub(super) struct MemoryCache {
 struct Entry {
     text: Arc<str>,
     life: Option<Duration>,
+    /// True if the entry keeps the rest of the time to live that it had.
+    keeps_life: bool,
 }
 
-/// Sets the time to live of each entry, anew with each write.
+/// Sets the time to live of each entry, anew with each write that does not keep it.
 struct Life;
 
 impl Expiry<String, Entry> for Life {
@@ -35,9 +38,9 @@ impl Expiry<String, Entry> for Life {
         _: &String,
         entry: &Entry,
         _: Instant,
-        _: Option<Duration>,
+        rest: Option<Duration>,
     ) -> Option<Duration> {
-        entry.life
+        if entry.keeps_life { rest } else { entry.life }
     }
 }
 
@@ -61,9 +64,36 @@ impl MemoryCache {
         if ttl_secs == Some(0) {
             self.entries.invalidate(&key);
         } else {
-            self.entries.insert(key, Entry { text: text.into(), life: ttl_secs.map(Duration::from_secs) });
+            let life = ttl_secs.map(Duration::from_secs);
+            self.entries.insert(key, Entry { text: text.into(), life, keeps_life: false });
             self.written.store(true, Ordering::Relaxed);
         }
+    }
+
+    /// Removes a key; `false` if there was none.
+    pub(super) fn remove(&self, key: &str) -> bool {
+        self.entries.remove(key).is_some()
+    }
+
+    /// Adds to the number under a key, in one step, and returns the sum. A key that it creates lives for ever or for so
+    /// many seconds.
+    ///
+    /// # Errors
+    /// The reason: what is there is no number, or the sum has more than 64 bits.
+    pub(super) fn add(&self, key: String, by: i64, ttl_secs: Option<u64>) -> Result<i64, &'static str> {
+        let mut sum = by;
+        let added = self.entries.entry(key).and_try_compute_with(|present| {
+            let life = ttl_secs.filter(|_| present.is_none()).map(Duration::from_secs);
+            let keeps_life = present.is_some();
+            if let Some(entry) = present {
+                let number: i64 =
+                    entry.into_value().text.parse().map_err(|_| "the value of the key is no whole number")?;
+                sum = number.checked_add(by).ok_or("the sum would have more than 64 bits")?;
+            }
+            Ok(Op::Put(Entry { text: sum.to_string().into(), life, keeps_life }))
+        });
+        self.written.store(true, Ordering::Relaxed);
+        added.map(|_| sum)
     }
 
     /// Removes expired entries, and those beyond the bound.
@@ -101,6 +131,24 @@ mod tests {
         assert!(cache.read("0").is_some(), "it was used after the others");
         assert!(cache.read("1").is_none());
         assert!(cache.read("14").is_some(), "a new entry is always kept");
+    }
+
+    #[test]
+    fn sum_keeps_the_life_its_first_call_gave() {
+        let cache = MemoryCache::new(0);
+        assert_eq!(cache.add("k".into(), 2, Some(1)), Ok(2));
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
+        while cache.add("k".into(), 1, Some(3600)) != Ok(1) {
+            assert!(tokio::time::Instant::now() < deadline, "the counter of one second goes on");
+            std::thread::yield_now();
+        }
+        cache.write("max".into(), &i64::MAX.to_string(), None);
+        cache.write("text".into(), "x", None);
+        assert!(cache.add("max".into(), 1, None).is_err() && cache.add("text".into(), 1, None).is_err());
+        assert_eq!(
+            (cache.read("text").as_deref(), cache.remove("text"), cache.remove("text")),
+            (Some("x"), true, false)
+        );
     }
 
     #[test]

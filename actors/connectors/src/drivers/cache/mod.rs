@@ -1,8 +1,9 @@
 //! Caches: in the memory of this process, or in a Redis server.
 //!
 //! The actor of a connector owns what it reaches: the entries themselves, or the connection to the server. Messages in:
-//! [`ReadEntry`], [`WriteEntry`], [`ClaimCacheKey`] and [`ReleaseCacheKey`], read-only, so that calls run concurrently and end
-//! with their callers. Keys go to the backend as they are written.
+//! [`ReadEntry`], [`ReadEntries`], [`WriteEntry`], [`DeleteEntries`], [`AddToEntry`], [`ClaimCacheKey`] and
+//! [`ReleaseCacheKey`], read-only, so that calls run concurrently and end with their callers. Keys go to the backend as
+//! they are written.
 //!
 //! Entries in memory belong to one actor: no other connector and no other node sees them, and a restart of the actor or a
 //! change of the connector begins with none. What is in a server stays there.
@@ -18,8 +19,8 @@ use svc_model::config::connector::CacheConfig;
 use crate::driver::{ResolveResult, erase_type};
 
 pub(crate) use actor::{
-    CacheActor, CacheDriver, ClaimCacheKey, IncrementCounter, ReadEntry, ReleaseCacheKey, TransferCacheKey,
-    WriteEntry,
+    AddToEntry, CacheActor, CacheDriver, ClaimCacheKey, DeleteEntries, IncrementCounter, ReadEntries,
+    ReadEntry, ReleaseCacheKey, TransferCacheKey, WriteEntry,
 };
 pub(crate) use settings::CacheSettings;
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use svc_outbound::Outbound;
-use svc_redis::{Cmd, FromRedisValue, RedisConnection, RedisEntries, RedisFailure, RedisTarget};
+use svc_redis::{Cmd, FromRedisValue, RedisConnection, RedisEntries, RedisFailure, RedisTarget, cmd};
 use tokio::time::timeout;
 
 use crate::drivers::failure::CallFailure;
@@ -15,6 +15,13 @@ use crate::drivers::pool::PoolSlot;
 
 /// Time limit of opening a connection, and of an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Adds to a number, and gives a key that did not exist its time to live. The sum is read back as a text: a number of
+/// the script has 53 bits.
+const ADD: &str = "local is_new = redis.call('EXISTS', KEYS[1]) == 0 \
+     redis.call('INCRBY', KEYS[1], ARGV[1]) \
+     if is_new and ARGV[2] ~= '' then redis.call('EXPIRE', KEYS[1], ARGV[2]) end \
+     return redis.call('GET', KEYS[1])";
 
 /// A Redis server. Cheap to clone; clones share the connection.
 #[derive(Clone)]
@@ -27,6 +34,28 @@ pub(super) struct RedisCache {
 impl RedisCache {
     pub(super) fn new(target: RedisTarget, outbound: Outbound, slot: PoolSlot<RedisConnection>) -> Self {
         Self { target: Arc::new(target), outbound, slot }
+    }
+
+    /// Returns the texts of keys in their order; bytes that are no text are replaced.
+    pub(super) async fn read_all(&self, keys: &[String]) -> Result<Vec<Option<String>>, CallFailure> {
+        let Some(first) = keys.first() else { return Ok(Vec::new()) };
+        let values: Vec<Option<Vec<u8>>> = self.run(first, cmd("MGET").arg(keys).to_owned()).await?;
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Ok(values.into_iter().map(|value| value.map(text)).collect())
+    }
+
+    /// Removes keys in one step, and returns the number of those that existed.
+    pub(super) async fn remove_all(&self, keys: &[String]) -> Result<u64, CallFailure> {
+        let Some(first) = keys.first() else { return Ok(0) };
+        self.run(first, cmd("DEL").arg(keys).to_owned()).await
+    }
+
+    /// Adds to the number under a key, in one step, and returns the sum. A key that it creates lives for ever or for so
+    /// many seconds.
+    pub(super) async fn add(&self, key: &str, by: i64, ttl_secs: Option<u64>) -> Result<i64, CallFailure> {
+        let ttl_secs = ttl_secs.map(|seconds| seconds.to_string()).unwrap_or_default();
+        let command = cmd("EVAL").arg(ADD).arg(1).arg(key).arg(by).arg(ttl_secs).to_owned();
+        self.run(key, command).await
     }
 
     fn late(&self) -> CallFailure {

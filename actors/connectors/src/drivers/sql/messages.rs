@@ -9,7 +9,7 @@ use svc_model::config::connector::DatabaseKind;
 
 use super::error::SqlError;
 use super::result::ResultBounds;
-use super::value::{BINARY, BinaryForm, is_malformed_binary};
+use super::value::{BINARY, ValueForm, is_malformed_binary};
 
 /// Runs statements, several as one transaction. The deadline is the connector's, for all of them and for the
 /// wait for a connection.
@@ -52,8 +52,8 @@ pub(crate) struct BoundStatement {
     /// PostgreSQL expects one of its own.
     pub(crate) params: Vec<Value>,
     pub(crate) origin: StatementOrigin,
-    /// The form in which binary values of its rows are read.
-    pub(crate) binary: BinaryForm,
+    /// The forms in which values of its rows are read.
+    pub(crate) form: ValueForm,
 }
 
 /// The origin of the text of a statement.
@@ -85,6 +85,15 @@ pub(crate) struct StatementResult {
     pub(crate) last_insert_id: Option<i64>,
 }
 
+/// The shape of a statement that was prepared and not run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PreparedShape {
+    /// The number of its placeholders; `None` if the database does not say.
+    pub(crate) placeholders: Option<usize>,
+    /// A probable problem.
+    pub(crate) warning: Option<String>,
+}
+
 /// Bytes that the answer to the smallest question may take.
 const PING_BYTES: usize = 1024;
 
@@ -101,7 +110,7 @@ impl RunStatements {
     pub(super) fn ping() -> Self {
         let origin = StatementOrigin::Document { inserts: None };
         let (sql, params) = ("SELECT 1".to_owned(), Vec::new());
-        let statement = BoundStatement { sql, params, origin, binary: BinaryForm::default() };
+        let statement = BoundStatement { sql, params, origin, form: ValueForm::default() };
         Self {
             statements: vec![statement],
             bounds: Some(ResultBounds { rows: 1, bytes: PING_BYTES }),

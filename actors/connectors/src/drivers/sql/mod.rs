@@ -8,6 +8,7 @@
 
 mod actor;
 mod cancel;
+mod check;
 mod encryption;
 mod error;
 mod messages;
@@ -27,14 +28,16 @@ use svc_model::config::connector::DbConfig;
 use crate::driver::{ResolveResult, erase_type};
 
 pub(crate) use actor::SqlDriver;
+pub(crate) use check::prepare_statements;
 pub(crate) use error::SqlError;
 pub(crate) use messages::{
-    BoundStatement, RunStatements, StatementAccess, StatementOrigin, StatementResult, TransactionMode,
+    BoundStatement, PreparedShape, RunStatements, StatementAccess, StatementOrigin, StatementResult,
+    TransactionMode,
 };
 pub(crate) use result::ResultBounds;
 pub(crate) use settings::SqlSettings;
 pub(crate) use sqlite::check_own_files;
-pub(crate) use value::BinaryForm;
+pub(crate) use value::ValueForm;
 
 /// Resolves the config of a SQL database.
 ///

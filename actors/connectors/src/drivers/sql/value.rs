@@ -38,6 +38,49 @@ pub(super) fn decimal(digits: &str) -> Result<Value, &'static str> {
     double(digits.parse().map_err(|_| MALFORMED)?)
 }
 
+/// The forms in which values are read that JSON does not have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ValueForm {
+    /// Of bytes.
+    pub(crate) binary: BinaryForm,
+    /// Of decimals.
+    pub(crate) numeric: NumericForm,
+}
+
+impl ValueForm {
+    /// Returns the forms of two names; the default of one that is absent.
+    pub(crate) fn from_names(binary_as: Option<&str>, numeric_as: Option<&str>) -> Self {
+        let numeric = match numeric_as {
+            Some("text") => NumericForm::Text,
+            _ => NumericForm::Number,
+        };
+        Self { binary: BinaryForm::from_name(binary_as), numeric }
+    }
+}
+
+/// The form in which decimals are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum NumericForm {
+    /// A number, see [`decimal`].
+    #[default]
+    Number,
+    /// A text with all digits.
+    Text,
+}
+
+impl NumericForm {
+    /// Converts the digits of a decimal.
+    ///
+    /// # Errors
+    /// A number that JSON cannot hold.
+    pub(super) fn encode(self, digits: &str) -> Result<Value, &'static str> {
+        match self {
+            Self::Number => decimal(digits),
+            Self::Text => Ok(digits.into()),
+        }
+    }
+}
+
 /// The form in which bytes are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum BinaryForm {
@@ -123,6 +166,16 @@ mod tests {
         }
         assert_eq!(decimal("NaN"), Err(NOT_FINITE));
         assert!(decimal("1.2.3").is_err());
+    }
+
+    #[test]
+    fn decimal_as_text_keeps_every_digit() {
+        let form = ValueForm::from_names(Some("hex"), Some("text"));
+        assert_eq!((form.binary, form.numeric), (BinaryForm::Hex, NumericForm::Text));
+        for digits in ["12.50", "0.10000000000000000001", "-7"] {
+            assert_eq!(form.numeric.encode(digits), Ok(json!(digits)));
+        }
+        assert_eq!(ValueForm::from_names(None, Some("number")), ValueForm::default());
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The actor of one object store.
 //!
-//! Owns the connections to it. Message in: [`HeadObject`], read-only, so that calls run side by side and end
-//! with their callers. A restart opens new connections; nothing else is lost with it. Signing needs no actor:
-//! it is done with the settings alone.
+//! Owns the connections to it. Messages in: [`HeadObject`], [`ReadObject`] and [`WriteObject`], read-only, so that calls
+//! run at the same time and end with their callers. A restart opens new connections; nothing else is lost with it.
+//! Signing needs no actor: it is done with the settings alone.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use actix::{Actor, Message};
 use actix_supervision::{
     Address, Context, ReadHandler, ReadReply, SpawnError, StartContext, StartError, Supervised,
 };
-use svc_outbound::header::HeaderMap;
+use svc_outbound::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use svc_outbound::{
-    FetchError, Method, Outbound, OutboundResponse, PeerClient, PeerRequest, SetupError, Url,
+    FetchError, Method, Outbound, OutboundResponse, PeerClient, PeerRequest, RequestBody, SetupError, Url,
 };
 
 use super::probe::probe;
@@ -29,6 +29,23 @@ const CAP: usize = 64 * 1024;
 #[rtype(result = "Result<OutboundResponse, FetchError>")]
 pub(crate) struct HeadObject(pub(crate) String);
 
+/// Reads an object of at most so many bytes.
+#[derive(Message)]
+#[rtype(result = "Result<OutboundResponse, FetchError>")]
+pub(crate) struct ReadObject {
+    pub(crate) key: String,
+    pub(crate) max_bytes: usize,
+}
+
+/// Writes an object.
+#[derive(Message)]
+#[rtype(result = "Result<OutboundResponse, FetchError>")]
+pub(crate) struct WriteObject {
+    pub(crate) key: String,
+    pub(crate) content_type: HeaderValue,
+    pub(crate) body: Vec<u8>,
+}
+
 /// The actor of an object store.
 pub(crate) struct StorageActor {
     settings: Arc<StorageSettings>,
@@ -42,8 +59,13 @@ impl StorageSettings {
 
     /// `HEAD` of a signed URL.
     pub(super) fn head(&self, url: Url) -> PeerRequest {
+        self.request(Method::HEAD, url)
+    }
+
+    /// A request of a signed URL that is to have a short answer.
+    fn request(&self, method: Method, url: Url) -> PeerRequest {
         PeerRequest {
-            method: Method::HEAD,
+            method,
             url,
             headers: HeaderMap::new(),
             params: Vec::new(),
@@ -64,6 +86,27 @@ impl Supervised for StorageActor {}
 impl ReadHandler<HeadObject> for StorageActor {
     fn read(&self, HeadObject(key): HeadObject) -> ReadReply<<HeadObject as Message>::Result> {
         let (peer, request) = (self.peer.clone(), self.settings.head(self.settings.object(&key)));
+        ReadReply::later(async move { peer.send(request).await })
+    }
+}
+
+impl ReadHandler<ReadObject> for StorageActor {
+    fn read(&self, ReadObject { key, max_bytes }: ReadObject) -> ReadReply<<ReadObject as Message>::Result> {
+        let request = self.settings.request(Method::GET, self.settings.object_to_read(&key));
+        let (peer, request) = (self.peer.clone(), PeerRequest { cap: max_bytes, ..request });
+        ReadReply::later(async move { peer.send(request).await })
+    }
+}
+
+impl ReadHandler<WriteObject> for StorageActor {
+    fn read(&self, object: WriteObject) -> ReadReply<<WriteObject as Message>::Result> {
+        let WriteObject { key, content_type, body } = object;
+        let signed_type = content_type.to_str().unwrap_or_default();
+        let mut request =
+            self.settings.request(Method::PUT, self.settings.object_to_write(&key, signed_type));
+        request.headers.insert(CONTENT_TYPE, content_type);
+        request.body = Some(RequestBody { content_type: "application/octet-stream", bytes: body.into() });
+        let peer = self.peer.clone();
         ReadReply::later(async move { peer.send(request).await })
     }
 }

@@ -10,7 +10,7 @@ use svc_model::config::connector::StorageConfig;
 
 use crate::driver::{ResolveResult, erase_type};
 
-pub(crate) use actor::{HeadObject, StorageDriver};
+pub(crate) use actor::{HeadObject, ReadObject, StorageDriver, WriteObject};
 pub(crate) use multipart::MultipartUpload;
 pub(crate) use settings::StorageSettings;
 pub(crate) use sign::{ObjectAccess, PresignGrant};

@@ -15,8 +15,8 @@ const OWN: Duration = Duration::from_secs(300);
 pub(crate) enum ObjectAccess {
     /// Reading the object. The store answers with these headers instead of its own.
     Get { content_type: Option<String>, content_disposition: Option<String> },
-    /// Writing the object. The request must have this content type, if one is named.
-    Put { content_type: Option<String> },
+    /// Writing the object. The request must have this content type and number of bytes, if they are named.
+    Put { content_type: Option<String>, content_length: Option<u64> },
 }
 
 /// A permission to be written into a URL.
@@ -47,10 +47,13 @@ impl StorageSettings {
                 }
                 action.sign(*expires_in)
             }
-            ObjectAccess::Put { content_type } => {
+            ObjectAccess::Put { content_type, content_length } => {
                 let mut action = self.bucket.put_object(Some(&self.credentials), key);
                 if let Some(content_type) = content_type {
                     action.headers_mut().insert("content-type", content_type.as_str());
+                }
+                if let Some(length) = content_length {
+                    action.headers_mut().insert("content-length", length.to_string());
                 }
                 action.sign(*expires_in)
             }
@@ -60,6 +63,18 @@ impl StorageSettings {
     /// Returns the signed URL for the metadata of an object.
     pub(super) fn object(&self, key: &str) -> Url {
         self.bucket.head_object(Some(&self.credentials), key).sign(OWN)
+    }
+
+    /// Returns the signed URL of an object that the service reads.
+    pub(super) fn object_to_read(&self, key: &str) -> Url {
+        self.bucket.get_object(Some(&self.credentials), key).sign(OWN)
+    }
+
+    /// Returns the signed URL of an object that the service writes with this content type.
+    pub(super) fn object_to_write(&self, key: &str, content_type: &str) -> Url {
+        let mut action = self.bucket.put_object(Some(&self.credentials), key);
+        action.headers_mut().insert("content-type", content_type);
+        action.sign(OWN)
     }
 
     /// Returns the signed URL for the existence of the bucket.
@@ -145,9 +160,9 @@ mod tests {
             Some("attachment; filename=\"a b.csv\"")
         );
         assert_eq!(query(&url, "response-content-type").as_deref(), Some("text/csv"));
-        let to = ObjectAccess::Put { content_type: Some("image/png".into()) };
+        let to = ObjectAccess::Put { content_type: Some("image/png".into()), content_length: Some(7) };
         let url = settings.sign(&PresignGrant { key: "k".into(), to, expires_in: Duration::from_secs(1) });
-        assert_eq!(query(&url, "X-Amz-SignedHeaders").as_deref(), Some("content-type;host"));
+        assert_eq!(query(&url, "X-Amz-SignedHeaders").as_deref(), Some("content-length;content-type;host"));
         assert!(!url.as_str().contains("swordfish"));
     }
 

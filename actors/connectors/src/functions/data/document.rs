@@ -16,7 +16,7 @@ use crate::drivers::es::EsDriver;
 #[cfg(feature = "mongo")]
 use crate::drivers::mongo::MongoDriver;
 #[cfg(feature = "sql")]
-use crate::drivers::sql::{BinaryForm, SqlDriver};
+use crate::drivers::sql::{SqlDriver, ValueForm};
 use crate::functions::CallSettings;
 use crate::functions::input::{self, input_value, text};
 
@@ -37,9 +37,9 @@ pub(super) struct DocumentTask {
     /// Most rows of a read, and of what a write answers.
     #[cfg(feature = "sql")]
     pub(super) max_limit: u64,
-    /// The form of binary values.
+    /// The forms of bytes and decimals.
     #[cfg(feature = "sql")]
-    pub(super) binary: BinaryForm,
+    pub(super) form: ValueForm,
     /// The open values of the document.
     pub(super) folded: Vec<Template>,
     pub(super) output: Path,
@@ -85,7 +85,7 @@ impl DocumentTask {
         Ok(Self {
             connectors: connectors.clone(),
             connector: text(table, input, "connector").unwrap_or_default().into(),
-            inputs: Inputs::new(table, input),
+            inputs: Inputs::new(table, input, cx)?,
             #[cfg(feature = "mongo")]
             database: text(table, input, "database").map(str::to_owned),
             #[cfg(feature = "es")]
@@ -95,7 +95,7 @@ impl DocumentTask {
             #[cfg(feature = "sql")]
             max_limit: settings.query.max_limit,
             #[cfg(feature = "sql")]
-            binary: BinaryForm::from_name(text(table, input, "binary_as")),
+            form: ValueForm::from_names(text(table, input, "binary_as"), text(table, input, "numeric_as")),
             folded: open.iter().map(|value| cx.template(value)).collect(),
             output: input::path(text(table, input, "output").unwrap_or("data"))?,
         })

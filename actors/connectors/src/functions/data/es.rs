@@ -34,6 +34,19 @@ pub(super) async fn query(
     Ok(hits.into_iter().map(|hit| es::row(&select.fields, hit)).collect())
 }
 
+/// Counts rows.
+pub(super) async fn count(
+    base: &DocumentTask,
+    extent: &DocumentExtent,
+    select: &Select,
+) -> Result<u64, TaskError> {
+    let call = es::count(select).map_err(|refusal| refusal_error(&refusal, &base.connector))?;
+    let (_, answer) = exchange(base, extent, "read", &call).await?;
+    let answer = parse_answer(base, &answer)?;
+    whole_search(&answer).map_err(|why| task_error(base, &why))?;
+    answer["count"].as_u64().ok_or_else(|| task_error(base, "the answer of Elasticsearch has no count"))
+}
+
 /// Refuses what a search found of a part of the index: rows that are missing would look like rows that are
 /// not there.
 fn whole_search(answer: &Value) -> Result<(), String> {
@@ -173,7 +186,9 @@ fn write_result(
             Some("updated") => Ok(complete(json!({"status": "ok", "matched": 1, "modified": 1}))),
             _ => Err("the answer of Elasticsearch has no result".to_owned()),
         },
-        EsExpectation::Hits => Err("the answer of Elasticsearch is that of a search".to_owned()),
+        EsExpectation::Hits | EsExpectation::Count => {
+            Err("the answer of Elasticsearch is that of a search".to_owned())
+        }
     }
 }
 

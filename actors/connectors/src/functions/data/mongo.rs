@@ -38,6 +38,28 @@ pub(super) async fn query(
     }
 }
 
+/// Counts rows.
+pub(super) async fn count(
+    base: &DocumentTask,
+    extent: &DocumentExtent,
+    select: &Select,
+) -> Result<u64, TaskError> {
+    let count = mongo::count(select).map_err(|refusal| refusal_error(&refusal, &base.connector))?;
+    let pipeline = count.pipeline.into_iter().map(|stage| document("query.filter", stage));
+    let operation = CollectionOperation::Aggregate {
+        pipeline: pipeline.collect::<Result<_, _>>()?,
+        allow_disk_use: false,
+        cap: 1,
+    };
+    match run(base, extent, "read", count.collection, operation).await? {
+        OperationResult::Documents(documents) => {
+            let counted = documents.first().and_then(|found| found["count"].as_u64());
+            Ok(counted.unwrap_or_default())
+        }
+        _ => Ok(0),
+    }
+}
+
 /// Writes rows.
 pub(super) async fn write(
     base: &DocumentTask,

@@ -1,7 +1,7 @@
 //! `data_query`: reads rows.
 
 use futures_util::future::LocalBoxFuture;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use svc_dialect::{QueryBounds, QueryDocument, Select};
 use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{CompileCx, CompiledTask, Function, TaskCx, TaskError, TaskOutcome};
@@ -74,6 +74,26 @@ impl DataQueryTask {
     }
 }
 
+impl DataQueryTask {
+    async fn count(&self, select: &Select) -> Result<u64, TaskError> {
+        match self.base.backend()? {
+            #[cfg(feature = "sql")]
+            DocumentBackend::Sql => sql::count(&self.base, self.query.extent(), select).await,
+            #[cfg(feature = "mongo")]
+            DocumentBackend::Mongo => mongo::count(&self.base, self.query.extent(), select).await,
+            #[cfg(feature = "es")]
+            DocumentBackend::Es => es::count(&self.base, self.query.extent(), select).await,
+        }
+    }
+
+    async fn answer(&self, select: &Select) -> Result<Value, TaskError> {
+        if select.counts {
+            return Ok(json!({"count": self.count(select).await?}));
+        }
+        self.rows(select).await.map(Value::Array)
+    }
+}
+
 impl CompiledTask for DataQueryTask {
     fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
         Box::pin(async move {
@@ -81,9 +101,9 @@ impl CompiledTask for DataQueryTask {
             let values = self.base.values(cx)?;
             let select = self.query.bind(&values.bindings(), self.bounds);
             let select = select.map_err(|refusal| refusal_error(&refusal, connector))?;
-            let rows =
-                call_with_breaker(connectors, &Caller::of_task(cx), connector, self.rows(&select)).await?;
-            cx.write(output, Value::Array(rows))?;
+            let answer =
+                call_with_breaker(connectors, &Caller::of_task(cx), connector, self.answer(&select)).await?;
+            cx.write(output, answer)?;
             Ok(TaskOutcome::Success)
         })
     }

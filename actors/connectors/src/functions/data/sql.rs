@@ -10,8 +10,8 @@ use svc_model::config::connector::DatabaseKind;
 
 use super::document::{DocumentTask, WriteResult, guard, refusal_error};
 use crate::drivers::sql::{
-    BinaryForm, BoundStatement, ResultBounds, RunStatements, SqlSettings, StatementAccess, StatementOrigin,
-    StatementResult, TransactionMode,
+    BoundStatement, ResultBounds, RunStatements, SqlSettings, StatementAccess, StatementOrigin,
+    StatementResult, TransactionMode, ValueForm,
 };
 use crate::functions::call::check_operation;
 use crate::functions::sql::run;
@@ -31,7 +31,7 @@ pub(super) async fn query(
         let flavour = flavour(settings);
         let related = (0..select.include.len()).map(|nth| sql::include(select, nth, flavour));
         let statements = std::iter::once(sql::select(select, flavour)).chain(related);
-        let bind = |statement| bound_statement(statement, base.binary);
+        let bind = |statement| bound_statement(statement, base.form);
         let statements = statements.map(|statement| statement.map(bind)).collect::<Result<_, _>>();
         let statements = statements.map_err(|refusal| refusal_error(&refusal, &base.connector))?;
         let rows = if select.include.is_empty() { select.limit } else { MOST_INCLUDED };
@@ -49,6 +49,29 @@ pub(super) async fn query(
     }
     sql::attach(&mut rows, select, outcomes);
     Ok(rows)
+}
+
+/// Counts rows.
+pub(super) async fn count(
+    base: &DocumentTask,
+    extent: &DocumentExtent,
+    select: &Select,
+) -> Result<u64, TaskError> {
+    let outcomes = run(&base.connectors, &base.connector, |settings| {
+        check_operation(&settings.operations, "read", &base.connector)?;
+        guard(extent, &settings.dialect, &base.connector)?;
+        let statement = sql::count(select, flavour(settings));
+        let statement = statement.map_err(|refusal| refusal_error(&refusal, &base.connector))?;
+        let bounds = settings.bound_result(ResultBounds::new(1, base.max_result_bytes));
+        Ok(RunStatements {
+            statements: vec![bound_statement(statement, ValueForm::default())],
+            bounds: Some(bounds),
+            transaction: TransactionMode::Snapshot,
+            access: StatementAccess::ReadWrite,
+        })
+    });
+    let row = outcomes.await?.into_iter().flat_map(|outcome| outcome.rows).next().unwrap_or_default();
+    Ok(row["count"].as_u64().unwrap_or_default())
 }
 
 /// Returns true if rows already have a column of this name.
@@ -84,13 +107,13 @@ pub(super) async fn write(
         };
         let bind_statement = |sql::SqlStatement { sql, params }| {
             let origin = StatementOrigin::Document { inserts: inserts.clone() };
-            BoundStatement { sql, params, origin, binary: base.binary }
+            BoundStatement { sql, params, origin, form: base.form }
         };
         let mut statements: Vec<_> = statements.into_iter().map(bind_statement).collect();
         if returning {
             // A second statement makes a transaction of it, which is undone where there are too many rows.
             let (sql, params) = ("SELECT 1".to_owned(), Vec::new());
-            statements.push(bound_statement(sql::SqlStatement { sql, params }, base.binary));
+            statements.push(bound_statement(sql::SqlStatement { sql, params }, base.form));
         }
         let bounds = settings.bound_result(ResultBounds::new(most_returned, base.max_result_bytes));
         let (bounds, transaction) = (returning.then_some(bounds), TransactionMode::Atomic);
@@ -134,7 +157,7 @@ fn flavour(settings: &SqlSettings) -> SqlFlavour {
     }
 }
 
-fn bound_statement(statement: sql::SqlStatement, binary: BinaryForm) -> BoundStatement {
+fn bound_statement(statement: sql::SqlStatement, form: ValueForm) -> BoundStatement {
     let origin = StatementOrigin::Document { inserts: None };
-    BoundStatement { sql: statement.sql, params: statement.params, origin, binary }
+    BoundStatement { sql: statement.sql, params: statement.params, origin, form }
 }

@@ -44,6 +44,7 @@ impl Function for MongoAggregate {
                 self.settings.max_result_bytes,
                 table,
                 input,
+                cx,
             )?,
             pipeline: pipeline.ok_or("pipeline: required")?,
             writes: pipeline_writes(&input["pipeline"]),

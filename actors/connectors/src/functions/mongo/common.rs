@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bson::{Bson, Document};
 use serde_json::{Value, json};
 use svc_engine::catalogue::FunctionEntry;
-use svc_engine::{ErrorCode, Inputs, Path, TaskCx, TaskError};
+use svc_engine::{CompileCx, ErrorCode, Inputs, Path, TaskCx, TaskError};
 use svc_functions::declarations::mongo::whole_number;
 
 use crate::directory::ConnectorDirectory;
@@ -34,6 +34,7 @@ impl CollectionTarget {
         max_result_bytes: u64,
         table: &'static FunctionEntry,
         input: &Value,
+        cx: &CompileCx<'_>,
     ) -> Result<Self, String> {
         let named = |name| text(table, input, name).unwrap_or_default();
         Ok(Self {
@@ -42,7 +43,7 @@ impl CollectionTarget {
             database: named("database").to_owned(),
             collection: named("collection").to_owned(),
             max_result_bytes,
-            inputs: Inputs::new(table, input),
+            inputs: Inputs::new(table, input, cx)?,
             output: input::path(text(table, input, "output").unwrap_or("data"))?,
         })
     }

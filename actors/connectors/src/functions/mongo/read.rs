@@ -42,6 +42,7 @@ impl Function for MongoRead {
                 self.settings.max_result_bytes,
                 table,
                 input,
+                cx,
             )?,
             filter: GuardedInput::compile(input, "filter", InputContext::Query, cx),
             projection: GuardedInput::compile(input, "projection", InputContext::Expression, cx),

@@ -43,7 +43,7 @@ impl Function for MongoWrite {
             input::text(table, input, "op").and_then(MongoWriteOperation::from_name).ok_or("op: unknown")?;
         let flag = |name: &str| input.get(name).and_then(Value::as_bool);
         Ok(Box::new(MongoWriteTask {
-            target: CollectionTarget::compile(&self.connectors, NO_DOCUMENTS, table, input)?,
+            target: CollectionTarget::compile(&self.connectors, NO_DOCUMENTS, table, input, cx)?,
             op,
             filter: GuardedInput::compile(input, "filter", InputContext::Query, cx),
             update: GuardedInput::compile(input, "update", InputContext::Update, cx),

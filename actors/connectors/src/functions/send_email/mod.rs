@@ -48,7 +48,7 @@ impl Function for SendEmail {
         SEND_EMAIL.check(input, at, errors);
     }
 
-    fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
+    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = &SEND_EMAIL.entry;
         let own = input.get("headers").and_then(Value::as_object).into_iter().flatten();
         let headers = own.map(|(name, value)| {
@@ -57,7 +57,7 @@ impl Function for SendEmail {
         Ok(Box::new(SendEmailTask {
             connectors: self.connectors.clone(),
             connector: input::text(table, input, "connector").unwrap_or_default().into(),
-            inputs: Inputs::new(table, input),
+            inputs: Inputs::new(table, input, cx)?,
             headers: headers.collect::<Result<_, _>>()?,
             output: input::output(table, input)?,
         }))
@@ -89,8 +89,8 @@ impl CompiledTask for SendEmailTask {
 impl SendEmailTask {
     fn draft(&self, cx: &TaskCx<'_>) -> Result<Draft<'_>, TaskError> {
         let [to, cc, bcc] = RECIPIENTS.map(|field| {
-            mailboxes(field, &self.inputs.fold(cx, field))
-                .map_err(|error| field_error(&error.path, &error.message))
+            let given = self.inputs.fold(cx, field)?;
+            mailboxes(field, &given).map_err(|error| field_error(&error.path, &error.message))
         });
         let to = to?;
         if to.is_empty() {

@@ -28,8 +28,8 @@ pub static MONGO_READ: FunctionDeclaration = FunctionDeclaration {
             InputField::object("filter", "Which documents; all by default").resolvable(),
             InputField::object("projection", "Which fields").resolvable(),
             InputField::object("sort", "In which order").resolvable(),
-            InputField::number("limit", "How many at most").resolvable(),
-            InputField::number("skip", "How many to pass over").resolvable(),
+            InputField::number("limit", "How many at most").computed(),
+            InputField::number("skip", "How many to pass over").computed(),
             InputField::output(),
         ],
         ..FunctionEntry::connector(

@@ -1,6 +1,7 @@
 //! `db_read` and `db_write`, and what a statement says about itself.
 
 mod effect;
+mod insert;
 mod read_only;
 
 use serde_json::{Map, Value};
@@ -8,10 +9,11 @@ use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField, Que
 use svc_model::{ConnectorType, FieldError};
 
 pub use effect::{StatementEffect, effect};
+pub use insert::{inserted_table, is_insert};
 pub use read_only::check_read_only;
 
 use super::FunctionDeclaration;
-use super::input::BINARY_AS;
+use super::input::{BINARY_AS, NUMERIC_AS};
 use effect::is_blank;
 use read_only::refused_everywhere;
 
@@ -30,6 +32,7 @@ pub static DB_READ: FunctionDeclaration = FunctionDeclaration {
             InputField::string("query", "SQL with the placeholders of the driver").required(),
             SQL_PARAMS,
             BINARY_AS,
+            NUMERIC_AS,
             InputField::output(),
         ],
         ..FunctionEntry::connector(
@@ -53,7 +56,7 @@ pub static DB_WRITE: FunctionDeclaration = FunctionDeclaration {
         ],
         ..FunctionEntry::connector(
             "db_write",
-            "Runs a SQL statement that writes and returns the number of rows affected",
+            "Runs a SQL statement that writes and returns the number of rows affected, and the key of an inserted row",
             ConnectorRequirement::new(&[ConnectorType::Db]).speaking(QueryLanguage::Sql),
         )
     },

@@ -49,6 +49,8 @@ const OPERATIONS: &[KeyReference] = &[
     operation("presign_get", "tasks may sign URLs for reads"),
     operation("presign_put", "tasks may sign URLs for writes"),
     operation("head", "tasks may ask about objects"),
+    operation("read", "tasks may read objects"),
+    operation("write", "tasks may write objects"),
 ];
 
 impl StorageConfig {

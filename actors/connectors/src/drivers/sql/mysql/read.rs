@@ -7,7 +7,7 @@ use mysql_async::{Column, Row, Value as Sent};
 use serde_json::{Map, Value};
 
 use crate::drivers::sql::error::SqlError;
-use crate::drivers::sql::value::{BinaryForm, MALFORMED, UNSUPPORTED, decimal, double, single};
+use crate::drivers::sql::value::{MALFORMED, UNSUPPORTED, ValueForm, double, single};
 
 /// The character set of what is no text.
 const BINARY: u16 = 63;
@@ -31,11 +31,11 @@ pub(super) fn size(row: &Row) -> usize {
 }
 
 /// A row as an object, its columns in their order.
-pub(super) fn row(row: Row, binary: BinaryForm) -> Result<Value, SqlError> {
+pub(super) fn row(row: Row, form: ValueForm) -> Result<Value, SqlError> {
     let columns = row.columns();
     let mut object = Map::with_capacity(columns.len());
     for (column, sent) in columns.iter().zip(row.unwrap_raw()) {
-        let value = value(column, sent.unwrap_or(Sent::NULL), binary);
+        let value = value(column, sent.unwrap_or(Sent::NULL), form);
         let value = value.map_err(|why| unreadable(column, why))?;
         object.insert(column.name_str().into_owned(), value);
     }
@@ -51,7 +51,7 @@ fn unreadable(column: &Column, why: &'static str) -> SqlError {
     }
 }
 
-fn value(column: &Column, sent: Sent, binary: BinaryForm) -> Result<Value, &'static str> {
+fn value(column: &Column, sent: Sent, form: ValueForm) -> Result<Value, &'static str> {
     use ColumnType as Type;
     let kind = column.column_type();
     match (kind, sent) {
@@ -84,7 +84,7 @@ fn value(column: &Column, sent: Sent, binary: BinaryForm) -> Result<Value, &'sta
             Ok(text.into())
         }
         (Type::MYSQL_TYPE_DECIMAL | Type::MYSQL_TYPE_NEWDECIMAL, Sent::Bytes(digits)) => {
-            decimal(std::str::from_utf8(&digits).map_err(|_| MALFORMED)?)
+            form.numeric.encode(std::str::from_utf8(&digits).map_err(|_| MALFORMED)?)
         }
         (Type::MYSQL_TYPE_BIT, Sent::Bytes(bits)) => {
             let bits =
@@ -96,7 +96,7 @@ fn value(column: &Column, sent: Sent, binary: BinaryForm) -> Result<Value, &'sta
         }
         (Type::MYSQL_TYPE_JSON, Sent::Bytes(json)) => serde_json::from_slice(&json).map_err(|_| MALFORMED),
         (Type::MYSQL_TYPE_GEOMETRY, _) => Err(UNSUPPORTED),
-        (_, Sent::Bytes(raw)) if column.character_set() == BINARY => binary.encode(&raw),
+        (_, Sent::Bytes(raw)) if column.character_set() == BINARY => form.binary.encode(&raw),
         (_, Sent::Bytes(raw)) => String::from_utf8(raw).map(Value::from).map_err(|_| MALFORMED),
     }
 }
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     fn read(kind: ColumnType, length: u32, sent: Sent) -> Result<Value, &'static str> {
-        value(&Column::new(kind).with_column_length(length), sent, BinaryForm::Tagged)
+        value(&Column::new(kind).with_column_length(length), sent, ValueForm::default())
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::{bind, error, read};
 use crate::drivers::sql::cancel::CancelGuard;
 use crate::drivers::sql::error::{SqlError, check_count};
 use crate::drivers::sql::messages::{
-    BoundStatement, RunStatements, StatementAccess, StatementResult, TransactionMode,
+    BoundStatement, PreparedShape, RunStatements, StatementAccess, StatementResult, TransactionMode,
 };
 use crate::drivers::sql::result::ResultBudget;
 use crate::drivers::sql::transaction::TransactionSession;
@@ -92,6 +92,25 @@ impl MySqlSession {
         outcome
     }
 
+    /// Prepares statements in a read-only transaction; none is run.
+    pub(crate) async fn prepare_all(
+        &mut self,
+        statements: &[String],
+    ) -> Result<Vec<Result<PreparedShape, SqlError>>, SqlError> {
+        let plain = |error: Error| error::running(&error, None);
+        self.conn.query_drop("START TRANSACTION READ ONLY").await.map_err(plain)?;
+        let mut shapes = Vec::with_capacity(statements.len());
+        for sql in statements {
+            let prepared = self.conn.prep(sql).await.map_err(plain);
+            shapes.push(prepared.map(|prepared| PreparedShape {
+                placeholders: Some(usize::from(prepared.num_params())),
+                warning: None,
+            }));
+        }
+        self.conn.query_drop("ROLLBACK").await.map_err(plain)?;
+        Ok(shapes)
+    }
+
     /// A statement by itself. In a read-only transaction it leaves that open: ending it takes a round trip,
     /// which the answer does not wait for.
     async fn run_single(
@@ -138,7 +157,7 @@ impl TransactionSession for MySqlSession {
         let mut rows = Vec::new();
         while let Some(row) = result.next().await.map_err(failed)? {
             if budget.admit(rows.len(), read::size(&row))? {
-                let row = read::row(row, statement.binary)?;
+                let row = read::row(row, statement.form)?;
                 budget.charge(&row)?;
                 rows.push(row);
             }

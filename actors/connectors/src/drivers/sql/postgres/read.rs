@@ -11,7 +11,7 @@ use tokio_postgres::{Column, Row};
 use uuid::Uuid;
 
 use crate::drivers::sql::error::SqlError;
-use crate::drivers::sql::value::{BinaryForm, MALFORMED, UNSUPPORTED, decimal, double, single};
+use crate::drivers::sql::value::{MALFORMED, UNSUPPORTED, ValueForm, double, single};
 
 /// Returns the statement of a document with the columns as text that have no place in JSON, which an author cannot cast
 /// there; `None` if there is no such column. A column that has arrays of such values becomes an array of texts.
@@ -47,11 +47,11 @@ pub(super) fn check(columns: &[Column]) -> Result<(), SqlError> {
 }
 
 /// A row as an object, its columns in their order.
-pub(super) fn row(row: &Row, binary: BinaryForm) -> Result<Value, SqlError> {
+pub(super) fn row(row: &Row, form: ValueForm) -> Result<Value, SqlError> {
     let mut object = Map::with_capacity(row.len());
     for (index, column) in row.columns().iter().enumerate() {
         let Cell(raw) = row.try_get(index).map_err(|_| unreadable(column, MALFORMED))?;
-        let value = raw.map_or(Ok(Value::Null), |raw| value(column.type_(), raw, binary));
+        let value = raw.map_or(Ok(Value::Null), |raw| value(column.type_(), raw, form));
         object.insert(column.name().to_owned(), value.map_err(|why| unreadable(column, why))?);
     }
     Ok(Value::Object(object))
@@ -116,7 +116,7 @@ fn is_text(kind: &Type) -> bool {
         || kind.name() == "citext"
 }
 
-fn value(kind: &Type, raw: &[u8], form: BinaryForm) -> Result<Value, &'static str> {
+fn value(kind: &Type, raw: &[u8], form: ValueForm) -> Result<Value, &'static str> {
     match kind.kind() {
         Kind::Array(member) => return binary::array(raw, &mut |raw| value(member, raw, form)),
         Kind::Domain(base) => return value(base, raw, form),
@@ -132,8 +132,8 @@ fn value(kind: &Type, raw: &[u8], form: BinaryForm) -> Result<Value, &'static st
         Type::OID => read::<u32>(kind, raw).map(Value::from),
         Type::FLOAT4 => single(read(kind, raw)?),
         Type::FLOAT8 => double(read(kind, raw)?),
-        Type::NUMERIC => decimal(&binary::numeric(raw)?),
-        Type::BYTEA => form.encode(raw),
+        Type::NUMERIC => form.numeric.encode(&binary::numeric(raw)?),
+        Type::BYTEA => form.binary.encode(raw),
         Type::CHAR | Type::VOID if raw.is_empty() => Ok(Value::Null),
         Type::CHAR => text(raw),
         Type::UUID => read::<Uuid>(kind, raw).map(|id| id.to_string().into()),

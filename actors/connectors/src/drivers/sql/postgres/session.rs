@@ -4,21 +4,29 @@ use std::collections::HashMap;
 use std::pin::pin;
 
 use futures_util::{FutureExt, TryStreamExt};
+use svc_functions::declarations::sql::{StatementEffect, effect};
+use svc_model::config::connector::DatabaseKind;
 use svc_pooler::TlsNegotiation;
 use tokio::runtime::Handle;
-use tokio_postgres::{Client, Error, Statement as Prepared};
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Client, Error, SimpleQueryMessage, Statement as Prepared};
 
 use super::{bind, error, read};
 use crate::drivers::sql::cancel::CancelGuard;
 use crate::drivers::sql::error::{SqlError, check_count};
 use crate::drivers::sql::messages::{
-    BoundStatement, RunStatements, StatementAccess, StatementResult, TransactionMode,
+    BoundStatement, PreparedShape, RunStatements, StatementAccess, StatementResult, TransactionMode,
 };
 use crate::drivers::sql::result::ResultBudget;
 use crate::drivers::sql::transaction::TransactionSession;
 
 /// Most prepared statements kept; one more clears them all.
 const PREPARED: usize = 200;
+
+/// The first version that plans a statement without values of its placeholders.
+const GENERIC_PLANS: u32 = 160_000;
+/// The first words of statements that are planned.
+const PLANNED: [&str; 7] = ["SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "VALUES", "WITH"];
 
 /// A connection.
 pub(crate) struct PostgresSession {
@@ -68,6 +76,48 @@ impl PostgresSession {
         self.busy = outcome.as_ref().is_err_and(|error| !error.leaves_clean());
         cancel.finish(self.busy);
         outcome
+    }
+
+    /// Prepares statements in a read-only transaction that is rolled back; none is run. A server from version 16 on
+    /// plans them too, for which the user needs the rights that they need: then the second result is true.
+    pub(crate) async fn prepare_all(
+        &mut self,
+        statements: &[String],
+    ) -> Result<(Vec<Result<PreparedShape, SqlError>>, bool), SqlError> {
+        let plain = |error: Error| error::running(&error, &[], None);
+        let answer = self.client.simple_query("SHOW server_version_num").await.map_err(plain)?;
+        let version = answer.iter().find_map(|message| match message {
+            SimpleQueryMessage::Row(row) => row.get(0)?.parse::<u32>().ok(),
+            _ => None,
+        });
+        let plans = version.is_some_and(|version| version >= GENERIC_PLANS);
+        self.client.batch_execute("BEGIN READ ONLY").await.map_err(plain)?;
+        let mut shapes = Vec::with_capacity(statements.len());
+        for sql in statements {
+            self.client.batch_execute("SAVEPOINT svc_check").await.map_err(plain)?;
+            shapes.push(self.prepare_shape(sql, plans).await);
+            self.client.batch_execute("ROLLBACK TO SAVEPOINT svc_check").await.map_err(plain)?;
+        }
+        self.client.batch_execute("ROLLBACK").await.map_err(plain)?;
+        Ok((shapes, plans))
+    }
+
+    async fn prepare_shape(&self, sql: &str, plans: bool) -> Result<PreparedShape, SqlError> {
+        let plain = |error: Error| error::running(&error, &[], None);
+        let prepared = match self.client.prepare(sql).await {
+            Ok(prepared) => prepared,
+            Err(error) if error.code() == Some(&SqlState::INDETERMINATE_DATATYPE) => {
+                let warning = format!("{}; cast the placeholder, such as $1::text", plain(error));
+                return Ok(PreparedShape { placeholders: None, warning: Some(warning) });
+            }
+            Err(error) => return Err(plain(error)),
+        };
+        // It was prepared, so that it is one statement.
+        if plans && effect(sql, DatabaseKind::Postgres) == StatementEffect::Rows && is_planned(sql) {
+            let explained = self.client.simple_query(&format!("EXPLAIN (GENERIC_PLAN) {sql}")).await;
+            explained.map_err(plain)?;
+        }
+        Ok(PreparedShape { placeholders: Some(prepared.params().len()), warning: None })
     }
 
     /// A statement that is a transaction of its own.
@@ -158,7 +208,7 @@ impl PostgresSession {
         let mut rows = Vec::new();
         while let Some(row) = stream.try_next().await.map_err(failed)? {
             if budget.admit(rows.len(), row.raw_size_bytes())? {
-                let row = read::row(&row, statement.binary)?;
+                let row = read::row(&row, statement.form)?;
                 budget.charge(&row)?;
                 rows.push(row);
             }
@@ -188,6 +238,12 @@ impl PostgresSession {
         self.prepared.insert(sql.clone(), prepared.clone());
         Ok(prepared)
     }
+}
+
+/// Returns true for a statement that `EXPLAIN` takes, by its first word.
+fn is_planned(sql: &str) -> bool {
+    let first = sql.trim_start().split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+    PLANNED.iter().any(|word| first.eq_ignore_ascii_case(word))
 }
 
 impl TransactionSession for PostgresSession {

@@ -11,6 +11,7 @@ use super::session::SqliteSession;
 use super::target::{FileMode, SqliteTarget};
 use crate::drivers::own_database::OwnDatabase;
 use crate::drivers::sql::error::SqlError;
+use crate::drivers::sql::messages::PreparedShape;
 use crate::drivers::sql::pool::PoolError;
 
 /// Statements kept prepared for each connection.
@@ -57,6 +58,30 @@ impl ManageConnection for SqliteManager {
         // it.
         session.spent && !self.target.in_memory()
     }
+}
+
+/// Prepares statements over a connection that can only read; none is run.
+pub(crate) async fn prepare_all(
+    target: &SqliteTarget,
+    statements: Vec<String>,
+) -> Result<Vec<Result<PreparedShape, SqlError>>, SqlError> {
+    if target.in_memory() {
+        return Err(SqlError::Refused(
+            "a database in memory has no tables before a task makes them".to_owned(),
+        ));
+    }
+    let target = SqliteTarget { access: FileMode::Read, ..target.clone() };
+    let prepared = spawn_blocking(move || -> Result<Vec<_>, SqlError> {
+        let connection = open(&target).map_err(|error| error::opening(&error))?;
+        let shape = |sql: &String| match connection.prepare(sql) {
+            Ok(prepared) => {
+                Ok(PreparedShape { placeholders: Some(prepared.parameter_count()), warning: None })
+            }
+            Err(error) => Err(error::running(&error)),
+        };
+        Ok(statements.iter().map(shape).collect())
+    });
+    prepared.await.map_err(|_| SqlError::Unreachable("the database was not opened".to_owned()))?
 }
 
 fn open(target: &SqliteTarget) -> rusqlite::Result<Connection> {

@@ -1,12 +1,12 @@
 //! Values of SQLite as JSON. A value has a type of its own, whatever its column says; the column decides
-//! if that leaves room: `BOOLEAN` for 0 and 1, `JSON` for a text.
+//! if that leaves room: `BOOLEAN` for 0 and 1, `JSON` for a text, `DECIMAL` and `NUMERIC` for numbers read as text.
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Row, Statement};
 use serde_json::{Map, Value};
 
 use crate::drivers::sql::error::SqlError;
-use crate::drivers::sql::value::{BinaryForm, MALFORMED, double, text_or_tagged};
+use crate::drivers::sql::value::{MALFORMED, NumericForm, ValueForm, double, text_or_tagged};
 
 /// A column of a result.
 pub(super) struct Column {
@@ -18,12 +18,16 @@ pub(super) struct Column {
 enum Declared {
     Boolean,
     Json,
+    Decimal,
     Other,
 }
 
 impl Declared {
     fn from_declaration(kind: Option<&str>) -> Self {
-        match kind.unwrap_or_default().trim().to_ascii_uppercase().as_str() {
+        let kind = kind.unwrap_or_default().trim().to_ascii_uppercase();
+        // A decimal may state its digits: `DECIMAL(10, 2)`.
+        match kind.split('(').next().unwrap_or_default().trim_end() {
+            "NUMERIC" | "DECIMAL" => Self::Decimal,
             "BOOLEAN" | "BOOL" => Self::Boolean,
             "JSON" | "JSONB" => Self::Json,
             _ => Self::Other,
@@ -52,7 +56,7 @@ pub(super) fn size(row: &Row<'_>) -> usize {
 }
 
 /// A row as an object, its columns in their order.
-pub(super) fn row(row: &Row<'_>, columns: &[Column], binary: BinaryForm) -> Result<Value, SqlError> {
+pub(super) fn row(row: &Row<'_>, columns: &[Column], form: ValueForm) -> Result<Value, SqlError> {
     let mut object = Map::with_capacity(columns.len());
     for (index, column) in columns.iter().enumerate() {
         let unreadable = |kind: &str, why| SqlError::Unreadable {
@@ -61,7 +65,7 @@ pub(super) fn row(row: &Row<'_>, columns: &[Column], binary: BinaryForm) -> Resu
             why,
         };
         let sent = row.get_ref(index).map_err(|_| unreadable("unknown", MALFORMED))?;
-        let value = value(sent, column.declared, binary);
+        let value = value(sent, column.declared, form);
         let kind = if matches!(sent, ValueRef::Blob(_)) { "blob" } else { "real" };
         let value = value.map_err(|why| unreadable(kind, why))?;
         object.insert(column.name.clone(), value);
@@ -69,18 +73,25 @@ pub(super) fn row(row: &Row<'_>, columns: &[Column], binary: BinaryForm) -> Resu
     Ok(Value::Object(object))
 }
 
-fn value(sent: ValueRef<'_>, declared: Declared, binary: BinaryForm) -> Result<Value, &'static str> {
+fn value(sent: ValueRef<'_>, declared: Declared, form: ValueForm) -> Result<Value, &'static str> {
     Ok(match (sent, declared) {
         (ValueRef::Null, _) => Value::Null,
         (ValueRef::Integer(int @ 0..=1), Declared::Boolean) => (int == 1).into(),
+        (ValueRef::Integer(int), Declared::Decimal) if form.numeric == NumericForm::Text => {
+            int.to_string().into()
+        }
         (ValueRef::Integer(int), _) => int.into(),
+        // The shortest digits that mean this number: SQLite keeps no others.
+        (ValueRef::Real(float), Declared::Decimal) if form.numeric == NumericForm::Text => {
+            double(float)?.to_string().into()
+        }
         (ValueRef::Real(float), _) => double(float)?,
         // What is no JSON is the text it is: SQLite keeps whatever it is given.
         (ValueRef::Text(text), Declared::Json) => {
             serde_json::from_slice(text).unwrap_or_else(|_| text_or_tagged(text))
         }
         (ValueRef::Text(raw), _) => text_or_tagged(raw),
-        (ValueRef::Blob(raw), _) => binary.encode(raw)?,
+        (ValueRef::Blob(raw), _) => form.binary.encode(raw)?,
     })
 }
 
@@ -105,8 +116,18 @@ mod tests {
             (ValueRef::Text(&[0xff]), Declared::Other, json!({"$binary": "/w=="})),
             (ValueRef::Null, boolean, json!(null)),
         ] {
-            assert_eq!(value(sent, declared, BinaryForm::Tagged), Ok(expected));
+            assert_eq!(value(sent, declared, ValueForm::default()), Ok(expected));
         }
-        assert!(value(ValueRef::Real(f64::INFINITY), Declared::Other, BinaryForm::Tagged).is_err());
+        let (decimal, form) =
+            (Declared::from_declaration(Some("decimal (10, 2)")), ValueForm::from_names(None, Some("text")));
+        for (sent, expected) in [
+            (ValueRef::Integer(12), json!("12")),
+            (ValueRef::Real(12.5), json!("12.5")),
+            (ValueRef::Text(b"0.10"), json!("0.10")),
+        ] {
+            assert_eq!(value(sent, decimal, form), Ok(expected));
+        }
+        assert_eq!(value(ValueRef::Integer(12), Declared::Other, form), Ok(json!(12)));
+        assert!(value(ValueRef::Real(f64::INFINITY), Declared::Other, ValueForm::default()).is_err());
     }
 }

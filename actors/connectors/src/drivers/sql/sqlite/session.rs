@@ -12,6 +12,7 @@ use rusqlite::hooks::Action;
 use rusqlite::types::{ToSqlOutput, Value as Bound};
 use rusqlite::{CachedStatement, Connection};
 use serde_json::Value;
+use svc_functions::declarations::sql::inserted_table;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout_at};
 
@@ -120,7 +121,7 @@ fn run_statement(
     for (index, value) in statement.params.iter().enumerate() {
         bind(&mut prepared, index, value, &statement.origin)?;
     }
-    let inserted = watch_inserts(connection, &statement.origin).map_err(failed)?;
+    let inserted = watch_inserts(connection, statement).map_err(failed)?;
     let before = connection.total_changes();
     let (mut rows, mut columns) = (Vec::new(), None);
     let mut cursor = prepared.raw_query();
@@ -128,7 +129,7 @@ fn run_statement(
         if budget.admit(rows.len(), read::size(row))? {
             // Known for sure when it runs: one prepared before its table changed is prepared anew then.
             let columns = columns.get_or_insert_with(|| read::columns(row.as_ref()));
-            let row = read::row(row, columns, statement.binary)?;
+            let row = read::row(row, columns, statement.form)?;
             budget.charge(&row)?;
             rows.push(row);
         }
@@ -143,19 +144,20 @@ fn run_statement(
 
 /// Returns a flag that is set when a row is inserted into the table of a statement. The connection reports
 /// the key of the last insert ever, even of another statement, and a table without row ids has none.
-fn watch_inserts(connection: &Connection, origin: &StatementOrigin) -> rusqlite::Result<Arc<AtomicBool>> {
+fn watch_inserts(connection: &Connection, statement: &BoundStatement) -> rusqlite::Result<Arc<AtomicBool>> {
     let inserted = Arc::new(AtomicBool::new(false));
-    let hook = match origin {
-        StatementOrigin::Document { inserts: Some(table) } => {
-            let (table, inserted) = (Arc::clone(table), Arc::clone(&inserted));
-            Some(move |action: Action, _: &str, into: &str, _: i64| {
-                if action == Action::SQLITE_INSERT && into.eq_ignore_ascii_case(&table) {
-                    inserted.store(true, Ordering::Relaxed);
-                }
-            })
-        }
-        StatementOrigin::Author | StatementOrigin::Document { inserts: None } => None,
+    let table = match &statement.origin {
+        StatementOrigin::Document { inserts } => inserts.clone(),
+        StatementOrigin::Author => inserted_table(&statement.sql).map(Arc::from),
     };
+    let hook = table.map(|table| {
+        let inserted = Arc::clone(&inserted);
+        move |action: Action, _: &str, into: &str, _: i64| {
+            if action == Action::SQLITE_INSERT && into.eq_ignore_ascii_case(&table) {
+                inserted.store(true, Ordering::Relaxed);
+            }
+        }
+    });
     connection.update_hook(hook)?;
     Ok(inserted)
 }

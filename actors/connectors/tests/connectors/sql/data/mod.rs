@@ -5,6 +5,7 @@ mod guards;
 mod misfits;
 mod mismatch;
 mod oracle;
+mod paging;
 mod random;
 mod reads;
 mod writes;

@@ -1,0 +1,180 @@
+//! CSV (RFC 4180) to rows and back: rows below a row of names are objects of texts.
+
+use std::collections::HashSet;
+
+use csv::{ErrorKind, ReaderBuilder, StringRecord, Terminator, WriterBuilder};
+use serde_json::{Map, Value};
+
+/// Bytes that a field takes in addition to its name and its text.
+const FIELD: usize = 64;
+
+/// The bounds of what is made of a text.
+#[derive(Debug, Clone, Copy)]
+pub struct CsvBounds {
+    /// The character between two fields.
+    pub delimiter: u8,
+    /// Rows, that of the names aside.
+    pub max_rows: usize,
+    /// Bytes of the rows with their names.
+    pub max_bytes: usize,
+}
+
+/// The reason why a text is not parsed.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParseCsvError {
+    /// A row has another number of fields than the row of names.
+    #[error("{0}")]
+    Malformed(String),
+    /// The rows would be more, or take more, than the bounds allow.
+    #[error("{0}")]
+    TooLarge(String),
+}
+
+/// Parses CSV whose first row has the names. Each further row is an object of texts; the fields of a repeated name are
+/// a list.
+///
+/// # Errors
+/// The reason why the text is not parsed, with the row.
+pub fn parse_csv_within(text: &str, bounds: CsvBounds) -> Result<Value, ParseCsvError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut reader = ReaderBuilder::new().delimiter(bounds.delimiter).from_reader(text.as_bytes());
+    let malformed = |error: csv::Error| ParseCsvError::Malformed(format!("the row of names: {error}"));
+    let names = reader.headers().map_err(malformed)?.clone();
+    let mut budget = bounds.max_bytes;
+    let mut rows = Vec::new();
+    for record in reader.records() {
+        // Counted here: the parser counts lines, and takes the two bytes of an end of line for one or two.
+        let number = rows.len() + 1;
+        if number > bounds.max_rows {
+            let message = format!("there are more than {} rows", bounds.max_rows);
+            return Err(ParseCsvError::TooLarge(message));
+        }
+        let record = record
+            .map_err(|error| ParseCsvError::Malformed(format!("row {number}: {}", describe(&error))))?;
+        let taken: usize =
+            names.iter().zip(&record).map(|(name, field)| FIELD + name.len() + field.len()).sum();
+        budget = budget.checked_sub(taken).ok_or_else(|| {
+            let limit = bounds.max_bytes >> 20;
+            let message = format!("row {number}: the rows with their names would take more than {limit} MiB");
+            ParseCsvError::TooLarge(message)
+        })?;
+        rows.push(Value::Object(to_object(&names, &record)));
+    }
+    Ok(Value::Array(rows))
+}
+
+/// Adds a field; the values of a repeated name become a list, in their order.
+pub fn add_field(fields: &mut Map<String, Value>, name: impl Into<String>, value: Value) {
+    let field = fields.entry(name).or_insert(Value::Null);
+    match field {
+        Value::Null => *field = value,
+        Value::Array(values) => values.push(value),
+        first => *first = Value::Array(vec![first.take(), value]),
+    }
+}
+
+fn to_object(names: &StringRecord, record: &StringRecord) -> Map<String, Value> {
+    let mut row = Map::new();
+    for (name, field) in names.iter().zip(record) {
+        add_field(&mut row, name, field.into());
+    }
+    row
+}
+
+fn describe(error: &csv::Error) -> String {
+    match error.kind() {
+        ErrorKind::UnequalLengths { expected_len, len, .. } => {
+            format!("fields: {len}, names: {expected_len}")
+        }
+        _ => error.to_string(),
+    }
+}
+
+/// Writes rows below a row of names. The names are those of `columns`, else those of all rows in the order in which
+/// they first occur. A member that a row lacks, and null, are empty fields; lists and objects are their JSON.
+///
+/// # Errors
+/// The reason: a row that is no object, or a text of more than `max_bytes`.
+pub(super) fn write_csv(
+    rows: &[Value],
+    columns: &[String],
+    delimiter: u8,
+    max_bytes: usize,
+) -> Result<String, String> {
+    let rows: Vec<&Map<String, Value>> = rows
+        .iter()
+        .enumerate()
+        .map(|(n, row)| row.as_object().ok_or_else(|| format!("row {} is no object", n + 1)))
+        .collect::<Result<_, _>>()?;
+    let mut names: Vec<&str> = columns.iter().map(String::as_str).collect();
+    if names.is_empty() {
+        let mut known = HashSet::new();
+        let members = rows.iter().flat_map(|row| row.keys()).map(String::as_str);
+        names.extend(members.filter(|name| known.insert(*name)));
+    }
+    if names.is_empty() {
+        return Ok(String::new());
+    }
+    let too_large = || format!("the text would take more than {} MiB", max_bytes >> 20);
+    // The texts are in the message already; what they get are delimiters, for absent members too.
+    if names.len().saturating_mul(rows.len() + 1) > max_bytes {
+        return Err(too_large());
+    }
+    let mut writer =
+        WriterBuilder::new().delimiter(delimiter).terminator(Terminator::CRLF).from_writer(Vec::new());
+    let failed = |error: csv::Error| error.to_string();
+    writer.write_record(&names).map_err(failed)?;
+    for row in rows {
+        for name in &names {
+            let written = match row.get(*name) {
+                None | Some(Value::Null) => writer.write_field(""),
+                Some(Value::String(text)) => writer.write_field(text),
+                Some(other) => writer.write_field(other.to_string()),
+            };
+            written.map_err(failed)?;
+        }
+        writer.write_record(None::<&[u8]>).map_err(failed)?;
+    }
+    let bytes = writer.into_inner().map_err(|error| error.to_string())?;
+    String::from_utf8(bytes).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn parse(text: &str, delimiter: u8) -> Value {
+        parse_csv_within(text, CsvBounds { delimiter, max_rows: 9, max_bytes: 1 << 20 }).unwrap()
+    }
+
+    #[test]
+    fn written_rows_are_read_again() {
+        let rows = json!([{"id": "1", "note": "a, \"b\"\nc"}, {"id": "", "note": "ö;"}]);
+        for delimiter in [b',', b';', b'\t'] {
+            let text = write_csv(rows.as_array().unwrap(), &[], delimiter, 1 << 20).unwrap();
+            assert_eq!(parse(&text, delimiter), rows, "{text}");
+        }
+    }
+
+    #[test]
+    fn columns_are_those_of_all_rows_or_chosen() {
+        let rows = json!([{"a": 1, "b": null}, {"c": [1, {"x": "y"}], "a": true}, {}]);
+        let rows = rows.as_array().unwrap();
+        let text = write_csv(rows, &[], b',', 1 << 20);
+        assert_eq!(text.as_deref(), Ok("a,b,c\r\n1,,\r\ntrue,,\"[1,{\"\"x\"\":\"\"y\"\"}]\"\r\n,,\r\n"));
+        let chosen = ["c".to_owned(), "none".to_owned(), "a".to_owned()];
+        let text = write_csv(rows, &chosen, b';', 1 << 20);
+        assert_eq!(text.as_deref(), Ok("c;none;a\r\n;;1\r\n\"[1,{\"\"x\"\":\"\"y\"\"}]\";;true\r\n;;\r\n"));
+        assert_eq!(write_csv(&[], &[], b',', 1 << 20).as_deref(), Ok(""));
+    }
+
+    #[test]
+    fn sparse_rows_are_bounded_before_they_are_written() {
+        let rows: Vec<_> = (0..1000).map(|n: u32| json!({ n.to_string(): 1 })).collect();
+        let refused = write_csv(&rows, &[], b',', 1 << 19).unwrap_err();
+        assert!(refused.contains("would take more than"), "{refused}");
+        assert_eq!(write_csv(&[json!(1)], &[], b',', 1 << 20).unwrap_err(), "row 1 is no object");
+    }
+}
