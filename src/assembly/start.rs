@@ -178,7 +178,7 @@ async fn start_parts(
     instance_id: &str,
 ) -> Result<StartedParts, ServiceStartError> {
     let store = store::start(assembly, opened).await?;
-    let key_sets = credentials::start_key_sets(assembly).await?;
+    let issuers = credentials::start_issuers(assembly).await?;
     let nodes = cluster::start_lease(assembly, &store, is_alone).await?;
     let traces = traces::start(assembly, &store, &nodes).await?;
     // Read before anything is loaded: what changes meanwhile is loaded by the watcher.
@@ -190,12 +190,12 @@ async fn start_parts(
 
     let calls = DirectoryHandle::default();
     let namespaces = CacheNamespaces::default();
-    let functions = list_functions(assembly, &connectors, &key_sets, &namespaces, functions);
+    let functions = list_functions(assembly, &connectors, &issuers.key_sets, &namespaces, functions);
     let engine = functions.register(engine, &calls)?;
     let services = channels::make_services(
         assembly,
         Arc::clone(&engine),
-        key_sets,
+        issuers,
         &connectors,
         namespaces.clone(),
         &traces,

@@ -86,6 +86,15 @@ section! {
 }
 
 section! {
+    /// Channels at which people sign in.
+    pub struct OAuth2LoginSection {
+        /// Allows to ask identity providers at private addresses. Their key sets also need
+        /// `jwt.allow_private_jwks_urls`.
+        pub allow_private_token_urls: bool = false,
+    }
+}
+
+section! {
     /// Channels that run by the clock.
     pub struct CronSection {
         /// Plans and runs them on this node.

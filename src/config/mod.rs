@@ -37,7 +37,8 @@ pub use edge::{
     DocsSection, IngestSection, RateLimitEndpointsSection, RateLimitSection, ServerSection,
 };
 pub use execution::{
-    BulkSection, CircuitBreakerSection, CronSection, EngineSection, JwtSection, QuerySection, WriteSection,
+    BulkSection, CircuitBreakerSection, CronSection, EngineSection, JwtSection, OAuth2LoginSection,
+    QuerySection, WriteSection,
 };
 pub use load::{LoadedConfig, SettingOrigin, SettingOrigins, load, parse, process_environment};
 pub use network::{Network, NetworkError};
@@ -100,6 +101,8 @@ section! {
         pub write: WriteSection = WriteSection::default(),
         /// Key sets.
         pub jwt: JwtSection = JwtSection::default(),
+        /// Identity providers.
+        pub oauth2_login: OAuth2LoginSection = OAuth2LoginSection::default(),
         /// Channels that run by the clock.
         pub cron: CronSection = CronSection::default(),
         /// Actions of operators on many rows.

@@ -270,6 +270,7 @@ fn build_message(
         ingress: Ingress::Http,
         delivery: if resolution.is_async { Delivery::Async } else { Delivery::Sync },
         method: request.method().as_str().to_owned(),
+        is_callback: resolution.is_callback,
         params: std::mem::take(&mut resolution.params),
         query,
         headers: copy_headers(request.headers()),

@@ -1,8 +1,9 @@
 //! A real OpenID provider, installed on demand. A refresh token is valid once; its second use revokes the
-//! whole family.
+//! whole family. Over TLS it has pages on which anybody signs in, and may consent or not.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
@@ -15,6 +16,7 @@ use crate::peer;
 pub struct OidcProvider {
     child: Child,
     address: SocketAddr,
+    scheme: &'static str,
 }
 
 /// An event of the token endpoint.
@@ -34,13 +36,21 @@ impl OidcProvider {
     /// Starts a provider whose access tokens live `seconds`. Reports a missing one with
     /// [`peer::report_missing`].
     pub fn start(seconds: u64) -> Option<Self> {
-        Self::launch(seconds).map_err(|why| peer::report_missing("oidc-provider", &why)).ok()
+        Self::launch(seconds, None).map_err(|why| peer::report_missing("oidc-provider", &why)).ok()
     }
 
-    fn launch(seconds: u64) -> Result<Self, String> {
+    /// Starts a provider that shows this certificate, and its pages for signing in, as [`start`](Self::start) does.
+    pub fn start_over_tls(seconds: u64, certificate: &Path, key: &Path) -> Option<Self> {
+        let started = Self::launch(seconds, Some([certificate, key]));
+        started.map_err(|why| peer::report_missing("oidc-provider", &why)).ok()
+    }
+
+    fn launch(seconds: u64, files: Option<[&Path; 2]>) -> Result<Self, String> {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../peers/oidc");
+        let scheme = if files.is_some() { "https" } else { "http" };
         let mut child = Command::new(script)
             .arg(seconds.to_string())
+            .args(files.into_iter().flatten())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -49,9 +59,10 @@ impl OidcProvider {
         let mut line = String::new();
         let output = child.stdout.take().ok_or("it has no output")?;
         BufReader::new(output).read_line(&mut line).map_err(|error| error.to_string())?;
-        let address = line.trim().strip_prefix("ready http://").and_then(|address| address.parse().ok());
+        let address = line.trim().strip_prefix("ready ").and_then(|url| url.strip_prefix(scheme));
+        let address = address.and_then(|rest| rest.strip_prefix("://")?.parse().ok());
         match address {
-            Some(address) => Ok(Self { child, address }),
+            Some(address) => Ok(Self { child, address, scheme }),
             None => {
                 // The process is ending.
                 let _ = child.kill();
@@ -61,9 +72,19 @@ impl OidcProvider {
         }
     }
 
+    /// The listening address.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The name by which the provider calls itself.
+    pub fn issuer(&self) -> String {
+        format!("{}://{}", self.scheme, self.address)
+    }
+
     /// The token endpoint.
     pub fn token_url(&self) -> String {
-        format!("http://{}/token", self.address)
+        format!("{}/token", self.issuer())
     }
 
     /// Issues a refresh token to the client `basic`, the first of its family.

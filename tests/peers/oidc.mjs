@@ -1,4 +1,5 @@
-// An OpenID provider for tests: oidc-provider on 127.0.0.1, at a free port, until its standard input ends.
+// An OpenID provider for tests: oidc-provider on 127.0.0.1, at a free port, until its standard input ends. With the files of a
+// certificate and its key it speaks TLS and shows its pages for signing in: any name and password, then the consent.
 //
 // Clients: `basic` and `body`, named after how they show themselves, both with the secret `s3cret`. Refresh tokens are good once; one
 // that comes twice ends its whole family. Beside the provider's own endpoints:
@@ -6,10 +7,13 @@
 //   GET  /log       every answer of the token endpoint, in order, and every family that was ended
 //   POST /hold      keeps answers of the token endpoint back, though what they grant is granted
 //   POST /release   sends them, and no longer keeps any back
+import fs from 'node:fs';
 import http from 'node:http';
+import https from 'node:https';
 import { errors, Provider } from 'oidc-provider';
 
 const TTL = Number(process.argv[2] ?? 120);
+const [, , , CERTIFICATE, KEY] = process.argv;
 const SECRET = 's3cret';
 const SCOPE = 'openid offline_access read write';
 
@@ -19,19 +23,21 @@ const client = (id, method) => ({
   token_endpoint_auth_method: method,
   grant_types: ['client_credentials', 'authorization_code', 'refresh_token', 'account_credentials'],
   response_types: ['code'],
-  redirect_uris: ['http://127.0.0.1/callback'],
+  redirect_uris: ['http://127.0.0.1/callback', ...['one', 'basic', 'body'].map((name) => `https://shop.example/${name}/callback`)],
   scope: SCOPE,
 });
 
-const server = http.createServer();
+const server = CERTIFICATE
+  ? https.createServer({ cert: fs.readFileSync(CERTIFICATE), key: fs.readFileSync(KEY) })
+  : http.createServer();
 await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-const issuer = `http://127.0.0.1:${server.address().port}`;
+const issuer = `${CERTIFICATE ? 'https' : 'http'}://127.0.0.1:${server.address().port}`;
 
 const provider = new Provider(issuer, {
   clients: [client('basic', 'client_secret_basic'), client('body', 'client_secret_post')],
   scopes: SCOPE.split(' '),
   features: {
-    devInteractions: { enabled: false },
+    devInteractions: { enabled: CERTIFICATE !== undefined },
     clientCredentials: { enabled: true },
     resourceIndicators: {
       enabled: true,

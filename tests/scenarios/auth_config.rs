@@ -79,7 +79,7 @@ fn faults() -> Vec<Fault> {
         (jwt(json!({"algorithms": []})), AUTH, "jwt mode needs a non-empty auth.algorithms"),
         (jwt(json!({"algorithms": ["none"]})), AUTH, "auth.algorithms: 'none' is not supported"),
         (jwt(json!({"algorithms": ["ES512"]})), AUTH, "auth.algorithms: 'ES512' is not supported"),
-        (jwt(json!({"jwks_url": null})), AUTH, "jwt mode needs auth.jwt_keys or auth.jwks_url"),
+        (jwt(json!({"jwks_url": null})), AUTH, "jwt mode needs auth.jwt_keys, auth.jwks_url or auth.issuer"),
         (jwt(json!({"jwks_url": "http://id.example"})), AUTH, "auth.jwks_url must start with https://"),
         (jwt(json!({"leeway_secs": 301})), AUTH, "auth.leeway_secs is at most 300"),
         (jwt(json!({"source": {"header": " "}})), AUTH, "auth.source.header is blank"),

@@ -87,6 +87,7 @@ mod secret_files;
 mod service_manager;
 mod shared_caches;
 mod shared_guards;
+mod sign_in;
 mod signals;
 mod spans;
 mod start;

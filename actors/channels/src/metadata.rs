@@ -1,7 +1,8 @@
 //! The metadata of a message: the part that the caller may send and the part that the service sets.
 
 use serde_json::{Map, Value, json};
-use svc_engine::Message;
+use svc_auth::SignInOutcome;
+use svc_engine::{Message, Redaction};
 
 use crate::request::{DataRequest, Ingress};
 
@@ -57,6 +58,8 @@ pub(crate) struct MetadataStamps<'d> {
     pub(crate) principal: Option<String>,
     /// The name of the consumer that the caller is.
     pub(crate) consumer: Option<&'d str>,
+    /// The outcome of a sign-in.
+    pub(crate) signed_in: Option<Box<SignInOutcome>>,
 }
 
 /// Turns the metadata of the caller into that of the message: drops reserved keys, then sets the facts of the
@@ -75,6 +78,13 @@ pub(crate) fn stamp(
     metadata.insert("channel".into(), stamps.channel.into());
     if let Some(auth) = auth_facts(stamps.claims, stamps.principal, stamps.consumer) {
         metadata.insert("auth".into(), auth);
+    }
+    if let Some(signed_in) = stamps.signed_in {
+        let SignInOutcome { oauth, identity } = *signed_in;
+        metadata.insert(OAUTH.into(), oauth.into());
+        if let Some(identity) = identity {
+            metadata.insert("identity".into(), identity.into());
+        }
     }
     if request.ingress == Ingress::Http {
         let allowed = allowed_cookies(&request.headers, stamps.cookies);
@@ -96,6 +106,27 @@ pub(crate) fn stamp(
         );
     }
     metadata
+}
+
+/// The metadata field with the outcome of a sign-in.
+const OAUTH: &str = "oauth";
+
+/// Returns the metadata without the tokens of a sign-in, for a trace.
+pub(crate) fn mask_grant(metadata: &Map<String, Value>) -> Map<String, Value> {
+    let mut masked = metadata.clone();
+    if let Some(Value::Object(oauth)) = masked.get_mut(OAUTH)
+        && let Some(grant) = oauth.get_mut("grant")
+    {
+        *grant = MASK.into();
+    }
+    masked
+}
+
+/// Returns the redaction of the tokens of a sign-in; empty without one.
+pub(crate) fn redact_grant(metadata: &Map<String, Value>) -> Redaction {
+    let grant = metadata.get(OAUTH).and_then(|oauth| oauth.get("grant")).and_then(Value::as_object);
+    let tokens = ["access_token", "refresh_token", "id_token"];
+    Redaction::default().with(tokens.iter().filter_map(|name| grant?.get(*name)))
 }
 
 /// Returns the facts that the credential of a caller proves; `None` for a caller without one.

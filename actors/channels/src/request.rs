@@ -107,6 +107,8 @@ pub struct DataRequest {
     pub delivery: Delivery,
     /// The HTTP method as received; empty for [`Ingress::Embedded`].
     pub method: String,
+    /// Set if the path is that of the callback of the channel's sign-in.
+    pub is_callback: bool,
     /// Values of the route parameters, by name; values are strings.
     pub params: Map<String, Value>,
     /// The query string, the last value of a repeated key; values are strings.
@@ -147,6 +149,7 @@ impl DataRequest {
             ingress: Ingress::Embedded,
             delivery: Delivery::Sync,
             method: String::new(),
+            is_callback: false,
             params: Map::new(),
             query: Map::new(),
             headers: Vec::new(),

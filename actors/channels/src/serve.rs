@@ -9,10 +9,15 @@ use crate::answer::error_body;
 use crate::answer::rate_headers::RateReport;
 use crate::answer::response::{ChannelResponse, TraceIdField};
 use crate::compiled_channel::CompiledChannel;
-use crate::guards::{AdmittedMessage, AdmittedRequest, GuardRefusal, PAUSE, PAUSED, RefusalKind};
+use crate::guards::{
+    AdmittedMessage, AdmittedRequest, GuardRefusal, PAUSE, PAUSED, RefusalKind, find_additions,
+};
 use crate::metrics::{ChannelMeters, MessageOutcome, TraceIds};
 use crate::request::{DataRequest, Delivery, Ingress};
 use crate::run::{AnsweredRun, ReplayedDelivery, RunOrigin};
+
+/// The header that sets or removes a cookie.
+const SET_COOKIE: &str = "set-cookie";
 
 impl CompiledChannel {
     /// Passes a message through the guards, runs or queues it, and counts its outcome.
@@ -81,6 +86,32 @@ impl CompiledChannel {
         }
     }
 
+    /// Returns `true` for a request of a sign-in whose answer is not that of the guards or of the workflow alone.
+    pub(crate) fn ends_sign_in_leg(&self, request: &DataRequest) -> bool {
+        self.guards.sign_in().is_some_and(|guard| {
+            request.ingress == Ingress::Http && (request.is_callback || guard.runs_on_authorize())
+        })
+    }
+
+    /// Serves a request of a sign-in: to its callback, or before the browser is sent to its provider, if the workflow runs
+    /// then.
+    pub(crate) async fn serve_sign_in(
+        self: Arc<Self>,
+        request: Box<DataRequest>,
+    ) -> Result<ChannelResponse, ServiceError> {
+        let begins = (!request.is_callback).then(|| request.clone());
+        let answer = Box::pin(Arc::clone(&self).serve(request)).await;
+        let Some(guard) = self.guards.sign_in() else { return answer };
+        let Some(request) = begins else { return clear_cookie(answer, guard.clearing_cookie()) };
+        let answer = answer?;
+        let Some(additions) = find_additions(&answer) else {
+            guard.count_stopped(&self.name, &request, &self.services);
+            return Ok(answer);
+        };
+        let begun = guard.begin(&self.name, &request, &additions, &self.services).await;
+        begun.or_else(|refusal| self.error_response(refusal.error, &request.request_id))
+    }
+
     /// Answers a message that a guard refused.
     fn answer_refusal(
         &self,
@@ -144,6 +175,21 @@ impl CompiledChannel {
                 TraceIdField(error.trace_id()));
         }
         Ok(answer)
+    }
+}
+
+/// Removes the cookie of a sign-in, whose state is used up, whatever became of it.
+fn clear_cookie(
+    answer: Result<ChannelResponse, ServiceError>,
+    cookie: String,
+) -> Result<ChannelResponse, ServiceError> {
+    match answer {
+        Ok(mut answer) => {
+            // In addition to those of the workflow.
+            answer.headers.push((SET_COOKIE.to_owned(), cookie));
+            Ok(answer)
+        }
+        Err(error) => Err(error.with_header(SET_COOKIE, cookie)),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use svc_auth::KeySets;
+use svc_auth::{KeySets, ProviderAccess};
 use svc_engine::Engine;
 use svc_secrets::Keyring;
 use svc_spans::Spans;
@@ -28,6 +28,8 @@ pub struct ChannelServices {
     pub secrets: Keyring,
     /// The keys of token issuers.
     pub key_sets: Arc<dyn KeySets>,
+    /// The way to the providers at which people sign in.
+    pub identity_providers: Arc<dyn ProviderAccess>,
     /// The caches shared with other processes; without connectors every channel keeps its entries in this
     /// process.
     pub connectors: Option<Arc<dyn ConnectorAccess>>,

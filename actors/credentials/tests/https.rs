@@ -64,6 +64,47 @@ fn key_set_is_refetched_for_unknown_key_id() {
     });
 }
 
+/// Returns an answer that is both the document of an issuer and its key set.
+fn discovery(issuer: &str, keys_at: &str, count: usize) -> Behaviour {
+    let mut answer: serde_json::Value = serde_json::from_str(&document(count)).unwrap();
+    answer["issuer"] = issuer.into();
+    answer["jwks_uri"] = keys_at.into();
+    Behaviour::json(answer.to_string(), &[])
+}
+
+#[test]
+fn key_set_of_an_issuer_is_discovered() {
+    let server = HttpsServer::start(Behaviour::Down).unwrap();
+    let issuer = server.url("/tenant");
+    with(&server, true, async |cache| {
+        server.set_behaviour(discovery(&issuer, &server.url("/keys"), 2));
+        let set = cache.issuer_key_set(&issuer).unwrap();
+        assert_eq!(set.obtain().await.unwrap().len(), 2);
+        let paths: Vec<_> = server.requests();
+        assert!(paths[0].starts_with("GET /tenant/.well-known/openid-configuration "), "{paths:?}");
+        assert!(paths[1].starts_with("GET /keys ") && paths.len() == 2, "{paths:?}");
+    });
+}
+
+#[test]
+fn discovery_document_of_another_issuer_gives_none() {
+    let server = HttpsServer::start(Behaviour::Down).unwrap();
+    let issuer = server.url("");
+    with(&server, true, async |cache| {
+        for (named, keys_at) in [
+            (server.url("/other"), server.url("/keys")),
+            (issuer.clone(), server.url("/keys").replace("https", "http")),
+        ] {
+            server.set_behaviour(discovery(&named, &keys_at, 1));
+            assert!(cache.issuer_key_set(&issuer).unwrap().obtain().await.is_none(), "{named} {keys_at}");
+        }
+        assert!(server.requests().iter().all(|head| !head.starts_with("GET /keys")));
+    });
+    with(&server, false, async |cache| {
+        assert!(cache.issuer_key_set(&issuer).err().unwrap().contains("not a public address"));
+    });
+}
+
 #[test]
 fn whatever_is_no_key_set_leaves_the_old_one() {
     let target = HttpsServer::start(keys(3)).unwrap();

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use svc_channels::ChannelResponse;
 use svc_model::{RequestPath, ServiceError};
 
-use crate::routes::{takes, with_head};
+use crate::routes::{RouteMatch, takes, with_head};
 use crate::snapshot::{LoadedChannel, Snapshot};
 
 /// The channel that a path and a method lead to. Its availability is checked later, with
@@ -17,6 +17,8 @@ pub struct Resolution {
     pub params: Map<String, Value>,
     /// The path ended in `/async`.
     pub is_async: bool,
+    /// The path is that of the callback of the channel's sign-in.
+    pub is_callback: bool,
     target: Target,
 }
 
@@ -33,7 +35,7 @@ impl Resolution {
             Some(entry) => Target::Channel(Arc::clone(entry)),
             None => Target::Unknown(name.to_owned()),
         };
-        Self { params: Map::new(), is_async: false, target }
+        Self { params: Map::new(), is_async: false, is_callback: false, target }
     }
 
     /// Requires that the name is that of an active channel, whatever else the request says.
@@ -119,9 +121,10 @@ impl Snapshot {
             false => self.routes.find(&path.segments, method),
         };
         let has_route = routed.is_some();
-        if let Some((entry, params)) = routed.filter(|_| submits || !path.is_async) {
+        if let Some(route) = routed.filter(|_| submits || !path.is_async) {
+            let RouteMatch { entry, params, is_callback } = route;
             let target = Target::Channel(Arc::clone(entry));
-            return Ok(Resolution { params, is_async: path.is_async, target });
+            return Ok(Resolution { params, is_async: path.is_async, is_callback, target });
         }
         let name = path.channel_name()?;
         let named = name.and_then(|name| self.channel_by_name(name)).filter(|entry| entry.answers_to_name());
@@ -129,7 +132,8 @@ impl Snapshot {
             && takes_by_name(entry, method, path.is_async)
         {
             let target = Target::Channel(Arc::clone(entry));
-            return Ok(Resolution { params: Map::new(), is_async: path.is_async, target });
+            let is_async = path.is_async;
+            return Ok(Resolution { params: Map::new(), is_async, is_callback: false, target });
         }
         let mut allowed = Vec::new();
         if path.is_async {
@@ -143,6 +147,7 @@ impl Snapshot {
             (true, Some(name)) => Ok(Resolution {
                 params: Map::new(),
                 is_async: path.is_async,
+                is_callback: false,
                 target: Target::Unknown(name.to_owned()),
             }),
             (true, None) => Err(ServiceError::not_found("No route matches this path")),

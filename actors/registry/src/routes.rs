@@ -9,6 +9,9 @@ use svc_model::RoutePattern;
 use crate::sharded_map::ShardedMap;
 use crate::snapshot::LoadedChannel;
 
+/// The method of the callback of a sign-in.
+const CALLBACK_METHOD: &str = "GET";
+
 /// The text of a parameter in a shape.
 const PARAM: &str = "{}";
 
@@ -30,20 +33,48 @@ pub(crate) struct RouteTable {
 struct Route {
     pattern: RoutePattern,
     entry: Arc<LoadedChannel>,
+    /// Set for the callback of a sign-in.
+    is_callback: bool,
+}
+
+/// The route of a path.
+#[derive(Clone, Debug)]
+pub(crate) struct RouteMatch<'t> {
+    pub(crate) entry: &'t Arc<LoadedChannel>,
+    /// Values of the parameters, by name.
+    pub(crate) params: Map<String, Value>,
+    /// Set for the callback of a sign-in.
+    pub(crate) is_callback: bool,
 }
 
 impl Route {
-    /// Builds the route of a channel. Channels of other protocols, and rows whose pattern does not parse,
-    /// have none.
-    fn from_channel(entry: &Arc<LoadedChannel>) -> Option<Self> {
+    /// Builds the routes of a channel: its own, and that of the callback of its sign-in. Channels of other protocols, and
+    /// rows whose patterns do not parse, have none.
+    fn of_channel(entry: &Arc<LoadedChannel>) -> impl Iterator<Item = Self> {
         let content = &entry.row.content;
-        let pattern = content.route_pattern.as_deref().filter(|_| content.protocol.is_http())?;
-        let pattern = RoutePattern::parse(pattern).ok().filter(|pattern| pattern.segment_count() < 128)?;
-        Some(Self { pattern, entry: Arc::clone(entry) })
+        let callback = content.config["oauth2_login"]["callback_path"].as_str();
+        let patterns = [(content.route_pattern.as_deref(), false), (callback, true)];
+        let is_http = content.protocol.is_http();
+        patterns.into_iter().filter_map(move |(pattern, is_callback)| {
+            let pattern = RoutePattern::parse(pattern.filter(|_| is_http)?).ok()?;
+            let is_short = pattern.segment_count() < 128;
+            is_short.then(|| Self { pattern, entry: Arc::clone(entry), is_callback })
+        })
     }
 
+    /// Returns `true` if it takes a method. A provider sends browsers back by GET alone.
     fn takes(&self, method: &str) -> bool {
-        takes(self.entry.methods(), method)
+        match self.is_callback {
+            true => method.eq_ignore_ascii_case(CALLBACK_METHOD),
+            false => takes(self.entry.methods(), method),
+        }
+    }
+
+    fn methods(&self) -> Vec<String> {
+        match self.is_callback {
+            true => vec![CALLBACK_METHOD.to_owned()],
+            false => with_head(self.entry.methods()),
+        }
     }
 
     /// Returns the rank; the smallest is tried first. All candidates for a path have the same number of
@@ -70,52 +101,47 @@ pub(crate) fn with_head(declared: &[String]) -> Vec<String> {
 
 impl RouteTable {
     pub(crate) fn insert(&mut self, entry: &Arc<LoadedChannel>) {
-        let Some(route) = Route::from_channel(entry) else { return };
-        let shape = route.pattern.shape();
-        *Arc::make_mut(&mut self.masks).entry(mask(&shape)).or_default() += 1;
-        let add = |routes: &mut Vec<Arc<Route>>| {
-            let at = routes.partition_point(|other| other.rank() <= route.rank());
-            routes.insert(at, Arc::new(route));
-        };
-        self.shapes.update(shape, add, Vec::is_empty);
+        for route in Route::of_channel(entry) {
+            let shape = route.pattern.shape();
+            *Arc::make_mut(&mut self.masks).entry(mask(&shape)).or_default() += 1;
+            let add = |routes: &mut Vec<Arc<Route>>| {
+                let at = routes.partition_point(|other| other.rank() <= route.rank());
+                routes.insert(at, Arc::new(route));
+            };
+            self.shapes.update(shape, add, Vec::is_empty);
+        }
     }
 
     pub(crate) fn remove(&mut self, entry: &Arc<LoadedChannel>) {
-        let Some(route) = Route::from_channel(entry) else { return };
-        let shape = route.pattern.shape();
-        let masks = Arc::make_mut(&mut self.masks);
-        let mask = mask(&shape);
-        if let Some(count) = masks.get_mut(&mask) {
-            *count -= 1;
-            if *count == 0 {
-                masks.remove(&mask);
+        for route in Route::of_channel(entry) {
+            let shape = route.pattern.shape();
+            let masks = Arc::make_mut(&mut self.masks);
+            let mask = mask(&shape);
+            if let Some(count) = masks.get_mut(&mask) {
+                *count -= 1;
+                if *count == 0 {
+                    masks.remove(&mask);
+                }
             }
+            self.shapes.update(
+                shape,
+                |routes| routes.retain(|other| other.entry.id != entry.id),
+                Vec::is_empty,
+            );
         }
-        self.shapes.update(shape, |routes| routes.retain(|other| other.entry.id != entry.id), Vec::is_empty);
     }
 
     /// Finds the first choice for decoded segments and a method, with the values of its parameters.
-    pub(crate) fn find(
-        &self,
-        path: &[String],
-        method: &str,
-    ) -> Option<(&Arc<LoadedChannel>, Map<String, Value>)> {
+    pub(crate) fn find(&self, path: &[String], method: &str) -> Option<RouteMatch<'_>> {
         self.find_where(path, |route| route.takes(method))
     }
 
     /// Finds the route that takes submissions: the first choice for POST, else the first choice for any method.
-    pub(crate) fn find_for_submission(
-        &self,
-        path: &[String],
-    ) -> Option<(&Arc<LoadedChannel>, Map<String, Value>)> {
-        self.find(path, "POST").or_else(|| self.find_where(path, |_| true))
+    pub(crate) fn find_for_submission(&self, path: &[String]) -> Option<RouteMatch<'_>> {
+        self.find(path, "POST").or_else(|| self.find_where(path, |route| !route.is_callback))
     }
 
-    fn find_where(
-        &self,
-        path: &[String],
-        is_candidate: impl Fn(&Route) -> bool,
-    ) -> Option<(&Arc<LoadedChannel>, Map<String, Value>)> {
+    fn find_where(&self, path: &[String], is_candidate: impl Fn(&Route) -> bool) -> Option<RouteMatch<'_>> {
         // No pattern has an empty segment, and a parameter stands for something.
         if path.iter().any(String::is_empty) {
             return None;
@@ -139,14 +165,14 @@ impl RouteTable {
         let (route, params) = best?;
         let params =
             params.into_iter().map(|(name, value)| (name.to_owned(), Value::String(value))).collect();
-        Some((&route.entry, params))
+        Some(RouteMatch { entry: &route.entry, params, is_callback: route.is_callback })
     }
 }
 
 impl RouteTable {
     /// Returns the methods of every route that matches decoded segments, possibly repeated.
     pub(crate) fn methods(&self, path: &[String]) -> Vec<String> {
-        self.matching(path).iter().flat_map(|route| with_head(route.entry.methods())).collect()
+        self.matching(path).iter().flat_map(|route| route.methods()).collect()
     }
 
     /// Returns `true` if a route of the channel with this id matches decoded segments, by whatever method.

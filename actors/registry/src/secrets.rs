@@ -7,6 +7,7 @@ use serde_json::Value;
 use slog::Logger;
 use svc_engine::{CompileSecrets, Engine, SecretUses};
 use svc_model::Channel;
+use svc_model::mask::CREDENTIAL_BLOCKS;
 use svc_secrets::{Keyring, Readings, Reference, ResolveError, Resolver as _, Secret, SecretFingerprint};
 
 /// The secrets read for a load.
@@ -86,6 +87,8 @@ pub(crate) struct UsedSecrets {
 /// Returns the references of a channel.
 pub(crate) fn collect_uses(row: &Channel) -> SecretUses {
     let mut uses = SecretUses::default();
-    svc_secrets::collect(&row.content.config["auth"], &mut uses.references);
+    for block in CREDENTIAL_BLOCKS {
+        svc_secrets::collect(&row.content.config[block], &mut uses.references);
+    }
     uses
 }

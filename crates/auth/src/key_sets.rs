@@ -83,6 +83,15 @@ pub trait KeySets: Send + Sync {
     /// # Errors
     /// The reason why the URL can never be used.
     fn key_set(&self, url: &str) -> Result<Arc<dyn KeySet>, String>;
+
+    /// Returns the key set that the discovery document of an issuer names. The first fetch may begin now; this does not
+    /// wait for it.
+    ///
+    /// # Errors
+    /// The reason why the issuer can never be asked.
+    fn issuer_key_set(&self, issuer: &str) -> Result<Arc<dyn KeySet>, String> {
+        Err(format!("the key set of {issuer} cannot be discovered here"))
+    }
 }
 
 /// The key set of one issuer, shared by all channels with its URL.

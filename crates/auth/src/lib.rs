@@ -11,6 +11,9 @@
 //! The [`jwt`] module also serves workflows: it verifies and signs their tokens. [`verify_file`] checks the
 //! detached signatures of packages.
 //!
+//! A [`SignIn`] is the loaded form of the block `oauth2_login`: it sends browsers to an identity provider and verifies what
+//! comes back, over a [`ProviderAccess`].
+//!
 //! The crate keeps no state between requests, does no I/O and reads no clock: the current time and the
 //! [consumers](ConsumerTable) come with the request, and key sets come from a [`KeySets`]. `authorization_logic` is an expression, which the channel
 //! evaluates.
@@ -52,6 +55,7 @@ mod authenticator;
 mod consumers;
 mod hmac;
 mod identity;
+mod issuer;
 pub mod jwt;
 mod key_digest;
 mod key_sets;
@@ -59,6 +63,7 @@ mod presented;
 mod reason;
 mod scheme;
 mod secret_field;
+mod sign_in;
 mod signed_file;
 
 pub use authenticator::Authenticator;
@@ -67,9 +72,14 @@ pub use consumers::{
 };
 pub use hmac::{MissingSignedHeader, RequestSigner, UnsignedRequest, message_id};
 pub use identity::{CredentialFingerprint, Identity};
+pub use issuer::{DiscoveryError, IssuerDocument, MAX_ISSUER_DOCUMENT};
 pub use key_sets::{Jwks, JwksError, KeySet, KeySets, MAX_CANDIDATES, MAX_KEYS};
 pub use presented::PresentedRequest;
 pub use reason::RefusalReason;
+pub use sign_in::{
+    IssuerAccess, MAX_PROVIDER_ANSWER, NoProviderAccess, ProviderAccess, ProviderAnswer, ProviderRequest,
+    SignIn, SignInAdditions, SignInOutcome, SignInRedirect, SignInRefusal,
+};
 pub use signed_file::{
     FileKeyError, FileSigningKey, FileVerifyingKey, SignatureError, signature_path, verify_file,
 };

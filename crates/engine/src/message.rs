@@ -7,11 +7,13 @@ use crate::bounds::extent;
 use crate::path::{self, Path, Root, WriteError};
 
 /// Metadata keys that only the service may set; whatever a caller supplies under them is dropped.
-const STAMPED: [&str; 14] = [
+const STAMPED: [&str; 16] = [
     "channel",
     "cookies",
     "vars",
     "auth",
+    "identity",
+    "oauth",
     "trigger",
     "progress",
     "run",
@@ -212,6 +214,7 @@ mod tests {
     #[test]
     fn stamps_a_caller_supplies_are_dropped() {
         let mut metadata = json!({"channel": "x", "tenant": "t", "_svc_errors": [], "auth": {}, "vars": {},
+            "identity": {"subject": "root"}, "oauth": {"grant": {}},
             "kafka": {"tombstone": true}, "kafka_topic": "t"});
         let map = metadata.as_object_mut().unwrap();
         Message::strip_stamps(map);

@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 use crate::message::Message;
 use crate::redaction::Redaction;
 
-/// Metadata that snapshots leave out: large, and full of what callers consider private.
-const OMITTED: [&str; 2] = ["headers", "cookies"];
+/// Metadata that snapshots leave out: large, and full of what callers consider private; and the tokens of a sign-in.
+const OMITTED: [&str; 3] = ["headers", "cookies", "oauth"];
 
 /// Metadata that a recorded input keeps.
 const REQUEST_FACTS: [&str; 8] =

@@ -76,8 +76,9 @@ pub static CRON: &[KeyReference] = CronTransport::KEYS;
 pub static CONCURRENCY: &[KeyReference] = ConcurrencyKeys::KEYS;
 
 /// Config blocks that need a caller, which a scheduled run does not have.
-pub const REFUSED_CRON_BLOCKS: [&str; 9] = [
+pub const REFUSED_CRON_BLOCKS: [&str; 10] = [
     "auth",
+    "oauth2_login",
     "origin_allow_list",
     "rate_limit",
     "principal_rate_limit",

@@ -4,7 +4,9 @@ mod url;
 
 use crate::config::value_reference::is_value_name;
 
-pub use crate::config::masking::{each_channel_secret, mask_channel_config, restore_channel_config};
+pub use crate::config::masking::{
+    CREDENTIAL_BLOCKS, each_channel_secret, mask_channel_config, restore_channel_config,
+};
 pub(crate) use url::decode_query_name;
 pub use url::{holds_mask, looks_secret, mask_url, restore_url};
 

@@ -31,7 +31,9 @@ pub enum AddressError {
     },
     /// The host is, or resolves to, an address that is not public.
     #[error(
-        "SSRF protection: '{host}' leads to {address}, which is not a public address; allow_private_urls of the connector permits it, jwt.allow_private_jwks_urls for key sets"
+        "SSRF protection: '{host}' leads to {address}, which is not a public address; \
+         allow_private_urls of the connector permits it, jwt.allow_private_jwks_urls for key sets, \
+         oauth2_login.allow_private_token_urls for sign-in"
     )]
     Forbidden {
         /// The host as the URL names it.
@@ -209,7 +211,8 @@ mod tests {
         assert_eq!(
             refused.to_string(),
             "SSRF protection: '127.0.0.1' leads to 127.0.0.1, which is not a public address; \
-             allow_private_urls of the connector permits it, jwt.allow_private_jwks_urls for key sets"
+             allow_private_urls of the connector permits it, jwt.allow_private_jwks_urls for key sets, \
+             oauth2_login.allow_private_token_urls for sign-in"
         );
     }
 

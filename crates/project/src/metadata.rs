@@ -49,6 +49,7 @@ fn check(key: &str, value: &Value, at: &str, errors: &mut Vec<FieldError>) {
                 errors.push(FieldError::type_mismatch(format!("{at}.{name}"), "string", value));
             }
         }
+        "identity" | "oauth" => errors.extend(expect("object", value.is_object())),
         "auth" => {
             errors.extend(expect("object", value.is_object()));
             let other = value.as_object().into_iter().flat_map(Map::keys).filter(|key| *key != "claims");
@@ -119,6 +120,8 @@ mod tests {
             (json!({"auth": {"token": "t"}}), "metadata.auth.token"),
             (json!({"auth": {"claims": "t"}}), "metadata.auth.claims"),
             (json!({"auth": "t"}), "metadata.auth"),
+            (json!({"identity": "ada"}), "metadata.identity"),
+            (json!({"oauth": []}), "metadata.oauth"),
         ] {
             assert_eq!(check_metadata(metadata), Err(vec![path.to_owned()]));
         }

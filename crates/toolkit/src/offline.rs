@@ -32,6 +32,10 @@ impl KeySets for OfflineKeySets {
         key_set_url(url, self.allow_private)?;
         Ok(Arc::new(OfflineKeySet))
     }
+
+    fn issuer_key_set(&self, issuer: &str) -> Result<Arc<dyn KeySet>, String> {
+        self.key_set(issuer)
+    }
 }
 
 /// A key set without keys.

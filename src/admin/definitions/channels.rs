@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use svc_api::{ChannelResource, ChannelValidationResult};
+use svc_model::mask::CREDENTIAL_BLOCKS;
 use svc_model::{
     Channel, ChannelContent, FieldError, Issue, LifecycleStatus, ValidationReport, channel_warnings,
     next_fires, parse_channel_update, parse_new_channel, validate_channel,
@@ -127,10 +128,11 @@ impl AdminEntity for Channel {
             report.warnings.extend(find_report_issue(&snapshot, config));
             let consumers = state.serving.consumers.directory().current();
             report.warnings.extend(list_consumer_issues(&consumers, config));
-            let auth = config.get("auth").unwrap_or(&Value::Null);
-            report
-                .warnings
-                .extend(list_unresolved_references(&state.serving, "channel.config.auth", auth).await);
+            for name in CREDENTIAL_BLOCKS {
+                let block = config.get(name).unwrap_or(&Value::Null);
+                let path = format!("channel.config.{name}");
+                report.warnings.extend(list_unresolved_references(&state.serving, &path, block).await);
+            }
         }
         report.warnings.extend(list_undeclared_values(&state.config, body));
         let workflow = body.get("workflow_id").and_then(Value::as_str).filter(|id| !id.is_empty());

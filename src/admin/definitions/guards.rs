@@ -157,6 +157,27 @@ fn explain_reason(guard: &str, reason: &str) -> &'static str {
             .iter()
             .find(|known| known.name() == reason)
             .map_or("The credential was refused.", |known| known.sentence()),
+        ("oauth2_login", "state_missing") => "The browser brought no cookie of a sign-in under way.",
+        ("oauth2_login", "state_forged") => {
+            "The cookie was not made with this `state_secret`, or was changed."
+        }
+        ("oauth2_login", "state_expired") => "The sign-in took longer than `state_cookie.max_age`.",
+        ("oauth2_login", "state_mismatch") => "`state` is not that of the cookie: it is of another sign-in.",
+        ("oauth2_login", "unknown_provider") => "The path names none of `providers`.",
+        ("oauth2_login", "no_code") => "The provider sent neither a code nor an error.",
+        ("oauth2_login", "code_refused") => "The provider gave no token for the code; the log has its error.",
+        ("oauth2_login", "no_token") => "The answer of the provider lacks a token; the log says which one.",
+        ("oauth2_login", "nonce_mismatch") => "The id token is not of this sign-in.",
+        ("oauth2_login", "subject_mismatch") => {
+            "The provider describes no person, or another one than the id token."
+        }
+        ("oauth2_login", "userinfo_refused") => "`userinfo_url` does not describe the holder of the token.",
+        ("oauth2_login", "provider_unavailable") => "The provider could not be asked; the log has the cause.",
+        ("oauth2_login", "async") => "A sign-in cannot be accepted for later.",
+        ("oauth2_login", reason) => RefusalReason::ALL
+            .iter()
+            .find(|known| known.name() == reason)
+            .map_or("The person was not signed in.", |known| known.sentence()),
         (_, "over_limit") => "More requests came under this key than the rate allows.",
         (_, "over_quota") => "The requests that the quota allows this key within its window are used up.",
         ("rate_limit" | "principal_rate_limit" | "quota", "no_key") => {

@@ -102,6 +102,7 @@ impl TrialRequest {
             ingress: Ingress::Http,
             delivery: if route.is_async { Delivery::Async } else { Delivery::Sync },
             method: self.method.clone(),
+            is_callback: false,
             params: route.params,
             query: route.query,
             headers: headers

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use svc_auth::KeySets;
 use svc_channels::{
     CacheNamespaces, CallQuotas, ChannelServices, ClusterStore, ComputeGate, ConsumerDirectory, LocalCaches,
     RateGroups, ReplayServices, Settings, ShapeLimits,
@@ -15,6 +14,7 @@ use svc_traces::Traces;
 
 use crate::assembly::cluster_store::RedisClusterStore;
 use crate::assembly::context::Assembly;
+use crate::assembly::parts::credentials::Issuers;
 use crate::assembly::row::{EndedBy, RunsOn, ServicePart, TreeRow, task};
 use crate::assembly::settings::vars;
 use crate::assembly::stored_answers::StoredAnswers;
@@ -64,7 +64,7 @@ pub(crate) static PART: ServicePart = ServicePart {
 pub(crate) fn make_services(
     assembly: &Assembly,
     engine: Arc<Engine>,
-    key_sets: Arc<dyn KeySets>,
+    Issuers { key_sets, identity_providers }: Issuers,
     connectors: &Connectors,
     namespaces: CacheNamespaces,
     traces: &Traces,
@@ -77,6 +77,7 @@ pub(crate) fn make_services(
         metrics: assembly.metrics.channels.clone(),
         secrets: assembly.secrets.clone(),
         key_sets,
+        identity_providers,
         connectors: Some(Arc::new(connectors.clone())),
         cluster: cluster.map(|redis| Arc::new(RedisClusterStore(redis)) as Arc<dyn ClusterStore>),
         replay: ReplayServices {

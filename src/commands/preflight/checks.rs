@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 use svc_engine::{CompileSecrets, DeclaredSecrets, Engine};
 use svc_model::config::auth::ConsumerSelection;
+use svc_model::mask::CREDENTIAL_BLOCKS;
 use svc_model::{
     Channel, ChannelChecks, ChannelConfig, Connector, FieldCode, Issue, LifecycleStatus, Timestamp, Workflow,
     is_unreadable, validate_channel, validate_workflow,
@@ -119,7 +120,9 @@ impl Checks<'_> {
             report.errors.iter().map(|issue| refusal(row(issue), &entity, issue)).collect();
         if may_serve(channel.status) {
             let mut references = BTreeSet::new();
-            svc_secrets::collect(&content.config["auth"], &mut references);
+            for block in CREDENTIAL_BLOCKS {
+                svc_secrets::collect(&content.config[block], &mut references);
+            }
             findings.extend(self.unresolved_findings(&entity, &references));
         }
         findings

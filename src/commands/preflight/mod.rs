@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use slog::{Discard, Logger, o};
+use svc_model::mask::CREDENTIAL_BLOCKS;
 use svc_project::rules::ChannelRules;
 use svc_project::{Finding, Severity};
 use svc_secrets::Reference;
@@ -79,7 +80,9 @@ fn references(stored: &StoredDefinitions) -> BTreeSet<Reference> {
         references.extend(svc_engine::secret_uses(&workflow.content).references);
     }
     for channel in stored.channels.iter().filter(|channel| checks::may_serve(channel.status)) {
-        svc_secrets::collect(&channel.content.config["auth"], &mut references);
+        for block in CREDENTIAL_BLOCKS {
+            svc_secrets::collect(&channel.content.config[block], &mut references);
+        }
     }
     references
 }

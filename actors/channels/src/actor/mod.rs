@@ -45,6 +45,9 @@ impl ReadHandler<Submit> for ChannelActor {
         let channel = Arc::clone(&self.channel);
         // The work must not stop half way when its caller disconnects. One future for both sizes would hold the request
         // twice, and is moved for every message.
+        if channel.ends_sign_in_leg(&request) {
+            return ReadReply::detached(channel.serve_sign_in(request));
+        }
         if ComputeGate::is_large(request.body_bytes) {
             let gate = channel.services.compute_gate.clone();
             ReadReply::detached(async move { gate.run(channel.serve(request)).await })

@@ -25,6 +25,9 @@ pub(super) enum Step {
     CallQuota,
     /// The pages that may call.
     Origin,
+    /// The sign-in of a person: a request to the route of the channel is sent to the provider, which ends the way; one to the
+    /// callback goes on once the person is known.
+    SignIn,
     /// No guard: the message is read out of its request. Guards before it look at the request, those after it at payload
     /// and metadata.
     Message,
@@ -53,6 +56,7 @@ impl Step {
             Self::Quota => "principal_rate_limit",
             Self::CallQuota => "quota",
             Self::Origin => "origin_allow_list",
+            Self::SignIn => "oauth2_login",
             Self::Message => "message",
             Self::Schema => "request.schema",
             Self::Validation => "validation_logic",
@@ -83,7 +87,7 @@ const fn rule(step: Step, ingresses: &'static [Ingress], on_refusal: Claim) -> R
 }
 
 /// The guards in the one order in which every message meets them.
-pub(super) const LINE: [Rule; 13] = {
+pub(super) const LINE: [Rule; 14] = {
     use Ingress::{Call, Cron, Embedded, Http, Kafka};
     [
         rule(Step::RateLimit, &[Http, Call, Kafka], Claim::Kept),
@@ -92,6 +96,7 @@ pub(super) const LINE: [Rule; 13] = {
         rule(Step::Quota, &[Http], Claim::Kept),
         rule(Step::CallQuota, &[Http], Claim::Kept),
         rule(Step::Origin, &[Http], Claim::Kept),
+        rule(Step::SignIn, &[Http], Claim::Kept),
         rule(Step::Message, &[Http, Embedded], Claim::Kept),
         rule(Step::Schema, &[Http, Embedded, Call, Cron, Kafka], Claim::Kept),
         rule(Step::Validation, &[Http, Embedded, Call, Cron, Kafka], Claim::Kept),
@@ -169,6 +174,8 @@ impl CompiledChannel {
                 }
                 Step::CallQuota => Box::pin(self.check_call_quota(passage)).await,
                 Step::Origin => self.check_origin(passage),
+                Step::SignIn if self.guards.sign_in.is_none() => Ok(()),
+                Step::SignIn => Box::pin(self.sign_in(passage)).await,
                 Step::Message => self.read_message(passage),
                 Step::Schema => self.check_schema(passage),
                 Step::Validation => self.validate(passage),

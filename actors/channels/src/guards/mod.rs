@@ -21,6 +21,7 @@ mod replay;
 mod response_cache;
 mod shared_cache;
 mod shared_keys;
+mod sign_in;
 mod steps;
 
 use std::sync::Arc;
@@ -55,6 +56,7 @@ pub(crate) use replay::ReplayClaim;
 pub use replay::{AnswerStore, ReplayServices};
 pub(crate) use response_cache::CacheKeyInputs;
 use response_cache::ResponseCacheGuard;
+pub(crate) use sign_in::{SignInGuard, find_additions};
 
 /// The guards a channel has. Large ones are boxed: most channels have few of them.
 pub(crate) struct Guards {
@@ -63,6 +65,7 @@ pub(crate) struct Guards {
     quota: Option<Box<RateGuard>>,
     call_quota: Option<Box<CallQuotaGuard>>,
     origins: Option<OriginGuard>,
+    sign_in: Option<Arc<SignInGuard>>,
     schema: Option<Box<MessageSchema>>,
     validation: Option<Box<ValidationGuard>>,
     deduplication: Option<Box<DeduplicationGuard>>,
@@ -105,6 +108,13 @@ impl Guards {
                 previous_credentials.ok_or_else(|| "auth: its secrets were not read".to_owned())
             }
         });
+        let sign_in = config.oauth2_login.as_ref().map(|block| match references {
+            Some(references) => SignInGuard::build(name, block, references, services),
+            None => {
+                let served = previous.and_then(|previous| previous.sign_in.clone());
+                served.ok_or_else(|| "oauth2_login: its secrets were not read".to_owned())
+            }
+        });
         let schema = config.request.schema.clone().map(|schema| MessageSchema::compile(&schema.into()));
         let schema = schema.transpose().map_err(|error| format!("request.schema: {error}"))?;
         let validation =
@@ -124,6 +134,7 @@ impl Guards {
             quota: quota.transpose()?.map(Box::new),
             call_quota: call_quota.transpose()?.map(Box::new),
             origins: config.origin_allow_list.clone().map(OriginGuard::new),
+            sign_in: sign_in.transpose()?,
             schema: schema.map(Box::new),
             validation: validation.transpose()?.map(Box::new),
             deduplication: deduplication.transpose()?.map(Box::new),
@@ -137,6 +148,11 @@ impl Guards {
     /// Returns `true` if a guard looks at the metadata of a message.
     pub(crate) fn read_metadata(&self) -> bool {
         self.validation.is_some() || self.deduplication.is_some() || self.response_cache.is_some()
+    }
+
+    /// Returns the sign-in of the channel, if it has one.
+    pub(crate) fn sign_in(&self) -> Option<&SignInGuard> {
+        self.sign_in.as_deref()
     }
 
     /// Returns `true` if calls are limited in their rate, which needs their metadata: the headers of a call

@@ -1,7 +1,7 @@
 //! The way of one message along the guards: what it brings, what the guards find, and how it ends.
 
 use serde_json::{Map, Value};
-use svc_auth::{ConsumerIdentity, Identity};
+use svc_auth::{ConsumerIdentity, Identity, SignInOutcome};
 use svc_model::ServiceError;
 
 use super::backpressure::Permit;
@@ -89,6 +89,8 @@ pub(super) struct Passage<'m> {
     pub(super) is_trial: bool,
     /// The caller, once it is authenticated.
     pub(super) identity: Option<Identity>,
+    /// The person who signed in, or the error of the provider; boxed, because most messages have none.
+    pub(super) signed_in: Option<Box<SignInOutcome>>,
     /// The principal of the caller, if a guard or the message names it.
     pub(super) principal: Option<Digest>,
     /// The idempotency key in a header of the request.
@@ -125,6 +127,7 @@ impl<'m> Passage<'m> {
             skips_permit: false,
             is_trial: false,
             identity: None,
+            signed_in: None,
             principal: None,
             sent_key: None,
             idempotency_key: None,

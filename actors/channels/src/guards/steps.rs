@@ -149,6 +149,7 @@ impl CompiledChannel {
                     .map(|(credentials, claims)| credentials.exposed_claims(claims)),
                 principal: shown_principal(passage.identity.as_ref(), passage.principal),
                 consumer: consumer_of(passage.identity.as_ref()).map(|consumer| &*consumer.name),
+                signed_in: passage.signed_in.take(),
             };
             message.metadata = metadata::stamp(caller, request, stamps);
         }

@@ -1,5 +1,9 @@
 //! The metrics of the guards of channels.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -22,6 +26,32 @@ struct TokenLabels {
 struct CredentialLabels {
     mode: &'static str,
     reason: &'static str,
+}
+
+/// The leg of a sign-in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SignInLeg {
+    /// The browser is sent to the provider.
+    Authorize,
+    /// The provider has sent it back.
+    Callback,
+}
+
+impl SignInLeg {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Authorize => "authorize",
+            Self::Callback => "callback",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct SignInLabels {
+    channel: String,
+    provider: String,
+    leg: &'static str,
+    outcome: &'static str,
 }
 
 /// Scopes of the platform's own rate limits. A channel of such a name shares the series and does not take it
@@ -58,6 +88,9 @@ pub(super) struct GuardMetrics {
     misses: Family<ChannelLabels, Counter>,
     coalesced: Family<ChannelLabels, Counter>,
     dropped_members: Family<ChannelLabels, Counter>,
+    sign_ins: Family<SignInLabels, Counter>,
+    /// The series of sign-ins, which go with their channel.
+    signed_in: Arc<Mutex<HashSet<SignInLabels>>>,
 }
 
 impl GuardMetrics {
@@ -76,6 +109,7 @@ impl GuardMetrics {
             registry.register(name, help, family.clone());
         }
         registry.register("rate_limit_rejections", "Requests over a rate limit", self.rate_limited.clone());
+        registry.register("oauth_login", "Legs of sign-ins by outcome", self.sign_ins.clone());
         registry.register("jwt_rejections", "Refused tokens by reason", self.tokens.clone());
         registry.register(
             "channel_auth_rejections",
@@ -104,6 +138,13 @@ impl GuardMetrics {
         self.credentials.get_or_create(&CredentialLabels { mode, reason }).inc();
     }
 
+    pub(super) fn count_sign_in(&self, channel: &str, provider: &str, leg: SignInLeg, outcome: &'static str) {
+        let (channel, provider) = (channel.to_owned(), provider.to_owned());
+        let labels = SignInLabels { channel, provider, leg: leg.name(), outcome };
+        self.sign_ins.get_or_create(&labels).inc();
+        self.signed_in.lock().insert(labels);
+    }
+
     pub(super) fn looked_up(&self, channel: &str, found: bool) {
         let family = if found { &self.hits } else { &self.misses };
         family.get_or_create(&labels(channel)).inc();
@@ -121,6 +162,13 @@ impl GuardMetrics {
         if !PLATFORM_SCOPES.contains(&channel) {
             self.rate_limited.remove(&ScopeLabels { scope: channel.to_owned() });
         }
+        self.signed_in.lock().retain(|labels| {
+            let is_kept = labels.channel != channel;
+            if !is_kept {
+                self.sign_ins.remove(labels);
+            }
+            is_kept
+        });
         let caches = [&self.hits, &self.misses, &self.coalesced];
         for family in [&self.keys_unavailable, &self.dropped_members].into_iter().chain(caches) {
             family.remove(&labels(channel));

@@ -21,8 +21,8 @@ use crate::series::{FlowMeters, RunLabels, SeriesPool, TaskLabels, VersionCounts
 
 use durations::DurationHistogram;
 pub use exemplars::{DurationExemplar, TraceIds};
-pub(crate) use guards::CredentialKind;
 use guards::GuardMetrics;
+pub(crate) use guards::{CredentialKind, SignInLeg};
 use totals::CountedChannels;
 pub use totals::MessageTotals;
 
@@ -168,6 +168,11 @@ impl ChannelMetrics {
     /// Counts a request of a page that may not call: a 403.
     pub(crate) fn origin_refused(&self) {
         self.guards.forbidden("origin", "origin_not_allowed");
+    }
+
+    /// Counts a leg of a sign-in. `provider` is a name of the channel's config, `default` or `unknown`.
+    pub(crate) fn count_sign_in(&self, channel: &str, provider: &str, leg: SignInLeg, outcome: &'static str) {
+        self.guards.count_sign_in(channel, provider, leg, outcome);
     }
 
     /// Counts a look into the response cache.

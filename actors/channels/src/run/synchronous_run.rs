@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{FutureExt, TryFutureExt};
@@ -14,7 +15,7 @@ use uuid::Uuid;
 
 use super::failure;
 use super::report::RunReport;
-use super::{Recording, Run, to_hexadecimal};
+use super::{CallingRun, Recording, Run, to_hexadecimal};
 use crate::answer::response::{ChannelResponse, ResponseRenderer};
 use crate::compiled_channel::CompiledChannel;
 use crate::ended_runs::RunSource;
@@ -81,9 +82,20 @@ impl CompiledChannel {
             metadata::set_run_key(&mut metadata, run_key.clone().unwrap_or_else(|| id.to_string()));
         }
         let keeps_input = traced.is_some_and(|(_, policy)| policy.keep_input);
-        let input = keeps_input.then(|| write_run_input(&payload, &metadata, bucket)).flatten();
+        let signs_in = self.guards.sign_in().is_some();
+        let input = keeps_input.then(|| match signs_in {
+            false => write_run_input(&payload, &metadata, bucket),
+            true => write_run_input(&payload, &metadata::mask_grant(&metadata), bucket),
+        });
+        let input = input.flatten();
         let distributed_trace = traced.and_then(|_| trace_context.exported_trace_id());
         let recording = Recording { steps: traced.is_some() && self.records_steps(), ..Recording::default() };
+        // The tokens of a sign-in are secrets, as those that a caller hands on.
+        let caller = signs_in.then(|| CallingRun {
+            chain: Arc::clone(&self.chain),
+            redaction: metadata::redact_grant(&metadata),
+            until: None,
+        });
         let run = Run {
             id,
             source: RunSource::Sync,
@@ -93,7 +105,7 @@ impl CompiledChannel {
             limit: self.timeout,
             trace_context,
             recording,
-            caller: None,
+            caller,
             pinned: None,
             cancellation: None,
         };

@@ -12,7 +12,7 @@ use futures_util::future::LocalBoxFuture;
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 use sha2::Sha256;
-use svc_auth::{KeySet, KeySets};
+use svc_auth::{KeySet, KeySets, NoProviderAccess};
 use svc_channels::call::{self, CallLimits, DirectoryHandle};
 use svc_channels::{
     ChannelActor, ChannelMetrics, ChannelResponse, ChannelServices, CompiledChannel, ComputeGate,
@@ -157,6 +157,7 @@ impl Kit {
             metrics: ChannelMetrics::default(),
             secrets: Keyring::new(Arc::new(EnvironmentResolver(variable)), BTreeMap::new()),
             key_sets: Arc::new(NoKeySets),
+            identity_providers: Arc::new(NoProviderAccess),
             connectors: None,
             cluster: None,
             replay: Default::default(),

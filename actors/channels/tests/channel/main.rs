@@ -18,3 +18,4 @@ mod recorded;
 mod refusals;
 mod repeats;
 mod replays;
+mod sign_in;

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use actix_supervision::{Address, ChildSpec, Placement, SpawnError, Tree};
 use slog::Logger;
-use svc_auth::{KeySet, KeySets};
+use svc_auth::{IssuerDocument, KeySet, KeySets};
 use svc_outbound::{ClientOptions, Outbound, SetupError, key_set_url};
 
-use crate::keysets::fetcher::{FETCH_LIMIT, KeySetFetcher};
+use crate::keysets::fetcher::{FETCH_LIMIT, KeySetFetcher, Refresh, Want};
 use crate::keysets::set::{KeySetDirectory, KeySetSlot, SharedSet};
 use crate::keysets::source::{HttpKeySetSource, KeySetSource};
 
@@ -98,6 +98,17 @@ impl KeySets for KeySetCache {
     fn key_set(&self, url: &str) -> Result<Arc<dyn KeySet>, String> {
         let url = key_set_url(url, self.allow_private)?;
         let slot = self.directory.get_or_insert(url.as_str(), |_| true, || KeySetSlot::new(url.clone()));
+        Ok(Arc::new(SharedSet { slot, fetcher: self.fetcher.clone() }))
+    }
+
+    fn issuer_key_set(&self, issuer: &str) -> Result<Arc<dyn KeySet>, String> {
+        let url = key_set_url(&IssuerDocument::address(issuer), self.allow_private)?;
+        // Another set than that of a `jwks_url` with the address of the document.
+        let name = format!("issuer:{issuer}");
+        let create = || KeySetSlot::discovered(url.clone(), issuer);
+        let slot = self.directory.get_or_insert(&name, |_| true, create);
+        // The keys are there before the first token, if the issuer answers. Otherwise the first token asks again.
+        let _ = self.fetcher.cast(Refresh { slot: Arc::clone(&slot), want: Want::Fresh });
         Ok(Arc::new(SharedSet { slot, fetcher: self.fetcher.clone() }))
     }
 }

@@ -14,6 +14,9 @@
 //!   or not, and none within a second of the last answer: tokens with invented key ids do not burden the
 //!   issuer.
 //!
+//! The key set of an issuer without a URL is found by discovery: each fetch reads the document of the issuer, which must
+//! name exactly that issuer, and then the key set that it names. It begins when a channel with the issuer is loaded.
+//!
 //! No caller waits longer than a fetch may take, and none waits for an issuer that fails while there are keys
 //! at hand. A crash of the actor loses no key and no backoff: the shared sets hold them.
 //! Nothing survives the process.
@@ -22,5 +25,7 @@ mod cache;
 mod fetcher;
 mod set;
 mod source;
+
+pub(crate) use source::max_age;
 
 pub use cache::{KeySetCache, KeySetStartError, Settings};

@@ -22,6 +22,8 @@ pub(crate) type SharedKeySetSlot = SharedEntry<KeySetSlot>;
 /// A shared key set: read by all users, changed by the actor alone.
 pub(crate) struct KeySetSlot {
     url: Url,
+    /// Set if the keys are found by the discovery document of this issuer, which is at `url`.
+    issuer: Option<Box<str>>,
     state: ArcSwap<State>,
     /// Notifies those who wait that a fetch has ended.
     landings: watch::Sender<()>,
@@ -29,7 +31,16 @@ pub(crate) struct KeySetSlot {
 
 impl KeySetSlot {
     pub(crate) fn new(url: Url) -> Self {
-        Self { url, state: ArcSwap::default(), landings: watch::Sender::default() }
+        Self { url, issuer: None, state: ArcSwap::default(), landings: watch::Sender::default() }
+    }
+
+    /// Creates the set of an issuer whose discovery document is at `url`.
+    pub(crate) fn discovered(url: Url, issuer: &str) -> Self {
+        Self { issuer: Some(issuer.into()), ..Self::new(url) }
+    }
+
+    pub(crate) fn issuer(&self) -> Option<&str> {
+        self.issuer.as_deref()
     }
 
     pub(crate) fn url(&self) -> &Url {

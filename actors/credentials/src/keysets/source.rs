@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
-use svc_auth::{Jwks, JwksError};
+use futures_util::future::{BoxFuture, ready};
+use svc_auth::{DiscoveryError, IssuerDocument, Jwks, JwksError, MAX_ISSUER_DOCUMENT};
 use svc_outbound::header::{CACHE_CONTROL, HeaderMap};
-use svc_outbound::{FetchError, OutboundClient, StatusCode, Url};
+use svc_outbound::{FetchError, OutboundClient, OutboundResponse, StatusCode, Url};
 
 /// Maximum length of a key set, in bytes.
 const CAP: usize = 262_144;
@@ -29,6 +29,9 @@ pub(crate) enum KeySetFetchError {
     /// A document that is no usable key set.
     #[error(transparent)]
     Jwks(#[from] JwksError),
+    /// A document of the issuer that names no key set.
+    #[error(transparent)]
+    Discovery(#[from] DiscoveryError),
     /// Nothing within the limit.
     #[error("no answer in time")]
     Late,
@@ -40,6 +43,15 @@ pub(crate) enum KeySetFetchError {
 /// A source of key sets.
 pub(crate) trait KeySetSource: Send + Sync {
     fn fetch(&self, url: &Url) -> BoxFuture<'static, Result<FetchedKeySet, KeySetFetchError>>;
+
+    /// Fetches the key set that the document of an issuer names. A source without documents has none.
+    fn fetch_discovered(
+        &self,
+        _document: &Url,
+        _issuer: &str,
+    ) -> BoxFuture<'static, Result<FetchedKeySet, KeySetFetchError>> {
+        Box::pin(ready(Err(DiscoveryError::NoAddress("jwks_uri").into())))
+    }
 }
 
 /// Fetching over HTTP.
@@ -48,19 +60,42 @@ pub(crate) struct HttpKeySetSource(pub(crate) OutboundClient);
 impl KeySetSource for HttpKeySetSource {
     fn fetch(&self, url: &Url) -> BoxFuture<'static, Result<FetchedKeySet, KeySetFetchError>> {
         let (client, url) = (self.0.clone(), url.clone());
+        Box::pin(async move { fetch_keys(&client, &url).await })
+    }
+
+    fn fetch_discovered(
+        &self,
+        document: &Url,
+        issuer: &str,
+    ) -> BoxFuture<'static, Result<FetchedKeySet, KeySetFetchError>> {
+        let (client, document, issuer) = (self.0.clone(), document.clone(), issuer.to_owned());
         Box::pin(async move {
-            let answer = client.get(&url, CAP).await?;
-            if !answer.status.is_success() {
-                return Err(KeySetFetchError::Status(answer.status));
-            }
-            Ok(FetchedKeySet { keys: Jwks::parse(&answer.body)?, max_age: max_age(&answer.headers) })
+            let answer = get(&client, &document, MAX_ISSUER_DOCUMENT).await?;
+            let document = IssuerDocument::parse(&answer.body, &issuer)?;
+            let address = Url::parse(document.key_set_address()?);
+            let address = address.map_err(|_| DiscoveryError::NoAddress("jwks_uri"))?;
+            fetch_keys(&client, &address).await
         })
     }
 }
 
+async fn fetch_keys(client: &OutboundClient, url: &Url) -> Result<FetchedKeySet, KeySetFetchError> {
+    let answer = get(client, url, CAP).await?;
+    Ok(FetchedKeySet { keys: Jwks::parse(&answer.body)?, max_age: max_age(&answer.headers) })
+}
+
+/// Sends a request, whose answer must be a success.
+async fn get(client: &OutboundClient, url: &Url, cap: usize) -> Result<OutboundResponse, KeySetFetchError> {
+    let answer = client.get(url, cap).await?;
+    if !answer.status.is_success() {
+        return Err(KeySetFetchError::Status(answer.status));
+    }
+    Ok(answer)
+}
+
 /// Returns the `max-age` directive of `Cache-Control` (RFC 9111); a number too large to be one is a very long
 /// time.
-fn max_age(headers: &HeaderMap) -> Option<Duration> {
+pub(crate) fn max_age(headers: &HeaderMap) -> Option<Duration> {
     let lines = headers.get_all(CACHE_CONTROL).into_iter().filter_map(|line| line.to_str().ok());
     lines.flat_map(|line| line.split(',')).find_map(|directive| {
         let (name, value) = directive.split_once('=')?;

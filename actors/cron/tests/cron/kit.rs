@@ -11,7 +11,7 @@ use actix_supervision::{
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use svc_auth::{KeySet, KeySets};
+use svc_auth::{KeySet, KeySets, NoProviderAccess};
 use svc_channels::{ChannelMetrics, ChannelServices, ComputeGate, LocalCaches, RateGroups};
 use svc_cron::{CronHandle, CronMetrics, CronServices, EventCallback, Settings};
 use svc_engine::Engine;
@@ -155,6 +155,7 @@ impl CronFixture {
             metrics: ChannelMetrics::default(),
             secrets: Keyring::new(Arc::new(EnvironmentResolver(|_: &str| None)), BTreeMap::new()),
             key_sets: Arc::new(NoKeySets),
+            identity_providers: Arc::new(NoProviderAccess),
             connectors: None,
             cluster: None,
             replay: Default::default(),

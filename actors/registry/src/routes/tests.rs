@@ -94,7 +94,7 @@ proptest! {
         }
         for path in &paths {
             for method in ["GET", "POST", "HEAD"] {
-                let targets = table.find(path, method).map(|(entry, _)| entry.name().to_owned());
+                let targets = table.find(path, method).map(|found| found.entry.name().to_owned());
                 prop_assert_eq!(targets, scan(&entries, path, method), "{} {:?}", method, path);
             }
         }
@@ -112,6 +112,28 @@ fn lookup_work_is_independent_of_the_route_count() {
     assert_eq!(table.masks.len(), 1, "one hash per lookup");
     assert!(table.shapes.iter().all(|(_, routes)| routes.len() == 1), "one candidate per hash");
     let path = ["orders-4321".to_owned(), "7".to_owned()];
-    let (targets, params) = table.find(&path, "POST").unwrap();
-    assert_eq!((targets.name(), &params["line"]), ("c4321", &json!("7")));
+    let found = table.find(&path, "POST").unwrap();
+    assert_eq!((found.entry.name(), &found.params["line"]), ("c4321", &json!("7")));
+}
+
+#[test]
+fn callback_of_a_sign_in_is_a_second_route() {
+    let segments = |path: &str| path.split('/').skip(1).map(str::to_owned).collect::<Vec<_>>();
+    let plain = route(1, "/login/{provider}", &["GET", "POST"], 0);
+    let mut row = (*plain.row).clone();
+    row.content.config = json!({"oauth2_login": {"callback_path": "/login/{provider}/callback"}});
+    let entry = loaded_channel(Arc::new(row), plain.state.clone());
+    let mut table = RouteTable::default();
+    table.insert(&entry);
+    let found = |path: &str, method: &str| {
+        let found = table.find(&segments(path), method)?;
+        Some((found.is_callback, found.params["provider"].clone()))
+    };
+    assert_eq!(found("/login/corp", "GET"), Some((false, json!("corp"))));
+    assert_eq!(found("/login/corp/callback", "GET"), Some((true, json!("corp"))));
+    assert_eq!(found("/login/corp/callback", "POST"), None);
+    assert!(table.find_for_submission(&segments("/login/corp/callback")).is_none());
+    assert_eq!(table.methods(&segments("/login/corp/callback")), ["GET"]);
+    table.remove(&entry);
+    assert!(table.masks.is_empty() && table.shapes.len() == 0);
 }

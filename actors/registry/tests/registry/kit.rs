@@ -9,7 +9,7 @@ use actix_supervision::{
 };
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Value, json};
-use svc_auth::{KeySet, KeySets};
+use svc_auth::{KeySet, KeySets, NoProviderAccess};
 use svc_channels::call::{self, CallLimits, DirectoryHandle};
 use svc_channels::{
     ChannelMetrics, ChannelResponse, ChannelServices, ComputeGate, DataRequest, Ingress, LocalCaches,
@@ -104,6 +104,7 @@ impl RegistryWorld {
             metrics: self.metrics.clone(),
             secrets: Keyring::new(Arc::new(EnvironmentResolver(|_: &str| None)), BTreeMap::new()),
             key_sets: Arc::new(NoKeySets),
+            identity_providers: Arc::new(NoProviderAccess),
             connectors: None,
             cluster: None,
             replay: Default::default(),

@@ -5,7 +5,7 @@
 /// Cookie names are case-sensitive, the first of repeated cookies counts, and a pair of double quotes around
 /// the value is removed. The value may have any length and any bytes, so that a presented credential is
 /// always checked.
-pub(super) fn cookie<'r>(headers: &'r [(String, Vec<u8>)], name: &str) -> Option<&'r [u8]> {
+pub(crate) fn cookie<'r>(headers: &'r [(String, Vec<u8>)], name: &str) -> Option<&'r [u8]> {
     let value = headers
         .iter()
         .filter(|(header, _)| header == "cookie")

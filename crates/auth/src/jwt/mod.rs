@@ -28,6 +28,7 @@ use crate::secret_field;
 use source::TokenLocator;
 
 pub use claims::ClaimRules;
+pub(crate) use cookie::cookie as find_cookie;
 pub(crate) use jwk::Jwk;
 pub use key::{KeyError, VerifyingKey};
 pub use signing::{SignError, SigningKey};
@@ -50,8 +51,15 @@ impl JwtVerifier {
     pub fn build(config: &JwtAuth, resolver: &dyn Resolver, key_sets: &dyn KeySets) -> Result<Self, String> {
         let keys = config.keys.iter().enumerate().map(|(index, key)| static_key(index, key, resolver));
         let keys = keys.collect::<Result<_, String>>()?;
-        let key_set = config.jwks_url.as_deref().map(|url| key_sets.key_set(url)).transpose();
-        let key_set = key_set.map_err(|why| format!("auth: auth.jwks_url: {why}"))?;
+        let key_set = match (config.jwks_url.as_deref(), config.discovered_issuer()) {
+            (Some(url), _) => {
+                Some(key_sets.key_set(url).map_err(|why| format!("auth: auth.jwks_url: {why}"))?)
+            }
+            (None, Some(issuer)) => {
+                Some(key_sets.issuer_key_set(issuer).map_err(|why| format!("auth: auth.issuer: {why}"))?)
+            }
+            (None, None) => None,
+        };
         Ok(Self {
             source: TokenLocator::new(&config.source),
             required: config.required,

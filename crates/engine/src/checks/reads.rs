@@ -13,7 +13,7 @@ use crate::catalogue::{Catalogue, DefaultOutput};
 const MAX_WARNINGS: usize = 10;
 
 /// Members of `metadata` that the service sets.
-const METADATA: [&str; 14] = [
+const METADATA: [&str; 16] = [
     "auth",
     "body_encoding",
     "channel",
@@ -21,6 +21,8 @@ const METADATA: [&str; 14] = [
     "engine_version",
     "headers",
     "http_method",
+    "identity",
+    "oauth",
     "params",
     "processed_at",
     "progress",

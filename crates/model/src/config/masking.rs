@@ -1,6 +1,6 @@
 //! Masking of the secrets in a channel config on reads, and restoring them on updates.
 //!
-//! The secrets are those that the `auth` block declares. Reads show a literal value as [`MASK`]. A resolvable reference
+//! The secrets are those that the blocks `auth` and `oauth2_login` declare. Reads show a literal value as [`MASK`]. A resolvable reference
 //! stays readable, so that an export can be imported.
 
 use std::sync::LazyLock;
@@ -12,10 +12,16 @@ use super::reference::BLOCKS;
 use crate::field::FieldError;
 use crate::mask::{MASK, dotted_path, is_resolvable_reference};
 
+/// The block of a sign-in.
+const SIGN_IN: &str = "oauth2_login";
+
+/// The blocks of a channel config whose references to secrets are resolved.
+pub const CREDENTIAL_BLOCKS: [&str; 2] = ["auth", SIGN_IN];
+
 /// The keys of the `auth` block that hold secrets, with the key of each entry if they list blocks.
 static SECRETS: LazyLock<Vec<(&'static str, Option<&'static str>)>> = LazyLock::new(|| {
     let keys = BLOCKS.iter().flat_map(|block| block.keys.iter().map(move |key| (block.path, key)));
-    let secrets = keys.filter(|(_, key)| key.is_secret);
+    let secrets = keys.filter(|(path, key)| key.is_secret && !path.starts_with(SIGN_IN));
     let place = |(path, key): (&'static str, &KeyReference)| match path.strip_prefix("auth.") {
         Some(list) => (list.trim_end_matches("[]"), Some(key.name)),
         None => (key.name, None),
@@ -57,6 +63,42 @@ pub fn restore_channel_config(config: &mut Value, stored: Option<&Value>) -> Vec
 /// Visits every value of a secret field of a channel config with its JSON pointer. A malformed part is visited as a whole,
 /// because a stored row may hold a secret in the wrong shape.
 pub fn each_channel_secret(config: &mut Value, visit: &mut dyn FnMut(&str, &mut Value)) {
+    each_auth_secret(config, visit);
+    if let Some(block) = config.get_mut(SIGN_IN) {
+        each_sign_in_secret(block, visit);
+    }
+}
+
+fn each_sign_in_secret(block: &mut Value, visit: &mut dyn FnMut(&str, &mut Value)) {
+    let root = format!("/{SIGN_IN}");
+    if !block.is_object() {
+        return visit(&root, block);
+    }
+    let Value::Object(block) = block else { return };
+    for name in ["state_secret", "client_secret"] {
+        if let Some(secret) = block.get_mut(name) {
+            visit(&format!("{root}/{name}"), secret);
+        }
+    }
+    let members = match block.get_mut("providers") {
+        Some(Value::Object(members)) => members,
+        Some(malformed) => return visit(&format!("{root}/providers"), malformed),
+        None => return,
+    };
+    for (name, provider) in members {
+        let place = format!("{root}/providers/{}", name.replace('~', "~0").replace('/', "~1"));
+        match provider {
+            Value::Object(provider) => {
+                if let Some(secret) = provider.get_mut("client_secret") {
+                    visit(&format!("{place}/client_secret"), secret);
+                }
+            }
+            malformed => visit(&place, malformed),
+        }
+    }
+}
+
+fn each_auth_secret(config: &mut Value, visit: &mut dyn FnMut(&str, &mut Value)) {
     let Some(auth) = config.get_mut("auth") else { return };
     if !auth.is_object() {
         return visit("/auth", auth);
@@ -97,8 +139,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn declared_secrets_lie_in_the_auth_block() {
-        let is_secret = |path: &str| path == "auth" || path == "auth.jwt_keys[]";
+    fn declared_secrets_lie_in_two_blocks() {
+        let is_secret = |path: &str| {
+            ["auth", "auth.jwt_keys[]", "oauth2_login", "oauth2_login.providers.*"].contains(&path)
+        };
         let declared = BLOCKS.iter().filter(|block| block.keys.iter().any(|key| key.is_secret));
         assert!(declared.into_iter().all(|block| is_secret(block.path)));
         assert_eq!(
@@ -129,6 +173,26 @@ mod tests {
                 }
             })
         );
+    }
+
+    #[test]
+    fn secrets_of_a_sign_in_are_hidden_and_restored() {
+        let provider = |secret: &str| json!({"client_id": "shop", "client_secret": secret});
+        let stored = json!({"oauth2_login": {"state_secret": "s1", "client_secret": "s2", "client_id": "shop",
+            "providers": {"a": provider("s3"), "b/c": provider("env://S4")}}});
+        let masked = mask_channel_config(&stored);
+        assert_eq!(
+            masked,
+            json!({"oauth2_login": {"state_secret": MASK, "client_secret": MASK, "client_id": "shop",
+                "providers": {"a": provider(MASK), "b/c": provider("env://S4")}}})
+        );
+        let mut update = masked;
+        assert!(restore_channel_config(&mut update, Some(&stored)).is_empty());
+        assert_eq!(update, stored);
+        let malformed = json!({"oauth2_login": {"state_secret": ["s"], "providers": {"a": "s"}}});
+        let expected = json!({"oauth2_login": {"state_secret": MASK, "providers": {"a": MASK}}});
+        assert_eq!(mask_channel_config(&malformed), expected);
+        assert_eq!(mask_channel_config(&json!({"oauth2_login": "s"})), json!({"oauth2_login": MASK}));
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod repeated_failure;
 mod request;
 mod response;
 mod secret;
+mod sign_in;
 mod template;
 mod topic;
 pub mod value_reference;
@@ -42,6 +43,10 @@ pub use repeated_failure::RepeatedFailureConfig;
 pub use request::{BodyMode, ContentEncoding, RecordFormat, RequestBodyFormat, RequestConfig, RequestMode};
 pub use response::{ErrorBody, ErrorBodyKey, Placeholder, ResponseConfig, ResponseMode};
 pub use secret::SecretText;
+pub use sign_in::{
+    CookieSite, IdTokenConfig, IdentityClaims, PROVIDER_PARAMETER, ReturnToConfig, SignInConfig, SignInKind,
+    SignInProvider, SignInProviders, StateCookieConfig, is_reserved_parameter,
+};
 pub use template::{HeaderField, SigningTemplate, TemplatePart};
 pub use topic::{TombstonePolicy, TopicConfig};
 
@@ -52,6 +57,12 @@ block! {
     pub struct ChannelConfig: Default {
         /// who may call
         pub auth: Option<AuthConfig> => {"mode": "api_key", "keys": ["k"]};
+        /// people sign in at an identity provider, see [Sign-in](sign-in.md)
+        pub oauth2_login: Option<SignInConfig> => {
+            "issuer": "https://id.example", "client_id": "shop", "client_secret": "s",
+            "redirect_uri": "https://shop.example/login/callback", "callback_path": "/login/callback",
+            "state_secret": "0123456789abcdef0123456789abcdef"
+        };
         /// how a request becomes a message
         pub request: RequestConfig = _ => {};
         /// how a result becomes an answer
@@ -119,12 +130,27 @@ impl ChannelConfig {
             let why = "principal_rate_limit needs auth.mode jwt";
             return Err(vec![root.invalid("principal_rate_limit", why)]);
         }
+        if let Some(problem) = parsed.refuse_shared_answers(&root) {
+            return Err(vec![problem]);
+        }
         let is_given = |pointer| config.pointer(pointer).is_some_and(|value| !value.is_null());
         // Providers send forms, and JSON as text.
         if is_given("/auth/preset") && !is_given("/request/body") {
             parsed.request.body_format = RequestBodyFormat::Auto;
         }
         Ok(parsed)
+    }
+
+    /// Refuses the blocks by which one person would get what another one signed in for, or no answer at all.
+    fn refuse_shared_answers(&self, root: &ConfigBlock<'_>) -> Option<FieldError> {
+        self.oauth2_login.as_ref()?;
+        let refused = [
+            ("cache", self.cache.as_ref().is_some_and(|cache| cache.enabled)),
+            ("deduplication", self.deduplication.is_some()),
+            ("request.mode", self.request.mode == RequestMode::Accept),
+        ];
+        let (name, _) = refused.into_iter().find(|(_, is_set)| *is_set)?;
+        Some(root.invalid(name, "a channel with oauth2_login answers each person by itself: omit this"))
     }
 
     /// Returns all expressions of the config.

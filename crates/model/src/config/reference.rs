@@ -4,15 +4,16 @@ use super::auth::{ApiKeyAuth, ConsumerSelectionKeys, HmacKeys, JwtAuth, JwtKey, 
 use super::key_reference::{block, form};
 use super::response::ErrorBodyKeys;
 use super::{
-    BackpressureConfig, ChannelConfig, ChannelExample, DeduplicationConfig, PrincipalRateLimitConfig,
-    QueueConfig, QuotaConfig, RateLimitConfig, RepeatedFailureConfig, RequestConfig, ResponseCacheConfig,
-    ResponseConfig, TopicConfig, TracingConfig,
+    BackpressureConfig, ChannelConfig, ChannelExample, DeduplicationConfig, IdTokenConfig, IdentityClaims,
+    PrincipalRateLimitConfig, QueueConfig, QuotaConfig, RateLimitConfig, RepeatedFailureConfig,
+    RequestConfig, ResponseCacheConfig, ResponseConfig, ReturnToConfig, SignInConfig, SignInProvider,
+    StateCookieConfig, TopicConfig, TracingConfig,
 };
 
 pub use super::key_reference::{BlockReference, KeyReference};
 
 /// All blocks in the order of the manual.
-pub static BLOCKS: [BlockReference; 21] = [
+pub static BLOCKS: [BlockReference; 29] = [
     block("", ChannelConfig::KEYS),
     form("auth", ApiKeyAuth::FORM, ApiKeyAuth::KEYS),
     form("auth", HmacKeys::FORM, HmacKeys::KEYS),
@@ -20,6 +21,14 @@ pub static BLOCKS: [BlockReference; 21] = [
     block("auth.consumers", ConsumerSelectionKeys::KEYS),
     block("auth.jwt_keys[]", JwtKey::KEYS),
     block("auth.source", TokenSourceKeys::KEYS),
+    block("oauth2_login", SignInConfig::KEYS),
+    block("oauth2_login.providers.*", SignInProvider::KEYS),
+    block("oauth2_login.id_token", IdTokenConfig::KEYS),
+    block("oauth2_login.providers.*.id_token", IdTokenConfig::KEYS),
+    block("oauth2_login.identity", IdentityClaims::KEYS),
+    block("oauth2_login.providers.*.identity", IdentityClaims::KEYS),
+    block("oauth2_login.state_cookie", StateCookieConfig::KEYS),
+    block("oauth2_login.return_to", ReturnToConfig::KEYS),
     block("request", RequestConfig::KEYS),
     block("response", ResponseConfig::KEYS),
     block("response.error_bodies.*", ErrorBodyKeys::KEYS),

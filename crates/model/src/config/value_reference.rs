@@ -11,7 +11,11 @@ use crate::field::{FieldCode, FieldError, json_type};
 /// The beginning of a reference.
 const SCHEME: &str = "var://";
 /// Fields that are read where no value is at hand: from stored definitions that may not be served.
-const LITERAL: [&str; 2] = ["channel.config.on_failure", "channel.config.request.by_name"];
+const LITERAL: [&str; 3] = [
+    "channel.config.on_failure",
+    "channel.config.request.by_name",
+    "channel.config.oauth2_login.callback_path",
+];
 /// Fields that hold data: a text there is what it says.
 const DATA: [&str; 4] = [
     "channel.config.examples",

@@ -11,13 +11,13 @@ use crate::config::auth::sends_data_beside_others;
 use crate::config::key_reference::names;
 use crate::config::value_reference::ValueScope;
 use crate::config::{
-    AnswerPlace, AuthConfig, BodyMode, ChannelConfig, CronTransport, DuplicatePolicy, RequestMode,
-    ResponseMode, TemplatePart,
+    AnswerPlace, AuthConfig, BodyMode, ChannelConfig, CronTransport, DuplicatePolicy, PROVIDER_PARAMETER,
+    RequestMode, ResponseMode, SignInProviders, TemplatePart,
 };
 use crate::documents::MAX_COLUMN;
 use crate::entity::{Channel, ChannelContent, ChannelType, EntityKind, Protocol};
 use crate::field::{FieldCode, FieldError, Issue, ValidationReport};
-use crate::mask::{MASK, restore_channel_config};
+use crate::mask::{CREDENTIAL_BLOCKS, MASK, restore_channel_config};
 use crate::route::{METHODS, RoutePattern};
 
 /// Reads the body of a create request. Returns the id if the caller chose one, and the content. `null` counts
@@ -62,11 +62,10 @@ pub fn validate_channel(body: &Value, checks: &dyn ChannelChecks) -> ValidationR
 pub fn channel_warnings(config: &Value, checks: &dyn ChannelChecks) -> Vec<Issue> {
     let preset = config.pointer("/auth/preset").and_then(Value::as_str);
     let mut warnings = Vec::new();
-    scan::embedded_references(
-        "channel.config.auth",
-        config.get("auth").unwrap_or(&Value::Null),
-        &mut warnings,
-    );
+    for block in CREDENTIAL_BLOCKS {
+        let value = config.get(block).unwrap_or(&Value::Null);
+        scan::embedded_references(&format!("channel.config.{block}"), value, &mut warnings);
+    }
     let fields = ReferencedFields::find(ValueScope::ChannelConfig, config);
     let Ok(config) = fields.read(config, ChannelConfig::parse) else { return warnings };
     warnings.extend(shared_answers(&config));
@@ -264,6 +263,7 @@ fn check_config(content: &ChannelContent, checks: &dyn ChannelChecks, errors: &m
     found.extend(keys_of_nobody(&config));
     found.extend(misplaced_answers(content.protocol, &config));
     found.extend(pause_without_failures(content.protocol, &config));
+    found.extend(misplaced_sign_in(content, &config));
     for expression in config.expressions() {
         let compiled = if scan::reads_secret(expression.logic) {
             Err("a secret cannot be read here".to_owned())
@@ -306,6 +306,31 @@ fn unreadable_records(content: &ChannelContent) -> Option<FieldError> {
         let why = "a record is read as json, text, csv, xml, raw or auto";
         FieldError::invalid("channel.config.request.body", why).with_got(format)
     })
+}
+
+/// Refuses a sign-in on a channel that no browser reaches, or whose routes do not fit it.
+fn misplaced_sign_in(content: &ChannelContent, config: &ChannelConfig) -> Vec<FieldError> {
+    let Some(block) = &config.oauth2_login else { return Vec::new() };
+    if !content.protocol.is_http() {
+        let why = "people sign in over HTTP: the protocol is rest or http";
+        return vec![FieldError::invalid("channel.config.oauth2_login", why)];
+    }
+    let mut errors = Vec::new();
+    if content.methods.as_ref().is_some_and(|methods| !methods.iter().any(|method| method == "GET")) {
+        let why = "a browser signs in by GET: add it, for oauth2_login";
+        errors.push(FieldError::invalid("channel.methods", why));
+    }
+    let Some(Ok(route)) = content.route_pattern.as_deref().map(RoutePattern::parse) else { return errors };
+    if RoutePattern::shape_of(&block.callback_path).as_ref() == Some(&route.shape()) {
+        let why = "this is the route of the channel, at which a sign-in begins: choose another path";
+        errors.push(FieldError::invalid("channel.config.oauth2_login.callback_path", why));
+    }
+    let names_provider = route.params().any(|param| param == PROVIDER_PARAMETER);
+    if matches!(block.providers, SignInProviders::Named(_)) && !names_provider {
+        let why = "with oauth2_login.providers it has the parameter {provider}";
+        errors.push(FieldError::invalid("channel.route_pattern", why));
+    }
+    errors
 }
 
 /// Refuses a pause after repeated failures on a channel whose callers get its failures as answers.

@@ -46,7 +46,11 @@ impl ChannelChecks for ChannelRules {
             jwt.jwks_url.as_deref().and_then(|url| check_url(url, self.allow_private_key_sets).err());
         let address = address
             .map(|why| FieldError::invalid("channel.config.auth.jwks_url", format!("auth.jwks_url: {why}")));
-        errors.extend(keys.chain(address));
+        let issuer =
+            jwt.discovered_issuer().and_then(|issuer| check_url(issuer, self.allow_private_key_sets).err());
+        let issuer = issuer
+            .map(|why| FieldError::invalid("channel.config.auth.issuer", format!("auth.issuer: {why}")));
+        errors.extend(keys.chain(address).chain(issuer));
         errors
     }
 

@@ -66,6 +66,8 @@ fn metadata() -> Value {
         "channel": {"type": "string"}, "http_method": {"type": "string"},
         "body_encoding": {"type": "string"},
         "vars": {"type": "object"},
+        "identity": {"type": "object"},
+        "oauth": {"type": "object"},
         "auth": {"type": "object", "properties": {"claims": {"type": "object"}}, "additionalProperties": false},
     }})
 }

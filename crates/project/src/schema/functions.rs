@@ -78,7 +78,7 @@ fn add_fields(object: &mut ObjectSchema, entry: &FunctionEntry, fields: &[InputF
             with_description(&format!("In the place of `{}`", field.name), or_shared_value(value)),
         );
         if field.required {
-            object.require_either(field.name, alias);
+            object.require_any([field.name, alias].into_iter());
         }
         if !field.alias_wins {
             object.rule(json!({"not": {"required": [field.name, alias]}}));

@@ -32,9 +32,10 @@ impl ObjectSchema {
         self.required.push(name.into());
     }
 
-    /// Requires one of two members.
-    pub(super) fn require_either(&mut self, one: &str, other: &str) {
-        self.rule(json!({"anyOf": [{"required": [one]}, {"required": [other]}]}));
+    /// Requires one of several members.
+    pub(super) fn require_any<'n>(&mut self, names: impl Iterator<Item = &'n str>) {
+        let choices: Vec<Value> = names.map(|name| json!({"required": [name]})).collect();
+        self.rule(json!({"anyOf": choices}));
     }
 
     /// Adds a condition on the whole object.
@@ -57,9 +58,7 @@ impl ObjectSchema {
         }
         self.property(key.name, schema);
         if !key.alternative.is_empty() {
-            let one_of = std::iter::once(key.name).chain(key.alternative.split(' '));
-            let one_of: Vec<_> = one_of.map(|name| json!({"required": [name]})).collect();
-            self.rule(json!({"anyOf": one_of}));
+            self.require_any(std::iter::once(key.name).chain(key.alternative.split(' ')));
         } else if key.required {
             self.require(key.name);
         }

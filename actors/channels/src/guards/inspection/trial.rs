@@ -62,6 +62,7 @@ type Verdict = Result<TrialResult, GuardRefusal>;
 
 const NOT_COUNTED: &str = "the key of the rate was found; a trial is not counted";
 const QUOTA_NOT_COUNTED: &str = "the key of the quota was found; a trial is not counted";
+const NOT_SIGNED_IN: &str = "a trial sends no browser to an identity provider";
 const NOT_CLAIMED: &str = "a trial neither looks up nor claims an idempotency key";
 
 impl CompiledChannel {
@@ -118,6 +119,7 @@ impl CompiledChannel {
             Step::Quota => guards.quota.is_some(),
             Step::CallQuota => guards.call_quota.is_some(),
             Step::Origin => guards.origins.is_some(),
+            Step::SignIn => guards.sign_in.is_some(),
             Step::Schema => guards.schema.is_some(),
             Step::Validation => guards.validation.is_some(),
             Step::Repeats => guards.deduplication.is_some(),
@@ -133,6 +135,10 @@ impl CompiledChannel {
             Step::Credentials => self.try_credentials(passage).await?,
             Step::CallQuota => return self.try_call_quota(passage),
             Step::Origin => self.try_origin(passage)?,
+            Step::SignIn if self.guards.sign_in.is_some() => {
+                return Ok(TrialResult::Unchecked(NOT_SIGNED_IN));
+            }
+            Step::SignIn => {}
             Step::Message => self.read_message(passage)?,
             Step::Schema => self.check_schema(passage)?,
             Step::Validation => self.validate(passage)?,

@@ -67,7 +67,11 @@ impl KeySetFetcher {
     fn start(&mut self, slot: Arc<SharedKeySetSlot>, forced: bool, ctx: &mut Context<Self>) {
         let flight = Flight::begin(slot, forced);
         // What an issuer sends must not take the others down with it: a panic over it is a failed fetch.
-        let fetch = timeout(FETCH_LIMIT, self.source.fetch(flight.0.url()));
+        let fetch = match flight.0.issuer() {
+            Some(issuer) => self.source.fetch_discovered(flight.0.url(), issuer),
+            None => self.source.fetch(flight.0.url()),
+        };
+        let fetch = timeout(FETCH_LIMIT, fetch);
         let fetch = AssertUnwindSafe(fetch).catch_unwind().into_actor(self);
         ctx.spawn(fetch.map(move |outcome, fetcher, ctx| {
             let outcome = match outcome {

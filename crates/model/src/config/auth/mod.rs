@@ -12,7 +12,7 @@ use super::secret::SecretText;
 use super::template::{HeaderField, SigningTemplate};
 use crate::suggest::nearest;
 
-pub(super) use parse::{ConsumerSelectionKeys, HmacKeys, TokenSourceKeys};
+pub(super) use parse::{ConsumerSelectionKeys, HmacKeys, TokenSourceKeys, is_https_url};
 pub(crate) use presets::sends_data_beside_others;
 pub(in crate::config) use presets::{Preset, find as find_preset, names as preset_names};
 
@@ -146,9 +146,10 @@ block! {
     pub struct JwtAuth {
         /// accepted algorithms: HS, RS, PS with 256, 384, 512; ES256, ES384; EdDSA
         pub algorithms: Vec<JwtAlgorithm> => ["RS256"];
-        /// the key set of an issuer, https only; this or `jwt_keys`
+        /// the key set of an issuer, https only; without it and `jwt_keys` it is found by discovery, if `issuer` is one
+        /// https address
         pub jwks_url: Option<String> =>
-            "https://id.example/keys", required(), or("jwt_keys"), by(parse::jwks_url);
+            "https://id.example/keys", required(), or("jwt_keys issuer"), by(parse::jwks_url);
         /// static keys
         pub keys as "jwt_keys": Vec<JwtKey> = _ =>
             [{"algorithm": "HS256", "key": "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"}];
@@ -173,6 +174,14 @@ block! {
         pub claims_to_metadata: Option<Vec<String>> => ["sub"];
         /// what the claims must fulfil, over `{claims}`; else 403
         pub authorization_logic: Option<Value> => {"in": ["orders", {"var": "claims.scope"}]};
+    }
+}
+
+impl JwtAuth {
+    /// Returns the issuer whose key set is found by discovery; `None` if the keys are given.
+    pub fn discovered_issuer(&self) -> Option<&str> {
+        let is_given = self.jwks_url.is_some() || !self.keys.is_empty();
+        self.issuers.first().filter(|_| !is_given).map(String::as_str)
     }
 }
 

@@ -265,20 +265,28 @@ fn window(timestamp: Option<String>, tolerance: Option<i64>) -> Result<Option<Re
 
 fn jwt(block: &mut ConfigBlock<'_>) -> Result<JwtAuth, FieldError> {
     let auth = JwtAuth::read(block)?;
-    if auth.keys.is_empty() && auth.jwks_url.is_none() {
-        return Err(invalid("jwt_keys", "jwt mode needs auth.jwt_keys or auth.jwks_url"));
+    if !auth.keys.is_empty() || auth.jwks_url.is_some() {
+        return Ok(auth);
     }
-    Ok(auth)
+    match auth.issuers.as_slice() {
+        [] => Err(invalid("jwt_keys", "jwt mode needs auth.jwt_keys, auth.jwks_url or auth.issuer")),
+        [issuer] if is_https_url(issuer) => Ok(auth),
+        [_] => Err(refused("issuer", " must start with https:// to find its keys; else give auth.jwks_url")),
+        _ => Err(refused("issuer", " lists several issuers: give auth.jwks_url or auth.jwt_keys")),
+    }
 }
 
 /// Reads the URL of a key set.
 pub(super) fn jwks_url(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<String> {
     match block.string(name)? {
-        Some(url) if url.len() <= 8 || !url.starts_with("https://") => {
-            Err(refused("jwks_url", " must start with https://"))
-        }
+        Some(url) if !is_https_url(&url) => Err(refused("jwks_url", " must start with https://")),
         url => Ok(url),
     }
+}
+
+/// Returns true for a text that begins like an address over https.
+pub(in crate::config) fn is_https_url(text: &str) -> bool {
+    text.strip_prefix("https://").is_some_and(|rest| !rest.is_empty())
 }
 
 /// Reads the tolerated clock skew.

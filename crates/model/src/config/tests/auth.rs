@@ -129,6 +129,14 @@ fn structural_faults_are_refused_by_name() {
         ),
         (hmac(json!({"preset": "github", "tolerance_secs": 5})), "auth.tolerance_secs needs auth.timestamp"),
         (hmac(json!({"preset": "slack", "tolerance_secs": 0})), "auth.tolerance_secs must be positive"),
+        (
+            jwt(json!({"jwks_url": null, "issuer": "id.test"})),
+            "auth.issuer must start with https:// to find its keys; else give auth.jwks_url",
+        ),
+        (
+            jwt(json!({"jwks_url": null, "issuer": ["https://id.test", "https://other.test"]})),
+            "auth.issuer lists several issuers: give auth.jwks_url or auth.jwt_keys",
+        ),
         (jwt(json!({"algorithms": []})), "jwt mode needs a non-empty auth.algorithms"),
         (jwt(json!({"algorithms": null})), "jwt mode needs a non-empty auth.algorithms"),
         (
@@ -153,8 +161,11 @@ fn structural_faults_are_refused_by_name() {
             key(json!({"key": "k", "algorithm": "EDDSA"})),
             "auth.jwt_keys: 'EDDSA' is not supported, did you mean 'EdDSA'?",
         ),
-        (jwt(json!({"jwks_url": null})), "jwt mode needs auth.jwt_keys or auth.jwks_url"),
-        (jwt(json!({"jwks_url": null, "jwt_keys": []})), "jwt mode needs auth.jwt_keys or auth.jwks_url"),
+        (jwt(json!({"jwks_url": null})), "jwt mode needs auth.jwt_keys, auth.jwks_url or auth.issuer"),
+        (
+            jwt(json!({"jwks_url": null, "jwt_keys": []})),
+            "jwt mode needs auth.jwt_keys, auth.jwks_url or auth.issuer",
+        ),
         (key(json!({"key": " "})), "auth.jwt_keys has an empty key"),
         (key(json!({})), "auth.jwt_keys has an empty key"),
         (jwt(json!({"jwks_url": "http://id.test"})), "auth.jwks_url must start with https://"),
@@ -244,6 +255,19 @@ fn a_field_of_another_mode_is_unknown() {
         assert_eq!(error.path, format!("channel.config.auth.{field}"));
         assert_eq!(error.code, crate::FieldCode::UnknownField);
     }
+}
+
+#[test]
+fn issuer_without_keys_is_discovered() {
+    let discovered = |auth: Value| match parse(auth) {
+        AuthConfig::Jwt(jwt) => jwt.discovered_issuer().map(str::to_owned),
+        other => panic!("{other:?}"),
+    };
+    let issuer = "https://id.test";
+    assert_eq!(discovered(jwt(json!({"jwks_url": null, "issuer": issuer}))).as_deref(), Some(issuer));
+    assert_eq!(discovered(jwt(json!({"issuer": issuer}))), None);
+    let key = json!({"algorithm": "HS256", "key": "k".repeat(32)});
+    assert_eq!(discovered(jwt(json!({"jwks_url": null, "issuer": issuer, "jwt_keys": [key]}))), None);
 }
 
 #[test]

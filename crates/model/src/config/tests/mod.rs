@@ -5,6 +5,7 @@ mod blocks;
 mod connectors;
 mod reference;
 mod response;
+mod sign_in;
 
 use serde_json::Value;
 

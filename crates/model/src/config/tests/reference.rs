@@ -34,6 +34,25 @@ fn with(block: &BlockReference, key: &KeyReference, value: Value) -> Map<String,
     object
 }
 
+/// Returns the example of a sign-in with one provider.
+fn sign_in_example() -> Map<String, Value> {
+    let key = ChannelConfig::KEYS.iter().find(|key| key.name == "oauth2_login").unwrap();
+    json_of(key.example).as_object().unwrap().clone()
+}
+
+/// Returns a sign-in with the addresses of its provider, or with `providers` in place of the keys of one.
+fn with_provider(mut object: Map<String, Value>) -> Map<String, Value> {
+    if object.contains_key("providers") {
+        let own = ["state_secret", "state_cookie", "return_to", "run_workflow_on_authorize", "providers"];
+        object.retain(|key, _| own.contains(&key.as_str()));
+        object.insert("redirect_uri".to_owned(), json!("https://shop.example/{provider}/callback"));
+        object.insert("callback_path".to_owned(), json!("/login/{provider}/callback"));
+    } else {
+        object.entry("issuer").or_insert_with(|| json!("https://id.example"));
+    }
+    object
+}
+
 /// Returns a config that contains the block.
 fn place_block(block: &BlockReference, mut object: Map<String, Value>) -> Value {
     let jwt = || {
@@ -46,6 +65,9 @@ fn place_block(block: &BlockReference, mut object: Map<String, Value>) -> Value 
     }
     if block.path == "queue" && object.contains_key("max_concurrent_per_key") {
         object.entry("key_logic").or_insert_with(|| json!({"var": "data.tenant"}));
+    }
+    if block.path == "oauth2_login" {
+        object = with_provider(object);
     }
     let mut config = json!({});
     let object = Value::Object(object);
@@ -69,6 +91,32 @@ fn place_block(block: &BlockReference, mut object: Map<String, Value>) -> Value 
         "principal_rate_limit" => {
             config["auth"] = jwt();
             config[block.path] = object;
+        }
+        path if path.starts_with("oauth2_login.providers.*") => {
+            let provider = match path.strip_prefix("oauth2_login.providers.*.") {
+                Some(key) => {
+                    let mut provider = sign_in_example();
+                    provider.insert(key.to_owned(), object);
+                    provider.into()
+                }
+                None => object,
+            };
+            let mut provider: Value = provider;
+            if provider.get("issuer").is_none() {
+                provider["issuer"] = json!("https://id.example");
+            }
+            for key in ["redirect_uri", "callback_path", "state_secret"] {
+                provider.as_object_mut().unwrap().remove(key);
+            }
+            config["oauth2_login"] = json!({
+                "redirect_uri": "https://shop.example/{provider}", "callback_path": "/login/{provider}",
+                "state_secret": "0123456789abcdef0123456789abcdef", "providers": {"corp": provider}
+            });
+        }
+        path if path.starts_with("oauth2_login.") => {
+            let mut block = sign_in_example();
+            block.insert(path.trim_start_matches("oauth2_login.").to_owned(), object);
+            config["oauth2_login"] = block.into();
         }
         "examples[]" => config["examples"] = json!([object]),
         path => config[path] = object,

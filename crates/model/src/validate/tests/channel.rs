@@ -75,6 +75,39 @@ fn answer_shaping_with_mode_accept_is_warned_of() {
 }
 
 #[test]
+fn sign_in_needs_routes_that_fit() {
+    let block = |callback_path: &str, extra: Value| {
+        let mut block = json!({"redirect_uri": "https://shop.test/{provider}", "callback_path": callback_path,
+            "state_secret": "k".repeat(32), "providers": {"corp":
+                {"issuer": "https://id.test", "client_id": "shop", "client_secret": "s"}}});
+        for (key, value) in extra.as_object().unwrap() {
+            block[key] = value.clone();
+        }
+        json!({"oauth2_login": block})
+    };
+    let channel = |route: &str, methods: Value, config: Value| {
+        rest(json!({"route_pattern": route, "methods": methods, "config": config}))
+    };
+    let path = "channel.config.oauth2_login.callback_path";
+    let get = || json!(["GET"]);
+    let good = channel("/login/{provider}", get(), block("/callback/{provider}", json!({})));
+    assert!(parse_new_channel(&good, &Marked).is_ok());
+    for (body, field) in [
+        (
+            channel("/login/{provider}", json!(["POST"]), block("/cb/{provider}", json!({}))),
+            "channel.methods",
+        ),
+        (channel("/login/{provider}", get(), block("/login/{provider}", json!({}))), path),
+        (channel("/login", get(), block("/login/{provider}", json!({}))), "channel.route_pattern"),
+    ] {
+        assert_eq!(refusals(&body), single_error(field, Invalid), "{body}");
+    }
+    let mut topic = json!({"name": "c", "protocol": "kafka", "topic": "t", "workflow_id": "w"});
+    topic["config"] = block("/cb/{provider}", json!({}));
+    assert_eq!(refusals(&topic), single_error("channel.config.oauth2_login", Invalid));
+}
+
+#[test]
 fn every_missing_field_is_reported_together() {
     assert_eq!(
         refusals(&json!({})),

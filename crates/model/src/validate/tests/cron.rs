@@ -147,7 +147,7 @@ fn settings_that_need_a_caller_are_refused() {
     body["topic"] = json!("t");
     body["consumer_group"] = json!("g");
     body["config"] = json!({"auth": {"mode": "?"}, "origin_allow_list": [], "rate_limit": {}, "principal_rate_limit": {},
-        "deduplication": {}, "cache": {}, "request": {}, "response": {}, "timeout_ms": 5, "tracing": {"mode": "off"}});
+        "deduplication": {}, "cache": {}, "oauth2_login": {}, "request": {}, "response": {}, "timeout_ms": 5, "tracing": {"mode": "off"}});
     let errors = refusals(&body);
     assert!(errors.iter().all(|(_, code)| *code == Invalid));
     let paths: Vec<_> = errors.iter().map(|(path, _)| path.strip_prefix("channel.").unwrap()).collect();
@@ -158,6 +158,7 @@ fn settings_that_need_a_caller_are_refused() {
             "config.auth",
             "config.cache",
             "config.deduplication",
+            "config.oauth2_login",
             "config.origin_allow_list",
             "config.principal_rate_limit",
             "config.rate_limit",
