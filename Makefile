@@ -9,7 +9,7 @@ export OPENSSL_NO_VENDOR := $(shell pkg-config --exists 'openssl >= 3' 2>/dev/nu
 install drill-rolling drill-operate attack bench console-speed: export OPENSSL_NO_VENDOR = 0
 
 .DEFAULT_GOAL := help
-.PHONY: help console check-console demo run install test test-kafka-broker api-clients api-requests tls-probes fuzz console-browser console-speed monitoring schedules drill-cron drill-cluster drill-rolling drill-kafka drill-operate attack lint features fmt bench budget doc manual manual-check deny
+.PHONY: help console check-console demo run install test test-kafka-broker api-clients api-requests channel-requests cloudevents-sdks tls-probes fuzz console-browser console-speed monitoring schedules drill-cron drill-cluster drill-rolling drill-kafka drill-operate attack lint features fmt bench budget doc manual manual-check deny
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do printf '  %-17s %s\n' "$$name" "$$text"; done
@@ -55,6 +55,16 @@ api-requests: ## some twenty thousand requests made of the OpenAPI document, eac
 	$(CARGO) build -p svc --bin svc-server
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
 	tests/api_clients/requests "$$target/debug/svc-server" $(or $(EXAMPLES),280) $(or $(SEED),1)
+
+channel-requests: ## requests made of the OpenAPI document of the channels of examples/orders, each answer checked against it (needs PyPI, PostgreSQL and Redis; EXAMPLES=n, SEED=n)
+	$(CARGO) build -p svc --bin svc-server
+	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
+	tests/api_clients/channels "$$target/debug/svc-server" $(or $(EXAMPLES),200) $(or $(SEED),1)
+
+cloudevents-sdks: ## events to and from the CloudEvents SDKs for Python and JavaScript (needs npm and PyPI)
+	$(CARGO) build -p svc --bin svc-server
+	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
+	tests/cloudevents_sdks/run "$$target/debug/svc-server"
 
 tls-probes: ## testssl.sh against the TLS of the service: old protocols, weak ciphers, known attacks (needs Debian's testssl.sh)
 	$(CARGO) build -p svc --bin svc-server

@@ -1,4 +1,5 @@
-//! Cross-origin rules: every `OPTIONS` is answered here, before routing and authentication.
+//! Cross-origin rules: every `OPTIONS` that asks for no permission to deliver events is answered here, before routing
+//! and authentication.
 
 use std::sync::Arc;
 

@@ -235,10 +235,10 @@ async fn decode_body(
     resolution: &Resolution,
     raw: &Bytes,
 ) -> Result<Option<DecodedBody>, ServiceError> {
-    if raw.is_empty() {
+    let compiled = resolution.channel().and_then(|channel| channel.compiled_channel());
+    if raw.is_empty() && !compiled.is_some_and(|compiled| compiled.takes_events()) {
         return Ok(None);
     }
-    let compiled = resolution.channel().and_then(|channel| channel.compiled_channel());
     let limit = BodyLimit::of_payloads(state);
     let reading = BodyDecoding::select(compiled.map(|compiled| &**compiled), request.headers(), limit)?;
     if !reading.is_long(raw.len()) {
@@ -263,7 +263,8 @@ fn build_message(
     resolution: &mut Resolution,
 ) -> Result<Box<DataRequest>, ServiceError> {
     let body_bytes = decoded.as_ref().map_or(0, |body| body.bytes);
-    let (body, body_kind) = decoded.map_or_else(Default::default, |body| (Some(body.value), body.kind));
+    let (body, body_kind, cloud_events) =
+        decoded.map_or_else(Default::default, |body| (Some(body.value), body.kind, body.events));
     permit.grow_for_run(raw.len().max(body_bytes), body.as_ref())?;
     let profile = asks_for_profile(request.headers(), &query);
     Ok(Box::new(DataRequest {
@@ -278,6 +279,7 @@ fn build_message(
         body_bytes,
         body,
         body_kind,
+        cloud_events,
         client_ip: Some(context.client_ip),
         forwarded: context.forwarded,
         request_id: context.id.as_str().to_owned(),

@@ -4,6 +4,7 @@
 //! admin auth. Every response (of a handler, a refusal, the router, a caught panic) has the id, the headers
 //! and, for an error, the envelope.
 
+mod event_handshake;
 mod router_refusal;
 
 use std::any::Any;
@@ -223,7 +224,10 @@ impl Exchange {
     /// Answers a request that never reaches a handler; otherwise prepares it for routing.
     fn refuse_or_admit(&self, request: &mut ServiceRequest, public: bool) -> Option<HttpResponse> {
         if self.method == Method::OPTIONS {
-            return Some(self.state.edge.cors.preflight());
+            let path = (self.plane == Plane::Data).then(|| self.own_path());
+            let snapshot = self.state.serving.registry.snapshot();
+            let granted = event_handshake::answer_event_sender(&snapshot, path, request.headers());
+            return Some(granted.unwrap_or_else(|| self.state.edge.cors.preflight()));
         }
         // Checked before any credential, so that guessing keys is limited too.
         if let Err(error) = self.check_rate_limit(public) {

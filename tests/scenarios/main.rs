@@ -25,6 +25,7 @@ mod canary;
 mod cancel_matrix;
 mod cancels;
 mod channels;
+mod cloud_events;
 mod cluster;
 mod commands;
 mod connector_entity;

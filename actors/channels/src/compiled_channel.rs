@@ -61,6 +61,8 @@ pub struct CompiledChannel {
     pub(crate) shaper: Option<ResponseShaper>,
     /// The origins of pages that may read its answers, if it lists its own.
     cors_origins: Option<Box<[Value]>>,
+    /// The senders that may deliver events, if it lists them.
+    event_senders: Option<Box<EventSenders>>,
     /// Set for a scheduled channel.
     cron: Option<Box<CronConfig>>,
     /// The failures after which the channel pauses itself.
@@ -80,6 +82,23 @@ pub struct CompiledChannel {
     version: i64,
     /// Content hash of the stored channel; set if responses are cached.
     content_hash: Option<Box<str>>,
+}
+
+/// The senders that may deliver events.
+struct EventSenders {
+    /// Their names; `*` for any.
+    origins: Vec<String>,
+    /// The requests of a minute that the rate of the channel admits; `None` without one.
+    rate: Option<u64>,
+}
+
+/// The permission to deliver events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventGrant {
+    /// Every sender has it.
+    pub is_for_all: bool,
+    /// The requests of a minute; `None` without a limit.
+    pub rate: Option<u64>,
 }
 
 impl CompiledChannel {
@@ -148,6 +167,10 @@ impl CompiledChannel {
                 .request
                 .cors_origins
                 .map(|origins| origins.into_iter().map(Value::from).collect()),
+            event_senders: config.request.cloudevents_origins.map(|origins| {
+                let rate = config.rate_limit.as_ref().map(|limit| limit.requests_per_second);
+                Box::new(EventSenders { origins, rate: rate.map(|rate| rate.saturating_mul(60)) })
+            }),
             cron: cron.map(Box::new),
             repeated_failure: config.on_repeated_failure,
             response: config.response,
@@ -234,6 +257,19 @@ impl CompiledChannel {
     /// Returns the reading of the bodies of its requests.
     pub fn body_format(&self) -> RequestBodyFormat {
         self.body_format
+    }
+
+    /// Returns `true` if its requests are events of CloudEvents.
+    pub fn takes_events(&self) -> bool {
+        self.body_format == RequestBodyFormat::CloudEvents
+    }
+
+    /// Returns the answer to the validation request of a sender of events, if the channel admits that sender.
+    pub fn event_grant(&self, sender: &str) -> Option<EventGrant> {
+        let origins = self.event_senders.as_deref()?;
+        let is_admitted = |origin: &&String| *origin == "*" || origin.eq_ignore_ascii_case(sender);
+        let origin = origins.origins.iter().find(is_admitted)?;
+        Some(EventGrant { is_for_all: origin == "*", rate: origins.rate })
     }
 
     /// Returns the encodings of compressed bodies that are decoded.

@@ -43,8 +43,11 @@ mod shared_cache;
 pub use actor::{ChannelActor, PanicFlag, ProbeVersion, RunJob, RunRecords, RunScheduled, Submit};
 pub use answer::response::{ChannelResponse, TRACE_ID_HEADER, TraceIdField};
 pub use answer::response_shape::remove_response_control;
-pub use body::{ContentKind, add_field, parse_csv, parse_text, parse_xml};
-pub use compiled_channel::CompiledChannel;
+pub use body::{
+    BodyKind, CloudEvent, CloudEvents, ContentKind, EventFacts, EventMode, add_field, parse_csv, parse_text,
+    parse_xml, read_batch, read_request, read_structured,
+};
+pub use compiled_channel::{CompiledChannel, EventGrant};
 pub use compute_gate::ComputeGate;
 pub use consumer_directory::ConsumerDirectory;
 pub use cron::CronConfig;
@@ -58,7 +61,7 @@ pub use log_rate_limit::LogRateLimit;
 pub use metrics::{ChannelMetrics, DurationExemplar, ErrorLabels, MessageTotals, TraceIds};
 pub use reachability::AskedConnectors;
 pub use record::TopicRecord;
-pub use request::{BodyKind, CrashTrace, DataRequest, Delivery, Ingress, Reservation};
+pub use request::{CrashTrace, DataRequest, Delivery, Ingress, Reservation};
 pub use run::{
     BatchProgress, CRASHED, PinnedVersion, RecordBatch, RecordOutcome, RecordResult, RecordRun,
     RecordSettlement, ScheduledRun, ScheduledRunOutcome, ScheduledRunResult,

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 use svc_auth::SignInOutcome;
 use svc_engine::{Message, Redaction};
 
+use crate::body::CloudEvents;
 use crate::request::{DataRequest, Ingress};
 
 /// Replaces a value that is never shown.
@@ -94,6 +95,11 @@ pub(crate) fn stamp(
         metadata.insert("http_method".into(), std::mem::take(&mut request.method).into());
         if let Some(encoding) = request.body_kind.encoding() {
             metadata.insert("body_encoding".into(), encoding.into());
+        }
+        if let Some(events) = request.cloud_events.take()
+            && let CloudEvents::One(event) = *events
+        {
+            metadata.insert("cloudevent".into(), event.attributes.into());
         }
         for (key, values) in [("params", &mut request.params), ("query", &mut request.query)] {
             if !values.is_empty() {

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 use svc_model::config::RecordFormat;
 
-use crate::body::{ContentKind, parse_csv, parse_text, parse_xml};
+use crate::body::{CloudEvent, ContentKind, parse_csv, parse_text, parse_xml, read_record};
 use crate::compute_gate::ComputeGate;
 
 /// Letters of a content type that an error repeats.
@@ -117,11 +117,11 @@ impl TopicRecord {
         gate: &ComputeGate,
     ) -> Result<RecordPayload, String> {
         if !ComputeGate::is_large(self.value_len()) {
-            return parse(self.value.as_deref(), self.resolve_format(format)?);
+            return parse(&self.headers, self.value.as_deref(), self.resolve_format(format)?);
         }
         let format = self.resolve_format(format)?;
         let record = Arc::clone(self);
-        let parsed = gate.run_blocking(move || parse(record.value.as_deref(), format)).await;
+        let parsed = gate.run_blocking(move || parse(&record.headers, record.value.as_deref(), format)).await;
         parsed.unwrap_or_else(|error| Err(format!("the value could not be parsed ({error})")))
     }
 }
@@ -137,18 +137,33 @@ impl fmt::Debug for TopicRecord {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct RecordPayload {
     pub(crate) value: Value,
-    /// `json`, `text` or `base64` if the format admits all of them; `None` if it is JSON alone.
+    /// `json`, `text` or `base64` if the format admits all of them; `None` if it is JSON alone. Of the data of an
+    /// event `base64` or none.
     pub(crate) encoding: Option<&'static str>,
+    /// The attributes of an event of CloudEvents.
+    pub(crate) event: Option<Map<String, Value>>,
 }
 
 impl RecordPayload {
+    fn plain(value: Value) -> Self {
+        Self { value, encoding: None, event: None }
+    }
+
     fn raw(value: impl Into<Value>, encoding: &'static str) -> Self {
-        Self { value: value.into(), encoding: Some(encoding) }
+        Self { encoding: Some(encoding), ..Self::plain(value.into()) }
     }
 }
 
-fn parse(value: Option<&[u8]>, format: RecordFormat) -> Result<RecordPayload, String> {
-    let Some(value) = value else { return Ok(RecordPayload { value: Value::Null, encoding: None }) };
+/// Parses a value; the headers have the attributes of an event in binary mode. A tombstone is null in every format.
+fn parse(
+    headers: &[(String, Vec<u8>)],
+    value: Option<&[u8]>,
+    format: RecordFormat,
+) -> Result<RecordPayload, String> {
+    let Some(value) = value else { return Ok(RecordPayload::plain(Value::Null)) };
+    if format == RecordFormat::CloudEvents {
+        return parse_event(headers, value);
+    }
     if value.is_empty() {
         return Err("the value is empty; a payload is JSON".to_owned());
     }
@@ -162,15 +177,24 @@ fn parse(value: Option<&[u8]>, format: RecordFormat) -> Result<RecordPayload, St
         RecordFormat::Text => Ok(parse_text(text)),
         RecordFormat::Csv => parse_csv(text).map_err(|reason| format!("the value is not CSV: {reason}")),
         RecordFormat::Xml => parse_xml(text).map_err(|reason| format!("the value is not XML: {reason}")),
-        RecordFormat::Json | RecordFormat::Raw | RecordFormat::Auto => {
+        RecordFormat::Json | RecordFormat::Raw | RecordFormat::Auto | RecordFormat::CloudEvents => {
             return match serde_json::from_str(text) {
-                Ok(value) => Ok(RecordPayload { value, encoding: is_raw.then_some("json") }),
+                Ok(value) => {
+                    Ok(RecordPayload { encoding: is_raw.then_some("json"), ..RecordPayload::plain(value) })
+                }
                 Err(_) if is_raw => Ok(RecordPayload::raw(text, "text")),
                 Err(error) => Err(format!("the value is not JSON: {error}")),
             };
         }
     };
-    parsed.map(|value| RecordPayload { value, encoding: None })
+    parsed.map(RecordPayload::plain)
+}
+
+fn parse_event(headers: &[(String, Vec<u8>)], value: &[u8]) -> Result<RecordPayload, String> {
+    let read = read_record(headers, value);
+    let CloudEvent { facts, data } =
+        read.map_err(|reason| format!("the record is no CloudEvent: {reason}"))?;
+    Ok(RecordPayload { value: data, encoding: facts.kind.encoding(), event: Some(facts.attributes) })
 }
 
 #[cfg(test)]
@@ -213,8 +237,8 @@ mod tests {
             (b"null", json!(null)),
             (b"7", json!(7)),
         ] {
-            let expected = RecordPayload { value: expected, encoding: None };
-            assert_eq!(parse(Some(value), RecordFormat::Json), Ok(expected));
+            let expected = RecordPayload::plain(expected);
+            assert_eq!(parse(&[], Some(value), RecordFormat::Json), Ok(expected));
         }
         for (value, reason) in [
             (Some(&b""[..]), "the value is empty"),
@@ -236,9 +260,9 @@ mod tests {
             (b"\xff\x00", json!("/wA="), "base64"),
         ] {
             let expected = RecordPayload::raw(expected, encoding);
-            assert_eq!(parse(Some(value), RecordFormat::Raw), Ok(expected));
+            assert_eq!(parse(&[], Some(value), RecordFormat::Raw), Ok(expected));
         }
-        assert!(parse(Some(b""), RecordFormat::Raw).unwrap_err().starts_with("the value is empty"));
+        assert!(parse(&[], Some(b""), RecordFormat::Raw).unwrap_err().starts_with("the value is empty"));
     }
 
     #[test]
@@ -249,15 +273,15 @@ mod tests {
             (RecordFormat::Csv, "a,b\n1,2\n", json!([{"a": "1", "b": "2"}])),
             (RecordFormat::Xml, "<o><i>1</i></o>", json!({"i": {"$text": "1"}})),
         ] {
-            let expected = RecordPayload { value: expected, encoding: None };
-            assert_eq!(parse(Some(value.as_bytes()), format), Ok(expected), "{value}");
+            let expected = RecordPayload::plain(expected);
+            assert_eq!(parse(&[], Some(value.as_bytes()), format), Ok(expected), "{value}");
         }
         for (format, value, reason) in [
             (RecordFormat::Csv, &b"a,b\n1\n"[..], "the value is not CSV: row 1"),
             (RecordFormat::Xml, b"<o>", "the value is not XML"),
             (RecordFormat::Text, b"\xff", "the value is not UTF-8"),
         ] {
-            let refused = parse(Some(value), format).unwrap_err();
+            let refused = parse(&[], Some(value), format).unwrap_err();
             assert!(refused.starts_with(reason), "{refused}");
         }
     }
@@ -280,9 +304,23 @@ mod tests {
     }
 
     #[test]
+    fn event_record_has_data_and_attributes() {
+        let sent = [("ce_specversion", "1.0"), ("ce_id", "1"), ("ce_source", "/s"), ("ce_type", "t")];
+        let headers: Vec<(String, Vec<u8>)> =
+            sent.iter().map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec())).collect();
+        let payload = parse(&headers, Some(b"[1]"), RecordFormat::CloudEvents).unwrap();
+        assert_eq!((payload.value, payload.encoding), (json!([1]), None));
+        assert_eq!(payload.event.unwrap()["id"], "1");
+        let empty = parse(&headers, Some(b""), RecordFormat::CloudEvents).unwrap();
+        assert_eq!((empty.value, empty.event.is_some()), (Value::Null, true));
+        let refused = parse(&headers[1..], Some(b"[1]"), RecordFormat::CloudEvents).unwrap_err();
+        assert!(refused.starts_with("the record is no CloudEvent: the header ce_specversion"), "{refused}");
+    }
+
+    #[test]
     fn record_without_a_value_is_null() {
-        for format in [RecordFormat::Json, RecordFormat::Raw] {
-            assert_eq!(parse(None, format), Ok(RecordPayload { value: Value::Null, encoding: None }));
+        for format in [RecordFormat::Json, RecordFormat::Raw, RecordFormat::CloudEvents] {
+            assert_eq!(parse(&[], None, format), Ok(RecordPayload::plain(Value::Null)));
         }
     }
 

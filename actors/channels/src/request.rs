@@ -12,6 +12,8 @@ use svc_model::ChannelPause;
 use svc_spans::TraceContext;
 use uuid::Uuid;
 
+use crate::body::{BodyKind, CloudEvent, CloudEvents};
+
 /// The way a message arrived. It determines the guards that apply and the metadata that is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ingress {
@@ -36,31 +38,6 @@ pub enum Delivery {
     Sync,
     /// The acceptance of the message, which is run later.
     Async,
-}
-
-/// The way in which the body of a request became the value of a message.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum BodyKind {
-    /// JSON, which alone can be an envelope.
-    #[default]
-    Json,
-    /// The value of any other format: the fields of a form, a text, rows, XML.
-    Whole,
-    /// The bytes as text, whatever they say.
-    RawText,
-    /// The bytes in base64, because they are not UTF-8.
-    RawBase64,
-}
-
-impl BodyKind {
-    /// Returns the encoding of raw bytes, for the metadata.
-    pub(crate) fn encoding(self) -> Option<&'static str> {
-        match self {
-            Self::Json | Self::Whole => None,
-            Self::RawText => Some("text"),
-            Self::RawBase64 => Some("base64"),
-        }
-    }
 }
 
 /// A reservation that an ingress made for a message, such as bytes of memory. Held until the message is
@@ -123,6 +100,8 @@ pub struct DataRequest {
     pub body: Option<Value>,
     /// The way in which it was read.
     pub body_kind: BodyKind,
+    /// The events that the body has; `None` for any other body. Boxed, because most messages have none.
+    pub cloud_events: Option<Box<CloudEvents>>,
     /// The caller's address, trusted proxies already resolved.
     pub client_ip: Option<IpAddr>,
     /// Set if `client_ip` came from a header of a trusted proxy and not from the connection.
@@ -157,6 +136,7 @@ impl DataRequest {
             body_bytes: 0,
             body: Some(payload),
             body_kind: BodyKind::Json,
+            cloud_events: None,
             client_ip: None,
             forwarded: false,
             request_id: String::new(),
@@ -165,6 +145,34 @@ impl DataRequest {
             trace_context: TraceContext::default(),
             crash_trace: None,
             pause: None,
+        }
+    }
+
+    /// Returns `true` if the body is a batch of events.
+    pub(crate) fn has_event_batch(&self) -> bool {
+        matches!(self.cloud_events.as_deref(), Some(CloudEvents::Batch(_)))
+    }
+
+    /// Takes the events of a batch, in their order; none for any other body.
+    pub(crate) fn take_event_batch(&mut self) -> Vec<CloudEvent> {
+        if !self.has_event_batch() {
+            return Vec::new();
+        }
+        let Some(CloudEvents::Batch(facts)) = self.cloud_events.take().map(|events| *events) else {
+            return Vec::new();
+        };
+        let Some(Value::Array(data)) = self.body.take() else { return Vec::new() };
+        facts.into_iter().zip(data).map(|(facts, data)| CloudEvent { facts, data }).collect()
+    }
+
+    /// Returns the request that would have brought one event of a batch alone.
+    pub(crate) fn with_event(&self, event: CloudEvent) -> Self {
+        let CloudEvent { facts, data } = event;
+        Self {
+            body: Some(data),
+            body_kind: facts.kind,
+            cloud_events: Some(Box::new(CloudEvents::One(facts))),
+            ..self.clone()
         }
     }
 

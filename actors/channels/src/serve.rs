@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use svc_model::{Cancellation, ChannelPause, Code, ServiceError, Timestamp};
+use svc_spans::TraceContext;
 use tokio::time::Instant;
 
 use crate::answer::error_body;
@@ -10,7 +11,7 @@ use crate::answer::rate_headers::RateReport;
 use crate::answer::response::{ChannelResponse, TraceIdField};
 use crate::compiled_channel::CompiledChannel;
 use crate::guards::{
-    AdmittedMessage, AdmittedRequest, GuardRefusal, PAUSE, PAUSED, RefusalKind, find_additions,
+    AdmittedBatch, AdmittedMessage, AdmittedRequest, GuardRefusal, PAUSE, PAUSED, RefusalKind, find_additions,
 };
 use crate::metrics::{ChannelMeters, MessageOutcome, TraceIds};
 use crate::request::{DataRequest, Delivery, Ingress};
@@ -39,6 +40,10 @@ impl CompiledChannel {
         async move {
             let _held = held_until_answered;
             let mut recorder = OutcomeRecorder::start(&self.meters);
+            if request.has_event_batch() {
+                let origin = (request_id.as_str(), &trace_context);
+                return Box::pin(self.accept_batch(request, origin, &mut recorder)).await;
+            }
             let rates;
             let mut admitted = match self.admit_request(request).await {
                 Ok(AdmittedRequest { answer: Some(answer), rates, .. }) => {
@@ -110,6 +115,28 @@ impl CompiledChannel {
         };
         let begun = guard.begin(&self.name, &request, &additions, &self.services).await;
         begun.or_else(|refusal| self.error_response(refusal.error, &request.request_id))
+    }
+
+    /// Accepts every event of a batch, or none.
+    async fn accept_batch(
+        &self,
+        request: Box<DataRequest>,
+        (request_id, trace_context): (&str, &TraceContext),
+        recorder: &mut OutcomeRecorder<'_>,
+    ) -> Result<ChannelResponse, ServiceError> {
+        if let Some(refusal) = self.batch_refusal(&request) {
+            self.record_refusal("body", "batch", &refusal);
+            return self.error_response(refusal, request_id);
+        }
+        let is_paused = request.pause.is_some();
+        let AdmittedBatch { messages, rates } = match self.admit_batch(request).await {
+            Ok(admitted) => admitted,
+            Err(refusal) => return self.answer_refusal(refusal, recorder, request_id),
+        };
+        let accepted = self.enqueue_batch(messages, (request_id, trace_context), is_paused).await;
+        // What was accepted is counted when it has run.
+        recorder.outcome = accepted.as_ref().err().map(error_outcome);
+        report_rates(accepted.or_else(|error| self.error_response(error, request_id)), rates)
     }
 
     /// Answers a message that a guard refused.

@@ -143,6 +143,7 @@ on_both! {
     traces::unmarked_run_keeps_its_start_time,
     traces::the_database_keeps_when_a_trace_was_last_changed,
     traces::a_refused_row_fails_alone,
+    traces::rows_of_a_batch_are_stored_together,
     traces::rows_and_units_are_written_together,
     traces::a_failed_commit_fails_every_row_of_it,
     traces::a_crash_of_the_writer_loses_no_row,

@@ -36,7 +36,7 @@ use crate::{input, token};
 const ABORT_GRACE: Duration = Duration::from_millis(250);
 
 /// Longest delay of the answer to a submission while the queue is more than half full.
-const HOLD_BACK: Duration = Duration::from_millis(500);
+pub(crate) const HOLD_BACK: Duration = Duration::from_millis(500);
 
 /// The answer to an accepted submission. Its row is on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,11 +65,11 @@ pub enum SubmitError {
 }
 
 /// A job that is about to be accepted.
-struct Submission {
-    row: NewTrace,
-    owner: Arc<str>,
-    slot: QueueSlot,
-    token: String,
+pub(crate) struct Submission {
+    pub(crate) row: NewTrace,
+    pub(crate) owner: Arc<str>,
+    pub(crate) slot: QueueSlot,
+    pub(crate) token: String,
 }
 
 impl From<SubmitError> for ServiceError {
@@ -395,7 +395,7 @@ impl Traces {
     }
 
     /// Reserves the room of a job and makes its row. The room comes first: a refusal must be cheap.
-    fn prepare(&self, job: &Job, request_id: Option<&str>) -> Result<Submission, SubmitError> {
+    pub(crate) fn prepare(&self, job: &Job, request_id: Option<&str>) -> Result<Submission, SubmitError> {
         let mut slot = self.shared.waiting.slots.reserve().map_err(|shed| self.refuse(shed))?;
         let input = input::write(job, 0).map_err(|error| {
             SubmitError::Failed(ServiceError::from_code(Code::SerializationError).with_internal(error))

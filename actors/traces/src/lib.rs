@@ -49,4 +49,4 @@ pub use record::Record;
 pub use report::{FAILURE_OF, FailureReport, PreparedReport};
 pub use settings::{Callback, DeadLetterSettings, OverflowPolicy, QueueSettings, RecorderSettings, Settings};
 pub use svc_store::{DueTime, QueueShares, RERUN, TraceMode};
-pub use waiting::JobTerms;
+pub use waiting::{BatchedJob, JobTerms};

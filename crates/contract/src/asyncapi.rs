@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::DocumentedChannel;
 use crate::channel::sorted;
 use crate::components::{SchemaComponents, component_name};
+use crate::events;
 
 /// Makes the AsyncAPI 3.0 document of the channels that take the records of a topic.
 pub fn asyncapi_document(title: &str, channels: &[DocumentedChannel], tag: Option<&str>) -> Value {
@@ -23,6 +24,15 @@ pub fn asyncapi_document(title: &str, channels: &[DocumentedChannel], tag: Optio
                 Some(json!({"name": example.label(index), "payload": example.request.as_ref()?}))
             })
             .collect();
+        let mut record = json!({"contentType": "application/json", "payload": schema, "examples": examples});
+        let mut messages = Map::new();
+        if events::takes_events(config) {
+            record["headers"] = events::record_headers();
+            let payload = events::event_schema(&schema);
+            let event = json!({"contentType": "application/cloudevents+json", "payload": payload});
+            messages.insert("event".to_owned(), event);
+        }
+        messages.insert("record".to_owned(), record);
         let tags: Vec<_> = content.tags.iter().map(|tag| json!({"name": tag})).collect();
         described.insert(
             name.clone(),
@@ -30,7 +40,7 @@ pub fn asyncapi_document(title: &str, channels: &[DocumentedChannel], tag: Optio
                 "address": topic,
                 "title": content.name,
                 "description": content.description.as_deref().unwrap_or_default(),
-                "messages": {"record": {"contentType": "application/json", "payload": schema, "examples": examples}},
+                "messages": messages,
             }),
         );
         operations.insert(

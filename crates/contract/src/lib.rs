@@ -9,6 +9,7 @@ mod application;
 mod asyncapi;
 mod channel;
 mod components;
+mod events;
 mod faults;
 mod openapi;
 mod page;

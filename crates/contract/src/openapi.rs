@@ -8,6 +8,7 @@ use svc_model::{ChannelConfig, ChannelContent};
 use crate::DocumentedChannel;
 use crate::channel::sorted;
 use crate::components::{SchemaComponents, component_name, unused_name};
+use crate::events;
 
 /// Methods whose requests have a body.
 const WITH_BODY: [&str; 3] = ["POST", "PUT", "PATCH"];
@@ -66,7 +67,11 @@ impl OpenApi<'_> {
                 operation.insert("description".to_owned(), json!(description));
             }
             operation.insert("tags".to_owned(), json!(content.tags));
-            operation.insert("parameters".to_owned(), parameters(&route));
+            let mut parameters = path_parameters(&route);
+            if WITH_BODY.contains(&method.as_str()) && events::takes_events(config) {
+                parameters.extend(events::header_parameters());
+            }
+            operation.insert("parameters".to_owned(), Value::Array(parameters));
             if WITH_BODY.contains(&method.as_str()) {
                 operation.insert("requestBody".to_owned(), request_body(config, &request));
             }
@@ -125,7 +130,7 @@ fn security_scheme(auth: &AuthConfig) -> (Value, bool) {
     }
 }
 
-fn parameters(route: &str) -> Value {
+fn path_parameters(route: &str) -> Vec<Value> {
     let names = route.split('/').filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'));
     names
         .map(|name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}}))
@@ -133,6 +138,9 @@ fn parameters(route: &str) -> Value {
 }
 
 fn request_body(config: &ChannelConfig, schema: &Value) -> Value {
+    if events::takes_events(config) {
+        return json!({"required": false, "content": events::request_contents(config, schema)});
+    }
     let mut content = json!({"schema": schema});
     let examples = config.examples.iter().enumerate();
     let examples: Map<String, Value> = examples
@@ -150,7 +158,9 @@ fn request_body(config: &ChannelConfig, schema: &Value) -> Value {
         RequestBodyFormat::Xml => "application/xml",
         RequestBodyFormat::Multipart => "multipart/form-data",
         RequestBodyFormat::Raw => "*/*",
-        RequestBodyFormat::Json | RequestBodyFormat::Auto => "application/json",
+        RequestBodyFormat::Json | RequestBodyFormat::Auto | RequestBodyFormat::CloudEvents => {
+            "application/json"
+        }
     };
     json!({"required": config.request.schema.is_some(), "content": {media_type: content}})
 }
@@ -159,7 +169,7 @@ fn responses(config: &ChannelConfig, schema: &Value) -> Value {
     if config.request.mode == RequestMode::Accept {
         return json!({
             "202": {"description": "The message is accepted and runs later."},
-            "default": {"$ref": "#/components/responses/Error"},
+            "default": error_answer(config),
         });
     }
     let schema = match config.response.mode {
@@ -177,14 +187,25 @@ fn responses(config: &ChannelConfig, schema: &Value) -> Value {
         json!({"description": "The answer of the workflow.", "content": {"application/json": {"schema": schema}}}),
     );
     for (index, example) in config.examples.iter().enumerate() {
-        let Some(response) = &example.response else { continue };
         let answer = responses
             .entry(example.status.to_string())
             .or_insert_with(|| json!({"description": "An answer of the workflow."}));
+        let Some(response) = &example.response else { continue };
         answer["content"]["application/json"]["examples"][example.label(index)] = json!({"value": response});
     }
-    responses.insert("default".to_owned(), json!({"$ref": "#/components/responses/Error"}));
+    responses.insert("default".to_owned(), error_answer(config));
     Value::Object(responses)
+}
+
+/// Returns the refusals and failures of a channel: the envelope of the service, or the bodies of its own.
+fn error_answer(config: &ChannelConfig) -> Value {
+    if config.response.error_bodies.is_empty() {
+        return json!({"$ref": "#/components/responses/Error"});
+    }
+    // A body that is too large is refused before the channel is known.
+    let mut contents = Map::from_iter([("application/json".to_owned(), json!({}))]);
+    contents.extend(config.response.error_bodies.values().map(|body| (body.content_type.clone(), json!({}))));
+    json!({"description": "A refusal or a failure, in a body of the channel.", "content": contents})
 }
 
 fn error_schema() -> Value {

@@ -74,6 +74,46 @@ fn openapi_has_documented_channels_of_requests_alone() {
 }
 
 #[test]
+fn bodies_of_errors_are_documented_by_their_type() {
+    let own = json!({"config": {"response": {"mode": "shaped",
+        "error_bodies": {"default": {"content_type": "application/problem+json", "body": "{}"}}},
+        "examples": [{"name": "gone", "status": 204}]}});
+    let channels = [channel("own", &own), channel("plain", &json!({}))];
+    let document = openapi_document("Shop", "", &channels, None);
+    let responses = |path: &str| document["paths"][path]["post"]["responses"].clone();
+    let contents = responses("/own")["default"]["content"].clone();
+    assert_eq!(contents, json!({"application/json": {}, "application/problem+json": {}}));
+    assert_eq!(responses("/own")["204"].get("content"), None);
+    assert_eq!(responses("/plain")["default"]["$ref"], "#/components/responses/Error");
+}
+
+#[test]
+fn events_are_documented_in_every_mode() {
+    let config = |mode: &str| {
+        json!({"config": {"request": {"body": "cloudevents", "mode": mode, "schema": {"type": "object"}},
+            "examples": [{"name": "one", "request": {"id": 7}}]}})
+    };
+    let channels = [channel("now", &config("answer")), channel("later", &config("accept"))];
+    let document = openapi_document("Shop", "", &channels, None);
+    let contents = |path: &str| document["paths"][path]["post"]["requestBody"]["content"].clone();
+    let types = |contents: &Value| contents.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    let (now, later) = (contents("/now"), contents("/later"));
+    assert_eq!(types(&now), ["application/cloudevents+json", "application/json"]);
+    assert!(types(&later).contains(&"application/cloudevents-batch+json".to_owned()));
+    let event = &now["application/cloudevents+json"];
+    assert_eq!(event["schema"]["properties"]["data"]["$ref"], "#/components/schemas/now.request");
+    assert_eq!(event["examples"]["one"]["value"]["data"], json!({"id": 7}));
+    let parameters = &document["paths"]["/now"]["post"]["parameters"];
+    assert_eq!((&parameters[0]["name"], &parameters[0]["in"]), (&json!("ce-specversion"), &json!("header")));
+    let topic = json!({"protocol": "kafka", "channel_type": "async", "methods": null, "route_pattern": null,
+        "topic": "t", "config": {"request": {"body": "cloudevents"}}});
+    let document = asyncapi_document("Shop", &[channel("topic", &topic)], None);
+    let messages = &document["channels"]["topic"]["messages"];
+    assert_eq!(messages["event"]["contentType"], "application/cloudevents+json");
+    assert_eq!(messages["record"]["headers"]["properties"]["ce_id"]["type"], "string");
+}
+
+#[test]
 fn references_of_schemas_move_with_them() {
     let document = openapi_document("Shop", "", &channels(), Some("shop"));
     assert_eq!(document["paths"].as_object().unwrap().len(), 1, "the others lack the tag");

@@ -7,7 +7,7 @@ use crate::bounds::extent;
 use crate::path::{self, Path, Root, WriteError};
 
 /// Metadata keys that only the service may set; whatever a caller supplies under them is dropped.
-const STAMPED: [&str; 16] = [
+const STAMPED: [&str; 17] = [
     "channel",
     "cookies",
     "vars",
@@ -18,6 +18,7 @@ const STAMPED: [&str; 16] = [
     "progress",
     "run",
     "body_encoding",
+    "cloudevent",
     "kafka",
     "kafka_encoding",
     "kafka_key",

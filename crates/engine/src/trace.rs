@@ -14,8 +14,8 @@ use crate::redaction::Redaction;
 const OMITTED: [&str; 3] = ["headers", "cookies", "oauth"];
 
 /// Metadata that a recorded input keeps.
-const REQUEST_FACTS: [&str; 8] =
-    ["channel", "http_method", "params", "query", "vars", "trigger", "run", "body_encoding"];
+const REQUEST_FACTS: [&str; 9] =
+    ["channel", "http_method", "params", "query", "vars", "trigger", "run", "body_encoding", "cloudevent"];
 
 /// No step takes less than this as JSON.
 const STEP_BYTES: usize = 64;

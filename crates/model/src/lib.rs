@@ -55,6 +55,7 @@ pub use http::client_network::ClientNetworks;
 pub use http::origin::origin_problem;
 pub use http::page::Page;
 pub use http::precondition::{EntityTag, Precondition};
+pub use http::uri_reference::is_uri_reference;
 pub use key::key_part;
 pub use mask::{MASK, mask_channel_config};
 pub use metrics::DURATION_BUCKETS;

@@ -40,7 +40,7 @@ fn check(key: &str, value: &Value, at: &str, errors: &mut Vec<FieldError>) {
         |expected: &str, holds: bool| (!holds).then(|| FieldError::type_mismatch(at, expected, value));
     match key {
         key if NAMES.contains(&key) => errors.extend(expect("string", value.is_string())),
-        "vars" => errors.extend(expect("object", value.is_object())),
+        "vars" | "cloudevent" => errors.extend(expect("object", value.is_object())),
         key if TEXTS.contains(&key) => {
             errors.extend(expect("object", value.is_object()));
             for (name, value) in
@@ -117,6 +117,7 @@ mod tests {
             (json!({"channel": 1}), "metadata.channel"),
             (json!({"http_method": null}), "metadata.http_method"),
             (json!({"vars": []}), "metadata.vars"),
+            (json!({"cloudevent": "e-1"}), "metadata.cloudevent"),
             (json!({"auth": {"token": "t"}}), "metadata.auth.token"),
             (json!({"auth": {"claims": "t"}}), "metadata.auth.claims"),
             (json!({"auth": "t"}), "metadata.auth"),

@@ -213,6 +213,7 @@ fn explain_reason(guard: &str, reason: &str) -> &'static str {
         (_, "content_type") => {
             "The channel does not take the content type or the content encoding of the body."
         }
+        (_, "batch") => "A batch of events came to a channel that answers each, or keeps the answer to each.",
         (_, "no_room") => "The requests in progress hold as many bytes as the service allows.",
         (_, "malformed") => "The body, the path or the query is not what it should be.",
         _ => "The request was refused.",

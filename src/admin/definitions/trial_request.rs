@@ -96,7 +96,8 @@ impl TrialRequest {
         let decoded = self.read_body(channel, limit);
         let decoded = decoded.map_err(|error| refusal("body", body_refusal_reason(&error), error))?;
         let body_bytes = decoded.as_ref().map_or(0, |body| body.bytes);
-        let (body, body_kind) = decoded.map_or_else(Default::default, |body| (Some(body.value), body.kind));
+        let (body, body_kind, cloud_events) =
+            decoded.map_or_else(Default::default, |body| (Some(body.value), body.kind, body.events));
         let headers = self.headers.iter();
         Ok(Box::new(DataRequest {
             ingress: Ingress::Http,
@@ -112,6 +113,7 @@ impl TrialRequest {
             body_bytes,
             body,
             body_kind,
+            cloud_events,
             client_ip: Some(context.client_ip),
             forwarded: context.forwarded,
             request_id: context.id.as_str().to_owned(),
@@ -131,7 +133,7 @@ impl TrialRequest {
     ) -> Result<Option<DecodedBody>, ServiceError> {
         let compiled = channel.compiled_channel().map(|compiled| &**compiled);
         let accepted = compiled.map(CompiledChannel::decompress).unwrap_or_default();
-        if self.raw.is_empty() {
+        if self.raw.is_empty() && !compiled.is_some_and(CompiledChannel::takes_events) {
             return Ok(None);
         }
         read_encodings(&self.headers, accepted)?;

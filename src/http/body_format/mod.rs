@@ -1,5 +1,6 @@
 //! The reading of bodies as channels say: compressed or not, JSON, forms, text, rows, XML, raw bytes.
 
+mod cloud_events;
 mod compression;
 mod form;
 mod multipart;
@@ -9,17 +10,23 @@ use actix_web::web::Bytes;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
-use svc_channels::{BodyKind, CompiledChannel, ComputeGate, ContentKind, parse_csv, parse_text, parse_xml};
+use svc_channels::{
+    BodyKind, CloudEvents, CompiledChannel, ComputeGate, ContentKind, EventMode, parse_csv, parse_text,
+    parse_xml,
+};
 use svc_model::config::{ContentEncoding, RequestBodyFormat};
 use svc_model::{Code, ServiceError};
 
 use super::body::{BodyLimit, content_type, parse_json, read_encodings};
+use cloud_events::{EventReading, ReadEvents};
 
 /// A body as the value of a message.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct DecodedBody {
     pub(crate) value: Value,
     pub(crate) kind: BodyKind,
+    /// The events whose data is the value; `None` for any other body.
+    pub(crate) events: Option<Box<CloudEvents>>,
     /// Length of the body once decompressed.
     pub(crate) bytes: usize,
 }
@@ -50,7 +57,10 @@ impl BodyDecoding {
             [] => Vec::new(),
             accepted => read_encodings(headers, accepted)?,
         };
-        let decoding = Decoding::select(format, content_type(headers))?;
+        let decoding = match format {
+            RequestBodyFormat::CloudEvents => Decoding::of_events(headers)?,
+            _ => Decoding::select(format, content_type(headers))?,
+        };
         Ok(Self { decoding, encodings, limit })
     }
 
@@ -59,16 +69,22 @@ impl BodyDecoding {
         !self.encodings.is_empty() || ComputeGate::is_large(bytes)
     }
 
-    /// Reads a body; `None` for an empty one.
+    /// Reads a body; `None` for an empty one, but for an event whose attributes are in headers.
     ///
     /// # Errors
     /// 400 for a body that is not what it should be, 413 for one that is too large once decompressed.
     pub(crate) fn read(&self, raw: &Bytes) -> Result<Option<DecodedBody>, ServiceError> {
-        if self.encodings.is_empty() {
-            return self.decoding.decode(raw).map(Some);
+        if self.encodings.is_empty() || raw.is_empty() {
+            return self.decode(raw);
         }
-        let body = compression::decompress(&self.encodings, raw, self.limit)?;
-        if body.is_empty() { Ok(None) } else { self.decoding.decode(&body).map(Some) }
+        self.decode(&compression::decompress(&self.encodings, raw, self.limit)?)
+    }
+
+    fn decode(&self, body: &Bytes) -> Result<Option<DecodedBody>, ServiceError> {
+        if body.is_empty() && !self.decoding.reads_empty_bodies() {
+            return Ok(None);
+        }
+        self.decoding.decode(body).map(Some)
     }
 }
 
@@ -83,6 +99,8 @@ enum Decoding {
     /// The parts between a boundary.
     Multipart(String),
     Raw,
+    /// Events of CloudEvents. Boxed for the headers of an event in binary mode.
+    Events(Box<EventReading>),
 }
 
 impl Decoding {
@@ -112,12 +130,29 @@ impl Decoding {
         })
     }
 
+    /// Selects the decoding of events by the headers of their request.
+    ///
+    /// # Errors
+    /// 415 for a format of events other than JSON.
+    fn of_events(headers: &HeaderMap) -> Result<Self, ServiceError> {
+        EventReading::select(headers).map(|reading| Self::Events(Box::new(reading)))
+    }
+
+    /// Returns `true` if an empty body is a message nevertheless.
+    fn reads_empty_bodies(&self) -> bool {
+        matches!(self, Self::Events(reading) if reading.mode() == EventMode::Binary)
+    }
+
     /// Decodes a body that is not empty.
     ///
     /// # Errors
     /// 400 for a body that is not what it should be.
     fn decode(&self, body: &Bytes) -> Result<DecodedBody, ServiceError> {
         let (value, kind) = match self {
+            Self::Events(reading) => {
+                let ReadEvents { value, kind, events } = reading.read(body)?;
+                return Ok(DecodedBody { value, kind, events: Some(events), bytes: body.len() });
+            }
             Self::Json => (parse_json(body)?, BodyKind::Json),
             Self::Form => (Value::Object(form::parse_form(text(body)?)?), BodyKind::Whole),
             Self::Text => (parse_text(text(body)?), BodyKind::Whole),
@@ -131,7 +166,7 @@ impl Decoding {
                 Err(_) => (STANDARD.encode(body).into(), BodyKind::RawBase64),
             },
         };
-        Ok(DecodedBody { value, kind, bytes: body.len() })
+        Ok(DecodedBody { value, kind, events: None, bytes: body.len() })
     }
 }
 
@@ -148,7 +183,7 @@ fn name_types(format: RequestBodyFormat) -> &'static str {
             "application/json, application/x-www-form-urlencoded, multipart/form-data, text/plain, text/csv or \
              application/xml"
         }
-        RequestBodyFormat::Raw => "any",
+        RequestBodyFormat::Raw | RequestBodyFormat::CloudEvents => "any",
     }
 }
 

@@ -85,6 +85,58 @@ fn raw_records_run_as_json_or_text_or_base64() {
 }
 
 #[test]
+fn events_of_records_run_and_are_published() {
+    let cluster = Cluster::start(&[("events", 1), ("binary", 1), ("structured", 1)]);
+    let (server, sink) = (with_dead_letters(launch_at(&cluster)).start().unwrap(), sink());
+    let mut client = server.client();
+    connect_sink(&mut client, &sink);
+    let connector = json!({"id": "k", "name": "k", "connector_type": "kafka", "config": {"brokers": []}});
+    assert_eq!(client.json("POST", &format!("{ADMIN}/connectors"), &connector).unwrap().status, 201);
+    let publish = |mode: &str| {
+        let event = json!({"type": "order.seen", "source": "/seen", "mode": mode,
+            "subject": {"var": "metadata.cloudevent.subject"}});
+        json!({"id": mode, "name": mode, "function": {"name": "publish_kafka", "input": {"connector": "k",
+            "topic": mode, "value": {"var": "payload"}, "cloudevent": event}}})
+    };
+    let tasks = json!([tell()[0], publish("binary"), publish("structured")]);
+    serve_topic(&mut client, "events", "events", json!({"request": {"body": "cloudevents"}}), tasks);
+    let binary: [(&str, &[u8]); 6] = [
+        ("content-type", b"application/json"),
+        ("ce_specversion", b"1.0"),
+        ("ce_id", b"e-1"),
+        ("ce_source", b"/shop"),
+        ("ce_type", b"order.placed"),
+        ("ce_subject", b"50%25"),
+    ];
+    cluster.send_to("events", 0, None, Some(b"{\"n\":1}"), &binary);
+    let structured = json!({"specversion": "1.0", "id": "e-2", "source": "/shop", "type": "order.placed",
+        "subject": "two", "data": {"n": 2}});
+    let content_type: [(&str, &[u8]); 1] = [("content-type", b"application/cloudevents+json; charset=UTF-8")];
+    cluster.send_to("events", 0, None, Some(structured.to_string().as_bytes()), &content_type);
+    cluster.send_to("events", 0, None, None, &binary);
+    cluster.send_to("events", 0, None, Some(b"{\"n\":3}"), &[]);
+    cluster.wait_committed("events", 0, 4);
+    let runs = reported_runs(&sink);
+    assert_eq!(
+        runs.iter().map(|(_, payload)| payload["n"].clone()).collect::<Vec<_>>(),
+        [1, 2].map(Value::from)
+    );
+    let expected = json!({"specversion": "1.0", "id": "e-1", "source": "/shop", "type": "order.placed",
+        "subject": "50%25", "datacontenttype": "application/json"});
+    assert_eq!((&runs[0].0["cloudevent"], &runs[1].0["cloudevent"]["id"]), (&expected, &json!("e-2")));
+    let letter = &cluster.read(DEAD, 1)[0].value;
+    assert!(letter["error"].as_str().unwrap().starts_with("the record is no CloudEvent: "), "{letter}");
+    let sent = &cluster.read("binary", 1)[0];
+    let header =
+        |name: &str| sent.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
+    assert_eq!((header("ce_type"), header("ce_subject")), (Some("order.seen"), Some("50%25")));
+    assert_eq!((header("content-type"), &sent.value), (Some("application/json"), &json!({"n": 1})));
+    let sent = &cluster.read("structured", 1)[0].value;
+    assert_eq!((&sent["data"], &sent["source"]), (&json!({"n": 1}), &json!("/seen")));
+    end(server);
+}
+
+#[test]
 fn tombstones_are_skipped_or_run_and_published() {
     let cluster = Cluster::start(&[("orders", 1), ("deleted", 1), ("out", 1)]);
     let (server, sink) = (launch_at(&cluster).start().unwrap(), sink());

@@ -1,11 +1,18 @@
 //! The formats that bodies of requests and records of topics share: their content types, and the values they become.
 
+mod body_kind;
+mod cloud_event;
 mod content_kind;
 mod csv_rows;
 
 use serde_json::Value;
 use svc_engine::parse_xml_within;
 
+pub use body_kind::BodyKind;
+pub(crate) use cloud_event::read_record;
+pub use cloud_event::{
+    CloudEvent, CloudEvents, EventFacts, EventMode, read_batch, read_request, read_structured,
+};
 pub use content_kind::ContentKind;
 pub use csv_rows::parse_csv;
 pub use svc_engine::add_field;

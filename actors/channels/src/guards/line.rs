@@ -5,8 +5,11 @@
 //! asked to come again. What else becomes of a refused message is up to its ingress, by the kind of the refusal.
 
 use serde_json::{Map, Value};
+use svc_model::{FieldError, ServiceError};
 
-use super::passage::{AdmittedMessage, AdmittedRequest, GuardRefusal, MessageSource, Passage};
+use super::passage::{
+    AdmittedBatch, AdmittedMessage, AdmittedRequest, GuardRefusal, MessageSource, Passage, RefusalKind,
+};
 use crate::compiled_channel::CompiledChannel;
 use crate::request::{DataRequest, Ingress};
 
@@ -107,6 +110,12 @@ pub(super) const LINE: [Rule; 14] = {
     ]
 };
 
+/// Place of [`Step::Message`] in the line: what is before looks at a request, what is behind at its message.
+const MESSAGE: usize = 6;
+
+/// Place of [`Step::Backpressure`], the last one.
+const BACKPRESSURE: usize = LINE.len() - 1;
+
 impl CompiledChannel {
     /// Passes a request along the guards.
     ///
@@ -125,6 +134,58 @@ impl CompiledChannel {
             self.walk_line(&mut passage).await?;
             Ok(AdmittedRequest { message: passage.message, answer: passage.answer, rates: passage.rates })
         }
+    }
+
+    /// Passes a batch of events along the guards: the request once along those that look at requests, each event
+    /// along the others. An event takes its permit when it begins.
+    ///
+    /// # Errors
+    /// The first refusal, which names the event. The idempotency keys of all events are given back.
+    pub(crate) async fn admit_batch(
+        &self,
+        mut request: Box<DataRequest>,
+    ) -> Result<AdmittedBatch, GuardRefusal> {
+        request.headers.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let mut batch = Passage::new(MessageSource::Request(request), Value::Null, Map::new());
+        self.walk_rules(&LINE[..MESSAGE], &mut batch).await?;
+        let mut messages = Vec::new();
+        let MessageSource::Request(request) = &mut batch.source else {
+            return Ok(AdmittedBatch { messages, rates: batch.rates });
+        };
+        for (index, event) in request.take_event_batch().into_iter().enumerate() {
+            let request = MessageSource::Request(Box::new(request.with_event(event)));
+            let mut passage = Passage::new(request, Value::Null, Map::new());
+            passage.identity.clone_from(&batch.identity);
+            passage.principal = batch.principal;
+            match self.admit_event(&mut passage, index).await {
+                Ok(()) => messages.push(Some(passage.message)),
+                Err(refusal) if refusal.kind == RefusalKind::Duplicate && self.guards.accept_repeats() => {
+                    messages.push(None);
+                }
+                Err(refusal) => {
+                    let claims = messages.into_iter().flatten().filter_map(|message| message.claim);
+                    for claim in claims.chain(passage.message.claim) {
+                        claim.release(&self.services).await;
+                    }
+                    let error = name_event(refusal.error, index);
+                    return Err(GuardRefusal { error, rates: batch.rates, ..refusal });
+                }
+            }
+        }
+        Ok(AdmittedBatch { messages, rates: batch.rates })
+    }
+
+    /// Passes one event of a batch along the guards that look at messages.
+    async fn admit_event(&self, passage: &mut Passage<'_>, index: usize) -> Result<(), GuardRefusal> {
+        self.walk_rules(&LINE[MESSAGE..=MESSAGE], passage).await?;
+        if let Some(key) = &mut passage.sent_key {
+            // The header is that of the whole batch.
+            key.push_str(&format!("#{index}"));
+        }
+        self.walk_rules(&LINE[MESSAGE + 1..BACKPRESSURE], passage).await?;
+        self.waits_for_turn(passage).map(drop).inspect_err(|refusal| {
+            self.refusals.count(Step::Backpressure.name(), refusal.error.status(), refusal.reason);
+        })
     }
 
     /// Passes a message along the guards.
@@ -161,9 +222,14 @@ impl CompiledChannel {
     }
 
     /// Meets the guards of the message's ingress, one after the other.
-    async fn walk_line(&self, passage: &mut Passage<'_>) -> Result<(), GuardRefusal> {
+    fn walk_line(&self, passage: &mut Passage<'_>) -> impl Future<Output = Result<(), GuardRefusal>> {
+        self.walk_rules(&LINE, passage)
+    }
+
+    /// Meets those of some guards that are of the message's ingress.
+    async fn walk_rules(&self, rules: &[Rule], passage: &mut Passage<'_>) -> Result<(), GuardRefusal> {
         let ingress = passage.source.ingress();
-        for rule in LINE.iter().filter(|rule| rule.ingresses.contains(&ingress)) {
+        for rule in rules.iter().filter(|rule| rule.ingresses.contains(&ingress)) {
             let met = match rule.step {
                 Step::RateLimit => self.check_rate(passage).await,
                 Step::Shape => self.check_shape(passage),
@@ -202,9 +268,51 @@ impl CompiledChannel {
     }
 }
 
+/// Names the event of a batch that a guard refused, counted from 1 in the message and from 0 in paths.
+fn name_event(error: ServiceError, index: usize) -> ServiceError {
+    let retry_after = error.retry_after();
+    let named = match error.details() {
+        [] => {
+            let message = format!("Event {} of the batch: {}", index + 1, error.message());
+            ServiceError::new(error.code(), message)
+        }
+        details => {
+            ServiceError::invalid(details.iter().map(|detail| place_in_event(detail, index)).collect())
+        }
+    };
+    match retry_after {
+        Some(seconds) => named.with_retry_after(seconds),
+        None => named,
+    }
+}
+
+/// Returns a problem of the body of one event at its place in the batch.
+fn place_in_event(detail: &FieldError, index: usize) -> FieldError {
+    let path = match detail.path.strip_prefix("body") {
+        Some(below) => format!("body[{index}].data{below}"),
+        None => detail.path.clone(),
+    };
+    FieldError { path, ..detail.clone() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn events_of_batches_meet_the_steps_of_messages() {
+        assert_eq!(LINE[MESSAGE].step, Step::Message);
+        assert_eq!(LINE[BACKPRESSURE].step, Step::Backpressure);
+    }
+
+    #[test]
+    fn refusal_of_an_event_names_its_place() {
+        let refused = ServiceError::invalid(vec![FieldError::invalid("body.qty", "too small")]);
+        assert_eq!(name_event(refused, 2).details()[0].path, "body[2].data.qty");
+        let busy = name_event(ServiceError::at_capacity("The queue is full").with_retry_after(7), 0);
+        assert_eq!((busy.status(), busy.retry_after()), (503, Some(7)));
+        assert_eq!(busy.message(), "Event 1 of the batch: The queue is full");
+    }
 
     fn steps(ingress: Ingress) -> Vec<Step> {
         LINE.iter().filter(|rule| rule.ingresses.contains(&ingress)).map(|rule| rule.step).collect()

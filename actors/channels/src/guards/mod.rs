@@ -48,7 +48,9 @@ pub use inspection::{CountedRefusal, GuardTrial, RefusalTotals, TrialRefusal, Tr
 pub(crate) use inspection::{PAUSE, PAUSED, RefusalCounts};
 pub use local_caches::LocalCaches;
 use origin::OriginGuard;
-pub(crate) use passage::{AdmittedMessage, AdmittedRequest, GuardRefusal, MessageSource, RefusalKind};
+pub(crate) use passage::{
+    AdmittedBatch, AdmittedMessage, AdmittedRequest, GuardRefusal, MessageSource, RefusalKind,
+};
 use quota::CallQuotaGuard;
 pub use quota::{CallQuotas, QuotaKey, QuotaStore, ReservedCalls};
 use rate::RateGuard;

@@ -79,6 +79,15 @@ pub(crate) struct AdmittedRequest {
     pub(crate) rates: Option<Box<RateReport>>,
 }
 
+/// The events of a batch that no guard refused.
+pub(crate) struct AdmittedBatch {
+    /// The message of each event, in their order; `None` for one whose idempotency key was seen, on a channel that
+    /// accepts repeats.
+    pub(crate) messages: Vec<Option<AdmittedMessage>>,
+    /// The rates that the request met, if answers report what is left of them.
+    pub(crate) rates: Option<Box<RateReport>>,
+}
+
 /// A message on its way along the guards.
 pub(super) struct Passage<'m> {
     pub(super) source: MessageSource<'m>,

@@ -20,11 +20,12 @@ use super::quota::check_consumer;
 use super::rate::RateSubject;
 use super::replay::ReplayTurn;
 use super::response_cache::{CacheLookup, ResponseCacheGuard};
+use crate::body::BodyKind;
 use crate::compiled_channel::CompiledChannel;
 use crate::digest::Digest;
 use crate::metadata;
 use crate::refusal;
-use crate::request::{BodyKind, DataRequest, Delivery, Ingress};
+use crate::request::{DataRequest, Delivery, Ingress};
 use crate::run::{WaitRequest, read_delivery_time};
 
 /// Longest wait for the run of an equal request.

@@ -47,7 +47,7 @@ fn top_level_data_or_metadata_makes_an_envelope() {
 fn a_caller_cannot_supply_what_the_service_stamps() {
     let caller = json!({
         "channel": "x", "http_method": "x", "headers": "x", "vars": "x", "cookies": "x", "auth": "x",
-        "trigger": "x", "progress": "x", "_svc_errors": "x", "_svc": "x", "mine": 1,
+        "trigger": "x", "progress": "x", "_svc_errors": "x", "_svc": "x", "cloudevent": "x", "mine": 1,
         "kafka": {"tombstone": true}, "kafka_topic": "x", "kafka_partition": 0, "kafka_offset": 0,
         "kafka_key": "x", "kafka_encoding": "x",
         "params": {"kept": 1}, "query": {"kept": 2},

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 use svc_model::{Code, RunEnd, ServiceError};
 use svc_spans::{SpanDraft, TraceContext};
-use svc_traces::{FAILURE_OF, Job, JobFailure, JobHold, JobOutcome, JobResult, RERUN, SubmitError};
+use svc_traces::{FAILURE_OF, Job, JobFailure, JobHold, JobOutcome, JobResult, JobTerms, RERUN, SubmitError};
 use uuid::Uuid;
 
 use super::failure;
@@ -17,7 +17,7 @@ use super::{PinnedVersion, Recording, Run};
 use crate::answer::response::ChannelResponse;
 use crate::compiled_channel::CompiledChannel;
 use crate::ended_runs::RunSource;
-use crate::guards::{AdmittedMessage, GuardRefusal, NoPermit};
+use crate::guards::{AdmittedMessage, GuardRefusal, IdempotencyClaim, NoPermit};
 use crate::metadata;
 use crate::metrics::{MessageOutcome, TraceIds};
 use crate::serve::OutcomeRecorder;
@@ -33,6 +33,41 @@ impl CompiledChannel {
         (request_id, trace_context): (&str, &TraceContext),
         is_paused: bool,
     ) -> Result<ChannelResponse, ServiceError> {
+        let PreparedJob { job, terms, claim } = self.prepare_job(admitted, trace_context, is_paused);
+        let request_id = Some(request_id).filter(|id| !id.is_empty());
+        let accepted = match (&self.services.traces, terms) {
+            (Some(traces), None) if self.queue.starts_early() => traces.submit_early(job, request_id).await,
+            (Some(traces), None) => traces.submit(job, request_id).await,
+            // By value it would make the future of every submission larger.
+            (Some(traces), Some(terms)) => Box::pin(traces.submit_waiting(job, terms, request_id)).await,
+            (None, _) => {
+                let what = "This service accepts no asynchronous submissions";
+                Err(SubmitError::Shed(ServiceError::unavailable(what)))
+            }
+        };
+        let is_given_back = accepted.as_ref().err().is_some_and(|error| self.gives_key_back(error));
+        if let Some(claim) = claim.filter(|_| is_given_back) {
+            claim.release(&self.services).await;
+        }
+        let accepted = accepted?;
+        let body = serde_json::to_string(&AcceptedBody {
+            trace_id: accepted.trace_id.hyphenated().encode_lower(&mut Uuid::encode_buffer()),
+            trace_token: &accepted.trace_token,
+        });
+        let body =
+            body.map_err(|error| ServiceError::from_code(Code::SerializationError).with_internal(error))?;
+        let mut answer = ChannelResponse::json(202, body);
+        answer.set_trace_id(accepted.trace_id);
+        Ok(answer)
+    }
+
+    /// Makes the job of an admitted message.
+    pub(super) fn prepare_job(
+        &self,
+        admitted: AdmittedMessage,
+        trace_context: &TraceContext,
+        is_paused: bool,
+    ) -> PreparedJob {
         let AdmittedMessage { payload, mut metadata, bucket, run_key, claim, permit, wait, .. } = admitted;
         let terms = self.queue.terms(wait, is_paused);
         // What waits takes its permit when it begins.
@@ -51,37 +86,18 @@ impl CompiledChannel {
             attempt: None,
             trace_headers: owned_headers(trace_context),
         };
-        let request_id = Some(request_id).filter(|id| !id.is_empty());
-        let accepted = match (&self.services.traces, terms) {
-            (Some(traces), None) if self.queue.starts_early() => traces.submit_early(job, request_id).await,
-            (Some(traces), None) => traces.submit(job, request_id).await,
-            // By value it would make the future of every submission larger.
-            (Some(traces), Some(terms)) => Box::pin(traces.submit_waiting(job, terms, request_id)).await,
-            (None, _) => {
-                let what = "This service accepts no asynchronous submissions";
-                Err(SubmitError::Shed(ServiceError::unavailable(what)))
-            }
-        };
-        let is_given_back = match &accepted {
-            Ok(_) | Err(SubmitError::Uncertain(_)) => false,
-            Err(SubmitError::Shed(_)) => true,
+        PreparedJob { job, terms, claim }
+    }
+
+    /// Returns `true` if the idempotency key of a message that the queue refused is given back.
+    pub(super) fn gives_key_back(&self, error: &SubmitError) -> bool {
+        match error {
+            SubmitError::Uncertain(_) => false,
+            SubmitError::Shed(_) => true,
             // An error that is kept would be the answer to the repeats of a message that never ran.
-            Err(SubmitError::Unwritten(_)) => self.guards.accept_repeats() || self.guards.replays_answers(),
-            Err(SubmitError::Failed(_)) => self.guards.accept_repeats(),
-        };
-        if let Some(claim) = claim.filter(|_| is_given_back) {
-            claim.release(&self.services).await;
+            SubmitError::Unwritten(_) => self.guards.accept_repeats() || self.guards.replays_answers(),
+            SubmitError::Failed(_) => self.guards.accept_repeats(),
         }
-        let accepted = accepted?;
-        let body = serde_json::to_string(&Accepted {
-            trace_id: accepted.trace_id.hyphenated().encode_lower(&mut Uuid::encode_buffer()),
-            trace_token: &accepted.trace_token,
-        });
-        let body =
-            body.map_err(|error| ServiceError::from_code(Code::SerializationError).with_internal(error))?;
-        let mut answer = ChannelResponse::json(202, body);
-        answer.set_trace_id(accepted.trace_id);
-        Ok(answer)
     }
 
     /// Runs an accepted job, no longer than `limit`, with the version of the workflow that is `pinned`. It passed its guards
@@ -210,9 +226,17 @@ impl CompiledChannel {
     }
 }
 
+/// A job to be accepted, with the key that its message claimed.
+pub(super) struct PreparedJob {
+    pub(super) job: Job,
+    /// The terms on which it waits; `None` for one that may run at once.
+    pub(super) terms: Option<JobTerms>,
+    pub(super) claim: Option<IdempotencyClaim>,
+}
+
 /// The body of a 202.
 #[derive(Serialize)]
-struct Accepted<'a> {
+struct AcceptedBody<'a> {
     trace_id: &'a str,
     trace_token: &'a str,
 }

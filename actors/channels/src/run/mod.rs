@@ -2,6 +2,7 @@
 //! ingress is translated where a message comes in and where its answer goes out.
 
 mod delivery_time;
+mod event_batch;
 pub(crate) mod failure;
 mod job;
 mod record_batch;

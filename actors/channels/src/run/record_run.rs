@@ -287,10 +287,11 @@ impl CompiledChannel {
     async fn run_parsed(self: &Arc<Self>, parsed: ParsedRecord) -> RecordResult {
         let ParsedRecord { run, attempt, payload } = parsed;
         let RecordRun { record, limit, is_failure_traced, trace_context } = run;
-        let RecordPayload { value: payload, encoding } = payload;
+        let RecordPayload { value: payload, encoding, event } = payload;
         let mut metadata = Map::new();
         if self.reads_metadata || attempt.is_traced {
             metadata = record.metadata(&self.name, encoding, self.services.settings.vars.as_ref());
+            metadata.extend(event.map(|attributes| ("cloudevent".to_owned(), Value::Object(attributes))));
             metadata::set_run_key(&mut metadata, record.run_key());
         }
         let admitted = self.admit(MessageSource::Record(&record), payload, metadata).await;

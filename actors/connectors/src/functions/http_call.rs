@@ -20,6 +20,7 @@ use svc_spans::{SpanDraft, TraceContext};
 use tokio::time::{Instant, sleep};
 
 use super::call::{Caller, call_driver, call_with_breaker, driver_of};
+use super::cloud_event::EventPlan;
 use super::input::{self, Either, input_value, text};
 use super::outside::OutsideAddress;
 use super::request::{self, BodyFormat};
@@ -69,6 +70,7 @@ impl Function for HttpCall {
                 .transpose()?,
             body: Either::compile(input, "body", cx)?,
             body_format: BodyFormat::from_name(text(table, input, "body_format")),
+            event: EventPlan::compile(input, cx)?.map(Box::new),
             output: text(table, input, "output").map(input::path).transpose()?,
             response_format: ResponseFormat::from_name(text(table, input, "response_format")),
             timeout: attempt_limit(timeout, self.timeout),
@@ -101,6 +103,8 @@ struct HttpCallTask {
     idempotency_key: Option<Expression>,
     body: Option<Either>,
     body_format: BodyFormat,
+    /// The event of CloudEvents that it sends. Boxed, because most calls send none.
+    event: Option<Box<EventPlan>>,
     output: Option<Path>,
     response_format: ResponseFormat,
     timeout: Duration,
@@ -225,6 +229,7 @@ impl HttpCallTask {
                 .into_iter()
                 .flatten()
                 .any(Expression::reads_secrets)
+            || self.event.as_ref().is_some_and(|event| event.reads_secrets())
     }
 
     /// Computes the parts of the request from the message. Adds the secrets that the expressions read to
@@ -249,6 +254,10 @@ impl HttpCallTask {
             Some(Either::Logic(logic)) => {
                 Some(self.body_format.body(&cx.evaluate_tainted(logic, redaction)?)?)
             }
+        };
+        let body = match &self.event {
+            None => body,
+            Some(event) => event.evaluate(cx, redaction)?.put_into_request(&mut headers, body)?,
         };
         Ok(RequestParts { address, headers, body, trace_context: cx.trace_context().clone() })
     }

@@ -3,6 +3,7 @@
 mod cache;
 mod cache_keys;
 mod call;
+mod cloud_event;
 #[cfg(any(feature = "es", feature = "mongo", feature = "sql"))]
 mod data;
 #[cfg(feature = "sql")]

@@ -13,6 +13,7 @@ use svc_model::FieldError;
 use svc_spans::SpanDraft;
 
 use super::call::{Caller, call_driver, call_with_breaker, check_operation};
+use super::cloud_event::EventPlan;
 use super::input::text;
 use crate::directory::ConnectorDirectory;
 use crate::drivers::kafka::{KafkaDriver, Publish};
@@ -43,6 +44,7 @@ impl Function for PublishKafka {
             key: logic("key", "key_logic")?,
             value: logic("value", "value_logic")?,
             tombstone: input.get("tombstone").and_then(Value::as_bool),
+            event: EventPlan::compile(input, cx)?,
         }))
     }
 }
@@ -57,6 +59,8 @@ struct PublishTask {
     value: Option<Expression>,
     /// `true` for a record without a value in any case, `false` in no case.
     tombstone: Option<bool>,
+    /// The event of CloudEvents that it sends.
+    event: Option<EventPlan>,
 }
 
 impl CompiledTask for PublishTask {
@@ -95,11 +99,19 @@ impl PublishTask {
             Some(logic) => value(&cx.evaluate_tainted(logic, redaction)?, self.tombstone),
             None => value(&cx.message().data, self.tombstone),
         };
+        let event = match &self.event {
+            Some(event) => Some(event.evaluate(cx, redaction)?),
+            None => None,
+        };
         let mut span = cx.trace_context().begin(|| {
             let topic = topic.clone().or_else(|| self.topic_of_connector());
             SpanDraft::publication(topic.as_deref(), Some(&self.connector))
         });
-        let headers = owned_headers(span.context().headers());
+        let mut headers = owned_headers(span.context().headers());
+        let value = match &event {
+            Some(event) => event.put_into_record(&mut headers, value),
+            None => value,
+        };
         let message = |driver: &KafkaDriver| {
             check_operation(&driver.settings.operations, "publish", &self.connector)?;
             let topic = topic.clone().or_else(|| driver.settings.topic.clone());

@@ -186,6 +186,16 @@ pub(crate) async fn a_refused_row_fails_alone(db: TestDatabase) {
     assert_eq!(count_traces(&traces).await, 62, "the others are written");
 }
 
+pub(crate) async fn rows_of_a_batch_are_stored_together(db: TestDatabase) {
+    let traces = db.store().await.traces();
+    let rows: Vec<_> = (0..3).map(|_| pending("orders")).collect();
+    traces.insert_together(rows.clone()).await.unwrap();
+    assert_eq!(count_traces(&traces).await, 3);
+    let refused = traces.insert_together(vec![pending("orders"), rows[1].clone(), pending("orders")]).await;
+    assert!(matches!(refused, Err(StoreError::Database(_))), "{refused:?}");
+    assert_eq!(count_traces(&traces).await, 3, "none of them is written");
+}
+
 pub(crate) async fn rows_and_units_are_written_together(db: TestDatabase) {
     let store = db.store().await;
     let (traces, workflows) = (store.traces(), store.workflows());

@@ -5,11 +5,13 @@
 //! next row is due, and once in a while for what other nodes changed.
 
 mod accept;
+mod batch;
 mod claimer;
 mod pace;
 mod tally;
 mod terms;
 
+pub use batch::BatchedJob;
 pub(crate) use claimer::WaitingClaimer;
 pub(crate) use tally::WaitingTally;
 pub use terms::JobTerms;

@@ -126,6 +126,11 @@ impl WaitingTally {
     pub(super) fn confirm(&self, channel: &str, reason: WaitReason) {
         self.add(channel, reason);
         self.release(channel, reason);
+        self.announce(reason);
+    }
+
+    /// Has the work claimed that may run now, because a row was written that waits for this reason.
+    pub(super) fn announce(&self, reason: WaitReason) {
         if reason != WaitReason::Paused {
             self.submitted.notify_one();
         }

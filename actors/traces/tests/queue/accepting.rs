@@ -5,7 +5,9 @@ use std::cell::Cell;
 use actix_supervision::{FaultKind, PlannedFault, Tree};
 use futures_util::future::{join, join_all};
 use serde_json::{Value, json};
+use svc_model::ServiceError;
 use svc_testkit::state::wait_until;
+use svc_traces::BatchedJob;
 use uuid::Uuid;
 
 use crate::kit::{job, run};
@@ -66,6 +68,34 @@ fn full_queue_refuses_at_once_and_leaves_no_row() {
         wait_until(async || process.count("completed").await == 3).await;
         assert_eq!(process.count("failed").await, 0);
         process.submit(json!({})).await.expect("there is room again");
+    });
+}
+
+#[test]
+fn batch_is_accepted_whole_or_not_at_all() {
+    run(async |world| {
+        let process = world
+            .start(|settings| {
+                settings.queue.workers = 1;
+                settings.queue.buffer_size = 3;
+            })
+            .await;
+        let submit = async |count: usize| {
+            let jobs =
+                (0..count).map(|n| BatchedJob { job: job(json!({ "do": "wait", "n": n })), terms: None });
+            process.traces.submit_batch(jobs.collect(), None).await.map_err(ServiceError::from)
+        };
+        assert_eq!(submit(4).await.unwrap_err().status(), 413, "more than the queue ever has places for");
+        let accepted = submit(2).await.unwrap();
+        wait_until(async || process.runner.count() == 1).await;
+        assert_eq!(submit(3).await.unwrap_err().status(), 503);
+        assert_eq!(process.metric("trace_queue_depth"), 1.0, "its places are given back");
+        assert!(submit(0).await.unwrap().is_empty());
+        process.runner.open();
+        for job in &accepted {
+            process.ends(job.trace_id, "completed").await;
+        }
+        assert_eq!((accepted.len(), process.count("completed").await), (2, 2));
     });
 }
 

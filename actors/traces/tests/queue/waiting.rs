@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde_json::json;
 use svc_testkit::state::wait_until;
-use svc_traces::{DueTime, JobTerms};
+use svc_traces::{BatchedJob, DueTime, JobTerms};
 
-use crate::kit::{HOUR, Process, run};
+use crate::kit::{HOUR, Process, job, run};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -46,6 +46,27 @@ fn delayed_job_takes_no_place_until_due() {
         }
         assert_eq!(process.runner.count(), 6);
         wait_until(async || process.metric("trace_waiting{reason=\"scheduled\"}") == 0.0).await;
+    });
+}
+
+#[test]
+fn waiting_batch_takes_room_for_each_job() {
+    run(async |world| {
+        let process = world.start(|_| {}).await;
+        let submit = async |count: usize| {
+            let terms = JobTerms { max_waiting: 3, ..terms(Some(DueTime::After(HOUR)), None) };
+            let jobs =
+                (0..count).map(|n| BatchedJob { job: job(json!({ "n": n })), terms: Some(terms.clone()) });
+            process.traces.submit_batch(jobs.collect(), None).await
+        };
+        let accepted = submit(2).await.unwrap();
+        assert!(submit(2).await.is_err(), "one of the two has no room");
+        submit(1).await.expect("the room of the other is given back");
+        assert_eq!(process.count("scheduled").await, 3);
+        world.execute(MAKE_DUE);
+        for job in &accepted {
+            process.ends(job.trace_id, "completed").await;
+        }
     });
 }
 

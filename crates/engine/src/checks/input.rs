@@ -106,6 +106,11 @@ impl Check<'_, '_> {
             }
             return;
         }
+        if field.holds_logic {
+            for (name, logic) in value.as_object().into_iter().flatten() {
+                self.expression(&format!("{at}.{name}"), logic);
+            }
+        }
         if let Some(text) = value.as_str() {
             if !field.one_of.is_empty() && !field.one_of.contains(&text) {
                 let message = format!("\"{text}\" is not one of {}", field.one_of.join(", "));

@@ -13,10 +13,11 @@ use crate::catalogue::{Catalogue, DefaultOutput};
 const MAX_WARNINGS: usize = 10;
 
 /// Members of `metadata` that the service sets.
-const METADATA: [&str; 16] = [
+const METADATA: [&str; 17] = [
     "auth",
     "body_encoding",
     "channel",
+    "cloudevent",
     "cookies",
     "engine_version",
     "headers",

@@ -32,6 +32,8 @@ enum Origin {
     /// An input that may be computed.
     Computed(InputSource),
     Written(Value),
+    /// Members that are expressions; one that is null is left out.
+    Members(Vec<(String, Expression)>),
     /// The whole of `data`.
     Data,
     /// The payload of the run.
@@ -90,6 +92,20 @@ impl SentInput {
     }
 }
 
+/// Compiles the members of an object of expressions.
+fn compile_members(
+    spelling: &str,
+    value: &Value,
+    cx: &CompileCx<'_>,
+) -> Result<Vec<(String, Expression)>, String> {
+    let members = value.as_object().into_iter().flatten();
+    let compiled = members.map(|(name, source)| {
+        let expression = cx.expression(source).map_err(|reason| format!("{spelling}.{name}: {reason}"));
+        expression.map(|expression| (name.clone(), expression))
+    });
+    compiled.collect()
+}
+
 /// Adds an input; members of a computed object win over those written for the same input.
 fn merge(input: &mut Map<String, Value>, name: &str, value: Value) {
     match (input.get_mut(name), value) {
@@ -115,6 +131,8 @@ impl SentField {
             Origin::Computed(InputSource::compile(field, value, cx)?)
         } else if field.resolvable {
             Origin::Folded(Template::compile(value))
+        } else if field.holds_logic {
+            Origin::Members(compile_members(spelling, value, cx)?)
         } else {
             Origin::Written(value.clone())
         };
@@ -137,6 +155,14 @@ impl SentField {
             Origin::Computed(source) => source.value(cx),
             Origin::Evaluated(expression) => cx.evaluate_tainted(expression, redaction),
             Origin::Written(value) => Ok(value.clone()),
+            Origin::Members(members) => {
+                let mut evaluated = Map::new();
+                for (name, expression) in members {
+                    let value = cx.evaluate_tainted(expression, redaction)?;
+                    evaluated.extend(Some((name.clone(), value)).filter(|(_, value)| !value.is_null()));
+                }
+                Ok(evaluated.into())
+            }
             Origin::Data => Ok(cx.message().data.clone()),
             Origin::Payload => Ok(cx.message().payload.clone()),
         }

@@ -8,6 +8,7 @@ use svc_model::config::connector::check_header;
 use svc_model::{ConnectorType, FieldError};
 
 use super::FunctionDeclaration;
+use super::cloud_event::{CLOUDEVENT, check_event};
 use super::input::check_timeout;
 
 /// The declaration of `http_call`.
@@ -41,6 +42,7 @@ pub static HTTP_CALL: FunctionDeclaration = FunctionDeclaration {
             InputField::string("body_format", "How the body is sent, json by default")
                 .one_of(&["json", "form", "text"])
                 .sent_as(SentForm::Unsent),
+            CLOUDEVENT,
             InputField::string(
                 "output",
                 "Path the response is written to; without it the response is discarded",
@@ -72,6 +74,8 @@ pub static HTTP_CALL: FunctionDeclaration = FunctionDeclaration {
 
 fn check(input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
     check_timeout(input, "timeout_ms", at, errors);
+    check_event(input, at, errors);
+    check_event_method(input, at, errors);
     let path = input.get("path").and_then(Value::as_str).and_then(|path| check_path(path).err());
     errors.extend(path.map(|why| FieldError::invalid(format!("{at}.path"), why)));
     let is_given = |name: &str| input.get(name).is_some_and(|value| !value.is_null());
@@ -87,6 +91,18 @@ fn check(input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
             }
             other => errors.push(FieldError::type_mismatch(path, "string", other)),
         }
+    }
+}
+
+/// Refuses an event in a request that has no body.
+fn check_event_method(input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
+    if input.get("cloudevent").is_none_or(Value::is_null) {
+        return;
+    }
+    let method = input.get("method").and_then(Value::as_str).unwrap_or("GET");
+    if ["GET", "DELETE"].contains(&method) {
+        let why = format!("an event is sent with method POST, PUT or PATCH, not {method}");
+        errors.push(FieldError::invalid(format!("{at}.cloudevent"), why));
     }
 }
 

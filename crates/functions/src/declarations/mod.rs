@@ -6,6 +6,7 @@
 
 pub mod cache;
 pub mod channel_call;
+mod cloud_event;
 mod data;
 pub mod http_call;
 mod input;

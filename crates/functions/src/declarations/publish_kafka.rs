@@ -5,6 +5,7 @@ use svc_engine::catalogue::{ConnectorRequirement, DefaultInput, FunctionEntry, I
 use svc_model::{ConnectorType, FieldError};
 
 use super::FunctionDeclaration;
+use super::cloud_event::{CLOUDEVENT, check_event};
 
 /// The declaration of `publish_kafka`.
 pub static PUBLISH_KAFKA: FunctionDeclaration = FunctionDeclaration {
@@ -25,6 +26,7 @@ pub static PUBLISH_KAFKA: FunctionDeclaration = FunctionDeclaration {
                 "tombstone",
                 "true: a record without a value; false: null as JSON. By default null has no value",
             ),
+            CLOUDEVENT,
         ],
         ..FunctionEntry::connector(
             "publish_kafka",
@@ -36,6 +38,7 @@ pub static PUBLISH_KAFKA: FunctionDeclaration = FunctionDeclaration {
 };
 
 fn check(input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
+    check_event(input, at, errors);
     if input.get("topic").and_then(Value::as_str).is_some_and(|topic| topic.trim().is_empty()) {
         errors.push(FieldError::invalid(format!("{at}.topic"), "a topic has a name"));
     }

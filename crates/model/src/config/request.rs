@@ -36,6 +36,8 @@ choice! {
         Raw = "raw",
         /// Any of them but `raw`, by the content type; JSON if there is none.
         Auto = "auto",
+        /// Events of CloudEvents 1.0, in any mode; their data is the payload.
+        CloudEvents = "cloudevents",
     }
 }
 
@@ -49,6 +51,7 @@ impl RequestBodyFormat {
             Self::Xml => RecordFormat::Xml,
             Self::Raw => RecordFormat::Raw,
             Self::Auto => RecordFormat::Auto,
+            Self::CloudEvents => RecordFormat::CloudEvents,
             Self::Form | Self::Multipart => return None,
         })
     }
@@ -115,6 +118,8 @@ pub enum RecordFormat {
     Raw,
     /// The header `content-type` decides; JSON if there is none.
     Auto,
+    /// The record is an event of CloudEvents, in structured or binary mode.
+    CloudEvents,
 }
 
 block! {
@@ -126,12 +131,15 @@ block! {
         /// `auto` takes `{"data", "metadata"}` as an envelope and drops its other keys
         pub body_mode: BodyMode = "auto" => "payload";
         /// the reading of a body; its default is `auto` where `auth` names a preset. Records are not read as `form` or
-        /// `multipart`
+        /// `multipart`; of `cloudevents` the data is the payload
         pub body_format as "body": RequestBodyFormat = "json" => "auto";
         /// encodings of compressed bodies that are decoded, `true` for all; a body with another one is refused
         pub decompress: Vec<ContentEncoding> = _ => ["gzip"];
         /// origins of pages that may read its answers, in place of `cors.allowed_origins` of the service
         pub cors_origins: Option<Vec<String>> => ["https://shop.example"], by(cors_origins);
+        /// senders of events that may deliver here, by their DNS names, `*` for all: the answer to the validation
+        /// request of CloudEvents (`OPTIONS` with `WebHook-Request-Origin`)
+        pub cloudevents_origins: Option<Vec<String>> => ["events.example.com"], by(cloudevents_origins);
         /// cookies that workflows see
         pub cookies_to_metadata: Vec<String> = _ => ["session"], by(cookies);
         /// the channel answers to its name, in addition to its route
@@ -154,6 +162,29 @@ fn cors_origins(block: &mut ConfigBlock<'_>, name: &'static str) -> Result<Optio
         }
     }
     Ok(Some(origins))
+}
+
+fn cloudevents_origins(
+    block: &mut ConfigBlock<'_>,
+    name: &'static str,
+) -> Result<Option<Vec<String>>, FieldError> {
+    let Some(origins) = block.strings(name)? else { return Ok(None) };
+    if origins.is_empty() {
+        return Err(block.invalid(name, "an empty list admits no sender, omit the field"));
+    }
+    if origins.len() > 1 && origins.iter().any(|origin| origin == "*") {
+        return Err(block.invalid(name, "\"*\" admits every sender; remove it, or the others"));
+    }
+    if let Some(index) = origins.iter().position(|origin| origin != "*" && !is_dns_name(origin)) {
+        let why = "a sender is named by its DNS name alone, as in events.example.com";
+        return Err(block.invalid(&format!("{name}[{index}]"), why));
+    }
+    Ok(Some(origins))
+}
+
+/// Returns true for a name of DNS, with or without a port.
+fn is_dns_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._:".contains(&byte))
 }
 
 fn cookies(block: &mut ConfigBlock<'_>, name: &'static str) -> Result<Option<Vec<String>>, FieldError> {

@@ -1,6 +1,8 @@
-//! The parts of HTTP that the model judges: clients, origins, preconditions and pages of lists.
+//! The parts of HTTP that the model judges: clients, origins, references, preconditions and pages of
+//! lists.
 
 pub(crate) mod client_network;
 pub(crate) mod origin;
 pub(crate) mod page;
 pub(crate) mod precondition;
+pub(crate) mod uri_reference;

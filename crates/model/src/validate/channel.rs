@@ -12,7 +12,7 @@ use crate::config::key_reference::names;
 use crate::config::value_reference::ValueScope;
 use crate::config::{
     AnswerPlace, AuthConfig, BodyMode, ChannelConfig, CronTransport, DuplicatePolicy, PROVIDER_PARAMETER,
-    RequestMode, ResponseMode, SignInProviders, TemplatePart,
+    RequestBodyFormat, RequestMode, ResponseMode, SignInProviders, TemplatePart,
 };
 use crate::documents::MAX_COLUMN;
 use crate::entity::{Channel, ChannelContent, ChannelType, EntityKind, Protocol};
@@ -303,7 +303,7 @@ fn unreadable_records(content: &ChannelContent) -> Option<FieldError> {
     let format = content.config.pointer("/request/body")?.as_str()?;
     let is_refused = content.protocol == Protocol::Kafka && matches!(format, "form" | "multipart");
     is_refused.then(|| {
-        let why = "a record is read as json, text, csv, xml, raw or auto";
+        let why = "a record is read as json, text, csv, xml, raw, auto or cloudevents";
         FieldError::invalid("channel.config.request.body", why).with_got(format)
     })
 }
@@ -372,7 +372,8 @@ fn misplaced_answers(protocol: Protocol, config: &ChannelConfig) -> Option<Field
 /// Warns about a sender whose bodies are no envelopes of this service, on a channel that takes a body with `data` or
 /// `metadata` for one and drops its other members.
 fn discarded_siblings(config: &ChannelConfig, preset: Option<&str>) -> Option<Issue> {
-    if config.request.body_mode != BodyMode::Auto {
+    let takes_events = config.request.body_format == RequestBodyFormat::CloudEvents;
+    if config.request.body_mode != BodyMode::Auto || takes_events {
         return None;
     }
     let why = match preset {
@@ -385,7 +386,9 @@ fn discarded_siblings(config: &ChannelConfig, preset: Option<&str>) -> Option<Is
             )
         }
         None if expects_cloud_events(config) => {
-            "CloudEvents have data beside other members, and all but data and metadata are dropped".to_owned()
+            let why = "CloudEvents have data beside other members, and all but data and metadata are dropped";
+            let remedy = "set body to cloudevents, or body_mode to payload";
+            return Some(Issue::new("channel.config.request.body_mode", format!("{why}: {remedy}")));
         }
         None => return None,
     };

@@ -31,7 +31,7 @@ fn members(catalogue: &Catalogue) -> [(&'static str, Value, &'static str); 11] {
         (
             "metadata",
             metadata(),
-            "metadata of the run: `headers`, `params`, `query`, `cookies`, `auth`, `vars` and others",
+            "metadata of the run: `headers`, `params`, `query`, `cookies`, `auth`, `vars`, `cloudevent` and others",
         ),
         (
             "stubs",
@@ -65,6 +65,7 @@ fn metadata() -> Value {
         "headers": texts, "params": texts, "query": texts, "cookies": texts,
         "channel": {"type": "string"}, "http_method": {"type": "string"},
         "body_encoding": {"type": "string"},
+        "cloudevent": {"type": "object"},
         "vars": {"type": "object"},
         "identity": {"type": "object"},
         "oauth": {"type": "object"},

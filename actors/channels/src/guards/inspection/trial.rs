@@ -72,6 +72,16 @@ impl CompiledChannel {
         if self.accepts() && request.ingress == Ingress::Http {
             request.delivery = Delivery::Async;
         }
+        if request.has_event_batch() {
+            if let Some(error) = self.batch_refusal(&request) {
+                let refusal = Some(TrialRefusal { guard: "body", reason: "batch", error });
+                return GuardTrial { guards: Vec::new(), refusal };
+            }
+            // The guards are the same for each event.
+            if let Some(first) = request.take_event_batch().into_iter().next() {
+                *request = request.with_event(first);
+            }
+        }
         let (ingress, delivery, pause) = (request.ingress, request.delivery, request.pause.clone());
         let mut passage = Passage::new(MessageSource::Request(request), Value::Null, Map::new());
         passage.is_trial = true;

@@ -113,6 +113,22 @@ impl TraceRepository {
         written.into_iter().map(|written| written.map(drop)).collect()
     }
 
+    /// Writes traces in one transaction: when this returns, all are on disk, or none.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert), for the first row that cannot be written.
+    pub async fn insert_together(&self, traces: Vec<NewTrace>) -> Result<(), StoreError> {
+        let rows = traces.into_iter().map(|trace| TraceWrite::Insert(storable_row(Arc::new(trace))));
+        let rows: Arc<Vec<_>> = Arc::new(rows.collect());
+        self.0
+            .write(operation("insert_together"), move |conn| {
+                Box::pin(
+                    async move { TraceWrite::apply_all(&rows, conn).await.map(|_| UnitOutcome::Keep(())) },
+                )
+            })
+            .await
+    }
+
     /// Marks a pending run as running. Returns whether it was pending, under this claim if one is given.
     ///
     /// # Errors

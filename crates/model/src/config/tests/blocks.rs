@@ -88,7 +88,7 @@ fn name_outside_a_set_is_invalid_in_place() {
         (
             json!({"request": {"body": "s3cret"}}),
             "request.body",
-            json!(["json", "form", "text", "csv", "xml", "multipart", "raw", "auto"]),
+            json!(["json", "form", "text", "csv", "xml", "multipart", "raw", "auto", "cloudevents"]),
         ),
         (json!({"response": {"mode": "s3cret"}}), "response.mode", json!(["envelope", "shaped"])),
         (json!({"auth": {"mode": "s3cret"}}), "auth.mode", json!(["api_key", "hmac", "jwt"])),
@@ -158,6 +158,12 @@ fn broken_rules_are_reported_at_their_field() {
         (json!({"request": {"cookies_to_metadata": []}}), "request.cookies_to_metadata"),
         (json!({"request": {"cors_origins": ["*", "https://a.example"]}}), "request.cors_origins"),
         (json!({"request": {"cors_origins": ["https://a.example/"]}}), "request.cors_origins[0]"),
+        (json!({"request": {"cloudevents_origins": []}}), "request.cloudevents_origins"),
+        (json!({"request": {"cloudevents_origins": ["*", "a.example"]}}), "request.cloudevents_origins"),
+        (
+            json!({"request": {"cloudevents_origins": ["https://a.example"]}}),
+            "request.cloudevents_origins[0]",
+        ),
         (json!({"request": {"cookies_to_metadata": ["ok", "a=b"]}}), "request.cookies_to_metadata[1]"),
         (json!({"request": {"cookies_to_metadata": [""]}}), "request.cookies_to_metadata[0]"),
         (json!({"response": {"allowed_headers": ["a:b"]}}), "response.allowed_headers[0]"),

@@ -1,0 +1,46 @@
+//! The data of an event as a payload.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+use crate::body::body_kind::BodyKind;
+use crate::body::content_kind::ContentKind;
+
+/// Reads data by its content type: JSON as its value, text as a text, other bytes in base64. Data without a content
+/// type is the first of these that it can be, and empty data is null.
+///
+/// # Errors
+/// The reason why it is not JSON although its content type says so.
+pub(super) fn read_data(bytes: &[u8], content_type: &str) -> Result<(Value, BodyKind), String> {
+    if bytes.is_empty() {
+        return Ok((Value::Null, BodyKind::Whole));
+    }
+    let kind = ContentKind::parse(content_type.as_bytes());
+    let as_json = || serde_json::from_slice::<Value>(bytes);
+    match kind {
+        ContentKind::Json => {
+            let value = as_json().map_err(|error| format!("the data is not JSON: {error}"))?;
+            Ok((value, BodyKind::Whole))
+        }
+        ContentKind::Absent => {
+            let value = as_json().map(|value| (value, BodyKind::Whole));
+            Ok(value.unwrap_or_else(|_| read_text(bytes)))
+        }
+        ContentKind::Multipart | ContentKind::Other => Ok(encode(bytes)),
+        ContentKind::Form
+        | ContentKind::Csv
+        | ContentKind::Xml
+        | ContentKind::PlainText
+        | ContentKind::OtherText => Ok(read_text(bytes)),
+    }
+}
+
+/// Reads a text; one that is not UTF-8 is base64.
+fn read_text(bytes: &[u8]) -> (Value, BodyKind) {
+    std::str::from_utf8(bytes).map_or_else(|_| encode(bytes), |text| (text.into(), BodyKind::Whole))
+}
+
+fn encode(bytes: &[u8]) -> (Value, BodyKind) {
+    (STANDARD.encode(bytes).into(), BodyKind::RawBase64)
+}
