@@ -242,6 +242,15 @@ test("terminal task with a condition lets others pass", () => {
   assert.deepEqual(flows.map((flow) => [flow.from, flow.to, flow.kind]), [[START, "a", "next"], ["a", END, "then"], ["a", "b", "else"], ["b", END, "next"]]);
 });
 
+test("graph shows members at once, and what follows a failure", () => {
+  const group = { id: "g", parallel: true, tasks: [task("a"), task("b")], on_error: [task("note")], finally: [task("close")] };
+  const graph = graphOf({ tasks: [group], loop: { over: [1], setup: [task("load")] } });
+  assert.deepEqual(graph.tasks.map((one) => [one.id, one.isParallel]), [["load", false], ["g", true], ["a", false], ["b", false], ["note", false], ["close", false]]);
+  const flows = graph.flows.map((flow) => `${flow.from.trim()}-${flow.to.trim()} ${flow.kind}`);
+  assert.deepEqual(flows, ["start-load next", "load-g next", "g-a next", "g-b next", "g-note failed", "a-close next", "b-close next", "note-close next", "close-end next", "end-g again"]);
+  assert.equal(readTasks([task("a", { for_each: { over: [1], into: "data.x" } })])[0]?.isFanOut, true);
+});
+
 test("loop leads back to the first task", () => {
   const graph = graphOf({ tasks: [task("a")], loop: { max: 3 } });
   assert.deepEqual(graph.flows.at(-1), { from: END, to: "a", kind: "again" });

@@ -26,6 +26,7 @@ pub(crate) fn instance_id(config: &Config) -> String {
 pub(crate) fn engine_limits(config: &Config) -> EngineLimits {
     EngineLimits {
         max_loop_iterations: i64::try_from(config.engine.max_loop_iterations).unwrap_or(i64::MAX),
+        max_fan_out: config.engine.max_fan_out,
         max_message_bytes: max_message_bytes(config),
         cpu_budget: Duration::from_millis(config.engine.cpu_budget_ms),
     }

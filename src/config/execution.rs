@@ -17,6 +17,8 @@ section! {
         pub default_channel_call_timeout_ms: u64 = 30_000,
         /// Largest `max` a workflow's loop may ask for; 0 allows any.
         pub max_loop_iterations: u64 = 10_000,
+        /// The most elements of one `for_each`; 0 allows any.
+        pub max_fan_out: usize = 100_000,
         /// Milliseconds of processor time one run may use, from 1 to 3,600,000; waiting does not count. A run
         /// that uses more fails as one whose deadline passed.
         pub cpu_budget_ms: u64 = 1000,

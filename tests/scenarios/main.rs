@@ -52,6 +52,7 @@ mod errors;
 mod examples;
 mod explanations;
 mod failure_reports;
+mod fan_outs;
 mod functions;
 mod guesses;
 mod hostile;

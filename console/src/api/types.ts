@@ -60,6 +60,8 @@ export interface TraceStep {
   target?: string;
   changes?: StepChange[];
   loop_counter?: number;
+  /** The index of the element, in a fan-out. */
+  index?: number;
 }
 
 /** The recorded steps of a run. */

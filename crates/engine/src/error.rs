@@ -1,10 +1,10 @@
 //! Errors of compiling and of running a workflow.
 
-use std::num::NonZeroU16;
+use std::num::{NonZeroU16, NonZeroU32};
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 use svc_model::ServiceError;
 
@@ -53,6 +53,28 @@ pub struct PausedChannel {
     pub id: Arc<str>,
 }
 
+/// The index of an element of a fan-out, stored as one more: so that an absent one takes no room in an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ElementIndex(NonZeroU32);
+
+impl ElementIndex {
+    /// Creates the index of an element; `None` for one that no list can have.
+    pub fn new(index: usize) -> Option<Self> {
+        u32::try_from(index).ok()?.checked_add(1).and_then(NonZeroU32::new).map(Self)
+    }
+
+    /// Returns the index.
+    pub const fn get(self) -> u32 {
+        self.0.get() - 1
+    }
+}
+
+impl Serialize for ElementIndex {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u32(self.get())
+    }
+}
+
 /// One entry of the errors of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TaskError {
@@ -68,6 +90,9 @@ pub struct TaskError {
     /// The task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_id: Option<Arc<str>>,
+    /// The index of the element of a fan-out at which it happened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub index: Option<ElementIndex>,
     /// The start of the run in which it happened.
     pub timestamp: DateTime<Utc>,
     /// True if the function tried more than once.
@@ -75,7 +100,7 @@ pub struct TaskError {
     pub retry_attempted: Option<bool>,
     /// The number of further attempts.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub retry_count: Option<u32>,
+    pub retry_count: Option<NonZeroU32>,
     /// Detail for operators only: kept in traces, never in an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<Box<str>>,
@@ -112,6 +137,7 @@ impl TaskError {
             path: (),
             workflow_id: None,
             task_id: None,
+            index: None,
             timestamp: DateTime::UNIX_EPOCH,
             retry_attempted: None,
             retry_count: None,

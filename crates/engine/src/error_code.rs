@@ -69,6 +69,11 @@ codes! {
     Task = "TASK_ERROR", Engine, Permanent,
         "A task exceeded a bound: the size or depth of the message, the index of an array, the number of tasks.",
         "Let the task write less, or end the loop earlier.";
+    /// A fan-out over its bounds.
+    LimitExceeded = "LIMIT_EXCEEDED", Engine, Permanent,
+        "A `for_each` has more elements than `engine.max_fan_out`, or the copies of the message that it or a parallel \
+         group works on take more than the bound of one message.",
+        "Shorten the list, lower `max_concurrency`, or collect less of each element.";
     /// The function is not registered.
     FunctionNotFound = "FUNCTION_NOT_FOUND", Engine, Permanent,
         "Not in use: a workflow with a function that is not registered is refused, or quarantines its channels.",

@@ -236,14 +236,17 @@ impl TaskCx<'_> {
     }
 
     /// Returns the place of this task in the work that the run belongs to: its id, behind those of the tasks that called
-    /// this channel, each with the counter of its loop. No two executions of one attempt have the same place.
+    /// this channel, each with the counter of its loop and the place of its element in a fan-out. No two executions of
+    /// one attempt have the same place.
     pub fn call_path(&self) -> String {
         let callers = self.message().metadata.get(CALL_PATH).and_then(Value::as_str);
         let callers = callers.map(|callers| format!("{callers}/")).unwrap_or_default();
         let task = key_part(self.task_id);
-        match self.loop_counter {
-            Some(counter) => format!("{callers}{task}:{counter}"),
-            None => format!("{callers}{task}"),
+        let counter = self.loop_counter.map(|counter| counter.to_string());
+        match (counter, self.work.element_place()) {
+            (Some(counter), None) => format!("{callers}{task}:{counter}"),
+            (None, None) => format!("{callers}{task}"),
+            (counter, Some(place)) => format!("{callers}{task}:{}:{place}", counter.unwrap_or_default()),
         }
     }
 

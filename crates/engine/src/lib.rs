@@ -88,7 +88,7 @@ pub use builtin::{CsvBounds, ParseCsvError, ParseXmlError, add_field, parse_csv_
 pub use checks::{UnknownCall, recorded_secrets};
 pub use closure_function::ClosureFunction;
 pub use engine::{Engine, EngineBuilder};
-pub use error::{CompileError, PausedChannel, RunFailure, TaskError};
+pub use error::{CompileError, ElementIndex, PausedChannel, RunFailure, TaskError};
 pub use error_code::{ErrorCode, FailureKind, Healing};
 pub use expression::{Expression, SecretPolicy};
 pub use function::{

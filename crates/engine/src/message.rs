@@ -1,10 +1,14 @@
 //! The message a workflow works on.
 
+mod undo;
+
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::bounds::extent;
 use crate::path::{self, Path, Root, WriteError};
+
+pub(crate) use self::undo::Displaced;
 
 /// Metadata keys that only the service may set; whatever a caller supplies under them is dropped.
 const STAMPED: [&str; 17] = [
@@ -98,6 +102,14 @@ impl Message {
         self.read(path).cloned().unwrap_or_default()
     }
 
+    /// Returns a copy of the value at a path, the bare metadata included; `None` if it leads nowhere.
+    pub(crate) fn read_any(&self, path: &Path) -> Option<Value> {
+        match (path.root(), path.segments()) {
+            (Root::Metadata, []) => Some(Value::Object(self.metadata.clone())),
+            _ => self.read(path).cloned(),
+        }
+    }
+
     /// Checks a write at a path and returns an upper bound of the bytes that it adds.
     ///
     /// # Errors
@@ -164,6 +176,12 @@ impl Message {
         members.chain([&self.data, &self.temp_data]).try_fold(0, |total, part| {
             extent::measure(part, usize::MAX, limit - total).ok().map(|bytes| total + bytes)
         })
+    }
+
+    /// Returns the bytes of a copy, the payload included; `None` when it is more than `limit`.
+    pub(crate) fn measure_copy(&self, limit: usize) -> Option<usize> {
+        let written = self.measure(limit)?;
+        extent::measure(&self.payload, usize::MAX, limit - written).ok().map(|payload| written + payload)
     }
 
     /// `{data, metadata, temp_data}`, as traces and offline runs show it.

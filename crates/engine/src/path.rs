@@ -183,6 +183,15 @@ impl Path {
         }
     }
 
+    /// Returns the path of a field of the scratch space.
+    pub(crate) fn below_temp_data(key: &str) -> Self {
+        Self {
+            text: format!("temp_data.{key}"),
+            root: Root::TempData,
+            segments: Box::new([Segment::Key(key.into())]),
+        }
+    }
+
     /// Returns the path of a field below this one.
     pub fn child(&self, key: &str) -> Self {
         let mut segments = self.segments.to_vec();
@@ -202,6 +211,13 @@ impl Path {
     /// Returns the root the path starts in.
     pub fn root(&self) -> &Root {
         &self.root
+    }
+
+    /// Returns the path of the container; of a bare root the path itself.
+    pub(crate) fn container(&self) -> Self {
+        let Some((last, above)) = self.segments.split_last() else { return self.clone() };
+        let text = self.text.get(..self.text.len() - last.key().len() - 1).unwrap_or_default();
+        Self { text: text.to_owned(), root: self.root.clone(), segments: above.into() }
     }
 
     /// Returns the segments below the root.

@@ -4,9 +4,16 @@
 //! mapping, and inside long computations. It cancels the running task when the deadline passes, and yields
 //! the thread after holding it for a while.
 
+mod attempts;
 mod call_guard;
+mod composite;
+mod cursor;
+mod fan_out;
+mod group;
+mod loops;
 mod outcome;
 mod settle;
+mod view;
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -14,7 +21,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use datalogic_rs::DataValue;
 use svc_model::Cancellation;
 use svc_spans::{ActiveSpan, SpanDraft, TraceContext};
 use tokio::time::Instant;
@@ -25,7 +31,6 @@ use crate::builtin;
 use crate::engine::Engine;
 use crate::error::{RunFailure, TaskError};
 use crate::error_code::ErrorCode;
-use crate::expression::Condition;
 use crate::function::{TaskCx, TaskOutcome};
 use crate::message::Message;
 use crate::reads::Reads;
@@ -34,9 +39,10 @@ use crate::run_state::RunState;
 use crate::scope::{Arena, EvaluationScope, WrittenRoots};
 use crate::stubs::Stubs;
 use crate::trace::{StepResult, TaskTiming, Timings, TraceOptions, Tracer};
-use crate::workflow::program::{CompiledStep, CompiledWorkflow, Flow, StepAction};
+use crate::workflow::program::{CompiledStep, CompiledWorkflow, Flow, Program, StepAction};
 
 use self::call_guard::CallGuard;
+use self::cursor::SweepCursor;
 pub use self::outcome::RunOutcome;
 
 /// Maximum number of tasks that one run executes. Each leaves its records in memory.
@@ -147,6 +153,8 @@ struct Run<'e> {
     cancellation: Option<Arc<dyn Cancellation>>,
     /// Stamps are written into the metadata.
     stamps: bool,
+    /// Tasks that may have spans.
+    task_spans: usize,
 }
 
 impl<'e> Run<'e> {
@@ -177,6 +185,7 @@ impl<'e> Run<'e> {
             stubs: options.stubs,
             calls: Vec::new(),
             target: None,
+            view: None,
         };
         Self {
             engine,
@@ -192,6 +201,7 @@ impl<'e> Run<'e> {
             trace_context: options.trace_context,
             cancellation: options.cancellation,
             stamps,
+            task_spans: TASK_SPANS,
         }
     }
 
@@ -206,36 +216,38 @@ impl<'e> Run<'e> {
         self.workflow_id = Some(Arc::clone(id));
         self.last_read = Some(began);
         let mut arena = Arena::lease();
-        let mut counter = workflow.looping.as_ref().map(|looping| looping.init);
-        let failure = loop {
-            if let (Some(looping), Some(counter)) = (&workflow.looping, counter) {
-                if let Some(path) = &looping.counter {
-                    self.work.message.put(path, counter.into());
+        let begun = match &workflow.looping {
+            None => Ok(None),
+            Some(looping) => {
+                let begun = Box::pin(self.begin_loop(looping, workflow.continue_on_error, id)).await;
+                begun.map(Some)
+            }
+        };
+        let failure = match begun {
+            Err(failure) => failure.map(|failure| *failure),
+            Ok(mut sweeps) => loop {
+                if let (Some(looping), Some(sweeps)) = (&workflow.looping, &mut sweeps) {
+                    match self.begin_sweep(looping, sweeps, id) {
+                        Ok(true) => {}
+                        Ok(false) => break None,
+                        Err(failure) => break Some(*failure),
+                    }
                 }
-                if counter >= looping.max {
-                    slog::warn!(
-                        self.engine.logger, "loop reached its maximum";
-                        "workflow" => &**id, "max" => looping.max
-                    );
+                if !self.admits(workflow, id, &arena) {
                     break None;
                 }
-                self.loop_counter = Some(counter);
-            }
-            if !self.admits(workflow, id, &arena) {
-                break None;
-            }
-            let first_error = self.work.errors.len();
-            match self.sweep(workflow, id, &mut arena).await {
-                End::Stopped => break None,
-                End::Expired(failure) => break Some(*failure),
-                End::Failed(failure) if !workflow.continue_on_error => break Some(*failure),
-                End::Failed(failure) => self.tolerate(first_error, &failure),
-                End::Completed => {}
-            }
-            counter = match (&workflow.looping, counter) {
-                (Some(looping), Some(counter)) => Some(counter.saturating_add(looping.increment)),
-                _ => break None,
-            };
+                let first_error = self.work.errors.len();
+                match self.sweep(&workflow.program, id, &mut arena).await {
+                    End::Stopped => break None,
+                    End::Expired(failure) => break Some(*failure),
+                    End::Failed(failure) if !workflow.continue_on_error => break Some(*failure),
+                    End::Failed(failure) => self.tolerate(first_error, &failure),
+                    End::Completed => {}
+                }
+                if sweeps.is_none() {
+                    break None;
+                }
+            },
         };
         let ended = self.last_read.unwrap_or_else(Instant::now);
         if self.matched {
@@ -249,7 +261,7 @@ impl<'e> Run<'e> {
     /// it before every sweep. The trace shows the workflow as skipped only if the first evaluation does not
     /// hold.
     fn admits(&mut self, workflow: &CompiledWorkflow, id: &Arc<str>, arena: &Arena) -> bool {
-        let mut scope = EvaluationScope::new(arena, &workflow.reads);
+        let mut scope = EvaluationScope::new(arena, &workflow.program.reads);
         if self.passes(&workflow.condition, &mut scope, None) {
             self.matched = true;
             return true;
@@ -261,16 +273,16 @@ impl<'e> Run<'e> {
     }
 
     /// Runs the tasks from the first one until the sweep ends.
-    async fn sweep(&mut self, workflow: &CompiledWorkflow, id: &Arc<str>, arena: &mut Arena) -> End {
-        let mut cursor = Cursor::default();
+    async fn sweep(&mut self, program: &Program, id: &Arc<str>, arena: &mut Arena) -> End {
+        let mut cursor = SweepCursor::default();
         loop {
-            let mut scope = EvaluationScope::new(arena, &workflow.reads);
+            let mut scope = EvaluationScope::new(arena, &program.reads);
             while !scope.is_full() {
                 if self.timings.tasks.len() >= MAX_TASKS {
                     let text = format!("the run executed {MAX_TASKS} tasks, which is all it may");
                     return self.expire(id, TaskError::new(ErrorCode::Task, text), "stopped by its length");
                 }
-                let end = match self.advance(&mut cursor, workflow, id, &mut scope) {
+                let end = match self.advance(&mut cursor, program, id, &mut scope) {
                     Ok(Some(step)) => self.step(step, id, &mut scope).await,
                     Ok(None) => match self.pace.check().await {
                         Ok(_) => None,
@@ -283,87 +295,6 @@ impl<'e> Run<'e> {
                 }
             }
             arena.renew();
-        }
-    }
-
-    /// Moves the cursor past the next task, and returns the task if its own condition and those of its groups
-    /// hold. Returns `None` after a skip: of one task, or of a whole group whose condition does not hold. The
-    /// trace records every skipped task.
-    ///
-    /// # Errors
-    /// The normal end of the sweep: [`End::Completed`] after the last task, [`End::Stopped`] after the last
-    /// task of a terminal group.
-    fn advance<'w>(
-        &mut self,
-        cursor: &mut Cursor,
-        workflow: &'w CompiledWorkflow,
-        id: &Arc<str>,
-        scope: &mut EvaluationScope<'w>,
-    ) -> Result<Option<&'w CompiledStep>, End> {
-        loop {
-            // Leave the groups that end here.
-            while let Some(span) = cursor.open.last().and_then(|&open| workflow.spans.get(open)) {
-                if span.end > cursor.at {
-                    break;
-                }
-                if span.terminal {
-                    return Err(End::Stopped);
-                }
-                cursor.open.pop();
-            }
-            // Enter the group that starts here, or skip it with the groups inside it.
-            if let Some(span) = workflow.spans.get(cursor.next_span).filter(|span| span.start == cursor.at) {
-                let entered = cursor.next_span;
-                cursor.next_span += 1;
-                if self.passes(&span.condition, scope, None) {
-                    cursor.open.push(entered);
-                    continue;
-                }
-                for member in &workflow.steps[span.start..span.end] {
-                    self.trace_skipped(id, Some(&member.id), scope);
-                }
-                cursor.at = span.end;
-                while workflow.spans.get(cursor.next_span).is_some_and(|inner| inner.start < span.end) {
-                    cursor.next_span += 1;
-                }
-                return Ok(None);
-            }
-            let Some(step) = workflow.steps.get(cursor.at) else { return Err(End::Completed) };
-            cursor.at += 1;
-            if self.passes(&step.condition, scope, Some(&step.id)) {
-                return Ok(Some(step));
-            }
-            self.trace_skipped(id, Some(&step.id), scope);
-            return Ok(None);
-        }
-    }
-
-    /// Returns true if the condition of a task, or of the workflow, evaluates to exactly `true`. A failed
-    /// evaluation is logged and counts as false.
-    fn passes<'w>(
-        &mut self,
-        condition: &'w Condition,
-        scope: &mut EvaluationScope<'w>,
-        task: Option<&str>,
-    ) -> bool {
-        let expression = match condition {
-            Condition::Always => return true,
-            Condition::Never => return false,
-            Condition::When(expression) => expression,
-        };
-        self.last_read = None;
-        let context = self.work.context(scope, expression.reads());
-        match self.engine.evaluator.evaluate(expression, context, scope.arena()) {
-            Ok(DataValue::Bool(passes)) => *passes,
-            Ok(_) => false,
-            Err(reason) => {
-                let reason = self.work.reason_for_log(reason);
-                slog::warn!(
-                    self.engine.logger, "condition failed";
-                    "workflow" => self.workflow_id.as_deref(), "task" => task, "reason" => reason
-                );
-                false
-            }
         }
     }
 
@@ -427,6 +358,12 @@ impl<'e> Run<'e> {
                     scope.forget(cx.written);
                     outcome
                 }
+                StepAction::Guarded(guarded) => {
+                    Box::pin(self.attempt_all(step, guarded, id, span.context(), scope)).await
+                }
+                StepAction::Composite(composite) => {
+                    return self.run_composite(composite, step, id, span, scope).await;
+                }
             },
         };
         if let Err(error) = &outcome {
@@ -452,7 +389,7 @@ impl<'e> Run<'e> {
 
     /// Begins the span of a task. Tasks beyond the bound leave their children to the run.
     fn begin_span(&self, step: &CompiledStep, workflow: &Arc<str>) -> ActiveSpan {
-        if self.timings.tasks.len() >= TASK_SPANS {
+        if self.timings.tasks.len() >= self.task_spans {
             return ActiveSpan::none_at(&self.trace_context);
         }
         let connector = step.connector.as_ref();
@@ -478,15 +415,4 @@ impl<'e> Run<'e> {
             workflow: None,
         }
     }
-}
-
-/// The position of a sweep.
-#[derive(Default)]
-struct Cursor {
-    /// Index of the next task.
-    at: usize,
-    /// Index of the first group that the sweep has not reached.
-    next_span: usize,
-    /// Indexes of the groups that were entered and not left, outermost first.
-    open: Vec<usize>,
 }

@@ -1,5 +1,7 @@
 //! The part of a run that a task may touch: the message, its changes, the errors it reports.
 
+mod view;
+
 use std::sync::Arc;
 
 use datalogic_rs::DataValue;
@@ -15,6 +17,8 @@ use crate::redaction::Redaction;
 use crate::scope::{EvaluationScope, WrittenRoots};
 use crate::stubs::{StubCall, Stubs};
 use crate::trace::{AuditChange, AuditTrailEntry, Tracer};
+
+pub(crate) use self::view::ViewState;
 
 /// Members of an object that are merged into a root one by one under the eyes of its copy.
 const FOLLOWED: usize = 16;
@@ -48,6 +52,8 @@ pub(crate) struct RunState {
     pub(crate) calls: Vec<StubCall>,
     /// The connector or channel that the task which runs now has called; kept for a trace.
     pub(crate) target: Option<Arc<str>>,
+    /// The state of a view. Its `changes` are never absent, so that a run without views looks at them alone.
+    pub(crate) view: Option<Box<ViewState>>,
 }
 
 impl RunState {
@@ -188,10 +194,12 @@ impl RunState {
     pub(crate) fn remove(&mut self, scope: &mut EvaluationScope<'_>, path: &Path) {
         forget_root(scope, path);
         if !self.records(path, &Value::Null) {
+            self.log_removal(path);
             self.message.remove(path);
             return;
         }
         let change = self.change(path, &Value::Null);
+        self.log_removal(path);
         if let (true, Some(changes)) = (self.message.remove(path), &mut self.changes) {
             changes.push(change);
         }
@@ -208,11 +216,17 @@ impl RunState {
     /// Writes a value, recording the change if the run records changes and there is room for it; of a run with
     /// confidential values only that there was one.
     fn write(&mut self, path: &Path, value: Value) {
+        if self.changes.is_none() {
+            self.message.put(path, value);
+            return;
+        }
         if !self.records(path, &value) {
+            self.log_write(path);
             self.message.put(path, value);
             return;
         }
         let change = self.change(path, &value);
+        self.log_write(path);
         if let (true, Some(changes)) = (self.message.put(path, value), &mut self.changes) {
             changes.push(change);
         }
@@ -229,9 +243,6 @@ impl RunState {
 
     /// Takes the room a change needs; once there is too little, no change is recorded any more.
     fn records(&mut self, path: &Path, new: &Value) -> bool {
-        if self.changes.is_none() {
-            return false;
-        }
         let old = self.message.read(path).unwrap_or(&Value::Null);
         let sides = [old, new].into_iter().try_fold(self.change_bytes, |left, side| {
             extent::measure(side, usize::MAX, left).map(|bytes| left - bytes)
@@ -271,6 +282,7 @@ impl RunState {
     pub(crate) fn record_failure(&mut self, scope: &mut EvaluationScope<'_>, record: Map<String, Value>) {
         const KEY: &str = "_svc_errors";
         const KEPT: usize = 32;
+        self.log_failure(&record);
         let records = self.message.metadata.entry(KEY).or_insert_with(|| json!([]));
         if let Value::Array(records) = records {
             records.push(Value::Object(record));

@@ -86,6 +86,9 @@ pub(crate) struct WrittenRoots {
 }
 
 impl WrittenRoots {
+    /// Every root that tasks write.
+    pub(crate) const ALL: Self = Self { data: true, metadata: true, temp_data: true };
+
     pub(crate) fn mark(&mut self, root: &Root) {
         match root {
             Root::Data => self.data = true,

@@ -49,6 +49,9 @@ pub struct AuditTrailEntry {
     /// The counter of the sweep, in a loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loop_counter: Option<i64>,
+    /// The index of the element, in a fan-out; of nested ones that of the innermost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub index: Option<usize>,
 }
 
 /// The duration of one task.
@@ -131,6 +134,9 @@ pub struct TraceStep {
     /// The counter of the sweep, in a loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loop_counter: Option<i64>,
+    /// The index of the element, in a fan-out; of nested ones that of the innermost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub index: Option<usize>,
 }
 
 /// The steps of a run.
@@ -154,6 +160,8 @@ pub(crate) struct Tracer {
     budget: usize,
     /// A trace of more steps would be larger than the budget by them alone.
     max_steps: usize,
+    /// True for the steps of a view, whose copies of the message no snapshot shows.
+    is_of_view: bool,
 }
 
 impl Tracer {
@@ -162,6 +170,7 @@ impl Tracer {
             trace: ExecutionTrace::default(),
             budget: options.snapshot_bytes,
             max_steps: (options.snapshot_bytes / STEP_BYTES).max(MIN_STEPS),
+            is_of_view: false,
         };
         if options.input && redaction.is_empty() {
             tracer.keep_input(message);
@@ -183,7 +192,7 @@ impl Tracer {
 
     /// Returns a snapshot, while the budget lasts.
     pub(crate) fn snapshot(&mut self, message: &Message) -> Option<Value> {
-        if self.trace.truncated {
+        if self.trace.truncated || self.is_of_view {
             return None;
         }
         let metadata: Map<String, Value> = message
@@ -223,6 +232,36 @@ impl Tracer {
 
     pub(crate) fn finish(self) -> ExecutionTrace {
         self.trace
+    }
+
+    /// Returns a tracer for a view of the run.
+    pub(crate) fn of_view(&self) -> Self {
+        let (trace, budget) = (ExecutionTrace::default(), 0);
+        Self { trace, budget, max_steps: self.free_steps(), is_of_view: true }
+    }
+
+    /// Returns the number of steps that there is room for.
+    pub(crate) fn free_steps(&self) -> usize {
+        self.max_steps.saturating_sub(self.trace.steps.len())
+    }
+
+    /// Takes the steps so far of a view, which may then have `free` more.
+    pub(crate) fn take_steps(&mut self, free: usize) -> Vec<TraceStep> {
+        self.max_steps = free;
+        std::mem::take(&mut self.trace.steps)
+    }
+
+    /// Returns `true` if something was left out.
+    pub(crate) fn is_truncated(&self) -> bool {
+        self.trace.truncated
+    }
+
+    /// Adds to the last step what was written after it.
+    pub(crate) fn extend_last(&mut self, snapshot: Option<Value>, changes: &[AuditChange]) {
+        if let Some(last) = self.trace.steps.last_mut() {
+            last.message = snapshot.or_else(|| last.message.take());
+            last.changes.extend_from_slice(changes);
+        }
     }
 }
 

@@ -33,6 +33,15 @@ const ID: KeyReference =
     key("id", TEXT, r#""load""#, "names the task in traces; unique in the workflow").required();
 const TERMINAL: KeyReference =
     key("terminal", SWITCH, "true", "ends the workflow after it has run").default("false");
+const EACH: KeyReference = key(
+    "for_each",
+    "block",
+    r#"{"over": {"var": "payload.items"}, "into": "data.results"}"#,
+    "runs it for each element of a list",
+);
+
+/// The keys of a group that hold steps.
+pub const STEP_LISTS: [&str; 3] = ["tasks", "on_error", "finally"];
 
 /// The keys of a channel.
 pub static CHANNEL: [KeyReference; 14] = [
@@ -103,24 +112,66 @@ pub static WORKFLOW: [KeyReference; 9] = [
 ];
 
 /// The keys of a task.
-pub static TASK: [KeyReference; 7] = [
+pub static TASK: [KeyReference; 11] = [
     ID,
     key("name", TEXT, r#""Load the order""#, "for people").required(),
     key("description", TEXT, r#""Reads the order""#, "for people"),
     CONDITION,
+    EACH,
+    key("retry", "block", r#"{"attempts": 3}"#, "repeats it where it failed by what time may heal"),
+    key("timeout_ms", NUMBER, "5000", "milliseconds that an attempt may take, at most a day"),
     key("function", "block", "{}", "the function and its input").required(),
     key("continue_on_error", SWITCH, "true", "its failure does not end the workflow").default("false"),
+    key("halt_on", "`failure`", r#""failure""#, "ends the workflow where its status is 400 or more"),
     TERMINAL,
 ];
 
 /// The keys of a group.
-pub static GROUP: [KeyReference; 6] = [
+pub static GROUP: [KeyReference; 11] = [
     ID,
     key("name", TEXT, r#""Pay""#, "for people"),
     key("description", TEXT, r#""Takes the money""#, "for people"),
     CONDITION,
+    EACH,
+    key("timeout_ms", NUMBER, "5000", "milliseconds that its members may take together, at most a day"),
+    key("parallel", SWITCH, "true", "runs its members at once").default("false"),
     key("tasks", "steps", "[]", "tasks and groups, in order; groups nest at most 8 levels deep").required(),
+    key("on_error", "steps", "[]", "tasks that run where a member failed, in place of the failure"),
+    key("finally", "steps", "[]", "tasks that run after it, failed or not"),
     TERMINAL,
+];
+
+/// The keys of `for_each`.
+pub static FOR_EACH: [KeyReference; 7] = [
+    key("over", LOGIC, r#"{"var": "payload.items"}"#, "the list; null is an empty one").required(),
+    key("as", TEXT, r#""order""#, "the key below `temp_data` that holds the element").default(r#""item""#),
+    key("index_as", TEXT, r#""n""#, "the key below `temp_data` that holds the index of the element"),
+    key("max_concurrency", NUMBER, "10", "elements that run at once, 1 to 256").default("1"),
+    key(
+        "collect",
+        TEXT,
+        r#""temp_data.answer""#,
+        "the path of the value kept of an element; by default its output",
+    ),
+    key("into", TEXT, r#""data.answers""#, "the path of the list of those values, in the order of `over`")
+        .required(),
+    key("continue_on_error", SWITCH, "true", "a failed element is null in the list, and the others go on")
+        .default("false"),
+];
+
+/// The keys of `retry`.
+pub static RETRY: [KeyReference; 5] = [
+    key("attempts", NUMBER, "3", "attempts in all, 1 to 10").required(),
+    key("delay", TEXT, r#""250ms""#, "the wait before the second attempt, up to `1h`; spread by half of it")
+        .default(r#""1s""#),
+    key("factor", "number", "3", "what each further wait is multiplied by, 1 to 100").default("2"),
+    key(
+        "on",
+        TEXTS,
+        r#"["TIMEOUT_ERROR"]"#,
+        "codes of errors that lead to another attempt; by default all that may heal",
+    ),
+    key("unsafe", SWITCH, "true", "allows it for a function that is not safe to repeat").default("false"),
 ];
 
 /// The keys of the function of a task.
@@ -130,11 +181,15 @@ pub static FUNCTION: [KeyReference; 2] = [
 ];
 
 /// The keys of a loop.
-pub static LOOP: [KeyReference; 4] = [
+pub static LOOP: [KeyReference; 8] = [
+    key("over", LOGIC, r#"{"var": "data.pages"}"#, "a list; each round takes the next element"),
+    key("as", TEXT, r#""page""#, "the key below `temp_data` that holds the element").default(r#""item""#),
+    key("setup", "steps", "[]", "tasks and groups that run once, before the list is evaluated"),
+    key("scratch", TEXT, r#""work""#, "a key below `temp_data` that each round finds as an empty object"),
     key("counter", TEXT, r#""page""#, "path below `temp_data` that holds the counter"),
     key("init", NUMBER, "1", "the first value of the counter").default("0"),
     key("increment", NUMBER, "2", "what is added after each round, at least 1").default("1"),
-    key("max", NUMBER, "10", "the loop ends before the counter reaches it").required(),
+    key("max", NUMBER, "10", "the loop ends before the counter reaches it").or("over"),
 ];
 
 /// The keys of a connector.

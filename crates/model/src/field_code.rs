@@ -57,6 +57,10 @@ codes! {
         "Send the type that `expected` names; `got` names the type that was sent.";
     /// The value is too long.
     TooLong = "TOO_LONG", "The value is over its length.", "Shorten it to the length that `expected` names.";
+    /// Two members of a parallel group write the same place.
+    ConflictingWrites = "CONFLICTING_WRITES",
+        "Two members of a group with `parallel` write the same path, or one a path below that of the other.",
+        "Let each member write a path of its own, and join the results in a task after the group.";
     /// The object has a key that is not known.
     UnknownField = "UNKNOWN_FIELD", "The object has no such key.",
         "Use the key that the message names as the nearest, or remove it. Keys that begin with `x-` are free.";

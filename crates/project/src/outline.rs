@@ -41,6 +41,7 @@ impl WorkflowOutline {
                 outline.branch("the condition was always true".to_owned(), PartReach::Admission(false));
             }
         }
+        outline.steps(&document["loop"]["setup"], &[]);
         outline.steps(&document["tasks"], &[]);
         outline
     }
@@ -59,7 +60,10 @@ impl WorkflowOutline {
                     self.branch(format!("group '{id}' was never entered"), PartReach::Runs(own.clone()));
                     self.branch(format!("group '{id}' was never skipped"), skips);
                 }
-                self.steps(members, if is_conditional { own.as_slice() } else { around });
+                let around = if is_conditional { own.as_slice() } else { around };
+                self.steps(members, around);
+                self.steps(&step["on_error"], around);
+                self.steps(&step["finally"], around);
             } else {
                 let missing = format!("task '{id}' never ran");
                 self.parts.push(WorkflowPart { is_task: true, missing, reach: PartReach::Runs(own) });

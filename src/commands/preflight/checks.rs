@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 use svc_engine::{CompileSecrets, DeclaredSecrets, Engine};
 use svc_model::config::auth::ConsumerSelection;
+use svc_model::documents::STEP_LISTS;
 use svc_model::mask::CREDENTIAL_BLOCKS;
 use svc_model::{
     Channel, ChannelChecks, ChannelConfig, Connector, FieldCode, Issue, LifecycleStatus, Timestamp, Workflow,
@@ -76,7 +77,9 @@ impl Checks<'_> {
         if findings.is_empty() && may_serve(workflow.status) {
             findings.extend(self.does_not_load(&entity, workflow));
         }
-        findings.extend(missing_schemas(&entity, &workflow.content.tasks, strict));
+        for (path, steps) in workflow.content.step_lists() {
+            findings.extend(missing_schemas(&entity, path, steps, strict));
+        }
         findings
     }
 
@@ -203,9 +206,9 @@ fn strict_connectors(connectors: &[Connector]) -> BTreeSet<&str> {
 }
 
 /// Reports the tasks, at any depth, that name no schema and must.
-fn missing_schemas(entity: &str, tasks: &[Value], strict: &BTreeSet<&str>) -> Vec<Finding> {
+fn missing_schemas(entity: &str, path: &str, tasks: &[Value], strict: &BTreeSet<&str>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    each_task("tasks", tasks, &mut |path, task| {
+    each_task(path, tasks, &mut |path, task| {
         let function = task.pointer("/function/name").and_then(Value::as_str).unwrap_or_default();
         let input = task.pointer("/function/input").unwrap_or(&Value::Null);
         let connector = input["connector"].as_str().unwrap_or_default();
@@ -223,8 +226,10 @@ fn each_task(path: &str, tasks: &[Value], visit: &mut dyn FnMut(&str, &Value)) {
     for (index, task) in tasks.iter().enumerate() {
         let path = format!("{path}[{index}]");
         visit(&path, task);
-        if let Some(Value::Array(inner)) = task.get("tasks") {
-            each_task(&format!("{path}.tasks"), inner, visit);
+        for key in STEP_LISTS {
+            if let Some(Value::Array(inner)) = task.get(key) {
+                each_task(&format!("{path}.{key}"), inner, visit);
+            }
         }
     }
 }

@@ -101,6 +101,16 @@ fn documents() -> Vec<FieldCase> {
         ("workflows", json!({"name": "w", "tasks": [task, task]}), "DUPLICATE_TASK_ID", "tasks[1].id", "'t'"),
         (
             "workflows",
+            json!({"name": "w", "tasks": [{"id": "g", "parallel": true, "tasks": [
+                {"id": "one", "name": "", "function": {"name": "map", "input": {"mappings": [{"path": "data.x", "logic": 1}]}}},
+                {"id": "two", "name": "", "function": {"name": "map", "input": {"mappings": [{"path": "data.x", "logic": 2}]}}},
+            ]}]}),
+            "CONFLICTING_WRITES",
+            "tasks[1]",
+            "write different places",
+        ),
+        (
+            "workflows",
             with_task("mapp", json!({})),
             "UNKNOWN_FUNCTION",
             "function.name",

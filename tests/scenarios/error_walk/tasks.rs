@@ -54,6 +54,7 @@ impl TaskWalk {
     fn start() -> Self {
         let server = launch()
             .env("SVC_TRACE_STORAGE__MODE", "sync")
+            .env("SVC_ENGINE__MAX_FAN_OUT", "2")
             .env("SVC_ENGINE__CIRCUIT_BREAKER__ENABLED", "true")
             .env("SVC_ENGINE__CIRCUIT_BREAKER__FAILURE_THRESHOLD", "1")
             .env("SVC_ENGINE__CIRCUIT_BREAKER__RECOVERY_TIMEOUT_SECS", "3600")
@@ -211,6 +212,14 @@ impl TaskWalk {
         assert_eq!(first.join().unwrap().unwrap().status, 200);
     }
 
+    fn fan_outs(&mut self) {
+        let task = json!([{"id": "failing", "name": "", "continue_on_error": true,
+            "for_each": {"over": [1, 2, 3], "into": "data.list"}, "function": {"name": "map", "input": {"mappings": [
+            {"path": "data.x", "logic": 1}]}}}]);
+        serve(&mut self.client, "fan-out", task);
+        self.take("fan-out", "LIMIT_EXCEEDED", "for_each", Told("engine.max_fan_out (2)"));
+    }
+
     /// The mark of a stopped workflow is in the trace of the run.
     fn stopped(&mut self) {
         let task = json!([{"id": "boom", "name": "", "function": {"name": "map", "input": {"mappings": [
@@ -235,6 +244,7 @@ fn every_task_error_names_place_and_remedy() {
     walk.calls();
     walk.databases();
     walk.channels();
+    walk.fan_outs();
     walk.stopped();
     check_walk(&walk.provoked, UNPROVOKED, svc::error_codes::task_error_codes());
 }

@@ -145,6 +145,7 @@ fn step(entry: &AuditTrailEntry) -> TraceStep {
         target: None,
         changes: Vec::new(),
         loop_counter: entry.loop_counter,
+        index: entry.index,
     }
 }
 

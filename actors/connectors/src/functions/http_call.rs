@@ -1,5 +1,6 @@
 //! `http_call`: sends a request to an HTTP API, and repeats it while a retry is allowed and may help.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -323,7 +324,7 @@ impl HttpCallTask {
             let Some(pause) = pause else {
                 if attempts > 1 {
                     error.retry_attempted = Some(true);
-                    error.retry_count = Some(attempts - 1);
+                    error.retry_count = NonZeroU32::new(attempts - 1);
                 }
                 return Err(error);
             };

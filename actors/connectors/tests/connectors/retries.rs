@@ -1,6 +1,6 @@
 //! Retries of calls.
 
-use std::num::NonZeroU16;
+use std::num::{NonZeroU16, NonZeroU32};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ fn only_idempotent_calls_are_retried() {
             let error = world.fail(json!({"method": method})).await;
             assert_eq!((error.code.name(), error.http_status), ("HTTP_ERROR", Some(status)));
             assert_eq!(upstream.requests().len(), attempts, "{status} {method}");
-            let retries = (attempts > 1).then(|| u32::try_from(attempts - 1).unwrap());
+            let retries = NonZeroU32::new(u32::try_from(attempts - 1).unwrap());
             assert_eq!((error.retry_count, error.retry_attempted.unwrap_or(false)), (retries, attempts > 1));
         }
     });

@@ -39,6 +39,9 @@ export interface Dependencies {
 /** Returns the key of a definition in a graph. */
 export const dependentKey = (kind: Dependent["kind"], id: string): string => `${kind} ${id}`;
 
+/** The keys of a group that hold tasks. */
+export const STEP_LISTS = ["tasks", "on_error", "finally"] as const;
+
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Returns the channels and connectors that tasks name. */
@@ -48,7 +51,7 @@ export function namedByTasks(tasks: readonly unknown[]): { channels: Set<string>
   while (open.length > 0) {
     const task = open.pop();
     if (!isObject(task)) continue;
-    if (Array.isArray(task["tasks"])) open.push(...task["tasks"]);
+    for (const key of STEP_LISTS) if (Array.isArray(task[key])) open.push(...(task[key] as unknown[]));
     const call = task["function"];
     const input = isObject(call) ? call["input"] : undefined;
     if (!isObject(call) || !isObject(input)) continue;

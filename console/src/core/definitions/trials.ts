@@ -1,5 +1,7 @@
 // What a trial of a workflow takes: a payload, and answers in the place of the systems that it would call.
 
+import { STEP_LISTS } from "./references.ts";
+
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Returns the value of a text, or null if it is no JSON. */
@@ -21,7 +23,7 @@ export function stubsOf(tasks: readonly unknown[]): Record<string, Record<string
   while (open.length > 0) {
     const task = open.shift();
     if (!isObject(task)) continue;
-    if (Array.isArray(task["tasks"])) open.unshift(...(task["tasks"] as unknown[]));
+    for (const key of [...STEP_LISTS].reverse()) if (Array.isArray(task[key])) open.unshift(...(task[key] as unknown[]));
     const call = task["function"];
     if (!isObject(call) || typeof call["name"] !== "string" || !isObject(call["input"])) continue;
     const target = call["name"] === "channel_call" ? call["input"]["channel"] : call["input"]["connector"];

@@ -37,10 +37,11 @@ export function taskErrors(trace: Trace): TaskError[] {
   return [...((found as TaskError[] | undefined) ?? [])];
 }
 
-/** Returns the name of a step: its task, with the number of the sweep of a loop. */
+/** Returns the name of a step: its task, with the index of an element or the number of the sweep of a loop. */
 function nameOf(step: TraceStep): string {
   const name = step.task_id ?? step.workflow_id;
-  return step.loop_counter === undefined ? name : `${name} [${step.loop_counter}]`;
+  const number = step.index ?? step.loop_counter;
+  return number === undefined ? name : `${name} [${number}]`;
 }
 
 /** Takes the errors of a step out of those that are left. A task of a loop has a step for each sweep, in their order. */
@@ -49,7 +50,7 @@ function takeErrors(step: TraceStep, left: TaskError[]): TaskError[] {
   const own: TaskError[] = [];
   for (let index = 0; index < left.length; ) {
     const error = left[index] as TaskError;
-    const isOwn = error.task_id === step.task_id && (own.length === 0 || step.loop_counter === undefined);
+    const isOwn = error.task_id === step.task_id && error.index === step.index && (own.length === 0 || step.loop_counter === undefined);
     if (isOwn) own.push(...left.splice(index, 1));
     else index++;
   }

@@ -15,7 +15,7 @@ const SMALL = { width: 76, height: 30 };
 const LARGE = { width: 204, height: 58 };
 const COUNTED = { width: 204, height: 76 };
 const OUTCOMES: Record<string, string> = { executed: "--ok", failed: "--bad", tolerated: "--warn", skipped: "--skip" };
-const LABELS: Record<Flow["kind"], string> = { next: "", then: t.flows.then, else: t.flows.else, again: "" };
+const LABELS: Record<Flow["kind"], string> = { next: "", then: t.flows.then, else: t.flows.else, failed: t.flows.failed, again: "" };
 
 /** What the graph shows. */
 export interface TaskGraphProps {
@@ -30,7 +30,7 @@ export interface TaskGraphProps {
 }
 
 function Marks({ task }: { task: Task }) {
-  const marks = [task.hasCondition && t.marks.condition, task.isTolerant && t.marks.tolerant, task.isTerminal && t.marks.terminal].filter((mark) => mark !== false);
+  const marks = [task.isFanOut && t.marks.fanOut, task.isParallel && t.marks.parallel, task.hasCondition && t.marks.condition, task.isTolerant && t.marks.tolerant, task.isTerminal && t.marks.terminal].filter((mark) => mark !== false);
   return <>{marks.map((mark) => <span key={mark} class="task-mark">{mark}</span>)}</>;
 }
 
@@ -104,13 +104,13 @@ export function TaskGraphView(props: TaskGraphProps) {
     }),
     end(END, t.end, <span class="task-end">{t.end}</span>),
   ];
-  const loop = graph.loop === null ? "" : t.loop(graph.loop["max"]);
+  const loop = graph.loop === null ? "" : graph.loop["max"] === undefined ? t.loopOverList : t.loop(graph.loop["max"]);
   const isLit = (id: string) => outcomes === undefined || id === START || id === END || ["executed", "failed"].includes(outcomes.get(id) ?? "");
   const edges = graph.flows.map((flow): GraphEdge => ({
     from: flow.from,
     to: flow.to,
     label: flow.kind === "again" ? loop : LABELS[flow.kind],
-    isDashed: flow.kind === "else" || flow.kind === "again",
+    isDashed: flow.kind === "else" || flow.kind === "failed" || flow.kind === "again",
     ...(outcomes !== undefined && isLit(flow.from) && isLit(flow.to) ? { hue: "--ok" } : {}),
   }));
   return <GraphView label={t.graph} nodes={nodes} edges={edges} signature={JSON.stringify([graph.tasks.map((task) => task.id), edges, props.figures === undefined])} />;

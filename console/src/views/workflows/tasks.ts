@@ -13,17 +13,24 @@ export interface Task {
   hasCondition: boolean;
   isTerminal: boolean;
   isTolerant: boolean;
+  /** It runs for each element of a list. */
+  isFanOut: boolean;
+  /** Its members run at once. */
+  isParallel: boolean;
   /** Its place in the source, such as `tasks`, 1, `tasks`, 0. */
   path: readonly PathPart[];
   source: unknown;
   members: readonly Task[];
+  /** The tasks that run where a member failed, and those that run after it, failed or not. */
+  onError: readonly Task[];
+  last: readonly Task[];
 }
 
-/** An edge of the graph: `then` where a condition is true, `else` where it is not. */
+/** An edge of the graph: `then` where a condition is true, `else` where it is not, `failed` where a member failed. */
 export interface Flow {
   from: string;
   to: string;
-  kind: "next" | "then" | "else" | "again";
+  kind: "next" | "then" | "else" | "failed" | "again";
 }
 
 /** The graph of a workflow. */
@@ -63,16 +70,20 @@ export function readTasks(list: unknown, place: readonly PathPart[] = ["tasks"])
       hasCondition: condition !== undefined && condition !== true && condition !== null,
       isTerminal: source["terminal"] === true,
       isTolerant: source["continue_on_error"] === true,
+      isFanOut: isObject(source["for_each"]),
+      isParallel: isGroup && source["parallel"] === true,
       path,
       source,
       members: isGroup ? readTasks(source["tasks"], [...path, "tasks"]) : [],
+      onError: isGroup ? readTasks(source["on_error"], [...path, "on_error"]) : [],
+      last: isGroup ? readTasks(source["finally"], [...path, "finally"]) : [],
     };
   });
 }
 
 /** Returns tasks with those of groups behind their group. */
 export function flatten(tasks: readonly Task[]): Task[] {
-  return tasks.flatMap((task) => [task, ...flatten(task.members)]);
+  return tasks.flatMap((task) => [task, ...flatten(task.members), ...flatten(task.onError), ...flatten(task.last)]);
 }
 
 /** An end of what has been drawn, from which the next edge leaves. */
@@ -81,11 +92,19 @@ interface Loose {
   kind: Flow["kind"];
 }
 
+/** Connects the members of a group, and what follows them. */
+function connectMembers(group: Task, flows: Flow[]): Loose[] {
+  const entry: Loose[] = [{ from: group.id, kind: group.hasCondition ? "then" : "next" }];
+  const ends = group.isParallel ? group.members.flatMap((member) => connect([member], entry, flows)) : connect(group.members, entry, flows);
+  const caught = connect(group.onError, [{ from: group.id, kind: "failed" }], flows);
+  return connect(group.last, group.onError.length > 0 ? [...ends, ...caught] : ends, flows);
+}
+
 function connect(tasks: readonly Task[], entry: readonly Loose[], flows: Flow[]): Loose[] {
   let loose = [...entry];
   for (const task of tasks) {
     for (const end of loose) flows.push({ from: end.from, to: task.id, kind: end.kind });
-    const inner = task.members.length === 0 ? [{ from: task.id, kind: "next" as const }] : connect(task.members, [{ from: task.id, kind: task.hasCondition ? "then" : "next" }], flows);
+    const inner = task.members.length === 0 ? [{ from: task.id, kind: "next" as const }] : connectMembers(task, flows);
     const passed: Loose[] = task.members.length > 0 && task.hasCondition ? [{ from: task.id, kind: "else" }] : [];
     if (!task.isTerminal) loose = [...inner, ...passed];
     else {
@@ -99,13 +118,14 @@ function connect(tasks: readonly Task[], entry: readonly Loose[], flows: Flow[])
 
 /** Returns the graph of a workflow. */
 export function graphOf(workflow: { tasks?: unknown; loop?: unknown }): TaskGraph {
+  const loop = isObject(workflow.loop) ? workflow.loop : null;
+  const setup = readTasks(loop?.["setup"], ["loop", "setup"]);
   const tree = readTasks(workflow.tasks);
   const flows: Flow[] = [];
-  for (const end of connect(tree, [{ from: START, kind: "next" }], flows)) flows.push({ from: end.from, to: END, kind: end.kind });
-  const loop = isObject(workflow.loop) ? workflow.loop : null;
+  for (const end of connect([...setup, ...tree], [{ from: START, kind: "next" }], flows)) flows.push({ from: end.from, to: END, kind: end.kind });
   const first = tree[0];
   if (loop !== null && first !== undefined) flows.push({ from: END, to: first.id, kind: "again" });
-  return { tasks: flatten(tree), flows, loop };
+  return { tasks: flatten([...setup, ...tree]), flows, loop };
 }
 
 

@@ -134,7 +134,7 @@ function Outcome({ workflow, result }: { workflow: Workflow; result: WorkflowTri
                     <button type="button" class="version-pick" aria-pressed={index === place.value} onClick={() => (place.value = index)}>
                       <Status of={outcome} symbolOnly />
                       <span class="clip">{step.task_id ?? step.workflow_id}</span>
-                      {step.loop_counter !== undefined && <span class="faint number">[{step.loop_counter}]</span>}
+                      {(step.index ?? step.loop_counter) !== undefined && <span class="faint number">[{step.index ?? step.loop_counter}]</span>}
                       <span class="clip faint">{[step.function, step.target].filter(Boolean).join(" → ")}</span>
                       <span class="grow" />
                       <span class="number muted">{step.duration_us === undefined ? "" : formatDuration(step.duration_us / 1000)}</span>

@@ -243,4 +243,8 @@ pub struct TrialStep {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub loop_counter: Option<i64>,
+    /// The index of the element, in a fan-out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub index: Option<u64>,
 }

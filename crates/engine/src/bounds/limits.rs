@@ -9,6 +9,8 @@ use crate::bounds::budget;
 pub struct EngineLimits {
     /// The largest `loop.max`; 0 = no bound.
     pub max_loop_iterations: i64,
+    /// The most elements of one `for_each`; 0 = no bound.
+    pub max_fan_out: usize,
     /// Bytes all that tasks write to one message may take: those of its text, and 32 for every value and key.
     pub max_message_bytes: usize,
     /// Processor time a run may use; waiting does not count.
@@ -17,6 +19,11 @@ pub struct EngineLimits {
 
 impl Default for EngineLimits {
     fn default() -> Self {
-        Self { max_loop_iterations: 10_000, max_message_bytes: 64 << 20, cpu_budget: budget::DEFAULT }
+        Self {
+            max_loop_iterations: 10_000,
+            max_fan_out: 100_000,
+            max_message_bytes: 64 << 20,
+            cpu_budget: budget::DEFAULT,
+        }
     }
 }

@@ -2,6 +2,7 @@
 //! body that nothing writes. What is wrong is left out of the answer, with a line in the log.
 
 use serde_json::Value;
+use svc_model::documents::STEP_LISTS;
 use svc_model::{FieldCode, Issue, WorkflowContent, distance, nearest};
 
 use super::written::WrittenPaths;
@@ -20,7 +21,10 @@ const NEAR: usize = 2;
 /// Adds a warning for every mapping that writes an answer in a way that has no effect. `written` is absent where a task may
 /// write anything.
 pub(super) fn warn(content: &WorkflowContent, written: Option<&WrittenPaths>, warnings: &mut Vec<Issue>) {
-    AnswerCheck { written, warnings }.steps("tasks", &content.tasks);
+    let mut check = AnswerCheck { written, warnings };
+    for (at, steps) in content.step_lists() {
+        check.steps(at, steps);
+    }
 }
 
 struct AnswerCheck<'w> {
@@ -31,8 +35,11 @@ struct AnswerCheck<'w> {
 impl AnswerCheck<'_> {
     fn steps(&mut self, at: &str, steps: &[Value]) {
         for (n, step) in steps.iter().enumerate() {
-            if let Some(members) = step.get("tasks").and_then(Value::as_array) {
-                self.steps(&format!("{at}[{n}].tasks"), members);
+            if step.get("tasks").is_some() {
+                for key in STEP_LISTS {
+                    let members = step[key].as_array().map_or(&[][..], Vec::as_slice);
+                    self.steps(&format!("{at}[{n}].{key}"), members);
+                }
             } else if step["function"]["name"] == "map" {
                 let mappings = step["function"]["input"]["mappings"].as_array();
                 for (index, mapping) in mappings.into_iter().flatten().enumerate() {

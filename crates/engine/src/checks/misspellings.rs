@@ -3,6 +3,7 @@
 //! when it is loaded.
 
 use serde_json::{Map, Value};
+use svc_model::documents::STEP_LISTS;
 use svc_model::{FieldCode, FieldError, Issue, KeyPlace, MAX_LABEL, WorkflowContent, distance, unknown_keys};
 
 use super::added_calls::find_added_calls;
@@ -13,11 +14,37 @@ use crate::expression::Evaluator;
 use crate::inputs::is_computed;
 use crate::truth::{ConstantTruth, ResultUse};
 
-const TASK: [&str; 7] =
-    ["id", "name", "description", "condition", "function", "continue_on_error", "terminal"];
-const GROUP: [&str; 6] = ["id", "name", "description", "condition", "tasks", "terminal"];
+const TASK: [&str; 11] = [
+    "id",
+    "name",
+    "description",
+    "condition",
+    "for_each",
+    "retry",
+    "timeout_ms",
+    "function",
+    "continue_on_error",
+    "halt_on",
+    "terminal",
+];
+const GROUP: [&str; 11] = [
+    "id",
+    "name",
+    "description",
+    "condition",
+    "for_each",
+    "timeout_ms",
+    "parallel",
+    "tasks",
+    "on_error",
+    "finally",
+    "terminal",
+];
+const FOR_EACH: [&str; 7] =
+    ["over", "as", "index_as", "max_concurrency", "collect", "into", "continue_on_error"];
+const RETRY: [&str; 5] = ["attempts", "delay", "factor", "on", "unsafe"];
 const FUNCTION: [&str; 2] = ["name", "input"];
-const LOOP: [&str; 4] = ["counter", "init", "increment", "max"];
+const LOOP: [&str; 8] = ["over", "as", "setup", "scratch", "counter", "init", "increment", "max"];
 /// Keys of source that has not been compiled, which the shape of a step is reported for.
 const SOURCE: [&str; 3] = ["use", "$from", "$param"];
 
@@ -48,8 +75,13 @@ impl<'e> Misspellings<'e> {
         misspellings.condition("condition", &content.condition);
         if let Some(Value::Object(block)) = &content.loop_ {
             misspellings.errors.extend(unknown_keys(block, "loop", &LOOP, &[]));
+            if let Some(over) = block.get("over") {
+                misspellings.value("loop.over", over);
+            }
         }
-        misspellings.steps("tasks", &content.tasks);
+        for (at, steps) in content.step_lists() {
+            misspellings.steps(at, steps);
+        }
         misspellings
     }
 
@@ -63,16 +95,39 @@ impl<'e> Misspellings<'e> {
             if let Some(condition) = step.get("condition") {
                 self.condition(&format!("{at}.condition"), condition);
             }
+            self.blocks(step, &at);
             match step.get("tasks") {
-                Some(members) => {
+                Some(_) => {
                     self.keys(step, &at, &GROUP, &[]);
-                    self.steps(&format!("{at}.tasks"), members.as_array().map_or(&[], Vec::as_slice));
+                    for key in STEP_LISTS {
+                        let members = step.get(key).and_then(Value::as_array);
+                        self.steps(&format!("{at}.{key}"), members.map_or(&[], Vec::as_slice));
+                    }
                 }
                 None => {
                     self.keys(step, &at, &TASK, &[("", &["tasks"]), ("function", &["input"])]);
                     self.function(&format!("{at}.function"), step.get("function"));
                 }
             }
+        }
+    }
+
+    /// The keys of the blocks of a task or group, and the paths and the expression in them.
+    fn blocks(&mut self, step: &Map<String, Value>, at: &str) {
+        if let Some(Value::Object(block)) = step.get("retry") {
+            self.errors.extend(unknown_keys(block, &format!("{at}.retry"), &RETRY, &[]));
+        }
+        let Some(Value::Object(block)) = step.get("for_each") else { return };
+        let at = format!("{at}.for_each");
+        self.errors.extend(unknown_keys(block, &at, &FOR_EACH, &[]));
+        if let Some(over) = block.get("over") {
+            self.value(&format!("{at}.over"), over);
+        }
+        if let Some(into) = block.get("into").and_then(Value::as_str) {
+            check_target(into, true, &format!("{at}.into"), &mut self.errors, &mut self.warnings);
+        }
+        if let Some(collect) = block.get("collect").and_then(Value::as_str) {
+            self.errors.extend(check_source(collect, &format!("{at}.collect")));
         }
     }
 

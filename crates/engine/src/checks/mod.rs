@@ -4,6 +4,7 @@
 
 mod added_calls;
 mod answers;
+mod conflicts;
 mod input;
 mod misspellings;
 mod patterns;
@@ -16,15 +17,19 @@ mod written;
 use std::cell::RefCell;
 
 use serde_json::{Map, Value};
+use svc_model::documents::STEP_LISTS;
 use svc_model::{
     ChannelChecks, FieldCode, FieldError, Issue, MAX_LABEL, WorkflowChecks, WorkflowContent, nearest,
 };
 
 use crate::builtin::{self, Builtin, InputCompiler};
 use crate::engine::Engine;
+use crate::expression::Survey;
 use crate::failing_calls::{Impossible, failing_calls, impossible};
 use crate::workflow::authored::authored_input;
+use crate::workflow::fan_out_spec::FanOutSpec;
 use crate::workflow::loop_spec::parse_loop;
+use crate::workflow::retry_spec::StepBounds;
 
 pub(crate) use misspellings::Misspellings;
 pub(crate) use reads::literal_reads;
@@ -43,8 +48,13 @@ impl WorkflowChecks for Engine {
         check.expression("condition", &content.condition);
         if let Some(block) = content.loop_.as_ref().filter(|block| block.is_object()) {
             parse_loop(block, self.limits.max_loop_iterations, check.errors);
+            if let Some(over) = block.get("over").filter(|over| !over.is_null()) {
+                check.expression("loop.over", over);
+            }
         }
-        check.steps("tasks", &content.tasks);
+        for (at, steps) in content.step_lists() {
+            check.steps(at, steps);
+        }
         let misspelt = Misspellings::find(&self.evaluator, &self.catalogue, content);
         check.errors.extend(misspelt.errors);
         check.warnings.extend(misspelt.warnings);
@@ -113,11 +123,34 @@ impl Check<'_, '_> {
             if let Some(condition) = fields.get("condition") {
                 self.expression(&format!("{at}.condition"), condition);
             }
+            self.controls(&at, fields);
             match fields.get("tasks") {
                 Some(members) => {
-                    self.steps(&format!("{at}.tasks"), members.as_array().map_or(&[], Vec::as_slice));
+                    if fields.get("parallel") == Some(&Value::Bool(true)) {
+                        let members = members.as_array().map_or(&[][..], Vec::as_slice);
+                        conflicts::find(&self.engine.catalogue, &at, members, self.errors);
+                    }
+                    for key in STEP_LISTS {
+                        let members = fields.get(key).and_then(Value::as_array);
+                        self.steps(&format!("{at}.{key}"), members.map_or(&[], Vec::as_slice));
+                    }
                 }
                 None => self.function(&format!("{at}.function"), fields.get("function")),
+            }
+        }
+    }
+
+    /// Checks the keys that bound, repeat or multiply a task or group.
+    fn controls(&mut self, at: &str, step: &Map<String, Value>) {
+        let catalogue = &self.engine.catalogue;
+        StepBounds::parse(catalogue, step, at, self.errors);
+        FanOutSpec::parse(catalogue, step, at, self.errors);
+        if let Some(over) = step.get("for_each").and_then(|block| block.get("over")) {
+            let at = format!("{at}.for_each.over");
+            self.expression(&at, over);
+            if !Survey::analyse(over).secrets.is_empty() {
+                self.errors
+                    .push(FieldError::invalid(at, "a secret cannot be read here: elements are recorded"));
             }
         }
     }

@@ -12,8 +12,10 @@ const PARTS: [&str; 7] = ["[^", "[0-9", "[a-z", "[A-Z", "\\d", "\\s", "\\w"];
 /// Adds a warning for every such separator of a workflow.
 pub(super) fn warn(content: &WorkflowContent, warnings: &mut Vec<Issue>) {
     find("condition", &content.condition, warnings);
-    for (n, task) in content.tasks.iter().enumerate() {
-        find(&format!("tasks[{n}]"), task, warnings);
+    for (list, steps) in content.step_lists() {
+        for (n, task) in steps.iter().enumerate() {
+            find(&format!("{list}[{n}]"), task, warnings);
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Reads of what nothing writes: usually a typo in a path.
 
 use serde_json::Value;
+use svc_model::documents::STEP_LISTS;
 use svc_model::{Issue, WorkflowContent, distance};
 
 use super::answers;
@@ -8,6 +9,7 @@ use super::roots::{bracketed_index, describe_index};
 use super::written::WrittenPaths;
 use crate::builtin;
 use crate::catalogue::{Catalogue, DefaultOutput};
+use crate::workflow::fan_out_spec::DEFAULT_ELEMENT;
 
 /// More than this are of no use.
 const MAX_WARNINGS: usize = 10;
@@ -37,15 +39,21 @@ const METADATA: [&str; 17] = [
 /// an index in brackets, and for names that are nearly those of `metadata` or of an answer.
 pub(super) fn warn(catalogue: &Catalogue, content: &WorkflowContent, warnings: &mut Vec<Issue>) {
     let mut written = Vec::new();
-    let are_all_known = writes(catalogue, &content.tasks, &mut written);
-    written.extend(counter(content));
+    let lists = content.step_lists();
+    let are_all_known = lists.iter().all(|(_, steps)| writes(catalogue, steps, &mut written));
+    written.extend(loop_writes(content));
     let written = WrittenPaths::new(written);
     let written = are_all_known.then_some(&written);
     answers::warn(content, written, warnings);
     let mut reads = literal_reads("condition", &content.condition);
-    for (n, task) in content.tasks.iter().enumerate() {
-        reads.extend(literal_reads(&format!("tasks[{n}]"), task));
-        sources(&format!("tasks[{n}]"), task, &mut reads);
+    if let Some(over) = content.loop_.as_ref().and_then(|block| block.get("over")) {
+        reads.extend(literal_reads("loop.over", over));
+    }
+    for (list, steps) in lists {
+        for (n, task) in steps.iter().enumerate() {
+            reads.extend(literal_reads(&format!("{list}[{n}]"), task));
+            sources(&format!("{list}[{n}]"), task, &mut reads);
+        }
     }
     let issues = reads.into_iter().filter_map(|(at, path)| Some(Issue::new(at, problem(&path, written)?)));
     warnings.extend(issues.take(MAX_WARNINGS));
@@ -75,17 +83,21 @@ fn misspelt_metadata(path: &str, written: &WrittenPaths) -> Option<String> {
     Some(format!("the service sets no metadata.{name}, did you mean 'metadata.{meant}'?"))
 }
 
-/// Returns the path of the counter of a loop.
-fn counter(content: &WorkflowContent) -> Option<String> {
-    let counter = content.loop_.as_ref()?.get("counter")?.as_str()?;
-    Some(format!("temp_data.{counter}"))
+/// Returns the paths that a loop writes by itself: its counter, the element and the scratch space.
+fn loop_writes(content: &WorkflowContent) -> Vec<String> {
+    let Some(block) = content.loop_.as_ref().filter(|block| block.is_object()) else { return Vec::new() };
+    let element = (!block["over"].is_null()).then(|| block["as"].as_str().unwrap_or(DEFAULT_ELEMENT));
+    let keys = [block["counter"].as_str(), element, block["scratch"].as_str()];
+    keys.into_iter().flatten().map(|key| format!("temp_data.{key}")).collect()
 }
 
 /// The paths that functions which copy read.
 fn sources(at: &str, step: &Value, reads: &mut Vec<(String, String)>) {
-    if let Some(members) = step.get("tasks") {
-        for (n, member) in members.as_array().into_iter().flatten().enumerate() {
-            sources(&format!("{at}.tasks[{n}]"), member, reads);
+    if step.get("tasks").is_some() {
+        for key in STEP_LISTS {
+            for (n, member) in step[key].as_array().into_iter().flatten().enumerate() {
+                sources(&format!("{at}.{key}[{n}]"), member, reads);
+            }
         }
         return;
     }
@@ -101,13 +113,30 @@ fn sources(at: &str, step: &Value, reads: &mut Vec<(String, String)>) {
 
 /// Collects the paths that tasks write; false if a task replaces the whole of `data`, or is unknown.
 fn writes(catalogue: &Catalogue, steps: &[Value], written: &mut Vec<String>) -> bool {
-    steps.iter().all(|step| match step.get("tasks") {
-        Some(members) => members.as_array().is_none_or(|members| writes(catalogue, members, written)),
-        None => task_writes(catalogue, &step["function"], written),
+    steps.iter().all(|step| {
+        block_writes(step, written);
+        match step.get("tasks") {
+            Some(_) => STEP_LISTS
+                .iter()
+                .all(|key| step[*key].as_array().is_none_or(|members| writes(catalogue, members, written))),
+            None => task_writes(catalogue, &step["function"], written),
+        }
     })
 }
 
-fn task_writes(catalogue: &Catalogue, function: &Value, written: &mut Vec<String>) -> bool {
+/// Collects what a step writes by itself: the elements and results of `for_each`, and the error for `on_error`.
+fn block_writes(step: &Value, written: &mut Vec<String>) {
+    if step.get("on_error").is_some_and(Value::is_array) {
+        written.push("temp_data.error".to_owned());
+    }
+    let Some(block) = step.get("for_each").filter(|block| block.is_object()) else { return };
+    let element = block["as"].as_str().unwrap_or(DEFAULT_ELEMENT);
+    let keys = std::iter::once(element).chain(block["index_as"].as_str());
+    written.extend(keys.map(|key| format!("temp_data.{key}")));
+    written.extend(block["into"].as_str().map(str::to_owned));
+}
+
+pub(super) fn task_writes(catalogue: &Catalogue, function: &Value, written: &mut Vec<String>) -> bool {
     let Some(name) = function["name"].as_str() else { return false };
     let input = &function["input"];
     let before = written.len();

@@ -2,6 +2,7 @@
 //! engine refuses when it compiles the workflow for serving.
 
 use serde_json::{Map, Value};
+use svc_model::documents::STEP_LISTS;
 use svc_model::{FieldCode, Issue, WorkflowContent};
 
 use super::Check;
@@ -13,7 +14,9 @@ const RECORDED: &str = "a secret read here would be recorded; a channel that run
 /// Returns the inputs of a workflow in which a secret is read and would be recorded: no process can load it.
 pub fn recorded_secrets(content: &WorkflowContent) -> Vec<Issue> {
     let mut issues = Vec::new();
-    find_recorded("tasks", &content.tasks, &mut issues);
+    for (at, steps) in content.step_lists() {
+        find_recorded(at, steps, &mut issues);
+    }
     issues
 }
 
@@ -38,8 +41,10 @@ fn find_recorded(at: &str, steps: &[Value], issues: &mut Vec<Issue>) {
         }
     }
     for (n, step) in steps.iter().enumerate() {
-        if let Some(members) = step.get("tasks").and_then(Value::as_array) {
-            find_recorded(&format!("{at}[{n}].tasks"), members, issues);
+        for key in STEP_LISTS {
+            if let Some(members) = step.get(key).and_then(Value::as_array) {
+                find_recorded(&format!("{at}[{n}].{key}"), members, issues);
+            }
         }
     }
 }

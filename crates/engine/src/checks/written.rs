@@ -31,7 +31,7 @@ fn compare(one: &str, other: &str) -> Ordering {
 }
 
 /// Returns `true` if a path equals another or leads to it.
-fn is_prefix(path: &str, of: &str) -> bool {
+pub(super) fn is_prefix(path: &str, of: &str) -> bool {
     of.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 

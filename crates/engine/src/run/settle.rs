@@ -70,6 +70,7 @@ impl Run<'_> {
             status,
             changes,
             loop_counter: self.loop_counter,
+            index: None,
         });
         if status < 400 {
             return halted.then_some(End::Stopped);
@@ -96,7 +97,7 @@ impl Run<'_> {
         last.is_deadline |= expired;
         last.healing = last.healing.or(overrun.and_then(|overrun| overrun.healing));
         if status < 500 || (step.continue_on_error && !expired) {
-            return None;
+            return step.halts_on_failure.then_some(End::Stopped);
         }
         self.abort(id, format!("stopped by the task \"{}\"", step.id));
         let failure = Box::new(RunFailure::new(last));
@@ -131,7 +132,7 @@ impl Run<'_> {
     }
 
     /// Marks in the errors that the workflow was stopped.
-    fn abort(&mut self, id: &Arc<str>, reason: String) {
+    pub(super) fn abort(&mut self, id: &Arc<str>, reason: String) {
         let mut abort = TaskError::new(ErrorCode::Workflow, reason);
         abort.workflow_id = Some(Arc::clone(id));
         abort.timestamp = self.now;
@@ -158,6 +159,7 @@ impl Run<'_> {
                 target: None,
                 changes: Vec::new(),
                 loop_counter: self.loop_counter,
+                index: None,
             });
         }
     }
@@ -192,6 +194,7 @@ impl Run<'_> {
                 target,
                 changes: self.work.changes.as_mut().map(std::mem::take).unwrap_or_default(),
                 loop_counter: self.loop_counter,
+                index: None,
             });
         }
     }
@@ -199,7 +202,12 @@ impl Run<'_> {
 
 /// Returns the record of a failed task as later tasks read it: with the status and body of an upstream, if
 /// there are any.
-fn failure_record(id: &Arc<str>, step: &CompiledStep, error: &TaskError, status: u16) -> Map<String, Value> {
+pub(super) fn failure_record(
+    id: &Arc<str>,
+    step: &CompiledStep,
+    error: &TaskError,
+    status: u16,
+) -> Map<String, Value> {
     let mut record = Map::new();
     record.insert("workflow_id".into(), (&**id).into());
     record.insert("task_id".into(), (&*step.id).into());

@@ -48,6 +48,8 @@ pub struct StubCall {
     pub function: &'static str,
     /// The task that made it.
     pub task_id: String,
+    /// The index of the element, in a fan-out.
+    pub index: Option<usize>,
     /// The connector or channel that was called.
     pub target: Option<String>,
     /// The input as the function would send it, without secrets.
@@ -91,11 +93,14 @@ impl Stubs {
 
 impl StubCall {
     /// Returns calls by function, each with its place in the order of all:
-    /// `{function: [{seq, task_id, function, stub_target?, input}]}`.
+    /// `{function: [{seq, task_id, function, index?, stub_target?, input}]}`.
     pub fn by_function(calls: &[Self]) -> Value {
         let mut grouped: Map<String, Value> = Map::new();
         for (seq, call) in calls.iter().enumerate() {
             let mut shown = json!({"seq": seq, "task_id": call.task_id, "function": call.function});
+            if let Some(index) = call.index {
+                shown["index"] = index.into();
+            }
             if let Some(target) = &call.target {
                 shown["stub_target"] = target.as_str().into();
             }

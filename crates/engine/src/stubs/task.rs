@@ -68,7 +68,7 @@ impl CompiledTask for StubTask {
             if let Some(target) = &target {
                 cx.name_target(target);
             }
-            cx.work.calls.push(StubCall { function: self.function, task_id, target, input });
+            cx.work.calls.push(StubCall { function: self.function, task_id, index: None, target, input });
             match (answer?, &self.output) {
                 (StubAnswer::Failure(error), _) => return Err(*error),
                 (StubAnswer::Result(value), Some(path)) => cx.write(path, value)?,

@@ -16,8 +16,9 @@ use crate::function::{CompileCx, CompileSecrets, Function};
 use crate::reads::Reads;
 use crate::stubs::{self, StubFunction};
 use crate::workflow::authored::authored_input;
-use crate::workflow::loop_spec::{Loop, parse_loop};
-use crate::workflow::program::{CompiledStep, CompiledWorkflow, Span, StepAction};
+use crate::workflow::program::{CompiledStep, CompiledWorkflow, Program, Span, StepNames, TaskCall};
+
+mod composite;
 
 /// Groups inside groups.
 pub(crate) const MAX_GROUP_DEPTH: usize = 8;
@@ -46,29 +47,27 @@ pub(crate) fn compile(
         calls,
         workflow: id,
         ids: HashSet::new(),
-        steps: Vec::new(),
-        spans: Vec::new(),
-        reads: Reads::default(),
+        names: Vec::new(),
+        parts: Parts::default(),
     };
     assembly.check_readable(content)?;
     let condition = assembly.condition(Some(&content.condition), "condition")?;
-    assembly.elements(&content.tasks, "tasks", 0)?;
-    if assembly.steps.is_empty() {
-        return Err(assembly.invalid("tasks", "a workflow needs at least one task"));
-    }
     let looping = match &content.loop_ {
         None | Some(Value::Null) => None,
         Some(block) => Some(assembly.looping(block)?),
     };
+    assembly.elements(&content.tasks, "tasks", 0)?;
+    if assembly.parts.steps.is_empty() {
+        return Err(assembly.invalid("tasks", "a workflow needs at least one task"));
+    }
     Ok(CompiledWorkflow {
         id: id.into(),
         versioned_id: format!("{id}:v{version}").into(),
         version,
         content_hash: content.content_hash().into(),
         condition,
-        steps: assembly.steps.into(),
-        reads: assembly.reads,
-        spans: assembly.spans.into(),
+        program: assembly.parts.into_program(),
+        names: assembly.names.into(),
         looping,
         continue_on_error: content.continue_on_error,
     })
@@ -80,9 +79,23 @@ struct Assembly<'e> {
     calls: CallMode,
     workflow: &'e str,
     ids: HashSet<String>,
+    names: Vec<StepNames>,
+    /// The program that is being put together.
+    parts: Parts,
+}
+
+/// The parts of a program.
+#[derive(Default)]
+struct Parts {
     steps: Vec<CompiledStep>,
     spans: Vec<Span>,
     reads: Reads,
+}
+
+impl Parts {
+    fn into_program(self) -> Program {
+        Program { steps: self.steps.into(), spans: self.spans.into(), reads: self.reads }
+    }
 }
 
 impl Assembly<'_> {
@@ -111,23 +124,25 @@ impl Assembly<'_> {
 
     fn elements(&mut self, elements: &[Value], at: &str, depth: usize) -> Result<(), CompileError> {
         for (n, element) in elements.iter().enumerate() {
-            let at = format!("{at}[{n}]");
-            if element.get("tasks").is_some() {
-                self.group(element, &at, depth + 1)?;
-            } else {
-                self.task(element, &at)?;
-            }
+            self.element(element, &format!("{at}[{n}]"), depth)?;
         }
         Ok(())
     }
 
-    fn id(&mut self, element: &Value, at: &str) -> Result<String, CompileError> {
+    fn element(&mut self, element: &Value, at: &str, depth: usize) -> Result<(), CompileError> {
+        match element.get("tasks") {
+            Some(_) => self.group(element, at, depth + 1),
+            None => self.task(element, at),
+        }
+    }
+
+    fn id(&mut self, element: &Value, at: &str) -> Result<Arc<str>, CompileError> {
         let id = element["id"].as_str().filter(|id| !id.is_empty());
         let id = id.ok_or_else(|| self.invalid(&format!("{at}.id"), "a task needs a non-empty id"))?;
         if !self.ids.insert(id.to_owned()) {
             return Err(CompileError::DuplicateTaskId { workflow: self.workflow.into(), task: id.into() });
         }
-        Ok(id.to_owned())
+        Ok(id.into())
     }
 
     fn condition(&mut self, source: Option<&Value>, at: &str) -> Result<Condition, CompileError> {
@@ -135,7 +150,7 @@ impl Assembly<'_> {
         let condition = self.engine.evaluator.compile_condition(source);
         let condition = condition.map_err(|message| self.invalid(at, message))?;
         if let Condition::When(expression) = &condition {
-            self.reads.merge(expression.reads().clone());
+            self.parts.reads.merge(expression.reads().clone());
         }
         Ok(condition)
     }
@@ -153,18 +168,22 @@ impl Assembly<'_> {
         if depth > MAX_GROUP_DEPTH {
             return Err(self.invalid(&tasks_at, format!("groups nest at most {MAX_GROUP_DEPTH} deep")));
         }
-        self.id(element, at)?;
+        let id = self.id(element, at)?;
         let condition = self.condition(element.get("condition"), &format!("{at}.condition"))?;
         let terminal = self.flag(element, "terminal", at)?;
         let members = match element["tasks"].as_array() {
             Some(members) if !members.is_empty() => members,
             _ => return Err(self.invalid(&tasks_at, "a group needs at least one task")),
         };
-        let index = self.spans.len();
-        let start = self.steps.len();
-        self.spans.push(Span { start, end: start, condition, terminal });
+        if composite::is_framed(element) {
+            let group = composite::GroupSource { element, members, id, at, depth };
+            return self.framed_group(&group, condition, terminal);
+        }
+        let index = self.parts.spans.len();
+        let start = self.parts.steps.len();
+        self.parts.spans.push(Span { start, end: start, condition, terminal });
         self.elements(members, &tasks_at, depth)?;
-        self.spans[index].end = self.steps.len();
+        self.parts.spans[index].end = self.parts.steps.len();
         Ok(())
     }
 
@@ -175,22 +194,34 @@ impl Assembly<'_> {
             return Err(self.invalid(&format!("{at}.function.name"), "a task names a function"));
         };
         let condition = self.condition(element.get("condition"), &format!("{at}.condition"))?;
-        let action = self.action(&id, name, authored_input(function), &format!("{at}.function.input"))?;
-        let step = CompiledStep {
-            position: self.steps.len(),
-            id: id.into(),
+        let names = StepNames {
+            id,
             function: name.into(),
             connector: authored_input(function)["connector"].as_str().map(Into::into),
+        };
+        let position = self.names.len();
+        self.names.push(names.clone());
+        let source = composite::TaskSource { element, at, position, names: &names };
+        let bounds = self.bounds(element, at)?;
+        let halts_on_failure = bounds.halts_on_failure;
+        let action = self.task_action(&source, bounds)?;
+        let step = CompiledStep {
+            position,
             condition,
             action,
             continue_on_error: self.flag(element, "continue_on_error", at)?,
             terminal: self.flag(element, "terminal", at)?,
+            halts_on_failure,
+            id: names.id,
+            function: names.function,
+            connector: names.connector,
         };
-        self.steps.push(step);
+        self.parts.steps.push(step);
         Ok(())
     }
 
-    fn action(&mut self, id: &str, name: &str, input: &Value, at: &str) -> Result<StepAction, CompileError> {
+    /// Binds the function of a task to its input.
+    fn call(&mut self, id: &str, name: &str, input: &Value, at: &str) -> Result<TaskCall, CompileError> {
         let evaluator = &self.engine.evaluator;
         if builtin::is_builtin(name) {
             let mut errors = Vec::new();
@@ -201,8 +232,8 @@ impl Assembly<'_> {
                 warnings: RefCell::default(),
             };
             let built = Builtin::compile(name, input, at, &compiler, &mut errors);
-            self.reads.merge(compiler.reads.into_inner());
-            return built.map(StepAction::Builtin).ok_or_else(|| self.problems(&errors));
+            self.parts.reads.merge(compiler.reads.into_inner());
+            return built.map(TaskCall::Builtin).ok_or_else(|| self.problems(&errors));
         }
         let stubbed =
             stubs::find_stubbable(&self.engine.catalogue, name).filter(|_| self.calls == CallMode::Stubbed);
@@ -226,12 +257,6 @@ impl Assembly<'_> {
             return Err(self.problems(&errors));
         }
         let task = function.compile(input, &CompileCx { evaluator, material: self.material });
-        task.map(StepAction::Task).map_err(|message| self.invalid(at, message))
-    }
-
-    fn looping(&self, block: &Value) -> Result<Loop, CompileError> {
-        let mut errors = Vec::new();
-        let looping = parse_loop(block, self.engine.limits.max_loop_iterations, &mut errors);
-        looping.ok_or_else(|| self.problems(&errors))
+        task.map(TaskCall::Task).map_err(|message| self.invalid(at, message))
     }
 }

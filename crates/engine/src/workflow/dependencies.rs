@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use serde_json::Value;
+use svc_model::documents::STEP_LISTS;
 use svc_model::{ConnectorType, WorkflowContent};
 
 use crate::catalogue::{Catalogue, FunctionTarget, QueryLanguage};
@@ -54,7 +55,9 @@ impl Dependencies {
     /// Reads the dependencies of a workflow; tasks that cannot be read are skipped.
     pub(crate) fn read(catalogue: &Catalogue, content: &WorkflowContent) -> Self {
         let mut dependencies = Self::default();
-        dependencies.add_steps(catalogue, &content.tasks, "tasks");
+        for (path, steps) in content.step_lists() {
+            dependencies.add_steps(catalogue, steps, path);
+        }
         let mut named = HashSet::new();
         dependencies.channels.retain(|channel| named.insert(channel.clone()));
         dependencies
@@ -63,8 +66,11 @@ impl Dependencies {
     fn add_steps(&mut self, catalogue: &Catalogue, steps: &[Value], path: &str) {
         for (index, step) in steps.iter().enumerate() {
             let path = format!("{path}[{index}]");
-            if let Some(members) = step.get("tasks").and_then(Value::as_array) {
-                self.add_steps(catalogue, members, &format!("{path}.tasks"));
+            if step.get("tasks").is_some_and(Value::is_array) {
+                for key in STEP_LISTS {
+                    let members = step[key].as_array().map_or(&[][..], Vec::as_slice);
+                    self.add_steps(catalogue, members, &format!("{path}.{key}"));
+                }
             } else if let Some(name) = step["function"]["name"].as_str() {
                 self.add_task(catalogue, name, &step["function"]["input"], &path);
             }

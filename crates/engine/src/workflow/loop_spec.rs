@@ -3,7 +3,10 @@
 use serde_json::Value;
 use svc_model::FieldError;
 
+use crate::expression::Expression;
 use crate::path::{self, Path};
+use crate::workflow::fan_out_spec::{DEFAULT_ELEMENT, element_path};
+use crate::workflow::program::Program;
 
 /// The repetition of a workflow.
 pub(crate) struct Loop {
@@ -12,6 +15,32 @@ pub(crate) struct Loop {
     pub(crate) init: i64,
     pub(crate) increment: i64,
     pub(crate) max: i64,
+    /// The list that the sweeps go through, and the path of the element.
+    pub(crate) list: Option<LoopList>,
+    /// The path that each sweep finds as an empty object.
+    pub(crate) scratch: Option<Path>,
+    /// The tasks that run once before the first sweep.
+    pub(crate) setup: Option<Program>,
+}
+
+/// The list of a loop.
+pub(crate) struct LoopList {
+    pub(crate) over: Expression,
+    /// The path of the element, below `temp_data`.
+    pub(crate) element: Path,
+    /// The most elements that it may have; `None` if the loop has a `max` of its own, or any number is allowed.
+    pub(crate) most: Option<usize>,
+}
+
+/// A loop block before its expression and its setup are compiled.
+pub(crate) struct LoopBlock {
+    pub(crate) counter: Option<Path>,
+    pub(crate) init: i64,
+    pub(crate) increment: i64,
+    /// Absent for a loop over a list, which ends with the list.
+    pub(crate) max: Option<i64>,
+    pub(crate) element: Option<Path>,
+    pub(crate) scratch: Option<Path>,
 }
 
 /// Returns the place of a counter, which must be writable before it has a value.
@@ -22,7 +51,7 @@ fn counter_path(text: &str) -> Result<Path, String> {
 }
 
 /// Reads a loop block; every problem is added to `errors` at its path.
-pub(crate) fn parse_loop(block: &Value, ceiling: i64, errors: &mut Vec<FieldError>) -> Option<Loop> {
+pub(crate) fn parse_loop(block: &Value, ceiling: i64, errors: &mut Vec<FieldError>) -> Option<LoopBlock> {
     if !block.is_object() {
         errors.push(FieldError::type_mismatch("loop", "object", block));
         return None;
@@ -38,23 +67,41 @@ pub(crate) fn parse_loop(block: &Value, ceiling: i64, errors: &mut Vec<FieldErro
             None
         }
     };
-    let mut integer = |field: &str, default: Option<i64>| match (&block[field], default) {
-        (Value::Null, None) => {
-            errors.push(FieldError::required(format!("loop.{field}")));
-            None
-        }
-        (Value::Null, default) => default,
-        (value, _) => value.as_i64().or_else(|| {
-            errors.push(FieldError::type_mismatch(format!("loop.{field}"), "integer", value));
-            None
-        }),
+    let has_list = !block["over"].is_null();
+    let element = match &block["as"] {
+        Value::Null => Path::parse(&format!("temp_data.{DEFAULT_ELEMENT}")).ok(),
+        value => element_path(value, "loop.as", errors),
     };
-    let (init, increment, max) =
-        (integer("init", Some(0)), integer("increment", Some(1)), integer("max", None));
-    let (init, increment, max) = (init?, increment?, max?);
+    let scratch = match &block["scratch"] {
+        Value::Null => None,
+        value => element_path(value, "loop.scratch", errors),
+    };
+    if block["max"].is_null() && !has_list {
+        errors.push(FieldError::required("loop.max"));
+    }
+    let init = integer(block, "init", errors).unwrap_or(0);
+    let increment = integer(block, "increment", errors).unwrap_or(1);
+    let max = integer(block, "max", errors);
+    check_bounds(init, increment, max, ceiling, errors);
+    let element = element.filter(|_| has_list);
+    (errors.len() == before).then_some(LoopBlock { counter, init, increment, max, element, scratch })
+}
+
+/// Reads a number that may be absent.
+fn integer(block: &Value, field: &str, errors: &mut Vec<FieldError>) -> Option<i64> {
+    let value = block.get(field).filter(|value| !value.is_null())?;
+    let number = value.as_i64();
+    if number.is_none() {
+        errors.push(FieldError::type_mismatch(format!("loop.{field}"), "integer", value));
+    }
+    number
+}
+
+fn check_bounds(init: i64, increment: i64, max: Option<i64>, ceiling: i64, errors: &mut Vec<FieldError>) {
     if increment < 1 {
         errors.push(FieldError::invalid("loop.increment", "must be at least 1"));
     }
+    let Some(max) = max else { return };
     if max <= init {
         errors.push(FieldError::invalid("loop.max", "must be above loop.init"));
     }
@@ -64,5 +111,4 @@ pub(crate) fn parse_loop(block: &Value, ceiling: i64, errors: &mut Vec<FieldErro
             format!("must be at most {ceiling} (engine.max_loop_iterations)"),
         ));
     }
-    (errors.len() == before).then_some(Loop { counter, init, increment, max })
 }

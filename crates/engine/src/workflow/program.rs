@@ -1,16 +1,20 @@
-//! A workflow made ready to run: tasks in one flat list, groups as spans over it.
+//! A workflow made ready to run: tasks in one flat list, plain groups as spans over it. A fan-out, and a group that is
+//! more than a list, is one step with programs of its own, so that workflows without them run as before.
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use svc_model::WorkflowVersion;
 use uuid::Uuid;
 
 use crate::builtin::Builtin;
-use crate::expression::Condition;
+use crate::expression::{Condition, Expression};
 use crate::function::CompiledTask;
+use crate::path::Path;
 use crate::reads::Reads;
 use crate::workflow::loop_spec::Loop;
+use crate::workflow::retry_spec::TaskRetry;
 
 /// A compiled workflow. Cheap to share between threads.
 pub struct CompiledWorkflow {
@@ -21,11 +25,9 @@ pub struct CompiledWorkflow {
     /// Of what its author wrote.
     pub(crate) content_hash: Box<str>,
     pub(crate) condition: Condition,
-    pub(crate) steps: Box<[CompiledStep]>,
-    /// The union of everything that its conditions and built-ins read.
-    pub(crate) reads: Reads,
-    /// Sorted by start; an outer group comes before those inside it.
-    pub(crate) spans: Box<[Span]>,
+    pub(crate) program: Program,
+    /// The names of all tasks in the order of the document, those of nested programs included.
+    pub(crate) names: Box<[StepNames]>,
     pub(crate) looping: Option<Loop>,
     pub(crate) continue_on_error: bool,
 }
@@ -54,23 +56,27 @@ impl CompiledWorkflow {
     /// Returns `true` if a run may look at the metadata of its message: an expression or a path reads there, or a task is
     /// none of the built-ins, which may read anything.
     pub fn reads_metadata(&self) -> bool {
-        let is_task = |step: &CompiledStep| matches!(step.action, StepAction::Task(_));
-        !self.reads.metadata.is_nothing() || self.steps.iter().any(is_task)
+        let looping = self.looping.as_ref();
+        let setup = looping.and_then(|looping| looping.setup.as_ref());
+        let list = looping.and_then(|looping| looping.list.as_ref());
+        self.program.reads_metadata()
+            || setup.is_some_and(Program::reads_metadata)
+            || list.is_some_and(|list| !list.over.reads().metadata.is_nothing())
     }
 
     /// Ids of its tasks, in order.
     pub fn task_ids(&self) -> impl Iterator<Item = &str> {
-        self.steps.iter().map(|step| &*step.id)
+        self.names.iter().map(|names| &*names.id)
     }
 
     /// Its tasks, in order.
     pub fn tasks(&self) -> impl Iterator<Item = TaskNames<'_>> {
-        self.steps.iter().map(CompiledStep::names)
+        self.names.iter().map(StepNames::borrow)
     }
 
     /// Returns the task at a place among them.
     pub fn task(&self, position: usize) -> Option<TaskNames<'_>> {
-        self.steps.get(position).map(CompiledStep::names)
+        self.names.get(position).map(StepNames::borrow)
     }
 }
 
@@ -78,7 +84,7 @@ impl fmt::Debug for CompiledWorkflow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CompiledWorkflow")
             .field("id", &self.versioned_id)
-            .field("tasks", &self.steps.len())
+            .field("tasks", &self.names.len())
             .finish()
     }
 }
@@ -94,9 +100,38 @@ pub struct TaskNames<'w> {
     pub connector: Option<&'w str>,
 }
 
-/// One task.
+/// The names of a task, kept for metrics.
+#[derive(Clone)]
+pub(crate) struct StepNames {
+    pub(crate) id: Arc<str>,
+    pub(crate) function: Arc<str>,
+    pub(crate) connector: Option<Arc<str>>,
+}
+
+impl StepNames {
+    fn borrow(&self) -> TaskNames<'_> {
+        TaskNames { id: &self.id, function: &self.function, connector: self.connector.as_deref() }
+    }
+}
+
+/// A list of steps that runs from its first to its last one.
+pub(crate) struct Program {
+    pub(crate) steps: Box<[CompiledStep]>,
+    /// Sorted by start; an outer group comes before those inside it.
+    pub(crate) spans: Box<[Span]>,
+    /// The union of everything that its own conditions and built-ins read; nested programs have their own.
+    pub(crate) reads: Reads,
+}
+
+impl Program {
+    fn reads_metadata(&self) -> bool {
+        !self.reads.metadata.is_nothing() || self.steps.iter().any(|step| step.action.reads_metadata())
+    }
+}
+
+/// One task, or a group that is more than a list.
 pub(crate) struct CompiledStep {
-    /// Its place among the tasks of the workflow.
+    /// Its place among the tasks of the workflow; for a group, that of its first task.
     pub(crate) position: usize,
     pub(crate) id: Arc<str>,
     pub(crate) function: Arc<str>,
@@ -106,18 +141,123 @@ pub(crate) struct CompiledStep {
     pub(crate) action: StepAction,
     pub(crate) continue_on_error: bool,
     pub(crate) terminal: bool,
+    /// True if a status of 400 and more ends the workflow.
+    pub(crate) halts_on_failure: bool,
 }
 
-impl CompiledStep {
-    fn names(&self) -> TaskNames<'_> {
-        TaskNames { id: &self.id, function: &self.function, connector: self.connector.as_deref() }
-    }
-}
-
-/// The action of a task.
+/// The action of a step.
 pub(crate) enum StepAction {
     Builtin(Builtin),
     Task(Box<dyn CompiledTask>),
+    /// A task with retries or a time of its own.
+    Guarded(Box<GuardedTask>),
+    /// A step of which a run is several runs, or a run within a frame.
+    Composite(Box<Composite>),
+}
+
+impl StepAction {
+    fn reads_metadata(&self) -> bool {
+        match self {
+            Self::Builtin(_) => false,
+            Self::Task(_) => true,
+            Self::Guarded(guarded) => matches!(guarded.call, TaskCall::Task(_)),
+            Self::Composite(composite) => match &**composite {
+                Composite::Each(fan_out) => {
+                    !fan_out.over.reads().metadata.is_nothing() || fan_out.program.reads_metadata()
+                }
+                Composite::Group(frame) => frame.reads_metadata(),
+            },
+        }
+    }
+}
+
+/// The function of a task, bound to its input.
+pub(crate) enum TaskCall {
+    Builtin(Builtin),
+    Task(Box<dyn CompiledTask>),
+}
+
+impl From<TaskCall> for StepAction {
+    fn from(call: TaskCall) -> Self {
+        match call {
+            TaskCall::Builtin(builtin) => Self::Builtin(builtin),
+            TaskCall::Task(task) => Self::Task(task),
+        }
+    }
+}
+
+/// A task with `retry` or `timeout_ms`.
+pub(crate) struct GuardedTask {
+    pub(crate) call: TaskCall,
+    pub(crate) retry: Option<TaskRetry>,
+    /// The time of one attempt.
+    pub(crate) timeout: Option<Duration>,
+}
+
+/// A step that runs programs of its own.
+pub(crate) enum Composite {
+    /// `for_each`: the program runs for each element of a list.
+    Each(FanOut),
+    /// A group with a frame: `parallel`, `on_error`, `finally` or `timeout_ms`.
+    Group(GroupFrame),
+}
+
+impl Composite {
+    /// Returns the programs of its members, without those that follow them.
+    pub(crate) fn members(&self) -> &[Program] {
+        match self {
+            Self::Each(fan_out) => std::slice::from_ref(&fan_out.program),
+            Self::Group(frame) => frame.members.programs(),
+        }
+    }
+}
+
+/// A task or group with `for_each`.
+pub(crate) struct FanOut {
+    pub(crate) over: Expression,
+    /// The path of the element, below `temp_data`.
+    pub(crate) element: Path,
+    /// The path of its index, below `temp_data`.
+    pub(crate) index: Option<Path>,
+    pub(crate) max_concurrency: usize,
+    /// The path of the value that is kept of an element.
+    pub(crate) collect: Path,
+    /// The path of the list of those values.
+    pub(crate) into: Path,
+    /// A failed element leaves the others alone.
+    pub(crate) continue_on_error: bool,
+    pub(crate) program: Program,
+}
+
+/// A group with a frame around its members.
+pub(crate) struct GroupFrame {
+    pub(crate) members: GroupMembers,
+    pub(crate) on_error: Option<Program>,
+    pub(crate) finally: Option<Program>,
+    /// The time of the members together.
+    pub(crate) timeout: Option<Duration>,
+}
+
+impl GroupFrame {
+    fn reads_metadata(&self) -> bool {
+        self.members.programs().iter().chain(&self.on_error).chain(&self.finally).any(Program::reads_metadata)
+    }
+}
+
+/// The members of a group.
+pub(crate) enum GroupMembers {
+    InOrder(Program),
+    /// `parallel`: one program for each member.
+    AtOnce(Box<[Program]>),
+}
+
+impl GroupMembers {
+    fn programs(&self) -> &[Program] {
+        match self {
+            Self::InOrder(program) => std::slice::from_ref(program),
+            Self::AtOnce(programs) => programs,
+        }
+    }
 }
 
 /// One group: the tasks from `start` to before `end`.

@@ -64,6 +64,11 @@ impl KeyReference {
         Self { required: true, ..self }
     }
 
+    /// Names another key; the block requires one of the two.
+    pub(crate) const fn or(self, alternative: &'static str) -> Self {
+        Self { required: true, alternative, ..self }
+    }
+
     pub(crate) const fn default(self, default: &'static str) -> Self {
         Self { default, ..self }
     }

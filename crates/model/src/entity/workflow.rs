@@ -57,6 +57,12 @@ impl WorkflowContent {
         document
     }
 
+    /// Returns the lists of steps with their paths: those with which a loop begins, and the tasks.
+    pub fn step_lists(&self) -> [(&'static str, &[Value]); 2] {
+        let setup = self.loop_.as_ref().and_then(|block| block.get("setup")).and_then(Value::as_array);
+        [("loop.setup", setup.map_or(&[][..], Vec::as_slice)), ("tasks", self.tasks.as_slice())]
+    }
+
     /// Returns the hash of the content; status, rollout and times do not affect it.
     pub fn content_hash(&self) -> String {
         content_hash(&self.hashable())

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::WorkflowChecks;
 use super::steps::is_fragment_call;
+use crate::documents::STEP_LISTS;
 use crate::entity::{EntityKind, WorkflowContent};
 use crate::field::{FieldCode, FieldError, Issue};
 use crate::mask::{embedded_reference, is_resolvable_reference, is_secret_reference};
@@ -24,10 +25,14 @@ pub(super) fn workflow(content: &WorkflowContent, checks: &dyn WorkflowChecks, e
         scan.text(&format!("workflow.tags[{index}]"), tag);
     }
     scan.value("condition", &content.condition);
-    if let Some(block) = &content.loop_ {
-        scan.value("loop", block);
+    for (key, value) in content.loop_.as_ref().and_then(Value::as_object).into_iter().flatten() {
+        if key != "setup" || !value.is_array() {
+            scan.value(&format!("loop.{key}"), value);
+        }
     }
-    scan.steps("tasks", &content.tasks);
+    for (path, steps) in content.step_lists() {
+        scan.steps(path, steps);
+    }
 }
 
 /// Scans a block of a channel or connector for uncompiled source only; secret references are allowed there.
@@ -73,12 +78,20 @@ pub(super) fn embedded_references(path: &str, value: &Value, warnings: &mut Vec<
     });
 }
 
-/// Warns of such references in the inputs of the tasks.
-pub(super) fn embedded_in_inputs(steps: &[Value], path: &str, warnings: &mut Vec<Issue>) {
+/// Warns of such references in the inputs of the tasks of a workflow.
+pub(super) fn embedded_in_workflow(content: &WorkflowContent, warnings: &mut Vec<Issue>) {
+    for (path, steps) in content.step_lists() {
+        embedded_in_inputs(steps, path, warnings);
+    }
+}
+
+fn embedded_in_inputs(steps: &[Value], path: &str, warnings: &mut Vec<Issue>) {
     for (index, step) in steps.iter().enumerate() {
         let path = format!("{path}[{index}]");
-        if let Some(Value::Array(members)) = step.get("tasks") {
-            embedded_in_inputs(members, &format!("{path}.tasks"), warnings);
+        for key in STEP_LISTS {
+            if let Some(Value::Array(members)) = step.get(key) {
+                embedded_in_inputs(members, &format!("{path}.{key}"), warnings);
+            }
         }
         if let Some(input) = step.get("function").and_then(|function| function.get("input")) {
             embedded_references(&format!("{path}.function.input"), input, warnings);
@@ -170,7 +183,7 @@ impl Scan<'_> {
             for (key, member) in step {
                 let path = format!("{path}.{key}");
                 match (key.as_str(), member) {
-                    ("tasks", Value::Array(members)) => self.steps(&path, members),
+                    (key, Value::Array(members)) if STEP_LISTS.contains(&key) => self.steps(&path, members),
                     ("function", Value::Object(function)) => self.function(&path, function),
                     _ => self.value(&path, member),
                 }

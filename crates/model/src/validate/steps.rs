@@ -4,6 +4,8 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
+use crate::documents::STEP_LISTS;
+use crate::entity::WorkflowContent;
 use crate::field::{FieldCode, FieldError};
 
 /// Maximum length of an id and of a function name, in bytes. Both are metric labels and part of every record
@@ -14,8 +16,15 @@ pub const MAX_LABEL: usize = 255;
 const MAX_DEPTH: usize = 8;
 
 /// Checks every task and group: fields and types, unique ids, and the nesting depth.
-pub(super) fn check(tasks: &[Value], errors: &mut Vec<FieldError>) {
-    Steps { errors, ids: HashSet::new() }.list(tasks, "tasks", 0);
+pub(super) fn check(content: &WorkflowContent, errors: &mut Vec<FieldError>) {
+    let setup = content.loop_.as_ref().and_then(|block| block.get("setup"));
+    if let Some(other) = setup.filter(|setup| !setup.is_null() && !setup.is_array()) {
+        errors.push(FieldError::type_mismatch("loop.setup", "array", other));
+    }
+    let mut steps = Steps { errors, ids: HashSet::new() };
+    for (path, list) in content.step_lists() {
+        steps.list(list, path, 0);
+    }
 }
 
 /// Returns true for an unexpanded fragment call, which [`scan`](super::scan) reports.
@@ -56,9 +65,14 @@ impl<'a> Steps<'a, '_> {
         self.boolean(step, path, "terminal");
         // The key `tasks` alone makes a group, so that a malformed group is reported as one.
         match step.get("tasks") {
-            Some(members) => {
+            Some(_) => {
                 self.text(step, path, "name", false);
-                self.members(members, &format!("{path}.tasks"), depth + 1);
+                self.boolean(step, path, "parallel");
+                for key in STEP_LISTS {
+                    if let Some(members) = step.get(key).filter(|list| key == "tasks" || !list.is_null()) {
+                        self.members(members, &format!("{path}.{key}"), depth + 1);
+                    }
+                }
             }
             None => {
                 self.text(step, path, "name", true);

@@ -44,7 +44,7 @@ pub fn validate_workflow(body: &Value, checks: &dyn WorkflowChecks) -> Validatio
 /// Returns warnings about probable mistakes in a stored document that can be run.
 pub fn workflow_warnings(content: &WorkflowContent, checks: &dyn WorkflowChecks) -> Vec<Issue> {
     let mut warnings = Vec::new();
-    scan::embedded_in_inputs(&content.tasks, "tasks", &mut warnings);
+    scan::embedded_in_workflow(content, &mut warnings);
     checks.check(content, &mut Vec::new(), &mut warnings);
     warnings
 }
@@ -61,14 +61,14 @@ fn read(
     let content = merge(&mut body, current);
     body.refuse_unknown(
         &Workflow::ONLY_READ,
-        &[("tasks[]", &["function"]), ("loop", &["counter", "increment", "max"])],
+        &[("tasks[]", &["function"]), ("loop", &["counter", "increment", "max", "over", "setup", "scratch"])],
     );
     let mut errors = body.errors;
     let mut warnings = Vec::new();
-    steps::check(&content.tasks, &mut errors);
+    steps::check(&content, &mut errors);
     scan::workflow(&content, checks, &mut errors);
     scan::nul(EntityKind::Workflow, &content.hashable(), &mut errors);
-    scan::embedded_in_inputs(&content.tasks, "tasks", &mut warnings);
+    scan::embedded_in_workflow(&content, &mut warnings);
     checks.check(&content, &mut errors, &mut warnings);
     if errors.is_empty() { Ok((id, content, warnings)) } else { Err(distinct(errors)) }
 }

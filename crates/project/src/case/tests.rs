@@ -146,6 +146,27 @@ fn aborted_run_passes_with_its_expected_codes() {
 }
 
 #[test]
+fn cases_see_elements_in_the_order_of_the_list() {
+    let project = Project::new();
+    let load = json!({"id": "load", "name": "Load", "for_each": {"over": {"var": "payload"}, "max_concurrency": 2,
+        "into": "data.loaded", "continue_on_error": true}, "function": {"name": "db_read", "input": {
+        "connector": "shop", "query": "select 1", "params": [{"var": "temp_data.item"}], "output": "data.rows"}}});
+    project
+        .write("each.json", &json!({"name": "Each", "tasks": [load, map("last", "data.last", json!(true))]}));
+    let rows = json!([{"paid": true}]);
+    let case = |stubs: Value, expect: Value, codes: Value| {
+        json!({"workflow": "../each.json", "input": [7, 8], "stubs": {"db_read": {"shop": stubs}}, "expect": expect,
+            "expect_errors": codes, "expect_tasks": ["load", "load", "last"]})
+    };
+    let loaded = json!({"data.loaded": [rows, rows], "data.rows": null, "calls.db_read[1].input.params": [8],
+        "calls.db_read[1].index": 1, "audit_trail[0].index": 0});
+    assert_eq!(project.lines(&case(rows, loaded, json!([]))), [""; 0]);
+    let failed = json!({"data.loaded": [null, null], "metadata._svc_errors[1].index": 1});
+    let failure = json!({"$error": {"code": "IO_ERROR"}});
+    assert_eq!(project.lines(&case(failure, failed, json!(["IO_ERROR", "IO_ERROR"]))), [""; 0]);
+}
+
+#[test]
 fn unrooted_path_fails_the_case_before_it_runs() {
     let lines = Project::new().lines(&json!({"workflow": "none.json", "input": 1, "expect": {"state": 1}}));
     assert_eq!(lines.len(), 1, "{lines:?}");

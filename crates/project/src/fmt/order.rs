@@ -3,7 +3,7 @@
 use serde_json::Value;
 use svc_model::EntityKind;
 use svc_model::config::reference::KeyReference;
-use svc_model::documents::{CHANNEL, CONNECTOR, FUNCTION, WORKFLOW};
+use svc_model::documents::{CHANNEL, CONNECTOR, FOR_EACH, FUNCTION, RETRY, WORKFLOW};
 
 use crate::case;
 use crate::recognize::DocumentShape;
@@ -22,6 +22,8 @@ pub(super) enum Shape {
     Tasks,
     Task,
     Function,
+    FanOut,
+    Retry,
     /// Anything else: its order stays.
     Data,
 }
@@ -57,12 +59,21 @@ impl Shape {
                 "description",
                 "condition",
                 "terminal",
+                "halt_on",
                 "continue_on_error",
+                "for_each",
+                "retry",
+                "timeout_ms",
+                "parallel",
                 "use",
                 "with",
                 "function",
                 "tasks",
+                "on_error",
+                "finally",
             ],
+            Self::FanOut => names(&FOR_EACH).collect(),
+            Self::Retry => names(&RETRY).collect(),
             Self::Function => names(&FUNCTION).collect(),
             Self::Documents | Self::Fragments | Self::Tasks | Self::Data => Vec::new(),
         }
@@ -76,6 +87,9 @@ impl Shape {
                 shape => shape,
             },
             (Self::Workflow | Self::Task | Self::Fragment, "tasks") => Self::Tasks,
+            (Self::Task, "on_error" | "finally") => Self::Tasks,
+            (Self::Task, "for_each") => Self::FanOut,
+            (Self::Task, "retry") => Self::Retry,
             (Self::Tasks, _) => Self::Task,
             (Self::Task, "function") => Self::Function,
             (Self::Shared, "fragments") => Self::Fragments,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use svc_engine::catalogue::{Catalogue, DefaultOutput};
 use svc_engine::{Engine, recorded_secrets};
+use svc_model::documents::STEP_LISTS;
 use svc_model::{
     EntityKind, FieldCode, FieldError, Issue, WorkflowContent, channel_warnings, parse_new_channel,
     parse_new_connector, parse_new_workflow, validate_connector, workflow_warnings,
@@ -157,7 +158,9 @@ pub(super) fn warnings(
 /// replace all data.
 fn workflow_issues(workflow: &WorkflowContent, engine: &Engine) -> Vec<(Check, Issue)> {
     let mut whole = Vec::new();
-    replaced_data(engine.catalogue(), "tasks", &workflow.tasks, &mut whole);
+    for (path, steps) in workflow.step_lists() {
+        replaced_data(engine.catalogue(), path, steps, &mut whole);
+    }
     let message = "the task has no output, so its result replaces the whole of data";
     let whole = whole.into_iter().map(|path| (Check::OutputDefault, Issue::new(path, message)));
     let recorded = recorded_secrets(workflow).into_iter().map(|issue| (Check::SuspectWorkflow, issue));
@@ -208,13 +211,11 @@ pub(super) fn readable_workflow(document: &Value) -> WorkflowContent {
 fn replaced_data(catalogue: &Catalogue, at: &str, steps: &[Value], found: &mut Vec<String>) {
     for (index, step) in steps.iter().enumerate() {
         let at = format!("{at}[{index}]");
-        if let Some(members) = step.get("tasks") {
-            replaced_data(
-                catalogue,
-                &format!("{at}.tasks"),
-                members.as_array().map_or(&[], Vec::as_slice),
-                found,
-            );
+        if step.get("tasks").is_some() {
+            for key in STEP_LISTS {
+                let members = step[key].as_array().map_or(&[][..], Vec::as_slice);
+                replaced_data(catalogue, &format!("{at}.{key}"), members, found);
+            }
             continue;
         }
         let function = &step["function"];

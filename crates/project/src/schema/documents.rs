@@ -5,7 +5,7 @@ use svc_engine::catalogue::Catalogue;
 use svc_model::config::connector::{CONNECTORS, ConnectorReference};
 use svc_model::config::reference::{BLOCKS, KeyReference};
 use svc_model::documents::{
-    CHANNEL, CONCURRENCY, CONNECTOR, CRON, GROUP, LOOP, REFUSED_CRON_BLOCKS, TASK, WORKFLOW,
+    CHANNEL, CONCURRENCY, CONNECTOR, CRON, FOR_EACH, GROUP, LOOP, REFUSED_CRON_BLOCKS, RETRY, TASK, WORKFLOW,
 };
 use svc_model::{Channel, Connector, Workflow};
 
@@ -151,16 +151,26 @@ fn step_definitions(catalogue: &Catalogue) -> Map<String, Value> {
         // Only the tasks of a workflow call fragments; those of a group or a fragment do not.
         ("members", steps("member")),
         ("member", choice("tasks", "group", "task")),
-        ("group", keys(&GROUP, |_| reference("members")).finish()),
-        ("task", keys(&TASK, |_| reference("function")).finish()),
+        ("group", keys(&GROUP, step_part).finish()),
+        ("task", keys(&TASK, step_part).finish()),
+        ("for_each", keys(&FOR_EACH, |_| Value::Null).finish()),
+        ("retry", keys(&RETRY, |_| Value::Null).finish()),
         ("function", function_schema(catalogue)),
-        ("loop", keys(&LOOP, |_| Value::Null).finish()),
+        ("loop", keys(&LOOP, |_| reference("members")).finish()),
         ("var", operator_call("var", "path of the message that is read")),
         ("secret", operator_call("secret", "name of a secret that `[secrets]` declares")),
     ] {
         definitions.insert(name.to_owned(), schema);
     }
     definitions
+}
+
+/// Returns the schema of a key of a task or group that has a definition of its own.
+fn step_part(key: &KeyReference) -> Value {
+    match key.kind {
+        "steps" => reference("members"),
+        _ => reference(key.name),
+    }
 }
 
 fn operator_call(name: &str, description: &str) -> Value {

@@ -5,6 +5,7 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use svc_model::documents::STEP_LISTS;
 use svc_model::is_annotation;
 
 use super::{Fragment, FragmentTask, Origin, SharedDefinitions, SharedValue};
@@ -182,13 +183,15 @@ impl Collector {
             self.report(Check::SharedFragmentNested, origin, message);
             return false;
         }
-        if let Some(Value::Array(tasks)) = members.get_mut("tasks") {
-            let mut index = 0;
-            tasks.retain_mut(|task| {
-                let at = origin.join(&format!("tasks[{index}]"));
-                index += 1;
-                self.drop_nested(task, &at)
-            });
+        for key in STEP_LISTS {
+            if let Some(Value::Array(tasks)) = members.get_mut(key) {
+                let mut index = 0;
+                tasks.retain_mut(|task| {
+                    let at = origin.join(&format!("{key}[{index}]"));
+                    index += 1;
+                    self.drop_nested(task, &at)
+                });
+            }
         }
         true
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
+use svc_model::documents::STEP_LISTS;
 
 use super::{Expansion, ExpansionPass, Fragment, Origin, SharedDefinitions};
 use crate::checks::Check;
@@ -202,7 +203,9 @@ impl<'s> FragmentPass<'s> {
                     self.report(Check::SharedFragmentNested, &origin, message);
                     self.expansion.broken.insert(at);
                 }
-                None => self.refuse_calls(&format!("{at}.tasks"), step.get("tasks")),
+                None => STEP_LISTS
+                    .into_iter()
+                    .for_each(|key| self.refuse_calls(&format!("{at}.{key}"), step.get(key))),
             }
         }
     }
@@ -219,7 +222,9 @@ fn prefix_ids(step: &mut Value, call: &str) {
     if let Some(Value::String(id)) = members.get_mut("id") {
         *id = format!("{call}.{id}");
     }
-    if let Some(Value::Array(tasks)) = members.get_mut("tasks") {
-        tasks.iter_mut().for_each(|task| prefix_ids(task, call));
+    for key in STEP_LISTS {
+        if let Some(Value::Array(tasks)) = members.get_mut(key) {
+            tasks.iter_mut().for_each(|task| prefix_ids(task, call));
+        }
     }
 }

@@ -174,11 +174,21 @@ fn documented_blocks() -> Vec<Value> {
 fn whole_workflow() -> Value {
     let set = |path: &str| json!({"name": "map", "input": {"mappings": [{"path": path, "logic": {"var": "data.a"}}]}});
     json!({"workflow_id": "w", "name": "W", "description": "d", "priority": 2, "condition": {"!": [{"var": "data.off"}]},
-    "tags": ["t"], "loop": {"counter": "n", "init": 1, "increment": 1, "max": 3}, "continue_on_error": true,
+    "tags": ["t"], "continue_on_error": true, "loop": {"counter": "n", "init": 1, "increment": 1, "max": 3,
+        "over": {"var": "payload"}, "as": "row", "scratch": "work",
+        "setup": [{"id": "s", "name": "S", "function": set("data.s")}]},
     "tasks": [
         {"id": "a", "name": "A", "description": "d", "condition": true, "terminal": false,
             "continue_on_error": true, "function": set("data.b")},
         {"id": "g", "name": "G", "condition": null, "tasks": [{"id": "c", "name": "C", "function": set("data.c")}]},
+        {"id": "e", "name": "E", "for_each": {"over": [1], "as": "n", "index_as": "i", "max_concurrency": 2,
+            "collect": "data.e", "into": "data.list", "continue_on_error": true}, "halt_on": "failure",
+            "retry": {"attempts": 2, "delay": "1s", "factor": 1.5, "on": ["IO_ERROR"], "unsafe": false},
+            "timeout_ms": 5, "function": set("data.e")},
+        {"id": "p", "parallel": true, "timeout_ms": 5, "for_each": null,
+            "tasks": [{"id": "p1", "name": "P", "function": set("data.p1")}],
+            "on_error": [{"id": "p2", "name": "P", "function": set("data.p2")}],
+            "finally": [{"id": "p3", "tasks": [{"id": "p4", "name": "P", "function": set("data.p4")}]}]},
         {"id": "l", "name": "L", "function": {"name": "log", "input": {"message": "m", "fields": {"a": {"var": "data.a"}}, "level": null}}},
     ]})
 }
@@ -242,6 +252,10 @@ fn create_and_schema_refuse_wrong_shapes() {
         (1, "tasks", json!([])),
         (1, "tasks", json!([{}])),
         (1, "tasks", json!([{"id": "a", "tasks": [], "loop": {"max": 2}}])),
+        (1, "tasks", json!([{"id": "a", "name": "A", "for_each": {"over": []}, "function": map}])),
+        (1, "tasks", json!([{"id": "a", "name": "A", "retry": {"delay": "1s"}, "function": map}])),
+        (1, "tasks", json!([{"id": "a", "name": "A", "parallel": true, "function": map}])),
+        (1, "tasks", json!([{"id": "a", "name": "A", "halt_on": "error", "function": map}])),
         (1, "tasks", task(json!({"name": "mapp", "input": {}}))),
         (1, "tasks", task(json!({"name": "map", "input": {"mappings": "all"}}))),
         (1, "tasks", task(json!({"name": "map", "input": {"mapings": []}}))),

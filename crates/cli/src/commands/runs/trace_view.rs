@@ -108,7 +108,9 @@ fn row(step: &Value, errors: &mut Vec<&Value>) -> Value {
         // A task of a loop has a step for each sweep, and its errors stand in that order.
         let is_loop = step["loop_counter"].is_number();
         errors.retain(|error| {
-            let is_own = error["task_id"] == step["task_id"] && (texts.is_empty() || !is_loop);
+            let is_own = error["task_id"] == step["task_id"]
+                && error["index"] == step["index"]
+                && (texts.is_empty() || !is_loop);
             if is_own {
                 result = outcome(error);
                 texts.push(describe(error));
@@ -117,7 +119,7 @@ fn row(step: &Value, errors: &mut Vec<&Value>) -> Value {
         });
     }
     let mut row = Map::new();
-    let task = match step["loop_counter"].as_i64() {
+    let task = match step["index"].as_i64().or_else(|| step["loop_counter"].as_i64()) {
         Some(sweep) => format!("{}[{sweep}]", step["task_id"].as_str().unwrap_or_default()).into(),
         None => step["task_id"].clone(),
     };

@@ -9,7 +9,9 @@ use super::connector::Lenient;
 use crate::config::CronTransport;
 use crate::config::connector::CONNECTORS;
 use crate::config::reference::KeyReference;
-use crate::documents::{CHANNEL, CONCURRENCY, CONNECTOR, CRON, FUNCTION, GROUP, LOOP, TASK, WORKFLOW};
+use crate::documents::{
+    CHANNEL, CONCURRENCY, CONNECTOR, CRON, FOR_EACH, FUNCTION, GROUP, LOOP, RETRY, TASK, WORKFLOW,
+};
 use crate::{
     ChannelType, ConnectorType, FieldError, Protocol, parse_new_channel, parse_new_connector,
     parse_new_workflow,
@@ -55,8 +57,19 @@ fn words_of_the_reference_are_those_of_the_readers() {
 
 #[test]
 fn defaults_and_examples_are_json() {
-    let tables: [&[KeyReference]; 9] =
-        [&CHANNEL, CRON, CONCURRENCY, &WORKFLOW, &TASK, &GROUP, &FUNCTION, &LOOP, &CONNECTOR];
+    let tables: [&[KeyReference]; 11] = [
+        &CHANNEL,
+        CRON,
+        CONCURRENCY,
+        &WORKFLOW,
+        &TASK,
+        &GROUP,
+        &FUNCTION,
+        &LOOP,
+        &CONNECTOR,
+        &FOR_EACH,
+        &RETRY,
+    ];
     for key in tables.into_iter().flatten() {
         for text in [key.default, key.example].into_iter().filter(|text| !text.is_empty()) {
             assert!(serde_json::from_str::<Value>(text).is_ok(), "{}: {text}", key.name);

@@ -1,0 +1,148 @@
+//! Tasks with retries, or with a time of their own.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use svc_spans::TraceContext;
+use tokio::time::Instant;
+
+use super::Run;
+use super::call_guard::CallGuard;
+use crate::bounds::evaluation_budget::{EvaluationBudget, timed_out};
+use crate::builtin;
+use crate::error::TaskError;
+use crate::error_code::ErrorCode;
+use crate::function::{TaskCx, TaskOutcome};
+use crate::scope::{EvaluationScope, WrittenRoots};
+use crate::workflow::program::{CompiledStep, GuardedTask, TaskCall};
+
+impl Run<'_> {
+    /// Runs a task until an attempt does not fail, its attempts are used up, or another one would not help.
+    ///
+    /// # Errors
+    /// The error of the last attempt.
+    pub(super) async fn attempt_all<'w>(
+        &mut self,
+        step: &'w CompiledStep,
+        task: &'w GuardedTask,
+        id: &Arc<str>,
+        context: &TraceContext,
+        scope: &mut EvaluationScope<'w>,
+    ) -> Result<TaskOutcome, TaskError> {
+        let first_error = self.work.errors.len();
+        let mut attempt = 1;
+        loop {
+            let error = match self.attempt(step, task, id, context, scope).await {
+                Err(error) => error,
+                outcome => return outcome,
+            };
+            let delay = match &task.retry {
+                Some(retry) if attempt < retry.attempts && retry.applies_to(&error) => {
+                    let asked =
+                        error.retry_after_secs.map(|seconds| Duration::from_secs(seconds.get().into()));
+                    asked.unwrap_or_default().max(retry.delay_after(attempt, random_share()))
+                }
+                _ => return Err(with_attempts(error, attempt)),
+            };
+            let now = Instant::now();
+            if self.pace.deadline().is_some_and(|deadline| deadline <= now + delay) {
+                return Err(with_attempts(error, attempt));
+            }
+            tokio::time::sleep(delay).await;
+            if let Err(stop) = EvaluationBudget::check_at(Instant::now()) {
+                self.work.errors.push(with_attempts(error, attempt));
+                return Err(stop);
+            }
+            self.work.errors.truncate(first_error);
+            self.work.changes.iter_mut().for_each(Vec::clear);
+            self.work.mapping_contexts.clear();
+            attempt += 1;
+        }
+    }
+
+    /// Runs a task once, within its time.
+    async fn attempt<'w>(
+        &mut self,
+        step: &'w CompiledStep,
+        task: &'w GuardedTask,
+        id: &Arc<str>,
+        context: &TraceContext,
+        scope: &mut EvaluationScope<'w>,
+    ) -> Result<TaskOutcome, TaskError> {
+        let limit = task.timeout.map(|timeout| Instant::now() + timeout);
+        let deadline = self.pace.deadline().into_iter().chain(limit).min();
+        let outcome = match &task.call {
+            TaskCall::Builtin(builtin) => {
+                let mut cx = builtin::BuiltinCx {
+                    evaluator: &self.engine.evaluator,
+                    logger: &self.engine.logger,
+                    workflow: id,
+                    task: &step.id,
+                    work: &mut self.work,
+                    scope,
+                    pace: &mut self.pace,
+                };
+                run_until(deadline, builtin.run(&mut cx)).await
+            }
+            TaskCall::Task(function) => {
+                self.work.stamp_progress(scope);
+                let mut cx = TaskCx {
+                    evaluator: &self.engine.evaluator,
+                    work: &mut self.work,
+                    scope: *scope,
+                    logger: &self.engine.logger,
+                    task_id: &step.id,
+                    function: &step.function,
+                    loop_counter: self.loop_counter,
+                    written: WrittenRoots::default(),
+                    deadline,
+                    chain: &self.chain,
+                    clock: &self.engine.clock,
+                    trace_context: context,
+                    cancellation: self.cancellation.as_ref(),
+                };
+                let call = CallGuard::new(self.cancellation.as_deref(), step);
+                let outcome = run_until(deadline, function.run(&mut cx)).await;
+                call.finish();
+                scope.forget(cx.written);
+                outcome
+            }
+        };
+        outcome.unwrap_or_else(|| Err(self.describe_timeout(limit, task.timeout)))
+    }
+
+    /// Returns the error of a task that was cut short: by the time of the run, or by its own.
+    fn describe_timeout(&self, limit: Option<Instant>, timeout: Option<Duration>) -> TaskError {
+        let is_own = limit.is_some_and(|limit| self.pace.deadline().is_none_or(|deadline| limit < deadline));
+        match timeout {
+            Some(timeout) if is_own => {
+                let text = format!("the task did not end within its timeout_ms ({})", timeout.as_millis());
+                TaskError::new(ErrorCode::Timeout, text)
+            }
+            _ => timed_out(),
+        }
+    }
+}
+
+/// Runs something to its end; `None` if the deadline comes before.
+pub(super) async fn run_until<F: Future>(deadline: Option<Instant>, future: F) -> Option<F::Output> {
+    match deadline {
+        None => Some(future.await),
+        Some(deadline) => tokio::time::timeout_at(deadline, future).await.ok(),
+    }
+}
+
+/// Records in an error that the task was tried more than once.
+fn with_attempts(mut error: TaskError, attempts: u32) -> TaskError {
+    if let Some(further) = NonZeroU32::new(attempts - 1) {
+        error.retry_attempted = Some(true);
+        error.retry_count = error.retry_count.max(Some(further));
+    }
+    error
+}
+
+/// Returns a random number from 0 to 1; the middle without a random source.
+fn random_share() -> f64 {
+    getrandom::u32().map_or(0.5, |number| f64::from(number) / f64::from(u32::MAX))
+}

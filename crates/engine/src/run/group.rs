@@ -1,0 +1,204 @@
+//! Groups with a frame: members at once, `on_error`, `finally` and a time of their own.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use serde_json::Value;
+use svc_spans::TraceContext;
+use tokio::time::Instant;
+
+use super::attempts::run_until;
+use super::settle::failure_record;
+use super::{End, Run};
+use crate::error::{RunFailure, TaskError};
+use crate::error_code::ErrorCode;
+use crate::path::Path;
+use crate::scope::{Arena, EvaluationScope, WrittenRoots};
+use crate::trace::Tracer;
+use crate::workflow::program::{CompiledStep, GroupFrame, GroupMembers, Program};
+
+/// A group in progress.
+struct GroupRun<'g> {
+    frame: &'g GroupFrame,
+    step: &'g CompiledStep,
+    id: &'g Arc<str>,
+    context: &'g TraceContext,
+    /// The end of the time of its members, if it comes before that of the run.
+    limit: Option<Instant>,
+}
+
+impl Run<'_> {
+    /// Runs a group. Returns the end of the sweep if the group ends it.
+    pub(super) async fn run_group<'w>(
+        &mut self,
+        frame: &'w GroupFrame,
+        step: &'w CompiledStep,
+        id: &Arc<str>,
+        context: &TraceContext,
+        scope: &mut EvaluationScope<'w>,
+    ) -> Option<End> {
+        let first_error = self.work.errors.len();
+        let limit = frame.timeout.map(|timeout| Instant::now() + timeout);
+        let limit = limit.filter(|limit| self.pace.deadline().is_none_or(|deadline| *limit < deadline));
+        let group = GroupRun { frame, step, id, context, limit };
+        let mut end = self.run_members(&group, scope).await;
+        if let (Some(handler), End::Failed(failure)) = (&frame.on_error, &end) {
+            self.tolerate(first_error, failure);
+            // What is caught has not stopped the workflow.
+            let caught = self.work.errors.split_off(first_error);
+            let is_error = |error: &TaskError| error.code != ErrorCode::Workflow;
+            self.work.errors.extend(caught.into_iter().filter(is_error));
+            let error = describe_failure(&failure.error);
+            end = match self.work.put(scope, error_path(), error) {
+                Ok(()) => {
+                    // No task has made this write.
+                    self.work.changes.iter_mut().for_each(Vec::clear);
+                    self.run_program(handler, id).await
+                }
+                Err(refused) => {
+                    let error = refused.into_task_error(error_path());
+                    self.fail_step(step, id, error, scope).unwrap_or(End::Completed)
+                }
+            };
+            scope.forget(WrittenRoots::ALL);
+        }
+        // The time of the run is over for `finally` too.
+        if let (Some(finally), false) = (&frame.finally, matches!(end, End::Expired(_))) {
+            let last = self.run_program(finally, id).await;
+            scope.forget(WrittenRoots::ALL);
+            end = match (end, last) {
+                (end, End::Completed) => end,
+                (End::Failed(failure), End::Stopped) => End::Failed(failure),
+                (_, last) => last,
+            };
+        }
+        match end {
+            End::Completed => step.terminal.then_some(End::Stopped),
+            end => Some(end),
+        }
+    }
+
+    async fn run_members(&mut self, group: &GroupRun<'_>, scope: &mut EvaluationScope<'_>) -> End {
+        let end = match &group.frame.members {
+            GroupMembers::InOrder(program) => {
+                run_until(group.limit, self.run_program(program, group.id)).await
+            }
+            GroupMembers::AtOnce(programs) => self.run_at_once(group, programs, scope).await,
+        };
+        scope.forget(WrittenRoots::ALL);
+        end.unwrap_or_else(|| self.end_by_timeout(group, scope))
+    }
+
+    /// Runs a program over the message of this run. The scopes of others must forget what they know of it.
+    async fn run_program(&mut self, program: &Program, id: &Arc<str>) -> End {
+        let mut arena = Arena::lease();
+        self.sweep(program, id, &mut arena).await
+    }
+
+    /// Runs programs at once, each on its own view, and repeats their writes in the order of the list. A failure cancels
+    /// the others. Returns `None` if the time of the group ended first.
+    async fn run_at_once(
+        &mut self,
+        group: &GroupRun<'_>,
+        programs: &[Program],
+        scope: &mut EvaluationScope<'_>,
+    ) -> Option<End> {
+        let mut views = match self.open_views(programs.len(), group.context, scope) {
+            Ok(views) => views,
+            Err(error) => return self.fail_step(group.step, group.id, error, scope),
+        };
+        let mut is_in_time = true;
+        let mut end = End::Completed;
+        {
+            let members = views.iter_mut().zip(programs);
+            let mut running: FuturesUnordered<_> =
+                members.map(|(view, program)| view.run_program(program, group.id)).collect();
+            loop {
+                match run_until(group.limit, running.next()).await {
+                    None => {
+                        is_in_time = false;
+                        break;
+                    }
+                    Some(None) => break,
+                    Some(Some(End::Completed)) => {}
+                    Some(Some(End::Stopped)) => end = End::Stopped,
+                    Some(Some(failed)) => {
+                        end = failed;
+                        break;
+                    }
+                }
+            }
+        }
+        let has_failed = !is_in_time || !matches!(end, End::Completed | End::Stopped);
+        for view in &mut views {
+            let free = self.work.tracer.as_ref().map_or(0, Tracer::free_steps);
+            let record = view.take_record(free);
+            self.add_record(record, None, scope);
+        }
+        if has_failed {
+            return is_in_time.then_some(end);
+        }
+        for view in &mut views {
+            for (path, value) in view.work.take_writes() {
+                let Some(value) = value else {
+                    self.work.remove(scope, &path);
+                    continue;
+                };
+                if let Err(refused) = self.work.put(scope, &path, value) {
+                    let error = refused.into_task_error(&path);
+                    return self.fail_step(group.step, group.id, error, scope);
+                }
+            }
+        }
+        // The steps of the members show their writes.
+        self.work.changes.iter_mut().for_each(Vec::clear);
+        let snapshot = self.work.snapshot(scope);
+        if let Some(tracer) = &mut self.work.tracer {
+            tracer.extend_last(snapshot, &[]);
+        }
+        Some(end)
+    }
+
+    /// Records that the members of a group did not end in time.
+    fn end_by_timeout(&mut self, group: &GroupRun<'_>, scope: &mut EvaluationScope<'_>) -> End {
+        self.work.changes.iter_mut().for_each(Vec::clear);
+        self.work.mapping_contexts.clear();
+        self.work.target = None;
+        let timeout = group.frame.timeout.as_ref().map_or(0, Duration::as_millis);
+        let text = format!("the group did not end within its timeout_ms ({timeout})");
+        let mut error = TaskError::new(ErrorCode::Timeout, text);
+        error.workflow_id = Some(Arc::clone(group.id));
+        error.task_id = Some(Arc::clone(&group.step.id));
+        error.timestamp = self.now;
+        self.work.errors.push(error.clone());
+        self.work.record_failure(scope, failure_record(group.id, group.step, &error, 500));
+        self.abort(group.id, format!("stopped by the group \"{}\"", group.step.id));
+        End::Failed(Box::new(RunFailure::new(error)))
+    }
+}
+
+/// Returns the path at which `on_error` finds the failure.
+fn error_path() -> &'static Path {
+    static PATH: std::sync::LazyLock<Path> = std::sync::LazyLock::new(|| Path::below_temp_data("error"));
+    &PATH
+}
+
+/// Returns a failure as `on_error` reads it.
+fn describe_failure(error: &TaskError) -> Value {
+    let mut failure = serde_json::json!({
+        "workflow_id": error.workflow_id.as_deref(),
+        "task_id": error.task_id.as_deref(),
+        "code": error.code.name(),
+        "message": error.message,
+        "status": error.http_status.unwrap_or(500),
+    });
+    if let Some(index) = error.index {
+        failure["index"] = index.get().into();
+    }
+    if let Some(body) = &error.body {
+        failure["body"] = Value::clone(body);
+    }
+    failure
+}

@@ -1,0 +1,270 @@
+//! `for_each` and groups whose members run at once.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use svc_engine::{EngineLimits, RunOptions, TraceOptions};
+
+use crate::suppliers::{Suppliers, assert_time, errors, set, supply, with};
+use crate::support::compile;
+
+/// A task that asks a supplier for each element of the payload.
+fn ask_each(more: Value) -> Value {
+    let var = |path: &str| json!({"var": format!("temp_data.item.{path}")});
+    let input = json!({"ms": var("ms"), "answer": var("answer"), "fails": var("fails"), "code": var("code"),
+        "output": "data.answer"});
+    let mut block = json!({"over": {"var": "payload"}, "into": "data.answers"});
+    block.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    with(supply("ask", input), json!({"for_each": block}))
+}
+
+fn after(ms: u64, answer: &str) -> Value {
+    json!({"ms": ms, "answer": answer})
+}
+
+fn failing(ms: u64) -> Value {
+    json!({"ms": ms, "fails": 99})
+}
+
+#[test]
+fn three_suppliers_take_the_time_of_one() {
+    let suppliers = Suppliers::default();
+    let payload = json!([after(300, "a"), after(300, "b"), after(300, "c")]);
+    let (outcome, time) =
+        suppliers.run_tasks(json!([ask_each(json!({"max_concurrency": 3}))]), payload.clone());
+    assert!(outcome.failure.is_none(), "{:?}", outcome.errors);
+    assert_eq!(outcome.message.data, json!({"answers": ["a", "b", "c"]}));
+    assert!(time < Duration::from_millis(320), "{time:?}");
+    let (outcome, time) = suppliers.run_tasks(json!([ask_each(json!({}))]), payload);
+    assert_eq!(outcome.message.data["answers"], json!(["a", "b", "c"]));
+    assert!(time >= Duration::from_millis(900), "{time:?}");
+}
+
+#[test]
+fn results_keep_the_order_of_the_list() {
+    let suppliers = Suppliers::default();
+    let payload: Vec<_> = (0..40u64).map(|n| after(1 + (n * 37) % 50, &n.to_string())).collect();
+    let tasks = json!([ask_each(json!({"max_concurrency": 7}))]);
+    let (outcome, _) = suppliers.run_tasks(tasks, Value::Array(payload));
+    let expected: Vec<_> = (0..40).map(|n| n.to_string()).collect();
+    assert_eq!(outcome.message.data["answers"], json!(expected));
+    assert_eq!(suppliers.log.lock().most_running, 7);
+    let tasks: Vec<_> = outcome.audit_trail.iter().map(|entry| (&*entry.task_id, entry.index)).collect();
+    assert_eq!(tasks, (0..40).map(|n| ("ask", Some(n))).collect::<Vec<_>>());
+    assert_eq!(outcome.timings.tasks.len(), 40);
+}
+
+#[test]
+fn failed_elements_are_null_among_the_others() {
+    let suppliers = Suppliers::default();
+    let block = json!({"max_concurrency": 2, "continue_on_error": true});
+    let payload = json!([after(5, "a"), failing(1), after(2, "c"), failing(9)]);
+    let (outcome, _) = suppliers.run_tasks(json!([ask_each(block)]), payload);
+    assert!(outcome.failure.is_none());
+    assert!(!outcome.has_failed(), "each is tolerated");
+    assert_eq!(outcome.message.data["answers"], json!(["a", null, "c", null]));
+    let expected = [1, 3].map(|n| ("IO_ERROR", "ask".to_owned(), Some(n)));
+    assert_eq!(errors(&outcome), expected);
+    let records = &outcome.message.metadata["_svc_errors"];
+    assert_eq!([&records[0]["index"], &records[1]["index"]], [&json!(1), &json!(3)]);
+}
+
+#[test]
+fn first_failure_cancels_the_others() {
+    let suppliers = Suppliers::default();
+    let payload = json!([after(1000, "a"), failing(10), after(1, "c"), after(1, "d")]);
+    let (outcome, time) = suppliers.run_tasks(json!([ask_each(json!({"max_concurrency": 2}))]), payload);
+    assert_time(time, 10);
+    assert_eq!(errors(&outcome)[0], ("IO_ERROR", "ask".to_owned(), Some(1)));
+    assert_eq!(outcome.failure.unwrap().error.index.unwrap().get(), 1);
+    assert_eq!(outcome.message.data, json!({}));
+    let log = suppliers.log.lock();
+    assert_eq!((log.keys.len(), log.running), (2, 0), "no element began after it, none goes on");
+}
+
+#[test]
+fn deadline_of_the_run_ends_every_element() {
+    let suppliers = Suppliers::default();
+    let options = RunOptions { deadline: Some(Duration::from_millis(500)), ..RunOptions::default() };
+    let tasks = json!([ask_each(json!({"max_concurrency": 2, "continue_on_error": true}))]);
+    let (outcome, time) = suppliers.run(tasks, json!([after(9000, "a"), after(9000, "b")]), options);
+    assert_time(time, 500);
+    assert!(outcome.failure.unwrap().error.is_deadline);
+    assert_eq!(suppliers.log.lock().running, 0);
+}
+
+#[test]
+fn elements_begin_with_the_message_before_the_step() {
+    let suppliers = Suppliers::default();
+    let group = json!({"id": "each", "for_each": {"over": [1, 2, 3], "index_as": "n", "into": "data.seen",
+        "collect": "temp_data.seen"}, "tasks": [
+        set("see", "temp_data.seen", json!({"cat": [{"var": ["data.mark", "-"]}, {"var": "temp_data.item"},
+            {"var": "temp_data.n"}, {"var": "metadata.progress.task_id"}]})),
+        set("mark", "data.mark", json!("x")),
+        set("more", "data.more.list.1", json!(1))]});
+    let tasks =
+        json!([set("first", "temp_data.kept", json!(true)), group, set("last", "data.last", json!(1))]);
+    let (outcome, _) = suppliers.run_tasks(tasks, json!(null));
+    assert!(outcome.failure.is_none(), "{:?}", outcome.errors);
+    assert_eq!(outcome.message.data, json!({"seen": ["-10first", "-21first", "-32first"], "last": 1}));
+    assert_eq!(outcome.message.temp_data, json!({"kept": true}));
+}
+
+#[test]
+fn lists_are_checked_before_the_first_element() {
+    let limits = EngineLimits { max_fan_out: 3, ..EngineLimits::default() };
+    let suppliers = Suppliers::new(limits);
+    let one = after(0, "a");
+    for (payload, code) in [
+        (json!(null), None),
+        (json!([]), None),
+        (json!([one, one, one]), None),
+        (json!([one, one, one, one]), Some("LIMIT_EXCEEDED")),
+        (json!("text"), Some("VALIDATION_ERROR")),
+        (json!({"a": 1}), Some("VALIDATION_ERROR")),
+    ] {
+        let (outcome, _) = suppliers.run_tasks(json!([ask_each(json!({}))]), payload.clone());
+        assert_eq!(outcome.failure.map(|failure| failure.error.code.name()), code, "{payload}");
+        let expected = payload.as_array().map_or(0, Vec::len);
+        let answers = outcome.message.data["answers"].as_array().map(Vec::len);
+        assert_eq!(answers, code.is_none().then_some(expected), "{payload}");
+    }
+}
+
+#[test]
+fn hundred_thousand_elements_stay_within_bounds() {
+    let limits = EngineLimits { cpu_budget: Duration::from_secs(600), ..EngineLimits::default() };
+    let suppliers = Suppliers::new(limits);
+    let task = with(
+        set("copy", "data.copy", json!({"var": "temp_data.item"})),
+        json!({"for_each": {"over": {"var": "payload"}, "into": "data.list", "max_concurrency": 4}}),
+    );
+    let payload: Value = (0..100_000).collect();
+    let (outcome, _) = suppliers.run_tasks(json!([task]), payload.clone());
+    assert!(outcome.failure.is_none(), "{:?}", outcome.errors.first());
+    assert_eq!(outcome.message.data["list"], payload);
+}
+
+#[test]
+fn copies_beyond_the_bound_are_refused() {
+    let limits = EngineLimits { max_message_bytes: 1 << 20, ..EngineLimits::default() };
+    let suppliers = Suppliers::new(limits);
+    let payload = json!([after(0, &"x".repeat(300 << 10)), after(0, "b"), after(0, "c"), after(0, "d")]);
+    for (places, code) in [(1, None), (3, None), (4, Some("LIMIT_EXCEEDED"))] {
+        let task = with(
+            set("one", "data.one", json!(1)),
+            json!({"for_each": {"over": {"var": "payload"}, "into": "data.list", "max_concurrency": places}}),
+        );
+        let (outcome, _) = suppliers.run_tasks(json!([task]), payload.clone());
+        assert_eq!(outcome.failure.map(|failure| failure.error.code.name()), code, "{places}");
+    }
+}
+
+#[test]
+fn keys_differ_by_element_not_by_attempt() {
+    let suppliers = Suppliers::default();
+    let task = with(ask_each(json!({})), json!({"retry": {"attempts": 2, "delay": "1ms"}}));
+    let once = json!({"ms": 1, "answer": "a", "fails": 1});
+    let (outcome, _) = suppliers.run_tasks(json!([task]), json!([once, once]));
+    assert_eq!(outcome.message.data["answers"], json!(["a", "a"]));
+    let keys = suppliers.log.lock().keys.clone();
+    let run = outcome.message.id;
+    let expected = [0, 0, 1, 1].map(|n| format!("{run}:ask::{n}"));
+    assert_eq!(keys, expected);
+}
+
+#[test]
+fn traces_show_elements_and_their_results() {
+    let suppliers = Suppliers::default();
+    let options = RunOptions { trace: Some(TraceOptions::default()), ..RunOptions::default() };
+    let tasks = json!([ask_each(json!({"max_concurrency": 2}))]);
+    let (outcome, _) = suppliers.run(tasks, json!([after(9, "a"), after(1, "b")]), options);
+    let steps = outcome.trace.unwrap().steps;
+    assert_eq!(steps.iter().map(|step| step.index).collect::<Vec<_>>(), [Some(0), Some(1)]);
+    assert_eq!(steps[0].changes.iter().map(|change| &*change.path).collect::<Vec<_>>(), ["data.answer"]);
+    assert_eq!(steps[1].changes.last().unwrap().new_value, json!(["a", "b"]));
+    assert_eq!(steps[1].message.as_ref().unwrap()["data"], json!({"answers": ["a", "b"]}));
+}
+
+#[test]
+fn fan_outs_nest_within_each_other() {
+    let suppliers = Suppliers::default();
+    let inner = with(
+        set("add", "data.sum", json!({"+": [{"var": "temp_data.row"}, {"var": "temp_data.cell"}]})),
+        json!({"for_each": {"over": [1, 2], "as": "cell", "into": "temp_data.cells", "max_concurrency": 2}}),
+    );
+    let outer = json!({"id": "rows", "tasks": [inner], "for_each": {"over": [10, 20], "as": "row",
+        "into": "data.rows", "collect": "temp_data.cells", "max_concurrency": 2}});
+    let (outcome, _) = suppliers.run_tasks(json!([outer]), json!(null));
+    assert!(outcome.failure.is_none(), "{:?}", outcome.errors);
+    assert_eq!(outcome.message.data, json!({"rows": [[11, 12], [21, 22]]}));
+    assert_eq!(outcome.message.temp_data, json!({}));
+}
+
+#[test]
+fn members_of_parallel_groups_run_at_once() {
+    let suppliers = Suppliers::default();
+    let group = json!({"id": "both", "parallel": true, "tasks": [
+        supply("slow", json!({"ms": 300, "answer": 1, "output": "data.slow"})),
+        {"id": "pair", "tasks": [
+            supply("quick", json!({"ms": 100, "answer": {"n": 2}, "output": "data.quick"})),
+            set("seen", "data.quick.slow", json!({"??": [{"var": "data.slow"}, "unseen"]}))]}]});
+    let (outcome, time) =
+        suppliers.run_tasks(json!([group, set("last", "data.last", json!(true))]), json!(null));
+    assert!(outcome.failure.is_none(), "{:?}", outcome.errors);
+    assert!(time < Duration::from_millis(320), "{time:?}");
+    let expected = json!({"slow": 1, "quick": {"n": 2, "slow": "unseen"}, "last": true});
+    assert_eq!(outcome.message.data, expected);
+    let tasks: Vec<_> = outcome.audit_trail.iter().map(|entry| &*entry.task_id).collect();
+    assert_eq!(tasks, ["slow", "quick", "seen", "last"], "in the order of the list");
+}
+
+#[test]
+fn failed_member_cancels_the_others() {
+    let suppliers = Suppliers::default();
+    let group = json!({"id": "both", "parallel": true, "tasks": [
+        supply("slow", json!({"ms": 900, "answer": 1, "output": "data.slow"})),
+        supply("bad", json!({"ms": 10, "fails": 9, "output": "data.bad"}))]});
+    let (outcome, time) = suppliers.run_tasks(json!([group]), json!(null));
+    assert_time(time, 10);
+    assert_eq!(outcome.failure.unwrap().error.task_id.as_deref(), Some("bad"));
+    assert_eq!(outcome.message.data, json!({}));
+    assert_eq!(suppliers.log.lock().running, 0);
+}
+
+#[test]
+fn later_member_wins_where_writes_meet() {
+    let suppliers = Suppliers::default();
+    // Paths that only the run knows, as those of outputs, cannot be compared before.
+    let group = json!({"id": "both", "parallel": true, "tasks": [
+        supply("late", json!({"ms": 20, "answer": "first of the list", "output": "data.x"})),
+        supply("early", json!({"ms": 1, "answer": "second of the list", "output": "data.x"}))]});
+    let (outcome, _) = suppliers.run_tasks(json!([group]), json!(null));
+    assert_eq!(outcome.message.data["x"], "second of the list");
+}
+
+#[test]
+fn malformed_blocks_do_not_compile() {
+    let engine = Suppliers::default().engine;
+    let block =
+        |block: Value| json!({"tasks": [with(set("t", "data.x", json!(1)), json!({"for_each": block}))]});
+    for (block, at) in [
+        (block(json!({"over": [1]})), "tasks[0].for_each.into"),
+        (block(json!({"into": "data.x"})), "tasks[0].for_each.over"),
+        (
+            block(json!({"over": {"nosuch": 1, "b": [{"+": 1}]}, "into": "payload.x"})),
+            "tasks[0].for_each.into",
+        ),
+        (
+            json!({"tasks": [{"id": "g", "parallel": 1, "tasks": [set("t", "data.x", json!(1))]}]}),
+            "tasks[0].parallel",
+        ),
+        (
+            json!({"tasks": [{"id": "g", "finally": [], "tasks": [set("t", "data.x", json!(1))]}]}),
+            "tasks[0].finally",
+        ),
+    ] {
+        let error = compile(&engine, &block).unwrap_err().to_string();
+        assert!(error.contains(at), "{error}");
+    }
+}

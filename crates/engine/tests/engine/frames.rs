@@ -1,0 +1,217 @@
+//! Retries, times of their own, and what follows a failure: `retry`, `timeout_ms`, `on_error`, `finally`, `halt_on`.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use svc_engine::{EngineLimits, RunOptions};
+
+use crate::suppliers::{Suppliers, assert_time, errors, set, supply, with};
+use crate::support::compile;
+
+fn retried(input: Value, retry: Value) -> Value {
+    with(supply("ask", input), json!({"retry": retry}))
+}
+
+#[test]
+fn task_is_tried_until_it_succeeds() {
+    let suppliers = Suppliers::default();
+    let task = retried(
+        json!({"fails": 2, "answer": "a", "output": "data.x"}),
+        json!({"attempts": 3, "delay": "100ms", "factor": 3}),
+    );
+    let (outcome, time) = suppliers.run_tasks(json!([task]), json!(null));
+    assert!(outcome.failure.is_none() && outcome.errors.is_empty(), "{:?}", outcome.errors);
+    assert_eq!(outcome.message.data, json!({"x": "a"}));
+    let keys = suppliers.log.lock().keys.clone();
+    assert_eq!(keys.len(), 3);
+    assert!(keys.iter().all(|key| *key == keys[0]), "each attempt has the same key");
+    // 100 ms and 300 ms, each spread by half of it.
+    assert!((Duration::from_millis(200)..Duration::from_millis(610)).contains(&time), "{time:?}");
+    assert_eq!(outcome.audit_trail.len(), 1);
+}
+
+#[test]
+fn last_error_counts_the_attempts() {
+    let suppliers = Suppliers::default();
+    let task = retried(json!({"fails": 9}), json!({"attempts": 10, "delay": "1ms", "factor": 1}));
+    let (outcome, _) = suppliers.run_tasks(json!([task]), json!(null));
+    assert_eq!(suppliers.log.lock().keys.len(), 10);
+    assert!(outcome.failure.is_none(), "the tenth attempt succeeds");
+    let task = retried(json!({"fails": 9}), json!({"attempts": 2, "delay": "1ms"}));
+    let (outcome, _) = suppliers.run_tasks(json!([task]), json!(null));
+    let error = outcome.failure.unwrap().error;
+    assert_eq!((error.retry_count.map(|count| count.get()), error.retry_attempted), (Some(1), Some(true)));
+}
+
+#[test]
+fn only_named_errors_that_may_heal_are_retried() {
+    let suppliers = Suppliers::default();
+    for (code, on, calls) in [
+        ("IO_ERROR", json!(null), 3),
+        ("IO_ERROR", json!(["IO_ERROR"]), 3),
+        ("IO_ERROR", json!(["TIMEOUT_ERROR"]), 1),
+        ("FUNCTION_ERROR", json!(null), 1),
+        ("VALIDATION_ERROR", json!(null), 1),
+    ] {
+        let task =
+            retried(json!({"fails": 99, "code": code}), json!({"attempts": 3, "delay": "1ms", "on": on}));
+        let before = suppliers.log.lock().keys.len();
+        let (outcome, _) = suppliers.run_tasks(json!([task]), json!(null));
+        assert_eq!(outcome.failure.unwrap().error.code.name(), code);
+        assert_eq!(suppliers.log.lock().keys.len() - before, calls, "{code} {on}");
+    }
+}
+
+#[test]
+fn no_attempt_begins_after_the_deadline() {
+    let suppliers = Suppliers::default();
+    let options = RunOptions { deadline: Some(Duration::from_secs(1)), ..RunOptions::default() };
+    let task = retried(json!({"fails": 99}), json!({"attempts": 10, "delay": "1h"}));
+    let (outcome, time) = suppliers.run(json!([task]), json!(null), options);
+    assert_eq!(outcome.failure.unwrap().error.code.name(), "IO_ERROR");
+    assert_time(time, 0);
+}
+
+#[test]
+fn unsafe_function_needs_leave_to_be_retried() {
+    let engine = Suppliers::default().engine;
+    let document = |retry: Value| {
+        let task = json!({"id": "t", "function": {"name": "sell", "input": {}}, "retry": retry});
+        json!({"tasks": [task]})
+    };
+    let error = compile(&engine, &document(json!({"attempts": 2}))).unwrap_err().to_string();
+    assert!(error.contains("tasks[0].retry") && error.contains("not safe to repeat"), "{error}");
+    assert!(compile(&engine, &document(json!({"attempts": 2, "unsafe": true}))).is_ok());
+}
+
+#[test]
+fn task_ends_with_its_own_time() {
+    let suppliers = Suppliers::default();
+    let options = RunOptions { deadline: Some(Duration::from_secs(60)), ..RunOptions::default() };
+    let slow = with(supply("slow", json!({"ms": 900, "output": "data.x"})), json!({"timeout_ms": 50}));
+    let tolerant = with(slow.clone(), json!({"continue_on_error": true}));
+    let (outcome, time) =
+        suppliers.run(json!([tolerant, set("last", "data.y", json!(1))]), json!(null), options);
+    assert_time(time, 50);
+    assert!(outcome.failure.is_none(), "the run has time left");
+    assert_eq!(errors(&outcome), [("TIMEOUT_ERROR", "slow".to_owned(), None)]);
+    assert_eq!(outcome.message.data, json!({"y": 1}));
+    let again = with(slow, json!({"retry": {"attempts": 3, "delay": "10ms", "on": ["TIMEOUT_ERROR"]}}));
+    let before = suppliers.log.lock().keys.len();
+    let (outcome, _) = suppliers.run_tasks(json!([again]), json!(null));
+    assert_eq!(suppliers.log.lock().keys.len() - before, 3, "the time is that of an attempt");
+    assert!(!outcome.failure.unwrap().error.is_deadline);
+}
+
+fn guarded_group(members: Value) -> Value {
+    json!({"id": "pay", "tasks": members,
+        "on_error": [set("note", "data.failed", json!({"cat": [{"var": "temp_data.error.task_id"}, " ",
+            {"var": "temp_data.error.code"}]}))],
+        "finally": [set("close", "data.closed", json!(true))]})
+}
+
+#[test]
+fn failed_group_is_caught_and_closed() {
+    let suppliers = Suppliers::default();
+    let after = set("after", "data.after", json!(true));
+    let group =
+        guarded_group(json!([supply("charge", json!({"fails": 9})), set("skipped", "data.no", json!(1))]));
+    let (outcome, _) = suppliers.run_tasks(json!([group, after]), json!(null));
+    assert!(outcome.failure.is_none());
+    assert!(!outcome.has_failed(), "what is caught is tolerated");
+    let expected = json!({"failed": "charge IO_ERROR", "closed": true, "after": true});
+    assert_eq!(outcome.message.data, expected);
+    let group = guarded_group(json!([set("charge", "data.charged", json!(1))]));
+    let (outcome, _) = suppliers.run_tasks(json!([group, after]), json!(null));
+    assert_eq!(outcome.message.data, json!({"charged": 1, "closed": true, "after": true}));
+}
+
+#[test]
+fn group_without_handler_is_closed_and_fails() {
+    let suppliers = Suppliers::default();
+    let mut group = guarded_group(json!([supply("charge", json!({"fails": 9}))]));
+    group.as_object_mut().unwrap().remove("on_error");
+    let (outcome, _) = suppliers.run_tasks(json!([group, set("after", "data.after", json!(1))]), json!(null));
+    assert_eq!(outcome.failure.unwrap().error.task_id.as_deref(), Some("charge"));
+    assert_eq!(outcome.message.data, json!({"closed": true}));
+}
+
+#[test]
+fn failing_handler_fails_the_group() {
+    let suppliers = Suppliers::default();
+    let mut group = guarded_group(json!([supply("charge", json!({"fails": 9}))]));
+    group["on_error"] = json!([supply("refund", json!({"fails": 9}))]);
+    let (outcome, _) = suppliers.run_tasks(json!([group]), json!(null));
+    assert_eq!(outcome.failure.unwrap().error.task_id.as_deref(), Some("refund"));
+    assert_eq!(outcome.message.data, json!({"closed": true}));
+}
+
+#[test]
+fn group_time_bounds_all_members() {
+    let suppliers = Suppliers::default();
+    for is_parallel in [false, true] {
+        let members = json!([
+            supply("one", json!({"ms": 80, "answer": 1, "output": "data.one"})),
+            supply("two", json!({"ms": 900, "answer": 2, "output": "data.two"}))
+        ]);
+        let group = with(guarded_group(members), json!({"timeout_ms": 100, "parallel": is_parallel}));
+        let (outcome, time) = suppliers.run_tasks(json!([group]), json!(null));
+        assert_time(time, 100);
+        assert!(outcome.failure.is_none());
+        let mut expected = json!({"failed": "pay TIMEOUT_ERROR", "closed": true});
+        if !is_parallel {
+            expected["one"] = json!(1);
+        }
+        assert_eq!(outcome.message.data, expected, "parallel: {is_parallel}");
+        assert_eq!(suppliers.log.lock().running, 0);
+    }
+}
+
+#[test]
+fn time_of_the_run_is_not_caught() {
+    let suppliers = Suppliers::default();
+    let options = RunOptions { deadline: Some(Duration::from_millis(40)), ..RunOptions::default() };
+    let group = guarded_group(json!([supply("slow", json!({"ms": 900}))]));
+    let (outcome, time) = suppliers.run(json!([group]), json!(null), options);
+    assert_time(time, 40);
+    assert!(outcome.failure.unwrap().error.is_deadline);
+    assert_eq!(outcome.message.data, json!({}), "neither handler runs");
+}
+
+#[test]
+fn processor_time_is_shared_by_all_elements() {
+    let limits = EngineLimits { cpu_budget: Duration::from_millis(30), ..EngineLimits::default() };
+    let suppliers = Suppliers::new(limits);
+    let heavy =
+        json!({"reduce": [{"var": "payload"}, {"+": [{"var": "accumulator"}, {"var": "current"}]}, 0]});
+    let task = with(
+        set("sum", "data.sum", heavy),
+        json!({"for_each": {"over": {"var": "payload"}, "into": "data.sums", "max_concurrency": 2}}),
+    );
+    let flow = svc_engine::Flow::single(compile(&suppliers.engine, &json!({"tasks": [task]})).unwrap());
+    let payload: Value = (0..3000).collect();
+    let run = suppliers.engine.run(&flow, crate::support::message(payload), RunOptions::default());
+    // The clock of the machine: a virtual one does not move while the run computes.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let outcome = runtime.block_on(run);
+    let error = outcome.failure.unwrap().error;
+    assert_eq!(error.code.name(), "TIMEOUT_ERROR");
+    assert!(error.message.contains("engine.cpu_budget_ms"), "{}", error.message);
+}
+
+#[test]
+fn task_halts_the_workflow_on_failure() {
+    let suppliers = Suppliers::default();
+    let rules = |holds: bool| {
+        let rule = json!({"logic": {"==": [{"var": "payload"}, holds]}, "message": "no"});
+        json!({"id": "rules", "halt_on": "failure", "function": {"name": "validation", "input": {"rules": [rule]}}})
+    };
+    let go = set("go", "data.go", json!(true));
+    let (outcome, _) = suppliers.run_tasks(json!([rules(true), go]), json!(false));
+    assert!(outcome.failure.is_none());
+    assert_eq!(errors(&outcome), [("VALIDATION_ERROR", "rules".to_owned(), None)]);
+    assert_eq!(outcome.audit_trail.iter().map(|entry| entry.status).collect::<Vec<_>>(), [400]);
+    assert_eq!(outcome.message.data, json!({}));
+    let (outcome, _) = suppliers.run_tasks(json!([rules(true), go]), json!(true));
+    assert_eq!(outcome.message.data, json!({"go": true}));
+}
