@@ -27,6 +27,7 @@ mod request_body;
 mod reruns;
 mod response;
 mod traces;
+mod webhooks;
 
 use actix_web::http::Method;
 use svc_model::{Channel, Workflow};
@@ -41,6 +42,7 @@ pub(crate) use filters::{read_dead_letter_filter, read_occurrence_filter, read_t
 pub(crate) use nodes::require_node;
 pub(crate) use parameters::{refuse_unknown_parameters as check_parameters, unknown_value};
 pub(crate) use query::QueryParameters;
+pub(crate) use webhooks::{read_replay, to_attempt, to_own_detail, to_replay, to_test};
 
 /// Adds every admin endpoint to a router, below the admin base.
 pub(crate) fn add_routes(router: &mut Router) {
@@ -61,6 +63,17 @@ pub(crate) fn add_routes(router: &mut Router) {
     router.post("/bulk", bulk::start);
     router.get("/bulk/{id}", bulk::read);
     router.post("/bulk/{id}/abort", bulk::abort);
+    router.get("/webhooks", webhooks::list);
+    router.post("/webhooks", webhooks::create);
+    router.get("/webhooks/{id}", webhooks::read);
+    router.add(Method::PATCH, "/webhooks/{id}", webhooks::update);
+    router.add(Method::DELETE, "/webhooks/{id}", webhooks::delete);
+    router.post("/webhooks/{id}/enable", webhooks::enable);
+    router.post("/webhooks/{id}/rotate", webhooks::rotate);
+    router.post("/webhooks/{id}/test", webhooks::test);
+    router.post("/webhooks/{id}/replay", webhooks::replay);
+    router.get("/webhooks/{id}/attempts", webhooks::list_attempts);
+    router.get("/webhooks/{id}/deliveries", webhooks::list_deliveries);
     router.get("/channels/{id}/stats", guards::stats);
     router.get("/channels/{id}/quotas", guards::quotas);
     router.post("/channels/{id}/test", guards::test);

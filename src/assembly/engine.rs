@@ -11,6 +11,7 @@ use svc_connectors::Connectors;
 use svc_engine::catalogue::FunctionSource;
 use svc_engine::{Engine, EngineBuilder, Function};
 use svc_secrets::Keyring;
+use svc_webhooks::WebhookHandle;
 
 use crate::assembly::parts::connectors::call_settings;
 use crate::assembly::settings::{call_limits, engine_limits, vars};
@@ -47,6 +48,7 @@ pub(crate) async fn make_builder(
 pub(crate) struct Functions<'s> {
     pub(crate) config: &'s Config,
     pub(crate) connectors: &'s Connectors,
+    pub(crate) webhooks: WebhookHandle,
     pub(crate) key_sets: Arc<dyn KeySets>,
     /// The namespaces of cached answers.
     pub(crate) namespaces: CacheNamespaces,
@@ -68,6 +70,7 @@ impl Functions<'_> {
         let engine =
             svc_connectors::register(engine, self.connectors.directory(), call_settings(self.config));
         let engine = call::register(engine, calls.clone(), call_limits(self.config));
+        let engine = svc_webhooks::register(engine, self.webhooks);
         Ok(Arc::new(register_plugins(engine, self.functions)?.build()))
     }
 }

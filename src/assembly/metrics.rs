@@ -12,6 +12,7 @@ use svc_registry::RegistryMetrics;
 use svc_spans::SpanMetrics;
 use svc_traces::TraceMetrics;
 use svc_transport::ConnectionMetrics;
+use svc_webhooks::WebhookMetrics;
 
 use crate::config::Config;
 use crate::housekeeping::JobMetrics;
@@ -29,6 +30,7 @@ pub(crate) struct ServiceMetrics {
     pub(crate) cron: CronMetrics,
     pub(crate) connectors: ConnectorMetrics,
     pub(crate) console: ConsoleMetrics,
+    pub(crate) webhooks: WebhookMetrics,
     pub(crate) epoch: EpochMetrics,
     pub(crate) tokens: TokenMetrics,
     pub(crate) spans: SpanMetrics,
@@ -52,6 +54,7 @@ impl ServiceMetrics {
             cron: CronMetrics::default(),
             connectors: ConnectorMetrics::default(),
             console: ConsoleMetrics::default(),
+            webhooks: WebhookMetrics::default(),
             epoch: EpochMetrics::default(),
             tokens: TokenMetrics::default(),
             spans: SpanMetrics::default(),
@@ -71,6 +74,7 @@ impl ServiceMetrics {
         metrics.jobs.register(registry);
         metrics.connectors.register(registry);
         metrics.console.register(registry);
+        metrics.webhooks.register(registry);
         metrics.epoch.register(registry);
         metrics.tokens.register(registry);
         metrics.spans.register(registry);

@@ -17,6 +17,7 @@ use svc_registry::Registry;
 use svc_spans::Spans;
 use svc_store::{FileLock, OpenedStore, Store};
 use svc_traces::Traces;
+use svc_webhooks::WebhookHandle;
 use tokio::time::Instant;
 
 use crate::assembly::consumers::ConsumerLoader;
@@ -28,7 +29,7 @@ use crate::assembly::parts::console::SampledParts;
 use crate::assembly::parts::kafka::KafkaIngress;
 use crate::assembly::parts::{
     bulk, channels, cluster, connectors, console, credentials, cron, housekeeping, kafka, registry, store,
-    traces,
+    traces, webhooks,
 };
 use crate::assembly::propagation::{self, DefinitionLoader, Propagation};
 use crate::assembly::resources::Resources;
@@ -163,6 +164,7 @@ struct StartedParts {
     registry: Registry,
     cron: Option<CronHandle>,
     bulk: BulkHandle,
+    webhooks: WebhookHandle,
     console: Option<ConsoleHandle>,
     propagation: Propagation,
     kafka: Option<KafkaIngress>,
@@ -187,10 +189,12 @@ async fn start_parts(
     let tokens = credentials::start_tokens(assembly, &store).await?;
     let brokers = kafka::start_broker_check(assembly).await?;
     let connectors = connectors::start(assembly, &store, tokens).await?;
+    let webhooks = webhooks::start(assembly, &store, &nodes, &traces, &connectors).await?;
 
     let calls = DirectoryHandle::default();
     let namespaces = CacheNamespaces::default();
-    let functions = list_functions(assembly, &connectors, &issuers.key_sets, &namespaces, functions);
+    let functions =
+        list_functions(assembly, &connectors, &webhooks, &issuers.key_sets, &namespaces, functions);
     let engine = functions.register(engine, &calls)?;
     let services = channels::make_services(
         assembly,
@@ -244,6 +248,7 @@ async fn start_parts(
         registry,
         cron,
         bulk,
+        webhooks,
         console,
         propagation,
         kafka,
@@ -254,12 +259,13 @@ async fn start_parts(
 fn list_functions<'s>(
     assembly: &'s Assembly,
     connectors: &'s Connectors,
+    webhooks: &WebhookHandle,
     key_sets: &Arc<dyn KeySets>,
     namespaces: &CacheNamespaces,
     functions: Vec<Arc<dyn Function>>,
 ) -> Functions<'s> {
-    let (key_sets, namespaces) = (Arc::clone(key_sets), namespaces.clone());
-    Functions { config: &assembly.config, connectors, key_sets, namespaces, functions }
+    let (webhooks, key_sets, namespaces) = (webhooks.clone(), Arc::clone(key_sets), namespaces.clone());
+    Functions { config: &assembly.config, connectors, webhooks, key_sets, namespaces, functions }
 }
 
 /// The parts of the process that are there before the tree.
@@ -294,6 +300,7 @@ fn make_state(assembly: Assembly, parts: StartedParts, inputs: ProcessInputs) ->
             cron: parts.cron,
             cron_metrics: metrics.cron,
             bulk: parts.bulk,
+            webhooks: parts.webhooks,
             console: parts.console,
             brokers: parts.brokers,
             kafka: parts.kafka,

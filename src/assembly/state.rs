@@ -22,6 +22,7 @@ use svc_spans::Spans;
 use svc_store::{AuditEntry, DatabaseStatus, FileLock, Mutation, Store};
 use svc_traces::Traces;
 use svc_transport::ConnectionMetrics;
+use svc_webhooks::WebhookHandle;
 use tokio::time::Instant;
 
 use crate::assembly::consumers::ConsumerLoader;
@@ -103,6 +104,8 @@ pub struct NodeWork {
     pub brokers: Option<BrokerHealth>,
     /// The driver of actions on many rows.
     pub(crate) bulk: BulkHandle,
+    /// The webhooks to customers.
+    pub(crate) webhooks: WebhookHandle,
     /// The live data of the console; `None` if the console is off.
     pub(crate) console: Option<ConsoleHandle>,
     /// The consumers of Kafka topics; `None` if Kafka is off.

@@ -24,11 +24,12 @@ pub(super) fn reencrypt(
             for (name, why) in &done.failed {
                 writeln!(err, "warning: {name} was left as it is: {why}")?;
             }
-            let ReencryptionReport { connectors, tokens, channels, consumer_keys, .. } = done;
+            let ReencryptionReport { connectors, tokens, channels, consumer_keys, webhooks, .. } = done;
             writeln!(
                 err,
                 "note: connectors rewritten: {connectors}, stored tokens rewritten: {tokens}, \
-                 versions of channels rewritten: {channels}, keys of consumers rewritten: {consumer_keys}"
+                 versions of channels rewritten: {channels}, keys of consumers rewritten: {consumer_keys}, \
+                 secrets of webhooks rewritten: {webhooks}"
             )?;
             Ok(if done.failed.is_empty() { EXIT_OK } else { EXIT_FAILURE })
         }

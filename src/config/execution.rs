@@ -1,4 +1,6 @@
-//! Execution of workflows: `[engine]`, `[query]`, `[write]`, `[jwt]`, `[cron]`, `[bulk]`.
+//! Execution of workflows: `[engine]`, `[query]`, `[write]`, `[jwt]`, `[cron]`, `[bulk]`, `[webhooks]`.
+
+use std::time::Duration;
 
 use svc_channels::call::MAX_DEPTH;
 
@@ -130,6 +132,91 @@ section! {
         /// Runs of such actions at the same time, of all nodes together, from 1 to 100. A further one is refused.
         pub max_running: u32 = 2,
     }
+}
+
+section! {
+    /// Events for the addresses of customers: endpoints, deliveries and attempts.
+    pub struct WebhooksSection {
+        /// Endpoints of the service, from 1 to 10000. A further one is refused.
+        pub max_endpoints: u32 = 10_000,
+        /// Delays after failed attempts, each a number and `s`, `m`, `h` or `d`. After a failure more than delays the
+        /// delivery is a dead letter.
+        pub retry_schedule: Vec<String> =
+            ["5s", "5m", "30m", "2h", "5h", "10h", "14h", "20h", "24h"].map(str::to_owned).to_vec(),
+        /// Time of failures alone after which an endpoint is disabled: a number and `s`, `m`, `h` or `d`.
+        pub disable_after: String = "5d".into(),
+        /// Channel that gets a report of each endpoint that was disabled, as channels of `on_failure` get theirs.
+        pub on_disabled: Option<String> = None,
+        /// Seconds that an attempt may take, from 1 to 60.
+        pub attempt_timeout_secs: u64 = 15,
+        /// Attempts of a node at once, from 4 to 10000. A quarter of them is for endpoints in trouble.
+        pub max_concurrent: usize = 256,
+        /// Attempts of a node at one host at once, from 1 to 1000; `max_concurrent_per_host` of the connector bounds them
+        /// too.
+        pub max_concurrent_per_host: usize = 4,
+        /// Hours an ended delivery and an attempt are kept, for lists and replays; 0 keeps them for ever.
+        pub retention_hours: u64 = 720,
+    }
+}
+
+impl WebhooksSection {
+    pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
+        const FORM: &str = "a number and s, m, h or d, from 1s to 30d";
+        diagnostics.require_within("webhooks.max_endpoints", self.max_endpoints, 1..=10_000);
+        if self.retry_schedule.len() > MAX_RETRIES {
+            diagnostics.refuse("webhooks.retry_schedule", format!("has at most {MAX_RETRIES} delays"));
+        }
+        for (index, delay) in self.retry_schedule.iter().enumerate() {
+            if read_span(delay).is_none() {
+                let place = index + 1;
+                diagnostics.refuse("webhooks.retry_schedule", format!("delay {place} must be {FORM}"));
+            }
+        }
+        if read_span(&self.disable_after).is_none() {
+            diagnostics.refuse("webhooks.disable_after", format!("must be {FORM}"));
+        }
+        if self.on_disabled.as_deref().is_some_and(|name| name.trim().is_empty()) {
+            diagnostics.refuse("webhooks.on_disabled", "must name a channel; leave it out for none");
+        }
+        diagnostics.require_within("webhooks.attempt_timeout_secs", self.attempt_timeout_secs, 1..=60);
+        diagnostics.require_within("webhooks.max_concurrent", self.max_concurrent, 4..=10_000);
+        diagnostics.require_within(
+            "webhooks.max_concurrent_per_host",
+            self.max_concurrent_per_host,
+            1..=1000,
+        );
+    }
+
+    /// Returns the delays after failed attempts.
+    pub(crate) fn retry_delays(&self) -> Vec<Duration> {
+        self.retry_schedule.iter().filter_map(|delay| read_span(delay)).collect()
+    }
+
+    /// Returns the time of failures after which an endpoint is disabled.
+    pub(crate) fn disable_time(&self) -> Duration {
+        read_span(&self.disable_after).unwrap_or(LONGEST_SPAN)
+    }
+}
+
+/// Delays of a schedule at most.
+const MAX_RETRIES: usize = 50;
+/// The longest time that a text may name.
+const LONGEST_SPAN: Duration = Duration::from_secs(30 * 86_400);
+
+/// Reads a time such as `30m`.
+fn read_span(text: &str) -> Option<Duration> {
+    let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        _ => return None,
+    };
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    let number: u64 = number.parse().ok().filter(|_| is_number)?;
+    let span = Duration::from_secs(number.checked_mul(seconds)?);
+    (!span.is_zero() && span <= LONGEST_SPAN).then_some(span)
 }
 
 impl EngineSection {

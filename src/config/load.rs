@@ -178,6 +178,7 @@ impl Config {
         self.write.check(diagnostics);
         self.cron.check(diagnostics);
         self.bulk.check(diagnostics);
+        self.webhooks.check(diagnostics);
         self.kafka.check(diagnostics);
         self.cluster.check(&self.storage, diagnostics);
         self.rate_limit.check(diagnostics);

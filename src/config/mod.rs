@@ -38,7 +38,7 @@ pub use edge::{
 };
 pub use execution::{
     BulkSection, CircuitBreakerSection, CronSection, EngineSection, JwtSection, OAuth2LoginSection,
-    QuerySection, WriteSection,
+    QuerySection, WebhooksSection, WriteSection,
 };
 pub use load::{LoadedConfig, SettingOrigin, SettingOrigins, load, parse, process_environment};
 pub use network::{Network, NetworkError};
@@ -107,6 +107,8 @@ section! {
         pub cron: CronSection = CronSection::default(),
         /// Actions of operators on many rows.
         pub bulk: BulkSection = BulkSection::default(),
+        /// Events for the addresses of customers.
+        pub webhooks: WebhooksSection = WebhooksSection::default(),
         /// Channels fed by Kafka.
         pub kafka: KafkaSection = KafkaSection::default(),
         /// Several nodes.

@@ -6,6 +6,7 @@
 //! for an unknown path. Once the channel is known, errors use its own error bodies, if configured.
 
 mod documents;
+mod own_webhooks;
 pub(crate) mod served_channels;
 
 use std::cell::Cell;
@@ -29,6 +30,7 @@ use super::limits::refusal_pacer::is_refusal;
 use super::submissions::{self, SubmissionRequest};
 use super::{BytesPermit, Error, RequestContext, body, query};
 use crate::state::AppState;
+use own_webhooks::OwnWebhookRequest;
 
 /// The status of an accepted submission.
 const ACCEPTED: u16 = 202;
@@ -134,6 +136,13 @@ async fn answer_request(
         && let Some(answer) = documents::answer_document(request, context.channel_path_start, query, state)
     {
         return answer;
+    }
+    if let (Err(unknown), Ok(query)) = (&resolved, &query)
+        && unknown.status() == StatusCode::NOT_FOUND.as_u16()
+        && let Some(own) = OwnWebhookRequest::parse(request.method(), path)
+        && !state.serving.consumers.directory().current().is_empty()
+    {
+        return Box::pin(own.answer(request, payload.into_inner(), query, state, &context)).await;
     }
     if submission.is_some() && resolved.is_err() {
         return Err(submissions::unknown().into());

@@ -69,6 +69,40 @@ fn consumers_and_their_keys_are_managed() {
 }
 
 #[test]
+fn webhook_endpoints_are_managed() {
+    let server = start();
+    let cli = CliClient::with_server(&server);
+    let connector = json!({"id": "hooks", "name": "hooks", "connector_type": "http",
+        "config": {"url": "https://127.0.0.1", "allow_urls": ["https"]}});
+    server.client().json("POST", "/api/v1/admin/connectors", &connector).unwrap();
+    let create = ["webhooks", "create", "https://127.0.0.1/x", "--topic", "a", "--connector"];
+    assert!(cli.fails(&[&create[..], &["hook"]].concat(), 1).contains("did you mean 'hooks'"));
+    let created = cli.json(&[&create[..], &["hooks"]].concat());
+    let (id, secret) = (created["data"]["id"].as_str().unwrap(), created["data"]["secret"].as_str().unwrap());
+    assert_eq!(created["data"]["state"], "unverified", "nobody echoed the challenge");
+    let listed = cli.ok(&["webhooks", "list", "--state", "unverified"]);
+    assert!(listed.contains(id) && !listed.contains(secret), "{listed}");
+    assert!(cli.fails(&["webhooks", "test", id], 1).contains("[CONFLICT]"));
+    assert!(cli.fails(&["webhooks", "enable", id], 1).contains("is not verified"));
+    assert_eq!(
+        cli.ok(&["webhooks", "enable", id, "--no-verify"]),
+        format!("Enabled webhook endpoint '{id}'.\n")
+    );
+    let rotated = cli.json(&["webhooks", "rotate", id, "--overlap-secs", "60"]);
+    assert_ne!(rotated["data"]["secret"].as_str().unwrap(), secret);
+    assert!(cli.ok(&["webhooks", "replay", id, "--since", "1h"]).starts_with("Replayed 0 deliveries."));
+    cli.ok(&["webhooks", "update", id, "--topic", "b", "--topic", "c"]);
+    assert_eq!(cli.json(&["webhooks", "get", id])["data"]["topics"], json!(["b", "c"]));
+    let tested = cli.run(&["webhooks", "test", id]);
+    assert!(tested.code == 1 && tested.out.contains("did not take the event"), "{tested:?}");
+    assert_eq!(cli.json(&["webhooks", "attempts", id])["data"][0]["topic"], "webhook.test");
+    assert_eq!(cli.json(&["webhooks", "deliveries", id])["data"], json!([]));
+    assert!(cli.fails(&["webhooks", "delete", id], 1).contains("nothing was changed"));
+    cli.ok(&["webhooks", "delete", id, "--yes"]);
+    assert!(cli.fails(&["webhooks", "get", id], 1).contains("[NOT_FOUND]"));
+}
+
+#[test]
 fn supervision_tree_is_shown_and_partly_restarted() {
     let server = start();
     let cli = CliClient::with_server(&server);

@@ -27,6 +27,11 @@ fn dry_run_requests() -> Vec<(&'static str, &'static str, Value)> {
         ("POST", "trace-dlq/purge", json!({"older_than_hours": 0})),
         ("POST", "trace-dlq/none/requeue", json!({})),
         ("POST", "backups", Value::Null),
+        ("POST", "webhooks", json!({"url": "https://a.invalid/", "topics": ["a"], "connector": "k"})),
+        ("PATCH", "webhooks/none", json!({"topics": ["x"]})),
+        ("DELETE", "webhooks/none", Value::Null),
+        ("POST", "webhooks/none/rotate", json!({})),
+        ("POST", "webhooks/none/replay", json!({"since": "2026-01-01T00:00:00Z"})),
         ("POST", "consumers", json!({"name": "new"})),
         ("PATCH", "consumers/none", json!({"tags": ["x"]})),
         ("DELETE", "consumers/none", Value::Null),
@@ -45,7 +50,7 @@ fn dry_run_requests() -> Vec<(&'static str, &'static str, Value)> {
 }
 
 /// A request for each route whose effect cannot be undone.
-const REFUSED: [&str; 15] = [
+const REFUSED: [&str; 17] = [
     "workflows/w/test",
     "channels/w/test",
     "channels/w/trigger",
@@ -61,6 +66,8 @@ const REFUSED: [&str; 15] = [
     "actors/registry/restart",
     "kafka/partitions/orders/0/skip",
     "nodes/drain",
+    "webhooks/none/enable",
+    "webhooks/none/test",
 ];
 /// Routes that take a body and change nothing, and those whose dry run lists the rows that they would change.
 const READS: [&str; 5] =
@@ -75,6 +82,7 @@ fn state(client: &mut HttpClient) -> Vec<Value> {
         "channels/w/versions",
         "connectors",
         "consumers",
+        "webhooks",
         "audit-logs",
     ];
     lists.map(|list| client.get(&format!("{ADMIN}/{list}")).unwrap().json()).to_vec()

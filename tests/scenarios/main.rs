@@ -104,4 +104,5 @@ mod traces;
 mod transport;
 mod vault_by_wire_contract;
 mod waiting;
+mod webhooks;
 mod workflows;

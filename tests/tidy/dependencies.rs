@@ -97,6 +97,20 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "svc-traces",
         ],
     ),
+    (
+        "actors/webhooks",
+        &[
+            "actix-supervision",
+            "svc-auth",
+            "svc-cluster",
+            "svc-connectors",
+            "svc-engine",
+            "svc-functions",
+            "svc-model",
+            "svc-store",
+            "svc-traces",
+        ],
+    ),
     ("actors/console", &["actix-supervision", "svc-api", "svc-channels", "svc-model", "svc-store"]),
     (
         "actors/cron",
@@ -155,6 +169,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "svc-traces",
             "svc-transport",
             "svc-vault",
+            "svc-webhooks",
         ],
     ),
     ("tests/kit", &[]),

@@ -15,7 +15,7 @@ use crate::files::file_lock::FileLock;
 use crate::migrate::{self, detail};
 use crate::reencrypt::ReencryptError;
 use crate::repo::{NodeStatus, list_nodes, stored_contents};
-use crate::schema::{connector_oauth_state as states, consumer_keys};
+use crate::schema::{connector_oauth_state as states, consumer_keys, webhook_endpoints};
 
 /// Beginnings of encrypted texts; the id of the key follows, but for some of the older ones.
 const PREFIXES: [&str; 2] = ["enc:v2:", "enc:v1:"];
@@ -77,6 +77,9 @@ async fn read_keys(conn: &mut Conn, config: &StoreConfig) -> Result<KeySurvey, S
         .select(consumer_keys::secret);
     let signing: Vec<String> = on!(conn, c => signing.load(c).await)?;
     signing.iter().for_each(|text| survey.count(key_ids(text)));
+    let webhooks = webhook_endpoints::table.select(webhook_endpoints::secrets_json);
+    let webhooks: Vec<String> = on!(conn, c => webhooks.load(c).await)?;
+    webhooks.iter().for_each(|text| survey.count(key_ids(text)));
     // The lease of a process that was killed outlives it; the lock of its file does not.
     if conn.backend() == Backend::Sqlite && !FileLock::is_held(config).unwrap_or(true) {
         return Ok(survey);

@@ -1,5 +1,5 @@
-//! Re-encrypts the settings and the tokens of connectors, the credentials of channels, and the keys by which consumers
-//! sign, with the current writing key, each bound to its place.
+//! Re-encrypts the settings and the tokens of connectors, the credentials of channels, the keys by which consumers
+//! sign, and the secrets that sign webhooks, with the current writing key, each bound to its place.
 //!
 //! It works row by row. A row is replaced only while it still holds the text that was read, and together with
 //! its audit row. Servers may run meanwhile, and both they and this program may be killed: every row is under
@@ -20,8 +20,9 @@ use crate::migrate::{self, detail};
 use crate::repo::{
     AuditEntry, AuditReceipt, DefinitionKey, NodeRow, NodeStatus, StoredContent, consumer_secret_place,
     list_nodes, record, replace_stored_content, reseal, seal, state_place, stored_contents,
+    webhook_secret_place,
 };
-use crate::schema::{connector_oauth_state as states, consumer_keys, definitions};
+use crate::schema::{connector_oauth_state as states, consumer_keys, definitions, webhook_endpoints};
 
 /// Principal in the audit log: anyone who may run the program on the database's machine.
 const PRINCIPAL: &str = "command-line";
@@ -40,6 +41,8 @@ pub struct ReencryptionReport {
     pub channels: usize,
     /// Keys of consumers that were rewritten.
     pub consumer_keys: usize,
+    /// Endpoints of webhooks whose secrets were rewritten.
+    pub webhooks: usize,
     /// The entities whose rows could not be rewritten, such as `connector 'a'`, each with the reason.
     pub failed: Vec<(String, EnvelopeError)>,
 }
@@ -143,6 +146,7 @@ async fn pass(
         done.tokens += changed;
     }
     overtaken |= rewrite_consumer_keys(conn, keys, done).await?;
+    overtaken |= rewrite_webhook_secrets(conn, keys, done).await?;
     Ok(overtaken)
 }
 
@@ -168,6 +172,27 @@ async fn rewrite_consumer_keys(
         // A key that was deleted meanwhile is no longer read by the next pass.
         overtaken |= changed == 0;
         done.consumer_keys += changed;
+    }
+    Ok(overtaken)
+}
+
+/// Makes one pass over the secrets that sign webhooks. They stay what they are for their receivers, so that their change
+/// leaves no audit row. Returns whether others changed a row between its read and its write.
+async fn rewrite_webhook_secrets(
+    conn: &mut Conn,
+    keys: &EnvelopeKeys,
+    done: &mut ReencryptionReport,
+) -> Result<bool, StoreError> {
+    let rows = webhook_endpoints::table.select((webhook_endpoints::id, webhook_endpoints::secrets_json));
+    let mut overtaken = false;
+    for (id, kept) in on!(conn, c => rows.load::<(String, String)>(c).await)? {
+        let (label, place) = (format!("webhook endpoint '{id}'"), webhook_secret_place(&id));
+        let Some(sealed) = reseal_text(label, &kept, place, keys, done)? else { continue };
+        let unchanged = webhook_endpoints::table.find(&id).filter(webhook_endpoints::secrets_json.eq(&kept));
+        let change = diesel::update(unchanged).set(webhook_endpoints::secrets_json.eq(sealed));
+        let changed = on!(conn, c => change.execute(c).await)?;
+        overtaken |= changed == 0;
+        done.webhooks += changed;
     }
     Ok(overtaken)
 }

@@ -386,9 +386,71 @@ table! {
     }
 }
 
+table! {
+    /// The addresses of customers that get webhooks.
+    webhook_endpoints (id) {
+        id -> Text,
+        url -> Text,
+        consumer -> Nullable<Text>,
+        connector -> Text,
+        secrets_json -> Text,
+        state -> Text,
+        reason -> Nullable<Text>,
+        failing_since -> Nullable<Timestamp>,
+        verified_at -> Nullable<Timestamp>,
+        created_at -> Timestamp,
+        updated_at -> Timestamp,
+    }
+}
+
+table! {
+    /// The topics of each endpoint.
+    webhook_topics (topic, endpoint_id) {
+        topic -> Text,
+        endpoint_id -> Text,
+    }
+}
+
+table! {
+    /// One row for each event and endpoint.
+    webhook_deliveries (id) {
+        id -> Text,
+        endpoint_id -> Text,
+        webhook_id -> Text,
+        topic -> Text,
+        payload -> Text,
+        state -> Text,
+        attempts -> BigInt,
+        claim -> BigInt,
+        claimed_by -> Nullable<Text>,
+        due_at -> Timestamp,
+        last_status -> Nullable<BigInt>,
+        last_error -> Nullable<Text>,
+        created_at -> Timestamp,
+        ended_at -> Nullable<Timestamp>,
+    }
+}
+
+table! {
+    /// The attempts at deliveries, and the test events.
+    webhook_attempts (id) {
+        id -> Text,
+        endpoint_id -> Text,
+        webhook_id -> Text,
+        topic -> Text,
+        attempt -> BigInt,
+        status -> Nullable<BigInt>,
+        error -> Nullable<Text>,
+        duration_ms -> BigInt,
+        created_at -> Timestamp,
+    }
+}
+
 diesel::allow_tables_to_appear_in_same_query!(cron_schedule_state, cron_occurrences);
 diesel::allow_tables_to_appear_in_same_query!(definitions, connector_oauth_state);
 diesel::allow_tables_to_appear_in_same_query!(traces, nodes);
 diesel::allow_tables_to_appear_in_same_query!(job_leases, nodes);
 diesel::allow_tables_to_appear_in_same_query!(bulk_runs, nodes);
 diesel::allow_tables_to_appear_in_same_query!(node_figures, nodes);
+diesel::allow_tables_to_appear_in_same_query!(webhook_endpoints, webhook_topics);
+diesel::allow_tables_to_appear_in_same_query!(webhook_endpoints, webhook_deliveries);

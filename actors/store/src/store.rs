@@ -26,7 +26,7 @@ use crate::connections::retry_window::RetryWindow;
 use crate::repo::{
     AuditLog, BulkRuns, ChannelPauses, ConfigEpoch, ConnectorRepository, Consumers, DeadLetterRepository,
     ErrorGroups, JobLeases, KeptAnswers, Ledger, LedgerQueues, NodeLeases, PackageReceipts, QuotaCounts,
-    Repository, StatusChanges, TokenStates, TraceRepository,
+    Repository, StatusChanges, TokenStates, TraceRepository, Webhooks,
 };
 use crate::status::{DatabaseStatus, StatusLevel};
 use crate::writer::{StoreWriter, WriterConnection, WriterQueue};
@@ -249,6 +249,11 @@ impl Store {
     /// Returns the counts of quotas.
     pub fn quota_counts(&self) -> QuotaCounts {
         QuotaCounts(self.database())
+    }
+
+    /// Returns the webhooks to customers.
+    pub fn webhooks(&self) -> Webhooks {
+        Webhooks { database: self.database(), keys: Arc::clone(&self.inner.keys) }
     }
 
     /// Returns the keys that encrypt what is stored.

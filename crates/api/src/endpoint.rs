@@ -50,6 +50,7 @@ pub enum Tag {
     Traces,
     DeadLetters,
     Bulk,
+    Webhooks,
     Backups,
     Packages,
     Cron,
@@ -59,7 +60,7 @@ pub enum Tag {
 
 impl Tag {
     /// All tags, in the order of the document.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Channels,
         Self::Workflows,
         Self::Connectors,
@@ -70,6 +71,7 @@ impl Tag {
         Self::Traces,
         Self::DeadLetters,
         Self::Bulk,
+        Self::Webhooks,
         Self::Backups,
         Self::Packages,
         Self::Cron,
@@ -90,6 +92,7 @@ impl Tag {
             Self::Traces => "Traces",
             Self::DeadLetters => "Trace DLQ",
             Self::Bulk => "Bulk",
+            Self::Webhooks => "Webhooks",
             Self::Backups => "Backups",
             Self::Packages => "Packages",
             Self::Cron => "Cron",
@@ -114,6 +117,8 @@ pub enum Access {
     Token,
     /// The credential that the channel asks for.
     Channel,
+    /// An API key of a consumer.
+    Consumer,
 }
 
 /// The schema of a body.

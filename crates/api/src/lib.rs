@@ -102,3 +102,8 @@ pub use server::operational::{
     EpochHealth, FailedConnector, HealthComponents, HealthReport, KafkaHealth, LivenessReport, PausedName,
     QuarantinedName, ReadinessComponents, ReadinessReport, SchedulesHealth, TlsHealth,
 };
+pub use server::webhooks::{
+    OwnWebhookDetail, WebhookAttemptDetail, WebhookDeliveryDetail, WebhookDetail, WebhookEnabling,
+    WebhookPatch, WebhookRegistration, WebhookReplayRequest, WebhookReplayResult, WebhookRotation,
+    WebhookTest,
+};

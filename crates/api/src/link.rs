@@ -20,6 +20,7 @@ use crate::entities::workflows::WorkflowResource;
 use crate::runs::cron::{OccurrenceDetail, OccurrenceSummary};
 use crate::runs::dead_letters::{DeadLetterDetail, DeadLetterSummary};
 use crate::runs::traces::{TraceDetail, TraceSummary};
+use crate::server::webhooks::WebhookDetail;
 
 /// A kind of resource that has paths of its own.
 struct LinkedResource {
@@ -33,7 +34,7 @@ struct LinkedResource {
     schemas: &'static [fn() -> Cow<'static, str>],
 }
 
-const RESOURCES: [LinkedResource; 9] = [
+const RESOURCES: [LinkedResource; 10] = [
     LinkedResource {
         path: "/api/v1/admin/channels/{id}",
         key: "channel_id",
@@ -51,6 +52,12 @@ const RESOURCES: [LinkedResource; 9] = [
         key: "id",
         reference: None,
         schemas: &[<ConnectorResource as ToSchema>::name, <ExportedConnector as ToSchema>::name],
+    },
+    LinkedResource {
+        path: "/api/v1/admin/webhooks/{id}",
+        key: "id",
+        reference: None,
+        schemas: &[<WebhookDetail as ToSchema>::name],
     },
     LinkedResource {
         path: "/api/v1/admin/traces/{id}",

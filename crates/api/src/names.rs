@@ -114,6 +114,22 @@ pub(crate) fn bulk_state() -> RefOr<Schema> {
     )
 }
 
+/// The states of an endpoint of webhooks.
+pub(crate) const WEBHOOK_STATES: &[&str] = &["unverified", "enabled", "disabled"];
+
+/// The states of a delivery of webhooks.
+pub(crate) const WEBHOOK_DELIVERY_STATES: &[&str] = &["pending", "delivered", "failed"];
+
+/// The state of an endpoint of webhooks.
+pub(crate) fn webhook_state() -> RefOr<Schema> {
+    one_of(WEBHOOK_STATES.iter().copied(), "`unverified` until it has echoed its challenge.")
+}
+
+/// The state of a delivery of webhooks.
+pub(crate) fn webhook_delivery_state() -> RefOr<Schema> {
+    one_of(WEBHOOK_DELIVERY_STATES.iter().copied(), "The state of the delivery; `failed` is a dead letter.")
+}
+
 /// The next instants of a schedule.
 pub(crate) fn next_instants() -> RefOr<Schema> {
     let instant = ObjectBuilder::new()

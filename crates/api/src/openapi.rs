@@ -124,7 +124,7 @@ fn security(access: Access) -> Vec<SecurityRequirement> {
     let scopes: [&str; 0] = [];
     let named = |name: &str| SecurityRequirement::new(name, scopes);
     match access {
-        Access::Open | Access::Channel => Vec::new(),
+        Access::Open | Access::Channel | Access::Consumer => Vec::new(),
         Access::Admin => vec![named(BEARER), named(API_KEY)],
         Access::Optional => vec![SecurityRequirement::default(), named(BEARER), named(API_KEY)],
         Access::Token => vec![named(TRACE_TOKEN)],
@@ -468,10 +468,13 @@ mod tests {
 
     #[test]
     fn every_operation_on_a_resource_has_a_link() {
-        const UNREACHED: [(&str, &str); 13] = [
+        const UNREACHED: [(&str, &str); 16] = [
             ("deleteConsumerKey", "it takes two parameters"),
             ("getDocumentSchema", "its parameter is one of three kinds, not a value"),
             ("getDocumentationFile", "browsers find its path in the page"),
+            ("listOwnWebhookAttempts", "a consumer calls it under its own key"),
+            ("replayOwnWebhooks", "as listOwnWebhookAttempts"),
+            ("testOwnWebhook", "as listOwnWebhookAttempts"),
             ("getSubmission", "it takes two parameters, and `Location` leads there"),
             ("resetCircuitBreaker", "the keys of breakers are names of members, not values"),
             ("restartActor", "a link would restart whatever actor stands first in the tree"),

@@ -22,6 +22,7 @@ use crate::commands::operation::health::HealthArgs;
 use crate::commands::operation::kafka::KafkaCommand;
 use crate::commands::operation::live::LiveArgs;
 use crate::commands::operation::nodes::NodesArgs;
+use crate::commands::operation::webhooks::WebhookCommand;
 use crate::commands::runs::benchmark::BenchmarkArgs;
 use crate::commands::runs::cron::{CronCommand, WhyArgs};
 use crate::commands::runs::dlq::DeadLetterCommand;
@@ -62,6 +63,9 @@ pub(crate) enum ClientCommand {
     /// Manage consumers, the named holders of keys that channels accept
     #[command(subcommand)]
     Consumers(ConsumerCommand),
+    /// Manage the webhook endpoints of customers, their deliveries and attempts
+    #[command(subcommand)]
+    Webhooks(WebhookCommand),
     /// Send a message, or a message a line, to a channel
     Send(SendArgs),
     /// Show, wait for and follow traces

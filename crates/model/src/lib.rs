@@ -40,10 +40,11 @@ pub use code::{Code, CodeEntry};
 pub use config::{ChannelConfig, SecretText};
 pub use connector_need::ConnectorNeed;
 pub use entity::{
-    AUDIT_ORIGIN, AuditAction, AuditResource, AuditRow, Channel, ChannelContent, ChannelPause, ChannelType,
-    Connector, ConnectorContent, ConnectorType, Consumer, ConsumerKey, ConsumerKeyKind, EntityKind,
-    LifecycleStatus, MAX_CONSUMER_KEYS, MAX_CONSUMER_NAME, MAX_CONSUMERS, Protocol, Workflow,
-    WorkflowContent, WorkflowVersion, check_consumer_name, consumer_quota_scope,
+    ALL_WEBHOOK_TOPICS, AUDIT_ORIGIN, AuditAction, AuditResource, AuditRow, Channel, ChannelContent,
+    ChannelPause, ChannelType, Connector, ConnectorContent, ConnectorType, Consumer, ConsumerKey,
+    ConsumerKeyKind, EntityKind, LifecycleStatus, MAX_CONSUMER_KEYS, MAX_CONSUMER_NAME, MAX_CONSUMERS,
+    MAX_WEBHOOK_TOPICS, Protocol, Workflow, WorkflowContent, WorkflowVersion, check_consumer_name,
+    consumer_quota_scope, webhook_topic_problem,
 };
 pub use error::ServiceError;
 pub use error_group::{ErrorGroup, FailureFacts, normalise_message};

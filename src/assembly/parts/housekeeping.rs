@@ -153,6 +153,13 @@ fn housekeeping_jobs(
             async move { runs.delete_expired(hours, CHUNK).await }
         }));
     }
+    if config.webhooks.retention_hours > 0 {
+        let (store, hours) = (store.clone(), config.webhooks.retention_hours);
+        jobs.push(job("webhook_cleanup", traces.cleanup_interval_secs, lease, move || {
+            let webhooks = store.webhooks();
+            async move { webhooks.delete_expired(hours, CHUNK).await }
+        }));
+    }
     if audit.retention_days > 0 {
         let (store, days) = (store.clone(), audit.retention_days);
         jobs.push(job("audit_cleanup", audit.cleanup_interval_secs, lease, move || {

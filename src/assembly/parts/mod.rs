@@ -14,3 +14,4 @@ pub(crate) mod kafka;
 pub(crate) mod registry;
 pub(crate) mod store;
 pub(crate) mod traces;
+pub(crate) mod webhooks;

@@ -81,12 +81,14 @@ pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) 
     let cron = are_schedules_healthy(&state, database);
     let troubles = state.kafka_troubles();
     let kafka = troubles.as_ref().map(Vec::is_empty);
+    let webhooks = state.work.webhooks.is_well();
     let exhaustion = state.process.descriptors.check();
     let letters = exhausted_letters(&state);
     let certificate = state.process.certificates.as_ref().map(|certificates| certificates.problem());
     let degraded = !(exhaustion.is_none()
         && certificate.as_ref().is_none_or(Option::is_none)
         && kafka.unwrap_or(true)
+        && webhooks.unwrap_or(true)
         && letters.as_ref().is_none_or(|letters| letters.reason.is_none())
         && database
         && connectors
@@ -113,6 +115,7 @@ pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) 
             cron: cron.map(|well| status_text(well, "degraded")),
             kafka: kafka.map(|well| status_text(well, "degraded")),
             tls: certificate.as_ref().map(|problem| status_text(problem.is_none(), "degraded")),
+            webhooks: webhooks.map(|well| status_text(well, "degraded")),
         },
         ..HealthReport::default()
     };

@@ -19,6 +19,7 @@ pub(super) fn record_everything(recorder: &mut Recorder) {
     schedules(recorder);
     bulk(recorder);
     consumers(recorder);
+    webhooks(recorder);
     engine(recorder);
     lifecycle(recorder);
     refusals(recorder);
@@ -324,6 +325,58 @@ fn consumers(recorder: &mut Recorder) {
     recorder.send("DELETE", &format!("{keys}/{NOBODY}"), "");
     recorder.send("DELETE", &format!("{base}/acme"), "");
     recorder.send("GET", &format!("{base}/acme"), "");
+}
+
+fn webhooks(recorder: &mut Recorder) {
+    let base = format!("{ADMIN}/webhooks");
+    let hooks = json!({"id": "hooks", "name": "hooks", "connector_type": "http",
+        "config": {"url": "https://127.0.0.1", "allow_urls": ["https"]}});
+    recorder.send("POST", &format!("{ADMIN}/connectors"), &hooks.to_string());
+    recorder.send("POST", &format!("{ADMIN}/consumers"), r#"{"name": "initech"}"#);
+    let admin = [("x-api-key", KEY)];
+    let keys = format!("{ADMIN}/consumers/initech/keys");
+    let key = recorder.send_as("POST", &keys, r#"{"kind": "api_key"}"#, &admin, Shown::Outline).json();
+    // No address of this machine is called, so that none echoes its challenge.
+    let new = r#"{"url": "https://127.0.0.1/in", "consumer": "initech", "topics": ["order.paid"], "connector": "hooks"}"#;
+    recorder.send("POST", &format!("{base}?dry_run=true"), new);
+    let created = recorder.send_as("POST", &base, new, &admin, Shown::Outline).json();
+    recorder.send("POST", &base, r#"{"url": "http://a.example", "topics": ["*"], "connector": "hooks"}"#);
+    recorder.send("POST", &base, r#"{"url": "https://a.example", "topics": ["*"], "connector": "hook"}"#);
+    let one = format!("{base}/{}", text(&created["data"], "id"));
+    recorder.send("GET", &format!("{base}?state=unverified&consumer=initech"), "");
+    recorder.send("GET", &one, "");
+    recorder.send("PATCH", &one, r#"{"topics": ["order.paid", "order.sent"]}"#);
+    recorder.send("POST", &format!("{one}/test"), "");
+    recorder.send("POST", &format!("{one}/enable"), "");
+    recorder.send("POST", &format!("{one}/enable"), r#"{"verify": false}"#);
+    recorder.send_as("POST", &format!("{one}/rotate"), r#"{"overlap_secs": 60}"#, &admin, Shown::Outline);
+    recorder.send_as("POST", &format!("{one}/test"), "", &admin, Shown::Outline);
+    recorder.read(&format!("{one}/attempts"), Shown::Outline);
+    recorder.send("GET", &format!("{one}/deliveries?state=failed"), "");
+    recorder.send(
+        "POST",
+        &format!("{one}/replay"),
+        r#"{"since": "2026-01-01T00:00:00Z", "failed_only": true}"#,
+    );
+    own_webhooks(recorder, text(&created["data"], "id"), text(&key["data"], "secret"));
+    recorder.send("DELETE", &one, "");
+    recorder.send("GET", &one, "");
+    recorder.send("DELETE", &format!("{ADMIN}/consumers/initech"), "");
+    recorder.send("DELETE", &format!("{ADMIN}/connectors/hooks"), "");
+}
+
+/// What a consumer may ask for under its own key.
+fn own_webhooks(recorder: &mut Recorder, id: &str, key: &str) {
+    let base = "/api/v1/data/webhooks";
+    let own = [("x-api-key", key)];
+    recorder.send_as("GET", base, "", &own, Shown::Body);
+    recorder.send_as("GET", base, "", &[], Shown::Body);
+    recorder.send_as("GET", &format!("{base}?colour=red"), "", &own, Shown::Body);
+    recorder.send_as("GET", &format!("{base}/{id}/attempts"), "", &own, Shown::Outline);
+    recorder.send_as("GET", &format!("{base}/{NOBODY}/attempts"), "", &own, Shown::Body);
+    recorder.send_as("POST", &format!("{base}/{id}/test"), "", &own, Shown::Outline);
+    let since = r#"{"since": "2026-01-01T00:00:00Z"}"#;
+    recorder.send_as("POST", &format!("{base}/{id}/replay"), since, &own, Shown::Body);
 }
 
 fn engine(recorder: &mut Recorder) {

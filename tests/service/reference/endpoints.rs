@@ -13,6 +13,7 @@ fn credential(access: Access) -> &'static str {
         Access::TraceToken => "admin key, or the token of the trace",
         Access::Token => "the token of the trace",
         Access::Channel => "that of the channel",
+        Access::Consumer => "API key of the consumer",
     }
 }
 

@@ -139,7 +139,8 @@ fn catalogue_names_have_examples_in_their_section() {
 fn target_is_an_input_of_its_function() {
     with_catalogue(|catalogue| {
         for entry in catalogue.entries() {
-            let named = ["channel", "connector"].into_iter().find(|name| entry.field(name).is_some());
+            let named =
+                ["channel", "connector", "topic"].into_iter().find(|name| entry.field(name).is_some());
             assert_eq!(entry.target.input(), named, "{}", entry.name);
             if let FunctionTarget::Connector(accepted) = entry.target {
                 assert!(!accepted.types.is_empty(), "{}", entry.name);

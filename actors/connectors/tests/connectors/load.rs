@@ -179,7 +179,7 @@ fn heavy_functions_are_declared_without_their_driver() {
         let is_heavy = |kind: &ConnectorType| !matches!(kind, ConnectorType::Http | ConnectorType::Cache);
         let heavy = world.engine.catalogue().entries().filter(|entry| match entry.target {
             FunctionTarget::Connector(accepted) => accepted.types.iter().all(is_heavy),
-            FunctionTarget::None | FunctionTarget::Channel => false,
+            FunctionTarget::None | FunctionTarget::Channel | FunctionTarget::Topic => false,
         });
         let expected: BTreeSet<_> = heavy.map(|entry| entry.name).collect();
         let declared: BTreeSet<_> =

@@ -33,6 +33,7 @@ mod status_changes;
 mod token_states;
 mod traces;
 mod usage;
+mod webhooks;
 
 use svc_model::LifecycleStatus;
 
@@ -98,6 +99,13 @@ pub use traces::{
     RerunOrder, RerunVersion, TraceAccess, TraceAttempt, TraceEnd, TraceFailure, TraceMode, TracePage,
     TraceQuery, TraceRecord, TraceRepository, TraceRow, TraceSource, TraceStatus, UnfinishedRun, WaitReason,
     WaitTerms, WaitingCount, WaitingCounts, WaitingWork,
+};
+pub(crate) use webhooks::webhook_secret_place;
+pub use webhooks::{
+    ClaimedWebhook, DueEndpoint, EndpointRoom, NewWebhookAttempt, NewWebhookEndpoint, RecordedAttempt,
+    WebhookAttempt, WebhookAttemptEnd, WebhookChange, WebhookCounts, WebhookDelivery, WebhookDeliveryState,
+    WebhookEndpoint, WebhookEvent, WebhookFilter, WebhookOutcome, WebhookReplay, WebhookSecret, WebhookState,
+    WebhookTarget, Webhooks,
 };
 
 /// Filter and order of a list. Conditions that do not apply to the kind are ignored.

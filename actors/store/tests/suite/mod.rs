@@ -32,6 +32,7 @@ pub(crate) mod trace_lists;
 pub(crate) mod traces;
 pub(crate) mod transfer;
 pub(crate) mod waiting;
+pub(crate) mod webhooks;
 pub(crate) mod workflows;
 pub(crate) mod writer;
 

@@ -16,6 +16,7 @@ mod functions;
 mod operational;
 mod packages;
 mod traces;
+mod webhooks;
 mod workflows;
 
 use crate::endpoint::Endpoint;
@@ -34,6 +35,7 @@ const AREAS: &[&[Endpoint]] = &[
     dead_letters::ENDPOINTS,
     errors::ENDPOINTS,
     bulk::ENDPOINTS,
+    webhooks::ENDPOINTS,
     backups::ENDPOINTS,
     packages::ENDPOINTS,
     cron::ENDPOINTS,

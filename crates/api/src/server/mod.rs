@@ -10,3 +10,4 @@ pub(crate) mod engine;
 pub(crate) mod live;
 pub(crate) mod nodes;
 pub(crate) mod operational;
+pub(crate) mod webhooks;

@@ -165,6 +165,10 @@ pub struct HealthComponents {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = component_state, required = false)]
     pub tls: Option<String>,
+    /// The deliveries of webhooks by the node; absent while there are no endpoints.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = component_state, required = false)]
+    pub webhooks: Option<String>,
 }
 
 /// The circuit breakers of a node, and the connectors that could not be loaded.

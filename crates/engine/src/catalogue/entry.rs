@@ -92,6 +92,8 @@ pub enum FunctionTarget {
     Channel,
     /// The connector that the input `connector` names.
     Connector(ConnectorRequirement),
+    /// The webhook endpoints of the topic that the input `topic` names.
+    Topic,
 }
 
 impl FunctionTarget {
@@ -101,6 +103,7 @@ impl FunctionTarget {
             Self::None => None,
             Self::Channel => Some("channel"),
             Self::Connector(_) => Some("connector"),
+            Self::Topic => Some("topic"),
         }
     }
 }

@@ -91,7 +91,7 @@ impl Dependencies {
                 inherited_input: accepted.inherited_input.filter(|name| input[*name].is_null()),
                 computes_address: accepted.address_input.is_some_and(|name| !input[name].is_null()),
             }),
-            (FunctionTarget::Connector(_) | FunctionTarget::None, _) => {}
+            (FunctionTarget::Connector(_) | FunctionTarget::None | FunctionTarget::Topic, _) => {}
         }
     }
 

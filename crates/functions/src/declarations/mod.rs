@@ -1,4 +1,4 @@
-//! The functions over connectors and channels as authors meet them: their catalogue entries, and the checks of an
+//! The functions over connectors, channels and webhooks as authors meet them: their catalogue entries, and the checks of an
 //! authored input.
 //!
 //! The actors that carry the functions out take both from here. So a tool of authors checks a definition as a server
@@ -13,6 +13,7 @@ mod input;
 pub mod mail;
 pub mod mongo;
 mod publish_kafka;
+mod send_webhook;
 pub mod sql;
 pub mod storage;
 
@@ -31,6 +32,7 @@ pub use input::LONGEST_MS;
 pub use mail::SEND_EMAIL;
 pub use mongo::{MONGO_AGGREGATE, MONGO_READ, MONGO_WRITE};
 pub use publish_kafka::PUBLISH_KAFKA;
+pub use send_webhook::SEND_WEBHOOK;
 pub use sql::{DB_READ, DB_WRITE};
 pub use storage::{STORAGE_HEAD, STORAGE_PRESIGN, STORAGE_READ, STORAGE_WRITE};
 
@@ -55,7 +57,7 @@ impl FunctionDeclaration {
 fn accept(_: &Map<String, Value>, _: &str, _: &mut Vec<FieldError>) {}
 
 /// Every function over connectors and channels.
-static ALL: [&FunctionDeclaration; 19] = [
+static ALL: [&FunctionDeclaration; 20] = [
     &CACHE_DELETE,
     &CACHE_INCR,
     &CACHE_READ,
@@ -75,6 +77,7 @@ static ALL: [&FunctionDeclaration; 19] = [
     &DB_READ,
     &DB_WRITE,
     &CHANNEL_CALL,
+    &SEND_WEBHOOK,
 ];
 
 /// Registers the functions over connectors and channels by their declarations alone, with an engine that checks

@@ -40,8 +40,12 @@ audit_words! {
         CreateVersion = "create_version",
         /// A definition was deleted.
         Delete = "delete",
+        /// An endpoint of webhooks was disabled after failures.
+        Disable = "disable",
         /// The end of a node was ordered.
         Drain = "drain",
+        /// An endpoint of webhooks was enabled.
+        Enable = "enable",
         /// Definitions were imported.
         Import = "import",
         /// Cached answers were made stale.
@@ -60,6 +64,8 @@ audit_words! {
         Reload = "reload",
         /// A dead letter was made due.
         Requeue = "requeue",
+        /// Webhooks were made due again.
+        Replay = "replay",
         /// A trace was run again.
         Rerun = "rerun",
         /// A circuit breaker was closed.
@@ -72,13 +78,15 @@ audit_words! {
         Retry = "retry",
         /// An earlier version was activated again.
         Rollback = "rollback",
+        /// A secret was replaced.
+        Rotate = "rotate",
         /// A record was skipped.
         Skip = "skip",
         /// A version was activated, or a connector enabled.
         StatusActive = "status_active",
         /// A version was archived, or a connector disabled.
         StatusArchived = "status_archived",
-        /// A workflow was tried, a connector probed, or the guards of a channel.
+        /// A workflow was tried, a connector probed, the guards of a channel, or an endpoint of webhooks.
         Test = "test",
         /// A schedule was run by hand.
         Trigger = "trigger",
@@ -124,6 +132,8 @@ audit_words! {
         Trace = "trace",
         /// The dead letters.
         TraceDlq = "trace_dlq",
+        /// An endpoint of webhooks.
+        Webhook = "webhook",
         /// A workflow.
         Workflow = "workflow",
     }

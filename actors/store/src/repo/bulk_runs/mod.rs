@@ -32,11 +32,11 @@ use crate::repo::mutation::{Mutation, MutationResult, mutate};
 use crate::schema::{bulk_runs, nodes};
 use crate::writer::UnitOutcome;
 
-pub(in crate::repo) use model::RowResults;
 pub use model::{
     AppliedPage, BulkAction, BulkClaim, BulkError, BulkKind, BulkPage, BulkRun, BulkState, BulkStep,
     NewBulkRun,
 };
+pub(in crate::repo) use model::{RowResults, words};
 use step::{BackfillStepRequest, BulkEndRequest, BulkPageRequest};
 
 const fn operation(method: &'static str) -> QueryOperation {

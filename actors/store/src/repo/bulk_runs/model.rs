@@ -29,6 +29,7 @@ macro_rules! words {
         }
     };
 }
+pub(in crate::repo) use words;
 
 words! {
     /// A kind of rows that are acted on.

@@ -11,4 +11,5 @@ pub(crate) mod kafka;
 pub(crate) mod live;
 pub(crate) mod metrics;
 pub(crate) mod nodes;
+pub(crate) mod webhooks;
 pub(crate) mod whoami;
