@@ -246,7 +246,7 @@ mod tests {
             (Some(b"{} {}"), "the value is not JSON"),
             (Some(b"  "), "the value is not JSON"),
         ] {
-            let refused = parse(value, RecordFormat::Json).unwrap_err();
+            let refused = parse(&[], value, RecordFormat::Json).unwrap_err();
             assert!(refused.starts_with(reason), "{refused}");
         }
     }

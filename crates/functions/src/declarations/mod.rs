@@ -53,9 +53,6 @@ impl FunctionDeclaration {
     }
 }
 
-/// The check of a function whose table says all.
-fn accept(_: &Map<String, Value>, _: &str, _: &mut Vec<FieldError>) {}
-
 /// Every function over connectors and channels.
 static ALL: [&FunctionDeclaration; 20] = [
     &CACHE_DELETE,
