@@ -11,8 +11,10 @@ use parking_lot::Mutex;
 
 /// The answer to a commit, as the protocol has it.
 const COMMITTED: &[u8] = b"C\0\0\0\x0bCOMMIT\0";
-/// Bytes of earlier reads that are searched again: longer than any text.
+/// Bytes of earlier reads that are searched again for a text: longer than any.
 const KEPT: usize = 4096;
+/// Bytes of earlier reads that are searched again for the answer to a commit: too few for that of an earlier one.
+const KEPT_OF_ANSWER: usize = COMMITTED.len() - 1;
 
 /// A running proxy.
 #[derive(Debug)]
@@ -26,6 +28,9 @@ struct ProxyShared {
     /// The text that a transaction must send for the answer to its commit to be lost.
     text: Mutex<Option<String>>,
     lost: AtomicUsize,
+    /// True if no connection is accepted after a lost answer.
+    closes: AtomicBool,
+    is_closed: AtomicBool,
 }
 
 impl CommitProxy {
@@ -60,6 +65,18 @@ impl CommitProxy {
         *self.shared.text.lock() = Some(text.to_owned());
     }
 
+    /// Does the same, and refuses every connection from then until [`open`](Self::open).
+    pub fn lose_commit_and_close(&self, text: &str) {
+        self.shared.closes.store(true, Ordering::SeqCst);
+        self.lose_commit_of(text);
+    }
+
+    /// Accepts connections again.
+    pub fn open(&self) {
+        self.shared.closes.store(false, Ordering::SeqCst);
+        self.shared.is_closed.store(false, Ordering::SeqCst);
+    }
+
     /// Returns the number of lost answers.
     pub fn lost(&self) -> usize {
         self.shared.lost.load(Ordering::SeqCst)
@@ -69,6 +86,9 @@ impl CommitProxy {
 impl ProxyShared {
     /// Relays one connection, on two threads.
     fn serve(self: &Arc<Self>, client: TcpStream, server: SocketAddr) -> io::Result<()> {
+        if self.is_closed.load(Ordering::SeqCst) {
+            return Ok(());
+        }
         let server = TcpStream::connect(server)?;
         client.set_nodelay(true)?;
         server.set_nodelay(true)?;
@@ -76,7 +96,7 @@ impl ProxyShared {
         let (sent, shared) = (Arc::clone(&has_text), Arc::clone(self));
         let ends = (client.try_clone()?, server.try_clone()?);
         thread::spawn(move || {
-            relay(ends, |recent| {
+            relay(ends, KEPT, |recent| {
                 if shared.text.lock().as_ref().is_some_and(|text| contains(recent, text.as_bytes())) {
                     sent.store(true, Ordering::SeqCst);
                 }
@@ -85,12 +105,13 @@ impl ProxyShared {
         });
         let shared = Arc::clone(self);
         thread::spawn(move || {
-            relay((server, client), |recent| {
+            relay((server, client), KEPT_OF_ANSWER, |recent| {
                 if !has_text.load(Ordering::SeqCst) || !contains(recent, COMMITTED) {
                     return true;
                 }
                 *shared.text.lock() = None;
                 shared.lost.fetch_add(1, Ordering::SeqCst);
+                shared.is_closed.store(shared.closes.load(Ordering::SeqCst), Ordering::SeqCst);
                 false
             })
         });
@@ -98,8 +119,9 @@ impl ProxyShared {
     }
 }
 
-/// Copies from one end to the other until either is closed, or until `may_pass` refuses the latest bytes.
-fn relay((mut from, mut to): (TcpStream, TcpStream), mut may_pass: impl FnMut(&[u8]) -> bool) {
+/// Copies from one end to the other until either is closed, or until `may_pass` refuses the latest bytes, which it sees
+/// after those that are `kept` of earlier ones.
+fn relay((mut from, mut to): (TcpStream, TcpStream), kept: usize, mut may_pass: impl FnMut(&[u8]) -> bool) {
     let (mut buffer, mut recent) = ([0; 16 * 1024], Vec::new());
     while let Ok(count @ 1..) = from.read(&mut buffer) {
         let read = buffer.get(..count).unwrap_or_default();
@@ -107,7 +129,7 @@ fn relay((mut from, mut to): (TcpStream, TcpStream), mut may_pass: impl FnMut(&[
         if !may_pass(&recent) || to.write_all(read).is_err() {
             break;
         }
-        recent.drain(..recent.len().saturating_sub(KEPT));
+        recent.drain(..recent.len().saturating_sub(kept));
     }
     // Either may be closed already.
     let _ = from.shutdown(Shutdown::Both);

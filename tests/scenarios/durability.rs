@@ -1,22 +1,26 @@
-//! Accepted work is not lost: a 202 survives `kill -9`.
+//! Accepted work is not lost: a 202 survives `kill -9`, and what has completed does not run again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use diesel::sql_types::Text;
+use diesel::{QueryableByName, RunQueryDsl as _, sql_query};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use svc_testkit::http::HttpClient;
 use svc_testkit::server::{ServerProcess, wait_until};
 
-use crate::support::{launch, serve};
+use crate::support::{launch, open_database, serve};
 
 const SUBMISSIONS: usize = 20_000;
 const KILLS: usize = 4;
 const CLIENTS: usize = 16;
 /// One submission in so many fails its workflow.
 const FAILING: usize = 100;
+/// Begin of the log message of each run, before the id of its trace.
+const RAN: &str = "ran ";
 
 /// The responses that the clients received, from threads that outlive servers.
 #[derive(Default)]
@@ -53,6 +57,27 @@ fn traces(client: &mut HttpClient) -> BTreeMap<String, String> {
     pages(client, "/api/v1/admin/traces?mode=async&limit=1000", |row| {
         (text(&row["id"]), text(&row["status"]))
     })
+}
+
+/// The runs that the log of a server shows, by the ids of their traces. The log of a killed server may lack its end.
+fn logged_runs(server: &ServerProcess) -> BTreeSet<String> {
+    let log = server.log_text();
+    log.split(RAN).skip(1).filter_map(|rest| rest.get(..36)).map(str::to_owned).collect()
+}
+
+/// A row whose run has completed.
+#[derive(QueryableByName)]
+struct CompletedRow {
+    #[diesel(sql_type = Text)]
+    id: String,
+}
+
+/// The completed runs in the database of a server that has ended, by the ids of their traces.
+fn completed_runs(server: &ServerProcess) -> BTreeSet<String> {
+    let mut database = open_database(&server.directory().join("svc.db"));
+    let query = sql_query("SELECT id FROM traces WHERE status = 'completed'");
+    let rows: Vec<CompletedRow> = query.load(&mut database).unwrap();
+    rows.into_iter().map(|row| row.id).collect()
 }
 
 fn pages<K: Ord, V>(client: &mut HttpClient, path: &str, of: impl Fn(&Value) -> (K, V)) -> BTreeMap<K, V> {
@@ -94,12 +119,22 @@ fn is_settled(client: &mut HttpClient) -> bool {
     })
 }
 
+/// Checks that a server ran nothing that had completed in an earlier one, and returns the number of its runs.
+fn check_runs(server: &ServerProcess, completed: &BTreeSet<String>) -> usize {
+    let runs = logged_runs(server);
+    let again: Vec<_> = runs.intersection(completed).collect();
+    assert!(again.is_empty(), "completed and run again: {again:?}");
+    runs.len()
+}
+
 #[test]
 fn every_202_is_settled_after_kill_9() {
     let mut server: ServerProcess =
         launch().env("SVC_TRACE_QUEUE__DLQ_RETRY_ENABLED", "false").start().unwrap();
     let rule = json!({"rules": [{"logic": {"!": {"var": "payload.bad"}}, "message": "bad"}]});
     let tasks = json!([
+        {"id": "say", "name": "Say", "function": {"name": "log",
+            "input": {"message": {"cat": [RAN, {"var": "metadata.run.key"}]}}}},
         {"id": "check", "name": "Check", "function": {"name": "validation", "input": rule}},
         {"id": "take", "name": "Take",
             "function": {"name": "parse_json", "input": {"source": "payload", "target": "input"}}},
@@ -112,18 +147,25 @@ fn every_202_is_settled_after_kill_9() {
             std::thread::spawn(move || submit(&told, address))
         })
         .collect();
+    let (mut completed, mut runs) = (BTreeSet::new(), 0);
     for kill in 1..=KILLS {
         let due = SUBMISSIONS * kill / (KILLS + 1);
         let reached = wait_until(Duration::from_secs(300), || {
             Ok(told.accepted.lock().len() >= due || clients.iter().any(|client| client.is_finished()))
         });
         assert!(reached.unwrap(), "submissions go on");
+        server.signal("KILL").unwrap();
+        server.wait(Duration::from_secs(30)).unwrap();
+        runs += check_runs(&server, &completed);
+        completed = completed_runs(&server);
         server = server.crash_and_restart().unwrap();
     }
     clients.into_iter().for_each(|client| client.join().unwrap());
 
     let mut client = server.client().keep_alive();
     assert!(wait_until(Duration::from_secs(120), || Ok(is_settled(&mut client))).unwrap(), "all runs end");
+    runs += check_runs(&server, &completed);
+    assert!(runs > SUBMISSIONS / 10, "{runs} runs are logged");
     let accepted = told.accepted.lock();
     let (traces, dead) = (traces(&mut client), dead_letters(&mut client));
     assert!(accepted.len() >= SUBMISSIONS);

@@ -6,7 +6,9 @@ use svc_testkit::example::create_and_activate;
 use svc_testkit::http::{HttpClient, HttpResponse};
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
-use crate::support::{channel, echo, error, launch, open_database, serve_with, start, wait_until_stable};
+use crate::support::{
+    channel, echo, error, eventually, launch, open_database, serve_with, start, wait_until_stable,
+};
 
 /// Makes the database refuse every row of a trace.
 const REFUSE_TRACES: &str =
@@ -265,7 +267,8 @@ fn webhook_that_was_not_stored_may_come_again() {
 fn failure_to_store_work_is_not_replayed() {
     let server = start();
     let mut client = server.client();
-    let config = json!({"deduplication": {"header": "idempotency-key", "on_duplicate": "replay"}});
+    let config = json!({"deduplication": {"header": "idempotency-key", "on_duplicate": "replay"},
+        "queue": {"early_start": false}});
     echo(&mut client, "charges", config);
     let headers = [("content-type", "application/json"), ("idempotency-key", "e-1")];
     let mut deliver = || client.send("POST", "/api/v1/data/charges/async", &headers, b"{}").unwrap();
@@ -277,6 +280,39 @@ fn failure_to_store_work_is_not_replayed() {
     let accepted = deliver();
     assert_eq!((accepted.status, accepted.header("idempotent-replayed")), (202, None), "{}", accepted.text());
     assert_eq!(deliver().text(), accepted.text());
+}
+
+#[test]
+fn begun_work_without_row_keeps_its_key() {
+    let server = launch().env("SVC_METRICS__ENABLED", "true").start().unwrap();
+    let mut client = server.client();
+    echo(&mut client, "charges", json!({"deduplication": {"header": "idempotency-key"}}));
+    let mut database = open_database(&server.directory().join("svc.db"));
+    let mut deliver = |key: &str| {
+        let headers = [("content-type", "application/json"), ("idempotency-key", key)];
+        client.send("POST", "/api/v1/data/charges/async", &headers, b"{}").unwrap()
+    };
+    // Work begins early only moments after a commit, which a slow machine may miss.
+    let uncertain = (0..50).find_map(|n| {
+        assert_eq!(deliver(&format!("first-{n}")).status, 202);
+        database.batch_execute(REFUSE_TRACES).unwrap();
+        let refused = deliver(&format!("second-{n}"));
+        database.batch_execute("DROP TRIGGER refuse").unwrap();
+        (refused.json()["error"]["code"] == "SUBMISSION_UNCERTAIN").then_some((n, refused))
+    });
+    let (n, refused) = uncertain.expect("one begins early");
+    assert_eq!((refused.status, refused.header("retry-after")), (503, None));
+    assert_eq!(refused.json()["error"]["details"], json!({"began": true}));
+    error(&deliver(&format!("second-{n}")), 409, "CONFLICT");
+    // It counts by its run, as accepted work does.
+    let count = |status: &str, count: i32| {
+        format!("svc_messages_total{{channel=\"charges\",status=\"{status}\"}} {count}\n")
+    };
+    eventually(|| client.get("/metrics").unwrap().text().contains(&count("ok", n + 2)));
+    let metrics = client.get("/metrics").unwrap().text();
+    assert!(metrics.contains("svc_trace_uncertain_total 1\n"), "{metrics}");
+    let has_errors = metrics.contains("svc_messages_total{channel=\"charges\",status=\"error\"}");
+    assert!(if n == 0 { !has_errors } else { metrics.contains(&count("error", n)) }, "{metrics}");
 }
 
 #[test]

@@ -83,7 +83,7 @@ impl CompiledChannel {
                     let accepted =
                         self.enqueue(admitted, (&request_id, &trace_context), pause.is_some()).await;
                     // What was accepted is counted when it has run.
-                    recorder.outcome = accepted.as_ref().err().map(error_outcome);
+                    recorder.outcome = refused_outcome(&accepted);
                     accepted
                 }
             };
@@ -247,6 +247,13 @@ pub(crate) fn error_outcome(error: &ServiceError) -> MessageOutcome {
         Code::Timeout => MessageOutcome::Timeout,
         _ => MessageOutcome::Error,
     }
+}
+
+/// Returns the outcome of a message that was not queued; `None` for one that was, and for one that began although its row
+/// was refused: they are counted when they have run.
+pub(crate) fn refused_outcome(accepted: &Result<ChannelResponse, ServiceError>) -> Option<MessageOutcome> {
+    let refused = accepted.as_ref().err().filter(|error| error.code() != Code::SubmissionUncertain);
+    refused.map(error_outcome)
 }
 
 /// Counts a message when it is dropped: answered, crashed or abandoned.

@@ -245,14 +245,9 @@ impl Database {
         self.measure(operation, self.commit_row(change)).await
     }
 
-    /// Returns `true` if the last transaction of rows succeeded, and moments ago.
+    /// Returns `true` if the last transaction succeeded, without a refused row, and moments ago.
     pub(crate) fn has_written_lately(&self) -> bool {
         self.inner.queue.has_written_lately()
-    }
-
-    /// Records that a row was refused, for [`has_written_lately`](Self::has_written_lately).
-    pub(crate) fn record_refusal(&self) {
-        self.inner.queue.record_refusal();
     }
 
     /// Changes many rows as [`change`](Self::change) does each. Returns the results in their order, after the last

@@ -35,4 +35,9 @@ impl JobClaim {
     pub(crate) const fn for_adopted(ownership: Ownership) -> Self {
         Self { ownership, is_recovery: false, turn: None, has_waited: false, is_shared: false, early: None }
     }
+
+    /// Begins the job. Returns `false` if its submission has withdrawn it.
+    pub(crate) fn begin(&self) -> bool {
+        self.early.as_ref().is_none_or(|early| early.begin())
+    }
 }

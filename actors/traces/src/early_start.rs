@@ -1,18 +1,20 @@
 //! A submission that begins before its row is on disk, while the 202 waits for the commit.
 //!
-//! Its run costs one write if it ends before a transaction takes the row, which is then inserted as it ended. Any other end
-//! is written after the row. If the row is refused, a run that has not begun is withdrawn; one that has begun leaves
+//! Its run costs one write if it ends before a transaction takes the row, which is then inserted as it ended. Any other
+//! end is written after the row. If the row is refused, a run that has not begun is withdrawn; one that has begun leaves
 //! nothing, and its submitter learns that it began.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Weak};
 
 use slog::Logger;
 use svc_store::{NewTrace, OpenTrace, TraceEnd, TraceRepository};
 use tokio::sync::watch;
+use tokio::time::sleep;
 use uuid::Uuid;
 
 use crate::ambiguity::wait_until_known;
+use crate::backoff::DATABASE_BACKOFF;
 
 /// The job waits for a worker.
 const WAITING: u8 = 0;
@@ -25,7 +27,8 @@ const WITHDRAWN: u8 = 2;
 #[derive(Debug)]
 pub(crate) struct EarlyStart {
     id: Uuid,
-    row: Arc<OpenTrace>,
+    /// Gone once its transaction is over, or the row was refused before one: a long run does not keep its input twice.
+    row: Weak<OpenTrace>,
     stage: AtomicU8,
     /// `Some(true)` once the row is on disk, `Some(false)` once it is known not to be. Closed without either by a
     /// submission that did not learn it.
@@ -42,41 +45,48 @@ impl RowOutcome {
 }
 
 impl EarlyStart {
-    /// Opens the row of a job.
-    pub(crate) fn new(row: NewTrace) -> (Arc<Self>, RowOutcome) {
+    /// Opens the row of a job, which is to be written.
+    pub(crate) fn new(row: NewTrace) -> (Arc<Self>, Arc<OpenTrace>, RowOutcome) {
         let (outcome, stored) = watch::channel(None);
         let (id, row) = (row.id, Arc::new(OpenTrace::new(row)));
-        (Arc::new(Self { id, row, stage: AtomicU8::new(WAITING), stored }), RowOutcome(outcome))
-    }
-
-    pub(crate) fn row(&self) -> Arc<OpenTrace> {
-        Arc::clone(&self.row)
+        let start = Self { id, row: Arc::downgrade(&row), stage: AtomicU8::new(WAITING), stored };
+        (Arc::new(start), row, RowOutcome(outcome))
     }
 
     /// Begins the job. Returns `false` if it was withdrawn.
     pub(crate) fn begin(&self) -> bool {
-        let begun = self.stage.compare_exchange(WAITING, BEGUN, Ordering::AcqRel, Ordering::Acquire);
-        begun != Err(WITHDRAWN)
+        self.stage.compare_exchange(WAITING, BEGUN, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
-    /// Withdraws the job. Returns `false` if it has begun.
+    /// Puts the job back that began and did not run, because its channel had no permit.
+    pub(crate) fn wait_again(&self) {
+        // One that was withdrawn meanwhile stays so.
+        let _ = self.stage.compare_exchange(BEGUN, WAITING, Ordering::AcqRel, Ordering::Acquire);
+    }
+
+    /// Withdraws the job: it does not begin from now on. Returns `false` if it has begun.
     pub(crate) fn withdraw(&self) -> bool {
-        self.stage.compare_exchange(WAITING, WITHDRAWN, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        self.stage.swap(WITHDRAWN, Ordering::AcqRel) == WAITING
     }
 
     /// Ends the run with the row. Returns `false` if the end is to be written after the row.
     pub(crate) fn end(&self, end: &TraceEnd) -> bool {
-        self.row.end(end)
+        self.row.upgrade().is_some_and(|row| row.end(end))
     }
 
     /// Waits until it is known whether the row is on disk. Asks the database if the submission did not learn it.
     pub(crate) async fn wait_until_stored(&self, store: &TraceRepository, log: &Logger) -> bool {
         let mut stored = self.stored.clone();
         let known = stored.wait_for(Option::is_some).await.ok().and_then(|stored| *stored);
-        match known {
-            Some(is_stored) => is_stored,
-            None => wait_until_known(store, self.id, log).await,
+        if let Some(is_stored) = known {
+            return is_stored;
         }
+        // A row that waits for its transaction may be behind many others, and the question overtakes them.
+        let mut backoff = DATABASE_BACKOFF.delays();
+        while self.row.strong_count() > 0 {
+            sleep(backoff.next_delay()).await;
+        }
+        wait_until_known(store, self.id, log).await
     }
 }
 
@@ -90,11 +100,19 @@ mod tests {
     fn job_begins_or_is_withdrawn() {
         let open = || {
             let row = NewTrace::new(Uuid::nil(), "c".into(), TraceMode::Async, TraceStatus::Pending);
-            EarlyStart::new(row).0
+            let (start, _row, _outcome) = EarlyStart::new(row);
+            start
         };
         let begun = open();
         assert!(begun.begin() && !begun.withdraw());
+        begun.wait_again();
         assert!(begun.begin(), "queued again, it begins again");
+        begun.wait_again();
+        assert!(begun.withdraw() && !begun.begin(), "queued again, it may be withdrawn");
+        let refused = open();
+        assert!(refused.begin() && !refused.withdraw());
+        refused.wait_again();
+        assert!(!refused.begin(), "its row was refused before it was queued again");
         let withdrawn = open();
         assert!(withdrawn.withdraw() && !withdrawn.begin() && !withdrawn.withdraw());
     }

@@ -336,8 +336,8 @@ impl Traces {
         Ok(AcceptedJob { trace_id: id, trace_token: token })
     }
 
-    /// Accepts a job as [`submit`](Self::submit) does. While a worker is idle and the database accepts rows, the job begins at
-    /// once, and its row is written meanwhile: with the outcome, if the run ends before.
+    /// Accepts a job as [`submit`](Self::submit) does. While a worker is idle and the database accepts rows, the job
+    /// begins at once, and its row is written meanwhile: with the outcome, if the run ends before.
     ///
     /// # Errors
     /// As [`submit`](Self::submit), and [`SubmitError::Uncertain`] if the row was refused after the job had begun.
@@ -348,10 +348,10 @@ impl Traces {
         }
         let Submission { row, owner, slot, token } = self.prepare(&job, request_id)?;
         let id = job.trace_id;
-        let (start, outcome) = EarlyStart::new(row);
+        let (start, row, outcome) = EarlyStart::new(row);
         let claim = JobClaim { early: Some(Arc::clone(&start)), ..JobClaim::for_accepted(owner) };
         waiting.push(QueuedJob::new(job, slot, 0, claim));
-        match traces.insert_open(start.row()).await {
+        match traces.insert_open(row).await {
             Ok(()) => outcome.set(true),
             Err(error) => {
                 settings.errors.tell(ErrorReason::Storage);
@@ -370,28 +370,47 @@ impl Traces {
         outcome: RowOutcome,
         error: StoreError,
     ) -> Result<(), SubmitError> {
+        let TracesShared { traces, metrics, log, .. } = &*self.shared;
         let is_stored = match &error {
-            StoreError::Unanswered(_) => self.shared.traces.is_stored(id).await.ok(),
+            StoreError::Unanswered(_) => traces.is_stored(id).await.ok(),
             _ => Some(false),
         };
-        match is_stored {
+        let has_begun = match is_stored {
             Some(true) => {
                 outcome.set(true);
                 return Ok(());
             }
-            Some(false) => outcome.set(false),
-            // The worker asks the database once it has run the job.
-            None => warn!(self.shared.log, "a job may have been accepted"; "trace_id" => %id),
+            Some(false) => {
+                // First: no worker begins it between the two.
+                let has_begun = !start.withdraw();
+                outcome.set(false);
+                has_begun
+            }
+            None => {
+                warn!(log, "a job may have been accepted"; "trace_id" => %id);
+                // A worker that has it asks the database itself once the run has ended.
+                !self.take_back(id)
+            }
+        };
+        if has_begun {
+            metrics.uncertain.inc();
+            let uncertain = ServiceError::from_code(Code::SubmissionUncertain).with_internal(error);
+            return Err(SubmitError::Uncertain(uncertain));
         }
-        if is_stored.is_some() && start.withdraw() {
-            return Err(match error {
-                StoreError::Unanswered(_) => SubmitError::Failed(error.into()),
-                refused => SubmitError::Unwritten(refused.into()),
-            });
-        }
-        self.shared.metrics.uncertain.inc();
-        let uncertain = ServiceError::from_code(Code::SubmissionUncertain).with_internal(error);
-        Err(SubmitError::Uncertain(uncertain))
+        Err(match error {
+            StoreError::Unanswered(_) => SubmitError::Failed(error.into()),
+            refused => SubmitError::Unwritten(refused.into()),
+        })
+    }
+
+    /// Takes a job out of the queue until it is known whether its row is on disk. Returns `false` if a worker has it.
+    fn take_back(&self, id: Uuid) -> bool {
+        let taken = self.shared.waiting.remove_jobs(|queued| queued.job.trace_id == id).pop();
+        let Some(mut queued) = taken else { return false };
+        queued.slot.reoccupy_place();
+        queued.claim.early = None;
+        self.push_once_stored(queued);
+        true
     }
 
     /// Reserves the room of a job and makes its row. The room comes first: a refusal must be cheap.
@@ -428,19 +447,21 @@ impl Traces {
             Ok(false) => {}
             Err(error) => {
                 warn!(self.shared.log, "a job may have been accepted"; "trace_id" => %id, "error" => %error);
-                let shared = Arc::clone(&self.shared);
-                #[expect(
-                    clippy::disallowed_methods,
-                    reason = "the caller is told at once; the row is the truth"
-                )]
-                tokio::spawn(async move {
-                    if wait_until_known(&shared.traces, id, &shared.log).await {
-                        shared.waiting.push(queued);
-                    }
-                });
+                self.push_once_stored(queued);
             }
         }
         Err(failed)
+    }
+
+    /// Queues a job as soon as the database shows its row.
+    fn push_once_stored(&self, queued: QueuedJob) {
+        let (shared, id) = (Arc::clone(&self.shared), queued.job.trace_id);
+        #[expect(clippy::disallowed_methods, reason = "the caller is told at once; the row is the truth")]
+        tokio::spawn(async move {
+            if wait_until_known(&shared.traces, id, &shared.log).await {
+                shared.waiting.push(queued);
+            }
+        });
     }
 
     /// Counts a refusal and returns the error for the caller. A refusal writes no row.

@@ -194,3 +194,19 @@ impl TraceMetrics {
         self.dlq_retries.get_or_create(&OutcomeLabels { outcome }).inc();
     }
 }
+
+/// Counts a worker as active while it runs a job.
+pub(crate) struct ActiveWorker<'a>(&'a TraceMetrics);
+
+impl<'a> ActiveWorker<'a> {
+    pub(crate) fn new(metrics: &'a TraceMetrics) -> Self {
+        metrics.workers_active.inc();
+        Self(metrics)
+    }
+}
+
+impl Drop for ActiveWorker<'_> {
+    fn drop(&mut self) {
+        self.0.workers_active.dec();
+    }
+}

@@ -167,10 +167,10 @@ codes! {
          `GET /health` and resumes with `POST /api/v1/admin/channels/{id}/resume`.";
     /// A submission began before its row was on disk, and the row was refused.
     SubmissionUncertain = "SUBMISSION_UNCERTAIN", 503, "The submission began and could not be stored",
-        "The submission began while its row was being written, and the database then refused the row or did not answer: \
-         the run may have had its effects, and there is nothing to poll. `details.began` is true.",
-        "Send it again only if its effects may come twice, or under the idempotency key of the channel, which stays claimed \
-         for its window. `trace_queue.early_start = false` has every submission wait for its row.";
+        "The submission began while its row was being written, and the database then refused the row or did not \
+         answer: the run may have had its effects, and there is nothing to poll. `details.began` is true.",
+        "Send it again only if its effects may come twice, or under the idempotency key of the channel, which stays \
+         claimed for its window. `trace_queue.early_start = false` has every submission wait for its row.";
     /// The circuit breaker of a connector is open.
     CircuitOpen = "CIRCUIT_OPEN", 503, "A circuit breaker is open",
         "The system behind a connector failed repeatedly, and calls of it are held back for a while.",

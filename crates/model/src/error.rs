@@ -248,7 +248,8 @@ impl ServiceError {
 
     /// Returns the body of the response: `{"error": {"code", "message", "details"?, "request_id"?, "trace_id"?}}`.
     ///
-    /// `details` is present only if there are any, as a list of problems, and of a submission that began as an object; `request_id` is truncated to 200 characters.
+    /// `details` is present only if there are any: a list of problems, or an object of a submission that began.
+    /// `request_id` is truncated to 200 characters.
     pub fn body(&self, request_id: Option<&str>) -> Value {
         let mut error = Map::new();
         error.insert("code".into(), self.0.code.name().into());

@@ -36,7 +36,7 @@ impl CompiledChannel {
         let PreparedJob { job, terms, claim } = self.prepare_job(admitted, trace_context, is_paused);
         let request_id = Some(request_id).filter(|id| !id.is_empty());
         let accepted = match (&self.services.traces, terms) {
-            (Some(traces), None) if self.queue.starts_early() => traces.submit_early(job, request_id).await,
+            (Some(traces), None) if self.starts_early() => traces.submit_early(job, request_id).await,
             (Some(traces), None) => traces.submit(job, request_id).await,
             // By value it would make the future of every submission larger.
             (Some(traces), Some(terms)) => Box::pin(traces.submit_waiting(job, terms, request_id)).await,
@@ -98,6 +98,12 @@ impl CompiledChannel {
             SubmitError::Unwritten(_) => self.guards.accept_repeats() || self.guards.replays_answers(),
             SubmitError::Failed(_) => self.guards.accept_repeats(),
         }
+    }
+
+    /// Returns `true` if a submission may begin before its row is on disk. If the channel answers repeats as accepted it
+    /// may not: after a refused row its key would stay claimed, and nothing would be left that runs.
+    fn starts_early(&self) -> bool {
+        self.queue.starts_early() && !self.guards.accept_repeats()
     }
 
     /// Runs an accepted job, no longer than `limit`, with the version of the workflow that is `pinned`. It passed its guards

@@ -11,7 +11,7 @@ use crate::compiled_channel::CompiledChannel;
 use crate::guards::{AdmittedMessage, ReplayClaim};
 use crate::refusal;
 use crate::request::Delivery;
-use crate::serve::{OutcomeRecorder, error_outcome};
+use crate::serve::{OutcomeRecorder, refused_outcome};
 
 /// The delivery of an answer that is kept.
 #[derive(Clone, Copy)]
@@ -78,7 +78,7 @@ impl CompiledChannel {
                 let RunOrigin { request_id, trace_context, .. } = origin;
                 let accepted = self.enqueue(admitted, (request_id, &trace_context), to.is_paused).await;
                 // What was accepted is counted when it has run.
-                recorder.outcome = accepted.as_ref().err().map(error_outcome);
+                recorder.outcome = refused_outcome(&accepted);
                 accepted
             }
         }

@@ -81,7 +81,7 @@ impl WorkQueue {
         Some(JobTerms { due, share, is_paused, max_waiting: self.config.max_waiting })
     }
 
-    /// Returns `true` if a submission may begin before its row is on disk.
+    /// Returns `true` if the block lets a submission begin before its row is on disk.
     pub(crate) const fn starts_early(&self) -> bool {
         self.config.early_start
     }

@@ -69,6 +69,16 @@ impl Batch {
         units.chain(self.rows.failures()).find(|error| error.is_unwritable()).cloned()
     }
 
+    /// Returns `true` for the batch of a probe, which no caller waits for.
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.units.is_empty()
+    }
+
+    /// Returns `true` if the database refused a row that it tried alone.
+    pub(super) fn has_refused_row(&self) -> bool {
+        self.rows.failures().next().is_some()
+    }
+
     /// Answers every caller.
     pub(super) fn settle(self, commit: &Result<(), StoreError>) {
         self.units.into_iter().for_each(|unit| unit.settle(commit));

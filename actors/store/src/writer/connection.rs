@@ -13,6 +13,7 @@ use crate::connections::connection_manager::{ConnectionManager, PooledConn, Purp
 use crate::error::StoreError;
 use crate::status::{DatabaseStatus, StatusLevel};
 use crate::writer::batch::{Batch, Trial};
+use crate::writer::latest_commit::LatestCommit;
 
 /// Time limit of a batch; a server that takes longer counts as dead.
 const BATCH_LIMIT: Duration = Duration::from_secs(30);
@@ -34,6 +35,7 @@ pub(crate) struct WriterConnection {
     /// True after a write failed, until a trial write succeeds: a transaction without writes succeeds on a
     /// full disk as well.
     is_unwritable: AtomicBool,
+    latest: LatestCommit,
     log: Logger,
 }
 
@@ -50,8 +52,19 @@ impl WriterConnection {
             patience,
             status,
             is_unwritable: AtomicBool::new(false),
+            latest: LatestCommit::new(),
             log,
         }
+    }
+
+    /// Returns `true` if the last transaction succeeded, without a refused row, and moments ago.
+    pub(crate) fn has_written_lately(&self) -> bool {
+        self.latest.is_recent()
+    }
+
+    /// Records that a row was refused before a transaction, because too many wait.
+    pub(super) fn record_refusal(&self) {
+        self.latest.record(false);
     }
 
     /// Returns the kind of database.
@@ -128,6 +141,7 @@ impl WriterConnection {
                         Some(failure) => self.record_outcome(&Err(failure), is_trial),
                         None => self.record_outcome(&outcome, is_trial),
                     }
+                    self.record_commit(&batch, outcome.is_ok());
                     drop(slot);
                     batch.settle(&outcome.map_err(StoreError::into_collateral));
                     return Ok(commit_time);
@@ -142,6 +156,7 @@ impl WriterConnection {
         };
         let outcome = Err(away);
         self.record_outcome(&outcome, false);
+        self.latest.record(false);
         drop(slot);
         let outcome = outcome.map_err(StoreError::into_collateral);
         batch.settle(&outcome);
@@ -163,6 +178,16 @@ impl WriterConnection {
             }
             sleep(pause).await;
             pause = (pause * 2).min(SLOWEST_RETRY);
+        }
+    }
+
+    /// Records whether rows are expected to be written, before the callers of the batch are answered. A batch of the probe
+    /// shows nothing by its success.
+    fn record_commit(&self, batch: &Batch, is_committed: bool) {
+        let is_writable = !self.is_unwritable.load(Ordering::Acquire);
+        let has_succeeded = is_committed && is_writable && !batch.has_refused_row();
+        if !has_succeeded || !batch.is_empty() {
+            self.latest.record(has_succeeded);
         }
     }
 

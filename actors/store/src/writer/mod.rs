@@ -11,6 +11,7 @@
 
 mod batch;
 mod connection;
+mod latest_commit;
 mod messages;
 mod queue;
 mod rows;
@@ -27,6 +28,7 @@ use crate::error::StoreError;
 pub(crate) use connection::WriterConnection;
 pub(crate) use messages::RunUnit;
 pub(crate) use queue::WriterQueue;
+pub(crate) use state::MOST_ROWS;
 use unit::PendingUnit;
 pub(crate) use unit::{UnitOutcome, UnitWork};
 

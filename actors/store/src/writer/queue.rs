@@ -1,14 +1,13 @@
 //! The queue of waiting writes and the task that empties it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 use crate::config::Backend;
 use crate::error::StoreError;
@@ -27,9 +26,6 @@ const MOMENT: Duration = Duration::from_millis(1);
 /// Time for which the writing task waits for the next write before it ends.
 const LINGER: Duration = Duration::from_millis(50);
 
-/// Time after a transaction that succeeded within which the next one is expected to succeed as well.
-const LATELY: Duration = Duration::from_millis(500);
-
 /// A waiting row with its caller.
 pub(crate) type WaitingRow = (TraceWrite, oneshot::Sender<RowResult>);
 
@@ -43,35 +39,18 @@ pub(crate) struct WriterQueue {
     task: Notify,
     link: Arc<WriterConnection>,
     io: Handle,
-    opened_at: Instant,
-    /// Milliseconds from `opened_at` to the end of the last transaction, if it succeeded; else [`NEVER`].
-    written_at: AtomicU64,
 }
-
-/// No transaction has succeeded, or a later one has failed.
-const NEVER: u64 = u64::MAX;
 
 impl WriterQueue {
     /// Creates an empty queue. `io` runs the writing task.
     pub(crate) fn new(link: Arc<WriterConnection>, io: Handle) -> Self {
         let (state, thread, task) = (Mutex::new(WriteQueue::new()), Condvar::new(), Notify::new());
-        Self { state, thread, task, link, io, opened_at: Instant::now(), written_at: AtomicU64::new(NEVER) }
+        Self { state, thread, task, link, io }
     }
 
-    /// Returns `true` if the last transaction succeeded, and moments ago.
+    /// Returns `true` if the last transaction succeeded, without a refused row, and moments ago.
     pub(crate) fn has_written_lately(&self) -> bool {
-        let written_at = self.written_at.load(Ordering::Relaxed);
-        written_at != NEVER && Duration::from_millis(self.age().saturating_sub(written_at)) < LATELY
-    }
-
-    /// Records that a row was refused: the next one waits for another transaction to succeed.
-    pub(crate) fn record_refusal(&self) {
-        self.written_at.store(NEVER, Ordering::Relaxed);
-    }
-
-    /// Returns the milliseconds since the queue was created.
-    fn age(&self) -> u64 {
-        u64::try_from(self.opened_at.elapsed().as_millis()).unwrap_or(NEVER - 1)
+        self.link.has_written_lately()
     }
 
     /// Adds a row. Its caller is answered after the commit, or at once if too much waits.
@@ -85,6 +64,7 @@ impl WriterQueue {
         for (change, caller) in rows {
             let bytes = change.bytes();
             if let Err((_, caller)) = state.push_row((change, caller), bytes) {
+                self.link.record_refusal();
                 // The caller may be gone.
                 let _gone = caller.send(Err(queue_full()));
             }
@@ -135,10 +115,7 @@ impl WriterQueue {
                 }
                 continue;
             };
-            let answers = self.link.answers();
             let ended = self.link.run(batch_of(waiting)).await;
-            let has_succeeded = self.link.answers() > answers;
-            self.written_at.store(if has_succeeded { self.age() } else { NEVER }, Ordering::Relaxed);
             let commit_time = ended.as_ref().copied().unwrap_or_default();
             if self.lock().finish_batch(commit_time >= SLOW) {
                 // The next batch then includes the callers that have returned.

@@ -5,7 +5,7 @@ use crate::group::{MOST_BYTES, MemberQueue};
 /// Maximum number of units in one transaction.
 const MOST_UNITS: usize = 256;
 /// Maximum number of rows in one transaction.
-const MOST_ROWS: usize = 1024;
+pub(crate) const MOST_ROWS: usize = 1024;
 /// Maximum number of waiting rows.
 const MOST_WAITING: usize = 8192;
 /// Maximum bytes of the waiting rows: eight batches of the size of a transaction. A larger row waits alone. This

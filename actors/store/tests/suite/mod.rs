@@ -21,6 +21,7 @@ pub(crate) mod list_pages;
 pub(crate) mod metrics;
 pub(crate) mod mutations;
 pub(crate) mod nodes;
+pub(crate) mod open_traces;
 pub(crate) mod outages;
 pub(crate) mod packages;
 pub(crate) mod quota_counts;

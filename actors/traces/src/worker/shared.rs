@@ -22,7 +22,7 @@ use crate::cancel::requests::{CANCELLED, CancelRequests};
 use crate::claim::JobClaim;
 use crate::dead_letters::DueTimer;
 use crate::job::{AttemptHold, Job, JobFailure, JobKey, JobOutcome, JobResult, Runner};
-use crate::metrics::TraceMetrics;
+use crate::metrics::{ActiveWorker, TraceMetrics};
 use crate::queue::{JobQueue, QueueSlot, QueuedJob};
 use crate::report::{self, FailureReport};
 use crate::settings::Callback;
@@ -95,8 +95,7 @@ impl WorkerShared {
     ) -> Option<RunningJob> {
         let QueuedJob { job, slot, mut claim, attempt_of, retry, refusals, refused_since } = queued;
         let facts = QueueFacts { attempt_of, retry, refusals, refused_since };
-        let is_withdrawn = claim.early.as_ref().is_some_and(|early| !early.begin());
-        if is_withdrawn || !self.may_begin(job.trace_id, &mut claim).await {
+        if !self.may_begin(job.trace_id, &mut claim).await || !claim.begin() {
             return None;
         }
         let has_waited = claim.has_waited;
@@ -182,7 +181,7 @@ impl WorkerShared {
         let (alive, mut over) = oneshot::channel::<Infallible>();
         let shown: Arc<dyn Cancellation> = Arc::<JobCancellation>::clone(&cancellation);
         job.attempt = Some(AttemptHold::new(alive, shown));
-        let (_active, begun) = (Active::new(&self.metrics), Instant::now());
+        let (_active, begun) = (ActiveWorker::new(&self.metrics), Instant::now());
         let ended = tokio::select! {
             biased;
             completed = self.run_attempt(job, thread, turn, &mut over) => Ok(completed),
@@ -208,6 +207,9 @@ impl WorkerShared {
         let (now, delay) = (Instant::now(), REFUSAL_BACKOFF.delay(refusals));
         let (refusals, refused_since) = (refusals.saturating_add(1), refused_since.or(Some(now)));
         let job = Job { attempt: None, ..job };
+        if let Some(early) = &claim.early {
+            early.wait_again();
+        }
         if let Some(slot) = slot {
             let queued = QueuedJob { job, slot, claim, attempt_of, retry, refusals, refused_since };
             self.waiting.push_later(now + delay, queued);
@@ -484,21 +486,5 @@ impl WorkerShared {
             _ if is_exhausted => self.metrics.record_dead_letter_retry("exhausted"),
             _ => self.metrics.record_dead_letter_retry("failed"),
         }
-    }
-}
-
-/// Counts a worker as active while it runs a job.
-struct Active<'a>(&'a TraceMetrics);
-
-impl<'a> Active<'a> {
-    fn new(metrics: &'a TraceMetrics) -> Self {
-        metrics.workers_active.inc();
-        Self(metrics)
-    }
-}
-
-impl Drop for Active<'_> {
-    fn drop(&mut self) {
-        self.0.workers_active.dec();
     }
 }

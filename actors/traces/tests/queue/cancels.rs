@@ -9,7 +9,7 @@ use svc_testkit::state::wait_until;
 use svc_traces::{JobTerms, RERUN};
 use uuid::Uuid;
 
-use crate::kit::{Process, run};
+use crate::kit::{Process, job, run};
 
 fn mutation(action: &str) -> Mutation {
     Mutation::new(AuditEntry {
@@ -43,6 +43,20 @@ fn queued_and_running_jobs_are_cancelled() {
         let next = process.submit(json!({ "n": 3 })).await.unwrap();
         process.ends(next, "completed").await;
         assert!(cancel(&process, next, false).await.is_err(), "it has ended");
+        wait_until(async || process.metric("trace_queue_memory_bytes") == 0.0).await;
+    });
+}
+
+#[test]
+fn job_that_began_early_is_cancelled() {
+    run(async |world| {
+        let process = world.start(|_| {}).await;
+        let first = process.submit(json!({})).await.unwrap();
+        process.ends(first, "completed").await;
+        let early = process.traces.submit_early(job(json!({ "do": "wait" })), None).await.unwrap().trace_id;
+        assert!(matches!(cancel(&process, early, false).await.unwrap(), CancelEffect::Requested { .. }));
+        process.ends(early, "cancelled").await;
+        assert_eq!((process.runner.runs_of(early), process.letters().await.len()), (1, 0));
         wait_until(async || process.metric("trace_queue_memory_bytes") == 0.0).await;
     });
 }

@@ -82,12 +82,11 @@ impl TraceRepository {
     /// # Errors
     /// As [`insert`](Self::insert).
     pub async fn insert_open(&self, trace: Arc<OpenTrace>) -> Result<(), StoreError> {
-        let written = self.0.change(operation("insert"), TraceWrite::InsertOpen(trace)).await;
-        written.map(drop).inspect_err(|_| self.0.record_refusal())
+        self.0.change(operation("insert"), TraceWrite::InsertOpen(trace)).await.map(drop)
     }
 
-    /// Returns `true` if the last transaction of rows succeeded, moments ago: a row that is given now is refused in one
-    /// transaction at most.
+    /// Returns `true` if the last transaction succeeded, without a refused row, moments ago: the rows that are given now
+    /// are expected to be written. Once a caller learns that a row was refused it is `false` until the next success.
     pub fn has_written_lately(&self) -> bool {
         self.0.has_written_lately()
     }

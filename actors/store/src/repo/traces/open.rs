@@ -7,13 +7,16 @@ use chrono::NaiveDateTime;
 use parking_lot::Mutex;
 use svc_model::{Timestamp, WorkflowVersion};
 
+use crate::group::MOST_BYTES as MOST_GROUP_BYTES;
 use crate::repo::traces::{NewTrace, TraceEnd, TraceStatus};
+use crate::writer::MOST_ROWS;
 
-/// Most bytes of an end that is written with its row: the transaction counts the bytes of the row alone.
-const MOST_BYTES: usize = 64 << 10;
+/// Most bytes of an end that is written with its row. The writer counts the bytes of the row alone: the ends of as many
+/// rows as one transaction takes are no larger than what it takes otherwise.
+const MOST_BYTES: usize = MOST_GROUP_BYTES / MOST_ROWS;
 
-/// A row to be written whose run has begun. An end that comes before a transaction takes the row is written with it, so that
-/// the run costs one write.
+/// A row to be written whose run has begun. An end that comes before a transaction takes the row is written with it, so
+/// that the run costs one write.
 #[derive(Debug)]
 pub struct OpenTrace {
     row: NewTrace,
@@ -36,10 +39,12 @@ impl OpenTrace {
         Self { row, end: Mutex::new(OpenEnd::Running), taken: OnceLock::new() }
     }
 
-    /// Ends the run, so that its row is written as it ended. Returns `false` if a transaction has taken the row, or if the
-    /// end is not one of success or too large: then it is for the caller to write, after the row.
+    /// Ends the run, so that its row is written as it ended. Returns `false` if a transaction has taken the row, or if
+    /// the end is not one of success or too large: then it is for the caller to write, after the row.
     pub fn end(&self, end: &TraceEnd) -> bool {
-        if end.status != TraceStatus::Completed || end.bytes() > MOST_BYTES {
+        // The columns of failures are those of the row.
+        let has_failed = end.status != TraceStatus::Completed || end.error_group.is_some();
+        if has_failed || end.bytes() > MOST_BYTES {
             return false;
         }
         let mut open = self.end.lock();
