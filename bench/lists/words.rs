@@ -105,6 +105,7 @@ pub(super) const WORDS: &[Word] = &[
     page("occurrences", "/cron/occurrences?include_total=false"),
     page("occurrences: channel", "/cron/occurrences?channel=c7&include_total=false"),
     page("occurrences: rare channel", "/cron/occurrences?channel=rare&include_total=false"),
+    page("occurrences: channel without any", "/cron/occurrences?channel=none&include_total=false"),
     page("occurrences: id of the channel", "/cron/occurrences?channel_id=c7&include_total=false"),
     page("occurrences: failed", "/cron/occurrences?status=failed&include_total=false"),
     page("occurrences: running, none", "/cron/occurrences?status=running&include_total=false"),

@@ -15,7 +15,7 @@ use svc_cron::CronHandle;
 use svc_engine::{Engine, EngineBuilder, Function};
 use svc_registry::Registry;
 use svc_spans::Spans;
-use svc_store::{FileLock, OpenedStore, Store};
+use svc_store::{EpochNumbers, FileLock, OpenedStore, Store};
 use svc_traces::Traces;
 use svc_webhooks::WebhookHandle;
 use tokio::time::Instant;
@@ -26,6 +26,7 @@ use crate::assembly::engine::Functions;
 use crate::assembly::live_settings::LiveSettings;
 use crate::assembly::metrics::ServiceMetrics;
 use crate::assembly::parts::console::SampledParts;
+use crate::assembly::parts::credentials::Issuers;
 use crate::assembly::parts::kafka::KafkaIngress;
 use crate::assembly::parts::{
     bulk, channels, cluster, connectors, console, credentials, cron, housekeeping, kafka, registry, store,
@@ -45,6 +46,7 @@ use crate::http::{
 };
 use crate::lifecycle::Lifecycle;
 use crate::listeners::certificates::Certificates;
+use crate::logging::LogTap;
 use crate::options::Options;
 use crate::package_trust::PackageTrust;
 use crate::process::descriptors::DescriptorWatch;
@@ -88,15 +90,6 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
     let shared_thread = io.start_arbiter()?;
     metrics.registry.registry_mut().register_collector(Box::new(TreeCollector::new(tree.clone())));
     let spans = span_export::start(&config, &instance_id, &io, metrics.spans.clone(), &log)?;
-    let sources = TelemetrySources {
-        instance_id: &instance_id,
-        io: &io,
-        outbound: &outbound,
-        log_tap,
-        metrics: metrics.telemetry.clone(),
-        log: log.clone(),
-    };
-    let telemetry = TelemetryExport::prepare(&config, sources)?;
     let backups = Arc::new(BackupDirectory::new(&config));
     let mut assembly = Assembly {
         config,
@@ -114,21 +107,44 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
         records_all_runs,
         log,
     };
+    let telemetry = prepare_telemetry(&assembly, &instance_id, log_tap)?;
     let parts =
         start_parts(&mut assembly, opened, file_lock.is_some(), engine, functions, &instance_id).await?;
-    if let Some(certificates) = &certificates {
-        certificates.watch(assembly.io.handle());
-    }
     let inputs =
         ProcessInputs { instance_id, settings: live_settings, certificates, file_lock, trust, packages };
     let mut state = make_state(assembly, parts, inputs);
     state.process.dropped_messages = dropped_messages;
     state.process.telemetry = telemetry;
+    begin_serving(&state);
+    Ok(state)
+}
+
+/// Prepares the export of metrics and of the log.
+fn prepare_telemetry(
+    assembly: &Assembly,
+    instance_id: &str,
+    log_tap: Option<LogTap>,
+) -> Result<Option<TelemetryExport>, ServiceStartError> {
+    let sources = TelemetrySources {
+        instance_id,
+        io: &assembly.io,
+        outbound: &assembly.outbound,
+        log_tap,
+        metrics: assembly.metrics.telemetry.clone(),
+        log: assembly.log.clone(),
+    };
+    TelemetryExport::prepare(&assembly.config, sources)
+}
+
+/// Watches the certificate, and marks the service as started.
+fn begin_serving(state: &AppState) {
+    if let Some(certificates) = &state.process.certificates {
+        certificates.watch(state.process.io.handle());
+    }
     state.process.lifecycle.mark_initialized();
     info!(state.log, "service started"; "version" => crate::VERSION,
         "channels" => state.serving.registry.snapshot().channels_count(),
         "quarantined" => state.serving.registry.snapshot().quarantined_count());
-    Ok(state)
 }
 
 /// Loads the certificate of the listeners; `None` if TLS is off.
@@ -151,23 +167,36 @@ fn build_tree(
 
 /// The parts that run.
 struct StartedParts {
+    base: BaseParts,
+    serving: ServingParts,
+    cron: Option<CronHandle>,
+    bulk: BulkHandle,
+    console: Option<ConsoleHandle>,
+    propagation: Propagation,
+    kafka: Option<KafkaIngress>,
+}
+
+/// The parts that serve no definition themselves: what is stored and accepted, and what the definitions call.
+struct BaseParts {
     store: Store,
+    issuers: Issuers,
     nodes: NodeHandle,
     traces: Traces,
+    /// The epoch of the time before anything was loaded.
+    epoch: EpochNumbers,
     brokers: Option<BrokerHealth>,
     connectors: Connectors,
+    webhooks: WebhookHandle,
+}
+
+/// The parts that serve the definitions.
+struct ServingParts {
     engine: Arc<Engine>,
     compute_gate: ComputeGate,
     namespaces: CacheNamespaces,
     quotas: CallQuotas,
     consumers: ConsumerLoader,
     registry: Registry,
-    cron: Option<CronHandle>,
-    bulk: BulkHandle,
-    webhooks: WebhookHandle,
-    console: Option<ConsoleHandle>,
-    propagation: Propagation,
-    kafka: Option<KafkaIngress>,
 }
 
 /// Starts the parts in the order of their needs. `is_alone`: no other process can use the database.
@@ -179,80 +208,75 @@ async fn start_parts(
     functions: Vec<Arc<dyn Function>>,
     instance_id: &str,
 ) -> Result<StartedParts, ServiceStartError> {
+    let base = start_base(assembly, opened, is_alone).await?;
+    let serving = start_definitions(assembly, &base, engine, functions).await?;
+    let (BaseParts { store, nodes, traces, .. }, registry) = (&base, &serving.registry);
+    let cron = cron::start(assembly, store, registry).await?;
+    let bulk = bulk::start(assembly, store, nodes, traces, cron.as_ref()).await?;
+    let sampled = SampledParts { store, nodes, registry, traces, cron: cron.as_ref(), instance_id };
+    let console = console::start(assembly, sampled).await?;
+    let loader = DefinitionLoader {
+        connectors: base.connectors.clone(),
+        consumers: serving.consumers.clone(),
+        registry: registry.clone(),
+    };
+    let applier = propagation::applier(loader, traces, cron.as_ref());
+    let propagation = cluster::start_watcher(assembly, store, nodes, applier, base.epoch).await?;
+    #[cfg(feature = "kafka")]
+    let kafka = KafkaIngress::start(assembly, registry).await?;
+    #[cfg(not(feature = "kafka"))]
+    let kafka = None;
+    Ok(StartedParts { base, serving, cron, bulk, console, propagation, kafka })
+}
+
+/// Starts the parts below the definitions.
+async fn start_base(
+    assembly: &mut Assembly,
+    opened: OpenedStore,
+    is_alone: bool,
+) -> Result<BaseParts, ServiceStartError> {
     let store = store::start(assembly, opened).await?;
     let issuers = credentials::start_issuers(assembly).await?;
     let nodes = cluster::start_lease(assembly, &store, is_alone).await?;
     let traces = traces::start(assembly, &store, &nodes).await?;
     // Read before anything is loaded: what changes meanwhile is loaded by the watcher.
-    let seed = store.epoch().numbers().await.map_err(ServiceStartError::tree)?;
-
+    let epoch = store.epoch().numbers().await.map_err(ServiceStartError::tree)?;
     let tokens = credentials::start_tokens(assembly, &store).await?;
     let brokers = kafka::start_broker_check(assembly).await?;
     let connectors = connectors::start(assembly, &store, tokens).await?;
     let webhooks = webhooks::start(assembly, &store, &nodes, &traces, &connectors).await?;
+    Ok(BaseParts { store, issuers, nodes, traces, epoch, brokers, connectors, webhooks })
+}
 
+/// Loads the definitions, and starts what serves them and what needs no other part.
+async fn start_definitions(
+    assembly: &mut Assembly,
+    base: &BaseParts,
+    engine: EngineBuilder,
+    functions: Vec<Arc<dyn Function>>,
+) -> Result<ServingParts, ServiceStartError> {
+    let BaseParts { store, issuers, nodes, traces, connectors, webhooks, .. } = base;
     let calls = DirectoryHandle::default();
     let namespaces = CacheNamespaces::default();
-    let functions =
-        list_functions(assembly, &connectors, &webhooks, &issuers.key_sets, &namespaces, functions);
+    let functions = list_functions(assembly, connectors, webhooks, &issuers.key_sets, &namespaces, functions);
     let engine = functions.register(engine, &calls)?;
     let services = channels::make_services(
         assembly,
         Arc::clone(&engine),
-        issuers,
-        &connectors,
+        issuers.clone(),
+        connectors,
         namespaces.clone(),
-        &traces,
-        &store,
+        traces,
+        store,
     );
     let (compute_gate, local_caches) = (services.compute_gate.clone(), services.local_caches.clone());
     let quotas = services.quotas.clone();
-    let consumers = ConsumerLoader::new(&store, &services);
+    let consumers = ConsumerLoader::new(store, &services);
     consumers.load().await.map_err(ServiceStartError::tree)?;
-    let registry = registry::start(assembly, &store, services, calls).await?;
-    traces::start_workers(&traces, &registry).await?;
-    housekeeping::start(assembly, &store, &nodes, &registry, &connectors, local_caches).await?;
-    let cron = cron::start(assembly, &store, &registry).await?;
-    let bulk = bulk::start(assembly, &store, &nodes, &traces, cron.as_ref()).await?;
-    let sampled = SampledParts {
-        store: &store,
-        nodes: &nodes,
-        registry: &registry,
-        traces: &traces,
-        cron: cron.as_ref(),
-        instance_id,
-    };
-    let console = console::start(assembly, sampled).await?;
-    let loader = DefinitionLoader {
-        connectors: connectors.clone(),
-        consumers: consumers.clone(),
-        registry: registry.clone(),
-    };
-    let applier = propagation::applier(loader, &traces, cron.as_ref());
-    let propagation = cluster::start_watcher(assembly, &store, &nodes, applier, seed).await?;
-    #[cfg(feature = "kafka")]
-    let kafka = KafkaIngress::start(assembly, &registry).await?;
-    #[cfg(not(feature = "kafka"))]
-    let kafka = None;
-    Ok(StartedParts {
-        store,
-        nodes,
-        traces,
-        brokers,
-        connectors,
-        engine,
-        compute_gate,
-        namespaces,
-        quotas,
-        consumers,
-        registry,
-        cron,
-        bulk,
-        webhooks,
-        console,
-        propagation,
-        kafka,
-    })
+    let registry = registry::start(assembly, store, services, calls).await?;
+    traces::start_workers(traces, &registry).await?;
+    housekeeping::start(assembly, store, nodes, &registry, connectors, local_caches).await?;
+    Ok(ServingParts { engine, compute_gate, namespaces, quotas, consumers, registry })
 }
 
 /// Returns the functions of workflows, with what they work over.
@@ -282,28 +306,29 @@ struct ProcessInputs {
 fn make_state(assembly: Assembly, parts: StartedParts, inputs: ProcessInputs) -> AppState {
     let ProcessInputs { instance_id, settings, certificates, file_lock, trust, packages } = inputs;
     let Assembly { config, io, secrets, cluster_redis, tree, metrics, spans, backups, log, .. } = assembly;
+    let StartedParts { base, serving, cron, bulk, console, propagation, kafka } = parts;
     AppState {
         serving: ServingDefinitions {
-            registry: parts.registry,
-            engine: parts.engine,
-            connectors: parts.connectors,
+            registry: serving.registry,
+            engine: serving.engine,
+            connectors: base.connectors,
             secrets,
-            propagation: parts.propagation,
-            compute_gate: parts.compute_gate,
-            namespaces: parts.namespaces,
-            quotas: parts.quotas,
-            consumers: parts.consumers,
+            propagation,
+            compute_gate: serving.compute_gate,
+            namespaces: serving.namespaces,
+            quotas: serving.quotas,
+            consumers: serving.consumers,
         },
         work: NodeWork {
-            nodes: parts.nodes,
-            traces: parts.traces,
-            cron: parts.cron,
+            nodes: base.nodes,
+            traces: base.traces,
+            cron,
             cron_metrics: metrics.cron,
-            bulk: parts.bulk,
-            webhooks: parts.webhooks,
-            console: parts.console,
-            brokers: parts.brokers,
-            kafka: parts.kafka,
+            bulk,
+            webhooks: base.webhooks,
+            console,
+            brokers: base.brokers,
+            kafka,
             cluster_redis,
         },
         edge: make_edge(
@@ -332,7 +357,7 @@ fn make_state(assembly: Assembly, parts: StartedParts, inputs: ProcessInputs) ->
             dev: OnceLock::new(),
         },
         config: Arc::new(config),
-        store: parts.store,
+        store: base.store,
         tree,
         metrics: metrics.registry,
         log,

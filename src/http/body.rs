@@ -57,12 +57,7 @@ impl FromRequest for JsonBody {
     type Future = LocalBoxFuture<'static, Result<Self, Error>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let (request, payload) = (request.clone(), payload.take());
-        Box::pin(async move {
-            let bytes = read_admin_body(&request, payload).await?;
-            require_json(request.headers())?;
-            Ok(Self(parse_json(&bytes)?))
-        })
+        extract(request, payload, |request, bytes| read_json(request, &bytes).map(Self))
     }
 }
 
@@ -78,11 +73,8 @@ impl FromRequest for SentJsonBody {
     type Future = LocalBoxFuture<'static, Result<Self, Error>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let (request, payload) = (request.clone(), payload.take());
-        Box::pin(async move {
-            let bytes = read_admin_body(&request, payload).await?;
-            require_json(request.headers())?;
-            let value = parse_json(&bytes)?;
+        extract(request, payload, |request, bytes| {
+            let value = read_json(request, &bytes)?;
             Ok(Self { bytes, value })
         })
     }
@@ -97,16 +89,30 @@ impl FromRequest for OptionalJsonBody {
     type Future = LocalBoxFuture<'static, Result<Self, Error>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let (request, payload) = (request.clone(), payload.take());
-        Box::pin(async move {
-            let bytes = read_admin_body(&request, payload).await?;
-            if bytes.is_empty() {
-                return Ok(Self(Value::Object(Map::new())));
-            }
-            require_json(request.headers())?;
-            Ok(Self(parse_json(&bytes)?))
+        extract(request, payload, |request, bytes| match bytes.is_empty() {
+            true => Ok(Self(Value::Object(Map::new()))),
+            false => read_json(request, &bytes).map(Self),
         })
     }
+}
+
+/// Reads the body of an admin request, and has `parse` make a value of it.
+fn extract<T: 'static>(
+    request: &HttpRequest,
+    payload: &mut Payload,
+    parse: fn(&HttpRequest, Bytes) -> Result<T, ServiceError>,
+) -> LocalBoxFuture<'static, Result<T, Error>> {
+    let (request, payload) = (request.clone(), payload.take());
+    Box::pin(async move {
+        let bytes = read_admin_body(&request, payload).await?;
+        parse(&request, bytes).map_err(Error::from)
+    })
+}
+
+/// Reads a body that has to be JSON.
+fn read_json(request: &HttpRequest, bytes: &[u8]) -> Result<Value, ServiceError> {
+    require_json(request.headers())?;
+    parse_json(bytes)
 }
 
 /// Reads the body of an admin request, of at most `server.max_admin_body_size` bytes.

@@ -113,95 +113,153 @@ async fn answer_request(
     body_bytes: &mut usize,
     span: &mut ActiveSpan,
 ) -> Result<HttpResponse, Error> {
-    if !METHODS.contains(request.method()) {
-        let refused = format!("{} is not a method of the data plane", request.method());
-        return Err(ServiceError::method_not_allowed(refused)
-            .with_allow(METHODS.map(|m| m.to_string()).join(", "))
-            .into());
-    }
+    check_method(request.method())?;
     let query = query::parse(request.query_string());
-    let path = request.uri().path();
-    let path = path.get(context.channel_path_start..).unwrap_or(path);
+    let path = channel_path(request, &context);
     let resolve = |snapshot: &Snapshot| snapshot.resolve(path, request.method().as_str())?.require_channel();
     let submission = SubmissionRequest::parse(request, path, query.as_ref().ok());
     if let Some(submission) = submission.as_ref().filter(|submission| submission.has_token()) {
         return Box::pin(submission.answer(state)).await;
     }
+    let is_submission = submission.is_some();
     let (resolved, generation) = {
         let snapshot = state.serving.registry.snapshot();
         (resolve(&snapshot), snapshot.generation())
     };
-    if let (Err(unknown), Ok(query)) = (&resolved, &query)
-        && unknown.status() == StatusCode::NOT_FOUND.as_u16()
-        && let Some(answer) = documents::answer_document(request, context.channel_path_start, query, state)
-    {
-        return answer;
-    }
-    if let (Err(unknown), Ok(query)) = (&resolved, &query)
-        && unknown.status() == StatusCode::NOT_FOUND.as_u16()
-        && let Some(own) = OwnWebhookRequest::parse(request.method(), path)
-        && !state.serving.consumers.directory().current().is_empty()
-    {
-        return Box::pin(own.answer(request, payload.into_inner(), query, state, &context)).await;
-    }
-    if submission.is_some() && resolved.is_err() {
-        return Err(submissions::unknown().into());
-    }
     let (mut resolution, query) = match (resolved, query) {
         (Ok(resolution), Ok(query)) => (resolution, query),
         (Ok(resolution), Err(error)) => {
             return Ok(to_http_response(resolution.error_response(error, context.id.as_str())?));
         }
-        (Err(_), Err(error)) | (Err(error), Ok(_)) => return Err(error.into()),
+        // Rare, so that it has a future of its own.
+        (Err(unknown), query) => {
+            let answer = answer_unresolved(request, payload, state, &context, query, unknown, is_submission);
+            return Box::pin(answer).await;
+        }
     };
     set_route(span, request.method(), &resolution);
-    let accepted = resolution.channel().and_then(|channel| channel.compiled_channel());
-    let accepted = accepted.map(|compiled| compiled.decompress()).unwrap_or_default();
-    let received = receive_body(request, payload, state, accepted, body_bytes).await;
+    let received = receive_body(request, payload, state, accepted_encodings(&resolution), body_bytes).await;
     // A body may take long: the current snapshot decides.
-    {
-        let snapshot = state.serving.registry.snapshot();
-        if snapshot.generation() != generation {
-            resolution = resolve(&snapshot)?;
-        }
+    if state.serving.registry.snapshot().generation() != generation {
+        resolution = resolve(&state.serving.registry.snapshot())?;
     }
     let has_params = !resolution.params.is_empty();
-    let prepared = match received {
-        Ok((raw, permit)) => match decode_body(request, state, &resolution, &raw).await {
-            Ok(body) => build_message(request, &context, query, raw, permit, body, &mut resolution),
-            Err(error) => Err(error),
-        },
+    let decoded = match received {
+        Ok((raw, permit)) => {
+            decode_body(request, state, &resolution, &raw).await.map(|body| (raw, permit, body))
+        }
         Err(error) => Err(error),
     };
-    let accepts =
-        resolution.channel().and_then(|channel| channel.compiled_channel()).is_some_and(|c| c.accepts());
-    let is_async = accepts || prepared.as_ref().is_ok_and(|message| message.delivery == Delivery::Async);
+    let prepared = decoded.and_then(|(raw, permit, body)| {
+        build_message(request, &context, query, raw, permit, body, &mut resolution)
+    });
+    let is_async = is_async(&resolution, prepared.as_deref().ok());
     let answer = match prepared {
         Ok(mut message) => {
             message.trace_context = span.context().clone();
-            let worker = request.app_data::<LocalWorker>().and_then(|worker| worker.0.get());
-            state.serving.registry.submit(worker, &resolution, message).await
+            state.serving.registry.submit(local_worker(request), &resolution, message).await
         }
-        Err(error) => {
-            if let Some(compiled) = resolution.channel().and_then(|channel| channel.compiled_channel()) {
-                compiled.record_refusal("body", body_refusal_reason(&error), &error);
-            }
-            Err(error)
-        }
+        Err(error) => Err(record_body_refusal(&resolution, error)),
     };
     let is_guess = answer.as_ref().map_or_else(ServiceError::is_guess, |answer| answer.is_guess);
     if let Some(channel) = resolution.channel().filter(|_| is_guess) {
-        let head = || hold_head(request, state);
-        let lifecycle = &state.process.lifecycle;
-        Box::pin(state.edge.guesses.pace(channel.id(), context.client_ip, head, lifecycle)).await;
+        Box::pin(pace_guess(request, state, &context, channel.id())).await;
     }
     let mut answer = answer.or_else(|error| resolution.error_response(error, context.id.as_str()))?;
-    if answer.status == ACCEPTED && is_async {
-        let by_name = resolution.channel().filter(|_| has_params).map(|channel| channel.name());
-        submissions::add_location(request, &context, by_name, &mut answer);
+    if is_async && answer.status == ACCEPTED {
+        add_location(request, &context, &resolution, has_params, &mut answer);
     }
     write_accepted_form(&mut answer, request.headers());
     Ok(to_http_response(answer))
+}
+
+/// Holds the answer to a guess back.
+async fn pace_guess(request: &HttpRequest, state: &AppState, context: &RequestContext, channel_id: &str) {
+    let (head, lifecycle) = (|| hold_head(request, state), &state.process.lifecycle);
+    state.edge.guesses.pace(channel_id, context.client_ip, head, lifecycle).await;
+}
+
+/// Adds the place of an accepted submission to its answer.
+fn add_location(
+    request: &HttpRequest,
+    context: &RequestContext,
+    resolution: &Resolution,
+    has_params: bool,
+    answer: &mut ChannelResponse,
+) {
+    let by_name = resolution.channel().filter(|_| has_params).map(|channel| channel.name());
+    submissions::add_location(request, context, by_name, answer);
+}
+
+/// Returns the worker of this thread, once the registry knows it.
+fn local_worker(request: &HttpRequest) -> Option<WorkerId> {
+    request.app_data::<LocalWorker>().and_then(|worker| worker.0.get())
+}
+
+/// Refuses a method that the data plane does not have.
+fn check_method(method: &Method) -> Result<(), ServiceError> {
+    if METHODS.contains(method) {
+        return Ok(());
+    }
+    let refused = format!("{method} is not a method of the data plane");
+    Err(ServiceError::method_not_allowed(refused).with_allow(METHODS.map(|m| m.to_string()).join(", ")))
+}
+
+/// Returns the path of a request below the mount of the data plane.
+fn channel_path<'r>(request: &'r HttpRequest, context: &RequestContext) -> &'r str {
+    let path = request.uri().path();
+    path.get(context.channel_path_start..).unwrap_or(path)
+}
+
+/// Answers a request whose path and method are of no channel: with a document, as a request of a customer for its own
+/// webhooks, or with an error.
+async fn answer_unresolved(
+    request: &HttpRequest,
+    payload: web::Payload,
+    state: &AppState,
+    context: &RequestContext,
+    query: Result<Map<String, Value>, ServiceError>,
+    unknown: ServiceError,
+    is_submission: bool,
+) -> Result<HttpResponse, Error> {
+    if let Ok(query) = &query
+        && unknown.status() == StatusCode::NOT_FOUND.as_u16()
+    {
+        let start = context.channel_path_start;
+        if let Some(answer) = documents::answer_document(request, start, query, state) {
+            return answer;
+        }
+        if let Some(own) = OwnWebhookRequest::parse(request.method(), channel_path(request, context))
+            && !state.serving.consumers.directory().current().is_empty()
+        {
+            return own.answer(request, payload.into_inner(), query, state, context).await;
+        }
+    }
+    if is_submission {
+        return Err(submissions::unknown().into());
+    }
+    Err(query.err().unwrap_or(unknown).into())
+}
+
+/// Returns the encodings of bodies that the channel decodes.
+fn accepted_encodings(resolution: &Resolution) -> &[ContentEncoding] {
+    let compiled = resolution.channel().and_then(|channel| channel.compiled_channel());
+    compiled.map(|compiled| compiled.decompress()).unwrap_or_default()
+}
+
+/// Returns whether a message runs after its answer: by its request, or because its channel accepts all for later.
+fn is_async(resolution: &Resolution, message: Option<&DataRequest>) -> bool {
+    let compiled = resolution.channel().and_then(|channel| channel.compiled_channel());
+    compiled.is_some_and(|compiled| compiled.accepts())
+        || message.is_some_and(|message| message.delivery == Delivery::Async)
+}
+
+/// Counts the refusal of a body by its channel.
+fn record_body_refusal(resolution: &Resolution, error: ServiceError) -> ServiceError {
+    if let Some(compiled) = resolution.channel().and_then(|channel| channel.compiled_channel()) {
+        compiled.record_refusal("body", body_refusal_reason(&error), &error);
+    }
+    error
 }
 
 /// Returns the inner reason for which a body was refused.

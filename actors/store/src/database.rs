@@ -98,6 +98,27 @@ impl Database {
         self.measure(operation, self.commit(RunUnit { work: Box::new(work) })).await
     }
 
+    /// Deletes rows in steps, each a write of its own, between which others can write, until one deletes fewer than
+    /// `chunk`. Returns their number. `step` deletes at most `chunk` rows.
+    pub(crate) async fn delete_in_steps(
+        &self,
+        operation: QueryOperation,
+        chunk: i64,
+        step: impl for<'c> Fn(&'c mut Conn) -> BoxFuture<'c, Result<u64, StoreError>> + Copy + Send + 'static,
+    ) -> Result<u64, StoreError> {
+        let mut deleted = 0;
+        loop {
+            let write = self.write(operation, move |conn| {
+                Box::pin(async move { step(conn).await.map(UnitOutcome::Keep) })
+            });
+            let count = write.await?;
+            deleted += count;
+            if count < chunk.unsigned_abs() {
+                return Ok(deleted);
+            }
+        }
+    }
+
     /// Runs `step` in a transaction that may wait for locked rows without delaying other writes: on a server a
     /// transaction of its own; on a file, which locks no rows, the next one of the writer. Returns after the
     /// commit.

@@ -5,17 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
-use svc_model::{ConsumerKeyKind, EntityKind};
+use svc_model::EntityKind;
 
-use crate::config::{Backend, StoreConfig};
+use crate::config::StoreConfig;
 use crate::conn::{Conn, on};
-use crate::connections::connection_manager::{ConnectionManager, Purpose};
-use crate::error::{OpenError, StoreError};
-use crate::files::file_lock::FileLock;
-use crate::migrate::{self, detail};
-use crate::reencrypt::ReencryptError;
-use crate::repo::{NodeStatus, list_nodes, stored_contents};
-use crate::schema::{connector_oauth_state as states, consumer_keys, webhook_endpoints};
+use crate::connections::connection_manager::Purpose;
+use crate::error::StoreError;
+use crate::key_change::{
+    PresentSchema, ReencryptError, list_live_nodes, load_signing_keys, load_webhook_secrets, open_present,
+    unreachable_error,
+};
+use crate::repo::stored_contents;
+use crate::schema::connector_oauth_state as states;
 
 /// Beginnings of encrypted texts; the id of the key follows, but for some of the older ones.
 const PREFIXES: [&str; 2] = ["enc:v2:", "enc:v1:"];
@@ -47,16 +48,8 @@ pub struct NodeKeys {
 /// # Errors
 /// [`ReencryptError`]: the database cannot be used, or its schema is an older one.
 pub async fn survey_keys(config: &StoreConfig) -> Result<KeySurvey, ReencryptError> {
-    let connector = ConnectionManager::new(config)?;
-    let target = connector.target.to_string();
-    let migrations = migrate::pending_with(&connector).await?.migrations;
-    if !migrations.is_empty() {
-        return Err(ReencryptError::OlderSchema { target, migrations });
-    }
-    let unreachable = |error| OpenError::Unreachable { target: target.clone(), detail: detail(error) };
-    let mut conn = connector.open(Purpose::Inspect).await.map_err(unreachable)?;
-    let survey = read_keys(&mut conn, config).await.map_err(unreachable)?;
-    Ok(survey)
+    let PresentSchema { mut conn, target } = open_present(config, Purpose::Inspect).await?;
+    Ok(read_keys(&mut conn, config).await.map_err(|error| unreachable_error(&target, error))?)
 }
 
 async fn read_keys(conn: &mut Conn, config: &StoreConfig) -> Result<KeySurvey, StoreError> {
@@ -72,19 +65,13 @@ async fn read_keys(conn: &mut Conn, config: &StoreConfig) -> Result<KeySurvey, S
     let tokens = states::table.select(states::state_json);
     let tokens: Vec<String> = on!(conn, c => tokens.load(c).await)?;
     tokens.iter().for_each(|text| survey.count(key_ids(text)));
-    let signing = consumer_keys::table
-        .filter(consumer_keys::kind.eq(ConsumerKeyKind::Hmac.name()))
-        .select(consumer_keys::secret);
-    let signing: Vec<String> = on!(conn, c => signing.load(c).await)?;
-    signing.iter().for_each(|text| survey.count(key_ids(text)));
-    let webhooks = webhook_endpoints::table.select(webhook_endpoints::secrets_json);
-    let webhooks: Vec<String> = on!(conn, c => webhooks.load(c).await)?;
-    webhooks.iter().for_each(|text| survey.count(key_ids(text)));
-    // The lease of a process that was killed outlives it; the lock of its file does not.
-    if conn.backend() == Backend::Sqlite && !FileLock::is_held(config).unwrap_or(true) {
-        return Ok(survey);
+    for key in load_signing_keys(conn).await? {
+        survey.count(key_ids(&key.secret));
     }
-    let live = list_nodes(conn).await?.into_iter().filter(|node| node.status == NodeStatus::Live);
+    for endpoint in load_webhook_secrets(conn).await? {
+        survey.count(key_ids(&endpoint.secrets));
+    }
+    let live = list_live_nodes(conn, config).await?.into_iter();
     survey.nodes = live.map(|node| NodeKeys { node: node.id, keys: node.encryption_key_ids }).collect();
     Ok(survey)
 }

@@ -23,6 +23,7 @@ mod error;
 mod files;
 mod group;
 pub mod inspect;
+mod key_change;
 mod key_survey;
 mod metrics;
 pub mod migrate;
@@ -44,9 +45,10 @@ pub use files::backup::{
     BackupError, RestoreReport, Unfinished, VerifiedBackup, back_up, check_source, restore, verify_backup,
 };
 pub use files::file_lock::FileLock;
+pub use key_change::ReencryptError;
 pub use key_survey::{KeySurvey, NodeKeys, survey_keys};
 pub use metrics::StoreMetrics;
-pub use reencrypt::{ReencryptError, ReencryptionReport, reencrypt};
+pub use reencrypt::{ReencryptionReport, reencrypt};
 pub use repo::{
     AcceptedRerun, AdoptedRun, AlignOutcome, AnyOf, AppliedPage, AuditEntry, AuditFilter, AuditLog,
     AuditPage, AuditReceipt, Backlog, BreakerReset, BulkAction, BulkClaim, BulkError, BulkKind, BulkPage,

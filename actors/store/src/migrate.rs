@@ -245,11 +245,8 @@ where
     H: MigrationHarness<DB> + Checksums,
     EmbeddedMigrations: MigrationSource<DB>,
 {
-    let failed = |error: Box<dyn std::error::Error + Send + Sync>| OpenError::Migration {
-        target: target.into(),
-        detail: error.to_string(),
-    };
-    let embedded_migrations: Vec<Box<dyn Migration<DB>>> = source.migrations().map_err(failed)?;
+    let failed = |error: HarnessError| migration_error(target, error);
+    let embedded: Vec<Box<dyn Migration<DB>>> = source.migrations().map_err(failed)?;
     // Read before the versions: another process may take a database of before over in between.
     let recorded = harness.recorded_checksums().map_err(|error| failed(Box::new(error)))?;
     let applied: Vec<MigrationVersion<'static>> = match task {
@@ -259,68 +256,135 @@ where
     };
     let versions: Vec<String> = applied.iter().map(ToString::to_string).collect();
     if earlier::is_earlier(H::BACKEND, &versions, &recorded, target)? {
-        return report_earlier(&embedded_migrations, task, target);
+        return report_earlier(&embedded, task, target);
     }
-    let unknown: Vec<String> = applied
-        .iter()
-        .filter(|version| {
-            !embedded_migrations.iter().any(|migration| migration.name().version() == **version)
-        })
-        .map(ToString::to_string)
-        .collect();
-    let is_applied = |migration: &dyn Migration<DB>| applied.contains(&migration.name().version());
-    if !unknown.is_empty() {
+    let schema = StoredSchema { embedded, recorded, applied };
+    let newer = schema.find_newer(harness, task, target)?;
+    schema.refuse_altered::<H>(target)?;
+    let migrations = match task {
+        Task::Pending => list_names(&schema.list_pending()),
+        Task::Run => schema.run_pending(harness, target)?,
+        Task::Revert => schema.revert_latest(harness, target)?,
+    };
+    Ok(SchemaReport { migrations, newer, is_earlier: false })
+}
+
+/// The error of a harness.
+type HarnessError = Box<dyn std::error::Error + Send + Sync>;
+
+fn migration_error(target: &str, error: HarnessError) -> OpenError {
+    OpenError::Migration { target: target.into(), detail: error.to_string() }
+}
+
+/// Returns the full names of migrations.
+fn list_names<DB: Backend>(migrations: &[&dyn Migration<DB>]) -> Vec<String> {
+    migrations.iter().map(|migration| migration.name().to_string()).collect()
+}
+
+/// The migrations of this program, and those of a database.
+struct StoredSchema<DB: Backend> {
+    embedded: Vec<Box<dyn Migration<DB>>>,
+    /// The recorded versions with their checksums.
+    recorded: Vec<(String, String)>,
+    applied: Vec<MigrationVersion<'static>>,
+}
+
+impl<DB: Backend> StoredSchema<DB> {
+    fn is_applied(&self, migration: &dyn Migration<DB>) -> bool {
+        self.applied.contains(&migration.name().version())
+    }
+
+    /// Returns the versions of the applied migrations that this program does not know.
+    ///
+    /// # Errors
+    /// [`OpenError::Newer`] if it does not run on a schema with them.
+    fn find_newer<H: Checksums>(
+        &self,
+        harness: &mut H,
+        task: Task,
+        target: &str,
+    ) -> Result<Vec<String>, OpenError> {
+        let is_known = |version: &MigrationVersion<'_>| {
+            self.embedded.iter().any(|migration| migration.name().version() == *version)
+        };
+        let unknown: Vec<String> =
+            self.applied.iter().filter(|version| !is_known(version)).map(ToString::to_string).collect();
+        if unknown.is_empty() {
+            return Ok(unknown);
+        }
         let versions: Vec<_> =
-            embedded_migrations.iter().map(|migration| migration.name().version().to_string()).collect();
-        let is_complete = embedded_migrations.iter().all(|migration| is_applied(migration.as_ref()));
+            self.embedded.iter().map(|migration| migration.name().version().to_string()).collect();
+        let is_complete = self.embedded.iter().all(|migration| self.is_applied(migration.as_ref()));
         let fits = task != Task::Revert
             && is_complete
             && is_compatible(
                 &versions,
                 &unknown,
-                &harness.requirements().map_err(|error| failed(Box::new(error)))?,
+                &harness.requirements().map_err(|error| migration_error(target, Box::new(error)))?,
             );
-        if !fits {
-            return Err(OpenError::Newer { target: target.into(), versions: unknown });
+        match fits {
+            true => Ok(unknown),
+            false => Err(OpenError::Newer { target: target.into(), versions: unknown }),
         }
     }
-    let altered: Vec<String> = embedded_migrations
-        .iter()
-        .filter(|migration| differs::<H, DB>(&recorded, migration.as_ref()))
-        .map(|migration| migration.name().to_string())
-        .collect();
-    if !altered.is_empty() {
-        return Err(OpenError::Altered { target: target.into(), migrations: altered });
+
+    /// Refuses a database with a migration that has another checksum than the embedded one.
+    fn refuse_altered<H: Checksums>(&self, target: &str) -> Result<(), OpenError> {
+        let altered: Vec<String> = self
+            .embedded
+            .iter()
+            .filter(|migration| differs::<H, DB>(&self.recorded, migration.as_ref()))
+            .map(|migration| migration.name().to_string())
+            .collect();
+        match altered.is_empty() {
+            true => Ok(()),
+            false => Err(OpenError::Altered { target: target.into(), migrations: altered }),
+        }
     }
-    let migrations = match task {
-        Task::Pending | Task::Run => {
-            let mut pending: Vec<_> =
-                embedded_migrations.iter().filter(|migration| !is_applied(migration.as_ref())).collect();
-            pending.sort_by_key(|migration| migration.name().to_string());
-            if task == Task::Run {
-                for migration in &pending {
-                    harness.run_migration(migration.as_ref()).map_err(failed)?;
-                }
-                let unrecorded = embedded_migrations
-                    .iter()
-                    .filter_map(|migration| missing_record::<H, DB>(&recorded, migration.as_ref()));
-                harness.record(&unrecorded.collect::<Vec<_>>()).map_err(|error| failed(Box::new(error)))?;
-            }
-            pending.iter().map(|migration| migration.name().to_string()).collect()
+
+    /// Returns the migrations that are not applied, in order.
+    fn list_pending(&self) -> Vec<&dyn Migration<DB>> {
+        let embedded = self.embedded.iter().filter(|migration| !self.is_applied(migration.as_ref()));
+        let mut pending: Vec<&dyn Migration<DB>> = embedded.map(|migration| &**migration).collect();
+        pending.sort_by_key(|migration| migration.name().to_string());
+        pending
+    }
+
+    /// Runs the pending migrations, and records all that are not on record. Returns the names of those that were run.
+    fn run_pending<H>(&self, harness: &mut H, target: &str) -> Result<Vec<String>, OpenError>
+    where
+        H: MigrationHarness<DB> + Checksums,
+    {
+        let pending = self.list_pending();
+        for migration in pending.iter().copied() {
+            harness.run_migration(migration).map_err(|error| migration_error(target, error))?;
         }
-        Task::Revert => {
-            let latest = embedded_migrations
-                .iter()
-                .filter(|migration| is_applied(migration.as_ref()))
-                .max_by_key(|migration| migration.name().to_string());
-            let Some(latest) = latest else { return Ok(SchemaReport::default()) };
-            harness.revert_migration(latest.as_ref()).map_err(failed)?;
-            let version = latest.name().version().to_string();
-            harness.forget(&version).map_err(|error| failed(Box::new(error)))?;
-            vec![latest.name().to_string()]
-        }
-    };
-    Ok(SchemaReport { migrations, newer: unknown, is_earlier: false })
+        let unrecorded = self
+            .embedded
+            .iter()
+            .filter_map(|migration| missing_record::<H, DB>(&self.recorded, migration.as_ref()));
+        harness
+            .record(&unrecorded.collect::<Vec<_>>())
+            .map_err(|error| migration_error(target, Box::new(error)))?;
+        Ok(list_names(&pending))
+    }
+
+    /// Reverts the latest migration, if one is applied. Returns its name.
+    fn revert_latest<H>(&self, harness: &mut H, target: &str) -> Result<Vec<String>, OpenError>
+    where
+        H: MigrationHarness<DB> + Checksums,
+    {
+        let latest = self
+            .embedded
+            .iter()
+            .filter(|migration| self.is_applied(migration.as_ref()))
+            .max_by_key(|migration| migration.name().to_string());
+        let Some(latest) = latest else { return Ok(Vec::new()) };
+        harness.revert_migration(latest.as_ref()).map_err(|error| migration_error(target, error))?;
+        let version = latest.name().version().to_string();
+        harness.forget(&version).map_err(|error| migration_error(target, Box::new(error)))?;
+        Ok(vec![latest.name().to_string()])
+    }
 }
 
 /// Returns the report of a database of the builds before 0.1.0, which lacks every migration of this program.

@@ -8,19 +8,20 @@
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use serde_json::{Value, json};
-use svc_model::{AuditAction, ConsumerKeyKind, EntityKind};
+use svc_model::{AuditAction, EntityKind};
 use svc_secrets::{EnvelopeError, EnvelopeKeys, EnvelopePlace};
 
-use crate::config::{Backend, StoreConfig};
+use crate::config::StoreConfig;
 use crate::conn::{Conn, on};
-use crate::connections::connection_manager::{ConnectionManager, Purpose};
-use crate::error::{OpenError, StoreError};
-use crate::files::file_lock::FileLock;
-use crate::migrate::{self, detail};
+use crate::connections::connection_manager::Purpose;
+use crate::error::StoreError;
+use crate::key_change::{
+    PresentSchema, ReencryptError, StoredSigningKey, WebhookSecrets, list_live_nodes, load_signing_keys,
+    load_webhook_secrets, open_present, unreachable_error,
+};
 use crate::repo::{
-    AuditEntry, AuditReceipt, DefinitionKey, NodeRow, NodeStatus, StoredContent, consumer_secret_place,
-    list_nodes, record, replace_stored_content, reseal, seal, state_place, stored_contents,
-    webhook_secret_place,
+    AuditEntry, AuditReceipt, DefinitionKey, NodeRow, StoredContent, consumer_secret_place, record,
+    replace_stored_content, reseal, seal, state_place, stored_contents, webhook_secret_place,
 };
 use crate::schema::{connector_oauth_state as states, consumer_keys, definitions, webhook_endpoints};
 
@@ -47,46 +48,13 @@ pub struct ReencryptionReport {
     pub failed: Vec<(String, EnvelopeError)>,
 }
 
-/// The reason why nothing was re-encrypted.
-#[derive(Debug, thiserror::Error)]
-pub enum ReencryptError {
-    /// The database cannot be used.
-    #[error(transparent)]
-    Open(#[from] OpenError),
-    /// Migrations are pending.
-    #[error("{target} has pending migrations: {}; apply them with `svc-server migrate`", .migrations.join(", "))]
-    OlderSchema {
-        /// The location, without the password.
-        target: String,
-        /// Their names, in order.
-        migrations: Vec<String>,
-    },
-    /// Live nodes do not know the writing key.
-    #[error(
-        "live nodes cannot read what is encrypted under the key {key}: {}; give it to each of them in \
-         storage.previous_connector_encryption_keys, restart them and run this again", .nodes.join(", ")
-    )]
-    UnpreparedNodes {
-        /// The id of the key.
-        key: String,
-        /// The ids of the nodes, with the reason if a node does not report its keys.
-        nodes: Vec<String>,
-    },
-}
-
 /// Re-encrypts every row that is not under the writing key.
 ///
 /// # Errors
 /// [`ReencryptError`]: the database cannot be used, its schema is an older one, or a live node does not know the key.
 pub async fn reencrypt(config: &StoreConfig) -> Result<ReencryptionReport, ReencryptError> {
-    let connector = ConnectionManager::new(config)?;
-    let target = connector.target.to_string();
-    let migrations = migrate::pending_with(&connector).await?.migrations;
-    if !migrations.is_empty() {
-        return Err(ReencryptError::OlderSchema { target, migrations });
-    }
-    let unreachable = |error| OpenError::Unreachable { target: target.clone(), detail: detail(error) };
-    let mut conn = connector.open(Purpose::Write).await.map_err(unreachable)?;
+    let PresentSchema { mut conn, target } = open_present(config, Purpose::Write).await?;
+    let unreachable = |error| unreachable_error(&target, error);
     refuse_unprepared_nodes(&mut conn, config).await.map_err(unreachable)??;
     let mut report = ReencryptionReport::default();
     for _ in 0..PASSES {
@@ -104,17 +72,12 @@ async fn refuse_unprepared_nodes(
     config: &StoreConfig,
 ) -> Result<Result<(), ReencryptError>, StoreError> {
     let Some(key) = config.connector_keys.current_id() else { return Ok(Ok(())) };
-    // The lease of a process that was killed outlives it; the lock of its file does not.
-    if conn.backend() == Backend::Sqlite && !FileLock::is_held(config).unwrap_or(true) {
-        return Ok(Ok(()));
-    }
     let unprepared = |node: NodeRow| match node.knows_key(key) {
         Some(true) => None,
         Some(false) => Some(node.id),
         None => Some(format!("{} (version {}, which does not tell its keys)", node.id, node.version)),
     };
-    let live = list_nodes(conn).await?.into_iter().filter(|node| node.status == NodeStatus::Live);
-    let nodes: Vec<_> = live.filter_map(unprepared).collect();
+    let nodes: Vec<_> = list_live_nodes(conn, config).await?.into_iter().filter_map(unprepared).collect();
     Ok(match nodes.is_empty() {
         true => Ok(()),
         false => Err(ReencryptError::UnpreparedNodes { key: key.to_owned(), nodes }),
@@ -157,13 +120,8 @@ async fn rewrite_consumer_keys(
     keys: &EnvelopeKeys,
     done: &mut ReencryptionReport,
 ) -> Result<bool, StoreError> {
-    let rows = consumer_keys::table.filter(consumer_keys::kind.eq(ConsumerKeyKind::Hmac.name())).select((
-        consumer_keys::id,
-        consumer_keys::consumer,
-        consumer_keys::secret,
-    ));
     let mut overtaken = false;
-    for (id, consumer, kept) in on!(conn, c => rows.load::<(String, String, String)>(c).await)? {
+    for StoredSigningKey { id, consumer, secret: kept } in load_signing_keys(conn).await? {
         let (label, place) = (format!("key '{id}' of consumer '{consumer}'"), consumer_secret_place(&id));
         let Some(sealed) = reseal_text(label, &kept, place, keys, done)? else { continue };
         let unchanged = consumer_keys::table.find(&id).filter(consumer_keys::secret.eq(&kept));
@@ -183,9 +141,8 @@ async fn rewrite_webhook_secrets(
     keys: &EnvelopeKeys,
     done: &mut ReencryptionReport,
 ) -> Result<bool, StoreError> {
-    let rows = webhook_endpoints::table.select((webhook_endpoints::id, webhook_endpoints::secrets_json));
     let mut overtaken = false;
-    for (id, kept) in on!(conn, c => rows.load::<(String, String)>(c).await)? {
+    for WebhookSecrets { id, secrets: kept } in load_webhook_secrets(conn).await? {
         let (label, place) = (format!("webhook endpoint '{id}'"), webhook_secret_place(&id));
         let Some(sealed) = reseal_text(label, &kept, place, keys, done)? else { continue };
         let unchanged = webhook_endpoints::table.find(&id).filter(webhook_endpoints::secrets_json.eq(&kept));

@@ -153,31 +153,8 @@ fn to_verdict(TriedGuard { guard, result }: TriedGuard) -> GuardVerdict {
 fn explain_reason(guard: &str, reason: &str) -> &'static str {
     match (guard, reason) {
         ("auth", "insufficient_scope") => "The claims of the token do not satisfy `authorization_logic`.",
-        ("auth", reason) => RefusalReason::ALL
-            .iter()
-            .find(|known| known.name() == reason)
-            .map_or("The credential was refused.", |known| known.sentence()),
-        ("oauth2_login", "state_missing") => "The browser brought no cookie of a sign-in under way.",
-        ("oauth2_login", "state_forged") => {
-            "The cookie was not made with this `state_secret`, or was changed."
-        }
-        ("oauth2_login", "state_expired") => "The sign-in took longer than `state_cookie.max_age`.",
-        ("oauth2_login", "state_mismatch") => "`state` is not that of the cookie: it is of another sign-in.",
-        ("oauth2_login", "unknown_provider") => "The path names none of `providers`.",
-        ("oauth2_login", "no_code") => "The provider sent neither a code nor an error.",
-        ("oauth2_login", "code_refused") => "The provider gave no token for the code; the log has its error.",
-        ("oauth2_login", "no_token") => "The answer of the provider lacks a token; the log says which one.",
-        ("oauth2_login", "nonce_mismatch") => "The id token is not of this sign-in.",
-        ("oauth2_login", "subject_mismatch") => {
-            "The provider describes no person, or another one than the id token."
-        }
-        ("oauth2_login", "userinfo_refused") => "`userinfo_url` does not describe the holder of the token.",
-        ("oauth2_login", "provider_unavailable") => "The provider could not be asked; the log has the cause.",
-        ("oauth2_login", "async") => "A sign-in cannot be accepted for later.",
-        ("oauth2_login", reason) => RefusalReason::ALL
-            .iter()
-            .find(|known| known.name() == reason)
-            .map_or("The person was not signed in.", |known| known.sentence()),
+        ("auth", reason) => explain_credential(reason).unwrap_or("The credential was refused."),
+        ("oauth2_login", reason) => explain_sign_in(reason),
         (_, "over_limit") => "More requests came under this key than the rate allows.",
         (_, "over_quota") => "The requests that the quota allows this key within its window are used up.",
         ("rate_limit" | "principal_rate_limit" | "quota", "no_key") => {
@@ -218,6 +195,31 @@ fn explain_reason(guard: &str, reason: &str) -> &'static str {
         (_, "malformed") => "The body, the path or the query is not what it should be.",
         _ => "The request was refused.",
     }
+}
+
+/// Returns the inner reason of a refused sign-in as a sentence for operators.
+fn explain_sign_in(reason: &str) -> &'static str {
+    match reason {
+        "state_missing" => "The browser brought no cookie of a sign-in under way.",
+        "state_forged" => "The cookie was not made with this `state_secret`, or was changed.",
+        "state_expired" => "The sign-in took longer than `state_cookie.max_age`.",
+        "state_mismatch" => "`state` is not that of the cookie: it is of another sign-in.",
+        "unknown_provider" => "The path names none of `providers`.",
+        "no_code" => "The provider sent neither a code nor an error.",
+        "code_refused" => "The provider gave no token for the code; the log has its error.",
+        "no_token" => "The answer of the provider lacks a token; the log says which one.",
+        "nonce_mismatch" => "The id token is not of this sign-in.",
+        "subject_mismatch" => "The provider describes no person, or another one than the id token.",
+        "userinfo_refused" => "`userinfo_url` does not describe the holder of the token.",
+        "provider_unavailable" => "The provider could not be asked; the log has the cause.",
+        "async" => "A sign-in cannot be accepted for later.",
+        reason => explain_credential(reason).unwrap_or("The person was not signed in."),
+    }
+}
+
+/// Returns the inner reason of a refused credential as a sentence for operators; `None` for another reason.
+fn explain_credential(reason: &str) -> Option<&'static str> {
+    RefusalReason::ALL.iter().find(|known| known.name() == reason).map(|known| known.sentence())
 }
 
 #[cfg(test)]

@@ -98,27 +98,22 @@ pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) 
         && engine
         && actors
         && cron.unwrap_or(true));
-    let mut body = HealthReport {
-        status: if degraded { "degraded" } else { "ok" }.to_owned(),
-        version: crate::VERSION.to_owned(),
-        uptime_seconds: state.process.started_at.elapsed().as_secs(),
-        components: HealthComponents {
-            database: status_text(database, "error"),
-            engine: status_text(engine, "degraded"),
-            connectors: status_text(connectors, "degraded"),
-            channels: status_text(channels, "degraded"),
-            engine_reload: status_text(reload, "degraded"),
-            config_propagation: status_text(propagation, "degraded"),
-            actors: status_text(actors, "degraded"),
-            descriptors: status_text(exhaustion.is_none(), "degraded"),
-            dead_letters: letters.as_ref().map(|letters| status_text(letters.reason.is_none(), "degraded")),
-            cron: cron.map(|well| status_text(well, "degraded")),
-            kafka: kafka.map(|well| status_text(well, "degraded")),
-            tls: certificate.as_ref().map(|problem| status_text(problem.is_none(), "degraded")),
-            webhooks: webhooks.map(|well| status_text(well, "degraded")),
-        },
-        ..HealthReport::default()
+    let components = HealthComponents {
+        database: status_text(database, "error"),
+        engine: status_text(engine, "degraded"),
+        connectors: status_text(connectors, "degraded"),
+        channels: status_text(channels, "degraded"),
+        engine_reload: status_text(reload, "degraded"),
+        config_propagation: status_text(propagation, "degraded"),
+        actors: status_text(actors, "degraded"),
+        descriptors: status_text(exhaustion.is_none(), "degraded"),
+        dead_letters: letters.as_ref().map(|letters| status_text(letters.reason.is_none(), "degraded")),
+        cron: cron.map(|well| status_text(well, "degraded")),
+        kafka: kafka.map(|well| status_text(well, "degraded")),
+        tls: certificate.as_ref().map(|problem| status_text(problem.is_none(), "degraded")),
+        webhooks: webhooks.map(|well| status_text(well, "degraded")),
     };
+    let mut body = begin_report(&state, degraded, components);
     if context.principal.is_some() {
         add_operator_details(&mut body, &state, &tree, failed);
         body.kafka = troubles.map(|troubles| show_kafka(&state.work, &troubles));
@@ -128,6 +123,17 @@ pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) 
         body.dead_letters = letters;
     }
     if database { HttpResponse::Ok().json(body) } else { unavailable().json(body) }
+}
+
+/// Returns the report that every caller gets.
+fn begin_report(state: &AppState, degraded: bool, components: HealthComponents) -> HealthReport {
+    HealthReport {
+        status: if degraded { "degraded" } else { "ok" }.to_owned(),
+        version: crate::VERSION.to_owned(),
+        uptime_seconds: state.process.started_at.elapsed().as_secs(),
+        components,
+        ..HealthReport::default()
+    }
 }
 
 /// `GET /metrics`: everything measured, as OpenMetrics for those who ask for it, as Prometheus text for others.

@@ -103,13 +103,7 @@ impl Guards {
             let before = previous.and_then(|previous| previous.call_quota.as_deref());
             CallQuotaGuard::build(&row.channel_id, block, services, before)
         });
-        let credentials = config.auth.as_ref().map(|auth| match references {
-            Some(references) => CredentialGuard::build(auth, references, services).map(Arc::new),
-            None => {
-                let previous_credentials = previous.and_then(|previous| previous.credentials.clone());
-                previous_credentials.ok_or_else(|| "auth: its secrets were not read".to_owned())
-            }
-        });
+        let credentials = build_credentials(config, services, references, previous);
         let sign_in = config.oauth2_login.as_ref().map(|block| match references {
             Some(references) => SignInGuard::build(name, block, references, services),
             None => {
@@ -218,4 +212,21 @@ fn caller_specific_setting(config: &ChannelConfig) -> Option<&'static str> {
         _ if !config.request.cookies_to_metadata.is_empty() => Some("request.cookies_to_metadata"),
         _ => None,
     }
+}
+
+/// Builds the check of credentials, if the channel has one. Without `references` that of `previous` is kept.
+fn build_credentials(
+    config: &ChannelConfig,
+    services: &ChannelServices,
+    references: Option<&dyn Resolver>,
+    previous: Option<&Guards>,
+) -> Option<Result<Arc<CredentialGuard>, String>> {
+    let auth = config.auth.as_ref()?;
+    Some(match references {
+        Some(references) => CredentialGuard::build(auth, references, services).map(Arc::new),
+        None => {
+            let served = previous.and_then(|previous| previous.credentials.clone());
+            served.ok_or_else(|| "auth: its secrets were not read".to_owned())
+        }
+    })
 }

@@ -9,6 +9,7 @@ use serde_json::Value;
 use svc_model::{Code, RunEnd, ServiceError};
 use svc_spans::{SpanDraft, TraceContext};
 use svc_traces::{FAILURE_OF, Job, JobFailure, JobHold, JobOutcome, JobResult, JobTerms, RERUN, SubmitError};
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::failure;
@@ -163,6 +164,17 @@ impl CompiledChannel {
             _ if report.end() == RunEnd::TimedOut => Some(MessageOutcome::Timeout),
             _ => Some(MessageOutcome::Error),
         };
+        self.build_job_result(ended, report, errors_only, recorder.started)
+    }
+
+    /// Returns the result of a job that ran.
+    fn build_job_result(
+        &self,
+        ended: JobOutcome,
+        mut report: RunReport,
+        errors_only: bool,
+        started: Instant,
+    ) -> JobResult {
         let is_kept = !(errors_only && report.is_clean());
         let task_trace = report.outcome.trace.take().filter(|_| is_kept);
         let error_group = match &ended {
@@ -175,7 +187,7 @@ impl CompiledChannel {
             task_trace: self.serialize_task_trace(task_trace),
             workflow: report.outcome.workflow.take(),
             error_group,
-            took: recorder.started.elapsed(),
+            took: started.elapsed(),
         }
     }
 

@@ -13,7 +13,7 @@ use svc_traces::{FailureReport, Record, TraceMode, Untraced};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::report::PausedCall;
+use super::report::{PausedCall, RunReport};
 use super::{Recording, Run, to_hexadecimal};
 use crate::compiled_channel::CompiledChannel;
 use crate::ended_runs::RunSource;
@@ -330,7 +330,7 @@ impl CompiledChannel {
             pinned: None,
             cancellation: None,
         };
-        let mut report = self.execute(run).await;
+        let report = self.execute(run).await;
         drop(permit);
         if let Some(call) = report.paused_call() {
             if let Some(claim) = claim {
@@ -340,14 +340,26 @@ impl CompiledChannel {
         }
         let failure = report.failure_within(limit, attempt.started.elapsed());
         let is_kept = is_traced && !(failure.is_some() && is_failure_traced);
+        self.end_record(&attempt, report, failure, claim, is_kept)
+    }
+
+    /// Ends an attempt at a record that ran. `is_kept`: it leaves a trace.
+    fn end_record(
+        self: &Arc<Self>,
+        attempt: &RecordAttempt,
+        mut report: RunReport,
+        failure: Option<String>,
+        claim: Option<IdempotencyClaim>,
+        is_kept: bool,
+    ) -> RecordResult {
         let trace = is_kept.then(|| {
-            let mut trace = self.record_trace(&attempt);
+            let mut trace = self.record_trace(attempt);
             self.record_end(&mut trace, &mut report, failure.clone(), |report| {
                 self.serialize_result_if_small(&report.whole_message())
             });
             trace
         });
-        let mut settlement = self.settlement(&attempt, report.end().into(), trace, claim);
+        let mut settlement = self.settlement(attempt, report.end().into(), trace, claim);
         match failure {
             None => RecordResult::new(RecordOutcome::Completed, Some(settlement)),
             Some(message) => {

@@ -8,8 +8,10 @@ use serde_json::{Map, Value};
 use svc_ledger::Settlement;
 use svc_model::{Cancellation, WorkflowVersion};
 use svc_spans::SpanDraft;
+use tokio::time::Instant;
 use uuid::Uuid;
 
+use super::report::RunReport;
 use super::{PinnedVersion, Recording, Run};
 use crate::compiled_channel::CompiledChannel;
 use crate::ended_runs::RunSource;
@@ -113,20 +115,12 @@ impl CompiledChannel {
         let admitted = self.admit(MessageSource::Occurrence, payload, metadata).await;
         let AdmittedMessage { payload, metadata, permit: _permit, .. } = match admitted {
             Ok(admitted) => admitted,
-            Err(GuardRefusal { kind: RefusalKind::Deferred, .. }) => {
-                recorder.outcome = None;
-                return ScheduledRunOutcome::Busy.without_run();
-            }
-            Err(GuardRefusal { error, .. }) => {
-                let message = refusal::describe_guard_refusal(&error);
-                return ScheduledRunOutcome::failed(message).without_run();
-            }
+            Err(refused) => return refuse_occurrence(&refused, &mut recorder),
         };
         let place = self.services.spans.new_trace();
         let mut span = place.begin(|| SpanDraft::occurrence(&self.name, &occurrence, trace_id));
         recorder.trace = TraceIds::new(span.context().exported_trace_id(), Some(trace_id));
         let limit = self.timeout.unwrap_or(default_limit);
-        let policy = self.tracing.as_ref();
         let run = Run {
             id: trace_id,
             source: RunSource::Cron,
@@ -135,12 +129,16 @@ impl CompiledChannel {
             bucket: Some(bucket),
             limit: Some(limit),
             trace_context: span.context().clone(),
-            recording: Recording { steps: self.records_steps(), changes: policy.is_some(), metadata: true },
+            recording: Recording {
+                steps: self.records_steps(),
+                changes: self.tracing.is_some(),
+                metadata: true,
+            },
             caller: None,
             pinned,
             cancellation,
         };
-        let Ok(mut report) = Abortable::new(self.execute(run), abort).await else {
+        let Ok(report) = Abortable::new(self.execute(run), abort).await else {
             // Counted only if it was cancelled: otherwise another node runs it.
             let is_cancelled = recorder.cancellation.as_ref().is_some_and(|order| order.is_requested());
             recorder.outcome = is_cancelled.then_some(MessageOutcome::Cancelled);
@@ -153,7 +151,18 @@ impl CompiledChannel {
             return ScheduledRunOutcome::Paused(call.channel_id).without_run();
         }
         recorder.outcome = Some(report.end().into());
-        let failure = report.failure_within(limit, recorder.started.elapsed());
+        self.build_scheduled_result(report, limit, recorder.started)
+    }
+
+    /// Returns the result of an attempt that ran.
+    fn build_scheduled_result(
+        &self,
+        mut report: RunReport,
+        limit: Duration,
+        started: Instant,
+    ) -> ScheduledRunResult {
+        let failure = report.failure_within(limit, started.elapsed());
+        let policy = self.tracing.as_ref();
         let is_kept = policy.is_some_and(|policy| !(policy.errors_only && report.is_clean()));
         let error_group = failure.as_deref().map(|failure| self.error_group(&report.outcome, failure));
         let task_trace = report.outcome.trace.take().filter(|_| is_kept);
@@ -171,7 +180,16 @@ impl CompiledChannel {
                 message: failure,
                 error_group,
             }),
-            took: Some(recorder.started.elapsed()),
+            took: Some(started.elapsed()),
         }
     }
+}
+
+/// Returns the result of an attempt that a guard refused. One that it put off does not count.
+fn refuse_occurrence(refused: &GuardRefusal, recorder: &mut OutcomeRecorder<'_>) -> ScheduledRunResult {
+    if refused.kind == RefusalKind::Deferred {
+        recorder.outcome = None;
+        return ScheduledRunOutcome::Busy.without_run();
+    }
+    ScheduledRunOutcome::failed(refusal::describe_guard_refusal(&refused.error)).without_run()
 }

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::convert::Infallible;
+use std::mem;
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +17,7 @@ use uuid::Uuid;
 use super::failure;
 use super::report::RunReport;
 use super::{CallingRun, Recording, Run, to_hexadecimal};
-use crate::answer::response::{ChannelResponse, ResponseRenderer};
+use crate::answer::response::{ChannelResponse, RenderedResponse, ResponseRenderer};
 use crate::compiled_channel::CompiledChannel;
 use crate::ended_runs::RunSource;
 use crate::guards::AdmittedMessage;
@@ -40,18 +41,26 @@ pub(crate) struct AnsweredRun {
     pub(crate) stored_trace: Option<Uuid>,
 }
 
-/// A finished run and the recorder of its trace.
-struct FinishedRun<'t> {
+/// A run that begins, and the recorder of its trace.
+struct BegunRun<'t> {
+    id: Uuid,
     request_id: &'t str,
     /// The key of the run, if it is not the id of the message.
-    run_key: Option<&'t str>,
+    run_key: Option<String>,
     traced: Option<(&'t Traces, &'t TracePolicy)>,
     started_at: Option<Timestamp>,
-    took: Duration,
+    started: Instant,
     /// The input, if the trace keeps it.
-    input: Option<&'t str>,
+    input: Option<String>,
     /// The id of the distributed trace, if its spans are exported.
     distributed_trace: Option<[u8; 16]>,
+}
+
+/// The end of a run without an answer.
+struct FailedAnswer {
+    error: ServiceError,
+    /// The text for operators.
+    text: String,
 }
 
 impl CompiledChannel {
@@ -60,22 +69,70 @@ impl CompiledChannel {
     /// the response proves that its trace is stored.
     pub(crate) async fn run(
         &self,
-        admitted: AdmittedMessage,
+        mut admitted: AdmittedMessage,
         RunOrigin { request_id, trace_context, crash_trace }: RunOrigin<'_>,
         arrived: Instant,
     ) -> Result<AnsweredRun, ServiceError> {
-        let AdmittedMessage {
-            payload,
-            mut metadata,
-            bucket,
-            profile,
-            run_key,
-            cache_key,
-            cache_counters,
-            flight,
-            permit,
-            ..
-        } = admitted;
+        let (run, begun) = self.prepare_run(&mut admitted, request_id, trace_context);
+        // What follows a run that failed is rare and large, so that it has futures of its own.
+        let executed = AssertUnwindSafe(self.execute(run))
+            .catch_unwind()
+            .or_else(|panic| Box::pin(self.record_crash(&begun, crash_trace, panic)));
+        let Ok(mut report) = executed.await;
+        let took = begun.started.elapsed();
+        let rendering = ResponseRenderer {
+            request_id,
+            settings: &self.services.settings,
+            shaper: self.shaper.as_ref(),
+            traced: begun.traced.is_some(),
+        };
+        let mut rendered = match self.render_answer(&rendering, &mut report) {
+            Ok(rendered) => rendered,
+            Err(failed) => return Err(Box::pin(self.record_failure(&begun, took, report, failed)).await),
+        };
+        let (mut trace_store, mut is_stored) = (None, false);
+        if let Some((traces, policy, mut record)) = self.build_record(&begun, took) {
+            let result = rendered.result.take().unwrap_or_default();
+            self.record_end(&mut record, &mut report, None, |_| Some(result));
+            let storing = Instant::now();
+            is_stored = traces.record(policy, record).await?;
+            trace_store = Some(storing.elapsed());
+        }
+        let profile = admitted.profile;
+        if profile {
+            let timings = &report.outcome.timings;
+            let workflow = timings.workflow_id.as_ref().and_then(|id| self.flow.version(id));
+            let profile = Profile::new(workflow, timings, arrived.elapsed(), trace_store);
+            rendering.add_profile(&mut rendered, &report.outcome, &profile)?;
+        }
+        // The cache may be slow, and the run is over.
+        drop(admitted.permit);
+        let is_miss = admitted.cache_key.is_some();
+        if let Some(key) = admitted.cache_key.filter(|_| report.is_clean() && !profile) {
+            let (answer, services) = (&rendered.answer, &self.services);
+            self.guards.store_response(&self.name, key, admitted.cache_counters, answer, services).await;
+        }
+        drop(admitted.flight);
+        // These headers are of this run: what a cache hands out later is another answer.
+        if is_miss {
+            rendered.answer.note_miss();
+        }
+        let stored_trace = is_stored.then_some(begun.id);
+        if let Some(id) = stored_trace {
+            rendered.answer.set_trace_id(id);
+        }
+        Ok(AnsweredRun { answer: rendered.answer, outcome: report.end().into(), stored_trace })
+    }
+
+    /// Takes the message, and decides what its trace has.
+    fn prepare_run<'t>(
+        &'t self,
+        admitted: &mut AdmittedMessage,
+        request_id: &'t str,
+        trace_context: TraceContext,
+    ) -> (Run, BegunRun<'t>) {
+        let (payload, mut metadata) = (mem::take(&mut admitted.payload), mem::take(&mut admitted.metadata));
+        let (bucket, run_key) = (admitted.bucket, admitted.run_key.take());
         let traced = self.sampled_trace();
         let id = Uuid::now_v7();
         if self.reads_metadata {
@@ -87,7 +144,6 @@ impl CompiledChannel {
             false => write_run_input(&payload, &metadata, bucket),
             true => write_run_input(&payload, &metadata::mask_grant(&metadata), bucket),
         });
-        let input = input.flatten();
         let distributed_trace = traced.and_then(|_| trace_context.exported_trace_id());
         let recording = Recording { steps: traced.is_some() && self.records_steps(), ..Recording::default() };
         // The tokens of a sign-in are secrets, as those that a caller hands on.
@@ -109,94 +165,53 @@ impl CompiledChannel {
             pinned: None,
             cancellation: None,
         };
-        let (started_at, started) = (traced.map(|_| Timestamp::now()), Instant::now());
-        let (input, run_key) = (input.as_deref(), run_key.as_deref());
-        let finish = || FinishedRun {
+        let begun = BegunRun {
+            id,
             request_id,
             run_key,
             traced,
-            started_at,
-            took: started.elapsed(),
-            input,
+            started_at: traced.map(|_| Timestamp::now()),
+            started: Instant::now(),
+            input: input.flatten(),
             distributed_trace,
         };
-        // What follows a run that failed is rare and large, so that it has futures of its own.
-        let executed = AssertUnwindSafe(self.execute(run))
-            .catch_unwind()
-            .or_else(|panic| Box::pin(self.record_crash(finish(), id, crash_trace, panic)));
-        let Ok(mut report) = executed.await;
-        let finished = finish();
+        (run, begun)
+    }
+
+    /// Renders the answer to a run that ended well.
+    fn render_answer(
+        &self,
+        rendering: &ResponseRenderer<'_>,
+        report: &mut RunReport,
+    ) -> Result<RenderedResponse, FailedAnswer> {
         if let Some(failure) = &report.outcome.failure {
             let error = failure.to_service_error(self.services.settings.verbose_errors);
-            let text = failure::describe_failure(&report.outcome);
-            return Err(Box::pin(self.record_failure(&finished, report, (error, text))).await);
+            return Err(FailedAnswer { error, text: failure::describe_failure(&report.outcome) });
         }
-        let rendering = ResponseRenderer {
-            request_id,
-            settings: &self.services.settings,
-            shaper: self.shaper.as_ref(),
-            traced: traced.is_some(),
-        };
-        let mut rendered = match rendering.render(&mut report.outcome) {
-            Ok(rendered) => rendered,
-            Err(error) => {
-                self.count_error(error.code());
-                let text = error.message().to_owned();
-                return Err(Box::pin(self.record_failure(&finished, report, (error, text))).await);
-            }
-        };
+        let rendered = rendering.render(&mut report.outcome).map_err(|error| {
+            self.count_error(error.code());
+            let text = error.message().to_owned();
+            FailedAnswer { error, text }
+        })?;
         for dropped in &rendered.dropped {
             slog::warn!(self.services.log, "part of a shaped answer left out";
                 "channel" => &*self.name, "part" => ?dropped);
         }
-        let (mut trace_store, mut is_stored) = (None, false);
-        if let Some((traces, policy, mut record)) = self.build_record(&finished, id) {
-            let result = rendered.result.take().unwrap_or_default();
-            self.record_end(&mut record, &mut report, None, |_| Some(result));
-            let storing = Instant::now();
-            is_stored = traces.record(policy, record).await?;
-            trace_store = Some(storing.elapsed());
-        }
-        if profile {
-            let timings = &report.outcome.timings;
-            let workflow = timings.workflow_id.as_ref().and_then(|id| self.flow.version(id));
-            let profile = Profile::new(workflow, timings, arrived.elapsed(), trace_store);
-            rendering.add_profile(&mut rendered, &report.outcome, &profile)?;
-        }
-        // The cache may be slow, and the run is over.
-        drop(permit);
-        let is_miss = cache_key.is_some();
-        if let Some(key) = cache_key.filter(|_| report.is_clean() && !profile) {
-            let (answer, services) = (&rendered.answer, &self.services);
-            self.guards.store_response(&self.name, key, cache_counters, answer, services).await;
-        }
-        drop(flight);
-        // These headers are of this run: what a cache hands out later is another answer.
-        if is_miss {
-            rendered.answer.note_miss();
-        }
-        if is_stored {
-            rendered.answer.set_trace_id(id);
-        }
-        Ok(AnsweredRun {
-            answer: rendered.answer,
-            outcome: report.end().into(),
-            stored_trace: is_stored.then_some(id),
-        })
+        Ok(rendered)
     }
 
     /// Builds the trace of a traced run, without its end.
     fn build_record<'t>(
         &self,
-        finished: &FinishedRun<'t>,
-        id: Uuid,
+        begun: &BegunRun<'t>,
+        took: Duration,
     ) -> Option<(&'t Traces, &'t TracePolicy, Record)> {
-        let (traces, policy) = finished.traced?;
-        let mut record = self.new_record(TraceMode::Sync, id, finished.started_at?, finished.took);
-        record.input = finished.input.map(str::to_owned);
-        record.request_id = Some(finished.request_id).filter(|id| !id.is_empty()).map(str::to_owned);
-        record.run_key = finished.run_key.map(str::to_owned);
-        record.distributed_trace_id = finished.distributed_trace.map(to_hexadecimal);
+        let (traces, policy) = begun.traced?;
+        let mut record = self.new_record(TraceMode::Sync, begun.id, begun.started_at?, took);
+        record.input.clone_from(&begun.input);
+        record.request_id = Some(begun.request_id).filter(|id| !id.is_empty()).map(str::to_owned);
+        record.run_key.clone_from(&begun.run_key);
+        record.distributed_trace_id = begun.distributed_trace.map(to_hexadecimal);
         Some((traces, policy, record))
     }
 
@@ -204,17 +219,17 @@ impl CompiledChannel {
     /// the trace; it is the error of the run even if the trace is not stored, which is counted.
     async fn record_failure(
         &self,
-        finished: &FinishedRun<'_>,
+        begun: &BegunRun<'_>,
+        took: Duration,
         mut report: RunReport,
-        (error, text): (ServiceError, String),
+        FailedAnswer { error, text }: FailedAnswer,
     ) -> ServiceError {
-        let id = report.outcome.message.id;
-        let Some((traces, policy, mut record)) = self.build_record(finished, id) else {
+        let Some((traces, policy, mut record)) = self.build_record(begun, took) else {
             return error;
         };
         self.record_end(&mut record, &mut report, Some(text), |_| None);
         match self.store_failure(traces, policy, record).await {
-            true => error.with_trace_id(id),
+            true => error.with_trace_id(begun.id),
             false => error,
         }
     }
@@ -224,20 +239,19 @@ impl CompiledChannel {
     /// log only.
     async fn record_crash(
         &self,
-        finished: FinishedRun<'_>,
-        id: Uuid,
+        begun: &BegunRun<'_>,
         crash_trace: Option<CrashTrace>,
         panic: Box<dyn Any + Send>,
     ) -> Result<RunReport, Infallible> {
-        if let Some((traces, policy, mut record)) = self.build_record(&finished, id) {
+        if let Some((traces, policy, mut record)) = self.build_record(begun, begun.started.elapsed()) {
             record.error = Some(failure::CRASHED.to_owned());
             record.error_group = Some(self.message_group(failure::CRASHED));
             if self.store_failure(traces, policy, record).await {
                 if let Some(crash_trace) = crash_trace {
-                    crash_trace.set(id);
+                    crash_trace.set(begun.id);
                 }
                 slog::error!(self.services.log, "run crashed"; "channel" => &*self.name,
-                    "request_id" => finished.request_id, "trace_id" => %id);
+                    "request_id" => begun.request_id, "trace_id" => %begun.id);
             }
         }
         resume_unwind(panic)

@@ -86,6 +86,23 @@ pub(super) struct Session {
     pub(super) probe_again_at: Instant,
 }
 
+/// The times of the next reads.
+struct ReadTimers {
+    /// Time before which no record is received; `None` if one may be.
+    receive_at: Option<Instant>,
+    /// Time of the next look at the lag of the partitions, and the time between two of them.
+    measure_at: Instant,
+    interval: Duration,
+}
+
+impl ReadTimers {
+    fn start(lag_interval: Option<Duration>) -> Self {
+        let interval = lag_interval.unwrap_or(TOPIC_CHECK);
+        // The first look is taken as soon as the group may have met.
+        Self { receive_at: None, measure_at: Instant::now() + AGAIN, interval }
+    }
+}
+
 impl Session {
     /// Makes the client and subscribes it.
     pub(super) async fn open(
@@ -155,10 +172,7 @@ impl Session {
         let mut topics = self.group.topics.subscribe();
         topics.borrow_and_update();
         let mut resubscribe_at = None;
-        let mut receive_at: Option<Instant> = None;
-        let interval = self.shared.settings.lag_interval.unwrap_or(TOPIC_CHECK);
-        // The first look is taken as soon as the group may have met.
-        let mut measure_at = Instant::now() + AGAIN;
+        let mut timers = ReadTimers::start(self.shared.settings.lag_interval);
         let mut measuring: Option<JoinHandle<Measurement>> = None;
         loop {
             let delayed = self.delayed.iter().map(|(at, _)| *at).min();
@@ -170,7 +184,7 @@ impl Session {
                         return reason;
                     }
                     if is_change {
-                        measure_at = Instant::now();
+                        timers.measure_at = Instant::now();
                     }
                 }
                 Some(order) = self.orders.recv() => self.handle_order(order),
@@ -184,7 +198,7 @@ impl Session {
                     if let Err(reason) = self.subscribe() {
                         return reason;
                     }
-                    measure_at = Instant::now() + AGAIN;
+                    timers.measure_at = Instant::now() + AGAIN;
                 }
                 _ = wait_for_change(&mut topics), if resubscribe_at.is_none() => {
                     resubscribe_at = Some(Instant::now() + jitter(self.shared.settings.rejoin_jitter));
@@ -195,35 +209,52 @@ impl Session {
                         self.record_measurement(measured);
                     }
                 }
-                () = sleep_until(measure_at), if measuring.is_none() => {
-                    measure_at = Instant::now() + interval;
+                () = sleep_until(timers.measure_at), if measuring.is_none() => {
+                    timers.measure_at = Instant::now() + timers.interval;
                     measuring = Some(self.start_measurement());
                 }
-                () = sleep_until_some(self.trouble_ends_at) => {
-                    (self.trouble_ends_at, self.pause) = (None, FIRST_PAUSE);
-                    self.group.set_trouble(None);
-                }
-                () = sleep_until_some(receive_at) => receive_at = None,
-                message = stream.next(), if receive_at.is_none() => {
+                () = sleep_until_some(self.trouble_ends_at) => self.end_trouble(),
+                () = sleep_until_some(timers.receive_at) => timers.receive_at = None,
+                message = stream.next(), if timers.receive_at.is_none() => {
                     let at_hand = iter::from_fn(|| stream.next().now_or_never());
-                    for message in iter::once(message).chain(at_hand).take(IN_A_ROW) {
-                        match message {
-                            Some(Ok(message)) => self.deliver(&message),
-                            Some(Err(error)) => match self.handle_error(&error) {
-                                Ok(pause) => {
-                                    receive_at = pause.map(|pause| Instant::now() + pause);
-                                    measure_at = measure_at.min(Instant::now() + AGAIN);
-                                    break;
-                                }
-                                Err(reason) => return reason,
-                            },
-                            None => return "the client ended".to_owned(),
-                        }
+                    let messages = iter::once(message).chain(at_hand).take(IN_A_ROW);
+                    if let Err(reason) = self.deliver_each(messages, &mut timers) {
+                        return reason;
                     }
                     yield_now().await;
                 }
             }
         }
+    }
+
+    /// Ends the trouble that came of an error of the client.
+    fn end_trouble(&mut self) {
+        (self.trouble_ends_at, self.pause) = (None, FIRST_PAUSE);
+        self.group.set_trouble(None);
+    }
+
+    /// Hands records to the workers of their partitions, up to the first error; `None` is the end of the client.
+    ///
+    /// # Errors
+    /// The reason for which the client has failed.
+    fn deliver_each<'m>(
+        &mut self,
+        messages: impl Iterator<Item = Option<KafkaResult<BorrowedMessage<'m>>>>,
+        timers: &mut ReadTimers,
+    ) -> Result<(), String> {
+        for message in messages {
+            match message {
+                Some(Ok(message)) => self.deliver(&message),
+                Some(Err(error)) => {
+                    let pause = self.handle_error(&error)?;
+                    timers.receive_at = pause.map(|pause| Instant::now() + pause);
+                    timers.measure_at = timers.measure_at.min(Instant::now() + AGAIN);
+                    break;
+                }
+                None => return Err("the client ended".to_owned()),
+            }
+        }
+        Ok(())
     }
 
     /// Hands a record to the worker of its partition.

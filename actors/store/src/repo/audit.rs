@@ -15,7 +15,6 @@ use crate::repo::keyset::{self, CursorKind};
 use crate::repo::mutation::{AuditEntry, Mutation, MutationResult, mutate};
 use crate::repo::{RowKey, sorted};
 use crate::schema::audit_logs;
-use crate::writer::UnitOutcome;
 
 /// The audit log.
 #[derive(Clone)]
@@ -134,17 +133,11 @@ impl AuditLog {
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
     /// lost, [`StoreError::Database`] if it refuses a statement. Completed steps are kept.
     pub async fn delete_expired(&self, days: u64, chunk: i64) -> Result<u64, StoreError> {
-        let mut deleted = 0;
-        loop {
-            let step = self.0.write(QueryOperation::new("audit", "delete_expired"), move |conn| {
-                Box::pin(async move { delete_expired(conn, days, chunk).await.map(UnitOutcome::Keep) })
-            });
-            let step = step.await?;
-            deleted += step;
-            if step < chunk.unsigned_abs() {
-                return Ok(deleted);
-            }
-        }
+        self.0
+            .delete_in_steps(QueryOperation::new("audit", "delete_expired"), chunk, move |conn| {
+                Box::pin(delete_expired(conn, days, chunk))
+            })
+            .await
     }
 }
 

@@ -374,3 +374,21 @@ pub(crate) async fn trace_is_run_again_once_with_its_input(db: TestDatabase) {
     apply(&store, &claim, page(&ids, None)).await;
     assert_eq!(counts(&read_run(&store, &second.id).await), [2, 0, 1, 1], "it has a rerun");
 }
+
+pub(crate) async fn run_keeps_its_first_hundred_errors(db: TestDatabase) {
+    let store = db.store().await;
+    let mut ids = Vec::new();
+    for _ in 0..102 {
+        let trace = NewTrace { input_json: None, ..pending("orders") };
+        ids.push(trace.id.to_string());
+        let ended = end(trace.id, TraceStatus::Completed);
+        store.traces().insert(trace).await.unwrap();
+        assert!(store.traces().finish(ended).await.unwrap());
+    }
+    let run = begin(&store, BulkKind::Traces, BulkAction::Rerun, 102).await;
+    let claim = take(&store, "n", &run.id).await.unwrap();
+    apply(&store, &claim, page(&ids, None)).await;
+    let run = read_run(&store, &run.id).await;
+    assert_eq!((counts(&run), run.errors.len()), ([102, 0, 102, 0], 100));
+    assert_eq!((&run.errors[0].id, &run.errors[99].id), (&ids[0], &ids[99]));
+}

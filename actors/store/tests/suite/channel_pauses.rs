@@ -210,6 +210,37 @@ pub(crate) async fn run_that_called_paused_channel_rests(db: TestDatabase) {
     assert_eq!(traces.due_waiting(10).await.unwrap().len(), 1, "the channel is paused no more");
 }
 
+pub(crate) async fn failed_resume_frees_nothing(db: TestDatabase) {
+    let store = with_channels(&db).await;
+    let (pauses, traces) = (store.channel_pauses(), store.traces());
+    let job = NewTrace { owner: Some("n1".into()), channel_id: Some("a".into()), ..pending("a") };
+    traces.insert(job.clone()).await.unwrap();
+    let claim = Ownership { owner: "n1".into(), recoveries: 0 };
+    let wait = RenewedWait {
+        reason: WaitReason::Paused,
+        awaited_channel: Some("b".into()),
+        delay: Some(Duration::ZERO),
+    };
+    pauses.pause(&ids(&["b"]), pause("down", None), order("pause")).await.unwrap();
+    assert!(traces.put_back_to(None, job.id, claim, wait).await.unwrap());
+    // The audit row is written behind the pause and what it holds.
+    let (refuse, accept) = if db.is_sqlite() {
+        let refuse = "CREATE TRIGGER refusal BEFORE INSERT ON audit_logs WHEN NEW.action = 'resume' \
+                      BEGIN SELECT RAISE(ABORT, 'refused'); END";
+        (refuse, "DROP TRIGGER refusal")
+    } else {
+        let refuse = "ALTER TABLE audit_logs ADD CONSTRAINT refusal CHECK (action <> 'resume')";
+        (refuse, "ALTER TABLE audit_logs DROP CONSTRAINT refusal")
+    };
+    db.execute(refuse).await.unwrap();
+    pauses.resume(&ids(&["b"]), order("resume")).await.unwrap_err();
+    assert_eq!(pauses.list().await.unwrap().len(), 1);
+    assert!(traces.paused_waiting("a".into(), 10).await.unwrap().is_empty(), "it rests");
+    db.execute(accept).await.unwrap();
+    assert_eq!(pauses.resume(&ids(&["b"]), order("resume")).await.unwrap(), ["b"]);
+    assert_eq!(traces.paused_waiting("a".into(), 10).await.unwrap().len(), 1);
+}
+
 pub(crate) async fn wait_for_resume_delays_no_other_write(db: TestDatabase) {
     let store = with_channels(&db).await;
     let traces = store.traces();

@@ -4,6 +4,7 @@ use svc_model::{Page, Timestamp};
 use svc_store::{AnyOf, AuditFilter, DeadLetterFilter, OccurrenceFilter, Store, TraceQuery};
 
 use super::database::TestDatabase;
+use super::{any_mutation, channel};
 
 /// Writes `count` rows by a statement in which `n` is the number of a row.
 async fn write(db: &TestDatabase, count: usize, insert: &str, values: &str) {
@@ -96,6 +97,12 @@ fn numbered(letter: char, numbers: impl DoubleEndedIterator<Item = usize>) -> Ve
 pub(crate) async fn pages_of_occurrences_merge_several_values(db: TestDatabase) {
     let store = db.store().await;
     write_occurrences(&db).await;
+    db.execute(
+        "INSERT INTO definitions (kind, id, version, status, name, content)
+         VALUES ('channel', 'a', 1, 'archived', 'of a', '{}')",
+    )
+    .await
+    .unwrap();
     let at = |minutes: u32| Timestamp::parse(&format!("2026-01-01T12:{minutes:02}:00Z"));
     let of = |numbers: &dyn Fn(usize) -> bool| numbered('o', (1..=24).filter(|n| numbers(*n)));
     let any = OccurrenceFilter::default;
@@ -255,12 +262,14 @@ pub(crate) async fn traces_of_groups_and_workflows_are_merged(db: TestDatabase) 
     }
 }
 
-pub(crate) async fn occurrences_of_renamed_and_deleted_channels_are_found(db: TestDatabase) {
+pub(crate) async fn occurrences_are_found_by_names_of_versions(db: TestDatabase) {
     let store = db.store().await;
     write_occurrences(&db).await;
     let named = |name: &str| OccurrenceFilter { channel: any_of(&[name]), ..OccurrenceFilter::default() };
-    let expected = numbered('o', (1..=24).filter(|n| n % 3 == 0));
-    assert_eq!(walk_occurrences(&store, &named("of a"), 3).await.ids, expected, "no definition has the name");
+    let total = async |name: &str| {
+        store.ledger().list(named(name), Page::default(), None).await.unwrap().total.unwrap()
+    };
+    store.channels().create(Some("b".into()), channel("of b", None), any_mutation()).await.unwrap();
     db.execute(
         "INSERT INTO definitions (kind, id, version, status, name, content)
          VALUES ('channel', 'a', 1, 'archived', 'of a', '{}'), ('channel', 'a', 2, 'archived', 'other', '{}'),
@@ -268,20 +277,26 @@ pub(crate) async fn occurrences_of_renamed_and_deleted_channels_are_found(db: Te
     )
     .await
     .unwrap();
+    let expected = numbered('o', (1..=24).filter(|n| n % 3 == 0));
     assert_eq!(walk_occurrences(&store, &named("of a"), 3).await.ids, expected, "by its earlier name");
     assert_eq!(
         walk_occurrences(&store, &named("other"), 3).await.ids,
         [""; 0],
         "the row has its name of then"
     );
-    db.execute(
-        "INSERT INTO audit_logs (id, principal, action, resource_type, resource_id)
-         VALUES ('x', 'p', 'delete', 'channel', 'b'), ('y', 'p', 'delete', 'workflow', 'c')",
-    )
-    .await
-    .unwrap();
     let expected = numbered('o', (1..=24).filter(|n| n % 3 == 1));
-    assert_eq!(walk_occurrences(&store, &named("of b"), 3).await.ids, expected, "of one that was deleted");
+    assert_eq!(walk_occurrences(&store, &named("of b"), 3).await.ids, expected, "of one of two channels");
+    assert_eq!((total("of a").await, total("other").await, total("of b").await), (8, 0, 8));
+    store.channels().delete("b", any_mutation()).await.unwrap();
+    assert_eq!(
+        walk_occurrences(&store, &named("of b"), 3).await.ids,
+        [""; 0],
+        "they went with their channel"
+    );
+    assert_eq!(
+        store.ledger().list(OccurrenceFilter::default(), Page::default(), None).await.unwrap().total,
+        Some(16)
+    );
 }
 
 pub(crate) async fn rare_rows_are_found_in_bounded_calls(db: TestDatabase) {
@@ -302,6 +317,8 @@ pub(crate) async fn rare_rows_are_found_in_bounded_calls(db: TestDatabase) {
             assert_eq!((walk.ids, walk.calls), (vec!["o1".to_owned()], 3), "{filter:?}");
         }
     }
+    let gone = OccurrenceFilter { channel: any_of(&["gone"]), ..OccurrenceFilter::default() };
+    assert_eq!(walk_occurrences(&store, &gone, 50).await.calls, 1, "no channel has the name");
     let insert = "audit_logs (id, principal, action, resource_type, resource_id, created_at)";
     let values = "'a' || n, CASE n WHEN 1 THEN 'rare' ELSE 'p' END, 'act', 'type', 'r'";
     write(&db, 20_100, insert, &format!("{values}, {}", minute(&db))).await;
@@ -314,6 +331,31 @@ pub(crate) async fn rare_rows_are_found_in_bounded_calls(db: TestDatabase) {
     assert_eq!((walk.ids, walk.calls), (vec!["a1".to_owned()], 2));
     let one = AuditFilter { principal: Some("rare".into()), ..AuditFilter::default() };
     assert_eq!(walk_audit(&store, &one, 50).await.calls, 1, "by an index");
+}
+
+pub(crate) async fn rare_version_is_found_in_bounded_calls(db: TestDatabase) {
+    let store = db.store().await;
+    db.execute(
+        "INSERT INTO error_groups (id, channel, workflow_id, task_id, code, message)
+         VALUES ('g', 'a', 'w', 't', 'E', 'x')",
+    )
+    .await
+    .unwrap();
+    let insert = "trace_dlq (id, trace_id, channel, payload_json, error_message, error_group, next_retry_at, \
+                  created_at)";
+    let at = minute(&db);
+    write(&db, 600, insert, &format!("'l' || n, 't' || n, 'a', '{{}}', 'x', 'g', {at}, {at}")).await;
+    let versions = "'t' || n, 'a', 'failed', CASE n WHEN 1 THEN 9 ELSE 1 END";
+    write(&db, 600, "traces (id, channel, status, workflow_version)", versions).await;
+    let of_all = DeadLetterFilter { versions: vec![9], ..DeadLetterFilter::default() };
+    let of_workflow = DeadLetterFilter { workflow: Some("w".into()), ..of_all.clone() };
+    for filter in [of_all, of_workflow] {
+        for oldest_first in [false, true] {
+            let filter = DeadLetterFilter { oldest_first, ..filter.clone() };
+            let walk = walk_letters(&store, &filter, 50).await;
+            assert_eq!((walk.ids, walk.calls), (vec!["l1".to_owned()], 3), "{filter:?}");
+        }
+    }
 }
 
 pub(crate) async fn rows_of_one_instant_are_read_on(db: TestDatabase) {

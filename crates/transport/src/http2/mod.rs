@@ -12,7 +12,7 @@ mod message;
 
 use std::future::poll_fn;
 use std::pin::pin;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use actix_http::body::{BoxBody, MessageBody};
 use actix_http::{Request, Response};
@@ -53,13 +53,8 @@ pub(super) async fn serve<S, B>(
     S::Response: Into<Response<B>>,
     B: MessageBody,
 {
+    let Some(mut connection) = shake_hands(stream, limits).await else { return };
     let timeouts = &limits.timeouts;
-    let mut connection = match timeout(timeouts.head, limits::settings().handshake::<_, Bytes>(stream)).await
-    {
-        Some(Ok(connection)) => connection,
-        Some(Err(error)) => return report_end(Some(&error), limits),
-        None => return (limits.report)(ConnectionRefusal::SlowHead),
-    };
     let heads = HeadBudget::default();
     let mut exchanges = FuturesUnordered::new();
     let mut budget = ResetBudget::default();
@@ -73,13 +68,8 @@ pub(super) async fn serve<S, B>(
         let is_idle = exchanges.is_empty();
         let next = poll_fn(|context| {
             // The requests come before the connection: polling it then writes what they have sent.
-            while let Poll::Ready(Some(end)) = exchanges.poll_next_unpin(context) {
-                if end == ExchangeEnd::AnsweredLast {
-                    connection.graceful_shutdown();
-                }
-                if !budget.record(end) {
-                    return Poll::Ready(ConnectionEvent::ResetFlood);
-                }
+            if !end_exchanges(&mut exchanges, &mut connection, &mut budget, context) {
+                return Poll::Ready(ConnectionEvent::ResetFlood);
             }
             if has_request && drain.as_mut().poll(context).is_ready() {
                 connection.graceful_shutdown();
@@ -111,6 +101,37 @@ pub(super) async fn serve<S, B>(
             }
         }
     }
+}
+
+/// Begins HTTP/2 on a connection. Returns `None`, and reports the reason, if the client does not.
+async fn shake_hands(
+    stream: ClientStream,
+    limits: &Http2Limits<'_>,
+) -> Option<Connection<ClientStream, Bytes>> {
+    match timeout(limits.timeouts.head, limits::settings().handshake::<_, Bytes>(stream)).await {
+        Some(Ok(connection)) => return Some(connection),
+        Some(Err(error)) => report_end(Some(&error), limits),
+        None => (limits.report)(ConnectionRefusal::SlowHead),
+    }
+    None
+}
+
+/// Ends the exchanges that are over. Returns `false` if the client resets more of them than it may.
+fn end_exchanges<F: Future<Output = ExchangeEnd>>(
+    exchanges: &mut FuturesUnordered<F>,
+    connection: &mut Connection<ClientStream, Bytes>,
+    budget: &mut ResetBudget,
+    context: &mut Context<'_>,
+) -> bool {
+    while let Poll::Ready(Some(end)) = exchanges.poll_next_unpin(context) {
+        if end == ExchangeEnd::AnsweredLast {
+            connection.graceful_shutdown();
+        }
+        if !budget.record(end) {
+            return false;
+        }
+    }
+    true
 }
 
 /// Notifies the client, as far as it listens, and ends the connection.

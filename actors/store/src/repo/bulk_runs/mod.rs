@@ -186,20 +186,14 @@ impl BulkRuns {
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
     /// [`StoreError::Database`] if it refuses a statement. Completed steps are kept.
     pub async fn delete_expired(&self, hours: u64, chunk: i64) -> Result<u64, StoreError> {
-        let mut deleted = 0;
-        loop {
-            let step = self.0.write(operation("delete_expired"), move |conn| {
+        self.0
+            .delete_in_steps(operation("delete_expired"), chunk, move |conn| {
                 Box::pin(async move {
                     let before = clock::hours_ago(conn, hours).await?;
-                    rows::delete_expired(conn, before, chunk).await.map(UnitOutcome::Keep)
+                    rows::delete_expired(conn, before, chunk).await
                 })
-            });
-            let step = step.await?;
-            deleted += step;
-            if step < chunk.unsigned_abs() {
-                return Ok(deleted);
-            }
-        }
+            })
+            .await
     }
 }
 

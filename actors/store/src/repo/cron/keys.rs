@@ -1,10 +1,8 @@
 //! The conditions of lists of occurrences, and the way to the rows of a page.
 
-use diesel::dsl::sql;
 use diesel::prelude::*;
-use diesel::sql_types::Bool;
 use diesel_async::RunQueryDsl;
-use svc_model::{AuditAction, AuditResource, EntityKind, Page};
+use svc_model::{EntityKind, Page};
 
 use super::model::OccurrenceFilter;
 use crate::conn::{Conn, on};
@@ -15,24 +13,19 @@ use crate::repo::filters::{
     SortedScan, count_all, find_tagged, is_one_of,
 };
 use crate::repo::traces::TraceMode;
-use crate::schema::{audit_logs, definitions, traces};
+use crate::schema::{definitions, traces};
 
 /// The table.
 const TABLE: &str = "cron_occurrences";
 
-/// Deletions of definitions that are looked through at most for channels of a name.
-const MOST_DELETIONS: i64 = 100;
-
 /// The conditions of a filter whose values are looked up first.
 pub(super) struct Resolved {
-    /// Ids of the channels, those with the tag among them.
+    /// Ids of the channels, those with the tag or the name among them.
     pub(super) channels: Option<AnyOf>,
     pub(super) groups: Option<AnyOf>,
     /// Ids of the occurrences: those with the run keys, and those whose runs left the traces, unless a trace does not name
     /// its occurrence.
     pub(super) ids: Option<AnyOf>,
-    /// Ids of all channels that rows with the name of the filter may have; `None` if that is not known.
-    named: Option<AnyOf>,
 }
 
 impl Resolved {
@@ -52,14 +45,13 @@ impl Resolved {
             None => None,
         };
         let named = match &filter.channel {
-            Some(names) => find_named(conn, names).await?,
+            Some(names) => Some(find_named(conn, names).await?),
             None => None,
         };
         Ok(Self {
-            channels: intersect(filter.channel_id.clone(), tagged),
+            channels: intersect(intersect(filter.channel_id.clone(), tagged), named),
             groups: conditions.resolve(conn).await?,
             ids: intersect(filter.run_key.clone(), traced),
-            named,
         })
     }
 }
@@ -84,29 +76,16 @@ async fn find_traced(conn: &mut Conn, ids: &AnyOf) -> Result<Option<AnyOf>, Stor
     Ok(keys.map(AnyOf::new))
 }
 
-/// Returns the channels that have or had one of the names: occurrences have no index on it. Those that were deleted may
-/// have had any name, so that they are all among them; `None` if they are too many to look through, or if no channel has
-/// the name.
-async fn find_named(conn: &mut Conn, names: &AnyOf) -> Result<Option<AnyOf>, StoreError> {
+/// Returns the channels of which a version has one of the names: occurrences have no index on it. Versions are never
+/// renamed, and go with their channel alone, which takes its occurrences along: no other channel has rows of the name.
+async fn find_named(conn: &mut Conn, names: &AnyOf) -> Result<AnyOf, StoreError> {
     let named = definitions::table
         .filter(definitions::kind.eq(EntityKind::Channel.name()))
         .filter(definitions::name.eq_any(names.storable()))
         .select(definitions::id)
         .distinct();
-    let mut ids: Vec<String> = on!(conn, c => named.load(c).await)?;
-    // As text: with a bound value PostgreSQL would not know that they are few.
-    let deletions = audit_logs::table
-        .filter(sql::<Bool>(&format!("action = '{}'", AuditAction::Delete.name())))
-        .limit(MOST_DELETIONS)
-        .select((audit_logs::resource_type, audit_logs::resource_id));
-    let deletions: Vec<(String, String)> = on!(conn, c => deletions.load(c).await)?;
-    let are_all = i64::try_from(deletions.len()).is_ok_and(|count| count < MOST_DELETIONS);
-    if ids.is_empty() || !are_all {
-        return Ok(None);
-    }
-    let channel = AuditResource::Channel.name();
-    ids.extend(deletions.into_iter().filter(|(kind, _)| kind == channel).map(|(_, id)| id));
-    Ok(Some(AnyOf::new(ids)))
+    let ids: Vec<String> = on!(conn, c => named.load(c).await)?;
+    Ok(AnyOf::new(ids))
 }
 
 /// The conditions of a filter, by the index that serves them.
@@ -169,13 +148,11 @@ pub(super) async fn find(
         page,
         most_read: if is_fast { MOST_SCANNED_FAST } else { MOST_SCANNED },
     };
-    let channels = intersect(resolved.channels.clone(), resolved.named.clone());
     // Rows by their id, or due in a range, that are few enough to sort.
     let selected = match (&conditions.ids, resolved.groups.is_some()) {
         (Some(ids), _) => vec![ids.clone()],
         (None, false) if !conditions.range.is_empty() => {
-            let channels = channels.clone().map(|ids| RowCondition::AnyOf("channel_id", ids));
-            conditions.range.iter().cloned().chain(channels).collect()
+            conditions.range.iter().chain(&conditions.channels).cloned().collect()
         }
         _ => Vec::new(),
     };
@@ -190,7 +167,7 @@ pub(super) async fn find(
     };
     if let Some(parts) = parts_of("error_group", &resolved.groups) {
         (scan.index, scan.parts, conditions.groups) = ("cron_occurrences_error_groups", Some(parts), None);
-    } else if let Some(parts) = parts_of("channel_id", &channels) {
+    } else if let Some(parts) = parts_of("channel_id", &resolved.channels) {
         (scan.index, scan.parts, conditions.channels) = ("cron_occurrences_channel", Some(parts), None);
     } else if let Some(parts) = parts_of("status", &filter.status) {
         (scan.index, scan.parts, conditions.status) = ("cron_occurrences_status", Some(parts), None);

@@ -21,6 +21,9 @@ use crate::schema::trace_dlq;
 /// The table.
 const TABLE: &str = "trace_dlq";
 
+/// Newest letters that are counted if another row is looked up for each.
+const MOST_COUNTED: i64 = 500;
+
 /// A letter without a retry left, as its index states it.
 const IS_EXHAUSTED: &str = "retry_count >= max_retries";
 
@@ -191,7 +194,7 @@ async fn count_by_retries(
     let mut conditions = Conditions::new(filter, resolved);
     conditions.exhausted = None;
     let version = conditions.version.take();
-    let most = if version.is_some() { MOST_LOOKED_UP } else { MOST_SCANNED };
+    let most = if version.is_some() { MOST_COUNTED } else { MOST_SCANNED };
     let mut statement = ComposedQuery::<(Text, BigInt)>::new(format!(
         "SELECT retries, count(*) FROM (SELECT CASE WHEN {IS_EXHAUSTED} THEN 'exhausted' ELSE 'retrying' END AS retries, \
          trace_id FROM {TABLE}"

@@ -121,16 +121,10 @@ impl ErrorGroups {
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
     /// lost, [`StoreError::Database`] if it refuses a statement. Completed steps are kept.
     pub async fn delete_expired(&self, hours: u64, chunk: i64) -> Result<u64, StoreError> {
-        let mut deleted = 0;
-        loop {
-            let step = self.0.write(operation("delete_expired"), move |conn| {
-                Box::pin(async move { list::delete_expired(conn, hours, chunk).await.map(UnitOutcome::Keep) })
-            });
-            let step = step.await?;
-            deleted += step;
-            if step < chunk.unsigned_abs() {
-                return Ok(deleted);
-            }
-        }
+        self.0
+            .delete_in_steps(operation("delete_expired"), chunk, move |conn| {
+                Box::pin(list::delete_expired(conn, hours, chunk))
+            })
+            .await
     }
 }

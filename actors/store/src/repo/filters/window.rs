@@ -10,8 +10,9 @@ pub(in crate::repo) const MOST_SCANNED: i64 = 20_000;
 /// The same for conditions on workflows and ranges of time, whose pages are due as fast as those of an index.
 pub(in crate::repo) const MOST_SCANNED_FAST: i64 = 10_000;
 
-/// The same for conditions that look up another row for each.
-pub(in crate::repo) const MOST_LOOKED_UP: i64 = 500;
+/// The same for conditions that look up another row for each, whose pages are due as fast: a lookup takes some
+/// microseconds.
+pub(in crate::repo) const MOST_LOOKED_UP: i64 = 250;
 
 /// The place at which a list is read on, and the instant up to which it was read for a page that is not full.
 #[derive(Debug, Default)]

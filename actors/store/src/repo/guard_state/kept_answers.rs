@@ -15,7 +15,6 @@ use crate::database::Database;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
 use crate::schema::kept_answers;
-use crate::writer::UnitOutcome;
 
 /// The kept answers, by the names of their keys.
 #[derive(Clone)]
@@ -98,17 +97,11 @@ impl KeptAnswers {
     /// # Errors
     /// Those of [`claim`](Self::claim).
     pub async fn delete_expired(&self, chunk: i64) -> Result<u64, StoreError> {
-        let mut deleted = 0;
-        loop {
-            let step = self.0.write(operation("delete_expired"), move |conn| {
-                Box::pin(async move { delete_expired(conn, chunk).await.map(UnitOutcome::Keep) })
-            });
-            let step = step.await?;
-            deleted += step;
-            if step < chunk.unsigned_abs() {
-                return Ok(deleted);
-            }
-        }
+        self.0
+            .delete_in_steps(operation("delete_expired"), chunk, move |conn| {
+                Box::pin(delete_expired(conn, chunk))
+            })
+            .await
     }
 }
 

@@ -18,7 +18,6 @@ use crate::database::Database;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
 use crate::schema::quota_counts;
-use crate::writer::UnitOutcome;
 
 /// The slice whose row is the lock of a key.
 const LOCK: i64 = -1;
@@ -130,17 +129,11 @@ impl QuotaCounts {
     /// # Errors
     /// Those of [`reserve`](Self::reserve).
     pub async fn delete_expired(&self, chunk: i64) -> Result<u64, StoreError> {
-        let mut deleted = 0;
-        loop {
-            let step = self.0.write(operation("delete_expired"), move |conn| {
-                Box::pin(async move { delete_expired(conn, chunk).await.map(UnitOutcome::Keep) })
-            });
-            let step = step.await?;
-            deleted += step;
-            if step < chunk.unsigned_abs() {
-                return Ok(deleted);
-            }
-        }
+        self.0
+            .delete_in_steps(operation("delete_expired"), chunk, move |conn| {
+                Box::pin(delete_expired(conn, chunk))
+            })
+            .await
     }
 }
 

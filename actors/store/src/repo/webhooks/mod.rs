@@ -391,20 +391,14 @@ impl Webhooks {
     /// # Errors
     /// Those of [`accept`](Self::accept). Completed steps are kept.
     pub async fn delete_expired(&self, hours: u64, chunk: i64) -> Result<u64, StoreError> {
-        let mut deleted = 0;
-        loop {
-            let step = self.database.write(operation("delete_expired"), move |conn| {
+        self.database
+            .delete_in_steps(operation("delete_expired"), chunk, move |conn| {
                 Box::pin(async move {
                     let before = clock::hours_ago(conn, hours).await?;
-                    lists::delete_expired(conn, before, chunk).await.map(UnitOutcome::Keep)
+                    lists::delete_expired(conn, before, chunk).await
                 })
-            });
-            let step = step.await?;
-            deleted += step;
-            if step < chunk.unsigned_abs() {
-                return Ok(deleted);
-            }
-        }
+            })
+            .await
     }
 }
 
