@@ -48,4 +48,5 @@ effect(() => {
   if (signInState.value === "required") forgetAnswers();
 });
 const place = document.getElementById("app");
-if (place !== null) render(<Page />, place);
+// The view that comes with the start is there by then, and is drawn at once.
+if (place !== null) queueMicrotask(() => render(<Page />, place));

@@ -80,7 +80,6 @@ export const texts = {
     instance: (name: string) => `instance ${name}`,
     waits: (seconds: number) => `The service asked to wait: ${plural(seconds, "second", "seconds")} left.`,
     news: (count: number) => plural(count, "new row", "new rows"),
-    showNews: "Show",
   },
 
   range: { label: "Time range", names: { "5m": "5 min", "15m": "15 min", "1h": "1 h", "6h": "6 h", "24h": "24 h" } as Record<string, string> },
@@ -788,7 +787,6 @@ export const texts = {
     needs: "Needs",
     connector: "Connector",
     generationWord: "Instance",
-    fingerprint: "Configuration",
     restart: "Restart",
     restartText: "Ends the instance and starts a new one; what it handles now is lost. It leaves a quarantine.",
     restartGroup: (count: number) => `Ends ${plural(count, "instance", "instances")} below it and starts new ones; what they handle now is lost.`,
@@ -915,7 +913,6 @@ export const texts = {
     skipText: (offset: number, topic: string, partition: number) =>
       `Gives up the record at offset ${offset} of ${topic} ${partition}; it goes to the dead letters of the channel. The partition goes on behind it.`,
     skipMore: "Give up also the failing records before offset (exclusive; empty: only this one)",
-    skipDone: (offset: number) => `The partition goes on at offset ${offset}.`,
     notHeld: "No record is held back.",
     runs: "Failed records",
     ofThis: "What this node reads; other nodes read other partitions.",
@@ -933,7 +930,6 @@ export const texts = {
     epochOf: (epoch: number, behind: number) => `epoch ${epoch}${behind > 0 ? `, ${behind} behind` : ""}`,
     notLoaded: "not loaded yet",
     lease: "Lease until",
-    renewed: "Renewed",
     started: "Started",
     stopped: "Stopped",
     pid: "Process",
@@ -957,7 +953,6 @@ export const texts = {
     draining: (accepting: number) => `The node drains. It takes requests for ${plural(accepting, "second", "seconds")} more.`,
     drainOther: (node: string) => `Another node received the order. Send it to ${node} itself: svc-cli --server … nodes drain ${node}`,
     drainName: "the drain by request",
-    notLive: "Only a live node can be drained.",
     showGone: "Show nodes that are gone",
   },
 
@@ -1031,7 +1026,6 @@ export const texts = {
     unset: "unset",
     reload: "with a reload",
     restart: "with a restart",
-    copyVariable: "Copy the name of the variable",
     count: (count: number, all: number) => `${count.toLocaleString("en")} of ${plural(all, "setting", "settings")}`,
     reloadAct: "Reload",
     reloadText: "The node reads its settings and definitions again. What cannot be read leaves what serves.",

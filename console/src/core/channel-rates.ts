@@ -1,8 +1,9 @@
 // Rates of channels over the last seconds of the live stream: the figures of a single second jump too much to be read.
 
-import { signal } from "@preact/signals";
-import type { LiveChannel, LivePayloads } from "../api/live-types.ts";
+import { computed, signal } from "@preact/signals";
+import type { LiveChannel } from "../api/live-types.ts";
 import { onLive } from "./live.ts";
+import { latest, showLater } from "./live-store.ts";
 
 /** Seconds over which a rate is taken. */
 const SECONDS = 10;
@@ -32,23 +33,17 @@ export function meanRates(seconds: readonly (readonly LiveChannel[])[]): Map<str
   return rates;
 }
 
-/** The rates of the channels of the node of the stream by their names. */
-export const channelRates = signal<ReadonlyMap<string, ChannelRate>>(new Map());
+const seconds = signal<readonly (readonly LiveChannel[])[]>([]);
 
-let seconds: (readonly LiveChannel[])[] = [];
+/** The rates of the channels of the node of the stream by their names. */
+export const channelRates = computed<ReadonlyMap<string, ChannelRate>>(() => meanRates(seconds.value));
+
 let isStarted = false;
 
 /** Follows the stream from the first view on that needs rates. */
 export function followRates(): void {
   if (isStarted) return;
   isStarted = true;
-  const take = ({ channels }: LivePayloads["changes"] | LivePayloads["picture"]) => {
-    seconds = [...seconds, channels].slice(-SECONDS);
-    channelRates.value = meanRates(seconds);
-  };
-  onLive("picture", (picture) => {
-    seconds = [];
-    take(picture);
-  });
-  onLive("changes", take);
+  onLive("picture", ({ channels }) => void (seconds.value = [channels]));
+  onLive("changes", ({ channels }) => showLater(seconds, [...latest(seconds), channels].slice(-SECONDS)));
 }

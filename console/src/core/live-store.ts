@@ -1,14 +1,12 @@
 // The present picture of the service, folded from the events of the live stream.
 
-import { batch, signal } from "@preact/signals";
-import type { LiveActor, LiveChannel, LiveCounts, LivePayloads, LiveRun, LiveSeries, LiveTraffic, LiveTreeTotals } from "../api/live-types.ts";
+import { batch, type Signal, signal } from "@preact/signals";
+import type { LiveActor, LiveChannel, LiveCounts, LivePayloads, LiveSeries, LiveTraffic, LiveTreeTotals } from "../api/live-types.ts";
 import { onLive } from "./live.ts";
 
 /** Points that are kept: an hour by second, a day by minute. */
 const MOST_SECONDS = 3600;
 const MOST_MINUTES = 1440;
-/** Ended runs that are kept. */
-const MOST_RUNS = 200;
 
 const none = (): LiveSeries => ({ times: [], requests: [], errors: [], p99_ms: [] });
 
@@ -29,12 +27,6 @@ export const liveTotals = signal<LiveTreeTotals | null>(null);
 
 /** The nodes of the supervision tree by their path; those with nothing to report may be left out. */
 export const liveActors = signal<ReadonlyMap<string, LiveActor>>(new Map());
-
-/** The last runs that ended, the newest first. */
-export const liveRuns = signal<readonly LiveRun[]>([]);
-
-/** Number of runs that ended since the page was opened, those that were left out included. */
-export const liveEnded = signal(0);
 
 /** Points by second. */
 export const liveSeconds = signal<LiveSeries>(none());
@@ -81,7 +73,7 @@ let firstVersion: string | null = null;
 
 function takePicture(picture: LivePayloads["picture"]): void {
   firstVersion ??= picture.node.version;
-  waiting = [];
+  due.clear();
   batch(() => {
     isOutdated.value = picture.node.version !== firstVersion;
     if (liveNode.value !== null && liveNode.value.id !== picture.node.id) {
@@ -99,48 +91,50 @@ function takePicture(picture: LivePayloads["picture"]): void {
   });
 }
 
-/** Milliseconds between two changes of what is shown. A stream that brings more is folded in between. */
-const PACE = 200;
+/** Milliseconds between two signals that change: each has a frame of its own, which none of them fills. */
+const PACE = 100;
 
-let waiting: LivePayloads["changes"][] = [];
+/** What signals are about to become, the first one next. */
+const due = new Map<Signal<unknown>, unknown>();
 let timer: ReturnType<typeof setTimeout> | undefined;
 let shownAt = 0;
 
-function takeChanges(changes: LivePayloads["changes"]): void {
-  waiting.push(changes);
-  timer ??= setTimeout(showChanges, Math.max(0, PACE - (Date.now() - shownAt)));
+/** Changes a signal in its turn, to the newest value that it has by then. */
+export function showLater<T>(shown: Signal<T>, value: T): void {
+  if (value === latest(shown)) return;
+  due.set(shown as Signal<unknown>, value);
+  timer ??= setTimeout(showNext, Math.max(0, PACE - (Date.now() - shownAt)));
 }
 
-function showChanges(): void {
-  const taken = waiting;
-  waiting = [];
+function showNext(): void {
   timer = undefined;
+  const [next] = due;
+  if (next === undefined) return;
+  const [shown, value] = next;
+  due.delete(shown);
   shownAt = Date.now();
-  batch(() => {
-    for (const changes of taken) fold(changes);
-  });
+  if (due.size > 0) timer = setTimeout(showNext, PACE);
+  shown.value = value;
 }
 
-function fold(changes: LivePayloads["changes"]): void {
+/** Returns what a signal is about to become. */
+export const latest = <T>(shown: Signal<T>): T => (due.get(shown as Signal<unknown>) as T | undefined) ?? shown.peek();
+
+function takeChanges(changes: LivePayloads["changes"]): void {
   const at = Math.round(Date.parse(changes.at) / 1000);
-  batch(() => {
-    liveTraffic.value = changes.traffic;
-    liveChannels.value = changes.channels;
-    liveCounts.value = changes.counts;
-    liveTotals.value = changes.tree.totals;
-    liveSeconds.value = addPoint(liveSeconds.value, at, changes.traffic, MOST_SECONDS);
-    liveMinutes.value = addToMinutes(liveMinutes.value, liveSeconds.value, at, MOST_MINUTES);
-    if (changes.tree.changed.length > 0 || changes.tree.gone.length > 0) {
-      const actors = new Map(liveActors.value);
-      for (const actor of changes.tree.changed) actors.set(actor.path, actor);
-      for (const path of changes.tree.gone) actors.delete(path);
-      liveActors.value = actors;
-    }
-    if (changes.runs.length > 0) {
-      liveRuns.value = [...changes.runs, ...liveRuns.value].slice(0, MOST_RUNS);
-      liveEnded.value += changes.runs.length + changes.runs_left_out;
-    }
-  });
+  const { changed, gone, totals } = changes.tree;
+  showLater(liveTraffic, changes.traffic);
+  showLater(liveChannels, changes.channels);
+  showLater(liveCounts, changes.counts);
+  if (JSON.stringify(totals) !== JSON.stringify(latest(liveTotals))) showLater(liveTotals, totals);
+  const seconds = addPoint(latest(liveSeconds), at, changes.traffic, MOST_SECONDS);
+  showLater(liveSeconds, seconds);
+  showLater(liveMinutes, addToMinutes(latest(liveMinutes), seconds, at, MOST_MINUTES));
+  if (changed.length + gone.length === 0) return;
+  const actors = new Map(latest(liveActors));
+  for (const actor of changed) actors.set(actor.path, actor);
+  for (const path of gone) actors.delete(path);
+  showLater(liveActors, actors);
 }
 
 /** Folds the events of the stream. */

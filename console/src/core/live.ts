@@ -19,14 +19,13 @@ const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 15_000;
 /** Silence after which a stream counts as lost; the service sends something each second. */
 const SILENCE = 15_000;
+/** Pause between two reads of the stream: one that brings hundreds of events a second is read by piles of them. */
+const READ_PAUSE = 100;
 /** Pause before a service without the stream is asked again. */
 const ABSENT_PAUSE = 60_000;
 
 /** The state of the stream. */
 export const liveState = signal<LiveState>("off");
-
-/** The instant of the last event or sign of life, in milliseconds. */
-export const liveAt = signal(0);
 
 /** The instant since which there is no connection, in milliseconds; 0 while there is one, or while none is wanted. */
 export const liveLostSince = signal(0);
@@ -59,7 +58,8 @@ function dispatch(type: string, data: string, id: string | null): void {
 }
 
 async function readStream(body: ReadableStream<Uint8Array>): Promise<void> {
-  const reader = body.pipeThrough(new TextDecoderStream() as TransformStream<Uint8Array, string>).getReader();
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
   const parser = new EventParser();
   let silence: ReturnType<typeof setTimeout> | undefined;
   try {
@@ -68,11 +68,12 @@ async function readStream(body: ReadableStream<Uint8Array>): Promise<void> {
       const { done, value } = await reader.read();
       clearTimeout(silence);
       if (done) return;
-      liveAt.value = Date.now();
-      for (const event of parser.push(value)) {
+      const events = parser.push(decoder.decode(value, { stream: true }));
+      for (const event of events) {
         if (event.id !== null && event.id !== "") lastId = event.id;
         dispatch(event.type, event.data, event.id);
       }
+      if (events.length > 0) await new Promise((resolve) => setTimeout(resolve, READ_PAUSE));
     }
   } finally {
     clearTimeout(silence);

@@ -1,6 +1,6 @@
 // What a view reads: kept while it is read anew, so that going back is instant.
 
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { type ReadonlySignal, useSignal } from "@preact/signals";
 import { type ApiProblem, asProblem, isAbort } from "../api/problem.ts";
 
@@ -53,7 +53,8 @@ export function useLoad<T>(
   latest.current = load;
   const reload = useRef<() => void>(() => undefined);
 
-  useEffect(() => {
+  // Before the first paint: what is read is under way while the page is drawn.
+  useLayoutEffect(() => {
     if (key === null) {
       state.value = { key, data: undefined, isLoading: false, at: 0 };
       return;
@@ -62,12 +63,14 @@ export function useLoad<T>(
     const shown = known ?? (options.keep ? { data: state.value.data, at: state.value.at } : { data: undefined, at: 0 });
     state.value = { key, data: shown.data as T | undefined, isLoading: true, at: shown.at };
     let running: AbortController | null = null;
-    const start = () => {
+    const start = (isQuiet = false) => {
       running?.abort();
       const mine = new AbortController();
       running = mine;
-      if (!state.value.isLoading) state.value = { ...state.value, isLoading: true };
-      latest.current(mine.signal).then(
+      if (!state.value.isLoading && !isQuiet) state.value = { ...state.value, isLoading: true };
+      // Reading a long answer and drawing it are two tasks.
+      const rest = (data: T) => (isQuiet ? new Promise<T>((resolve) => setTimeout(resolve, 0, data)) : data);
+      latest.current(mine.signal).then(rest).then(
         (data) => {
           if (mine.signal.aborted) return;
           keep(key, data);
@@ -81,10 +84,10 @@ export function useLoad<T>(
     };
     reload.current = start;
     start();
-    const timer = options.every === undefined ? undefined : setInterval(() => document.hidden || start(), options.every);
+    const timer = options.every === undefined ? undefined : setInterval(() => document.hidden || start(true), options.every);
     let isFirst = true;
     const stop = options.on?.subscribe(() => {
-      if (!isFirst && !document.hidden) start();
+      if (!isFirst && !document.hidden) start(true);
       isFirst = false;
     });
     return () => {
@@ -95,7 +98,7 @@ export function useLoad<T>(
   }, [key, options.every, options.on]);
 
   const { data, problem, isLoading, at } = state.value;
-  // An effect runs after the paint: until then the answer of the key before must not pass for this one.
+  // An effect runs after the drawing: until then the answer of the key before must not pass for this one.
   const isOther = state.value.key !== key;
   const other = isOther && key !== null ? kept.get(key) : undefined;
   return {

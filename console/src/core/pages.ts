@@ -1,6 +1,6 @@
 // Lists that are read page by page from one or more sources, and merged by time.
 
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 import { type ApiProblem, asProblem, isAbort } from "../api/problem.ts";
 
@@ -77,6 +77,9 @@ interface State<T> {
   scannedUntil: string | null;
 }
 
+/** Returns the new form of a row, or the old one if nothing of it has changed: that is not drawn again. */
+const renew = <T>(row: T, fresh: T | undefined): T => (fresh === undefined || JSON.stringify(row) === JSON.stringify(fresh) ? row : fresh);
+
 /** Reads a list as long as the component is shown. Rows in it are brought up to date; new ones are only counted. */
 export function usePages<T extends Timed>(key: string, sources: readonly Source<T>[], every: number): PagedList<T> {
   const empty = (): State<T> => ({ key, states: [], isLoading: true, newCount: 0, scannedUntil: null });
@@ -85,7 +88,7 @@ export function usePages<T extends Timed>(key: string, sources: readonly Source<
   latest.current = sources;
   const begin = useRef<() => void>(() => undefined);
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     let reading = new AbortController();
     const readFirst = (signal: AbortSignal) => Promise.all(latest.current.map((source) => source.load(null, signal)));
     const fail = (signal: AbortSignal) => (thrown: unknown) => {
@@ -109,7 +112,7 @@ export function usePages<T extends Timed>(key: string, sources: readonly Source<
         if (signal.aborted || state.value.isLoading) return;
         const fresh = new Map(pages.flatMap((page) => page.rows).map((row) => [row.key, row]));
         const known = new Set(state.value.states.flatMap((source) => source.rows.map((row) => row.key)));
-        const states = state.value.states.map((source) => ({ ...source, rows: source.rows.map((row) => fresh.get(row.key) ?? row) }));
+        const states = state.value.states.map((source) => ({ ...source, rows: source.rows.map((row) => renew(row, fresh.get(row.key))) }));
         const newCount = [...fresh.keys()].filter((name) => !known.has(name)).length;
         const { problem: _, ...rest } = state.value;
         state.value = { ...rest, states, newCount };
@@ -137,7 +140,7 @@ export function usePages<T extends Timed>(key: string, sources: readonly Source<
   };
   const current = state.value.key === key ? state.value : empty();
   return {
-    rows: mergeSources(current.states),
+    rows: useMemo(() => mergeSources(current.states), [current.states]),
     problem: current.problem,
     isLoading: current.isLoading,
     hasMore: current.states.some((source) => source.next !== null),

@@ -76,9 +76,11 @@ export function formatShort(at: number, present: number, utc: boolean): string {
   return text.slice(0, 16);
 }
 
+let zone: string | undefined;
+
 /** Returns the name of the local zone, such as `Europe/Berlin`. */
 export function localZone(): string {
-  return Intl.DateTimeFormat().resolvedOptions().timeZone;
+  return (zone ??= Intl.DateTimeFormat().resolvedOptions().timeZone);
 }
 
 /** A range of time that charts and lists share. */

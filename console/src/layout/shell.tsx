@@ -42,8 +42,9 @@ const loaded = new Map<string, ComponentType<ViewProps>>();
 
 /** Loads the code of the present view, while the service is asked who the caller is. */
 export function preloadView(): void {
+  const view = findView(place.value.path)?.view;
   // A failure is shown by the view itself, which loads once more.
-  findView(place.value.path)?.view.load().catch(() => undefined);
+  view?.load().then(({ default: component }) => loaded.set(view.name, component), () => undefined);
 }
 
 /** Shows a failure within a view in its place, so that the rest of the page goes on. */
@@ -72,14 +73,15 @@ class Guard extends Component<{ children: ComponentChildren }, { failure: unknow
 function PresentView() {
   const found = findView(place.value.path);
   const name = found?.view.name ?? "";
-  const ready = useSignal(0);
+  const ready = useSignal(loaded.size);
   const failed = useSignal(false);
   const title = found === null ? texts.views.notFound : texts.views[found.view.title];
+  const View = loaded.get(name);
 
   useEffect(() => {
     document.title = `${title} · ${texts.product}`;
     failed.value = false;
-    if (found === null || loaded.has(name)) return;
+    if (found === null || View !== undefined) return;
     found.view.load().then(
       ({ default: component }) => {
         loaded.set(name, component);
@@ -113,7 +115,6 @@ function PresentView() {
       </div>
     );
   }
-  const View = loaded.get(name);
   if (View === undefined) {
     return (
       <div class="view-body">

@@ -1,8 +1,8 @@
-// Charts over time by uPlot, which is loaded with the first chart.
+// Charts over time by uPlot, which comes with the start of the page: the first view draws two.
 
 import { useEffect, useRef } from "preact/hooks";
-import { useSignal, useSignalEffect } from "@preact/signals";
-import type uPlot from "uplot";
+import { useSignal } from "@preact/signals";
+import uPlot from "uplot";
 import { showsUtc, theme } from "../core/preferences.ts";
 import { formatInstant } from "../core/time.ts";
 
@@ -114,6 +114,16 @@ function optionsOf(box: HTMLElement, props: ChartProps, show: (index: number | n
   };
 }
 
+let drawing = Promise.resolve();
+
+/** Draws in a frame of its own, behind what others draw. The function that is returned gives it up. */
+function drawLater(draw: () => void): () => void {
+  let isGone = false;
+  const drawAtFrame = (done: () => void) => requestAnimationFrame(() => (isGone || draw(), done()));
+  drawing = drawing.then(() => (isGone ? undefined : new Promise(drawAtFrame)));
+  return () => void (isGone = true);
+}
+
 /** A chart, its legend with the values under the pointer, and the same as a text for screen readers. */
 export function Chart(props: ChartProps) {
   const box = useRef<HTMLDivElement>(null);
@@ -121,45 +131,37 @@ export function Chart(props: ChartProps) {
   const pointed = useSignal<number | null>(null);
   const latest = useRef(props);
   latest.current = props;
+  const drawn = useRef<ChartProps | null>(null);
 
   const dataOf = (shown: ChartProps) => [shown.times, ...shown.series.map((series) => series.values)] as unknown as uPlot.AlignedData;
-  const build = useRef<() => void>(() => undefined);
   useEffect(() => {
-    let isGone = false;
-    void import("uplot").then(({ default: Plot }) => {
-      const element = box.current;
-      if (isGone || element === null) return;
-      build.current = () => {
-        plot.current?.destroy();
-        const options = optionsOf(element, latest.current, (index) => (pointed.value = index));
-        if (showsUtc.value) options.tzDate = (seconds) => Plot.tzDate(new Date(seconds * 1000), "Etc/UTC");
-        plot.current = new Plot(options, dataOf(latest.current), element);
-      };
-      build.current();
-    });
+    const element = box.current;
+    if (element === null) return;
+    const build = () => {
+      plot.current?.destroy();
+      const options = optionsOf(element, latest.current, (index) => (pointed.value = index));
+      if (showsUtc.value) options.tzDate = (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC");
+      plot.current = new uPlot(options, dataOf(latest.current), element);
+      drawn.current = latest.current;
+    };
+    build();
     const watcher = new ResizeObserver(([entry]) => {
       const width = entry?.contentRect.width ?? 0;
       if (width > 0) plot.current?.setSize({ width, height: latest.current.height ?? 140 });
     });
-    if (box.current !== null) watcher.observe(box.current);
+    watcher.observe(element);
     const scheme = matchMedia("(prefers-color-scheme: dark)");
-    const rebuild = () => build.current();
-    scheme.addEventListener("change", rebuild);
+    scheme.addEventListener("change", build);
     return () => {
-      isGone = true;
       watcher.disconnect();
-      scheme.removeEventListener("change", rebuild);
+      scheme.removeEventListener("change", build);
       plot.current?.destroy();
       plot.current = null;
     };
-  }, [props.series.map((series) => series.name).join("\n")]);
+  }, [props.series.map((series) => series.name).join("\n"), theme.value, showsUtc.value]);
 
-  useSignalEffect(() => {
-    void theme.value;
-    void showsUtc.value;
-    queueMicrotask(() => build.current());
-  });
-  useEffect(() => plot.current?.setData(dataOf(props)), [props.times, props.series, props.from, props.until]);
+  // Two charts of a view are not drawn in one frame.
+  useEffect(() => (drawn.current === props ? undefined : drawLater(() => plot.current?.setData(dataOf(props)))), [props.times, props.series, props.from, props.until]);
 
   const index = pointed.value ?? props.times.length - 1;
   const valueOf = (series: Series) => {

@@ -111,6 +111,8 @@ export function Table<T>(props: TableProps<T>) {
     if (!chosen.delete(rowKey(item))) chosen.add(rowKey(item));
     selection.value = chosen;
   };
+  const acts = useRef({ toggle, open });
+  acts.current = { toggle, open };
   const group = texts.keys.groups.list;
   useKeys([
     { keys: "j", does: texts.keys.next, group, run: () => move(current.value + 1) },
@@ -153,7 +155,17 @@ export function Table<T>(props: TableProps<T>) {
             </tr>
           )}
           {rows.slice(first, last).map((item, offset) => (
-            <TableRow key={rowKey(item)} {...props} item={item} at={first + offset} current={current} toggle={toggle} open={open} />
+            <TableRow
+              key={rowKey(item)}
+              name={rowKey(item)}
+              item={item}
+              at={first + offset}
+              address={props.rowAddress?.(item)}
+              columns={columns}
+              selection={selection}
+              current={current}
+              acts={acts}
+            />
           ))}
           {last < rows.length && (
             <tr class="spacer" aria-hidden="true">
@@ -173,36 +185,39 @@ export function Table<T>(props: TableProps<T>) {
   );
 }
 
-interface RowProps<T> extends TableProps<T> {
+// Of the same values a row is not drawn again, so none of them is made for each drawing of the table.
+interface RowProps<T> {
+  name: string;
   item: T;
   at: number;
+  address: string | undefined;
+  columns: readonly Column<T>[];
+  selection: Signal<ReadonlySet<string>> | undefined;
   current: Signal<number>;
-  toggle: (at: number) => void;
-  open: (at: number) => void;
+  acts: { current: { toggle: (at: number) => void; open: (at: number) => void } };
 }
 
-function TableRow<T>({ item, at, current, toggle, open, columns, rowKey, rowAddress, selection }: RowProps<T>) {
-  const key = rowKey(item);
-  const isChosen = selection?.value.has(key) ?? false;
+function TableRow<T>({ name, item, at, address, columns, selection, current, acts }: RowProps<T>) {
+  const isChosen = selection?.value.has(name) ?? false;
   const click = (event: MouseEvent) => {
     current.value = at;
     const isOnControl = event.target instanceof Element && event.target.closest("a, button, input, label") !== null;
     if (isOnControl || (window.getSelection()?.toString() ?? "") !== "") return;
-    if (event.metaKey || event.ctrlKey) toggle(at);
-    else open(at);
+    if (event.metaKey || event.ctrlKey) acts.current.toggle(at);
+    else acts.current.open(at);
   };
   return (
     <tr data-row={at} aria-rowindex={at + 2} aria-selected={selection ? isChosen : undefined} class={current.value === at ? "current" : ""} onClick={click}>
       {selection && (
         <td class="pick">
           <label class="check-area">
-            <input type="checkbox" aria-label={texts.table.selectRow(key)} checked={isChosen} onChange={() => toggle(at)} />
+            <input type="checkbox" aria-label={texts.table.selectRow(name)} checked={isChosen} onChange={() => acts.current.toggle(at)} />
           </label>
         </td>
       )}
       {columns.map((column, index) => (
         <td key={column.name} class={cellClass(column)}>
-          {index === 0 && rowAddress ? <a href={rowAddress(item)}>{column.cell(item)}</a> : column.cell(item)}
+          {index === 0 && address !== undefined ? <a href={address}>{column.cell(item)}</a> : column.cell(item)}
         </td>
       ))}
     </tr>

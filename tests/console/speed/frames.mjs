@@ -12,7 +12,10 @@ const SECONDS = Math.min(20, Number(process.env.SVC_SPEED_SECS ?? 60));
 const RATE = 200;
 const MOST_TASK_MS = 50;
 const MOST_FRAME_MS = 8;
-const CATEGORIES = ["-*", "toplevel", "v8", "devtools.timeline", "devtools.timeline.frame", "disabled-by-default-devtools.timeline"];
+const CATEGORIES = [
+  "-*", "toplevel", "v8", "devtools.timeline", "devtools.timeline.frame", "disabled-by-default-devtools.timeline",
+  "disabled-by-default-devtools.timeline.frame",
+];
 /** The views that follow the stream. */
 const PATHS = { now: "/", runs: "/runs", actors: "/actors", channels: "/channels" };
 
@@ -47,10 +50,13 @@ async function trace(browser, site, name, path, report) {
       writeFileSync(join(process.env.SVC_SPEED_TRACE, `${name.replaceAll(/\W+/g, "-")}.json`), text);
     }
     const { tasks, frames } = readTrace(text);
-    if (tasks.length === 0 || frames.length === 0) throw new Error(`the trace of ${name} has ${tasks.length} tasks and ${frames.length} frames`);
-    report.note(`${name}: ${frames.length} frames in ${SECONDS} s, p50 ${quantile(frames, 0.5).toFixed(1)} ms, longest ${Math.max(...frames).toFixed(1)} ms`);
-    report.add(`${name}: longest task`, Math.max(...tasks.map(({ ms }) => ms)), MOST_TASK_MS, " ms");
-    report.add(`${name}: script and layout of a frame, p95`, quantile(frames, 0.95), MOST_FRAME_MS, " ms");
+    // A view of which nothing changes needs no frame, but the first one always changes.
+    if (tasks.length === 0 || (path === PATHS.now && frames.length === 0)) throw new Error(`the trace of ${name} has ${tasks.length} tasks and ${frames.length} frames`);
+    if (frames.length === 0) frames.push({ ms: 0, own: 0 });
+    const [wall, own] = ["ms", "own"].map((kind) => [Math.max(...tasks.map((task) => task[kind])), quantile(frames.map((frame) => frame[kind]), 0.95)]);
+    report.note(`${name}: ${frames.length} frames in ${SECONDS} s; of the processor: longest task ${own[0].toFixed(1)} ms, frame p95 ${own[1].toFixed(1)} ms`);
+    report.add(`${name}: longest task`, wall[0], MOST_TASK_MS, " ms");
+    report.add(`${name}: script and layout of a frame, p95`, wall[1], MOST_FRAME_MS, " ms");
   } finally {
     await close();
   }

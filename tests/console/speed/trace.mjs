@@ -6,6 +6,8 @@ const WORK = new Set([
   "MinorGC", "MajorGC", "UpdateLayoutTree", "Layout", "PrePaint", "HitTest", "IntersectionObserverController::computeIntersections",
 ]);
 const FRAME = "BeginMainThreadFrame";
+/** Microseconds between two refreshes of a screen. */
+const REFRESH = 1e6 / 60;
 const TASKS = new Set(["RunTask", "ThreadControllerImpl::RunTask"]);
 
 /** Returns the events of the main thread that laid out most: that of the page. */
@@ -29,8 +31,9 @@ function outermost(events) {
 }
 
 /**
- * Returns the milliseconds of each task of the main thread, and those of script and layout since the frame before for each
- * frame.
+ * Returns the milliseconds of each task of the main thread, and those of script and layout for each frame: its own work, and
+ * what ran in the refresh before it. What runs while no frame is due makes none late; it is measured by the tasks alone.
+ * `own` is the share in which the processor was at it: the rest is that of other programs.
  */
 export function readTrace(text) {
   const { traceEvents } = JSON.parse(text);
@@ -38,12 +41,21 @@ export function readTrace(text) {
   const whole = thread.filter(({ ph, dur }) => ph === "X" && dur > 0);
   const tasks = outermost(whole.filter(({ name }) => TASKS.has(name)));
   const begins = thread.filter(({ name }) => name === FRAME).map(({ ts }) => ts).sort((a, b) => a - b);
-  const frames = new Array(Math.max(0, begins.length - 1)).fill(0);
-  let frame = 0;
+  const frames = begins.map(() => ({ ms: 0, own: 0 }));
+  let [frame, until] = [0, begins[0] + REFRESH];
   // What script does before a frame makes it late, what the frame does itself too: its work ends where the next one begins.
-  for (const { ts, dur } of outermost(whole.filter(({ name }) => WORK.has(name)))) {
-    while (frame < frames.length && ts >= begins[frame + 1]) frame++;
-    if (frame < frames.length && ts >= begins[0]) frames[frame] += dur / 1000;
+  const add = (place, { dur, tdur }) => {
+    frames[place].ms += dur / 1000;
+    frames[place].own += tdur / 1000;
+  };
+  for (const work of outermost(whole.filter(({ name }) => WORK.has(name)))) {
+    const { ts, dur } = work;
+    if (ts < begins[0]) continue;
+    while (ts >= begins[frame + 1]) until = begins[++frame] + REFRESH;
+    if (ts < until) {
+      add(frame, work);
+      until = Math.max(until, ts + dur);
+    } else if (ts >= begins[frame + 1] - REFRESH) add(frame + 1, work);
   }
-  return { tasks: tasks.map(({ dur, ts }) => ({ ms: dur / 1000, at: ts })), frames };
+  return { tasks: tasks.map(({ dur, tdur }) => ({ ms: dur / 1000, own: tdur / 1000 })), frames };
 }

@@ -206,7 +206,7 @@ export default function Actors() {
     async (signal) => (await read(api.GET("/api/v1/admin/audit-logs", { params: { query: { action: ["restart"], limit: ORDERS } }, signal }))).data,
     { every: EVERY_LIVE },
   );
-  const connectors = useMemo(() => new Map(nodes.flatMap((node) => (node.connector === undefined ? [] : [[node.path, node.connector] as const]))), [tree.data]);
+  const connectors = useMemo(() => new Map(nodes.filter((node) => node.connector !== undefined).map((node) => [node.path, node.connector ?? ""])), [tree.data]);
   const facts: EventFacts = { connectors, orders: orders.data ?? [] };
   const [search, onlyTrouble, fold, chosen] = [query("q"), query("trouble") === "1", query("fold"), query("actor")];
   const live = liveActors.value;
@@ -214,8 +214,10 @@ export default function Actors() {
     () => listRows(nodes, live, { search, onlyTrouble, turned: readTurned() }),
     [tree.data, live, search, onlyTrouble, fold],
   );
-  const all = useMemo(() => listRows(nodes, live, { search: chosen, onlyTrouble: false, turned: new Set() }), [tree.data, live, chosen]);
-  const row = chosen === "" ? undefined : all.find((candidate) => candidate.path === chosen);
+  const row = useMemo(
+    () => (chosen === "" ? undefined : listRows(nodes, live, { search: chosen, onlyTrouble: false, turned: new Set() }).find(({ path }) => path === chosen)),
+    [tree.data, live, chosen],
+  );
   const below = nodes.filter((node) => node.path.startsWith(`${chosen}/`)).length;
   const { group } = { group: texts.keys.groups.view };
   useKeys([

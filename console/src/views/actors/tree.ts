@@ -48,8 +48,9 @@ const parentOf = (path: string): string => path.slice(0, Math.max(0, path.lastIn
 
 /** Returns a path with the name of its connector in the place of the id; the number of a replacement stays. */
 export function labelOf(path: string, connector: string | undefined): string {
+  if (connector === undefined) return path;
   const [group, id = "", ...rest] = path.split("/");
-  return connector === undefined ? path : [group, connector + (/~\d+$/.exec(id)?.[0] ?? ""), ...rest].join("/");
+  return [group, connector + (/~\d+$/.exec(id)?.[0] ?? ""), ...rest].join("/");
 }
 
 /** Returns the part of a label below the parent of its path. */
@@ -59,6 +60,8 @@ function nameOf(row: TreeRow, parent: string): string {
   return parts === 1 ? row.label.slice(row.label.indexOf("/") + 1) : row.path.slice(parent.length + 1);
 }
 
+const stateOf = ({ node, live }: Fact): string => live?.state ?? node?.state ?? "running";
+
 function toRow(path: string, { node, live }: Fact): TreeRow {
   const label = labelOf(path, node?.connector);
   return {
@@ -66,7 +69,7 @@ function toRow(path: string, { node, live }: Fact): TreeRow {
     label,
     name: label,
     depth: 0,
-    state: live?.state ?? node?.state ?? "running",
+    state: stateOf({ node, live }),
     node,
     restarts: Math.max(live?.restarts ?? 0, node?.restarts ?? 0),
     mailbox: live?.mailbox_depth ?? node?.mailbox_depth ?? 0,
@@ -82,33 +85,38 @@ function toRow(path: string, { node, live }: Fact): TreeRow {
  * but for its children that need a look.
  */
 export function listRows(nodes: readonly ActorNode[], live: ReadonlyMap<string, LiveActor>, view: TreeView): TreeRow[] {
-  const rows = new Map<string, TreeRow>();
-  for (const node of nodes) rows.set(node.path, toRow(node.path, { node, live: live.get(node.path) }));
-  for (const [path, actor] of live) if (!rows.has(path)) rows.set(path, toRow(path, { node: null, live: actor }));
-  const children = new Map<string, TreeRow[]>();
-  for (const row of rows.values()) {
-    let parent = parentOf(row.path);
-    while (parent !== "" && !rows.has(parent)) parent = parentOf(parent);
-    row.name = nameOf(row, parent);
-    children.set(parent, [...(children.get(parent) ?? []), row]);
-  }
+  const facts = new Map<string, Fact>();
+  for (const node of nodes) facts.set(node.path, { node, live: live.get(node.path) });
+  for (const [path, actor] of live) if (!facts.has(path)) facts.set(path, { node: null, live: actor });
   const search = view.search.toLowerCase();
-  const isFlat = search !== "" || view.onlyTrouble;
-  const fits = (row: TreeRow) => `${row.path} ${row.label}`.toLowerCase().includes(search) && (!view.onlyTrouble || needsLook(row.state) || row.restarts > 0);
-  if (isFlat) {
-    const found = [...rows.values()].filter(fits).map((row) => ({ ...row, name: row.label }));
+  if (search !== "" || view.onlyTrouble) {
+    const fits = (row: TreeRow) => `${row.path} ${row.label}`.toLowerCase().includes(search) && (!view.onlyTrouble || needsLook(row.state) || row.restarts > 0);
+    const found = [...facts].map(([path, fact]) => toRow(path, fact)).filter(fits);
     return found.sort((a, b) => Number(needsLook(b.state)) - Number(needsLook(a.state)) || compare(a.path, b.path));
   }
+  const children = new Map<string, string[]>();
+  for (const path of facts.keys()) {
+    let parent = parentOf(path);
+    while (parent !== "" && !facts.has(parent)) parent = parentOf(parent);
+    const siblings = children.get(parent);
+    if (siblings === undefined) children.set(parent, [path]);
+    else siblings.push(path);
+  }
   const shown: TreeRow[] = [];
-  const visit = (row: TreeRow, depth: number) => {
-    const own = (children.get(row.path) ?? []).sort((a, b) => compare(a.path, b.path));
+  // Of a group with thousands of children that is folded, none but those in trouble become rows.
+  const visit = (path: string, parent: string, depth: number) => {
+    const own = children.get(path) ?? [];
+    const row = toRow(path, factOf(path));
+    row.name = nameOf(row, parent);
     row.below = own.length;
     row.depth = depth;
-    row.isOpen = own.length > 0 && (depth === 0 && own.length <= OPEN_UP_TO) !== view.turned.has(row.path);
+    row.isOpen = own.length > 0 && (depth === 0 && own.length <= OPEN_UP_TO) !== view.turned.has(path);
     shown.push(row);
-    for (const child of own) if (row.isOpen || needsLook(child.state)) visit(child, depth + 1);
+    const seen = row.isOpen ? own : own.filter((child) => needsLook(stateOf(factOf(child))));
+    for (const child of seen.sort(compare)) visit(child, path, depth + 1);
   };
-  for (const root of (children.get("") ?? []).sort((a, b) => compare(a.path, b.path))) visit(root, 0);
+  const factOf = (path: string) => facts.get(path) ?? { node: null, live: undefined };
+  for (const root of (children.get("") ?? []).sort(compare)) visit(root, "", 0);
   return shown;
 }
 

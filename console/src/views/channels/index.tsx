@@ -1,6 +1,7 @@
 // Channels: what serves, in which state, at which rate, and what fails.
 
 import { useMemo } from "preact/hooks";
+import { useComputed } from "@preact/signals";
 import { api, read } from "../../api/client.ts";
 import type { Channel } from "../../api/types.ts";
 import { channelRates, followRates } from "../../core/channel-rates.ts";
@@ -33,9 +34,7 @@ interface Row {
   failures: number;
 }
 
-const rateOf = (row: Row) => channelRates.value.get(row.channel.name);
-
-const columnsOf = (): readonly Column<Row>[] => [
+const COLUMNS: readonly Column<Row>[] = [
   {
     name: "name",
     title: t.columns.name,
@@ -74,7 +73,7 @@ const columnsOf = (): readonly Column<Row>[] => [
       </span>
     ),
   },
-  { name: "rate", title: t.columns.rate, width: "72px", isNumber: true, cell: (row) => <Rate value={rateOf(row)?.requests} /> },
+  { name: "rate", title: t.columns.rate, width: "72px", isNumber: true, cell: ({ channel }) => <Rate key={channel.name} of={channel.name} /> },
   {
     name: "failures",
     title: t.columns.failures,
@@ -82,12 +81,20 @@ const columnsOf = (): readonly Column<Row>[] => [
     isNumber: true,
     cell: (row) => (row.failures === 0 ? <span class="faint">0</span> : <span class="badge bad" title={formatCount(row.failures)}>{formatCompact(row.failures)}</span>),
   },
-  { name: "p99", title: t.columns.p99, width: "82px", isNumber: true, rank: 2, cell: (row) => <span class="muted">{formatDuration(rateOf(row)?.p99_ms)}</span> },
+  { name: "p99", title: t.columns.p99, width: "82px", isNumber: true, rank: 2, cell: ({ channel }) => <Slowest key={channel.name} of={channel.name} /> },
   { name: "changed", title: t.columns.changed, width: "104px", isNumber: true, rank: 3, cell: ({ channel }) => <Moment at={channel.updated_at} /> },
 ];
 
-function Rate({ value }: { value: number | undefined }) {
-  return value === undefined || value === 0 ? <span class="faint">–</span> : <>{formatRate(value)}</>;
+const NO_RATE = formatRate(0);
+
+// Each follows the stream by itself, and is drawn again where its own text changes.
+function Rate({ of: name }: { of: string }) {
+  const rate = useComputed(() => formatRate(channelRates.value.get(name)?.requests ?? 0)).value;
+  return rate === NO_RATE ? <span class="faint">–</span> : <>{rate}</>;
+}
+
+function Slowest({ of: name }: { of: string }) {
+  return <span class="muted">{useComputed(() => formatDuration(channelRates.value.get(name)?.p99_ms))}</span>;
 }
 
 function wordsFor(channels: readonly Channel[]): FilterWord[] {
@@ -146,7 +153,7 @@ export default function Channels() {
           label={texts.views.channels}
           rows={rows}
           rowKey={(row) => row.channel.channel_id}
-          columns={columnsOf()}
+          columns={COLUMNS}
           rowAddress={(row) => href(fillPath("/channels/:id", { id: row.channel.channel_id }))}
           isLoading={all.isLoading && all.data === undefined}
           note={all.data !== undefined && all.data.leftOut > 0 ? texts.definitions.leftOut(all.data.leftOut) : undefined}
