@@ -44,9 +44,10 @@ impl ConsumerLoader {
         let _turn = self.turn.lock().await;
         let stored = self.stored.load().await?;
         let records = stored.into_iter().map(|consumer| self.make_record(consumer)).collect();
-        let table = ConsumerTable::new(records);
+        let table = Arc::new(ConsumerTable::new(records));
+        self.directory.replace(Arc::clone(&table));
+        // Behind the change: a request before it would ask for the former bounds again.
         self.quotas.retain_for_consumers(table.quotas());
-        self.directory.replace(Arc::new(table));
         Ok(())
     }
 

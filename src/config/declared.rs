@@ -36,6 +36,16 @@ const ALLOWED_FILES: &str = "allowed_files";
 #[derive(Clone, Default)]
 pub struct ClientProperties(pub BTreeMap<String, String>);
 
+/// `[oauth2_login.providers]`: the keys of identity providers, by the names of the providers.
+#[derive(Clone, Default)]
+pub struct SignInProvidersSection(pub Map<String, Json>);
+
+impl fmt::Debug for SignInProvidersSection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug(self, f)
+    }
+}
+
 impl fmt::Debug for VarsSection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         debug(self, f)
@@ -55,36 +65,45 @@ fn debug(setting: &dyn Setting, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, "{value}")
 }
 
-impl Setting for VarsSection {
-    fn describe_expected(&self) -> String {
-        "a table of strings, numbers, booleans, arrays and tables".to_owned()
-    }
+macro_rules! value_tables {
+    ($($type:ty: $expected:literal, $schema:tt),+) => { $(
+        impl Setting for $type {
+            fn describe_expected(&self) -> String {
+                $expected.to_owned()
+            }
 
-    fn read(&mut self, value: &toml::Value) -> Result<(), String> {
-        let table = table(value, self)?;
-        self.0 = table
-            .iter()
-            .map(|(name, value)| Ok((name.clone(), json(name, value)?)))
-            .collect::<Result<_, String>>()?;
-        Ok(())
-    }
+            fn read(&mut self, value: &toml::Value) -> Result<(), String> {
+                let table = table(value, self)?;
+                self.0 = table
+                    .iter()
+                    .map(|(name, value)| Ok((name.clone(), json(name, value)?)))
+                    .collect::<Result<_, String>>()?;
+                Ok(())
+            }
 
-    fn assign(&mut self, _: &str) -> bool {
-        false
-    }
+            fn assign(&mut self, _: &str) -> bool {
+                false
+            }
 
-    fn show(&self) -> Json {
-        self.0.clone().into()
-    }
+            fn show(&self) -> Json {
+                self.0.clone().into()
+            }
 
-    fn schema(&self) -> Json {
-        json!({"type": "object"})
-    }
+            fn schema(&self) -> Json {
+                json!($schema)
+            }
 
-    fn overridable(&self) -> bool {
-        false
-    }
+            fn overridable(&self) -> bool {
+                false
+            }
+        }
+    )+ };
 }
+
+value_tables!(
+    VarsSection: "a table of strings, numbers, booleans, arrays and tables", {"type": "object"},
+    SignInProvidersSection: "a table of tables", {"type": "object", "additionalProperties": {"type": "object"}}
+);
 
 macro_rules! string_tables {
     ($($type:ty: $expected:literal),+) => { $(

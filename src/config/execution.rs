@@ -1,9 +1,12 @@
-//! Execution of workflows: `[engine]`, `[query]`, `[write]`, `[jwt]`, `[cron]`, `[bulk]`, `[webhooks]`.
+//! Execution of workflows: `[engine]`, `[query]`, `[write]`, `[jwt]`, `[oauth2_login]`, `[cron]`, `[bulk]`,
+//! `[webhooks]`.
 
 use std::time::Duration;
 
 use svc_channels::call::MAX_DEPTH;
+use svc_model::config::InstanceProviders;
 
+use super::declared::SignInProvidersSection;
 use super::problem::Diagnostics;
 use super::setting::section;
 
@@ -95,6 +98,20 @@ section! {
         /// Allows to ask identity providers at private addresses. Their key sets also need
         /// `jwt.allow_private_jwks_urls`.
         pub allow_private_token_urls: bool = false,
+        /// Providers by their names, each with some or all of the keys that a channel writes of a provider. A channel
+        /// with `oauth2_login.providers_from_instance` takes them; of a key that both write, that of the channel
+        /// counts.
+        pub providers: SignInProvidersSection = SignInProvidersSection::default(),
+    }
+}
+
+impl OAuth2LoginSection {
+    pub(super) fn check(&self, diagnostics: &mut Diagnostics) {
+        for (name, keys) in &self.providers.0 {
+            if let Err(problem) = InstanceProviders::check(name, keys) {
+                diagnostics.refuse(&problem.path, problem.message);
+            }
+        }
     }
 }
 

@@ -176,6 +176,7 @@ impl Config {
         self.engine.check(diagnostics);
         self.query.check(diagnostics);
         self.write.check(diagnostics);
+        self.oauth2_login.check(diagnostics);
         self.cron.check(diagnostics);
         self.bulk.check(diagnostics);
         self.webhooks.check(diagnostics);

@@ -31,7 +31,7 @@ pub use cluster::{
     ClusterSection, KafkaAuthSection, KafkaDlqSection, KafkaSection, SaslMechanism, SecurityProtocol,
     TopicMapping,
 };
-pub use declared::{ClientProperties, SecretsSection, VarsSection};
+pub use declared::{ClientProperties, SecretsSection, SignInProvidersSection, VarsSection};
 pub use edge::{
     AdminAuthSection, ChannelFilterSection, CompressionSection, ConsoleSection, CorsSection, DataDocsSection,
     DocsSection, IngestSection, RateLimitEndpointsSection, RateLimitSection, ServerSection,

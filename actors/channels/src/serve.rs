@@ -11,7 +11,8 @@ use crate::answer::rate_headers::RateReport;
 use crate::answer::response::{ChannelResponse, TraceIdField};
 use crate::compiled_channel::CompiledChannel;
 use crate::guards::{
-    AdmittedBatch, AdmittedMessage, AdmittedRequest, GuardRefusal, PAUSE, PAUSED, RefusalKind, find_additions,
+    AdmittedBatch, AdmittedMessage, AdmittedRequest, GuardRefusal, PAUSE, PAUSED, RefusalKind,
+    find_additions, strip_additions,
 };
 use crate::metrics::{ChannelMeters, MessageOutcome, TraceIds};
 use crate::request::{DataRequest, Delivery, Ingress};
@@ -19,6 +20,9 @@ use crate::run::{AnsweredRun, ReplayedDelivery, RunOrigin};
 
 /// The header that sets or removes a cookie.
 const SET_COOKIE: &str = "set-cookie";
+
+/// The header that says who may store an answer.
+const CACHE_CONTROL: &str = "cache-control";
 
 impl CompiledChannel {
     /// Passes a message through the guards, runs or queues it, and counts its outcome.
@@ -107,10 +111,17 @@ impl CompiledChannel {
         let begins = (!request.is_callback).then(|| request.clone());
         let answer = Box::pin(Arc::clone(&self).serve(request)).await;
         let Some(guard) = self.guards.sign_in() else { return answer };
-        let Some(request) = begins else { return clear_cookie(answer, guard.clearing_cookie()) };
-        let answer = answer?;
+        let Some(request) = begins else {
+            let answer = answer.map(|mut answer| {
+                strip_additions(&mut answer);
+                answer
+            });
+            return clear_cookie(answer, guard.clearing_cookie());
+        };
+        let mut answer = answer?;
         let Some(additions) = find_additions(&answer) else {
             guard.count_stopped(&self.name, &request, &self.services);
+            strip_additions(&mut answer);
             return Ok(answer);
         };
         let begun = guard.begin(&self.name, &request, &additions, &self.services).await;
@@ -214,6 +225,10 @@ fn clear_cookie(
         Ok(mut answer) => {
             // In addition to those of the workflow.
             answer.headers.push((SET_COOKIE.to_owned(), cookie));
+            if answer.headers.iter().all(|(name, _)| name != CACHE_CONTROL) {
+                // It is of one person.
+                answer.headers.push((CACHE_CONTROL.to_owned(), "no-store".to_owned()));
+            }
             Ok(answer)
         }
         Err(error) => Err(error.with_header(SET_COOKIE, cookie)),

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use serde_json::Value;
+use svc_model::config::InstanceProviders;
 use svc_model::config::value_reference::{ValueScope, find_value_references, replace_value_references};
 use svc_model::{Channel, ClientNetworks};
 
@@ -30,10 +31,13 @@ pub struct Settings {
     pub client_networks: ClientNetworks,
     /// Longest time by which a caller may delay accepted work.
     pub max_delay: Duration,
+    /// The identity providers of the instance, for channels that take them.
+    pub sign_in_providers: InstanceProviders,
 }
 
 impl Settings {
-    /// Returns a stored channel with the declared values in the places of its references, `var://name`.
+    /// Returns a stored channel with the declared values in the places of its references, `var://name`, and with the
+    /// identity providers of the instance, if it takes them.
     ///
     /// # Errors
     /// The reason to quarantine the channel: a reference to a value that is not declared.
@@ -41,13 +45,18 @@ impl Settings {
         let declared = self.vars.as_ref().and_then(Value::as_object);
         let has_references = |scope, part| !find_value_references(scope, part).is_empty();
         let content = &row.content;
-        if !has_references(ValueScope::ChannelConfig, &content.config)
+        let takes_providers = InstanceProviders::are_wanted(&content.config);
+        if !takes_providers
+            && !has_references(ValueScope::ChannelConfig, &content.config)
             && !has_references(ValueScope::ChannelTransport, &content.transport_config)
         {
             return Ok(Cow::Borrowed(row));
         }
         let mut row = row.clone();
         let content = &mut row.content;
+        if takes_providers {
+            content.config = self.sign_in_providers.complete(&content.config).into_owned();
+        }
         let mut problems = Vec::new();
         for (scope, part) in [
             (ValueScope::ChannelConfig, &mut content.config),

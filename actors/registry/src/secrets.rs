@@ -7,6 +7,7 @@ use serde_json::Value;
 use slog::Logger;
 use svc_engine::{CompileSecrets, Engine, SecretUses};
 use svc_model::Channel;
+use svc_model::config::InstanceProviders;
 use svc_model::mask::CREDENTIAL_BLOCKS;
 use svc_secrets::{Keyring, Readings, Reference, ResolveError, Resolver as _, Secret, SecretFingerprint};
 
@@ -84,11 +85,42 @@ pub(crate) struct UsedSecrets {
     pub(crate) unreadable: Option<String>,
 }
 
-/// Returns the references of a channel.
-pub(crate) fn collect_uses(row: &Channel) -> SecretUses {
+/// Returns the references of a channel, those of the identity providers that it takes from its instance included.
+pub(crate) fn collect_uses(row: &Channel, providers: &InstanceProviders) -> SecretUses {
     let mut uses = SecretUses::default();
+    let config = providers.complete(&row.content.config);
     for block in CREDENTIAL_BLOCKS {
-        svc_secrets::collect(&row.content.config[block], &mut uses.references);
+        svc_secrets::collect(&config[block], &mut uses.references);
     }
     uses
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use svc_model::{ChannelContent, LifecycleStatus, Timestamp};
+    use svc_testworld::definitions::channel_content;
+
+    use super::*;
+
+    #[test]
+    fn references_of_instance_providers_are_read() {
+        let now = Timestamp::now();
+        let config =
+            json!({"oauth2_login": {"state_secret": "env://STATE", "providers_from_instance": true}});
+        let row = Channel {
+            channel_id: "login".into(),
+            version: 1,
+            content: ChannelContent { config, ..channel_content("login", "flow") },
+            status: LifecycleStatus::Active,
+            created_at: now,
+            updated_at: now,
+        };
+        let read = |providers: &InstanceProviders| -> Vec<String> {
+            collect_uses(&row, providers).references.iter().map(ToString::to_string).collect()
+        };
+        let providers = json!({"corp": {"client_secret": "env://CORP"}}).as_object().unwrap().clone();
+        assert_eq!(read(&InstanceProviders::new(providers)), ["env://CORP", "env://STATE"]);
+        assert_eq!(read(&InstanceProviders::default()), ["env://STATE"]);
+    }
 }

@@ -21,7 +21,9 @@ use crate::state::AppState;
 
 /// Returns the rules under the settings of this process.
 fn channel_rules(state: &AppState) -> ChannelRules {
-    ChannelRules::new(Arc::clone(&state.serving.engine), state.config.jwt.allow_private_jwks_urls)
+    let rules =
+        ChannelRules::new(Arc::clone(&state.serving.engine), state.config.jwt.allow_private_jwks_urls);
+    rules.with_private_providers(state.config.oauth2_login.allow_private_token_urls)
 }
 
 /// Returns the reason that keeps the workflow of a channel from running.

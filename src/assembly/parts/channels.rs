@@ -9,6 +9,7 @@ use svc_channels::{
 };
 use svc_connectors::Connectors;
 use svc_engine::Engine;
+use svc_model::config::InstanceProviders;
 use svc_store::Store;
 use svc_traces::Traces;
 
@@ -113,6 +114,7 @@ fn settings(config: &Config) -> Settings {
             array_elements: config.ingest.max_array_elements,
         },
         max_delay: Duration::from_secs(u64::from(config.trace_queue.max_delay_days) * 86_400),
+        sign_in_providers: InstanceProviders::new(config.oauth2_login.providers.0.clone()),
     }
 }
 

@@ -65,7 +65,8 @@ pub(super) async fn scan_definitions(
     let upgraded_at = inspect::upgraded_at(&store).await?;
     let readings = keyring.read(references(&stored)).await;
     let engine = Arc::new(build_engine(config));
-    let rules = ChannelRules::new(Arc::clone(&engine), config.jwt.allow_private_jwks_urls);
+    let rules = ChannelRules::new(Arc::clone(&engine), config.jwt.allow_private_jwks_urls)
+        .with_private_providers(config.oauth2_login.allow_private_token_urls);
     let declared = config.secrets.references.keys().cloned().collect();
     let findings =
         Checks { engine: &engine, channel_rules: &rules, readings: &readings, declared, upgraded_at }

@@ -127,6 +127,7 @@ fn tables_of_free_names_cannot_be_overridden() {
         ("SVC_VARS", "vars"),
         ("SVC_VARS__REGION", "vars"),
         ("SVC_SECRETS__SIGN", "secrets"),
+        ("SVC_OAUTH2_LOGIN__PROVIDERS__CORP", "oauth2_login.providers"),
         ("SVC_KAFKA__EXTRA_CONFIG", "kafka.extra_config"),
         ("SVC_KAFKA__EXTRA_CONFIG__X", "kafka.extra_config"),
     ] {

@@ -51,6 +51,7 @@ fn no_format_shows_a_secret() {
                 [kafka.auth]\nsasl_password = \"swordfish-6\"\n\
                 [kafka.extra_config]\n\"ssl.key.password\" = \"swordfish-7\"\n\
                 [vars]\napi_token = \"swordfish-8\"\ndeep = { list = [{ password = \"swordfish-9\" }] }\n\
+                [oauth2_login.providers.corp]\nclient_secret = \"swordfish-11\"\n\
                 [secrets]\ndatabase_password = \"env://DB\"";
     let keys = [
         ("SVC_STORAGE__CONNECTOR_ENCRYPTION_KEY", key.as_str()),
@@ -62,7 +63,7 @@ fn no_format_shows_a_secret() {
         render(&config, ConfigFormat::Json),
         render(&config, ConfigFormat::Summary),
         format!("{config:?}"),
-        format!("{:?} {:?}", config.storage, config.vars),
+        format!("{:?} {:?} {:?}", config.storage, config.vars, config.oauth2_login.providers),
     ];
     for text in &shown {
         assert!(!text.contains("swordfish") && !text.contains(&key), "{text}");

@@ -111,7 +111,7 @@ pub(super) const LINE: [Rule; 14] = {
 };
 
 /// Place of [`Step::Message`] in the line: what is before looks at a request, what is behind at its message.
-const MESSAGE: usize = 6;
+const MESSAGE: usize = 7;
 
 /// Place of [`Step::Backpressure`], the last one.
 const BACKPRESSURE: usize = LINE.len() - 1;

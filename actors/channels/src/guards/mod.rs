@@ -58,7 +58,7 @@ pub(crate) use replay::ReplayClaim;
 pub use replay::{AnswerStore, ReplayServices};
 pub(crate) use response_cache::CacheKeyInputs;
 use response_cache::ResponseCacheGuard;
-pub(crate) use sign_in::{SignInGuard, find_additions};
+pub(crate) use sign_in::{SignInGuard, find_additions, strip_additions};
 
 /// The guards a channel has. Large ones are boxed: most channels have few of them.
 pub(crate) struct Guards {

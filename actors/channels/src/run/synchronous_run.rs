@@ -8,6 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{FutureExt, TryFutureExt};
+use serde_json::Value;
+use svc_engine::Redaction;
 use svc_model::{ServiceError, Timestamp};
 use svc_spans::TraceContext;
 use svc_traces::{Record, TraceMode, TracePolicy, Traces, write_run_input};
@@ -54,6 +56,8 @@ struct BegunRun<'t> {
     input: Option<String>,
     /// The id of the distributed trace, if its spans are exported.
     distributed_trace: Option<[u8; 16]>,
+    /// The redaction of the tokens of a sign-in; boxed, because most runs are of none.
+    grant: Option<Box<Redaction>>,
 }
 
 /// The end of a run without an answer.
@@ -61,6 +65,20 @@ struct FailedAnswer {
     error: ServiceError,
     /// The text for operators.
     text: String,
+}
+
+impl BegunRun<'_> {
+    /// Returns the result of a sign-in without its tokens: a workflow may have written them to its answer.
+    fn mask_tokens(&self, result: String) -> String {
+        let Some(grant) = self.grant.as_deref().filter(|grant| !grant.is_empty()) else { return result };
+        match serde_json::from_str::<Value>(&result) {
+            Ok(mut value) => {
+                grant.mask(&mut value);
+                value.to_string()
+            }
+            Err(_) => grant.mask_text(result),
+        }
+    }
 }
 
 impl CompiledChannel {
@@ -92,7 +110,7 @@ impl CompiledChannel {
         };
         let (mut trace_store, mut is_stored) = (None, false);
         if let Some((traces, policy, mut record)) = self.build_record(&begun, took) {
-            let result = rendered.result.take().unwrap_or_default();
+            let result = begun.mask_tokens(rendered.result.take().unwrap_or_default());
             self.record_end(&mut record, &mut report, None, |_| Some(result));
             let storing = Instant::now();
             is_stored = traces.record(policy, record).await?;
@@ -139,17 +157,17 @@ impl CompiledChannel {
             metadata::set_run_key(&mut metadata, run_key.clone().unwrap_or_else(|| id.to_string()));
         }
         let keeps_input = traced.is_some_and(|(_, policy)| policy.keep_input);
-        let signs_in = self.guards.sign_in().is_some();
-        let input = keeps_input.then(|| match signs_in {
-            false => write_run_input(&payload, &metadata, bucket),
-            true => write_run_input(&payload, &metadata::mask_grant(&metadata), bucket),
+        // The tokens of a sign-in are secrets, as those that a caller hands on.
+        let grant = self.guards.sign_in().map(|_| Box::new(metadata::redact_grant(&metadata)));
+        let input = keeps_input.then(|| match &grant {
+            None => write_run_input(&payload, &metadata, bucket),
+            Some(_) => write_run_input(&payload, &metadata::mask_grant(&metadata), bucket),
         });
         let distributed_trace = traced.and_then(|_| trace_context.exported_trace_id());
         let recording = Recording { steps: traced.is_some() && self.records_steps(), ..Recording::default() };
-        // The tokens of a sign-in are secrets, as those that a caller hands on.
-        let caller = signs_in.then(|| CallingRun {
+        let caller = grant.as_deref().map(|redaction| CallingRun {
             chain: Arc::clone(&self.chain),
-            redaction: metadata::redact_grant(&metadata),
+            redaction: redaction.clone(),
             until: None,
         });
         let run = Run {
@@ -174,6 +192,7 @@ impl CompiledChannel {
             started: Instant::now(),
             input: input.flatten(),
             distributed_trace,
+            grant,
         };
         (run, begun)
     }

@@ -20,6 +20,7 @@ use svc_testworld::metrics::metric_value;
 use svc_traces::{Job, JobOutcome, JobResult, Runner, TraceMetrics, Traces};
 
 use crate::kit::{Kit, body, copy, empty_workflow, http, task};
+use crate::sign_in::{self, Hub};
 
 /// A kit whose channels leave traces in an SQLite file.
 struct World {
@@ -428,5 +429,27 @@ fn message_refused_by_the_queue_may_return() {
         let queued = DataRequest { delivery: Delivery::Async, ..request() };
         assert_eq!(orders.submit(queued).await.unwrap_err().status(), 503);
         assert!(orders.submit(request()).await.is_ok(), "neither its key nor its permit is kept");
+    });
+}
+
+#[test]
+fn trace_of_sign_in_shows_no_token() {
+    run(Settings::default(), 10, async |world| {
+        world.kit.services.identity_providers = Arc::new(Hub);
+        let mut config = sign_in::config();
+        config["tracing"] = json!({"task_details": true, "keep_input": true});
+        let orders = world.kit.serve(&world.tree, config, &sign_in::tasks()).await;
+        let (state, cookie) = sign_in::begin(&orders).await;
+        let back = json!({"code": "the-code", "state": state});
+        let data = sign_in::data(orders.submit_whole(sign_in::request(true, back, &cookie)).await);
+        assert_eq!(data["oauth"]["grant"]["access_token"], "the-access-token");
+        let rows = world.store.traces().list(TraceQuery::default()).await.unwrap().rows;
+        let [row] = rows.as_slice() else { panic!("{rows:?}") };
+        let trace = world.trace(&json!(row.id)).await.unwrap();
+        let shown = format!("{trace:?}");
+        assert!(!shown.contains("the-access-token") && !shown.contains("the-code"), "{shown}");
+        let result = parse(trace.result_json);
+        assert_eq!(result["data"]["identity"]["subject"], "42");
+        assert_eq!(result["data"]["oauth"]["grant"]["access_token"], "******");
     });
 }

@@ -7,12 +7,13 @@ use futures_util::future::{BoxFuture, ready};
 use serde_json::{Map, Value, json};
 use svc_auth::{IssuerAccess, ProviderAccess, ProviderAnswer, ProviderRequest};
 use svc_channels::{ChannelResponse, DataRequest, Settings};
-use svc_model::ServiceError;
+use svc_model::config::InstanceProviders;
+use svc_model::{ChannelPause, Code, ServiceError, Timestamp};
 
 use crate::kit::{Kit, Orders, copy, http, task};
 
 /// A provider that grants every code, and knows one person.
-struct Hub;
+pub(crate) struct Hub;
 
 impl ProviderAccess for Hub {
     fn check(&self, _: &str) -> Result<(), String> {
@@ -32,7 +33,7 @@ impl ProviderAccess for Hub {
     }
 }
 
-fn config() -> Value {
+pub(crate) fn config() -> Value {
     json!({"oauth2_login": {"redirect_uri": "https://shop.example/callback", "callback_path": "/callback",
         "state_secret": "0123456789abcdef0123456789abcdef", "client_id": "shop", "client_secret": "s",
         "authorize_url": "https://hub.example/authorize", "token_url": "https://hub.example/token",
@@ -40,7 +41,7 @@ fn config() -> Value {
 }
 
 /// Copies what the workflow sees of a sign-in into its answer.
-fn tasks() -> Value {
+pub(crate) fn tasks() -> Value {
     json!([
         copy("metadata.identity", "data.identity"),
         copy("metadata.oauth", "data.oauth"),
@@ -53,7 +54,7 @@ async fn serve(kit: &mut Kit, tree: &Tree) -> Orders {
     kit.serve(tree, config(), &tasks()).await
 }
 
-fn request(is_callback: bool, query: Value, cookie: &str) -> DataRequest {
+pub(crate) fn request(is_callback: bool, query: Value, cookie: &str) -> DataRequest {
     let Value::Object(query) = query else { panic!("no object") };
     let headers: &[(&str, &str)] = if cookie.is_empty() { &[] } else { &[("cookie", cookie)] };
     DataRequest { method: "GET".into(), is_callback, query, body: None, ..http(json!({}), headers) }
@@ -65,7 +66,7 @@ fn header<'a>(answer: &'a ChannelResponse, name: &str) -> &'a str {
 }
 
 /// Begins a sign-in. Returns the state and the cookie.
-async fn begin(orders: &Orders) -> (String, String) {
+pub(crate) async fn begin(orders: &Orders) -> (String, String) {
     let answer = orders.submit_whole(request(false, json!({}), "")).await.unwrap();
     assert_eq!(answer.status, 302);
     let location = header(&answer, "location");
@@ -76,9 +77,10 @@ async fn begin(orders: &Orders) -> (String, String) {
 }
 
 /// Returns the data of the answer, which removes the cookie.
-fn data(answer: Result<ChannelResponse, ServiceError>) -> Map<String, Value> {
+pub(crate) fn data(answer: Result<ChannelResponse, ServiceError>) -> Map<String, Value> {
     let answer = answer.unwrap();
     assert!(header(&answer, "set-cookie").starts_with("svc_sign_in=; "), "{answer:?}");
+    assert_eq!(header(&answer, "cache-control"), "no-store");
     let body: Value = serde_json::from_slice(&answer.body).unwrap();
     body["data"].as_object().unwrap().clone()
 }
@@ -139,6 +141,30 @@ fn state_that_does_not_match_runs_nothing() {
 }
 
 #[test]
+fn paused_channel_signs_nobody_in() {
+    Universe::new(1).run(async |tree| {
+        let mut kit = Kit::new(Settings::default());
+        let orders = serve(&mut kit, &tree).await;
+        let (state, cookie) = begin(&orders).await;
+        let (since, reason) = (Timestamp::now(), "an incident".to_owned());
+        let pause = Arc::new(ChannelPause { since, until: None, by: "ops".to_owned(), reason });
+        let back = json!({"code": "c0de", "state": state});
+        for request in [request(false, json!({}), ""), request(true, back.clone(), &cookie)] {
+            let paused = DataRequest { pause: Some(Arc::clone(&pause)), ..request };
+            let refused = orders.submit_whole(paused).await.unwrap_err();
+            assert_eq!((refused.status(), refused.code()), (503, Code::ChannelPaused));
+        }
+        // The code is not used up.
+        let data = data(orders.submit_whole(request(true, back, &cookie)).await);
+        assert_eq!(data["identity"]["subject"], "42");
+        let metrics = kit.metrics_text();
+        assert!(
+            metrics.contains(r#"outcome="signed_in"} 1"#) && metrics.contains(r#"outcome="redirected"} 1"#)
+        );
+    });
+}
+
+#[test]
 fn workflow_adds_to_a_sign_in_or_stops_it() {
     Universe::new(1).run(async |tree| {
         let mut kit = Kit::new(Settings::default());
@@ -159,8 +185,39 @@ fn workflow_adds_to_a_sign_in_or_stops_it() {
         assert_eq!(answer.status, 302, "{answer:?}");
         assert!(header(&answer, "location").contains("login_hint=ada"), "{answer:?}");
         let stopped = orders.submit_whole(request(false, json!({"hint": "mallory"}), "")).await.unwrap();
-        assert_eq!((stopped.status, header(&stopped, "set-cookie")), (403, ""));
+        assert_eq!((stopped.status, header(&stopped, "set-cookie"), &*stopped.body), (403, "", &b"{}"[..]));
         assert!(kit.metrics_text().contains(r#"leg="authorize",outcome="refused"} 1"#));
+    });
+}
+
+#[test]
+fn instance_completes_providers_of_a_channel() {
+    Universe::new(1).run(async |tree| {
+        let mut config = config();
+        let hub = config["oauth2_login"].as_object().unwrap().clone();
+        let own = ["redirect_uri", "callback_path", "state_secret"];
+        let hub: Map<String, Value> =
+            hub.into_iter().filter(|(key, _)| !own.contains(&key.as_str())).collect();
+        let providers = json!({ "hub": hub }).as_object().unwrap().clone();
+        let sign_in_providers = InstanceProviders::new(providers);
+        let mut kit = Kit::new(Settings { sign_in_providers, ..Settings::default() });
+        kit.services.identity_providers = Arc::new(Hub);
+        config["oauth2_login"] = json!({"redirect_uri": "https://shop.example/{provider}/callback",
+            "callback_path": "/{provider}/callback", "state_secret": "0123456789abcdef0123456789abcdef",
+            "providers_from_instance": true, "providers": {"hub": {"client_id": "other"}}});
+        let orders = kit.serve(&tree, config.clone(), &tasks()).await;
+        let mut asked = request(false, json!({}), "");
+        asked.params.insert("provider".to_owned(), json!("hub"));
+        let answer = orders.submit_whole(asked).await.unwrap();
+        let location = header(&answer, "location");
+        assert!(location.starts_with("https://hub.example/authorize?"), "{location}");
+        assert!(
+            location.contains("client_id=other&") && location.contains("%2Fhub%2Fcallback"),
+            "{location}"
+        );
+        let elsewhere = Kit::new(Settings::default());
+        let reason = elsewhere.build(config, &tasks()).unwrap_err();
+        assert!(reason.contains("oauth2_login.providers.hub"), "{reason}");
     });
 }
 

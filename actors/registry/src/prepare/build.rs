@@ -86,8 +86,9 @@ impl Loader<'_> {
         for row in stale_workflows {
             references.extend(svc_engine::secret_uses(&row.content).references);
         }
+        let providers = &self.services.settings.sign_in_providers;
         for row in targets.rows.values().filter(|row| full || self.reads_credentials(row)) {
-            references.extend(secrets::collect_uses(row).references);
+            references.extend(secrets::collect_uses(row, providers).references);
         }
         let (keyring, engine) = (&self.services.secrets, &self.services.engine);
         if !full || self.boot {
@@ -96,7 +97,7 @@ impl Loader<'_> {
         for entry in self.retained_channels(targets) {
             match entry.serving() {
                 Some(serving) => references.extend(serving.used_secrets.uses.references.iter().cloned()),
-                None => references.extend(secrets::collect_uses(&entry.row).references),
+                None => references.extend(secrets::collect_uses(&entry.row, providers).references),
             }
         }
         LoadedSecrets::reread(keyring, engine, references, &self.services.log).await
@@ -251,7 +252,10 @@ impl Loader<'_> {
         let secrets = Some(&build.secrets).filter(|_| build.full || self.reads_credentials(&row));
         let used_secrets = match (secrets, serving) {
             (None, Some(serving)) => serving.used_secrets.clone(),
-            _ => build.secrets.record_use(secrets::collect_uses(&row)),
+            _ => {
+                let providers = &self.services.settings.sign_in_providers;
+                build.secrets.record_use(secrets::collect_uses(&row, providers))
+            }
         };
         let previous = serving.map(|serving| serving.compiled.as_ref());
         Some(match compile::definition(&row, loaded.map(Arc::as_ref), self.services, secrets, previous) {

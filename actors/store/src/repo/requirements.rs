@@ -1,5 +1,6 @@
 //! Requirements of an activation: what must be true before a version may serve.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -72,15 +73,15 @@ pub(super) async fn check_channel(
     requirements: &ChannelRequirements,
 ) -> Result<Vec<Objection>, StoreError> {
     let mut objections = Vec::new();
-    if let (true, Some(pattern)) = (content.protocol.is_http(), &content.route_pattern) {
+    for ClaimedRoute { field, pattern, methods } in claimed_routes(content) {
         let platform = requirements.platform_route.as_ref().and_then(|covers| covers(pattern));
         objections.extend(platform.map(|route| {
-            Objection::invalid("route_pattern", format!("'{pattern}' covers the platform's route '{route}'"))
+            Objection::invalid(field, format!("'{pattern}' covers the platform's route '{route}'"))
         }));
-        let rival = route_rival(conn, id, content, pattern).await?;
+        let rival = route_rival(conn, id, content.priority, pattern, &methods).await?;
         objections.extend(rival.map(|name| {
             let message = format!("active channel '{name}' claims '{pattern}' at the same priority");
-            Objection::invalid("route_pattern", message)
+            Objection::invalid(field, message)
         }));
     }
     match &content.workflow_id {
@@ -101,26 +102,52 @@ pub(super) async fn check_channel(
     Ok(objections)
 }
 
+/// A route of a channel, with the field that has it.
+struct ClaimedRoute<'c> {
+    field: &'static str,
+    pattern: &'c str,
+    methods: Cow<'c, [String]>,
+}
+
+/// Returns the routes of a channel: its own, and that of the callback of its sign-in.
+fn claimed_routes(content: &ChannelContent) -> Vec<ClaimedRoute<'_>> {
+    if !content.protocol.is_http() {
+        return Vec::new();
+    }
+    let own = content.route_pattern.as_deref().map(|pattern| ClaimedRoute {
+        field: "route_pattern",
+        pattern,
+        methods: content.methods.as_deref().unwrap_or_default().into(),
+    });
+    let callback = content.config["oauth2_login"]["callback_path"].as_str();
+    let callback = callback.map(|pattern| ClaimedRoute {
+        field: "config.oauth2_login.callback_path",
+        pattern,
+        methods: vec!["GET".to_owned()].into(),
+    });
+    own.into_iter().chain(callback).collect()
+}
+
 /// Finds another active channel with the same shape and priority and a common method. Uses the index on the
-/// shape.
+/// shape, which callbacks of other channels do not have.
 async fn route_rival(
     conn: &mut Conn,
     id: &str,
-    content: &ChannelContent,
+    priority: i64,
     pattern: &str,
+    methods: &[String],
 ) -> Result<Option<String>, StoreError> {
     let Some(shape) = RoutePattern::shape_of(pattern) else { return Ok(None) };
     let rows = definitions::table
         .filter(definitions::kind.eq(EntityKind::Channel.name()))
         .filter(definitions::route_shape.eq(shape))
         .filter(definitions::status.eq(ACTIVE))
-        .filter(definitions::priority.eq(content.priority))
+        .filter(definitions::priority.eq(priority))
         .filter(definitions::id.ne(id))
         // Not a list, whose statement would be prepared anew each time.
         .filter(definitions::protocol.eq("rest").or(definitions::protocol.eq("http")));
     let rows = on!(conn, c => rows.load::<DefinitionRow>(c).await)?;
-    let mine = content.methods.as_deref().unwrap_or_default();
-    let rival = rows.into_iter().find(|row| methods_overlap(mine, &stored_methods(row)));
+    let rival = rows.into_iter().find(|row| methods_overlap(methods, &stored_methods(row)));
     Ok(rival.map(|row| row.name))
 }
 

@@ -158,6 +158,41 @@ pub(crate) async fn a_dry_run_lists_every_objection(db: TestDatabase) {
     channels.set_status("n", LifecycleStatus::Active, None, on, any_mutation()).await.unwrap();
 }
 
+pub(crate) async fn callback_of_sign_in_claims_its_route(db: TestDatabase) {
+    let channels = with_workflow(&db).await.channels();
+    let mut other = channel("other", Some("/login/callback"));
+    other.methods = Some(vec!["POST".into()]);
+    let mut login = channel("login", Some("/login"));
+    login.methods = Some(vec!["GET".into()]);
+    login.config = json!({"oauth2_login": {"callback_path": "/login/callback"}});
+    for (id, content) in [("other", other.clone()), ("login", login)] {
+        channels.create(Some(id.into()), content, any_mutation()).await.unwrap();
+        channels.set_status(id, LifecycleStatus::Active, None, requirements(), any_mutation()).await.unwrap();
+    }
+    other.name = "another".into();
+    other.methods = Some(vec!["GET".into()]);
+    other.priority += 1;
+    channels.create(Some("another".into()), other, any_mutation()).await.unwrap();
+    channels
+        .set_status("another", LifecycleStatus::Active, None, requirements(), any_mutation())
+        .await
+        .expect("another priority decides");
+    let mut second = channel("second", Some("/second"));
+    second.priority += 1;
+    second.config = json!({"oauth2_login": {"callback_path": "/login/callback"}});
+    channels.create(Some("second".into()), second, any_mutation()).await.unwrap();
+    let requirements = ChannelRequirements {
+        cron_enabled: true,
+        platform_route: Some(Arc::new(|pattern| (pattern == "/second").then(|| "/second".into()))),
+    };
+    let report = channels
+        .check_status("second", LifecycleStatus::Active, None, requirements, Precondition::None)
+        .await
+        .unwrap();
+    let fields: Vec<_> = report.errors.iter().map(|issue| issue.field.as_str()).collect();
+    assert_eq!(fields, ["route_pattern", "config.oauth2_login.callback_path"]);
+}
+
 pub(crate) async fn a_deleted_channel_is_gone(db: TestDatabase) {
     let channels = with_workflow(&db).await.channels();
     channels.create(Some("c".into()), channel("orders", None), any_mutation()).await.unwrap();

@@ -129,3 +129,21 @@ pub(crate) async fn consumer_secrets_are_hashed_or_sealed(mut db: TestDatabase) 
     let blind = loaded(&db.store().await).await.secrets;
     assert!(matches!(blind[1], ConsumerSecret::Sealed(_)), "{blind:?}");
 }
+
+pub(crate) async fn unknown_bounds_close_one_consumer_alone(db: TestDatabase) {
+    let store = with_consumer(&db, "acme").await;
+    let consumers = store.consumers();
+    consumers.create("other", tagged(&[]), change()).await.unwrap();
+    for name in ["acme", "other"] {
+        consumers.create_key(name, API_KEY, change()).await.unwrap();
+    }
+    let later = r#"{"limit": 1, "per": "year"}"#;
+    db.execute(&format!("UPDATE consumers SET quota = '{later}' WHERE name = 'acme'")).await.unwrap();
+    let all = consumers.load().await.unwrap();
+    let secrets: Vec<_> =
+        all.iter().map(|one| (one.consumer.name.as_str(), one.secrets.as_slice())).collect();
+    let [("acme", [ConsumerSecret::Unknown]), ("other", [ConsumerSecret::Digest(_)])] = secrets.as_slice()
+    else {
+        panic!("{secrets:?}")
+    };
+}

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use svc_model::config::auth::is_issuer;
 use svc_model::config::connector::OAuth2ClientAuth;
 use svc_model::config::{IdentityClaims, SignInKind, SignInProvider};
 use svc_secrets::{ReferenceError, ResolveError, Resolver, Secret};
@@ -119,6 +120,9 @@ impl LoadedProvider {
     ) -> Result<Self, String> {
         let issuer_name =
             config.issuer.as_ref().map(|text| inputs.https_address("issuer", text)).transpose()?;
+        if issuer_name.as_deref().is_some_and(|issuer| !is_issuer(issuer)) {
+            return Err(format!("{}.issuer: the value has a query or a fragment", inputs.path));
+        }
         let issuer = issuer_name.as_deref().map(|issuer| inputs.access.issuer(issuer)).transpose();
         let issuer = issuer.map_err(|why| format!("{}.issuer: {why}", inputs.path))?;
         let authorize_url = config.authorize_url.as_ref();

@@ -27,24 +27,35 @@ impl ReturnPages {
         Ok(Self { param: config.param.clone(), pages })
     }
 
-    /// Returns the address in its normal form if it is a listed page or one below it, on the same origin.
+    /// Returns the address in its normal form if it is a listed page or one below it, on the same origin. Neither form
+    /// is longer than [`MAX_BYTES`].
     pub(super) fn accept(&self, text: &str) -> Option<String> {
-        if text.len() > MAX_BYTES {
+        // Browsers and servers do not agree about what these mean.
+        let is_odd = |letter: char| letter.is_control() || letter.is_whitespace() || letter == '\\';
+        if text.len() > MAX_BYTES || text.contains(is_odd) {
             return None;
         }
         let url = Url::parse(text).ok()?;
         let is_plain = url.scheme() == "https" && url.username().is_empty() && url.password().is_none();
         let is_listed = |page: &Url| page.origin() == url.origin() && is_below(page.path(), url.path());
-        (is_plain && self.pages.iter().any(is_listed)).then(|| url.to_string())
+        (is_plain && url.as_str().len() <= MAX_BYTES && self.pages.iter().any(is_listed))
+            .then(|| url.to_string())
     }
 }
 
-/// Returns true for the path itself and those below it.
+/// Returns true for the path itself and those below it. An encoded slash may be one to the server of the page, and lead
+/// up again.
 fn is_below(base: &str, path: &str) -> bool {
     match path.strip_prefix(base) {
-        Some(rest) => rest.is_empty() || base.ends_with('/') || rest.starts_with('/'),
+        Some(rest) if rest.is_empty() || base == "/" => true,
+        Some(rest) => (base.ends_with('/') || rest.starts_with('/')) && !has_encoded_slash(rest),
         None => false,
     }
+}
+
+fn has_encoded_slash(path: &str) -> bool {
+    let path = path.to_ascii_lowercase();
+    path.contains("%2f") || path.contains("%5c")
 }
 
 #[cfg(test)]
@@ -73,9 +84,21 @@ mod tests {
             ("//shop.example/account", None),
             ("javascript:alert(1)", None),
             ("/account", None),
+            ("https://shop.example/account/..%2fadmin", None),
+            ("https://shop.example/account/..%5Cadmin", None),
+            (
+                "https://shop.example/account?next=%2Fadmin",
+                Some("https://shop.example/account?next=%2Fadmin"),
+            ),
+            ("https://app.example/a%2Fb", Some("https://app.example/a%2Fb")),
+            ("https://app.example\\@evil.example", None),
+            ("\thttps://app.example/", None),
+            ("https://app.example/a b", None),
         ] {
             assert_eq!(pages.accept(text).as_deref(), expected, "{text}");
         }
-        assert_eq!(pages.accept(&format!("https://app.example/{}", "a".repeat(512))), None);
+        for long in ["a".repeat(512), "ä".repeat(200)] {
+            assert_eq!(pages.accept(&format!("https://app.example/{long}")), None);
+        }
     }
 }

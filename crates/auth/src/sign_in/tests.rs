@@ -140,6 +140,7 @@ fn build(provider: &Arc<Provider>, block: Value) -> Result<SignIn, String> {
     let environment = EnvironmentResolver(|name: &str| match name {
         "CLIENT_SECRET" => Some("s3:cret".to_owned()),
         "PLAIN" => Some("http://shop.example/".to_owned()),
+        "ISSUER" => Some("https://id.example/?tenant=1".to_owned()),
         _ => None,
     });
     let access: Arc<dyn ProviderAccess> = Arc::new(Access(Arc::clone(provider)));
@@ -374,6 +375,7 @@ fn fault_of_a_resolved_value_names_its_field() {
             "oauth2_login.state_secret: the value has less than 32 bytes",
         ),
         (json!({"client_secret": "vault://x"}), "oauth2_login.client_secret: malformed reference"),
+        (json!({"issuer": "env://ISSUER"}), "oauth2_login.issuer: the value has a query or a fragment"),
     ] {
         assert_eq!(build(&provider, single_block(extra)).err().as_deref(), Some(reason));
     }

@@ -44,8 +44,8 @@ pub use request::{BodyMode, ContentEncoding, RecordFormat, RequestBodyFormat, Re
 pub use response::{ErrorBody, ErrorBodyKey, Placeholder, ResponseConfig, ResponseMode};
 pub use secret::SecretText;
 pub use sign_in::{
-    CookieSite, IdTokenConfig, IdentityClaims, PROVIDER_PARAMETER, ReturnToConfig, SignInConfig, SignInKind,
-    SignInProvider, SignInProviders, StateCookieConfig, is_reserved_parameter,
+    CookieSite, IdTokenConfig, IdentityClaims, InstanceProviders, PROVIDER_PARAMETER, ReturnToConfig,
+    SignInConfig, SignInKind, SignInProvider, SignInProviders, StateCookieConfig, is_reserved_parameter,
 };
 pub use template::{HeaderField, SigningTemplate, TemplatePart};
 pub use topic::{TombstonePolicy, TopicConfig};

@@ -1,6 +1,6 @@
 //! Checks of a channel before it is stored, beyond its document: expressions are compiled, literal keys are
-//! parsed, the address of a key set that could never be dialled is refused. References to secrets are not
-//! resolved: the process that serves may not be the one that stores.
+//! parsed, an address of a key set or of a provider that could never be dialled is refused. References to secrets
+//! are not resolved: the process that serves may not be the one that stores.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use svc_auth::jwt::check_literal_keys;
 use svc_contract::MessageSchema;
 use svc_engine::{ConstantTruth, Engine, UnknownCall};
-use svc_model::config::{AuthConfig, GuardExpression};
+use svc_model::config::{AuthConfig, GuardExpression, SignInConfig, SignInProvider, SignInProviders};
 use svc_model::{ChannelChecks, ChannelConfig, FieldError, Issue, origin_problem};
 use svc_outbound::check_url;
 
@@ -16,12 +16,19 @@ use svc_outbound::check_url;
 pub struct ChannelRules {
     engine: Arc<Engine>,
     allow_private_key_sets: bool,
+    allow_private_providers: bool,
 }
 
 impl ChannelRules {
     /// Creates the rules. `allow_private_key_sets` accepts key sets at private addresses.
     pub fn new(engine: Arc<Engine>, allow_private_key_sets: bool) -> Self {
-        Self { engine, allow_private_key_sets }
+        Self { engine, allow_private_key_sets, allow_private_providers: false }
+    }
+
+    /// Accepts identity providers at private addresses, if `allow` is set.
+    #[must_use]
+    pub fn with_private_providers(self, allow: bool) -> Self {
+        Self { allow_private_providers: allow, ..self }
     }
 }
 
@@ -38,6 +45,9 @@ impl ChannelChecks for ChannelRules {
             .collect();
         errors.extend(check_contract(config));
         errors.extend(refuse_origins(config.origin_allow_list.as_deref().unwrap_or_default()));
+        if let Some(sign_in) = &config.oauth2_login {
+            errors.extend(self.check_sign_in(sign_in));
+        }
         let Some(AuthConfig::Jwt(jwt)) = &config.auth else { return errors };
         let keys = check_literal_keys(jwt)
             .into_iter()
@@ -57,6 +67,13 @@ impl ChannelChecks for ChannelRules {
     fn suspicions(&self, config: &ChannelConfig) -> Vec<Issue> {
         config.expressions().into_iter().flat_map(|expression| self.warn_of_blind_reads(expression)).collect()
     }
+}
+
+/// Refuses an address that is none, or that is never dialled. The target of a reference is unknown here.
+fn refuse_address(path: &str, url: Option<&String>, allow_private: bool) -> Option<FieldError> {
+    let url = url.filter(|url| url.starts_with("https://"))?;
+    let why = check_url(url, allow_private).err()?;
+    Some(FieldError::invalid(path, why.to_string()))
 }
 
 /// Refuses schemas that do not compile, and examples that do not match them.
@@ -108,6 +125,39 @@ fn refuse_literal(expression: GuardExpression<'_>) -> Option<FieldError> {
 }
 
 impl ChannelRules {
+    /// Refuses literal addresses of a sign-in that are none, or could never be dialled.
+    fn check_sign_in(&self, block: &SignInConfig) -> Vec<FieldError> {
+        let place = "channel.config.oauth2_login";
+        // Browsers open it, the service does not.
+        let own = refuse_address(&format!("{place}.redirect_uri"), Some(&block.redirect_uri), true);
+        let providers: Vec<(String, &SignInProvider)> = match &block.providers {
+            SignInProviders::One(provider) => vec![(place.to_owned(), &**provider)],
+            SignInProviders::Named(providers) => {
+                let place = |name: &String| format!("{place}.providers.{name}");
+                providers.iter().map(|(name, provider)| (place(name), provider)).collect()
+            }
+        };
+        let providers =
+            providers.into_iter().flat_map(|(place, provider)| self.check_provider(&place, provider));
+        own.into_iter().chain(providers).collect()
+    }
+
+    fn check_provider(&self, place: &str, provider: &SignInProvider) -> Vec<FieldError> {
+        let (asked, keys) = (self.allow_private_providers, self.allow_private_key_sets);
+        let jwks_url = provider.id_token.as_ref().and_then(|rules| rules.jwks_url.as_ref());
+        let addresses = [
+            ("issuer", provider.issuer.as_ref(), asked),
+            ("authorize_url", provider.authorize_url.as_ref(), true),
+            ("token_url", provider.token_url.as_ref(), asked),
+            ("userinfo_url", provider.userinfo_url.as_ref(), asked),
+            ("id_token.jwks_url", jwks_url, keys),
+        ];
+        let refuse = |(name, url, allow): (&str, Option<&String>, bool)| {
+            refuse_address(&format!("{place}.{name}"), url, allow)
+        };
+        addresses.into_iter().filter_map(refuse).collect()
+    }
+
     /// Refuses unknown operators and constant truths, at any depth.
     fn refuse_unknown_and_constant(&self, expression: GuardExpression<'_>) -> Vec<FieldError> {
         let at = format!("channel.config.{}", expression.name);

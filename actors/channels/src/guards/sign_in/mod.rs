@@ -27,6 +27,10 @@ const RETRY_AFTER: u32 = 5;
 /// The message of every sign-in that fails.
 const REFUSED: &str = "Sign-in failed; begin again";
 
+/// The place of what a workflow adds to a sign-in, in its data.
+const PLATFORM: &str = "_svc";
+const ADDITIONS: &str = "oauth";
+
 /// The `oauth2_login` block of a channel.
 pub(crate) struct SignInGuard {
     sign_in: SignIn,
@@ -183,7 +187,30 @@ pub(crate) fn find_additions(answer: &ChannelResponse) -> Option<SignInAdditions
     let body: Value = serde_json::from_slice(&answer.body).ok().filter(|_| answer.status == 200)?;
     let is_envelope = body["status"] == "ok" && body["id"].is_string() && body["data"].is_object();
     let has_errors = body["errors"].as_array().is_none_or(|errors| !errors.is_empty());
-    (is_envelope && !has_errors).then(|| SignInAdditions::parse(&body["data"]["_svc"]["oauth"]))
+    (is_envelope && !has_errors).then(|| SignInAdditions::parse(&body["data"][PLATFORM][ADDITIONS]))
+}
+
+/// Removes what the workflow adds to a sign-in from its answer: it is for the service alone.
+pub(crate) fn strip_additions(answer: &mut ChannelResponse) {
+    let Ok(mut body) = serde_json::from_slice::<Value>(&answer.body) else { return };
+    let is_shaped = strip(&mut body);
+    let is_wrapped = body.get_mut("data").is_some_and(strip);
+    if is_shaped || is_wrapped {
+        answer.body = body.to_string().into();
+    }
+}
+
+/// Removes the additions from data; `false` if there are none.
+fn strip(data: &mut Value) -> bool {
+    let Some(platform) = data.get_mut(PLATFORM).and_then(Value::as_object_mut) else { return false };
+    let is_taken = platform.shift_remove(ADDITIONS).is_some();
+    if is_taken
+        && platform.is_empty()
+        && let Some(data) = data.as_object_mut()
+    {
+        data.shift_remove(PLATFORM);
+    }
+    is_taken
 }
 
 /// Returns the name of the provider in the path of a request.

@@ -4,6 +4,7 @@ use svc_auth::SignInAdditions;
 
 use crate::compiled_channel::CompiledChannel;
 use crate::guards::passage::{GuardRefusal, MessageSource, Passage};
+use crate::request::Delivery;
 
 /// Members of the query that are used up by then, and are nothing for a trace.
 const USED_UP: [&str; 2] = ["code", "state"];
@@ -15,6 +16,10 @@ impl CompiledChannel {
         else {
             return Ok(());
         };
+        if request.delivery == Delivery::Sync && request.pause.is_some() {
+            // Refused behind the guards: nobody is sent away for it, and no code is used up.
+            return Ok(());
+        }
         if !request.is_callback {
             if guard.runs_on_authorize() {
                 passage.signed_in = Some(Box::new(guard.describe(&self.name, request, &self.services)?));

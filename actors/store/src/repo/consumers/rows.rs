@@ -39,21 +39,33 @@ struct KeyRow {
 }
 
 impl ConsumerRow {
-    fn into_consumer(self) -> Result<Consumer, StoreError> {
+    /// Returns the bounds of the requests.
+    ///
+    /// # Errors
+    /// This release does not know their form.
+    fn quota(&self) -> Result<Option<QuotaTerms>, StoreError> {
         let quota = self.quota.as_deref().map(|text| {
-            // A consumer whose bounds are unknown is not served without any.
             QuotaTerms::parse(&json::value(text), "quota")
                 .map_err(|error| StoreError::Database(format!("consumer '{}': {error}", self.name)))
         });
-        Ok(Consumer {
+        quota.transpose()
+    }
+
+    fn into_consumer(self) -> Result<Consumer, StoreError> {
+        let quota = self.quota()?;
+        Ok(self.with_quota(quota))
+    }
+
+    fn with_quota(self, quota: Option<QuotaTerms>) -> Consumer {
+        Consumer {
             tags: json::names(json::value(&self.tags)),
-            quota: quota.transpose()?,
+            quota,
             expires_at: self.expires_at.map(Timestamp::from_naive),
             created_at: Timestamp::from_naive(self.created_at),
             updated_at: Timestamp::from_naive(self.updated_at),
             name: self.name,
             keys: Vec::new(),
-        })
+        }
     }
 }
 
@@ -184,12 +196,15 @@ pub(super) async fn load(
         secrets.push(secret);
     }
     let credentials = |row: ConsumerRow| {
-        let mut consumer = row.into_consumer()?;
-        let (keys, secrets) = by_consumer.remove(&consumer.name).unwrap_or_default();
-        consumer.keys = keys;
-        Ok::<_, StoreError>(ConsumerCredentials { consumer, secrets })
+        let (keys, mut secrets) = by_consumer.remove(&row.name).unwrap_or_default();
+        let quota = row.quota().unwrap_or_else(|_| {
+            // It is not served without its bounds; the others are, and what they lost is taken from them.
+            secrets.fill(ConsumerSecret::Unknown);
+            None
+        });
+        ConsumerCredentials { consumer: Consumer { keys, ..row.with_quota(quota) }, secrets }
     };
-    rows.into_iter().map(credentials).collect()
+    Ok(rows.into_iter().map(credentials).collect())
 }
 
 pub(super) async fn count(conn: &mut Conn) -> Result<i64, StoreError> {

@@ -12,6 +12,7 @@ use super::secret::SecretText;
 use super::template::{HeaderField, SigningTemplate};
 use crate::suggest::nearest;
 
+pub use parse::is_issuer;
 pub(super) use parse::{ConsumerSelectionKeys, HmacKeys, TokenSourceKeys, is_https_url};
 pub(crate) use presets::sends_data_beside_others;
 pub(in crate::config) use presets::{Preset, find as find_preset, names as preset_names};

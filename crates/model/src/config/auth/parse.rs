@@ -270,6 +270,7 @@ fn jwt(block: &mut ConfigBlock<'_>) -> Result<JwtAuth, FieldError> {
     }
     match auth.issuers.as_slice() {
         [] => Err(invalid("jwt_keys", "jwt mode needs auth.jwt_keys, auth.jwks_url or auth.issuer")),
+        [issuer] if !is_issuer(issuer) => Err(refused("issuer", " has no query and no fragment")),
         [issuer] if is_https_url(issuer) => Ok(auth),
         [_] => Err(refused("issuer", " must start with https:// to find its keys; else give auth.jwks_url")),
         _ => Err(refused("issuer", " lists several issuers: give auth.jwks_url or auth.jwt_keys")),
@@ -282,6 +283,11 @@ pub(super) fn jwks_url(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<
         Some(url) if !is_https_url(&url) => Err(refused("jwks_url", " must start with https://")),
         url => Ok(url),
     }
+}
+
+/// Returns false for an address that no issuer has: its documents lie below it.
+pub fn is_issuer(url: &str) -> bool {
+    !url.contains(['?', '#'])
 }
 
 /// Returns true for a text that begins like an address over https.

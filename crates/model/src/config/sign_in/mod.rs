@@ -2,8 +2,10 @@
 //!
 //! The block has one provider, whose keys are its own, or several below `providers`.
 
+mod instance;
 mod parse;
 
+pub use instance::InstanceProviders;
 pub use parse::is_reserved_parameter;
 
 use std::collections::BTreeMap;
@@ -64,7 +66,7 @@ const fn join_keys<const N: usize>(own: &[KeyReference], provider: &[KeyReferenc
         } else {
             keys[at] = provider[at - own.len()];
             if keys[at].required {
-                keys[at].alternative = "providers";
+                keys[at].alternative = "providers providers_from_instance";
             }
         }
         at += 1;
@@ -89,6 +91,9 @@ block! {
         return_to: Option<ReturnToConfig> => {"allow_list": ["https://shop.example/"]};
         /// the workflow runs before a browser is sent to its provider, too: it may refuse, or add parameters and scopes
         run_workflow_on_authorize: bool = false => true;
+        /// the providers of `[oauth2_login.providers]` of the instance join those of the channel; of one that both
+        /// have, the channel writes the keys that differ
+        providers_from_instance: bool = false => true;
         /// several providers by their names, in place of the keys of one
         providers: Option<BTreeMap<String, SignInProvider>> =>
             {"corp": {"issuer": "https://id.example", "client_id": "shop", "client_secret": "s"}};
@@ -101,7 +106,7 @@ block! {
     pub struct SignInProvider {
         /// finds the addresses and the key set at `<issuer>/.well-known/openid-configuration`; this, or `authorize_url` and
         /// `token_url`
-        pub issuer: Option<String> => "https://id.example", by(parse::https_url);
+        pub issuer: Option<String> => "https://id.example", by(parse::issuer_url);
         /// the page to which browsers are sent
         pub authorize_url: Option<String> => "https://id.example/authorize", by(parse::https_url);
         /// the endpoint that gives tokens for a code

@@ -5,15 +5,17 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::instance::{FROM_INSTANCE, read_partial};
 use super::{
     CookieSite, IdTokenConfig, PROVIDER_PARAMETER, SignInConfig, SignInKeys, SignInKind, SignInProvider,
     SignInProviders, StateCookieConfig,
 };
 use crate::config::SecretText;
-use crate::config::auth::{JwtAlgorithm, is_https_url};
+use crate::config::auth::{JwtAlgorithm, is_https_url, is_issuer};
 use crate::config::block::ConfigBlock;
 use crate::config::declare::KeyValue;
 use crate::config::guards::is_token;
+use crate::config::value_reference::is_value_reference;
 use crate::field::FieldError;
 use crate::mask::{is_reserved_reference, is_secret_reference};
 use crate::route::RoutePattern;
@@ -41,6 +43,8 @@ const RESERVED_PARAMS: [&str; 8] = [
     "code_challenge",
     "code_challenge_method",
 ];
+/// The end of the paths of submissions, which browsers do not come back to.
+const SUBMISSIONS: &str = "/async";
 /// The part of a redirect URI that the name of the provider replaces.
 const PLACEHOLDER: &str = "{provider}";
 
@@ -62,11 +66,12 @@ fn parse(block: &mut ConfigBlock<'_>) -> Result<SignInConfig, FieldError> {
         state_cookie,
         return_to,
         run_workflow_on_authorize,
+        providers_from_instance,
         providers,
     } = SignInKeys::read(block)?;
     check_cookie(block, &state_cookie)?;
-    let has_names = providers.is_some();
-    check_paths(block, &redirect_uri, &callback_path, has_names)?;
+    let providers = providers.or_else(|| providers_from_instance.then(BTreeMap::new));
+    check_paths(block, &redirect_uri, &callback_path, providers.is_some())?;
     let providers = match providers {
         Some(providers) => {
             refuse_keys_of_one(block)?;
@@ -92,7 +97,7 @@ fn parse(block: &mut ConfigBlock<'_>) -> Result<SignInConfig, FieldError> {
 fn refuse_keys_of_one(block: &mut ConfigBlock<'_>) -> Result<(), FieldError> {
     for key in SignInProvider::KEYS {
         if block.any(key.name).is_some() {
-            let why = "the block lists providers: move this key into one of them";
+            let why = "the block has providers by their names: move this key into one of them";
             return Err(block.invalid(key.name, why));
         }
     }
@@ -107,6 +112,9 @@ fn check_paths(
     has_names: bool,
 ) -> Result<(), FieldError> {
     let pattern = RoutePattern::parse(callback_path).map_err(|why| block.invalid("callback_path", why))?;
+    if callback_path.ends_with(SUBMISSIONS) {
+        return Err(block.invalid("callback_path", "a path that ends in /async takes submissions alone"));
+    }
     let params: Vec<_> = pattern.params().collect();
     let count = redirect_uri.matches(PLACEHOLDER).count();
     if has_names {
@@ -183,27 +191,36 @@ impl KeyValue for BTreeMap<String, SignInProvider> {
 
     fn read(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<Self> {
         let Some(members) = block.map(name)? else { return Ok(None) };
-        if members.is_empty() || members.len() > MAX_PROVIDERS {
+        let is_completed = block.any(FROM_INSTANCE) == Some(Value::Bool(true));
+        if (members.is_empty() && !is_completed) || members.len() > MAX_PROVIDERS {
             return Err(block.invalid(name, format!("list 1 to {MAX_PROVIDERS} providers")));
         }
         let mut providers = Self::new();
         for (slug, member) in members {
             let place = format!("{name}.{slug}");
-            if RESERVED_NAMES.contains(&slug.as_str()) {
-                return Err(block.invalid(&place, "this name is reserved, choose another one"));
-            }
-            if !is_provider_name(slug) {
-                let why = "the name of a provider has up to 32 small letters, digits, '-' and '_'";
+            if let Some(why) = name_problem(slug) {
                 return Err(block.invalid(&place, why));
             }
-            let provider = block.member(name, slug, member, |block| {
-                let provider = SignInProvider::read(block)?;
-                check_provider(block, provider)
-            })?;
+            let provider = match is_completed {
+                true => read_partial(&block.field(&place), member)?,
+                false => block.member(name, slug, member, |block| {
+                    let provider = SignInProvider::read(block)?;
+                    check_provider(block, provider)
+                })?,
+            };
             providers.insert(slug.clone(), provider);
         }
         Ok(Some(providers))
     }
+}
+
+/// Returns the reason why no provider has this name.
+pub(super) fn name_problem(name: &str) -> Option<&'static str> {
+    if RESERVED_NAMES.contains(&name) {
+        return Some("this name is reserved, choose another one");
+    }
+    let why = "the name of a provider has up to 32 small letters, digits, '-' and '_'";
+    (!is_provider_name(name)).then_some(why)
 }
 
 fn is_provider_name(name: &str) -> bool {
@@ -212,9 +229,10 @@ fn is_provider_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= MAX_PROVIDER_NAME && name.bytes().all(is_plain)
 }
 
-/// Returns true if the value is a reference, whose target is unknown here.
+/// Returns true if the value is a reference, whose target is unknown here: to a secret, or to a declared value, which
+/// takes its place before a channel is served.
 fn is_reference(text: &str) -> bool {
-    is_secret_reference(text) || is_reserved_reference(text)
+    is_secret_reference(text) || is_reserved_reference(text) || is_value_reference(text)
 }
 
 /// Reads an https address or a reference to one.
@@ -222,6 +240,16 @@ pub(super) fn https_url(block: &mut ConfigBlock<'_>, name: &'static str) -> Read
     match block.string(name)? {
         Some(url) if !is_https_url(&url) && !is_reference(&url) => {
             Err(block.invalid(name, "must start with https://"))
+        }
+        url => Ok(url),
+    }
+}
+
+/// Reads the address of an issuer or a reference to one.
+pub(super) fn issuer_url(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<String> {
+    match https_url(block, name)? {
+        Some(url) if !is_issuer(&url) && !is_reference(&url) => {
+            Err(block.invalid(name, "an issuer has no query and no fragment"))
         }
         url => Ok(url),
     }

@@ -134,6 +134,10 @@ fn structural_faults_are_refused_by_name() {
             "auth.issuer must start with https:// to find its keys; else give auth.jwks_url",
         ),
         (
+            jwt(json!({"jwks_url": null, "issuer": "https://id.test/?tenant=1"})),
+            "auth.issuer has no query and no fragment",
+        ),
+        (
             jwt(json!({"jwks_url": null, "issuer": ["https://id.test", "https://other.test"]})),
             "auth.issuer lists several issuers: give auth.jwks_url or auth.jwt_keys",
         ),

@@ -42,8 +42,16 @@ fn sign_in_example() -> Map<String, Value> {
 
 /// Returns a sign-in with the addresses of its provider, or with `providers` in place of the keys of one.
 fn with_provider(mut object: Map<String, Value>) -> Map<String, Value> {
-    if object.contains_key("providers") {
-        let own = ["state_secret", "state_cookie", "return_to", "run_workflow_on_authorize", "providers"];
+    let from_instance = object.get("providers_from_instance") == Some(&json!(true));
+    if from_instance || object.contains_key("providers") {
+        let own = [
+            "state_secret",
+            "state_cookie",
+            "return_to",
+            "run_workflow_on_authorize",
+            "providers_from_instance",
+            "providers",
+        ];
         object.retain(|key, _| own.contains(&key.as_str()));
         object.insert("redirect_uri".to_owned(), json!("https://shop.example/{provider}/callback"));
         object.insert("callback_path".to_owned(), json!("/login/{provider}/callback"));

@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 
 use super::refusal;
 use crate::config::auth::JwtAlgorithm;
-use crate::config::{ChannelConfig, SignInConfig, SignInKind, SignInProvider, SignInProviders};
+use crate::config::{
+    ChannelConfig, InstanceProviders, SignInConfig, SignInKind, SignInProvider, SignInProviders,
+};
 
 fn merge(mut base: Value, extra: &Value) -> Value {
     for (key, value) in extra.as_object().unwrap() {
@@ -69,6 +71,10 @@ fn references_stand_for_addresses_and_secrets() {
     let references = json!({"redirect_uri": "env://HERE", "issuer": "vault://kv/id#issuer",
         "client_id": "env://ID", "client_secret": "env://SECRET", "state_secret": "env://STATE"});
     assert_eq!(parse(&single_block(&references)).redirect_uri, "env://HERE");
+    // The place of the issuer is not empty: its addresses are not asked for.
+    let declared = json!({"redirect_uri": "var://here", "issuer": "var://issuer", "client_id": "var://id",
+        "client_secret": "var://secret", "state_secret": "var://state", "userinfo_url": "var://person"});
+    assert_eq!(provider(&declared).issuer.as_deref(), Some("var://issuer"));
 }
 
 #[test]
@@ -82,6 +88,8 @@ fn faulty_key_is_refused_at_its_path() {
         (json!({"state_secret": "k".repeat(31)}), "state_secret", "32 bytes"),
         (json!({"issuer": "http://id.test"}), "issuer", "https://"),
         (json!({"issuer": null}), "authorize_url", "or issuer"),
+        (json!({"issuer": "https://id.test/?tenant=1"}), "issuer", "no query"),
+        (json!({"callback_path": "/login/async"}), "callback_path", "submissions"),
         (json!({"client_id": " "}), "client_id", "blank"),
         (json!({"scopes": ["email"]}), "scopes", "openid"),
         (json!({"scopes": ["openid email"]}), "scopes[0]", "each by itself"),
@@ -139,6 +147,58 @@ fn faulty_providers_are_refused_at_their_path() {
         assert_eq!(error.path, format!("channel.config.oauth2_login.{field}"), "{error}");
         assert!(error.message.contains(why), "{error}");
     }
+}
+
+#[test]
+fn keys_of_instance_lie_under_those_of_channel() {
+    let from_instance = json!({"providers_from_instance": true});
+    let own = json!({"corp": {"scopes": ["openid", "email"], "identity": {"login": "email"}}});
+    let config = several_block(&own, &from_instance);
+    // What the instance gives is not known here.
+    assert!(matches!(parse(&config).providers, SignInProviders::Named(providers) if providers.len() == 1));
+    let instance = json!({
+        "corp": {"issuer": "https://id.test", "client_id": "shop", "client_secret": "s", "scopes": ["openid"],
+            "identity": {"login": "upn", "name": "full_name"}},
+        "hub": {"authorize_url": "https://hub.test/a", "token_url": "https://hub.test/t", "client_id": "c",
+            "client_secret": "env://HUB"}});
+    let instance = InstanceProviders::new(instance.as_object().unwrap().clone());
+    let SignInProviders::Named(providers) = parse(&instance.complete(&config)).providers else {
+        panic!("one")
+    };
+    assert_eq!(providers.keys().collect::<Vec<_>>(), ["corp", "hub"]);
+    let named = &providers["corp"];
+    assert_eq!((named.client_id.as_str(), named.requested_scopes().len()), ("shop", 2));
+    assert_eq!((named.identity.login.as_str(), named.identity.name.as_str()), ("email", "full_name"));
+    assert_eq!(providers["hub"].protocol(), SignInKind::OAuth2);
+    assert!(!format!("{instance:?}").contains("hub"));
+    // A channel that does not ask for them gets none, and what is still missing is refused.
+    let alone = several_block(&corp(), &json!({}));
+    assert_eq!(*instance.complete(&alone), alone);
+    let none = InstanceProviders::default();
+    let error = refusal(&none.complete(&config));
+    assert_eq!(error.path, "channel.config.oauth2_login.providers.corp.client_id");
+}
+
+#[test]
+fn faulty_keys_of_instance_are_refused() {
+    let check = InstanceProviders::check;
+    assert_eq!(check("corp", &json!({"issuer": "https://id.test"})), Ok(()));
+    for (name, keys, path) in [
+        ("default", json!({}), "oauth2_login.providers.default"),
+        ("corp", json!({"clientid": "shop"}), "oauth2_login.providers.corp.clientid"),
+        ("corp", json!({"issuer": "http://id.test"}), "oauth2_login.providers.corp.issuer"),
+        ("corp", json!("https://id.test"), "oauth2_login.providers.corp"),
+    ] {
+        assert_eq!(check(name, &keys).unwrap_err().path, path);
+    }
+    // The keys of one provider are not those of several.
+    let flat = json!({"oauth2_login": merge(single_block(&json!({}))["oauth2_login"].clone(),
+        &json!({"providers_from_instance": true, "redirect_uri": "https://shop.test/{provider}",
+            "callback_path": "/login/{provider}"}))});
+    assert!(refusal(&flat).message.contains("into one of them"));
+    let misspelt =
+        several_block(&json!({"corp": {"clientid": "x"}}), &json!({"providers_from_instance": true}));
+    assert_eq!(refusal(&misspelt).path, "channel.config.oauth2_login.providers.corp.clientid");
 }
 
 #[test]

@@ -115,6 +115,35 @@ fn impossible_origins_are_refused_at_their_place() {
 }
 
 #[test]
+fn impossible_addresses_of_sign_in_are_refused() {
+    let channel = |rules: &ChannelRules, key: &str, url: &str| {
+        let mut block = json!({"redirect_uri": "https://shop.example/login/callback",
+            "callback_path": "/login/callback", "state_secret": "0123456789abcdef0123456789abcdef",
+            "issuer": "https://id.example", "client_id": "shop", "client_secret": "s"});
+        block[key] = json!(url);
+        let document = json!({"name": "login", "channel_type": "sync", "protocol": "rest", "methods": ["GET"],
+            "route_pattern": "/login", "workflow_id": "w", "config": {"oauth2_login": block}});
+        validate_channel(&document, rules).errors
+    };
+    let private = "https://169.254.169.254/token";
+    for (key, url) in [
+        ("issuer", "https://127.0.0.1"),
+        ("token_url", private),
+        ("userinfo_url", "https://[::1]/me"),
+        ("authorize_url", "https://ada@id.example/"),
+        ("redirect_uri", "https://:443/login/callback"),
+    ] {
+        let errors = channel(&rules(), key, url);
+        assert_eq!(errors.len(), 1, "{key}: {errors:?}");
+        assert_eq!(errors[0].field, format!("channel.config.oauth2_login.{key}"));
+    }
+    assert_eq!(channel(&rules().with_private_providers(true), "token_url", private), []);
+    for (key, url) in [("authorize_url", "https://127.0.0.1/"), ("token_url", "env://TOKEN_URL")] {
+        assert_eq!(channel(&rules(), key, url), [], "{key}");
+    }
+}
+
+#[test]
 fn literals_in_guards_are_refused() {
     let refused = |guard: &str, logic: Value| {
         let [mut document, ..] = documents();
