@@ -6,10 +6,10 @@ DRIVERS = es mongo smtp sql storage
 # What is not installed links the OpenSSL of the system where its headers are: to build one takes minutes. A release carries
 # its own. Give cargo the same value by hand, or it builds anew what depends on it.
 export OPENSSL_NO_VENDOR := $(shell pkg-config --exists 'openssl >= 3' 2>/dev/null && echo 1 || echo 0)
-install drill-rolling drill-operate attack bench console-speed: export OPENSSL_NO_VENDOR = 0
+install drill-rolling drill-operate drill-webhooks attack bench console-speed: export OPENSSL_NO_VENDOR = 0
 
 .DEFAULT_GOAL := help
-.PHONY: help console check-console demo run install test test-kafka-broker api-clients api-requests channel-requests cloudevents-sdks tls-probes fuzz console-browser console-speed monitoring schedules drill-cron drill-cluster drill-rolling drill-kafka drill-operate attack lint features fmt bench budget doc manual manual-check deny
+.PHONY: help console check-console demo run install test test-kafka-broker api-clients api-requests channel-requests cloudevents-sdks tls-probes fuzz console-browser console-speed monitoring schedules drill-cron drill-cluster drill-rolling drill-kafka drill-operate drill-webhooks attack lint features fmt bench budget doc manual manual-check deny
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do printf '  %-17s %s\n' "$$name" "$$text"; done
@@ -114,11 +114,19 @@ drill-kafka: ## records under fire: three processes of one group, killed and sto
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
 	"$$target/debug/drill-kafka" "$$target/debug/svc-server" $(or $(RECORDS),50000) "$$target/drill-kafka.json"
 
-drill-operate: ## orders of operators at full size, on an optimised binary: bulk runs, pauses, shares and delays on three nodes, some killed, a witness as judge (SECTIONS="bulk=n pause=n shares=n later=n": those alone; letters, requests a second, jobs of the flood, jobs due a second)
+drill-operate: ## orders of operators at full size, on an optimised binary: bulk runs, pauses, shares and delays on three nodes, some killed, a witness as judge (SECTIONS="bulk=n pause=n shares=n later=n webhooks=n": those alone; letters, requests a second, jobs of the flood, jobs due a second, events a round)
 	$(CARGO) build --release -p svc --bin svc-server
 	$(CARGO) build -p svc-drills --bin drill-operate
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
+	ulimit -n $$(ulimit -Hn) || true; \
 	"$$target/debug/drill-operate" "$$target/release/svc-server" $(SECTIONS)
+
+drill-webhooks: ## webhooks to 1,000 endpoints on three nodes, on an optimised binary: all well, a tenth dead, slow or lying, then nodes killed too; the endpoints as judge (EVENTS=n a round, by default 100: 100,000 deliveries)
+	$(CARGO) build --release -p svc --bin svc-server
+	$(CARGO) build -p svc-drills --bin drill-operate
+	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
+	ulimit -n $$(ulimit -Hn) || true; \
+	"$$target/debug/drill-operate" "$$target/release/svc-server" webhooks=$(or $(EVENTS),100)
 
 attack: ## the attacks that once broke a promise, a verdict a line, on an optimised binary (NAMES="stop cpu": those alone)
 	tests/peers/ensure wrk || true

@@ -6,7 +6,9 @@
 //! - [`pause`]: submissions, schedules and records go on while their channels are paused, a node is killed, and the
 //!   channels are resumed;
 //! - [`shares`]: the flood of one tenant next to the jobs of 99 others;
-//! - [`later`]: delayed work that becomes due at a thousand a second.
+//! - [`later`]: delayed work that becomes due at a thousand a second;
+//! - [`webhooks`]: a hundred events to a thousand customers in each of three rounds: with a tenth of them dead, slow or
+//!   lying, and with nodes that are killed. `make drill-webhooks` is this section alone.
 //!
 //! The report is one JSON document on standard output, with the verdict of each section; the exit code is 1 if anything
 //! was found.
@@ -14,6 +16,7 @@
 mod bulk;
 mod bulk_verdict;
 mod cluster;
+mod customers;
 mod later;
 mod partition;
 mod pause;
@@ -21,6 +24,8 @@ mod pause_verdict;
 mod repetitions;
 mod shares;
 mod submissions;
+mod webhook_verdict;
+mod webhooks;
 
 use std::io;
 use std::path::{Path, absolute};
@@ -31,7 +36,7 @@ use svc_testkit::findings::{DrillVerdict, Findings};
 use svc_testkit::postgres::Postgres;
 
 const USAGE: &str = "usage: drill-operate SVC_SERVER_BINARY [bulk[=LETTERS] | pause[=REQUESTS_PER_SECOND] | \
-     shares[=JOBS_OF_THE_FLOOD] | later[=DUE_PER_SECOND]]…";
+     shares[=JOBS_OF_THE_FLOOD] | later[=DUE_PER_SECOND] | webhooks[=EVENTS_PER_ROUND]]…";
 
 /// A part of the drill, with its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,14 +49,17 @@ enum OperateSection {
     Shares(usize),
     /// So many jobs due in a second.
     Later(usize),
+    /// So many events a round.
+    Webhooks(usize),
 }
 
 /// All sections, at full size.
-const SECTIONS: [OperateSection; 4] = [
+const SECTIONS: [OperateSection; 5] = [
     OperateSection::Bulk(100_000),
     OperateSection::Pause(5_000),
     OperateSection::Shares(100_000),
     OperateSection::Later(1_000),
+    OperateSection::Webhooks(100),
 ];
 
 #[expect(clippy::print_stdout, reason = "the report is what a drill is for")]
@@ -95,6 +103,7 @@ impl OperateSection {
             Self::Pause(_) => Self::Pause(size),
             Self::Shares(_) => Self::Shares(size),
             Self::Later(_) => Self::Later(size),
+            Self::Webhooks(_) => Self::Webhooks(size),
         }
     }
 
@@ -104,12 +113,17 @@ impl OperateSection {
             Self::Pause(_) => "pause",
             Self::Shares(_) => "shares",
             Self::Later(_) => "later",
+            Self::Webhooks(_) => "webhooks",
         }
     }
 
     const fn size(self) -> usize {
         match self {
-            Self::Bulk(size) | Self::Pause(size) | Self::Shares(size) | Self::Later(size) => size,
+            Self::Bulk(size)
+            | Self::Pause(size)
+            | Self::Shares(size)
+            | Self::Later(size)
+            | Self::Webhooks(size) => size,
         }
     }
 
@@ -121,6 +135,7 @@ impl OperateSection {
             Self::Pause(rate) => pause::drill(binary, &database, rate as u64),
             Self::Shares(jobs) => shares::drill(binary, &database, jobs),
             Self::Later(rate) => later::drill(binary, &database, rate),
+            Self::Webhooks(events) => webhooks::drill(binary, &database, events),
         });
         let verdict = verdict.unwrap_or_else(|error| {
             let mut findings = Findings::default();

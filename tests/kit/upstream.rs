@@ -98,7 +98,7 @@ impl Upstream {
     pub fn start(
         decide: impl Fn(&ReceivedRequest) -> UpstreamReply + Send + Sync + 'static,
     ) -> io::Result<Self> {
-        Self::listen(None, Box::new(decide))
+        Self::listen(Ipv4Addr::LOCALHOST, None, Box::new(decide))
     }
 
     /// Starts on a free loopback port, over TLS with this certificate.
@@ -109,11 +109,23 @@ impl Upstream {
         certificate: &IssuedCertificate,
         decide: impl Fn(&ReceivedRequest) -> UpstreamReply + Send + Sync + 'static,
     ) -> io::Result<Self> {
-        Self::listen(Some(certificate.server_settings()?), Box::new(decide))
+        Self::start_tls_at(Ipv4Addr::LOCALHOST, certificate, decide)
     }
 
-    fn listen(tls: Option<Arc<ServerConfig>>, decide: Decide) -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    /// Starts on a free port of an address, over TLS with this certificate.
+    ///
+    /// # Errors
+    /// No port is free, or the certificate cannot be read.
+    pub fn start_tls_at(
+        address: Ipv4Addr,
+        certificate: &IssuedCertificate,
+        decide: impl Fn(&ReceivedRequest) -> UpstreamReply + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        Self::listen(address, Some(certificate.server_settings()?), Box::new(decide))
+    }
+
+    fn listen(address: Ipv4Addr, tls: Option<Arc<ServerConfig>>, decide: Decide) -> io::Result<Self> {
+        let listener = TcpListener::bind((address, 0))?;
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared { decide, tls, seen: Mutex::default(), changed: Condvar::new() });
         let accepting = Arc::clone(&shared);

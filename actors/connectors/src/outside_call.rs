@@ -15,6 +15,12 @@ use crate::directory::ConnectorDirectory;
 use crate::drivers::http::{HttpDriver, OutsideExchange, sign_request};
 use crate::functions::{Caller, OutsideAddress, call_driver, driver_of, refused_error, unanswered_error};
 
+/// Bytes of an answer that are read. Its status counts, not its body, which may be huge.
+const BODY_CAP: usize = 64 * 1024;
+/// Time after the head of an answer in which its body is read, for the echo of a challenge and so that the connection
+/// can be used again.
+const BODY_PATIENCE: Duration = Duration::from_secs(2);
+
 /// A `POST` to an address that somebody else chose, by the rules of an http connector with `allow_urls`. It carries
 /// nothing of the connector but its signature.
 pub struct OutsideRequest {
@@ -33,8 +39,8 @@ pub struct OutsideRequest {
     pub body: Bytes,
     /// Time limit of the whole attempt.
     pub timeout: Duration,
-    /// Waits for a place among the calls of the host; otherwise a call without a place is deferred at once.
-    pub waits_for_place: bool,
+    /// Longest wait for a place among the calls of the host. A call without one is deferred.
+    pub place_wait: Duration,
 }
 
 /// The class of an attempt, by which its caller goes on.
@@ -62,7 +68,7 @@ pub struct OutsideOutcome {
     pub retry_after: Option<Duration>,
     /// The reason for which the attempt was not accepted, without secrets.
     pub reason: Option<String>,
-    /// The body of an accepted answer.
+    /// The body of an accepted answer, as far as it came soon and is short.
     pub body: Bytes,
 }
 
@@ -90,12 +96,7 @@ impl ConnectorDirectory {
             })?;
         let signer = build_signer(request)?;
         let begun = tokio::time::Instant::now();
-        let place = match request.waits_for_place {
-            true => address.take_place(&request.connector, request.timeout).await,
-            false => address.try_take_place().ok_or_else(|| {
-                TaskError::new(ErrorCode::Io, format!("'{}' has max_concurrent_per_host calls", address.host))
-            }),
-        };
+        let place = address.take_place(&request.connector, request.place_wait).await;
         let _place = place.map_err(|error| outcome(OutsideClass::Deferred, &error))?;
         let limit = request.timeout.saturating_sub(begun.elapsed());
         let caller = Caller::of_service(&request.channel, &request.function)
@@ -130,7 +131,7 @@ impl ConnectorDirectory {
                 params: Vec::new(),
                 body: Some(body),
                 timeout: limit,
-                cap: driver.settings.max_response_size,
+                cap: driver.settings.max_response_size.min(BODY_CAP),
                 follow: false,
             };
             if let Some(signer) = signer.or(driver.settings.signer.as_ref()) {
@@ -141,7 +142,7 @@ impl ConnectorDirectory {
                     )
                 })?;
             }
-            Ok((driver.address.clone(), OutsideExchange(sent)))
+            Ok((driver.address.clone(), OutsideExchange { request: sent, patience: Some(BODY_PATIENCE) }))
         };
         let (loaded, answer) = call_driver(self, connector, message).await?;
         let answer = answer.map_err(|error| unanswered_error(connector, &error))?.answer;

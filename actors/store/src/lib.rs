@@ -69,10 +69,10 @@ pub use repo::{
     RollbackSource, RowKey, SaveOutcome, ScheduleHistory, ScheduleStatus, StartResult, StoredConnector,
     StoredFigures, TokenState, TokenStates, TraceAccess, TraceAttempt, TraceEnd, TraceFailure, TraceMode,
     TracePage, TraceQuery, TraceRecord, TraceRepository, TraceRow, TraceSource, TraceStatus, UnfinishedRun,
-    Versioned, WaitReason, WaitTerms, WaitingCount, WaitingCounts, WaitingWork, WebhookAttempt,
-    WebhookAttemptEnd, WebhookChange, WebhookCounts, WebhookDelivery, WebhookDeliveryState, WebhookEndpoint,
-    WebhookEvent, WebhookFilter, WebhookOutcome, WebhookReplay, WebhookSecret, WebhookState, WebhookTarget,
-    Webhooks, WorkflowRequirements,
+    UnreadableEndpoint, Versioned, WaitReason, WaitTerms, WaitingCount, WaitingCounts, WaitingWork,
+    WebhookAttempt, WebhookAttemptEnd, WebhookChange, WebhookClaims, WebhookCounts, WebhookDelivery,
+    WebhookDeliveryState, WebhookEndpoint, WebhookEvent, WebhookFilter, WebhookOutcome, WebhookReplay,
+    WebhookSecret, WebhookState, WebhookTarget, Webhooks, WorkflowRequirements,
 };
 pub use status::DatabaseStatus;
 pub use store::{OpenedStore, Store};

@@ -14,16 +14,17 @@ use svc_connectors::{OutsideClass, OutsideOutcome};
 use svc_model::{ServiceError, Timestamp};
 use svc_store::{NewWebhookAttempt, Store, StoreError, WebhookEvent, WebhookState, WebhookTarget, Webhooks};
 use svc_traces::Traces;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::delivery::{WebhookDeliverer, make_request, send_within};
 use crate::message::{CHALLENGE, TEST, is_echo, make_body, make_challenge};
 use crate::metrics::WebhookMetrics;
+use crate::order_pace::OrderPace;
 use crate::sender::WebhookSender;
 use crate::settings::Settings;
-use crate::shared::WebhookShared;
+use crate::shared::{MOST_WRITES, WebhookShared};
 
 /// The services that webhooks are made of.
 pub struct WebhookParts {
@@ -88,6 +89,8 @@ impl WebhookHandle {
             sender,
             settings,
             metrics,
+            writes: Semaphore::new(MOST_WRITES),
+            orders: OrderPace::default(),
             log,
             due: Notify::new(),
             is_looking: AtomicBool::new(true),
@@ -114,6 +117,17 @@ impl WebhookHandle {
     /// Wakes the actor of this node: deliveries may be due.
     pub fn wake(&self) {
         self.shared.due.notify_one();
+    }
+
+    /// Admits an order of a consumer about one of its endpoints: each once in a second.
+    ///
+    /// # Errors
+    /// 429 for one that comes sooner.
+    pub fn admit_order(&self, order: &str, endpoint: &str) -> Result<(), ServiceError> {
+        match self.shared.orders.admit(order, endpoint, Instant::now()) {
+            true => Ok(()),
+            false => Err(ServiceError::rate_limited()),
+        }
     }
 
     /// Accepts an event for the endpoints of its topic. When this returns, its rows are on disk. Returns the number of the
@@ -190,8 +204,8 @@ impl WebhookHandle {
         let webhook_id = message_id(&Uuid::new_v4().to_string());
         let body = make_body(kind, Timestamp::now(), data);
         let mut request = make_request(target, &webhook_id, &body, settings);
-        request.waits_for_place = true;
-        let outcome = send_within(&self.shared, &request, Instant::now() + settings.attempt_timeout).await;
+        request.place_wait = settings.attempt_timeout;
+        let outcome = send_within(&self.shared, &request, Instant::now()).await;
         (webhook_id, outcome)
     }
 }

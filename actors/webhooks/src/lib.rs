@@ -13,6 +13,7 @@ mod function;
 mod handle;
 mod message;
 mod metrics;
+mod order_pace;
 mod sender;
 mod settings;
 mod shared;

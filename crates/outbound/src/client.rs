@@ -10,6 +10,7 @@ use reqwest::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, Heade
 use reqwest::{Method, StatusCode, redirect, retry};
 use rustls::ClientConfig;
 use rustls::pki_types::CertificateDer;
+use tokio::time::{Instant, timeout_at};
 use url::Url;
 
 use crate::address::{AddressError, check, check_host, literal, place_of};
@@ -153,6 +154,16 @@ impl OutboundResponse {
     }
 }
 
+/// The part of a body that the sender of a request needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BodyDemand {
+    /// Maximum length, in bytes.
+    pub(crate) cap: usize,
+    /// Time after the head of the response in which the body is read. What comes later or is longer is left out, and a
+    /// body that breaks off counts as it is. `None`: the body of a success must be whole.
+    pub(crate) patience: Option<Duration>,
+}
+
 impl OutboundClient {
     /// Returns the options it was created with.
     pub(crate) fn options(&self) -> ClientOptions {
@@ -204,10 +215,23 @@ impl OutboundClient {
         &self,
         method: Method,
         url: &Url,
-        mut headers: HeaderMap,
+        headers: HeaderMap,
         body: Option<Bytes>,
         cap: usize,
     ) -> Result<OutboundResponse, FetchError> {
+        self.exchange_for(method, url, headers, body, BodyDemand { cap, patience: None }).await
+    }
+
+    /// Sends one request and reads of its response what is demanded.
+    pub(crate) async fn exchange_for(
+        &self,
+        method: Method,
+        url: &Url,
+        mut headers: HeaderMap,
+        body: Option<Bytes>,
+        demand: BodyDemand,
+    ) -> Result<OutboundResponse, FetchError> {
+        let BodyDemand { cap, patience } = demand;
         // A literal address never comes to the resolver.
         check(url, self.options.allow_private)?;
         let failed =
@@ -226,13 +250,22 @@ impl OutboundClient {
         *request.body_mut() = body.map(Into::into);
         let mut response = self.inner.execute(request).await.map_err(|error| failed(&error))?;
         let status = response.status();
-        let must_be_whole = status.is_success();
+        let must_be_whole = status.is_success() && patience.is_none();
+        let deadline = patience.map(|patience| Instant::now() + patience);
         if must_be_whole && response.content_length().is_some_and(|announced| announced > cap as u64) {
             return Err(too_large());
         }
         let mut body = BytesMut::new();
         loop {
-            let chunk = match response.chunk().await {
+            let chunk = response.chunk();
+            let chunk = match deadline {
+                None => chunk.await,
+                Some(deadline) => match timeout_at(deadline, chunk).await {
+                    Ok(chunk) => chunk,
+                    Err(_) => break,
+                },
+            };
+            let chunk = match chunk {
                 Ok(Some(chunk)) => chunk,
                 Ok(None) => break,
                 Err(error) if must_be_whole => return Err(failed(&error)),

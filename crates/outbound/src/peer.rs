@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use url::{Origin, Url};
 
 use crate::address::place_of;
-use crate::client::{ClientOptions, Outbound, OutboundClient, OutboundResponse};
+use crate::client::{BodyDemand, ClientOptions, Outbound, OutboundClient, OutboundResponse};
 use crate::error::{FetchError, SetupError};
 
 mod pool;
@@ -93,6 +93,8 @@ pub struct PeerClient {
     other: OutboundClient,
     /// The URLs that redirects may lead to; `None` for any whose address is checked.
     urls: Option<HttpsUrls>,
+    /// Time for the body of a response, if its status alone counts.
+    patience: Option<Duration>,
 }
 
 /// A client with the connections to a peer.
@@ -119,7 +121,7 @@ impl Outbound {
         let other = client(false)?;
         let own = if allow_private { client(true)? } else { other.clone() };
         let own = Arc::new(ArcSwap::new(OwnClient::new(own)));
-        Ok(PeerClient { home: home.origin(), own, outbound: self.clone(), other, urls: None })
+        Ok(PeerClient { home: home.origin(), own, outbound: self.clone(), other, urls: None, patience: None })
     }
 }
 
@@ -161,7 +163,8 @@ impl PeerClient {
             let bytes = body.as_ref().map(|body| body.bytes.clone());
             let own = (url.origin() == self.home).then(|| self.own.load_full());
             let client = own.as_ref().map_or(&self.other, |own| &own.client);
-            let answer = client.exchange(method.clone(), &url, sent, bytes, cap).await?;
+            let demand = BodyDemand { cap, patience: self.patience };
+            let answer = client.exchange_for(method.clone(), &url, sent, bytes, demand).await?;
             if let Some(own) = own
                 && !is_repeated
                 && WRONG_SERVER.contains(&answer.status)

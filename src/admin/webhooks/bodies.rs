@@ -115,14 +115,15 @@ fn read_name(members: &Map<String, Value>, key: &str) -> Result<Option<String>, 
     }
 }
 
-/// Reads an address. Its connector decides later which ports and hosts it allows.
+/// Reads an address in its one spelling, by which attempts at one host are counted together. Its connector decides later
+/// which ports and hosts it allows.
 fn read_url(members: &Map<String, Value>) -> Result<Option<String>, ServiceError> {
     const PATH: &str = "body.url";
     let Some(text) = read_text(members, "url")? else { return Ok(None) };
     if text.len() > MAX_URL {
         return Err(FieldError::too_long(PATH, MAX_URL, text.len(), "bytes").into());
     }
-    let url = Url::parse(text).map_err(|error| FieldError::invalid(PATH, format!("no URL: {error}")))?;
+    let mut url = Url::parse(text).map_err(|error| FieldError::invalid(PATH, format!("no URL: {error}")))?;
     let problem = if url.scheme() != "https" {
         Some("an endpoint is called over https alone")
     } else if !url.username().is_empty() || url.password().is_some() {
@@ -134,7 +135,10 @@ fn read_url(members: &Map<String, Value>) -> Result<Option<String>, ServiceError
     };
     match problem {
         Some(why) => Err(FieldError::invalid(PATH, why).into()),
-        None => Ok(Some(text.to_owned())),
+        None => {
+            url.set_fragment(None);
+            Ok(Some(url.into()))
+        }
     }
 }
 
@@ -192,6 +196,13 @@ mod tests {
         let read = read_registration(&good).unwrap();
         assert_eq!((read.topics.len(), read.consumer, read.connector.as_str()), (2, None, "c"));
         assert!(read.secret.starts_with("whsec_"));
+        for spelled in
+            ["https://A.example:443/in?x=1#part", "https:\\\\a.example\\in?x=1", "https:/a.example/in?x=1"]
+        {
+            let mut body = good.clone();
+            body["url"] = json!(spelled);
+            assert_eq!(read_registration(&body).unwrap().url, "https://a.example/in?x=1", "{spelled}");
+        }
         let with = |key: &str, value: Value| {
             let mut body = good.clone();
             body[key] = value;

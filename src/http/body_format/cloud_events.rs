@@ -43,10 +43,6 @@ impl EventReading {
         Ok(Self { mode, content_type: content_type.to_vec(), attributes })
     }
 
-    pub(super) fn mode(&self) -> EventMode {
-        self.mode
-    }
-
     /// Reads the body.
     ///
     /// # Errors
@@ -126,6 +122,8 @@ mod tests {
             ),
             ("application/json", "{}", 400, "Invalid CloudEvent: the header ce-specversion is missing"),
             ("application/cloudevents+json", "{", 400, "Invalid JSON body"),
+            ("application/cloudevents+json", "", 400, "Invalid JSON body"),
+            ("application/cloudevents-batch+json", "", 400, "Invalid JSON body"),
             (
                 "application/cloudevents+json",
                 "{}",

@@ -11,8 +11,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use svc_channels::{
-    BodyKind, CloudEvents, CompiledChannel, ComputeGate, ContentKind, EventMode, parse_csv, parse_text,
-    parse_xml,
+    BodyKind, CloudEvents, CompiledChannel, ComputeGate, ContentKind, parse_csv, parse_text, parse_xml,
 };
 use svc_model::config::{ContentEncoding, RequestBodyFormat};
 use svc_model::{Code, ServiceError};
@@ -138,9 +137,10 @@ impl Decoding {
         EventReading::select(headers).map(|reading| Self::Events(Box::new(reading)))
     }
 
-    /// Returns `true` if an empty body is a message nevertheless.
+    /// Returns `true` if an empty body is read nevertheless: an event in binary mode may have no data, and a structured one
+    /// without a body is none.
     fn reads_empty_bodies(&self) -> bool {
-        matches!(self, Self::Events(reading) if reading.mode() == EventMode::Binary)
+        matches!(self, Self::Events(_))
     }
 
     /// Decodes a body that is not empty.

@@ -80,11 +80,13 @@ impl<'p> OwnWebhookRequest<'p> {
             Self::Test(id) => {
                 refuse_parameters(query, &[])?;
                 require_own(state, &consumer, id).await?;
+                state.work.webhooks.admit_order("test", id)?;
                 send_test(state, audit(AuditAction::Test, consumer, id, context), id).await
             }
             Self::Replay(id) => {
                 refuse_parameters(query, &[])?;
                 require_own(state, &consumer, id).await?;
+                state.work.webhooks.admit_order("replay", id)?;
                 let mut permit = state.edge.in_flight.permit();
                 let limit = BodyLimit::of_payloads(state);
                 let body = read_body(request, &mut payload, limit, &[], Some(&mut permit));
@@ -105,7 +107,10 @@ impl<'p> OwnWebhookRequest<'p> {
 fn find_consumer(request: &HttpRequest, state: &AppState) -> Option<String> {
     let headers = request.headers();
     let own = headers.get(API_KEY).and_then(|value| value.to_str().ok());
-    let bearer = || headers.get(AUTHORIZATION)?.to_str().ok()?.strip_prefix("Bearer ");
+    let bearer = || {
+        let (scheme, key) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then_some(key)
+    };
     let key = own.or_else(bearer)?;
     let identity = state.serving.consumers.directory().find_api_key(key.trim())?;
     Some(identity.name.to_string())

@@ -368,7 +368,7 @@ impl HttpCallTask {
                 let limit = limit.saturating_sub(begun.elapsed());
                 let request = |driver: &HttpDriver| {
                     let request = self.outside_request(&driver.settings, address, context, limit)?;
-                    Ok((driver.address.clone(), OutsideExchange(request)))
+                    Ok((driver.address.clone(), OutsideExchange { request, patience: None }))
                 };
                 call_driver(connectors, connector, request).await?
             }

@@ -69,11 +69,6 @@ impl OutsideAddress {
         }
     }
 
-    /// Takes a place among the calls of the host; `None` if there is none now.
-    pub(crate) fn try_take_place(&self) -> Option<HostPlace> {
-        self.hosts.try_take_place(&self.host)
-    }
-
     /// Makes one logical call, as [`call_with_breaker`](super::call::call_with_breaker) does, through the breaker of
     /// the host.
     ///

@@ -332,12 +332,36 @@ fn webhook(url: String) -> OutsideRequest {
         content_type: "application/json",
         body: br#"{"type":"order.paid"}"#.as_slice().into(),
         timeout: Duration::from_secs(10),
-        waits_for_place: false,
+        place_wait: Duration::ZERO,
     }
 }
 
 async fn deliver(world: &ConnectorWorld, request: OutsideRequest) -> OutsideOutcome {
     world.connectors.directory().call_outside(&request).await
+}
+
+#[test]
+fn outside_call_counts_the_status_alone() {
+    let issued = issue_certificate().unwrap();
+    run_trusting(&issued.authority, async |world| {
+        let home = home();
+        let answers = |asked: &ReceivedRequest| match asked.target.as_str() {
+            "/huge" => UpstreamReply::new(200, "x".repeat(1 << 20)),
+            "/short" => UpstreamReply::Raw(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc".to_vec()),
+            _ => UpstreamReply::Raw(b"HTTP/1.1 410 Gone\r\ncontent-length: 9\r\n\r\nabc".to_vec()),
+        };
+        let customer = Upstream::start_tls(&issued, answers).unwrap();
+        world.connect(connector_to(&home, json!({"allow_urls": ports(&[&customer])}))).await;
+        for (path, class, most) in [
+            ("/huge", OutsideClass::Accepted, 64 * 1024),
+            ("/short", OutsideClass::Accepted, 3),
+            ("/gone", OutsideClass::Gone, 0),
+        ] {
+            let outcome = deliver(world, webhook(customer.url(path))).await;
+            assert_eq!(outcome.class, class, "{path}: {outcome:?}");
+            assert!(outcome.body.len() <= most, "{path}: {}", outcome.body.len());
+        }
+    });
 }
 
 #[test]

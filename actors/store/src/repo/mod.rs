@@ -100,13 +100,13 @@ pub use traces::{
     TraceQuery, TraceRecord, TraceRepository, TraceRow, TraceSource, TraceStatus, UnfinishedRun, WaitReason,
     WaitTerms, WaitingCount, WaitingCounts, WaitingWork,
 };
-pub(crate) use webhooks::webhook_secret_place;
 pub use webhooks::{
     ClaimedWebhook, DueEndpoint, EndpointRoom, NewWebhookAttempt, NewWebhookEndpoint, RecordedAttempt,
-    WebhookAttempt, WebhookAttemptEnd, WebhookChange, WebhookCounts, WebhookDelivery, WebhookDeliveryState,
-    WebhookEndpoint, WebhookEvent, WebhookFilter, WebhookOutcome, WebhookReplay, WebhookSecret, WebhookState,
-    WebhookTarget, Webhooks,
+    UnreadableEndpoint, WebhookAttempt, WebhookAttemptEnd, WebhookChange, WebhookClaims, WebhookCounts,
+    WebhookDelivery, WebhookDeliveryState, WebhookEndpoint, WebhookEvent, WebhookFilter, WebhookOutcome,
+    WebhookReplay, WebhookSecret, WebhookState, WebhookTarget, Webhooks,
 };
+pub(crate) use webhooks::{abandon_endpoints, webhook_secret_place};
 
 /// Filter and order of a list. Conditions that do not apply to the kind are ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

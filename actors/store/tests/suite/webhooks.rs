@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use svc_model::{Page, Timestamp};
 use svc_store::{
-    ClaimedWebhook, EndpointRoom, NewWebhookAttempt, NewWebhookEndpoint, RecordedAttempt, Store, StoreError,
-    WebhookAttemptEnd, WebhookChange, WebhookDelivery, WebhookEndpoint, WebhookEvent, WebhookFilter,
-    WebhookOutcome, WebhookState,
+    ClaimedWebhook, ConsumerContent, EndpointRoom, NewWebhookAttempt, NewWebhookEndpoint, RecordedAttempt,
+    Store, StoreError, WebhookAttemptEnd, WebhookChange, WebhookDelivery, WebhookEndpoint, WebhookEvent,
+    WebhookFilter, WebhookOutcome, WebhookState,
 };
 
 use super::any_mutation;
@@ -47,7 +47,9 @@ fn event(id: &str, topic: &str) -> WebhookEvent {
 
 async fn claim(store: &Store, endpoint: &str, holder: &str) -> Vec<ClaimedWebhook> {
     let room = EndpointRoom { endpoint_id: endpoint.to_owned(), room: 10 };
-    store.webhooks().claim(holder, vec![room], LEASE).await.unwrap()
+    let claims = store.webhooks().claim(holder, vec![room], LEASE).await.unwrap();
+    assert!(claims.unreadable.is_empty(), "{:?}", claims.unreadable);
+    claims.claimed
 }
 
 fn end(claimed: &ClaimedWebhook, status: i64, outcome: WebhookOutcome) -> WebhookAttemptEnd {
@@ -192,8 +194,20 @@ pub(crate) async fn gone_endpoint_keeps_dead_letters_for_replay(db: TestDatabase
     assert!(claim(&store, &id, "node-1").await.is_empty());
     let replayed = webhooks.replay(&id, since, true, any_mutation()).await.unwrap();
     assert_eq!((replayed.replayed, replayed.next_since), (2, None));
-    let again = claim(&store, &id, "node-1").await;
-    assert_eq!(again.iter().map(|claimed| claimed.attempt).collect::<Vec<_>>(), [1, 1]);
+    let again = claim(&store, &id, "node-2").await;
+    let ids = |claimed: &[ClaimedWebhook]| claimed.iter().map(|one| one.id.clone()).collect::<Vec<_>>();
+    assert_eq!(ids(&again), ids(&claimed[..1]), "an attempt at the other one may still go on");
+    db.execute(&format!(
+        "UPDATE webhook_deliveries SET due_at = {} WHERE id = '{}'",
+        ago(&db, 1),
+        claimed[1].id
+    ))
+    .await
+    .unwrap();
+    let other = claim(&store, &id, "node-2").await;
+    assert_eq!((ids(&other), other[0].attempt), (ids(&claimed[1..]), 1), "its lease has ended");
+    let late = end(&claimed[1], 200, WebhookOutcome::Delivered);
+    assert_eq!(webhooks.record_end(late).await.unwrap(), RecordedAttempt::Lost);
     assert_eq!(webhooks.counts().await.unwrap().pending, 2);
     webhooks.delete(&id, any_mutation()).await.unwrap();
     assert_eq!(webhooks.get(&id).await.unwrap(), None);
@@ -218,8 +232,35 @@ pub(crate) async fn changed_address_must_be_verified_anew(db: TestDatabase) {
     assert_eq!((failed.state.as_str(), failed.reason.as_deref()), ("unverified", Some("no echo")));
     let refused = webhooks.enable(&id, Some(URL.to_owned()), any_mutation()).await.unwrap_err();
     assert!(matches!(&refused, StoreError::Refused(why) if why.status() == 409), "{refused}");
+    let echoed = webhooks.note_challenge(&id, moved.clone(), Ok(())).await.unwrap();
+    assert_eq!((echoed.state.as_str(), echoed.reason), ("enabled", None));
+    let (audit, _) = store.audit().list(svc_store::AuditFilter::default(), Page::default()).await.unwrap();
+    assert_eq!((audit[0].action.as_str(), audit[0].principal.as_str()), ("enable", "webhooks"));
     let enabled = webhooks.enable(&id, Some(moved), any_mutation()).await.unwrap();
     assert!(enabled.state == "enabled" && enabled.verified_at.is_some());
+}
+
+pub(crate) async fn next_consumer_sees_no_earlier_delivery(db: TestDatabase) {
+    let store = db.store().await;
+    let webhooks = store.webhooks();
+    let id = endpoint(&store, &["*"], Some("acme")).await;
+    for number in 0..2 {
+        webhooks.accept(event(&format!("msg_{number}"), "a")).await.unwrap();
+    }
+    let claimed = claim(&store, &id, "node-1").await;
+    webhooks.record_end(end(&claimed[0], 200, WebhookOutcome::Delivered)).await.unwrap();
+    let to = |consumer: &str| WebhookChange {
+        consumer: Some(Some(consumer.to_owned())),
+        ..WebhookChange::default()
+    };
+    webhooks.update(&id, to("acme"), any_mutation()).await.unwrap();
+    assert_eq!(deliveries(&store, &id).await.len(), 2, "it is the same one");
+    let changed = webhooks.update(&id, to("brand"), any_mutation()).await.unwrap();
+    assert_eq!((changed.state.as_str(), changed.consumer.as_deref()), ("enabled", Some("brand")));
+    assert!(deliveries(&store, &id).await.is_empty());
+    assert_eq!(webhooks.attempts(&id, Page::default()).await.unwrap().1, 0);
+    let late = end(&claimed[1], 200, WebhookOutcome::Delivered);
+    assert_eq!(webhooks.record_end(late).await.unwrap(), RecordedAttempt::Lost);
 }
 
 pub(crate) async fn rotated_secret_signs_with_its_successor(db: TestDatabase) {
@@ -240,6 +281,63 @@ pub(crate) async fn rotated_secret_signs_with_its_successor(db: TestDatabase) {
     assert_eq!(secrets().await, ["whsec_third", "whsec_second"]);
     rotate("whsec_fourth", 0).await;
     assert_eq!(secrets().await, ["whsec_fourth"]);
+}
+
+pub(crate) async fn unreadable_secrets_stop_their_endpoint_alone(db: TestDatabase) {
+    let store = db.store().await;
+    let webhooks = store.webhooks();
+    let sound = endpoint(&store, &["*"], None).await;
+    let broken = endpoint(&store, &["*"], None).await;
+    webhooks.accept(event("msg_1", "a")).await.unwrap();
+    db.execute(&format!("UPDATE webhook_endpoints SET secrets_json = 'enc:v2:lost' WHERE id = '{broken}'"))
+        .await
+        .unwrap();
+    let rooms = [&sound, &broken].map(|id| EndpointRoom { endpoint_id: id.clone(), room: 10 });
+    let claims = webhooks.claim("node-1", rooms.to_vec(), LEASE).await.unwrap();
+    let claimed: Vec<_> = claims.claimed.iter().map(|one| one.target.endpoint_id.as_str()).collect();
+    assert_eq!(claimed, [sound.as_str()]);
+    assert_eq!(claims.unreadable.len(), 1);
+    assert_eq!(claims.unreadable[0].endpoint_id, broken);
+    assert!(matches!(webhooks.target(&broken).await, Err(StoreError::Database(_))));
+    let kept = webhooks.rotate(&broken, "whsec_new".to_owned(), Duration::from_secs(60), any_mutation());
+    assert!(matches!(kept.await, Err(StoreError::Database(_))), "the former one cannot sign any more");
+    webhooks.rotate(&broken, "whsec_new".to_owned(), Duration::ZERO, any_mutation()).await.unwrap();
+    assert_eq!(claim(&store, &broken, "node-1").await.len(), 1);
+}
+
+pub(crate) async fn deliveries_without_endpoint_end_with_retention(db: TestDatabase) {
+    let store = db.store().await;
+    let webhooks = store.webhooks();
+    let id = endpoint(&store, &["*"], None).await;
+    webhooks.accept(event("msg_1", "a")).await.unwrap();
+    // As if the endpoint had been deleted by another node while the event was accepted.
+    db.execute("DELETE FROM webhook_endpoints").await.unwrap();
+    assert_eq!(deliveries(&store, &id).await[0].state, "pending");
+    webhooks.delete_expired(2, 3).await.unwrap();
+    let row = deliveries(&store, &id).await.remove(0);
+    assert_eq!((row.state.as_str(), row.last_error.as_deref()), ("failed", Some("the endpoint was deleted")));
+    assert!(row.ended_at.is_some());
+}
+
+pub(crate) async fn deleted_consumer_leaves_its_endpoints_disabled(db: TestDatabase) {
+    let store = db.store().await;
+    let webhooks = store.webhooks();
+    let create =
+        async || store.consumers().create("acme", ConsumerContent::default(), any_mutation()).await.unwrap();
+    create().await;
+    let (own, other) =
+        (endpoint(&store, &["a"], Some("acme")).await, endpoint(&store, &["a"], Some("brand")).await);
+    webhooks.accept(event("msg_1", "a")).await.unwrap();
+    store.consumers().delete("acme", any_mutation()).await.unwrap();
+    let left = state(&store, &own).await;
+    assert_eq!((left.state.as_str(), left.consumer), ("disabled", None));
+    assert_eq!(left.reason.as_deref(), Some("its consumer was deleted"));
+    assert_eq!(deliveries(&store, &own).await[0].state, "failed");
+    create().await;
+    let filter = WebhookFilter { consumer: Some("acme".to_owned()), state: None };
+    assert_eq!(webhooks.list(filter, Page::default()).await.unwrap().1, 0, "it is another one");
+    let kept = state(&store, &other).await;
+    assert_eq!((kept.state.as_str(), kept.consumer.as_deref()), ("enabled", Some("brand")));
 }
 
 pub(crate) async fn expired_deliveries_and_attempts_are_deleted(db: TestDatabase) {

@@ -37,6 +37,11 @@ const LONG: Duration = Duration::from_secs(1);
 const DEFERRAL: Duration = Duration::from_secs(2);
 /// Longest wait that an answer may ask for.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
+/// Longest wait of a delivery for a place among the calls of its host, which its connector bounds as well.
+const PLACE_WAIT: Duration = Duration::from_millis(500);
+/// Time after the limit of an attempt at which it is given up: the call ends itself before, and is counted as a failure
+/// of its host.
+const GIVE_UP: Duration = Duration::from_secs(1);
 /// Bytes of a stored reason at most.
 const MOST_REASON: usize = 500;
 /// Time between two writes of an end while the database is away.
@@ -75,7 +80,7 @@ async fn attempt_and_record(shared: &WebhookShared, lanes: &RefCell<DeliveryLane
     let request = make_request(&delivery.target, &delivery.webhook_id, &delivery.payload, &shared.settings);
     let started = Instant::now();
     let outcome = {
-        let sending = send_within(shared, &request, started + shared.settings.attempt_timeout);
+        let sending = send_within(shared, &request, started);
         tokio::pin!(sending);
         tokio::select! {
             outcome = &mut sending => outcome,
@@ -88,11 +93,12 @@ async fn attempt_and_record(shared: &WebhookShared, lanes: &RefCell<DeliveryLane
     let elapsed = started.elapsed();
     shared.metrics.attempt_duration.observe(elapsed.as_secs_f64());
     let was_quick = outcome.class == OutsideClass::Accepted && elapsed < LONG;
-    lanes.borrow_mut().end(&url, lane, was_quick);
     if outcome.class == OutsideClass::Deferred {
         lanes.borrow_mut().block(&url, Instant::now() + DEFERRAL);
     }
     record(shared, &delivery, outcome, elapsed, claimed_at + lease(&shared.settings)).await;
+    // After the write: no more is claimed than the database keeps up with.
+    lanes.borrow_mut().end(&url, lane, was_quick);
 }
 
 /// Makes the request of a message to an endpoint.
@@ -113,20 +119,20 @@ pub(crate) fn make_request(
         content_type: JSON,
         body: Bytes::copy_from_slice(body.as_bytes()),
         timeout: settings.attempt_timeout,
-        waits_for_place: false,
+        place_wait: PLACE_WAIT,
     }
 }
 
-/// Sends a request, and gives up at the deadline. The deadline is looked at first: a process that was stopped sends
-/// nothing more of an attempt whose lease may have ended meanwhile.
+/// Sends a request that ends by itself at its limit, and gives it up soon after. That instant is looked at first: a
+/// process that was stopped sends nothing more of an attempt whose lease may have ended meanwhile.
 pub(crate) async fn send_within(
     shared: &WebhookShared,
     request: &OutsideRequest,
-    deadline: Instant,
+    started: Instant,
 ) -> OutsideOutcome {
     tokio::select! {
         biased;
-        () = sleep_until(deadline) => OutsideOutcome {
+        () = sleep_until(started + request.timeout + GIVE_UP) => OutsideOutcome {
             class: OutsideClass::Failed,
             status: None,
             retry_after: None,
@@ -191,7 +197,12 @@ async fn record(
     };
     let mut is_uncertain = false;
     loop {
-        match shared.webhooks.record_end(end.clone()).await {
+        let written = {
+            // Nothing closes the semaphore.
+            let _place = shared.writes.acquire().await.ok();
+            shared.webhooks.record_end(end.clone()).await
+        };
+        match written {
             Ok(RecordedAttempt::Disabled) => {
                 shared.metrics.disabled.inc();
                 warn!(shared.log, "webhook endpoint disabled"; "endpoint" => &end.attempt.endpoint_id);

@@ -19,7 +19,7 @@ use futures_util::StreamExt;
 use futures_util::future::{LocalBoxFuture, join, pending};
 use futures_util::stream::FuturesUnordered;
 use slog::warn;
-use svc_store::StoreError;
+use svc_store::{StoreError, WebhookClaims};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Instant, sleep};
@@ -35,19 +35,43 @@ const POLL: Duration = Duration::from_secs(1);
 const SHORT_POLL: Duration = Duration::from_millis(20);
 /// Time between two counts of the database.
 const COUNT_PERIOD: Duration = Duration::from_secs(10);
+/// Time after which an endpoint is looked at again whose secrets cannot be read.
+const UNREADABLE_PERIOD: Duration = Duration::from_secs(60);
 /// Endpoints that one look reads.
 const MOST_ENDPOINTS: i64 = 10_000;
 
 /// The actor.
 pub(crate) struct WebhookDeliverer {
     shared: Arc<WebhookShared>,
+    claims: Arc<ClaimGate>,
+}
+
+/// The end of claims at a drain.
+#[derive(Default)]
+struct ClaimGate {
     /// Nothing more is claimed.
-    is_draining: Arc<AtomicBool>,
+    is_closed: AtomicBool,
+    /// A claim goes on, whose attempts are to come.
+    is_claiming: AtomicBool,
+}
+
+impl ClaimGate {
+    /// Begins a claim; `false` if there are none any more.
+    fn enter(&self) -> bool {
+        self.is_claiming.store(true, Ordering::SeqCst);
+        let is_open = !self.is_closed.load(Ordering::SeqCst);
+        self.is_claiming.store(is_open, Ordering::SeqCst);
+        is_open
+    }
+
+    fn leave(&self) {
+        self.is_claiming.store(false, Ordering::SeqCst);
+    }
 }
 
 impl WebhookDeliverer {
     pub(crate) fn new(shared: Arc<WebhookShared>) -> Self {
-        Self { shared, is_draining: Arc::default() }
+        Self { shared, claims: Arc::default() }
     }
 }
 
@@ -56,8 +80,8 @@ impl Actor for WebhookDeliverer {
 
     fn started(&mut self, ctx: &mut Self::Context) {
         let shared = Arc::clone(&self.shared);
-        let is_draining = Arc::clone(&self.is_draining);
-        ctx.spawn(async move { deliver(&shared, &is_draining).await }.into_actor(self));
+        let claims = Arc::clone(&self.claims);
+        ctx.spawn(async move { deliver(&shared, &claims).await }.into_actor(self));
         let shared = Arc::clone(&self.shared);
         ctx.spawn(async move { count_rows(&shared).await }.into_actor(self));
     }
@@ -65,10 +89,10 @@ impl Actor for WebhookDeliverer {
 
 impl Supervised for WebhookDeliverer {
     fn drain(&mut self, _: &mut Context<Self>) -> LocalBoxFuture<'static, ()> {
-        self.is_draining.store(true, Ordering::Relaxed);
-        let in_flight = self.shared.metrics.in_flight.clone();
+        self.claims.is_closed.store(true, Ordering::SeqCst);
+        let (claims, in_flight) = (Arc::clone(&self.claims), self.shared.metrics.in_flight.clone());
         Box::pin(async move {
-            while in_flight.get() > 0 {
+            while claims.is_claiming.load(Ordering::SeqCst) || in_flight.get() > 0 {
                 sleep(SHORT_POLL).await;
             }
         })
@@ -76,13 +100,13 @@ impl Supervised for WebhookDeliverer {
 }
 
 /// Claims deliveries and makes attempts.
-async fn deliver(shared: &WebhookShared, is_draining: &AtomicBool) {
+async fn deliver(shared: &WebhookShared, gate: &ClaimGate) {
     // Attempts of an instance before this one ended with it.
     shared.metrics.in_flight.set(0);
     let settings = &shared.settings;
     let lanes = RefCell::new(DeliveryLanes::new(settings.max_concurrent, settings.max_concurrent_per_host));
     let (freed, (sender, receiver)) = (Notify::new(), unbounded_channel());
-    let claims = claim_due(shared, &lanes, &freed, is_draining, sender);
+    let claims = claim_due(shared, &lanes, &freed, gate, sender);
     join(claims, make_attempts(shared, &lanes, &freed, receiver)).await;
 }
 
@@ -91,15 +115,16 @@ async fn claim_due(
     shared: &WebhookShared,
     lanes: &RefCell<DeliveryLanes>,
     freed: &Notify,
-    is_draining: &AtomicBool,
+    gate: &ClaimGate,
     attempts: UnboundedSender<PendingAttempt>,
 ) {
     loop {
-        if is_draining.load(Ordering::Relaxed) {
+        if !gate.enter() {
             // The attempts go on.
             return pending().await;
         }
         let round = claim_once(shared, lanes, &attempts).await;
+        gate.leave();
         shared.is_looking.store(round.is_ok(), Ordering::Relaxed);
         match round {
             Ok(ClaimRound::Claimed) => {}
@@ -147,7 +172,13 @@ async fn claim_once(
     // Before the claim: the lease of the database begins later.
     let claimed_at = Instant::now();
     let holder = shared.nodes.id();
-    let claimed = shared.webhooks.claim(&holder, rooms, lease(&shared.settings)).await?;
+    let WebhookClaims { claimed, unreadable } =
+        shared.webhooks.claim(&holder, rooms, lease(&shared.settings)).await?;
+    for unread in unreadable {
+        warn!(shared.log, "a webhook endpoint gets nothing: rotate its secret with an overlap of 0";
+            "error" => %unread);
+        lanes.borrow_mut().set_aside(unread.endpoint_id, Instant::now() + UNREADABLE_PERIOD);
+    }
     if claimed.is_empty() {
         // Another node was faster.
         return Ok(ClaimRound::NoPlace);
@@ -192,5 +223,19 @@ async fn count_rows(shared: &WebhookShared) {
             shared.has_endpoints.store(endpoints > 0, Ordering::Relaxed);
         }
         sleep(COUNT_PERIOD).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn closed_gate_admits_no_claim() {
+        let gate = ClaimGate::default();
+        assert!(gate.enter() && gate.is_claiming.load(Ordering::SeqCst), "a drain waits for its attempts");
+        gate.is_closed.store(true, Ordering::SeqCst);
+        gate.leave();
+        assert!(!gate.enter() && !gate.is_claiming.load(Ordering::SeqCst));
     }
 }

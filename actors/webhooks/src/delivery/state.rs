@@ -48,6 +48,8 @@ pub(super) struct DeliveryLanes {
     sound: usize,
     troubled: usize,
     hosts: HashMap<String, HostLoad>,
+    /// Endpoints of which nothing is claimed until an instant.
+    aside: HashMap<String, Instant>,
     /// The endpoint from which on the next claim looks, so that each has its turn.
     turn: String,
 }
@@ -55,12 +57,21 @@ pub(super) struct DeliveryLanes {
 impl DeliveryLanes {
     pub(super) fn new(places: usize, places_per_host: usize) -> Self {
         let (places, places_per_host) = (places.max(TROUBLED_SHARE), places_per_host.max(1));
-        Self { places, places_per_host, sound: 0, troubled: 0, hosts: HashMap::new(), turn: String::new() }
+        Self {
+            places,
+            places_per_host,
+            sound: 0,
+            troubled: 0,
+            hosts: HashMap::new(),
+            aside: HashMap::new(),
+            turn: String::new(),
+        }
     }
 
     /// Returns the endpoints of which deliveries are claimed next, with their numbers. `due` is in the order of the ids.
     pub(super) fn choose(&mut self, due: &[DueEndpoint], now: Instant) -> Vec<EndpointRoom> {
         self.hosts.retain(|_, load| load.in_flight > 0 || load.is_slow || load.is_blocked(now));
+        self.aside.retain(|_, until| *until > now);
         let first = due.partition_point(|endpoint| endpoint.id <= self.turn);
         let (before, after) = due.split_at(first);
         let mut planned: HashMap<String, usize> = HashMap::new();
@@ -71,7 +82,7 @@ impl DeliveryLanes {
         for endpoint in after.iter().chain(before) {
             let host = host_of(&endpoint.url);
             let load = self.hosts.get(&host).copied().unwrap_or_default();
-            if load.is_blocked(now) {
+            if load.is_blocked(now) || self.aside.contains_key(&endpoint.id) {
                 continue;
             }
             let (lane, most) = match endpoint.is_failing || load.is_slow {
@@ -120,6 +131,11 @@ impl DeliveryLanes {
     /// Leaves the host of a URL alone until an instant.
     pub(super) fn block(&mut self, url: &str, until: Instant) {
         self.hosts.entry(host_of(url)).or_default().blocked_until = Some(until);
+    }
+
+    /// Leaves an endpoint alone until an instant.
+    pub(super) fn set_aside(&mut self, endpoint: String, until: Instant) {
+        self.aside.insert(endpoint, until);
     }
 
     /// Ends an attempt. `was_quick`: it succeeded within the time of a sound endpoint.
@@ -215,6 +231,17 @@ mod tests {
         assert_eq!(rooms(&lanes.choose(&endpoints, now)), [("b", 4)]);
         assert_eq!(rooms(&lanes.choose(&endpoints, later)), [("a", 1), ("b", 4)]);
         assert!(lanes.hosts.is_empty(), "nothing is kept of hosts without attempts");
+    }
+
+    #[test]
+    fn endpoint_set_aside_leaves_its_host_to_others() {
+        let mut lanes = DeliveryLanes::new(8, 4);
+        let (now, later) = (Instant::now(), Instant::now() + std::time::Duration::from_secs(60));
+        let endpoints = [due("a", "https://one.example/a", false), due("b", "https://one.example/b", false)];
+        lanes.set_aside("a".to_owned(), later);
+        assert_eq!(rooms(&lanes.choose(&endpoints, now)), [("b", 4)]);
+        assert_eq!(rooms(&lanes.choose(&endpoints, later)), [("a", 4)]);
+        assert!(lanes.aside.is_empty());
     }
 
     #[test]

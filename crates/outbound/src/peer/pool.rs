@@ -1,6 +1,7 @@
 //! The client of peers whose addresses come with each request.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use url::Url;
@@ -71,9 +72,16 @@ impl Outbound {
 impl PeerPool {
     /// Sends a request as [`PeerClient::send`] does; the URL, and each that a redirect leads to, must be allowed.
     ///
+    /// With a `patience` the status of the response counts alone: so much time after its head, or at the cap, the body
+    /// ends, whatever is missing.
+    ///
     /// # Errors
     /// [`FetchError`] when there is no complete response.
-    pub async fn send(&self, request: PeerRequest) -> Result<OutboundResponse, FetchError> {
+    pub async fn send(
+        &self,
+        request: PeerRequest,
+        patience: Option<Duration>,
+    ) -> Result<OutboundResponse, FetchError> {
         self.urls.check(&request.url)?;
         let peer = PeerClient {
             home: request.url.origin(),
@@ -82,6 +90,7 @@ impl PeerPool {
             outbound: self.outbound.clone(),
             other: self.other.clone(),
             urls: Some(self.urls.clone()),
+            patience,
         };
         peer.send(request).await
     }

@@ -28,7 +28,7 @@ fn redirectable_peer(home: &Upstream) -> PeerClient {
     let client = outbound().client(ClientOptions { allow_private: true, timeout: UNBOUNDED }).unwrap();
     let home: Url = home.url("/").parse().unwrap();
     let own = Arc::new(ArcSwap::new(OwnClient::new(client.clone())));
-    PeerClient { home: home.origin(), own, outbound: outbound(), other: client, urls: None }
+    PeerClient { home: home.origin(), own, outbound: outbound(), other: client, urls: None, patience: None }
 }
 
 fn secret_request(method: Method, url: &str) -> PeerRequest {

@@ -16,7 +16,11 @@ pub(super) fn read_data(bytes: &[u8], content_type: &str) -> Result<(Value, Body
     if bytes.is_empty() {
         return Ok((Value::Null, BodyKind::Whole));
     }
-    let kind = ContentKind::parse(content_type.as_bytes());
+    let kind = if has_json_subtype(content_type) {
+        ContentKind::Json
+    } else {
+        ContentKind::parse(content_type.as_bytes())
+    };
     let as_json = || serde_json::from_slice::<Value>(bytes);
     match kind {
         ContentKind::Json => {
@@ -34,6 +38,12 @@ pub(super) fn read_data(bytes: &[u8], content_type: &str) -> Result<(Value, Body
         | ContentKind::PlainText
         | ContentKind::OtherText => Ok(read_text(bytes)),
     }
+}
+
+/// Returns `true` for `json` as the whole subtype, of whatever type, which the JSON format of events calls JSON.
+fn has_json_subtype(content_type: &str) -> bool {
+    let essence = content_type.split(';').next().unwrap_or_default();
+    essence.split_once('/').is_some_and(|(_, subtype)| subtype.trim().eq_ignore_ascii_case("json"))
 }
 
 /// Reads a text; one that is not UTF-8 is base64.

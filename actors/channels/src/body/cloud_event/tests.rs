@@ -58,6 +58,11 @@ fn data_becomes_a_payload_by_its_type() {
             json!("hi"),
             BodyKind::Whole,
         ),
+        (
+            json!({"data_base64": "eyJuIjoxfQ==", "datacontenttype": "text/json; charset=utf-8"}),
+            json!({"n": 1}),
+            BodyKind::Whole,
+        ),
         (json!({"data_base64": "//4=", "datacontenttype": "image/png"}), json!("//4="), BodyKind::RawBase64),
         (json!({"data_base64": "//4="}), json!("//4="), BodyKind::RawBase64),
     ] {

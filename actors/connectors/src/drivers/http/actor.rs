@@ -5,6 +5,7 @@
 //! restart opens new connections; nothing else is lost.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix::{Actor, Message};
 use actix_supervision::{
@@ -29,7 +30,11 @@ pub(crate) struct Exchange(pub(crate) PeerRequest);
 /// Sends a request to a computed address once, without anything of the API's.
 #[derive(Message)]
 #[rtype(result = "Result<AuthorizedResponse, ExchangeError>")]
-pub(crate) struct OutsideExchange(pub(crate) PeerRequest);
+pub(crate) struct OutsideExchange {
+    pub(crate) request: PeerRequest,
+    /// Time for the body of the answer, if its status alone counts.
+    pub(crate) patience: Option<Duration>,
+}
 
 /// The actor of an HTTP API.
 pub(crate) struct HttpActor {
@@ -76,10 +81,10 @@ impl ReadHandler<Exchange> for HttpActor {
 impl ReadHandler<OutsideExchange> for HttpActor {
     fn read(
         &self,
-        OutsideExchange(request): OutsideExchange,
+        OutsideExchange { request, patience }: OutsideExchange,
     ) -> ReadReply<<OutsideExchange as Message>::Result> {
         let outside = self.outside.clone();
-        ReadReply::later(async move { send_outside(outside, request).await })
+        ReadReply::later(async move { send_outside(outside, request, patience).await })
     }
 }
 

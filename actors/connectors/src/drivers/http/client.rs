@@ -1,6 +1,7 @@
 //! One request to an HTTP API, with a token if the API wants one.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use svc_credentials::tokens::{AccessToken, TokenError, TokenSource};
 use svc_outbound::header::{AUTHORIZATION, HeaderValue};
@@ -107,13 +108,14 @@ impl AuthorizedClient {
     }
 }
 
-/// Sends a request to a computed address once.
+/// Sends a request to a computed address once. With a `patience` the status of the answer counts alone.
 pub(crate) async fn send_outside(
     outside: Option<PeerPool>,
     request: PeerRequest,
+    patience: Option<Duration>,
 ) -> Result<AuthorizedResponse, ExchangeError> {
     let pool = outside.ok_or(ExchangeError::NoComputedUrls)?;
-    match pool.send(request).await {
+    match pool.send(request, patience).await {
         Ok(answer) => Ok(AuthorizedResponse { answer, token: None }),
         Err(FetchError::Address(error @ AddressError::Unresolved { .. })) => {
             Err(ExchangeError::Fetch(error.into()))

@@ -49,13 +49,6 @@ impl CalledHosts {
         self.breakers.admit(&self.connector, host)
     }
 
-    /// Takes a place at a host at once; `None` if all are taken.
-    pub(crate) fn try_take_place(self: &Arc<Self>, host: &str) -> Option<HostPlace> {
-        let mut place = self.enter(host)?;
-        place.permit = Arc::clone(place.semaphore.as_ref()?).try_acquire_owned().ok();
-        place.permit.is_some().then_some(place)
-    }
-
     /// Waits for a place at a host; `None` if calls of too many hosts are in flight.
     pub(crate) async fn take_place(self: &Arc<Self>, host: &str) -> Option<HostPlace> {
         let mut place = self.enter(host)?;
@@ -97,8 +90,15 @@ pub(crate) fn host_of(url: &Url) -> String {
 mod tests {
     use std::time::Duration;
 
+    use futures_util::FutureExt;
+
     use super::*;
     use crate::breaker::CallVerdict;
+
+    /// Takes a place at a host, if there is one now.
+    fn try_take_place(hosts: &Arc<CalledHosts>, host: &str) -> Option<HostPlace> {
+        hosts.take_place(host).now_or_never().flatten()
+    }
 
     fn hosts(limit: u32) -> Arc<CalledHosts> {
         let breakers =
@@ -119,9 +119,9 @@ mod tests {
     async fn call_beyond_the_limit_waits_for_a_place() {
         let hosts = hosts(2);
         let first = hosts.take_place("a").await.unwrap();
-        let second = hosts.try_take_place("a").unwrap();
-        assert!(hosts.try_take_place("a").is_none());
-        assert!(hosts.try_take_place("b").is_some(), "another host");
+        let second = try_take_place(&hosts, "a").unwrap();
+        assert!(try_take_place(&hosts, "a").is_none());
+        assert!(try_take_place(&hosts, "b").is_some(), "another host");
         let (waiting, ()) = tokio::join!(hosts.take_place("a"), async { drop(first) });
         assert!(waiting.is_some());
         drop((waiting, second));
@@ -132,10 +132,10 @@ mod tests {
     fn hosts_are_bounded_and_oldest_breaker_goes() {
         let hosts = hosts(1);
         let places: Vec<_> =
-            (0..MAX_HOSTS).map(|number| hosts.try_take_place(&number.to_string()).unwrap()).collect();
-        assert!(hosts.try_take_place("more").is_none());
+            (0..MAX_HOSTS).map(|number| try_take_place(&hosts, &number.to_string()).unwrap()).collect();
+        assert!(try_take_place(&hosts, "more").is_none());
         drop(places);
-        assert!(hosts.try_take_place("more").is_some());
+        assert!(try_take_place(&hosts, "more").is_some());
         for number in 0..=MAX_HOSTS {
             drop(hosts.admit(&number.to_string()).unwrap());
         }

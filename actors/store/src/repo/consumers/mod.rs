@@ -27,9 +27,9 @@ use crate::conn::{Conn, on};
 use crate::database::Database;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
-use crate::repo::key;
 use crate::repo::mutation::{Mutation, MutationResult, mutate};
 use crate::repo::seal::seal;
+use crate::repo::{abandon_endpoints, key};
 use crate::schema::quota_counts;
 
 pub use model::{ConsumerContent, ConsumerCredentials, ConsumerPatch, ConsumerSecret, NewConsumerKey};
@@ -163,6 +163,7 @@ impl Consumers {
                 if !rows::delete(conn, &name).await? {
                     return Err(absent(&name).into());
                 }
+                abandon_endpoints(conn, &name).await?;
                 let counts =
                     quota_counts::table.filter(quota_counts::channel_id.eq(consumer_quota_scope(&name)));
                 on!(conn, c => diesel::delete(counts).execute(c).await)?;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use chrono::{NaiveDateTime, TimeDelta};
 use diesel::dsl::{exists, sql};
 use diesel::prelude::*;
-use diesel::sql_types::Bool;
+use diesel::sql_types::{BigInt, Bool, Text};
 use diesel_async::RunQueryDsl;
 use serde_json::json;
 use svc_model::id::new_ordered_id;
@@ -19,9 +19,10 @@ use svc_secrets::EnvelopeKeys;
 
 use super::model::{
     ClaimedWebhook, DueEndpoint, EndpointRoom, NewWebhookAttempt, RecordedAttempt, WebhookAttemptEnd,
-    WebhookDeliveryState, WebhookEvent, WebhookOutcome, WebhookState,
+    WebhookClaims, WebhookDeliveryState, WebhookEvent, WebhookOutcome, WebhookState,
 };
 use super::{endpoints, topic_rows};
+use crate::bulk_statement::{Numbers, Texts};
 use crate::clock::{self, FromNow, Now};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
@@ -32,7 +33,7 @@ use crate::schema::{webhook_attempts, webhook_deliveries, webhook_endpoints};
 /// Condition of the rows of the index of due deliveries, as its text.
 const PENDING: &str = "webhook_deliveries.state = 'pending'";
 
-/// Principal in the audit log of an endpoint that is disabled after failures.
+/// Principal in the audit log of an endpoint that has echoed its challenge, or is disabled after failures.
 const PRINCIPAL: &str = "webhooks";
 
 /// A claim of due deliveries.
@@ -43,21 +44,46 @@ pub(super) struct WebhookClaimRequest {
     pub(super) keys: Arc<EnvelopeKeys>,
 }
 
+/// The rows of an event on PostgreSQL, in one statement that has the body once.
+const ACCEPT: &str = "INSERT INTO webhook_deliveries (id, endpoint_id, webhook_id, topic, payload) \
+     SELECT given.id, given.endpoint_id, $3, $4, $5 FROM unnest($1, $2) AS given(id, endpoint_id) \
+     ON CONFLICT DO NOTHING";
+
 /// Accepts an event: one row for each endpoint that gets it, unless it has one already. Returns their number.
 pub(super) async fn accept(conn: &mut Conn, event: &WebhookEvent) -> Result<usize, StoreError> {
     let endpoints = topic_rows::subscribers(conn, event).await?;
-    for endpoint in &endpoints {
-        let row = (
-            webhook_deliveries::id.eq(new_ordered_id().to_string()),
-            webhook_deliveries::endpoint_id.eq(endpoint),
-            webhook_deliveries::webhook_id.eq(&event.webhook_id),
-            webhook_deliveries::topic.eq(&event.topic),
-            webhook_deliveries::payload.eq(&event.payload),
-        );
-        let insert = diesel::insert_into(webhook_deliveries::table).values(row).on_conflict_do_nothing();
-        on!(conn, c => insert.execute(c).await)?;
+    let number = endpoints.len();
+    if number == 0 {
+        return Ok(0);
     }
-    Ok(endpoints.len())
+    let new_id = || new_ordered_id().to_string();
+    match conn {
+        Conn::Sqlite(c) => {
+            for endpoint in &endpoints {
+                let row = (
+                    webhook_deliveries::id.eq(new_id()),
+                    webhook_deliveries::endpoint_id.eq(endpoint),
+                    webhook_deliveries::webhook_id.eq(&event.webhook_id),
+                    webhook_deliveries::topic.eq(&event.topic),
+                    webhook_deliveries::payload.eq(&event.payload),
+                );
+                let insert =
+                    diesel::insert_into(webhook_deliveries::table).values(row).on_conflict_do_nothing();
+                insert.execute(c).await?;
+            }
+        }
+        Conn::Postgres(c) => {
+            let ids: Vec<String> = endpoints.iter().map(|_| new_id()).collect();
+            let insert = diesel::sql_query(ACCEPT)
+                .bind::<Texts, _>(ids)
+                .bind::<Texts, _>(endpoints)
+                .bind::<Text, _>(event.webhook_id.clone())
+                .bind::<Text, _>(event.topic.clone())
+                .bind::<Text, _>(event.payload.clone());
+            insert.execute(&mut **c).await?;
+        }
+    }
+    Ok(number)
 }
 
 /// Returns enabled endpoints with deliveries that are due.
@@ -81,35 +107,58 @@ pub(super) async fn due_endpoints(conn: &mut Conn, limit: i64) -> Result<Vec<Due
     Ok(rows.into_iter().map(|(id, url, is_failing)| DueEndpoint { id, url, is_failing }).collect())
 }
 
-type Due = (String, String, String, String, String, i64, i64);
+/// A due delivery, locked.
+#[derive(Queryable, QueryableByName)]
+struct DueDelivery {
+    #[diesel(sql_type = Text)]
+    id: String,
+    #[diesel(sql_type = Text)]
+    endpoint_id: String,
+    #[diesel(sql_type = Text)]
+    webhook_id: String,
+    #[diesel(sql_type = Text)]
+    topic: String,
+    #[diesel(sql_type = Text)]
+    payload: String,
+    #[diesel(sql_type = BigInt)]
+    attempts: i64,
+    #[diesel(sql_type = BigInt)]
+    claim: i64,
+}
 
-/// Claims due deliveries of endpoints, the oldest of each first.
+/// Claims due deliveries of endpoints, the oldest of each first. An endpoint whose secrets cannot be read is left out.
 pub(super) async fn claim(
     conn: &mut Conn,
     request: &WebhookClaimRequest,
-) -> Result<Vec<ClaimedWebhook>, StoreError> {
+) -> Result<WebhookClaims, StoreError> {
     let now = clock::now(conn).await?;
     let ids: Vec<String> = request.endpoints.iter().map(|room| room.endpoint_id.clone()).collect();
-    let targets = endpoints::targets(conn, &ids, Some(WebhookState::Enabled), &request.keys).await?;
-    let targets: HashMap<_, _> =
-        targets.into_iter().map(|target| (target.endpoint_id.clone(), target)).collect();
-    let mut claimed = Vec::new();
-    for room in &request.endpoints {
-        let Some(target) = targets.get(&room.endpoint_id) else { continue };
-        for row in due_rows(conn, &room.endpoint_id, now, room.room).await? {
-            let (id, _, webhook_id, topic, payload, attempts, claim) = row;
-            let (claim, attempt) = (claim + 1, attempts + 1);
-            claimed.push(ClaimedWebhook {
+    let (mut targets, mut unreadable) = (HashMap::new(), Vec::new());
+    for target in endpoints::targets(conn, &ids, Some(WebhookState::Enabled), &request.keys).await? {
+        match target {
+            Ok(target) => drop(targets.insert(target.endpoint_id.clone(), target)),
+            Err(unread) => unreadable.push(unread),
+        }
+    }
+    let mut rooms = request.endpoints.clone();
+    rooms.retain(|room| targets.contains_key(&room.endpoint_id));
+    let due = due_rows(conn, rooms, now).await?;
+    let claimed: Vec<ClaimedWebhook> = due
+        .into_iter()
+        .filter_map(|row| {
+            let target = targets.get(&row.endpoint_id)?.clone();
+            let DueDelivery { id, webhook_id, topic, payload, attempts, claim, .. } = row;
+            Some(ClaimedWebhook {
                 id,
-                claim,
-                target: target.clone(),
+                claim: claim + 1,
+                target,
                 webhook_id,
                 topic,
                 payload,
-                attempt,
-            });
-        }
-    }
+                attempt: attempts + 1,
+            })
+        })
+        .collect();
     let ids: Vec<&str> = claimed.iter().map(|delivery| delivery.id.as_str()).collect();
     if !ids.is_empty() {
         let lease = (
@@ -120,36 +169,57 @@ pub(super) async fn claim(
         let rows = webhook_deliveries::table.filter(webhook_deliveries::id.eq_any(ids));
         on!(conn, c => diesel::update(rows).set(lease).execute(c).await)?;
     }
-    Ok(claimed)
+    Ok(WebhookClaims { claimed, unreadable })
 }
 
-/// Reads due deliveries of an endpoint and locks them. Those that another node is claiming are skipped.
+/// The due deliveries of several endpoints on PostgreSQL, each read along the index of its endpoint.
+const DUE: &str = "SELECT due.id, due.endpoint_id, due.webhook_id, due.topic, due.payload, due.attempts, due.claim \
+     FROM unnest($1, $2) AS given(endpoint_id, room) CROSS JOIN LATERAL \
+     (SELECT d.id, d.endpoint_id, d.webhook_id, d.topic, d.payload, d.attempts, d.claim FROM webhook_deliveries d \
+     WHERE d.endpoint_id = given.endpoint_id AND d.state = 'pending' AND d.due_at <= $3 \
+     ORDER BY d.due_at, d.id LIMIT given.room FOR UPDATE SKIP LOCKED) AS due";
+
+/// Reads due deliveries of endpoints, the oldest of each first, and locks them. Those that another node is claiming are
+/// skipped.
 async fn due_rows(
     conn: &mut Conn,
-    endpoint: &str,
+    rooms: Vec<EndpointRoom>,
     now: NaiveDateTime,
-    limit: i64,
-) -> Result<Vec<Due>, StoreError> {
-    let due = webhook_deliveries::table
-        .filter(webhook_deliveries::endpoint_id.eq(endpoint))
-        .filter(sql::<Bool>(PENDING))
-        .filter(webhook_deliveries::due_at.le(now))
-        .order((webhook_deliveries::due_at.asc(), webhook_deliveries::id.asc()))
-        .limit(limit)
-        .select((
-            webhook_deliveries::id,
-            webhook_deliveries::endpoint_id,
-            webhook_deliveries::webhook_id,
-            webhook_deliveries::topic,
-            webhook_deliveries::payload,
-            webhook_deliveries::attempts,
-            webhook_deliveries::claim,
-        ));
-    // A file has a single writer, which this is.
-    Ok(match conn {
-        Conn::Sqlite(c) => due.load(c).await?,
-        Conn::Postgres(c) => due.for_update().skip_locked().load(&mut **c).await?,
-    })
+) -> Result<Vec<DueDelivery>, StoreError> {
+    match conn {
+        // A file has a single writer, which this is.
+        Conn::Sqlite(c) => {
+            let mut rows = Vec::new();
+            for room in &rooms {
+                let due = webhook_deliveries::table
+                    .filter(webhook_deliveries::endpoint_id.eq(&room.endpoint_id))
+                    .filter(sql::<Bool>(PENDING))
+                    .filter(webhook_deliveries::due_at.le(now))
+                    .order((webhook_deliveries::due_at.asc(), webhook_deliveries::id.asc()))
+                    .limit(room.room)
+                    .select((
+                        webhook_deliveries::id,
+                        webhook_deliveries::endpoint_id,
+                        webhook_deliveries::webhook_id,
+                        webhook_deliveries::topic,
+                        webhook_deliveries::payload,
+                        webhook_deliveries::attempts,
+                        webhook_deliveries::claim,
+                    ));
+                rows.extend(due.load::<DueDelivery>(c).await?);
+            }
+            Ok(rows)
+        }
+        Conn::Postgres(c) => {
+            let (ids, room): (Vec<String>, Vec<i64>) =
+                rooms.into_iter().map(|room| (room.endpoint_id, room.room)).unzip();
+            let due = diesel::sql_query(DUE)
+                .bind::<Texts, _>(ids)
+                .bind::<Numbers, _>(room)
+                .bind::<diesel::sql_types::Timestamp, _>(now);
+            Ok(due.load::<DueDelivery>(&mut **c).await?)
+        }
+    }
 }
 
 /// Writes the end of an attempt, if its claim is still valid: the delivery, the attempt, the failures of the endpoint and,
@@ -178,7 +248,7 @@ pub(super) async fn record_end(
     if let Some(report) = &end.report {
         TraceWrite::Insert(report.clone().into()).apply(conn).await?;
     }
-    record(conn, audit_entry(endpoint, &reason), endpoint).await?;
+    record(conn, audit_entry(AuditAction::Disable, endpoint, &reason), endpoint).await?;
     Ok(RecordedAttempt::Disabled)
 }
 
@@ -226,7 +296,8 @@ async fn write_end(
             on!(conn, c => diesel::update(own).set((facts, next)).execute(c).await)?
         }
         _ => {
-            let ended = webhook_deliveries::ended_at.eq(Now.nullable());
+            // The lease ends with the attempt: a replay may begin another one at once.
+            let ended = (webhook_deliveries::ended_at.eq(Now.nullable()), webhook_deliveries::due_at.eq(Now));
             on!(conn, c => diesel::update(own).set((facts, ended)).execute(c).await)?
         }
     };
@@ -251,10 +322,11 @@ fn disable_reason(
     }
 }
 
-fn audit_entry(endpoint: &str, reason: &str) -> AuditEntry {
+/// Makes the audit row of a change that the service makes by itself.
+pub(super) fn audit_entry(action: AuditAction, endpoint: &str, reason: &str) -> AuditEntry {
     AuditEntry {
         principal: PRINCIPAL.to_owned(),
-        action: AuditAction::Disable.name().to_owned(),
+        action: action.name().to_owned(),
         resource_type: AuditResource::Webhook.name().to_owned(),
         resource_id: endpoint.to_owned(),
         details: Some(json!({"reason": reason})),

@@ -9,8 +9,8 @@ use svc_model::{Page, Timestamp};
 use svc_secrets::{EnvelopeKeys, EnvelopePlace};
 
 use super::model::{
-    NewWebhookEndpoint, WebhookDeliveryState, WebhookEndpoint, WebhookFilter, WebhookSecret, WebhookState,
-    WebhookTarget,
+    NewWebhookEndpoint, UnreadableEndpoint, WebhookDeliveryState, WebhookEndpoint, WebhookFilter,
+    WebhookSecret, WebhookState, WebhookTarget,
 };
 use super::{pending, topic_rows};
 use crate::clock::{self, Now};
@@ -204,10 +204,15 @@ pub(super) async fn rotate(
     let sealed = webhook_endpoints::table.find(id).select(webhook_endpoints::secrets_json);
     let sealed: String = on!(conn, c => sealed.first(c).await)?;
     let mut secrets = vec![WebhookSecret { secret: secret.to_owned(), until_ms: None }];
-    let current = open_secrets(id, &sealed, keys)?.into_iter().find(|old| old.until_ms.is_none());
-    secrets.extend(
-        current.filter(|_| overlap_ms > 0).map(|old| WebhookSecret { until_ms: Some(until_ms), ..old }),
-    );
+    // Without an overlap secrets that cannot be read any more are replaced as well.
+    if overlap_ms > 0 {
+        let known = open_secrets(id, &sealed, keys).map_err(|problem| {
+            let endpoint_id = id.to_owned();
+            StoreError::Database(UnreadableEndpoint { endpoint_id, problem }.to_string())
+        })?;
+        let current = known.into_iter().find(|old| old.until_ms.is_none());
+        secrets.extend(current.map(|old| WebhookSecret { until_ms: Some(until_ms), ..old }));
+    }
     let change = (
         webhook_endpoints::secrets_json.eq(seal_secrets(id, &secrets, keys)?),
         webhook_endpoints::updated_at.eq(Now),
@@ -224,16 +229,18 @@ pub(super) async fn target(
     keys: &EnvelopeKeys,
 ) -> Result<Option<WebhookTarget>, StoreError> {
     let ids = [id.to_owned()];
-    Ok(targets(conn, &ids, None, keys).await?.pop())
+    let target = targets(conn, &ids, None, keys).await?.pop();
+    target.transpose().map_err(|unread| StoreError::Database(unread.to_string()))
 }
 
-/// Returns what messages to endpoints need, of those in a state.
+/// Returns what messages to endpoints need, of those in a state. Secrets that cannot be read are the problem of their
+/// endpoint alone.
 pub(super) async fn targets(
     conn: &mut Conn,
     ids: &[String],
     state: Option<WebhookState>,
     keys: &EnvelopeKeys,
-) -> Result<Vec<WebhookTarget>, StoreError> {
+) -> Result<Vec<Result<WebhookTarget, UnreadableEndpoint>>, StoreError> {
     let now_ms = clock::now(conn).await?.and_utc().timestamp_millis();
     let mut targets = Vec::with_capacity(ids.len());
     for ids in ids.chunks(IDS_PER_QUERY) {
@@ -253,9 +260,13 @@ pub(super) async fn targets(
             query.load(c).await
         })?;
         for (endpoint_id, url, connector, sealed) in rows {
-            let mut secrets = open_secrets(&endpoint_id, &sealed, keys)?;
-            secrets.retain(|secret| secret.until_ms.is_none_or(|until| until > now_ms));
-            targets.push(WebhookTarget { endpoint_id, url, connector, secrets });
+            targets.push(match open_secrets(&endpoint_id, &sealed, keys) {
+                Ok(mut secrets) => {
+                    secrets.retain(|secret| secret.until_ms.is_none_or(|until| until > now_ms));
+                    Ok(WebhookTarget { endpoint_id, url, connector, secrets })
+                }
+                Err(problem) => Err(UnreadableEndpoint { endpoint_id, problem }),
+            });
         }
     }
     Ok(targets)
@@ -275,6 +286,28 @@ pub(super) async fn disable(conn: &mut Conn, id: &str, reason: &str) -> Result<b
         pending::end_pending(conn, id, &format!("the endpoint was disabled: {reason}")).await?;
     }
     Ok(is_disabled)
+}
+
+/// Takes the endpoints of a consumer that is deleted from it, and disables them: a later consumer of the same name is
+/// another one, whose events are not for them.
+pub(crate) async fn abandon_endpoints(conn: &mut Conn, consumer: &str) -> Result<(), StoreError> {
+    const REASON: &str = "its consumer was deleted";
+    let own = webhook_endpoints::table
+        .filter(webhook_endpoints::consumer.eq(consumer))
+        .select(webhook_endpoints::id);
+    let ids: Vec<String> = on!(conn, c => own.load(c).await)?;
+    for id in &ids {
+        let change = (
+            webhook_endpoints::consumer.eq(None::<&str>),
+            webhook_endpoints::state.eq(WebhookState::Disabled.name()),
+            webhook_endpoints::reason.eq(REASON),
+            webhook_endpoints::updated_at.eq(Now),
+        );
+        let row = webhook_endpoints::table.find(id);
+        on!(conn, c => diesel::update(row).set(change).execute(c).await)?;
+        pending::end_pending(conn, id, REASON).await?;
+    }
+    Ok(())
 }
 
 /// Notes the success or the failure of an attempt. Returns the first failure since the last success.
@@ -304,8 +337,8 @@ fn seal_secrets(id: &str, secrets: &[WebhookSecret], keys: &EnvelopeKeys) -> Res
     seal(&text, webhook_secret_place(id), keys)
 }
 
-fn open_secrets(id: &str, sealed: &str, keys: &EnvelopeKeys) -> Result<Vec<WebhookSecret>, StoreError> {
-    let fault = |why: String| StoreError::Database(format!("the secrets of webhook endpoint '{id}': {why}"));
-    let text = keys.open(sealed, webhook_secret_place(id)).map_err(|error| fault(error.to_string()))?;
-    serde_json::from_str(&text).map_err(|_| fault("they have no known form".to_owned()))
+/// Opens the secrets of an endpoint; the error says why they cannot be read.
+fn open_secrets(id: &str, sealed: &str, keys: &EnvelopeKeys) -> Result<Vec<WebhookSecret>, String> {
+    let text = keys.open(sealed, webhook_secret_place(id)).map_err(|error| error.to_string())?;
+    serde_json::from_str(&text).map_err(|_| "they have no known form".to_owned())
 }

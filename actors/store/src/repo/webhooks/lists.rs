@@ -149,7 +149,8 @@ pub(super) async fn list_attempts(
 }
 
 /// Makes the ended deliveries of an endpoint due again that were accepted since an instant, the oldest first and `limit`
-/// at most: every one, or the dead letters alone.
+/// at most: every one, or the dead letters alone. One whose attempt may still go on, because its endpoint was disabled
+/// meanwhile, is due at the end of the lease of that attempt.
 pub(super) async fn replay(
     conn: &mut Conn,
     endpoint: &str,
@@ -170,15 +171,20 @@ pub(super) async fn replay(
     rows.truncate(limit);
     for rows in rows.chunks(IDS_PER_QUERY) {
         let ids: Vec<&str> = rows.iter().map(|(id, _)| id.as_str()).collect();
-        let due = (
+        let free = webhook_deliveries::table
+            .filter(webhook_deliveries::id.eq_any(ids.clone()))
+            .filter(webhook_deliveries::due_at.lt(Now));
+        let now = webhook_deliveries::due_at.eq(Now);
+        on!(conn, c => diesel::update(free).set(now).execute(c).await)?;
+        let pending = (
             webhook_deliveries::state.eq(WebhookDeliveryState::Pending.name()),
             webhook_deliveries::attempts.eq(0_i64),
             webhook_deliveries::claim.eq(webhook_deliveries::claim + 1_i64),
-            webhook_deliveries::due_at.eq(Now),
+            webhook_deliveries::claimed_by.eq(None::<&str>),
             webhook_deliveries::ended_at.eq(None::<NaiveDateTime>),
         );
         let rows = webhook_deliveries::table.filter(webhook_deliveries::id.eq_any(ids));
-        on!(conn, c => diesel::update(rows).set(due).execute(c).await)?;
+        on!(conn, c => diesel::update(rows).set(pending).execute(c).await)?;
     }
     Ok(WebhookReplay { replayed: rows.len(), next_since })
 }
@@ -198,11 +204,20 @@ pub(super) async fn counts(conn: &mut Conn) -> Result<WebhookCounts, StoreError>
         return Ok(counts);
     }
     // The conditions are those of partial indexes, as their text.
-    let pending = webhook_deliveries::table.filter(sql::<Bool>("state = 'pending'")).count();
-    counts.pending = on!(conn, c => pending.get_result(c).await)?;
+    let open = webhook_deliveries::table.filter(sql::<Bool>("state = 'pending'")).count();
+    counts.pending = on!(conn, c => open.get_result(c).await)?;
     let failed = webhook_deliveries::table.filter(sql::<Bool>("state = 'failed'")).count();
     counts.failed = on!(conn, c => failed.get_result(c).await)?;
     Ok(counts)
+}
+
+/// Deletes the deliveries and the attempts of an endpoint.
+pub(super) async fn forget(conn: &mut Conn, endpoint: &str) -> Result<(), StoreError> {
+    let deliveries = webhook_deliveries::table.filter(webhook_deliveries::endpoint_id.eq(endpoint));
+    on!(conn, c => diesel::delete(deliveries).execute(c).await)?;
+    let attempts = webhook_attempts::table.filter(webhook_attempts::endpoint_id.eq(endpoint));
+    on!(conn, c => diesel::delete(attempts).execute(c).await)?;
+    Ok(())
 }
 
 /// Deletes deliveries that ended before an instant and attempts that were made before it, `chunk` of each at most. Returns

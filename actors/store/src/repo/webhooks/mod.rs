@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use svc_model::id::new_entity_id;
-use svc_model::{Page, ServiceError, Timestamp};
+use svc_model::{AuditAction, Page, ServiceError, Timestamp};
 use svc_secrets::EnvelopeKeys;
 
 use crate::clock;
@@ -26,16 +26,16 @@ use crate::error::StoreError;
 use crate::metrics::QueryOperation;
 use crate::repo::change_facts::ChangeFacts;
 use crate::repo::key;
-use crate::repo::mutation::{Mutation, MutationResult, mutate};
+use crate::repo::mutation::{Mutation, MutationResult, mutate, record};
 use crate::writer::UnitOutcome;
 use deliveries::WebhookClaimRequest;
 
-pub(crate) use endpoints::webhook_secret_place;
+pub(crate) use endpoints::{abandon_endpoints, webhook_secret_place};
 pub use model::{
     ClaimedWebhook, DueEndpoint, EndpointRoom, NewWebhookAttempt, NewWebhookEndpoint, RecordedAttempt,
-    WebhookAttempt, WebhookAttemptEnd, WebhookChange, WebhookCounts, WebhookDelivery, WebhookDeliveryState,
-    WebhookEndpoint, WebhookEvent, WebhookFilter, WebhookOutcome, WebhookReplay, WebhookSecret, WebhookState,
-    WebhookTarget,
+    UnreadableEndpoint, WebhookAttempt, WebhookAttemptEnd, WebhookChange, WebhookClaims, WebhookCounts,
+    WebhookDelivery, WebhookDeliveryState, WebhookEndpoint, WebhookEvent, WebhookFilter, WebhookOutcome,
+    WebhookReplay, WebhookSecret, WebhookState, WebhookTarget,
 };
 
 /// Deliveries that one replay makes due.
@@ -121,7 +121,8 @@ impl Webhooks {
             .await
     }
 
-    /// Changes an endpoint. With another address it must be verified anew, and gets nothing until then.
+    /// Changes an endpoint. With another address it must be verified anew, and gets nothing until then; of another
+    /// consumer it has no deliveries and attempts any more.
     ///
     /// # Errors
     /// [`StoreError::Refused`]: 404 if there is none; the other variants if the database fails.
@@ -142,7 +143,11 @@ impl Webhooks {
                     endpoint.reason = Some("its address was changed".to_owned());
                     (endpoint.verified_at, endpoint.failing_since) = (None, None);
                 }
-                endpoint.consumer = consumer.unwrap_or(endpoint.consumer);
+                if let Some(consumer) = consumer.filter(|consumer| *consumer != endpoint.consumer) {
+                    // The next one may read and replay what is there.
+                    lists::forget(conn, &id).await?;
+                    endpoint.consumer = consumer;
+                }
                 endpoint.connector = connector.unwrap_or(endpoint.connector);
                 endpoints::save(conn, &endpoint).await?;
                 if let Some(topics) = topics {
@@ -250,6 +255,8 @@ impl Webhooks {
                         if outcome.is_ok() {
                             endpoint.state = WebhookState::Enabled.name().to_owned();
                             endpoint.verified_at = Some(Timestamp::from_naive(clock::now(conn).await?));
+                            let why = "it echoed its challenge";
+                            record(conn, deliveries::audit_entry(AuditAction::Enable, &id, why), &id).await?;
                         }
                         endpoints::save(conn, &endpoint).await?;
                     }
@@ -279,7 +286,7 @@ impl Webhooks {
             .await
     }
 
-    /// Claims due deliveries of endpoints for `lease`.
+    /// Claims due deliveries of endpoints for `lease`. An endpoint whose secrets cannot be read is left out and named.
     ///
     /// # Errors
     /// Those of [`accept`](Self::accept). Deliveries may be claimed then, and are due again after the lease.
@@ -288,7 +295,7 @@ impl Webhooks {
         holder: &str,
         endpoints: Vec<EndpointRoom>,
         lease: Duration,
-    ) -> Result<Vec<ClaimedWebhook>, StoreError> {
+    ) -> Result<WebhookClaims, StoreError> {
         let (holder, keys) = (holder.to_owned(), Arc::clone(&self.keys));
         let request = WebhookClaimRequest { holder, endpoints, lease, keys };
         let step: TransactionFn<_, _> = |conn, request| Box::pin(deliveries::claim(conn, request));
@@ -386,11 +393,16 @@ impl Webhooks {
     }
 
     /// Deletes the deliveries that ended, and the attempts that were made, more than `hours` ago. Returns the number of
-    /// deleted rows, roughly. Works in steps of at most `chunk` rows.
+    /// deleted rows, roughly. Works in steps of at most `chunk` rows. Before, the deliveries to endpoints that do not exist
+    /// any more are ended.
     ///
     /// # Errors
     /// Those of [`accept`](Self::accept). Completed steps are kept.
     pub async fn delete_expired(&self, hours: u64, chunk: i64) -> Result<u64, StoreError> {
+        let orphans = self.database.write(operation("end_orphans"), |conn| {
+            Box::pin(async move { pending::end_orphans(conn).await.map(UnitOutcome::Keep) })
+        });
+        orphans.await?;
         self.database
             .delete_in_steps(operation("delete_expired"), chunk, move |conn| {
                 Box::pin(async move {

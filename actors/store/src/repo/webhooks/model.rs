@@ -192,6 +192,25 @@ pub struct ClaimedWebhook {
     pub attempt: i64,
 }
 
+/// An endpoint whose secrets cannot be read, so that nothing is sent to it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the secrets of webhook endpoint '{endpoint_id}': {problem}")]
+pub struct UnreadableEndpoint {
+    /// Its id.
+    pub endpoint_id: String,
+    /// The reason.
+    pub problem: String,
+}
+
+/// The deliveries that a claim took.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WebhookClaims {
+    /// The deliveries.
+    pub claimed: Vec<ClaimedWebhook>,
+    /// The endpoints that it left out, because their secrets cannot be read.
+    pub unreadable: Vec<UnreadableEndpoint>,
+}
+
 /// The meaning of an attempt for its delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WebhookOutcome {

@@ -21,7 +21,8 @@ pub(super) async fn replace(conn: &mut Conn, id: &str, topics: &[String]) -> Res
     Ok(())
 }
 
-/// Returns the ids of the enabled endpoints that get an event.
+/// Returns the ids of the enabled endpoints that get an event, in one order, so that transactions which insert rows of the
+/// same event do not wait for each other in a circle.
 pub(super) async fn subscribers(conn: &mut Conn, event: &WebhookEvent) -> Result<Vec<String>, StoreError> {
     let topics = [event.topic.as_str(), ALL_WEBHOOK_TOPICS];
     let ids: Vec<String> = on!(conn, c: Db => {
@@ -31,6 +32,7 @@ pub(super) async fn subscribers(conn: &mut Conn, event: &WebhookEvent) -> Result
         let mut query = webhook_endpoints::table
             .filter(webhook_endpoints::state.eq(WebhookState::Enabled.name()))
             .filter(webhook_endpoints::id.eq_any(subscribed))
+            .order(webhook_endpoints::id.asc())
             .select(webhook_endpoints::id)
             .into_boxed::<Db>();
         if let Some(consumer) = &event.consumer {
