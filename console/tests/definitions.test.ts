@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { meanRates } from "../src/core/channel-rates.ts";
 import { changedFixed, documentOf, markOf, parseDocument, placeIssues, textOf, updateOf } from "../src/core/definitions/documents.ts";
 import { cursorAt, nodeAt, placeOfField, readPlaces, valueOf } from "../src/core/definitions/places.ts";
-import { findReferences, touchedBy } from "../src/core/definitions/references.ts";
+import { findReferences, stepsOf, touchedBy } from "../src/core/definitions/references.ts";
 import { stubsOf } from "../src/core/definitions/trials.ts";
 import { chosenVersions } from "../src/ui/versions.tsx";
 import { entryOf, guardsOf, settingsLine, stateOf } from "../src/views/channels/guards.ts";
@@ -129,6 +129,16 @@ test("stubs answer for each named system", () => {
   const call = (name: string, input: object) => ({ function: { name, input } });
   const tasks = [call("http_call", { connector: "crm" }), { tasks: [call("db_read", { connector: "shop" }), call("channel_call", { channel: { var: "x" } })] }];
   assert.deepEqual(stubsOf(tasks), { http_call: { crm: {} }, db_read: { shop: [] }, channel_call: { "*": {} } });
+});
+
+test("steps of every list are found", () => {
+  const call = (connector: string) => ({ id: connector, function: { name: "http_call", input: { connector } } });
+  const group = { id: "g", tasks: [call("a")], on_error: [call("b")], finally: [call("c")] };
+  const workflow = { workflow_id: "w", name: "w", loop: { over: [], setup: [call("d")] }, tasks: [group] };
+  const used = findReferences([], [workflow]).references.map((reference) => reference.to);
+  assert.deepEqual(used.sort(), ["connector a", "connector b", "connector c", "connector d"]);
+  assert.deepEqual(stubsOf(stepsOf(workflow)), { http_call: { d: {}, a: {}, b: {}, c: {} } });
+  assert.equal(stepsOf({ tasks: [group], loop: null }).length, 1);
 });
 
 test("rates are the mean of seconds", () => {

@@ -88,6 +88,7 @@ fn elements_and_members_are_served_and_tried() {
     let answer = answer.json();
     assert_eq!(answer["data"], json!({"totals": [6, null, 20], "first": 1, "second": 2}));
     assert_eq!(answer["errors"].as_array().map(Vec::len), Some(1), "{answer}");
+    assert_eq!(answer["errors"][0]["index"], 1, "{answer}");
     let trial = client.json("POST", &format!("{WORKFLOWS}/totals/test"), &json!({"data": payload})).unwrap();
     let steps = trial.json()["data"]["trace"]["steps"].clone();
     let steps = steps.as_array().unwrap();

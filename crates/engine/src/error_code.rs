@@ -71,8 +71,8 @@ codes! {
         "Let the task write less, or end the loop earlier.";
     /// A fan-out over its bounds.
     LimitExceeded = "LIMIT_EXCEEDED", Engine, Permanent,
-        "A `for_each` has more elements than `engine.max_fan_out`, or the copies of the message that it or a parallel \
-         group works on take more than the bound of one message.",
+        "A `for_each` has more elements than `engine.max_fan_out`, a loop more than `engine.max_loop_iterations`, or \
+         the copies of the message that a `for_each` or a parallel group works on take more than the bound of one.",
         "Shorten the list, lower `max_concurrency`, or collect less of each element.";
     /// The function is not registered.
     FunctionNotFound = "FUNCTION_NOT_FOUND", Engine, Permanent,

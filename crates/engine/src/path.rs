@@ -10,7 +10,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use crate::bounds::extent::{self, Excess, MAX_DEPTH};
+use crate::bounds::extent::{self, Excess, MAX_DEPTH, describe_bytes};
 use crate::error::TaskError;
 use crate::error_code::ErrorCode;
 
@@ -120,7 +120,7 @@ pub enum WriteError {
     #[error("the value would nest more than {MAX_DEPTH} deep")]
     TooDeep,
     /// The message would take more than so many bytes.
-    #[error("the message would take more than {} MiB", .0 >> 20)]
+    #[error("the message would take more than {}", describe_bytes(*.0))]
     TooLarge(usize),
     /// Arrays would be padded with more than [`MAX_PADDING`] nulls.
     #[error("the write would pad arrays with {0} nulls, more than {MAX_PADDING}")]
@@ -216,7 +216,9 @@ impl Path {
     /// Returns the path of the container; of a bare root the path itself.
     pub(crate) fn container(&self) -> Self {
         let Some((last, above)) = self.segments.split_last() else { return self.clone() };
-        let text = self.text.get(..self.text.len() - last.key().len() - 1).unwrap_or_default();
+        let text = self.text.strip_suffix(last.key()).unwrap_or(&self.text);
+        let text = text.strip_suffix('#').unwrap_or(text);
+        let text = text.strip_suffix('.').unwrap_or(text);
         Self { text: text.to_owned(), root: self.root.clone(), segments: above.into() }
     }
 

@@ -123,10 +123,11 @@ impl RunState {
     }
 
     /// Counts bytes that are about to be added. What writes replace is not counted off: the message is
-    /// measured again when the count says that it is full.
+    /// measured again when the count says that it is full. What a view keeps of it takes room.
     fn make_room(&mut self, added: usize) -> Result<(), WriteError> {
-        if self.bytes.saturating_add(added) > self.max_bytes {
-            let rest = self.message.measure(self.max_bytes.saturating_sub(added));
+        let needed = added.saturating_add(self.kept_bytes());
+        if self.bytes.saturating_add(needed) > self.max_bytes {
+            let rest = self.message.measure(self.max_bytes.saturating_sub(needed));
             self.bytes = rest.ok_or(WriteError::TooLarge(self.max_bytes))?;
         }
         self.bytes += added;
@@ -193,14 +194,11 @@ impl RunState {
     /// Removes what is at a path, if there is anything.
     pub(crate) fn remove(&mut self, scope: &mut EvaluationScope<'_>, path: &Path) {
         forget_root(scope, path);
-        if !self.records(path, &Value::Null) {
-            self.log_removal(path);
-            self.message.remove(path);
-            return;
-        }
-        let change = self.change(path, &Value::Null);
-        self.log_removal(path);
-        if let (true, Some(changes)) = (self.message.remove(path), &mut self.changes) {
+        let is_recorded = self.changes.is_some() && self.records(path, &Value::Null);
+        let change = is_recorded.then(|| self.change(path, &Value::Null));
+        if self.take_away(path)
+            && let (Some(change), Some(changes)) = (change, &mut self.changes)
+        {
             changes.push(change);
         }
     }

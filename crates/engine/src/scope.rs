@@ -34,17 +34,27 @@ thread_local! {
 }
 
 /// An arena taken from this thread's pool; it goes back, emptied, when dropped.
-#[derive(Default)]
 pub(crate) struct Arena {
     bump: Bump,
     large: LargeIntegers,
+    /// The size from which on it counts as full.
+    full_bytes: usize,
 }
 
 impl Arena {
     /// Takes an arena from the pool of this thread.
     pub(crate) fn lease() -> Self {
+        Self::lease_share(1)
+    }
+
+    /// Takes one of `count` arenas that are in use at once, and are full as early as one alone.
+    pub(crate) fn lease_share(count: usize) -> Self {
         let bump = ARENAS.with_borrow_mut(Vec::pop).unwrap_or_default();
-        Self { bump, large: LargeIntegers::default() }
+        Self { bump, large: LargeIntegers::default(), full_bytes: FULL_BYTES / count.max(1) }
+    }
+
+    fn is_full(&self) -> bool {
+        self.bump.allocated_bytes() > self.full_bytes
     }
 
     pub(crate) fn bump(&self) -> &Bump {
@@ -123,7 +133,7 @@ impl<'r> EvaluationScope<'r> {
 
     /// Returns `true` if the arena has grown so large that it should be replaced.
     pub(crate) fn is_full(&self) -> bool {
-        self.arena.bump.allocated_bytes() > FULL_BYTES
+        self.arena.is_full()
     }
 
     /// Forgets the copies of roots that were written behind the scope's back.
@@ -177,7 +187,7 @@ impl<'r> EvaluationScope<'r> {
             Root::Payload | Root::Other(_) => return,
         };
         if let Some(root) = slot {
-            let full = self.arena.bump.allocated_bytes() > FULL_BYTES;
+            let full = self.arena.is_full();
             *slot = (!full).then(|| replace_part(self.arena, part, *root, path.segments(), new));
         }
     }

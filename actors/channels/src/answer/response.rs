@@ -5,7 +5,7 @@ use std::fmt;
 use bytes::Bytes;
 use serde::Serialize;
 use serde_json::Value;
-use svc_engine::{RunOutcome, TaskError};
+use svc_engine::{ElementIndex, RunOutcome, TaskError};
 use svc_model::{Code, ServiceError};
 use uuid::Uuid;
 
@@ -143,6 +143,8 @@ struct PublicError<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     task_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<ElementIndex>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<u16>,
     #[serde(skip_serializing_if = "Option::is_none")]
     body: Option<&'a Value>,
@@ -154,6 +156,7 @@ impl<'a> PublicError<'a> {
             code: error.code.name(),
             message: if verbose { &error.message } else { TASK_FAILED },
             task_id: error.task_id.as_deref(),
+            index: error.index,
             status: error.http_status.filter(|_| verbose),
             body: error.body.as_deref().filter(|_| verbose),
         }

@@ -105,7 +105,11 @@ pub(crate) fn describe<'e>(errors: impl Iterator<Item = &'e TaskError> + Clone) 
         }
         let task = error.task_id.as_deref().unwrap_or("workflow");
         // Writing to a text does not fail.
-        let _ = write!(text, "{task}: {} {}", error.code.name(), error.message);
+        let _ = match error.index {
+            Some(index) => write!(text, "{task}[{}]: ", index.get()),
+            None => write!(text, "{task}: "),
+        };
+        let _ = write!(text, "{} {}", error.code.name(), error.message);
     }
     if let Some(more) = errors.count().checked_sub(DESCRIBED + 1) {
         let _ = write!(text, "; and {} more", more + 1);

@@ -13,6 +13,7 @@ export interface WorkflowLike {
   workflow_id: string;
   name: string;
   tasks: readonly unknown[];
+  loop?: unknown;
 }
 
 /** A definition of the graph of dependencies. */
@@ -43,6 +44,12 @@ export const dependentKey = (kind: Dependent["kind"], id: string): string => `${
 export const STEP_LISTS = ["tasks", "on_error", "finally"] as const;
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Returns the tasks of a workflow, behind those with which its loop begins. */
+export function stepsOf(workflow: { tasks: readonly unknown[]; loop?: unknown }): readonly unknown[] {
+  const setup = isObject(workflow.loop) ? workflow.loop["setup"] : undefined;
+  return Array.isArray(setup) ? [...(setup as unknown[]), ...workflow.tasks] : workflow.tasks;
+}
 
 /** Returns the channels and connectors that tasks name. */
 export function namedByTasks(tasks: readonly unknown[]): { channels: Set<string>; connectors: Set<string> } {
@@ -82,7 +89,7 @@ export function findReferences(channels: readonly ChannelLike[], workflows: read
   }
   for (const workflow of workflows) {
     const from = dependentKey("workflow", workflow.workflow_id);
-    const named = namedByTasks(workflow.tasks);
+    const named = namedByTasks(stepsOf(workflow));
     for (const name of named.channels) references.push({ from, to: toChannel(name), how: "calls" });
     for (const name of named.connectors) references.push({ from, to: add("connector", name, name), how: "uses" });
   }

@@ -4,6 +4,7 @@ import { useMemo } from "preact/hooks";
 import { api, read } from "../../api/client.ts";
 import type { Workflow } from "../../api/types.ts";
 import { readChannels, readWorkflows } from "../../core/definitions/read.ts";
+import { stepsOf } from "../../core/definitions/references.ts";
 import { type FilterWord, filterParameters } from "../../core/filters.ts";
 import { formatCompact, formatCount } from "../../core/format.ts";
 import { useKeys } from "../../core/keys.ts";
@@ -90,7 +91,7 @@ export default function Workflows() {
   const errors = useLoad(`channels errors ${range.name}`, (signal) => read(api.GET("/api/v1/admin/errors", { params, signal })), { every: EVERY, keep: true });
   const workflows = all.data?.rows ?? [];
   const words = useMemo(() => wordsFor(workflows), [all.data]);
-  const taskCounts = useMemo(() => new Map(workflows.map((row) => [row.workflow_id, flatten(readTasks(row.tasks)).length])), [all.data]);
+  const taskCounts = useMemo(() => new Map(workflows.map((row) => [row.workflow_id, flatten(readTasks(stepsOf(row))).length])), [all.data]);
   const users = new Map<string, number>();
   for (const { workflow_id: id } of channels.data?.rows ?? []) if (id !== null) users.set(id, (users.get(id) ?? 0) + 1);
   const failures = new Map<string, number>();

@@ -7,6 +7,7 @@ import { act } from "../../api/client.ts";
 import { type ApiProblem, asProblem } from "../../api/problem.ts";
 import type { ExecutionTrace, TaskError, Trace, Workflow, WorkflowTrialResult } from "../../api/types.ts";
 import { updateOf } from "../../core/definitions/documents.ts";
+import { stepsOf } from "../../core/definitions/references.ts";
 import { parseJson, stubsOf } from "../../core/definitions/trials.ts";
 import { useLoad } from "../../core/load.ts";
 import { fillPath, href, query, setQuery } from "../../core/router.ts";
@@ -39,7 +40,7 @@ export interface TrialInput {
 /** Returns the input of a first trial of a workflow. */
 export const firstInput = (workflow: Workflow): TrialInput => ({
   payload: "{}",
-  stubs: JSON.stringify(stubsOf(workflow.tasks), null, 2),
+  stubs: JSON.stringify(stubsOf(stepsOf(workflow)), null, 2),
   isLive: false,
 });
 

@@ -33,6 +33,8 @@ api_types! {
         pub message: String,
         /// The task.
         pub task_id: optional String,
+        /// The index of the element of a `for_each`.
+        pub index: optional u32,
         /// Status of the outbound call, where the service is verbose.
         pub status: optional u16,
         /// Body of the outbound response, where the service is verbose.

@@ -12,7 +12,7 @@ use serde_json::{Map, Number, Value};
 use tokio::time::Instant;
 
 use crate::bounds::budget::{self, BudgetExhausted};
-use crate::bounds::extent::NODE;
+use crate::bounds::extent::{NODE, describe_bytes};
 use crate::error::TaskError;
 use crate::error_code::ErrorCode;
 
@@ -26,7 +26,7 @@ pub enum ParseJsonError {
     #[error("not JSON ({0})")]
     Malformed(serde_json::Error),
     /// The value would take more than so many bytes.
-    #[error("the value would take more than {} MiB", .0 >> 20)]
+    #[error("the value would take more than {}", describe_bytes(*.0))]
     TooLarge(usize),
     /// The run has reached a limit.
     #[error(transparent)]

@@ -34,6 +34,11 @@ impl EvaluationBudget {
         self.deadline
     }
 
+    /// Returns `true` if the run that is polled now has held its thread for a turn.
+    pub(crate) fn is_turn_over() -> bool {
+        budget::turn_started().is_some_and(|started| started.elapsed() >= TURN)
+    }
+
     /// Checks whether the run may go on `now`.
     ///
     /// # Errors

@@ -40,6 +40,11 @@ pub(crate) fn check_arena(value: &DataValue<'_>, limit: usize) -> Result<(), Exc
     Scale { bytes: 0, limit }.arena_value(value, MAX_DEPTH)
 }
 
+/// Returns a number of bytes as messages show it: in whole MiB, or in KiB if that is none.
+pub(crate) fn describe_bytes(bytes: usize) -> String {
+    if bytes >= 1 << 20 { format!("{} MiB", bytes >> 20) } else { format!("{} KiB", bytes >> 10) }
+}
+
 struct Scale {
     bytes: usize,
     limit: usize,
@@ -113,6 +118,11 @@ mod tests {
         let value = json!({"key": ["four", 1]});
         assert_eq!(measure(&value, 9, 167), Ok(5 * NODE + 7));
         assert_eq!(measure(&value, 9, 166), Err(Excess::Bytes(166)));
+    }
+
+    #[test]
+    fn bounds_below_a_mebibyte_are_shown_in_kibibytes() {
+        assert_eq!([3 << 20, 1 << 20, 256 << 10].map(describe_bytes), ["3 MiB", "1 MiB", "256 KiB"]);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use quick_xml::escape::{resolve_predefined_entity, unescape};
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use serde_json::{Map, Value};
 
-use crate::bounds::extent::NODE;
+use crate::bounds::extent::{NODE, describe_bytes};
 
 /// The white space of XML.
 const BLANKS: [char; 4] = [' ', '\t', '\n', '\r'];
@@ -32,7 +32,7 @@ pub enum ParseXmlError {
     #[error("{0}")]
     Malformed(String),
     /// The value would take more than so many bytes.
-    #[error("the value would take more than {} MiB", .0 >> 20)]
+    #[error("the value would take more than {}", describe_bytes(*.0))]
     TooLarge(usize),
 }
 

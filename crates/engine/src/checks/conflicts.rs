@@ -62,6 +62,7 @@ fn collect(catalogue: &Catalogue, step: &Value, at: &str, member: usize, writes:
     let function = &step["function"];
     let mut paths = Vec::new();
     task_writes(catalogue, function, &mut paths);
+    paths.extend(removals(function));
     let entry = function["name"].as_str().and_then(|name| catalogue.find(name));
     let replaces = entry.filter(|entry| entry.default_output == DefaultOutput::ReplacesData);
     if let (Some(output), true) = (replaces.and_then(|entry| entry.field("output")), paths.is_empty()) {
@@ -72,6 +73,13 @@ fn collect(catalogue: &Catalogue, step: &Value, at: &str, member: usize, writes:
         }
     }
     writes.extend(paths.into_iter().map(|path| MemberWrite { member, at: at.to_owned(), path }));
+}
+
+/// Returns the paths that a task removes.
+fn removals(function: &Value) -> impl Iterator<Item = String> {
+    let mappings = function["input"]["mappings"].as_array().filter(|_| function["name"] == "map");
+    let removed = mappings.into_iter().flatten().filter(|mapping| mapping["unset"] == true);
+    removed.filter_map(|mapping| mapping["path"].as_str()).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -103,6 +111,14 @@ mod tests {
         ] {
             assert_eq!(conflicts(&[write(first), write(second)]), ["tasks[0].tasks[1]"], "{first} {second}");
         }
+    }
+
+    #[test]
+    fn removal_conflicts_as_a_write_does() {
+        let unset = |path: &str| json!({"id": path, "function": {"name": "map", "input": {"mappings": [{"path": path, "unset": true}]}}});
+        assert_eq!(conflicts(&[unset("data.a"), write("data.a.b")]), ["tasks[0].tasks[1]"]);
+        assert_eq!(conflicts(&[write("data.a"), unset("data.a")]), ["tasks[0].tasks[1]"]);
+        assert_eq!(conflicts(&[unset("data.a"), write("data.b")]), [""; 0]);
     }
 
     #[test]

@@ -49,7 +49,7 @@ impl WorkflowChecks for Engine {
         if let Some(block) = content.loop_.as_ref().filter(|block| block.is_object()) {
             parse_loop(block, self.limits.max_loop_iterations, check.errors);
             if let Some(over) = block.get("over").filter(|over| !over.is_null()) {
-                check.expression("loop.over", over);
+                check.list("loop.over", over);
             }
         }
         for (at, steps) in content.step_lists() {
@@ -146,12 +146,15 @@ impl Check<'_, '_> {
         StepBounds::parse(catalogue, step, at, self.errors);
         FanOutSpec::parse(catalogue, step, at, self.errors);
         if let Some(over) = step.get("for_each").and_then(|block| block.get("over")) {
-            let at = format!("{at}.for_each.over");
-            self.expression(&at, over);
-            if !Survey::analyse(over).secrets.is_empty() {
-                self.errors
-                    .push(FieldError::invalid(at, "a secret cannot be read here: elements are recorded"));
-            }
+            self.list(&format!("{at}.for_each.over"), over);
+        }
+    }
+
+    /// Checks the expression of a list, whose elements are in the records of the run.
+    fn list(&mut self, at: &str, over: &Value) {
+        self.expression(at, over);
+        if !Survey::analyse(over).secrets.is_empty() {
+            self.errors.push(FieldError::invalid(at, "a secret cannot be read here: elements are recorded"));
         }
     }
 

@@ -91,8 +91,11 @@ fn loop_writes(content: &WorkflowContent) -> Vec<String> {
     keys.into_iter().flatten().map(|key| format!("temp_data.{key}")).collect()
 }
 
-/// The paths that functions which copy read.
+/// The paths that functions which copy read, and those that are collected.
 fn sources(at: &str, step: &Value, reads: &mut Vec<(String, String)>) {
+    if let Some(path) = step["for_each"]["collect"].as_str() {
+        reads.push((format!("{at}.for_each.collect"), path.to_owned()));
+    }
     if step.get("tasks").is_some() {
         for key in STEP_LISTS {
             for (n, member) in step[key].as_array().into_iter().flatten().enumerate() {

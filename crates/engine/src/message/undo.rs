@@ -1,11 +1,11 @@
-//! Writes that are taken back: the elements of a fan-out begin with the same message without a copy for each.
+//! Changes that are taken back: the elements of a fan-out begin with the same message without a copy for each.
 
 use serde_json::{Map, Value};
 
 use super::Message;
 use crate::path::{Path, Root, Segment};
 
-/// The state of a path before a write, by which the write is undone.
+/// The state of a path before it was written or removed, by which that is undone.
 #[derive(Debug)]
 pub(crate) struct Displaced {
     path: Path,
@@ -28,12 +28,41 @@ enum Former {
     Null,
     /// Nothing can be written below the place.
     Closed,
+    /// The place was an object, whose member was removed from this place among the others.
+    Member(usize, Value),
+    /// The place was an array, whose element was removed.
+    Element(Value),
 }
 
 impl Displaced {
-    /// Returns the path that was written.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
+    /// Returns the value that is kept for the undoing.
+    pub(crate) fn value(&self) -> Option<&Value> {
+        match &self.former {
+            Former::Value(value) | Former::Member(_, value) | Former::Element(value) => Some(value),
+            Former::NoKey | Former::Length(_) | Former::Null | Former::Closed => None,
+        }
+    }
+
+    /// Returns `true` if something was removed.
+    pub(crate) fn is_removal(&self) -> bool {
+        matches!(self.former, Former::Member(..) | Former::Element(_))
+    }
+
+    /// Returns `true` if undoing this takes back a later write to a path too.
+    pub(crate) fn takes_back(&self, path: &Path) -> bool {
+        !self.is_removal() && !matches!(self.former, Former::Closed) && self.path == *path
+    }
+
+    /// Returns the change with which another message catches up with this one: a path and its value by now; `None` for
+    /// a path that is removed. An array that has lost an element is replaced as a whole, since its indexes have moved.
+    pub(crate) fn into_change(self, message: &Message) -> Option<(Path, Option<Value>)> {
+        let path = match self.former {
+            Former::Member(..) => return Some((self.path, None)),
+            Former::Element(_) => self.path.container(),
+            _ => self.path,
+        };
+        let value = message.read_any(&path)?;
+        Some((path, Some(value)))
     }
 }
 
@@ -59,7 +88,26 @@ impl Message {
         Displaced { path: path.clone(), depth, former }
     }
 
-    /// Undoes a write. Writes are undone in the reverse of their order.
+    /// Removes what is at a path, as [`remove`](Self::remove) does, and returns what undoes that; `None` if there is
+    /// nothing.
+    pub(crate) fn displace_removal(&mut self, path: &Path) -> Option<Displaced> {
+        let segments = path.segments();
+        let former = match path.root() {
+            Root::Data => take_out(&mut self.data, segments),
+            Root::TempData => take_out(&mut self.temp_data, segments),
+            Root::Metadata => take_out_member(&mut self.metadata, segments),
+            Root::Payload => None,
+            Root::Other(name) if segments.is_empty() => take_key(&mut self.others, name),
+            Root::Other(name) => take_out(self.others.get_mut(name.as_str())?, segments),
+        }?;
+        let depth = match path.root() {
+            Root::Other(_) => segments.len(),
+            _ => segments.len().saturating_sub(1),
+        };
+        Some(Displaced { path: path.clone(), depth, former })
+    }
+
+    /// Undoes a change. Changes are undone in the reverse of their order.
     pub(crate) fn restore(&mut self, displaced: Displaced) {
         let Displaced { path, depth, former } = displaced;
         let segments = path.segments();
@@ -73,9 +121,11 @@ impl Message {
                 }
             }
             Root::Metadata => restore_member(&mut self.metadata, segments, depth, former),
-            Root::Other(name) if depth == 0 => drop(self.others.remove(name)),
+            Root::Other(name) if depth == 0 => match former {
+                Former::Member(place, value) => put_back(&mut self.others, name, place, value),
+                _ => drop(self.others.remove(name)),
+            },
             Root::Other(name) => {
-                // A removed root comes back behind the others.
                 let slot = self.others.entry(name.clone()).or_insert(Value::Null);
                 restore(slot, segments, depth - 1, former);
             }
@@ -116,6 +166,42 @@ fn displace_member(map: &mut Map<String, Value>, segments: &[Segment]) -> (usize
     }
 }
 
+/// Removes what is below `slot`.
+fn take_out(slot: &mut Value, segments: &[Segment]) -> Option<Former> {
+    let (first, rest) = segments.split_first()?;
+    match slot {
+        Value::Object(map) => take_out_member(map, segments),
+        Value::Array(items) => {
+            let index = first.index().filter(|index| *index < items.len())?;
+            if rest.is_empty() {
+                return Some(Former::Element(items.remove(index)));
+            }
+            take_out(items.get_mut(index)?, rest)
+        }
+        _ => None,
+    }
+}
+
+fn take_out_member(map: &mut Map<String, Value>, segments: &[Segment]) -> Option<Former> {
+    match segments {
+        [] => None,
+        [last] => take_key(map, last.key()),
+        [first, rest @ ..] => take_out(map.get_mut(first.key())?, rest),
+    }
+}
+
+fn take_key(map: &mut Map<String, Value>, key: &str) -> Option<Former> {
+    let place = map.keys().position(|known| known == key)?;
+    map.shift_remove(key).map(|value| Former::Member(place, value))
+}
+
+/// Puts a removed member back at its place among the others.
+fn put_back(map: &mut Map<String, Value>, key: &str, place: usize, value: Value) {
+    map.shift_remove(key);
+    let place = place.min(map.len());
+    map.shift_insert(place, key.to_owned(), value);
+}
+
 fn restore(slot: &mut Value, segments: &[Segment], depth: usize, former: Former) {
     if let (Some(depth), Some((first, rest))) = (depth.checked_sub(1), segments.split_first()) {
         let next = match slot {
@@ -137,15 +223,26 @@ fn restore(slot: &mut Value, segments: &[Segment], depth: usize, former: Former)
                 map.remove(first.key());
             }
         }
+        (Former::Member(place, value), Value::Object(map)) => {
+            if let Some(first) = segments.first() {
+                put_back(map, first.key(), place, value);
+            }
+        }
+        (Former::Element(value), Value::Array(items)) => {
+            if let Some(index) = segments.first().and_then(Segment::index) {
+                items.insert(index.min(items.len()), value);
+            }
+        }
         _ => {}
     }
 }
 
 fn restore_member(map: &mut Map<String, Value>, segments: &[Segment], depth: usize, former: Former) {
     let Some((first, rest)) = segments.split_first() else { return };
-    match depth.checked_sub(1) {
-        None => drop(map.remove(first.key())),
-        Some(depth) => {
+    match (depth.checked_sub(1), former) {
+        (None, Former::Member(place, value)) => put_back(map, first.key(), place, value),
+        (None, _) => drop(map.remove(first.key())),
+        (Some(depth), former) => {
             if let Some(member) = map.get_mut(first.key()) {
                 restore(member, rest, depth, former);
             }
@@ -167,22 +264,74 @@ mod tests {
         message
     }
 
+    fn text(message: &Message) -> String {
+        json!([message.data, message.metadata, message.temp_data, message.others]).to_string()
+    }
+
     #[test]
     fn undone_removal_keeps_the_order_of_members() {
         let mut written = message();
-        written.data = json!({"a": 1, "b": [1, 2, 3], "c": 3});
-        let before = written.data.to_string();
-        for path in ["data.a", "data.b.1", "data.none.x"] {
+        written.data = json!({"a": 1, "b": [1, {"x": 1, "y": 2}, 3], "c": 3});
+        written.others.insert("more".into(), json!({"k": 1, "l": 2}));
+        let before = text(&written);
+        for (path, is_there) in [
+            ("data.a", true),
+            ("data.b.1", true),
+            ("data.b.1.x", true),
+            ("data.b.7", false),
+            ("data.none.x", false),
+            ("data", false),
+            ("metadata.progress", true),
+            ("metadata.progress.task_id", true),
+            ("metadata", false),
+            ("notes", true),
+            ("notes.0", true),
+            ("more.k", true),
+            ("absent.x", false),
+            ("payload.p", false),
+        ] {
+            let mut plain = written.clone();
             let path = Path::parse(path).unwrap();
-            let container = path.container();
-            let copy = written.read_any(&container);
-            let displaced = written.displace(&container);
-            copy.map(|copy| written.put(&container, copy));
-            let removed = written.remove(&path);
-            assert_eq!(written.data.to_string() != before, removed);
-            written.restore(displaced);
-            assert_eq!(written.data.to_string(), before, "{}", path.as_str());
+            let removed = written.displace_removal(&path);
+            assert_eq!((removed.is_some(), plain.remove(&path)), (is_there, is_there), "{path}");
+            assert_eq!(text(&written), text(&plain), "{path}");
+            if let Some(removed) = removed {
+                written.restore(removed);
+            }
+            assert_eq!(text(&written), before, "{path}");
         }
+    }
+
+    #[test]
+    fn undone_removals_and_writes_mix() {
+        let mut written = message();
+        written.data = json!({"list": ["a", "b", "c"], "x": {"y": 1, "z": 2}});
+        let before = text(&written);
+        let mut log = Vec::new();
+        for (path, value) in [
+            ("data.list.2", Some(json!("z"))),
+            ("data.list.0", None),
+            ("data.list.2", Some(json!("d"))),
+            ("data.x.y", None),
+            ("data.x.y.deep", Some(json!(1))),
+            ("data.x", None),
+            ("data.list", None),
+            ("data.list.0", Some(json!(7))),
+        ] {
+            let path = Path::parse(path).unwrap();
+            match value {
+                None => log.extend(written.displace_removal(&path)),
+                Some(value) => {
+                    log.push(written.displace(&path));
+                    written.put(&path, value);
+                }
+            }
+        }
+        assert_eq!(log.len(), 8);
+        while let Some(displaced) = log.pop() {
+            written.restore(displaced);
+        }
+        assert_eq!(text(&written), before);
     }
 
     #[test]

@@ -26,6 +26,22 @@ fn a_hash_forces_an_object_key() {
 }
 
 #[test]
+fn container_has_the_path_before_the_last_segment() {
+    for (path, container) in [
+        ("data", "data"),
+        ("data.a", "data"),
+        ("data.a.7", "data.a"),
+        ("data.a.#20", "data.a"),
+        ("data.##x", "data"),
+        ("data.#", "data"),
+        ("notes.#.x", "notes.#"),
+    ] {
+        let expected = Path::parse(container).unwrap();
+        assert_eq!(Path::parse(path).unwrap().container(), expected, "{path}");
+    }
+}
+
+#[test]
 fn digits_are_a_key_where_an_object_already_stands() {
     assert_eq!(write_to(json!({"a": {}}), "a.2", json!(1)), json!({"a": {"2": 1}}));
 }

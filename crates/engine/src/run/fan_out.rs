@@ -15,16 +15,20 @@ use svc_model::FieldError;
 use svc_spans::TraceContext;
 
 use super::settle::failure_record;
-use super::view::ViewRecord;
+use super::view::{ViewRecord, run_in_turns};
 use super::{End, MAX_TASKS, Run};
 use crate::bounds::extent;
 use crate::error::{ElementIndex, RunFailure, TaskError};
 use crate::error_code::ErrorCode;
 use crate::expression::Expression;
-use crate::path::WriteError;
+use crate::path::{Path, WriteError};
+use crate::reads::Reads;
 use crate::scope::{Arena, EvaluationScope};
 use crate::trace::Tracer;
 use crate::workflow::program::{CompiledStep, FanOut};
+
+/// Elements whose records are added between two looks at the clock.
+const BETWEEN_TURNS: usize = 256;
 
 /// The elements of one step, which its views share.
 struct ElementQueue<'f> {
@@ -43,6 +47,7 @@ struct ElementQueue<'f> {
     free_steps: Cell<usize>,
     free_tasks: Cell<usize>,
     free_spans: Cell<usize>,
+    /// True once an element has failed, or its task has a status of 400 or more.
     has_failed: Cell<bool>,
     /// The reason for which no further element begins.
     stop: RefCell<Option<FanOutStop>>,
@@ -125,6 +130,80 @@ struct ElementTurn {
     value: Value,
 }
 
+/// The work of one step: its views, and the run to which their records are added, also if the step is cut short from
+/// outside.
+struct ElementWork<'r, 'e, 'f> {
+    run: &'r mut Run<'e>,
+    views: Vec<Run<'e>>,
+    queue: ElementQueue<'f>,
+}
+
+impl ElementWork<'_, '_, '_> {
+    /// Runs the elements until all have ended, or one ends the step, which cancels those that run.
+    async fn run_all(&mut self) {
+        {
+            let queue = &self.queue;
+            let views = self.views.iter_mut().enumerate();
+            let mut running: FuturesUnordered<_> =
+                views.map(|(number, view)| run_in_turns(view.run_elements(number, queue))).collect();
+            while running.next().await.is_some() && !queue.is_stopped() {}
+        }
+        self.keep_cancelled();
+        if self.run.work.changes.is_some() && !self.views.is_empty() {
+            self.run.work.change_bytes = self.views.iter().map(|view| view.work.change_bytes).sum();
+        }
+        self.views.clear();
+    }
+
+    /// Keeps what the elements that were cancelled have recorded.
+    fn keep_cancelled(&mut self) {
+        for (view, running) in self.views.iter_mut().zip(self.queue.running.iter()) {
+            if let Some(index) = running.take() {
+                let record = view.take_record(0);
+                self.queue.keep_record(index, record);
+            }
+        }
+    }
+
+    /// Adds the records of the elements in their order.
+    async fn add_records(&mut self, scope: &mut EvaluationScope<'_>) {
+        for index in 0..self.count() {
+            if index.is_multiple_of(BETWEEN_TURNS) {
+                // If the time of the run is over, what follows ends it.
+                let _ = self.run.pace.check().await;
+            }
+            self.add_record(index, scope);
+        }
+    }
+
+    fn add_record(&mut self, index: usize, scope: &mut EvaluationScope<'_>) {
+        let mut elements = self.queue.elements.borrow_mut();
+        if let Some(record) = elements.get_mut(index).and_then(|element| element.record.take()) {
+            self.run.add_record(record, Some(index), scope);
+        }
+    }
+
+    fn count(&self) -> usize {
+        self.queue.elements.borrow().len()
+    }
+
+    fn take_values(&mut self) -> Vec<Value> {
+        self.queue.elements.take().into_iter().map(|element| element.value).collect()
+    }
+}
+
+impl Drop for ElementWork<'_, '_, '_> {
+    fn drop(&mut self) {
+        self.keep_cancelled();
+        // The scopes of the run forget what they know when a step is cut short.
+        let (arena, reads) = (Arena::lease(), Reads::default());
+        let mut scope = EvaluationScope::new(&arena, &reads);
+        for index in 0..self.count() {
+            self.add_record(index, &mut scope);
+        }
+    }
+}
+
 impl Run<'_> {
     /// Runs the program of a step for each element of its list. Returns the end of the sweep if the step ends it.
     pub(super) async fn fan_out<'w>(
@@ -135,43 +214,34 @@ impl Run<'_> {
         context: &TraceContext,
         scope: &mut EvaluationScope<'w>,
     ) -> Option<End> {
-        let first_error = self.work.errors.len();
+        let (first_error, first_entry) = (self.work.errors.len(), self.work.audit_trail.len());
         let elements = match self.evaluate_elements(fan_out, scope) {
             Ok(elements) => elements,
             Err(error) => return self.fail_step(step, id, error, scope),
         };
         let places = fan_out.max_concurrency.min(elements.len());
-        let mut views = match self.open_views(places, context, scope) {
+        let views = match self.open_views(places, context, scope).await {
             Ok(views) => views,
             Err(error) => return self.fail_step(step, id, error, scope),
         };
         let queue = self.queue_elements(fan_out, step, id, elements, places);
-        {
-            let views = views.iter_mut().enumerate();
-            let mut running: FuturesUnordered<_> =
-                views.map(|(number, view)| view.run_elements(number, &queue)).collect();
-            // An element that ends the step cancels those that run: they are dropped here.
-            while running.next().await.is_some() && !queue.is_stopped() {}
-        }
-        for (view, index) in views.iter_mut().zip(queue.running.iter().map(Cell::get)) {
-            if let Some(index) = index {
-                let record = view.take_record(0);
-                queue.keep_record(index, record);
-            }
-        }
-        if self.work.changes.is_some() && !views.is_empty() {
-            self.work.change_bytes = views.iter().map(|view| view.work.change_bytes).sum();
-        }
-        drop(views);
-        let has_failed = queue.has_failed.get();
-        let stop = queue.stop.into_inner();
-        let values = self.add_elements(queue.elements.into_inner(), scope);
+        let mut work = ElementWork { run: &mut *self, views, queue };
+        work.run_all().await;
+        work.add_records(scope).await;
+        let has_failed = work.queue.has_failed.get();
+        let stop = work.queue.stop.take();
+        let values = work.take_values();
+        drop(work);
         let ends = step.terminal || (has_failed && step.halts_on_failure);
         match stop {
             Some(FanOutStop::Bound(error)) => self.fail_step(step, id, error, scope),
             Some(FanOutStop::Element { index, end }) => self.end_by_element(step, index, end, first_error),
             None => {
-                let end = self.finish_fan_out(fan_out, step, id, values, scope);
+                let has_records = self.work.audit_trail.len() > first_entry;
+                let end = match self.write_values(fan_out, values, has_records, scope) {
+                    Ok(()) => None,
+                    Err(error) => self.fail_step(step, id, error, scope),
+                };
                 end.or_else(|| ends.then_some(End::Stopped))
             }
         }
@@ -256,7 +326,7 @@ impl Run<'_> {
         while let Some(turn) = queue.take_next(view) {
             let (view, index) = (turn.view, turn.index);
             self.task_spans = queue.free_spans.get();
-            let mut arena = Arena::lease();
+            let mut arena = Arena::lease_share(queue.running.len());
             let end = match self.begin_element(turn, queue, &arena) {
                 Ok(()) => self.sweep(&queue.fan_out.program, queue.workflow, &mut arena).await,
                 Err(error) => {
@@ -285,7 +355,7 @@ impl Run<'_> {
         let mut scope = EvaluationScope::new(arena, &program.reads);
         let index = index.as_ref().map(|path| (path, Value::from(turn.index)));
         for (path, value) in [(element, turn.value)].into_iter().chain(index) {
-            self.work.put(&mut scope, path, value).map_err(|error| error.into_task_error(path))?;
+            self.work.put(&mut scope, path, value).map_err(|error| describe_refusal(error, path))?;
         }
         // No task has made these writes.
         self.work.changes.iter_mut().for_each(Vec::clear);
@@ -313,13 +383,17 @@ impl Run<'_> {
     fn end_element(&mut self, index: usize, end: End, queue: &ElementQueue<'_>) {
         match end {
             End::Completed | End::Stopped => {
+                if queue.step.halts_on_failure
+                    && self.work.audit_trail.iter().any(|entry| entry.status >= 400)
+                {
+                    queue.has_failed.set(true);
+                }
                 let value = self.work.message.read_any(&queue.fan_out.collect).unwrap_or_default();
                 queue.keep_value(index, value);
             }
             End::Failed(failure) if queue.fan_out.continue_on_error => {
                 queue.has_failed.set(true);
-                self.tolerate(0, &failure);
-                self.work.errors.retain(|error| error.code != ErrorCode::Workflow);
+                self.catch(0, &failure);
             }
             end => queue.stop(FanOutStop::Element { index, end }),
         }
@@ -328,38 +402,18 @@ impl Run<'_> {
         self.work.roll_back();
     }
 
-    /// Adds the records of the elements in their order, and returns their values.
-    fn add_elements(&mut self, elements: Vec<ElementResult>, scope: &mut EvaluationScope<'_>) -> Vec<Value> {
-        let mut values = Vec::with_capacity(elements.len());
-        for (index, element) in elements.into_iter().enumerate() {
-            if let Some(record) = element.record {
-                self.add_record(record, Some(index), scope);
-            }
-            values.push(element.value);
-        }
-        values
-    }
-
-    /// Writes the values of the elements.
-    fn finish_fan_out(
+    /// Writes the values of the elements. The last record of the step, if it `has_records`, shows that.
+    fn write_values(
         &mut self,
         fan_out: &FanOut,
-        step: &CompiledStep,
-        id: &Arc<str>,
         values: Vec<Value>,
+        has_records: bool,
         scope: &mut EvaluationScope<'_>,
-    ) -> Option<End> {
-        let has_elements = !values.is_empty();
-        if let Err(error) = self.work.put(scope, &fan_out.into, Value::Array(values)) {
-            let is_size = matches!(error, WriteError::TooLarge(_));
-            let mut error = error.into_task_error(&fan_out.into);
-            if is_size {
-                error.code = ErrorCode::LimitExceeded;
-            }
-            return self.fail_step(step, id, error, scope);
-        }
+    ) -> Result<(), TaskError> {
+        let into = &fan_out.into;
+        self.work.put(scope, into, Value::Array(values)).map_err(|error| describe_refusal(error, into))?;
         let changes = self.work.changes.as_mut().map(std::mem::take).unwrap_or_default();
-        if has_elements {
+        if has_records {
             if let Some(last) = self.work.audit_trail.last_mut() {
                 last.changes.extend_from_slice(&changes);
             }
@@ -368,7 +422,7 @@ impl Run<'_> {
                 tracer.extend_last(snapshot, &changes);
             }
         }
-        None
+        Ok(())
     }
 
     /// Ends the step with the failure of an element, unless its task tolerates it.
@@ -381,7 +435,7 @@ impl Run<'_> {
     ) -> Option<End> {
         match end {
             End::Failed(failure) if step.continue_on_error => {
-                self.tolerate(first_error, &failure);
+                self.catch(first_error, &failure);
                 (step.terminal || step.halts_on_failure).then_some(End::Stopped)
             }
             End::Failed(mut failure) => {
@@ -391,4 +445,14 @@ impl Run<'_> {
             end => Some(end),
         }
     }
+}
+
+/// Returns the error of a write of the step itself: one that does not fit is over the bound of the copies.
+fn describe_refusal(refusal: WriteError, path: &Path) -> TaskError {
+    let is_size = matches!(refusal, WriteError::TooLarge(_));
+    let mut error = refusal.into_task_error(path);
+    if is_size {
+        error.code = ErrorCode::LimitExceeded;
+    }
+    error
 }

@@ -11,10 +11,12 @@ use tokio::time::Instant;
 
 use super::attempts::run_until;
 use super::settle::failure_record;
+use super::view::run_in_turns;
 use super::{End, Run};
 use crate::error::{RunFailure, TaskError};
 use crate::error_code::ErrorCode;
 use crate::path::Path;
+use crate::reads::Reads;
 use crate::scope::{Arena, EvaluationScope, WrittenRoots};
 use crate::trace::Tracer;
 use crate::workflow::program::{CompiledStep, GroupFrame, GroupMembers, Program};
@@ -27,6 +29,31 @@ struct GroupRun<'g> {
     context: &'g TraceContext,
     /// The end of the time of its members, if it comes before that of the run.
     limit: Option<Instant>,
+}
+
+/// The views of the members of a parallel group, and the run to which their records are added, also if the group is cut
+/// short from outside.
+struct MemberWork<'r, 'e> {
+    run: &'r mut Run<'e>,
+    views: Vec<Run<'e>>,
+}
+
+impl MemberWork<'_, '_> {
+    fn add_records(&mut self, scope: &mut EvaluationScope<'_>) {
+        for view in &mut self.views {
+            let free = self.run.work.tracer.as_ref().map_or(0, Tracer::free_steps);
+            let record = view.take_record(free);
+            self.run.add_record(record, None, scope);
+        }
+    }
+}
+
+impl Drop for MemberWork<'_, '_> {
+    fn drop(&mut self) {
+        // The scopes of the run forget what they know when a group is cut short.
+        let (arena, reads) = (Arena::lease(), Reads::default());
+        self.add_records(&mut EvaluationScope::new(&arena, &reads));
+    }
 }
 
 impl Run<'_> {
@@ -45,11 +72,7 @@ impl Run<'_> {
         let group = GroupRun { frame, step, id, context, limit };
         let mut end = self.run_members(&group, scope).await;
         if let (Some(handler), End::Failed(failure)) = (&frame.on_error, &end) {
-            self.tolerate(first_error, failure);
-            // What is caught has not stopped the workflow.
-            let caught = self.work.errors.split_off(first_error);
-            let is_error = |error: &TaskError| error.code != ErrorCode::Workflow;
-            self.work.errors.extend(caught.into_iter().filter(is_error));
+            self.catch(first_error, failure);
             let error = describe_failure(&failure.error);
             end = match self.work.put(scope, error_path(), error) {
                 Ok(()) => {
@@ -93,7 +116,12 @@ impl Run<'_> {
 
     /// Runs a program over the message of this run. The scopes of others must forget what they know of it.
     async fn run_program(&mut self, program: &Program, id: &Arc<str>) -> End {
-        let mut arena = Arena::lease();
+        self.run_member(program, 1, id).await
+    }
+
+    /// Runs one of `count` programs that work at once.
+    async fn run_member(&mut self, program: &Program, count: usize, id: &Arc<str>) -> End {
+        let mut arena = Arena::lease_share(count);
         self.sweep(program, id, &mut arena).await
     }
 
@@ -105,16 +133,18 @@ impl Run<'_> {
         programs: &[Program],
         scope: &mut EvaluationScope<'_>,
     ) -> Option<End> {
-        let mut views = match self.open_views(programs.len(), group.context, scope) {
+        let views = match self.open_views(programs.len(), group.context, scope).await {
             Ok(views) => views,
             Err(error) => return self.fail_step(group.step, group.id, error, scope),
         };
+        let mut work = MemberWork { run: &mut *self, views };
         let mut is_in_time = true;
         let mut end = End::Completed;
         {
-            let members = views.iter_mut().zip(programs);
-            let mut running: FuturesUnordered<_> =
-                members.map(|(view, program)| view.run_program(program, group.id)).collect();
+            let members = work.views.iter_mut().zip(programs);
+            let mut running: FuturesUnordered<_> = members
+                .map(|(view, program)| run_in_turns(view.run_member(program, programs.len(), group.id)))
+                .collect();
             loop {
                 match run_until(group.limit, running.next()).await {
                     None => {
@@ -132,16 +162,14 @@ impl Run<'_> {
             }
         }
         let has_failed = !is_in_time || !matches!(end, End::Completed | End::Stopped);
-        for view in &mut views {
-            let free = self.work.tracer.as_ref().map_or(0, Tracer::free_steps);
-            let record = view.take_record(free);
-            self.add_record(record, None, scope);
-        }
+        work.add_records(scope);
+        let mut views = std::mem::take(&mut work.views);
+        drop(work);
         if has_failed {
             return is_in_time.then_some(end);
         }
         for view in &mut views {
-            for (path, value) in view.work.take_writes() {
+            for (path, value) in view.work.take_changes() {
                 let Some(value) = value else {
                     self.work.remove(scope, &path);
                     continue;

@@ -116,7 +116,8 @@ impl Run<'_> {
     }
 
     /// Records the failure of the loop itself, which ends the run.
-    fn fail_loop(&mut self, id: &Arc<str>, error: TaskError) -> Box<RunFailure> {
+    fn fail_loop(&mut self, id: &Arc<str>, mut error: TaskError) -> Box<RunFailure> {
+        error.redact(&self.work.redaction);
         let reason = "stopped by its loop";
         match self.expire(id, error.clone(), reason) {
             End::Failed(failure) | End::Expired(failure) => failure,

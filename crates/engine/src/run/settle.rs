@@ -1,5 +1,6 @@
 //! The handling of a task's outcome: its records, and the decision to continue.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -104,13 +105,28 @@ impl Run<'_> {
         Some(if expired { End::Expired(failure) } else { End::Failed(failure) })
     }
 
-    /// Marks what stopped a sweep as tolerated by the workflow: the errors of the task that failed, and the mark that
-    /// the sweep was stopped. Other errors since `first_error`, of validations, stay as they are.
+    /// Marks what stopped a sweep as tolerated: the errors of the tasks that failed, and the marks that a sweep was
+    /// stopped. Other errors since `first_error`, of validations, stay as they are.
     pub(super) fn tolerate(&mut self, first_error: usize, failure: &RunFailure) {
-        let stopped = &failure.error.task_id;
-        for error in self.work.errors.iter_mut().skip(first_error) {
-            error.is_tolerated |= error.task_id == *stopped || error.code == ErrorCode::Workflow;
+        let errors = self.work.errors.get_mut(first_error..).unwrap_or_default();
+        let is_mark = |error: &TaskError| error.code == ErrorCode::Workflow;
+        // The error before a mark is the one that stopped the sweep. After that `finally` may have been stopped too.
+        let before_marks = errors.windows(2).filter_map(|pair| match pair {
+            [before, mark] if is_mark(mark) => before.task_id.clone(),
+            _ => None,
+        });
+        let stopped: HashSet<_> = before_marks.chain(failure.error.task_id.clone()).collect();
+        for error in errors {
+            let has_stopped = error.task_id.as_ref().is_some_and(|task| stopped.contains(task));
+            error.is_tolerated |= has_stopped || is_mark(error);
         }
+    }
+
+    /// Tolerates what stopped a sweep where the workflow goes on: nothing marks it as stopped then.
+    pub(super) fn catch(&mut self, first_error: usize, failure: &RunFailure) {
+        self.tolerate(first_error, failure);
+        let caught = self.work.errors.split_off(first_error);
+        self.work.errors.extend(caught.into_iter().filter(|error| error.code != ErrorCode::Workflow));
     }
 
     /// Ends a run between two tasks, whatever tolerates errors.

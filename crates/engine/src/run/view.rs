@@ -1,6 +1,9 @@
 //! Views: runs over copies of the message, within the run that they belong to.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use serde_json::{Map, Value};
 use svc_spans::TraceContext;
@@ -8,6 +11,7 @@ use tokio::time::Instant;
 
 use super::Run;
 use crate::bounds::evaluation_budget::EvaluationBudget;
+use crate::bounds::extent::describe_bytes;
 use crate::error::{ElementIndex, TaskError};
 use crate::error_code::ErrorCode;
 use crate::run_state::RunState;
@@ -26,12 +30,26 @@ pub(super) struct ViewRecord {
     failures: Vec<Map<String, Value>>,
 }
 
+/// Runs one of several views. One that would begin to work when the turn of the run is over waits for the next turn:
+/// with many views the run holds its thread no longer than without.
+pub(super) async fn run_in_turns<F: Future>(view: F) -> F::Output {
+    let mut view = pin!(view);
+    poll_fn(|cx| {
+        if EvaluationBudget::is_turn_over() {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        view.as_mut().poll(cx)
+    })
+    .await
+}
+
 impl<'e> Run<'e> {
-    /// Opens views of the message as it is now. Their copies share the bound of one message.
+    /// Opens views of the message as it is now. All copies of a run share the bound of one message.
     ///
     /// # Errors
-    /// `LIMIT_EXCEEDED`: the copies take more than the bound.
-    pub(super) fn open_views(
+    /// `LIMIT_EXCEEDED`: the copies take more than the bound. `TIMEOUT_ERROR`: the time of the run is over.
+    pub(super) async fn open_views(
         &mut self,
         count: usize,
         context: &TraceContext,
@@ -41,11 +59,17 @@ impl<'e> Run<'e> {
             return Ok(Vec::new());
         }
         self.work.stamp_progress(scope);
-        let share = self.work.max_bytes / count;
+        let max_bytes = self.work.max_bytes;
+        let room = match self.work.view {
+            // The message of a view is one of the copies.
+            Some(_) => max_bytes - self.work.message.measure_copy(max_bytes).unwrap_or(max_bytes),
+            None => max_bytes,
+        };
+        let share = room / count;
         if self.work.message.measure_copy(share).is_none() {
             let text = format!(
-                "{count} copies of the message would take more than {} MiB; let fewer work at once",
-                self.work.max_bytes >> 20
+                "{count} copies of the message would take more than {}; let fewer work at once",
+                describe_bytes(room)
             );
             return Err(TaskError::new(ErrorCode::LimitExceeded, text));
         }
@@ -53,7 +77,13 @@ impl<'e> Run<'e> {
             Some(_) => self.work.change_bytes / count,
             None => 0,
         };
-        Ok((0..count).map(|_| self.open_view(share, change_bytes, context)).collect())
+        let mut views = Vec::with_capacity(count);
+        for _ in 0..count {
+            // Copies of a large message take their time.
+            self.pace.check().await?;
+            views.push(self.open_view(share, change_bytes, context));
+        }
+        Ok(views)
     }
 
     fn open_view(&self, max_bytes: usize, change_bytes: usize, context: &TraceContext) -> Run<'e> {

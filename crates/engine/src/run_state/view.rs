@@ -6,19 +6,15 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::RunState;
+use crate::bounds::extent;
 use crate::message::Displaced;
 use crate::path::Path;
 
 /// Keys of the metadata that a run writes by itself.
 const STAMPS: [&str; 2] = ["progress", "_svc_errors"];
 
-/// A write of a view.
-#[derive(Debug)]
-struct LoggedWrite {
-    displaced: Displaced,
-    /// The path that was removed; what was displaced is its container then.
-    removed: Option<Path>,
-}
+/// The newest changes among which one that covers a further write is looked for.
+const RECENT: usize = 8;
 
 /// The part of a run's state that only views have.
 #[derive(Debug)]
@@ -26,8 +22,10 @@ pub(crate) struct ViewState {
     /// The place of the element among those of its step, behind the places of the elements around it; `None` for a
     /// member of a parallel group that is not within an element.
     pub(crate) place: Option<Arc<str>>,
-    /// The writes so far, by which they are undone or repeated.
-    log: Vec<LoggedWrite>,
+    /// The writes and removals so far, by which they are undone or repeated.
+    log: Vec<Displaced>,
+    /// Bytes of the values that are kept for that.
+    kept_bytes: usize,
     /// The failed tasks so far, as `_svc_errors` shows them.
     failures: Vec<Map<String, Value>>,
     /// The stamps and the count of bytes before the first write.
@@ -35,12 +33,26 @@ pub(crate) struct ViewState {
     bytes: usize,
 }
 
+impl ViewState {
+    fn keep(&mut self, displaced: Displaced) {
+        self.kept_bytes += displaced.value().map_or(0, extent::value_bytes);
+        self.log.push(displaced);
+    }
+
+    /// Returns `true` if undoing an earlier write takes back one to this path too. No index may have moved in between.
+    fn covers(&self, path: &Path) -> bool {
+        let mut recent = self.log.iter().rev().take(RECENT).take_while(|earlier| !earlier.is_removal());
+        recent.any(|earlier| earlier.takes_back(path))
+    }
+}
+
 impl RunState {
     /// Makes this the state of a view whose message is complete.
     pub(crate) fn become_view(&mut self, place: Option<Arc<str>>) {
         let stamps = STAMPS.map(|key| self.message.metadata.get(key).cloned());
         let (log, failures) = (Vec::new(), Vec::new());
-        self.view = Some(Box::new(ViewState { place, log, failures, stamps, bytes: self.bytes }));
+        let bytes = self.bytes;
+        self.view = Some(Box::new(ViewState { place, log, kept_bytes: 0, failures, stamps, bytes }));
     }
 
     /// Returns the place of the element that the run works on.
@@ -55,23 +67,26 @@ impl RunState {
         }
     }
 
+    /// Returns the bytes of the values that are kept for the undoing of changes.
+    pub(super) fn kept_bytes(&self) -> usize {
+        self.view.as_ref().map_or(0, |view| view.kept_bytes)
+    }
+
     /// Records what a write to a path replaces.
     pub(super) fn log_write(&mut self, path: &Path) {
-        if let Some(view) = &mut self.view {
-            view.log.push(LoggedWrite { displaced: self.message.displace(path), removed: None });
+        if let Some(view) = &mut self.view
+            && !view.covers(path)
+        {
+            view.keep(self.message.displace(path));
         }
     }
 
-    /// Records the container of what is about to be removed, so that its members come back in their order.
-    pub(super) fn log_removal(&mut self, path: &Path) {
-        let Some(view) = &mut self.view else { return };
-        let container = path.container();
-        let copy = self.message.read_any(&container);
-        let displaced = self.message.displace(&container);
-        if let Some(copy) = copy {
-            self.message.put(&container, copy);
-        }
-        view.log.push(LoggedWrite { displaced, removed: Some(path.clone()) });
+    /// Removes what is at a path; from the message of a view so that it comes back. Returns whether there was anything.
+    pub(super) fn take_away(&mut self, path: &Path) -> bool {
+        let Some(view) = &mut self.view else { return self.message.remove(path) };
+        let Some(displaced) = self.message.displace_removal(path) else { return false };
+        view.keep(displaced);
+        true
     }
 
     /// Records a failed task of a view.
@@ -86,26 +101,24 @@ impl RunState {
         self.view.as_mut().map(|view| std::mem::take(&mut view.failures)).unwrap_or_default()
     }
 
-    /// Takes the values that a view has written, in the order of the writes; `None` for one that it has removed.
-    pub(crate) fn take_writes(&mut self) -> Vec<(Path, Option<Value>)> {
+    /// Takes the changes of a view in their order: a path and its value; `None` for one that is removed.
+    pub(crate) fn take_changes(&mut self) -> impl Iterator<Item = (Path, Option<Value>)> {
         let log = self.view.as_mut().map(|view| std::mem::take(&mut view.log)).unwrap_or_default();
-        let change = |LoggedWrite { displaced, removed }: LoggedWrite| match removed {
-            Some(path) => Some((path, None)),
-            None => {
-                let value = self.message.read_any(displaced.path())?;
-                Some((displaced.path().clone(), Some(value)))
-            }
-        };
-        log.into_iter().filter_map(change).collect()
+        let message = &self.message;
+        log.into_iter().filter_map(move |displaced| displaced.into_change(message))
     }
 
-    /// Undoes every write of a view.
+    /// Undoes every change of a view.
     pub(crate) fn roll_back(&mut self) {
         let Some(view) = &mut self.view else { return };
-        while let Some(LoggedWrite { displaced, .. }) = view.log.pop() {
+        while let Some(displaced) = view.log.pop() {
             self.message.restore(displaced);
         }
+        view.kept_bytes = 0;
         for (key, stamp) in STAMPS.into_iter().zip(&view.stamps) {
+            if self.message.metadata.get(key) == stamp.as_ref() {
+                continue;
+            }
             match stamp {
                 Some(stamp) => drop(self.message.metadata.insert(key.to_owned(), stamp.clone())),
                 None => drop(self.message.metadata.remove(key)),

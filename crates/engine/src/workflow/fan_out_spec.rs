@@ -153,10 +153,10 @@ fn output_path(catalogue: &Catalogue, function: &Value) -> Option<String> {
     let name = function["name"].as_str()?;
     match name {
         "map" => match input["mappings"].as_array()?.as_slice() {
-            [only] => only["path"].as_str().map(str::to_owned),
+            [only] if only["unset"] != true => only["path"].as_str().map(str::to_owned),
             _ => None,
         },
-        "parse_json" | "parse_xml" | "publish_json" | "publish_xml" => {
+        "parse_csv" | "parse_json" | "parse_xml" | "publish_csv" | "publish_json" | "publish_xml" => {
             input["target"].as_str().map(|target| format!("data.{target}"))
         }
         name => {
@@ -198,6 +198,28 @@ mod tests {
         for (n, is_valid) in [(-1, false), (0, false), (1, true), (256, true), (257, false)] {
             assert_eq!(problems(block(n)).is_empty(), is_valid, "{n}");
         }
+    }
+
+    #[test]
+    fn output_of_a_task_is_collected() {
+        let engine = Engine::builder().build();
+        let collected = |name: &str, input: Value| {
+            let step = json!({"for_each": {"over": [1], "into": "data.list"},
+                "function": {"name": name, "input": input}});
+            let mut errors = Vec::new();
+            let spec =
+                FanOutSpec::parse(engine.catalogue(), step.as_object().unwrap(), "tasks[0]", &mut errors);
+            spec.map(|spec| spec.collect.to_string())
+        };
+        let target = |name: &str| collected(name, json!({"source": "temp_data.item", "target": "x"}));
+        for name in ["parse_csv", "parse_json", "parse_xml", "publish_csv", "publish_json", "publish_xml"] {
+            assert_eq!(target(name).as_deref(), Some("data.x"), "{name}");
+        }
+        let map = |mappings: Value| collected("map", json!({"mappings": mappings}));
+        assert_eq!(map(json!([{"path": "temp_data.a", "logic": 1}])).as_deref(), Some("temp_data.a"));
+        assert_eq!(map(json!([{"path": "temp_data.a", "unset": true}])), None);
+        assert_eq!(map(json!([{"path": "data.a", "logic": 1}, {"path": "data.b", "logic": 1}])), None);
+        assert_eq!(collected("log", json!({"message": "m"})), None);
     }
 
     #[test]

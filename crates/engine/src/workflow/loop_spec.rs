@@ -4,7 +4,7 @@ use serde_json::Value;
 use svc_model::FieldError;
 
 use crate::expression::Expression;
-use crate::path::{self, Path};
+use crate::path::{self, Path, Segment};
 use crate::workflow::fan_out_spec::{DEFAULT_ELEMENT, element_path};
 use crate::workflow::program::Program;
 
@@ -84,7 +84,28 @@ pub(crate) fn parse_loop(block: &Value, ceiling: i64, errors: &mut Vec<FieldErro
     let max = integer(block, "max", errors);
     check_bounds(init, increment, max, ceiling, errors);
     let element = element.filter(|_| has_list);
+    refuse_shared_keys(counter.as_ref(), element.as_ref(), scratch.as_ref(), errors);
     (errors.len() == before).then_some(LoopBlock { counter, init, increment, max, element, scratch })
+}
+
+/// Refuses keys of which one would replace what the other holds.
+fn refuse_shared_keys(
+    counter: Option<&Path>,
+    element: Option<&Path>,
+    scratch: Option<&Path>,
+    errors: &mut Vec<FieldError>,
+) {
+    let [counter, element, scratch] = [counter, element, scratch].map(first_key);
+    if scratch.is_some() && scratch == element {
+        errors.push(FieldError::invalid("loop.scratch", "another key than that of 'as'"));
+    }
+    if counter.is_some() && (counter == element || counter == scratch) {
+        errors.push(FieldError::invalid("loop.counter", "another key than those of 'as' and 'scratch'"));
+    }
+}
+
+fn first_key(path: Option<&Path>) -> Option<&str> {
+    path?.segments().first().map(Segment::key)
 }
 
 /// Reads a number that may be absent.

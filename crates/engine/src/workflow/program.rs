@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::builtin::Builtin;
 use crate::expression::{Condition, Expression};
 use crate::function::CompiledTask;
-use crate::path::Path;
+use crate::path::{Path, Root};
 use crate::reads::Reads;
 use crate::workflow::loop_spec::Loop;
 use crate::workflow::retry_spec::TaskRetry;
@@ -163,7 +163,9 @@ impl StepAction {
             Self::Guarded(guarded) => matches!(guarded.call, TaskCall::Task(_)),
             Self::Composite(composite) => match &**composite {
                 Composite::Each(fan_out) => {
-                    !fan_out.over.reads().metadata.is_nothing() || fan_out.program.reads_metadata()
+                    !fan_out.over.reads().metadata.is_nothing()
+                        || *fan_out.collect.root() == Root::Metadata
+                        || fan_out.program.reads_metadata()
                 }
                 Composite::Group(frame) => frame.reads_metadata(),
             },

@@ -41,6 +41,11 @@ impl TaskRetry {
         is_named && error.is_transient() && error.paused_channel.is_none()
     }
 
+    /// Makes the attempts follow one another at once.
+    pub(crate) fn without_delay(self) -> Self {
+        Self { delay: Duration::ZERO, ..self }
+    }
+
     /// Returns the time to wait after the `attempt`-th attempt. `share` is a random number from 0 to 1.
     pub(crate) fn delay_after(&self, attempt: u32, share: f64) -> Duration {
         let exponent = i32::try_from(attempt.saturating_sub(1)).unwrap_or(i32::MAX);

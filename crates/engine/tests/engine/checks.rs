@@ -459,3 +459,29 @@ fn literal_as_condition_is_warned_of() {
         {"id": "u", "name": "", "condition": false, "function": {"name": "log"}}]}));
     assert_eq!(report.warnings, ["condition", "tasks[0].condition"]);
 }
+
+#[test]
+fn collected_path_without_a_write_is_suspected() {
+    let group = |collect: &str| {
+        let task = json!({"id": "t", "name": "", "function": {"name": "map", "input": {"mappings": [
+            {"path": "temp_data.kept.id", "logic": {"var": "temp_data.item"}}]}}});
+        check(&json!({"tasks": [{"id": "g", "tasks": [task],
+            "for_each": {"over": [1], "collect": collect, "into": "data.list"}}]}))
+    };
+    for collect in ["temp_data.kept", "temp_data.kept.id", "temp_data.item", "payload.x"] {
+        assert_eq!(group(collect).warnings, [""; 0], "{collect}");
+    }
+    assert_eq!(group("temp_data.kpt").warnings, ["tasks[0].for_each.collect"]);
+}
+
+#[test]
+fn secrets_are_refused_in_lists() {
+    let task = json!({"id": "t", "name": "", "function": {"name": "log", "input": {"message": "m"}}});
+    let over = json!([{"secret": "token"}]);
+    let looping = json!({"loop": {"over": over}, "tasks": [task]});
+    let mut each = task.clone();
+    each["for_each"] = json!({"over": over, "into": "data.list", "collect": "temp_data.item"});
+    for (document, at) in [(looping, "loop.over"), (json!({"tasks": [each]}), "tasks[0].for_each.over")] {
+        assert_eq!(check(&document).errors, [(at.to_owned(), FieldCode::Invalid)], "{document}");
+    }
+}

@@ -83,6 +83,47 @@ fn first_failure_cancels_the_others() {
 }
 
 #[test]
+fn tolerated_step_leaves_no_mark_of_a_stop() {
+    let suppliers = Suppliers::default();
+    let task = with(ask_each(json!({})), json!({"continue_on_error": true}));
+    let tasks = json!([task, set("last", "data.last", json!(1))]);
+    let (outcome, _) = suppliers.run_tasks(tasks, json!([failing(1)]));
+    assert!(outcome.failure.is_none() && !outcome.has_failed());
+    assert_eq!(errors(&outcome), [("IO_ERROR", "ask".to_owned(), Some(0))]);
+    assert_eq!(outcome.message.data, json!({"last": 1}));
+}
+
+#[test]
+fn task_halts_after_its_elements() {
+    let suppliers = Suppliers::default();
+    let rules = json!({"id": "rules", "halt_on": "failure",
+        "for_each": {"over": {"var": "payload"}, "into": "data.checked", "collect": "temp_data.item"},
+        "function": {"name": "validation", "input": {"rules": [
+            {"logic": {">": [{"var": "temp_data.item"}, 0]}, "message": "no"}]}}});
+    let go = set("go", "data.go", json!(true));
+    for (payload, goes_on) in [(json!([1, 2]), true), (json!([0, 1]), false)] {
+        let (outcome, _) = suppliers.run_tasks(json!([rules, go]), payload.clone());
+        assert!(outcome.failure.is_none());
+        assert_eq!(outcome.message.data["checked"], payload);
+        assert_eq!(outcome.message.data["go"] == true, goes_on, "{payload}");
+    }
+}
+
+#[test]
+fn skipped_elements_change_no_earlier_record() {
+    let suppliers = Suppliers::default();
+    let skipped = with(set("never", "temp_data.x", json!(1)), json!({"condition": false}));
+    let each = json!({"id": "each", "tasks": [skipped], "for_each": {"over": [1, 2], "into": "data.list",
+        "collect": "temp_data.x"}});
+    let options = RunOptions { capture_changes: true, ..RunOptions::default() };
+    let tasks = json!([set("first", "data.first", json!(1)), each]);
+    let (outcome, _) = suppliers.run(tasks, json!(null), options);
+    assert_eq!(outcome.message.data, json!({"first": 1, "list": [null, null]}));
+    let [first] = outcome.audit_trail.as_slice() else { panic!("{:?}", outcome.audit_trail) };
+    assert_eq!(first.changes.iter().map(|change| &*change.path).collect::<Vec<_>>(), ["data.first"]);
+}
+
+#[test]
 fn deadline_of_the_run_ends_every_element() {
     let suppliers = Suppliers::default();
     let options = RunOptions { deadline: Some(Duration::from_millis(500)), ..RunOptions::default() };
@@ -108,6 +149,56 @@ fn elements_begin_with_the_message_before_the_step() {
     assert!(outcome.failure.is_none(), "{:?}", outcome.errors);
     assert_eq!(outcome.message.data, json!({"seen": ["-10first", "-21first", "-32first"], "last": 1}));
     assert_eq!(outcome.message.temp_data, json!({"kept": true}));
+}
+
+/// A list and a value, and a task that writes, removes and appends.
+fn changed_list() -> [Value; 3] {
+    let change = json!({"id": "change", "function": {"name": "map", "input": {"mappings": [
+        {"path": "data.list.2", "logic": "z"}, {"path": "data.list.0", "unset": true},
+        {"path": "data.list", "mode": "append", "logic": "d"}, {"path": "data.first", "unset": true},
+        {"path": "temp_data.seen", "logic": {"var": "data"}}]}}});
+    [set("first", "data.first", json!(1)), set("list", "data.list", json!(["a", "b", "c"])), change]
+}
+
+#[test]
+fn removals_of_elements_are_undone() {
+    let suppliers = Suppliers::default();
+    let [first, list, change] = changed_list();
+    let group = json!({"id": "each", "tasks": [change], "for_each": {"over": [1, 2, 3],
+        "collect": "temp_data.seen", "into": "data.seen", "max_concurrency": 2}});
+    let (outcome, _) = suppliers.run_tasks(json!([first, list, group]), json!(null));
+    assert!(outcome.failure.is_none(), "{:?}", outcome.errors);
+    let seen = json!({"list": ["b", "z", "d"]});
+    let expected = json!({"first": 1, "list": ["a", "b", "c"], "seen": [seen, seen, seen]});
+    assert_eq!(outcome.message.data.to_string(), expected.to_string(), "members keep their order");
+}
+
+#[test]
+fn removals_of_members_are_repeated() {
+    let suppliers = Suppliers::default();
+    let [first, list, change] = changed_list();
+    let group =
+        json!({"id": "both", "parallel": true, "tasks": [change, set("more", "data.more", json!(true))]});
+    let (outcome, _) = suppliers.run_tasks(json!([first, list, group]), json!(null));
+    assert!(outcome.failure.is_none(), "{:?}", outcome.errors);
+    assert_eq!(outcome.message.data, json!({"list": ["b", "z", "d"], "more": true}));
+}
+
+#[test]
+fn values_kept_for_undoing_count_for_the_bound() {
+    let limits = EngineLimits { max_message_bytes: 1 << 20, ..EngineLimits::default() };
+    let suppliers = Suppliers::new(limits);
+    let write = json!({"path": "data.text", "logic": {"var": "payload"}});
+    let unset = json!({"path": "data.text", "unset": true});
+    for (pair, count, has_failed) in
+        [(vec![&write, &unset], 3, false), (vec![&write, &unset], 9, true), (vec![&write], 9, false)]
+    {
+        let mappings = pair.repeat(count);
+        let task = json!({"id": "each", "function": {"name": "map", "input": {"mappings": mappings}},
+            "for_each": {"over": [1], "into": "temp_data.done", "collect": "temp_data.none"}});
+        let (outcome, _) = suppliers.run_tasks(json!([task]), json!("x".repeat(200 << 10)));
+        assert_eq!(outcome.failure.is_some(), has_failed, "{} {count}", pair.len());
+    }
 }
 
 #[test]
@@ -156,6 +247,22 @@ fn copies_beyond_the_bound_are_refused() {
             json!({"for_each": {"over": {"var": "payload"}, "into": "data.list", "max_concurrency": places}}),
         );
         let (outcome, _) = suppliers.run_tasks(json!([task]), payload.clone());
+        assert_eq!(outcome.failure.map(|failure| failure.error.code.name()), code, "{places}");
+    }
+}
+
+#[test]
+fn copies_of_copies_count_for_the_bound() {
+    let limits = EngineLimits { max_message_bytes: 1 << 20, ..EngineLimits::default() };
+    let suppliers = Suppliers::new(limits);
+    for (places, code) in [(2, None), (3, Some("LIMIT_EXCEEDED"))] {
+        let inner = with(
+            set("one", "temp_data.one", json!(1)),
+            json!({"for_each": {"over": [1, 2, 3], "into": "temp_data.list", "max_concurrency": places}}),
+        );
+        let outer = json!({"id": "rows", "tasks": [inner], "for_each": {"over": [1], "as": "row",
+            "into": "data.rows", "collect": "temp_data.list"}});
+        let (outcome, _) = suppliers.run_tasks(json!([outer]), json!("x".repeat(300 << 10)));
         assert_eq!(outcome.failure.map(|failure| failure.error.code.name()), code, "{places}");
     }
 }

@@ -1,5 +1,7 @@
 //! Retries, times of their own, and what follows a failure: `retry`, `timeout_ms`, `on_error`, `finally`, `halt_on`.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -147,6 +149,20 @@ fn failing_handler_fails_the_group() {
 }
 
 #[test]
+fn caught_failure_of_finally_is_tolerated() {
+    let suppliers = Suppliers::default();
+    let inner = json!({"id": "inner", "tasks": [supply("charge", json!({"fails": 9}))],
+        "finally": [supply("close", json!({"fails": 9}))]});
+    let outer = json!({"id": "outer", "tasks": [inner],
+        "on_error": [set("note", "data.failed", json!({"var": "temp_data.error.task_id"}))]});
+    let (outcome, _) = suppliers.run_tasks(json!([outer]), json!(null));
+    assert!(outcome.failure.is_none() && !outcome.has_failed(), "{:?}", outcome.errors);
+    assert_eq!(outcome.message.data, json!({"failed": "close"}));
+    let expected = ["charge", "close"].map(|task| ("IO_ERROR", task.to_owned(), None));
+    assert_eq!(errors(&outcome), expected);
+}
+
+#[test]
 fn group_time_bounds_all_members() {
     let suppliers = Suppliers::default();
     for is_parallel in [false, true] {
@@ -165,6 +181,21 @@ fn group_time_bounds_all_members() {
         assert_eq!(outcome.message.data, expected, "parallel: {is_parallel}");
         assert_eq!(suppliers.log.lock().running, 0);
     }
+}
+
+#[test]
+fn cancelled_steps_leave_their_records() {
+    let suppliers = Suppliers::default();
+    let ask = supply("ask", json!({"ms": {"var": "temp_data.item"}, "answer": 1, "output": "data.x"}));
+    let each = with(ask, json!({"for_each": {"over": [10, 900], "into": "data.list", "max_concurrency": 2}}));
+    let both = json!({"id": "both", "parallel": true, "tasks": [each, set("quick", "data.quick", json!(1))]});
+    let group = with(guarded_group(json!([both])), json!({"timeout_ms": 100}));
+    let (outcome, time) = suppliers.run_tasks(json!([group]), json!(null));
+    assert_time(time, 100);
+    assert_eq!(outcome.message.data, json!({"failed": "pay TIMEOUT_ERROR", "closed": true}));
+    let tasks: Vec<_> = outcome.audit_trail.iter().map(|entry| (&*entry.task_id, entry.index)).collect();
+    assert_eq!(tasks, [("ask", Some(0)), ("quick", None), ("note", None), ("close", None)]);
+    assert_eq!(suppliers.log.lock().running, 0);
 }
 
 #[test]
@@ -197,6 +228,31 @@ fn processor_time_is_shared_by_all_elements() {
     let error = outcome.failure.unwrap().error;
     assert_eq!(error.code.name(), "TIMEOUT_ERROR");
     assert!(error.message.contains("engine.cpu_budget_ms"), "{}", error.message);
+}
+
+#[test]
+fn many_elements_give_way_to_other_work() {
+    let limits = EngineLimits { cpu_budget: Duration::from_secs(600), ..EngineLimits::default() };
+    let suppliers = Suppliers::new(limits);
+    let heavy =
+        json!({"reduce": [{"var": "payload"}, {"+": [{"var": "accumulator"}, {"var": "current"}]}, 0]});
+    let over: Value = (0..32).collect();
+    let task = with(
+        set("sum", "data.sum", heavy),
+        json!({"for_each": {"over": over, "into": "data.sums", "max_concurrency": 32}}),
+    );
+    let flow = svc_engine::Flow::single(compile(&suppliers.engine, &json!({"tasks": [task]})).unwrap());
+    let payload: Value = (0..20_000).collect();
+    let mut run = pin!(suppliers.engine.run(&flow, crate::support::message(payload), RunOptions::default()));
+    let mut turns = 0;
+    // The clock of the machine, as each turn ends after a millisecond of work.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let outcome = runtime.block_on(poll_fn(|cx| {
+        turns += 1;
+        run.as_mut().poll(cx)
+    }));
+    assert_eq!(outcome.message.data["sums"].as_array().map(Vec::len), Some(32));
+    assert!(turns > 8, "{turns} turns, so that other work has waited for many elements");
 }
 
 #[test]

@@ -111,3 +111,28 @@ fn no_record_of_a_run_shows_secrets() {
     let (_, handed_on) = tell.0.lock().unwrap().take().unwrap();
     assert!(!handed_on.is_empty(), "whom it calls is told in confidence too");
 }
+
+#[test]
+fn errors_of_lists_show_no_secrets() {
+    let tell = Tell::default();
+    let engine =
+        Engine::builder().secrets([("token", json!(SECRET))]).function(Arc::new(tell.clone())).build();
+    let run = |document: &Value, payload: Value, redaction: Redaction| {
+        let flow = Flow::single(compile(&engine, document).unwrap());
+        let options = RunOptions { redaction, ..RunOptions::default() };
+        block_on(engine.run(&flow, message(payload), options))
+    };
+    let secret = task("tell", "tell", json!({"logic": {"merge": [[{"secret": "token"}], [1]]}}));
+    run(&json!({"tasks": [secret]}), json!({}), Redaction::default());
+    let (payload, redaction) = tell.0.lock().unwrap().take().unwrap();
+    let over = json!({"throw": {"var": "payload.0"}});
+    let line = task("line", "log", json!({"message": "m"}));
+    let mut each = line.clone();
+    each["for_each"] = json!({"over": over, "into": "data.list", "collect": "temp_data.item"});
+    for document in [json!({"loop": {"over": over}, "tasks": [line]}), json!({"tasks": [each]})] {
+        let outcome = run(&document, payload.clone(), redaction.clone());
+        let errors = serde_json::to_string(&outcome.errors).unwrap();
+        assert!(errors.contains("LOGIC_ERROR") && !errors.contains(SECRET), "{errors}");
+        assert!(!outcome.failure.unwrap().error.message.contains(SECRET));
+    }
+}

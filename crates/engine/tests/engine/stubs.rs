@@ -1,8 +1,11 @@
 //! Stand-ins of connectors and channels: the calls that they record, and what they answer.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use svc_engine::{CompileSecrets, Engine, Flow, Message, RunOptions, RunOutcome, StubCall, Stubs};
 use svc_secrets::Readings;
+use tokio::time::Instant;
 
 use crate::declared;
 use crate::support::{block_on, message, workflow};
@@ -29,6 +32,26 @@ fn run(tasks: Value, payload: Value, stubs: &Value) -> RunOutcome {
 
 fn codes(outcome: &RunOutcome) -> Vec<&str> {
     outcome.errors.iter().map(|error| error.code.name()).collect()
+}
+
+#[test]
+fn stubbed_attempts_do_not_wait() {
+    let mut read =
+        task("read", "db_read", json!({"connector": "shop", "query": "select 1", "output": "data.rows"}));
+    read["retry"] = json!({"attempts": 3, "delay": "1h"});
+    let engine = declared::engine();
+    let flow = compile(&engine, json!([read]));
+    let stubs = json!({"db_read": {"shop": {"$error": {"code": "IO_ERROR"}}}});
+    let stubs = Stubs::parse(engine.catalogue(), &stubs, "stubs").unwrap();
+    let options = RunOptions { stubs, ..RunOptions::default() };
+    let (outcome, time) = block_on(async {
+        let began = Instant::now();
+        let outcome = engine.run(&flow, message(json!(null)), options).await;
+        (outcome, began.elapsed())
+    });
+    assert_eq!(outcome.calls.len(), 3);
+    assert_eq!(outcome.failure.unwrap().error.code.name(), "IO_ERROR");
+    assert!(time < Duration::from_secs(1), "{time:?}");
 }
 
 #[test]

@@ -163,9 +163,10 @@ impl<'t> Trace<'t> {
         self.details.pointer("/input/request").cloned().unwrap_or_else(|| json!({}))
     }
 
-    /// Returns the error of a task.
-    fn error_of(&self, task: &str) -> Option<&'t Value> {
-        self.errors.iter().find(|error| error["task_id"] == task && error["code"] != STOPPED)
+    /// Returns the error of a step: that of its task, and of its element in a fan-out.
+    fn error_of(&self, step: &Value) -> Option<&'t Value> {
+        let is_of_step = |error: &&Value| ["task_id", "index"].iter().all(|key| error[*key] == step[*key]);
+        self.errors.iter().find(|error| is_of_step(error) && error["code"] != STOPPED)
     }
 
     fn failure(&self) -> Value {
@@ -213,7 +214,7 @@ fn stubs(trace: &Trace<'_>, notes: &mut Vec<String>) -> Value {
     for step in trace.steps.iter().filter(|step| has_run(step)) {
         let texts = (step["function"].as_str(), step["target"].as_str(), step["task_id"].as_str());
         let (Some(function), Some(target), Some(task)) = texts else { continue };
-        let error = trace.error_of(task);
+        let error = trace.error_of(step);
         // A task whose input cannot be computed makes no call.
         if error.is_some_and(|error| error["code"] == "LOGIC_ERROR") {
             continue;
@@ -351,6 +352,20 @@ mod tests {
 
     fn make_case(trace: &Value, workflow: Option<&Value>) -> TracedCase {
         case_from_trace(trace, workflow, "w.json", ExpectedEnd::Corrected).unwrap()
+    }
+
+    #[test]
+    fn element_that_failed_leaves_answers_of_others() {
+        let mut steps = json!([
+            step("ask", "http_call", Some("crm"), json!("a")),
+            {"task_id": "ask", "result": "failed", "function": "http_call", "target": "crm"}]);
+        (steps[0]["index"], steps[1]["index"]) = (json!(0), json!(1));
+        let mut answer = trace("completed", steps);
+        answer["data"]["message"] = json!({"id": "t1", "status": "ok", "data": {"list": ["a", null]},
+            "errors": [{"code": "IO_ERROR", "task_id": "ask", "index": 1}]});
+        let case = make_case(&answer, None);
+        assert_eq!(case.document["stubs"], json!({"http_call": {"crm": "a"}}));
+        assert!(case.notes.iter().any(|note| note.contains("several answers")), "{:?}", case.notes);
     }
 
     #[test]

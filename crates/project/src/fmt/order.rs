@@ -24,6 +24,8 @@ pub(super) enum Shape {
     Function,
     FanOut,
     Retry,
+    /// A loop. The order of its own keys stays.
+    Loop,
     /// Anything else: its order stays.
     Data,
 }
@@ -75,7 +77,7 @@ impl Shape {
             Self::FanOut => names(&FOR_EACH).collect(),
             Self::Retry => names(&RETRY).collect(),
             Self::Function => names(&FUNCTION).collect(),
-            Self::Documents | Self::Fragments | Self::Tasks | Self::Data => Vec::new(),
+            Self::Documents | Self::Fragments | Self::Tasks | Self::Loop | Self::Data => Vec::new(),
         }
     }
 
@@ -87,7 +89,8 @@ impl Shape {
                 shape => shape,
             },
             (Self::Workflow | Self::Task | Self::Fragment, "tasks") => Self::Tasks,
-            (Self::Task, "on_error" | "finally") => Self::Tasks,
+            (Self::Task, "on_error" | "finally") | (Self::Loop, "setup") => Self::Tasks,
+            (Self::Workflow, "loop") => Self::Loop,
             (Self::Task, "for_each") => Self::FanOut,
             (Self::Task, "retry") => Self::Retry,
             (Self::Tasks, _) => Self::Task,

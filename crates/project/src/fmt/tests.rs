@@ -45,6 +45,19 @@ fn json_is_broken_where_it_does_not_fit() {
 }
 
 #[test]
+fn steps_of_loops_and_groups_are_ordered() {
+    let step = r#"{"function": {"name": "map"}, "id": "a"}"#;
+    let text = format!(
+        r#"{{"workflow_id": "w", "name": "W", "loop": {{"over": [], "as": "x", "setup": [{step}]}},
+        "tasks": [{{"finally": [{step}], "tasks": [], "id": "g"}}]}}"#
+    );
+    let formatted = json(&text);
+    let ordered = r#"{"id": "a", "function": {"name": "map"}}"#;
+    assert_eq!(formatted.matches(ordered).count(), 2, "{formatted}");
+    assert!(formatted.find("\"over\"") < formatted.find("\"as\""), "{formatted}");
+}
+
+#[test]
 fn other_documents_keep_their_order() {
     assert_eq!(
         json("{\"b\": 1, \"a\": {\"z\": 1, \"name\": 2}}"),

@@ -218,6 +218,10 @@ fn replaced_data(catalogue: &Catalogue, at: &str, steps: &[Value], found: &mut V
             }
             continue;
         }
+        // What an element writes is not kept.
+        if step["for_each"].is_object() {
+            continue;
+        }
         let function = &step["function"];
         let Some(entry) = function["name"].as_str().and_then(|name| catalogue.find(name)) else { continue };
         let Some(output) = entry.field("output") else { continue };
