@@ -116,7 +116,7 @@ impl Consumers {
                 if !rows::insert(conn, &name, &content).await? {
                     return Err(ServiceError::conflict(format!("consumer '{name}' exists already")).into());
                 }
-                written(conn, &name).await
+                read_written(conn, &name).await
             })
         })
         .await
@@ -145,7 +145,7 @@ impl Consumers {
                     expires_at: patch.expires_at.unwrap_or(stored.expires_at),
                 };
                 rows::replace(conn, &name, &content).await?;
-                written(conn, &name).await
+                read_written(conn, &name).await
             })
         })
         .await
@@ -235,7 +235,7 @@ impl Consumers {
 }
 
 /// Returns the consumer that was written.
-async fn written(conn: &mut Conn, name: &str) -> Result<MutationResult<Consumer>, StoreError> {
+async fn read_written(conn: &mut Conn, name: &str) -> Result<MutationResult<Consumer>, StoreError> {
     let consumer = rows::get(conn, name).await?.ok_or_else(|| absent(name))?;
     Ok(MutationResult::new(consumer, name))
 }
