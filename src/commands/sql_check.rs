@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 use slog::{Discard, Logger, o};
 use svc_connectors::{AuthoredStatement, StatementProblems, StatementSources, check_statements};
-use svc_model::EntityKind;
+use svc_model::{EntityKind, nearest};
 use svc_project::{AuthoredEntity, EnvironmentValues, Finding, Project, Severity, SourceFile, SourceFormat};
 use tokio::runtime::Handle;
 
@@ -106,6 +106,9 @@ pub(super) fn sql(
         return write_findings(&unreadable, err).map(|()| EXIT_FAILURE);
     }
     let statements = collect_statements(&project);
+    if let Some(problem) = find_unknown_connector(args, &project, &statements) {
+        return writeln!(err, "Error: {problem}").map(|()| EXIT_USAGE);
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let report = runtime.block_on(async {
         let sources = build_sources(config, environment, vars)?;
@@ -125,6 +128,22 @@ pub(super) fn sql(
         "{checked} statement(s) of {connectors} connector(s) — {errors} error(s), {warnings} warning(s)"
     )?;
     Ok(if errors == 0 { EXIT_OK } else { EXIT_FAILURE })
+}
+
+/// Returns the problem of a connector of the command line that neither a statement nor the project names: its statements
+/// would be checked on another database than its user believes.
+fn find_unknown_connector(
+    args: &SqlCheckArgs,
+    project: &Project,
+    statements: &ConnectorStatements<'_>,
+) -> Option<String> {
+    let own = project.entities(EntityKind::Connector).filter_map(|entity| entity.text("name"));
+    let known: Vec<&str> = statements.keys().map(String::as_str).chain(own).collect();
+    let replaced = args.connectors.iter().map(|named| ("--connector", named.name.as_str()));
+    let skipped = args.skipped.iter().map(|name| ("--skip-connector", name.as_str()));
+    let (option, name) = replaced.chain(skipped).find(|(_, name)| !known.contains(name))?;
+    let meant = nearest(name, known).map(|meant| format!(", did you mean '{meant}'?")).unwrap_or_default();
+    Some(format!("{option}: no statement of the project names a connector '{name}'{meant}"))
 }
 
 /// Returns the sources of what the configs of connectors name, as a server has them.

@@ -202,7 +202,7 @@ const OWNED: &[(&str, &[&str])] = &[
     ("clap", &[PROGRAM, "crates/cli", "crates/toolkit"]),
     ("jsonschema", &["crates/contract"]),
     ("utoipa", &["crates/api"]),
-    ("toml", &[PROGRAM, "tests"]),
+    ("toml", &[PROGRAM, "crates/toolkit", "tests"]),
 ];
 
 fn members() -> Vec<String> {

@@ -4,6 +4,7 @@
 //! cases. The library reads files and nothing else: it opens no socket, reads no environment variable and
 //! keeps no state.
 
+mod analyze;
 mod artifact;
 mod boundary;
 pub mod case;
@@ -31,6 +32,7 @@ mod statements;
 mod values;
 mod walk;
 
+pub use analyze::{AnalysisFinding, AnalysisLevels, AnalysisRule, Removal, analyze};
 pub use artifact::{ArtifactError, PackageArtifact, PackageItem, package_of_stored, project_item};
 pub use boundary::{Boundary, check_range};
 pub use checks::{Check, check_table};

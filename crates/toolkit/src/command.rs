@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal as _, Write};
 use clap::Subcommand;
 use svc_outbound::PrintableWriter;
 
+use crate::analyze::{self, AnalyzeArgs};
 use crate::case::{self, CaseArgs};
 use crate::compile::{self, CompileArgs};
 use crate::contract::{self, ContractArgs, OpenapiArgs};
@@ -20,6 +21,8 @@ use crate::test::{self, TestArgs};
 /// The commands of authors.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum AuthorCommand {
+    /// Look for probable mistakes of a project that lint does not refuse
+    Analyze(AnalyzeArgs),
     /// Print the AsyncAPI document of the channels of a project that read topics
     Asyncapi(ContractArgs),
     /// Make a test case of the trace of a run
@@ -64,6 +67,7 @@ pub fn run(
     };
     let err = &mut printable_err;
     let code = match command {
+        AuthorCommand::Analyze(args) => analyze::analyze(args, style, out, err),
         AuthorCommand::Asyncapi(args) => contract::asyncapi(args, style, out, err),
         AuthorCommand::Case(args) => case::case(args, out, err),
         AuthorCommand::Compile(args) => compile::compile(args, style, out, err),
@@ -92,6 +96,7 @@ impl AuthorCommand {
             | Self::DryRun(_)
             | Self::Openapi(_)
             | Self::Schema(_) => true,
+            Self::Analyze(args) => args.format != ReportFormat::Text,
             Self::Lint(args) => args.format != ReportFormat::Text,
             Self::Test(args) => args.format != TestFormat::Text,
             Self::Package(args) => args.writes_document(),

@@ -116,7 +116,7 @@ fn format_file(file: &FoundFile, check: bool) -> Result<bool, Box<Finding>> {
 }
 
 /// Replaces a file by a new text, at once: a reader sees the old one or the new one. A link stays a link.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
     let path = path.canonicalize()?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let temporary = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));

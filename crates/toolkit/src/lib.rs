@@ -5,6 +5,7 @@
 //! `package` alone talks to a server, over its HTTP API, as a [`ProjectDeployment`] does for `svc-server dev` and,
 //! without a connection, a [`BootPackage`] for a node that starts; the others read and write files.
 
+mod analyze;
 mod case;
 mod command;
 mod compile;
@@ -24,6 +25,7 @@ pub mod report;
 mod schema;
 mod test;
 
+pub use analyze::AnalyzeArgs;
 pub use case::CaseArgs;
 pub use command::{AuthorCommand, run};
 pub use compile::{CompileArgs, CompileFormat};

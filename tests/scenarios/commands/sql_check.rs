@@ -75,4 +75,10 @@ fn unresolved_connector_fails_with_its_remedy(database: &Database) {
     let output = database.run(&["sql", "check", root, "--skip-connector", "shop"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(stderr(&output).contains("2 statement(s) left out"), "{}", stderr(&output));
+    for option in [["--connector", "shpo=postgres://u:swordfish@db/app"], ["--skip-connector", "shpo"]] {
+        let output = database.run(&["sql", "check", root, option[0], option[1]]);
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(text.contains("'shpo', did you mean 'shop'?") && !text.contains("swordfish"), "{text}");
+    }
 }

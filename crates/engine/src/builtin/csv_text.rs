@@ -1,5 +1,6 @@
 //! CSV (RFC 4180) to rows and back: rows below a row of names are objects of texts.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use csv::{ErrorKind, ReaderBuilder, StringRecord, Terminator, WriterBuilder};
@@ -124,14 +125,17 @@ pub(super) fn write_csv(
         WriterBuilder::new().delimiter(delimiter).terminator(Terminator::CRLF).from_writer(Vec::new());
     let failed = |error: csv::Error| error.to_string();
     writer.write_record(&names).map_err(failed)?;
+    // A member that is a column twice is written twice.
+    let mut room = max_bytes;
     for row in rows {
         for name in &names {
-            let written = match row.get(*name) {
-                None | Some(Value::Null) => writer.write_field(""),
-                Some(Value::String(text)) => writer.write_field(text),
-                Some(other) => writer.write_field(other.to_string()),
+            let text = match row.get(*name) {
+                None | Some(Value::Null) => Cow::Borrowed(""),
+                Some(Value::String(text)) => Cow::Borrowed(text.as_str()),
+                Some(other) => Cow::Owned(other.to_string()),
             };
-            written.map_err(failed)?;
+            room = room.checked_sub(text.len()).ok_or_else(too_large)?;
+            writer.write_field(text.as_bytes()).map_err(failed)?;
         }
         writer.write_record(None::<&[u8]>).map_err(failed)?;
     }
@@ -176,5 +180,9 @@ mod tests {
         let refused = write_csv(&rows, &[], b',', 1 << 19).unwrap_err();
         assert!(refused.contains("would take more than"), "{refused}");
         assert_eq!(write_csv(&[json!(1)], &[], b',', 1 << 20).unwrap_err(), "row 1 is no object");
+        let (row, column) = (json!({"a": "x".repeat(1 << 10)}), "a".to_owned());
+        let refused = write_csv(&[row.clone()], &vec![column.clone(); 1 << 11], b',', 1 << 20).unwrap_err();
+        assert!(refused.contains("would take more than"), "{refused}");
+        assert!(write_csv(&[row], &[column.clone(), column], b',', 1 << 20).is_ok());
     }
 }

@@ -4,6 +4,7 @@
 //! as the function would have sent it.
 
 use serde_json::Value;
+use svc_model::FieldError;
 
 /// The form in which a function sends an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub enum SentForm {
     TextOrEmpty,
     /// A text that is needed, or a number or boolean as its JSON.
     Key,
+    /// A list of such texts.
+    Keys,
     /// The name of something, not blank.
     Name,
     /// An object; null is left out.
@@ -65,6 +68,11 @@ impl SentForm {
                 SentValue::Converted(to_text(value))
             }
             (Self::Key, Value::Null) => return Err("required".to_owned()),
+            (Self::Keys, Value::Array(items)) => {
+                let keys = items.into_iter().enumerate().map(|(index, item)| to_key(index, item));
+                SentValue::Converted(keys.collect::<Result<Value, String>>()?)
+            }
+            (Self::Keys, _) => return Err("expected a list of keys".to_owned()),
             (Self::Name, value) => match value.as_str() {
                 Some(text) if !text.trim().is_empty() => SentValue::Converted(value),
                 _ => return Err(format!("expected the name of a {name}")),
@@ -76,10 +84,35 @@ impl SentForm {
     }
 }
 
+/// Returns an element of a list of keys as it is sent.
+fn to_key(index: usize, item: Value) -> Result<Value, String> {
+    match item {
+        Value::String(_) | Value::Number(_) | Value::Bool(_) => Ok(to_text(item)),
+        Value::Null => Err(format!("[{index}]: required")),
+        other => Err(format!("[{index}]: {}", FieldError::type_mismatch("key", "string", &other).message)),
+    }
+}
+
 /// Returns a text as it is, and anything else as its JSON.
 fn to_text(value: Value) -> Value {
     match value {
         Value::String(_) => value,
         other => other.to_string().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn keys_are_sent_as_texts() {
+        let sent = |value: Value| SentForm::Keys.convert("keys", value);
+        assert_eq!(sent(json!(["a", 1, true])), Ok(SentValue::Converted(json!(["a", "1", "true"]))));
+        assert_eq!(sent(json!(["a", null])), Err("[1]: required".to_owned()));
+        assert!(sent(json!([[1]])).is_err_and(|why| why.starts_with("[0]: expected string")));
+        assert!(sent(json!(null)).is_err() && sent(json!("a")).is_err());
     }
 }

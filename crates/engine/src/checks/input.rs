@@ -3,8 +3,9 @@
 use serde_json::{Map, Value};
 use svc_model::{FieldCode, FieldError, Issue, unknown_keys};
 
-use super::Check;
+use super::{Check, UnknownCall};
 use crate::catalogue::{FunctionEntry, InputField, InputKind, PathUse};
+use crate::expression::Survey;
 use crate::inputs::is_computed;
 use crate::path::Path;
 
@@ -79,6 +80,11 @@ impl Check<'_, '_> {
             return self.expression(at, value);
         }
         if field.template && is_computed(value) {
+            // The engine would refuse it when it compiles the workflow for serving.
+            if !Survey::analyse(value).secrets.is_empty() {
+                let why = "a secret cannot be read here: the value would be recorded";
+                return self.errors.push(FieldError::invalid(at, why));
+            }
             return self.expression(at, value);
         }
         // Only the whole field can be folded into a value of another type.
@@ -96,6 +102,9 @@ impl Check<'_, '_> {
             }
         }
         if !field.kind.holds(value) {
+            if let Some(call) = self.unknown_call(field, value, at) {
+                return self.errors.push(call.refusal());
+            }
             let computed = field.resolvable && self.looks_computed(value);
             let refused = FieldError::type_mismatch(at, field.kind.name(), value);
             // The shape is right, the path is not: it is computed.
@@ -139,6 +148,15 @@ impl Check<'_, '_> {
         } else if field.resolvable && field.kind != InputKind::String {
             self.check_computed(at, value);
         }
+    }
+
+    /// Returns an object in the place of a scalar that reads like the call of an operator, and calls none.
+    fn unknown_call(&self, field: &InputField, value: &Value, at: &str) -> Option<UnknownCall> {
+        let members = value.as_object().filter(|members| field.template && members.len() == 1)?;
+        let (name, operands) =
+            members.iter().next().filter(|(name, _)| !self.engine.evaluator.knows(name))?;
+        let path = format!("{at}.{name}");
+        Some(UnknownCall { path, name: name.clone(), has_operands: operands.is_array() })
     }
 
     /// Warns if a field that only folds `var` holds what reads like a call of an operator.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::operators::{CompiledPattern, PATTERN_OPERATORS, PatternPool, compile_pattern, has_named_groups};
+use crate::operators::{CompiledPattern, PATTERN_OPERATORS, PatternPool, has_named_groups};
 
 /// Compiles the patterns that texts are matched with, and checks those that texts are split by.
 ///
@@ -51,7 +51,7 @@ fn compile_operand(
             pool.compile(source).map(Some).map_err(|why| format!("{operator}: {why}"))
         }
         Value::String(source) if operator == "split" && has_named_groups(source) => {
-            compile_pattern(source).map(|_| None).map_err(|why| format!("split: {why}"))
+            CompiledPattern::compile(source).map(|_| None).map_err(|why| format!("split: {why}"))
         }
         _ if is_pattern => Err(format!("{operator}: the pattern is a literal text")),
         _ => Ok(None),

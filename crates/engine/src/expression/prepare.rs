@@ -114,7 +114,7 @@ fn call(operator: &str, argument: &Value) -> Value {
     }
     let source = argument;
     let mut argument = prepare(argument);
-    if matches!(operator, "cat" | "join") || operator.starts_with("decimal") {
+    if matches!(operator, "cat" | "join" | "format_number") || operator.starts_with("decimal") {
         argument = write_digits(argument);
     }
     if LOOPS.contains(&operator)

@@ -1,6 +1,7 @@
 //! The operators the service adds to JSONLogic.
 
 mod arguments;
+mod compiled_pattern;
 mod echo;
 mod encoding;
 mod equality;
@@ -23,11 +24,12 @@ use std::sync::Arc;
 
 use datalogic_rs::Engine;
 
+pub(crate) use compiled_pattern::CompiledPattern;
 pub(crate) use echo::ECHO;
 pub(crate) use equality::{CONTAINED, DIFFERENT, EQUAL, SAME, UNEQUAL, may_read_as_time};
 pub(crate) use forced::FORCED;
 pub(crate) use grouping::{DISTINCT, DISTINCT_BY, GROUP_BY, LISTED};
-pub(crate) use groups::{GROUPS, compile_pattern, has_named_groups};
+pub(crate) use groups::{GROUPS, has_named_groups};
 #[cfg(test)]
 pub(crate) use guard::gaps;
 pub(crate) use guard::{BOUNDED, PACED, TIMELY, start as start_time};
@@ -35,7 +37,7 @@ pub(crate) use hash::{ALGORITHMS, DIGEST_FORMS};
 pub(crate) use large_integers::{CONCAT, KnownIntegers};
 pub(crate) use missing::{MISSING, MISSING_SOME};
 pub(crate) use numbers::RoundingMode;
-pub(crate) use patterns::{CompiledPattern, PATTERN_OPERATORS, PatternPool};
+pub(crate) use patterns::{PATTERN_OPERATORS, PatternPool};
 pub(crate) use random::UUID_VERSIONS;
 pub use secret::DeclaredSecrets;
 pub(crate) use secret::SharedSecrets;

@@ -406,6 +406,19 @@ fn computed_path_of_folded_var_is_warned_of() {
 }
 
 #[test]
+fn scalar_refuses_misspelt_operators_and_secrets() {
+    let topic = |topic: Value| input("publish_kafka", json!({"connector": "k", "topic": topic}));
+    let report = topic(json!({"ct": ["orders-", {"var": "data.region"}]}));
+    assert_eq!(report.errors, [field_error("topic.ct", FieldCode::UnknownOperator)]);
+    assert!(report.messages[0].contains("did you mean 'cat'?"), "{}", report.messages[0]);
+    assert_eq!(topic(json!({"cat": ["orders-", {"var": "data.region"}]})).errors, []);
+    let report = topic(json!({"cat": [], "more": 1}));
+    assert_eq!(report.errors, [field_error("topic", FieldCode::TypeMismatch)]);
+    let report = topic(json!({"cat": ["orders-", {"secret": "region"}]}));
+    assert_eq!(report.errors, [field_error("topic", FieldCode::Invalid)]);
+}
+
+#[test]
 fn answer_without_effect_is_warned_of() {
     let warned = |path: &str, logic: Value| mapped(json!([{"path": path, "logic": logic}]));
     let at = "data._svc.response";

@@ -82,7 +82,7 @@ static PUBLISH_KAFKA: FunctionEntry = FunctionEntry {
     strict: true,
     fields: &[
         InputField::connector(""),
-        InputField::string("topic", ""),
+        InputField::string("topic", "").computed(),
         InputField::logic("key", "").alias("key_logic").sent_as(SentForm::Text),
         InputField::logic("value", "")
             .alias("value_logic")

@@ -100,8 +100,9 @@ pub static CACHE_INCR: FunctionDeclaration = FunctionDeclaration {
 };
 
 /// The input of several keys.
-const KEYS: InputField =
-    InputField::array("keys", "Keys, 1000 at most; the values come in their order").resolvable();
+const KEYS: InputField = InputField::array("keys", "Keys, 1000 at most; the values come in their order")
+    .resolvable()
+    .sent_as(SentForm::Keys);
 
 /// Keys of one call.
 pub const MAX_KEYS: usize = 1000;

@@ -34,12 +34,12 @@ static ENTRY: FunctionEntry = FunctionEntry {
         )
         .computed()
         .shape(InputShape::Duration),
-        InputField::string("issuer", "Claim iss; wins over claims"),
+        InputField::string("issuer", "Claim iss; wins over claims").computed(),
         InputField::any("audience", "Claim aud; wins over claims").resolvable().shape(InputShape::Texts),
         InputField::any("not_before", "Claim nbf as a duration from now; wins over claims")
             .computed()
             .shape(InputShape::Duration),
-        InputField::string("kid", "Key id of the header"),
+        InputField::string("kid", "Key id of the header").computed(),
         InputField::output(),
     ],
     ..FunctionEntry::utility("jwt_sign", "Signs a JSON Web Token")
@@ -101,8 +101,6 @@ impl Function for JwtSign {
         let key = |text: &str| SigningKey::from_text(algorithm, encoding, text);
         Ok(Box::new(SignTask {
             key: secret::load("key", &input["key"], cx.material(), key)?,
-            kid: text(input, "kid").map(str::to_owned),
-            issuer: text(input, "issuer").map(str::to_owned),
             inputs: Inputs::new(&ENTRY, input, cx)?,
             output: input::output(input)?,
         }))
@@ -111,8 +109,6 @@ impl Function for JwtSign {
 
 struct SignTask {
     key: LoadedSecret<SigningKey>,
-    kid: Option<String>,
-    issuer: Option<String>,
     inputs: Inputs,
     output: Path,
 }
@@ -132,8 +128,8 @@ impl SignTask {
             }
         }
         let now = cx.now().timestamp();
-        if let Some(issuer) = &self.issuer {
-            claims.insert("iss".into(), issuer.as_str().into());
+        if let Some(issuer) = self.inputs.get(cx, "issuer")? {
+            claims.insert("iss".into(), issuer);
         }
         if let Some(audience) = self.inputs.get(cx, "audience")? {
             if !is_audience(&audience) {
@@ -163,7 +159,8 @@ impl CompiledTask for SignTask {
     fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
         Box::pin(async move {
             let key = self.key.as_ref().map_err(|unset| unset.error())?;
-            let token = key.token(self.kid.as_deref(), &self.claims(cx)?);
+            let kid = self.inputs.get(cx, "kid")?;
+            let token = key.token(kid.as_ref().and_then(Value::as_str), &self.claims(cx)?);
             let token = token.map_err(|error| TaskError::new(ErrorCode::Function, error.to_string()))?;
             cx.write(&self.output, token.into())?;
             Ok(TaskOutcome::Success)

@@ -196,7 +196,12 @@ fn the_fields_of_jwt_sign_are_checked() {
         with(json!({"claims": {"exp": "x", "iat": []}})),
         &[("claims.exp", TypeMismatch), ("claims.iat", TypeMismatch)],
     );
-    reports("jwt_sign", with(json!({"issuer": {"var": "data.x"}})), &[("issuer", TypeMismatch)]);
+    reports("jwt_sign", with(json!({"issuer": {"var": "data.x"}, "kid": {"var": "data.k"}})), &[]);
+    reports(
+        "jwt_sign",
+        with(json!({"issuer": 5, "kid": [1]})),
+        &[("issuer", TypeMismatch), ("kid", TypeMismatch)],
+    );
     reports("jwt_sign", with(json!({"typ": "JWT"})), &[("typ", UnknownField)]);
     reports("jwt_sign", with(json!({"key_encoding": "base64url"})), &[("key_encoding", Invalid)]);
     for fields in [

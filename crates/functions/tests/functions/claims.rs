@@ -65,6 +65,15 @@ fn the_header_names_algorithm_type_and_key() {
 }
 
 #[test]
+fn issuer_and_key_id_may_be_computed() {
+    let input = json!({"expires_in": 1, "issuer": {"cat": ["https://", {"var": "data.tenant"}, ".example"]},
+        "kid": {"var": "data.kid"}});
+    let [header, claims] = parts(input.clone(), json!({"tenant": "acme", "kid": "k2"})).unwrap();
+    assert_eq!((&header["kid"], &claims["iss"]), (&json!("k2"), &json!("https://acme.example")));
+    assert_eq!(refusal(input, json!({"kid": 7})), invalid("kid: expected string, got number"));
+}
+
+#[test]
 fn nothing_of_the_message_is_scanned_again() {
     let token_claims = claims(
         json!({"expires_in": 1, "claims": {"x": {"var": "data.x"}}}),

@@ -26,8 +26,11 @@ impl CustomOperator for RoundOperator {
         if let [DataValue::Number(NumberValue::Integer(_))] = args {
             return Ok(args[0]);
         }
-        let rounded = round("round", args)?;
-        Ok(arena.alloc(DataValue::Number(rounded.to_number())))
+        let rounded = round("round", args)?.to_number();
+        if !rounded.as_f64().is_finite() {
+            return Err(refuse("round: the number is too large; decimal_round has no such limit"));
+        }
+        Ok(arena.alloc(DataValue::Number(rounded)))
     }
 }
 

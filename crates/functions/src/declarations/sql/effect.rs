@@ -60,6 +60,15 @@ pub fn effect(sql: &str, database: DatabaseKind) -> StatementEffect {
     }
 }
 
+/// Returns the first word of a statement; empty if there is none, or if an empty statement comes before it.
+#[must_use]
+pub fn first_word(sql: &str, database: DatabaseKind) -> &str {
+    let rest = beginning(sql, database).rest;
+    let (word, _) = rest.split_at(rest.find(|c| !in_word(c)).unwrap_or(rest.len()));
+    let skipped = &sql[..sql.len() - rest.len()];
+    if skipped.contains(';') { "" } else { word }
+}
+
 /// Returns true if a text holds no statement, for any database.
 pub(super) fn is_blank(sql: &str) -> bool {
     // MySQL knows the most kinds of comments; for PostgreSQL they end at either end of a line.
@@ -161,6 +170,19 @@ mod tests {
     fn check(databases: &[DatabaseKind], due: StatementEffect, statements: &[&str]) {
         for (database, sql) in databases.iter().flat_map(|one| statements.iter().map(move |sql| (one, sql))) {
             assert_eq!(effect(sql, *database), due, "{database:?}: {sql}");
+        }
+    }
+
+    #[test]
+    fn first_word_is_found_behind_comments() {
+        for (sql, word) in [
+            (" select 1", "select"),
+            ("-- a\n/* b */ (SELECT 1) UNION (SELECT 2)", "SELECT"),
+            (";SELECT 1", ""),
+            ("-- nothing", ""),
+            ("", ""),
+        ] {
+            assert_eq!(first_word(sql, DatabaseKind::Postgres), word, "{sql}");
         }
     }
 

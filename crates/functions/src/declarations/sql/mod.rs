@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField, QueryLanguage};
 use svc_model::{ConnectorType, FieldError};
 
-pub use effect::{StatementEffect, effect};
+pub use effect::{StatementEffect, effect, first_word};
 pub use insert::{inserted_table, is_insert};
 pub use read_only::check_read_only;
 

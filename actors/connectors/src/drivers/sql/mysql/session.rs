@@ -98,6 +98,8 @@ impl MySqlSession {
         statements: &[String],
     ) -> Result<Vec<Result<PreparedShape, SqlError>>, SqlError> {
         let plain = |error: Error| error::running(&error, None);
+        // A table that is being changed must not hold the check for ever.
+        self.conn.query_drop("SET SESSION lock_wait_timeout = 10").await.map_err(plain)?;
         self.conn.query_drop("START TRANSACTION READ ONLY").await.map_err(plain)?;
         let mut shapes = Vec::with_capacity(statements.len());
         for sql in statements {

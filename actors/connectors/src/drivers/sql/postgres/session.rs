@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::pin::pin;
 
 use futures_util::{FutureExt, TryStreamExt};
-use svc_functions::declarations::sql::{StatementEffect, effect};
+use svc_functions::declarations::sql::{StatementEffect, effect, first_word};
 use svc_model::config::connector::DatabaseKind;
 use svc_pooler::TlsNegotiation;
 use tokio::runtime::Handle;
@@ -91,7 +91,8 @@ impl PostgresSession {
             _ => None,
         });
         let plans = version.is_some_and(|version| version >= GENERIC_PLANS);
-        self.client.batch_execute("BEGIN READ ONLY").await.map_err(plain)?;
+        // A table that is being changed must not hold the check for ever.
+        self.client.batch_execute("BEGIN READ ONLY; SET LOCAL lock_timeout = '10s'").await.map_err(plain)?;
         let mut shapes = Vec::with_capacity(statements.len());
         for sql in statements {
             self.client.batch_execute("SAVEPOINT svc_check").await.map_err(plain)?;
@@ -242,7 +243,7 @@ impl PostgresSession {
 
 /// Returns true for a statement that `EXPLAIN` takes, by its first word.
 fn is_planned(sql: &str) -> bool {
-    let first = sql.trim_start().split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+    let first = first_word(sql, DatabaseKind::Postgres);
     PLANNED.iter().any(|word| first.eq_ignore_ascii_case(word))
 }
 
