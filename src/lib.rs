@@ -56,6 +56,7 @@
 
 mod admin;
 mod assembly;
+mod backtests;
 mod backups;
 mod boot_packages;
 mod bulk;

@@ -35,6 +35,7 @@ use crate::assembly::parts::{
 use crate::assembly::propagation::{self, DefinitionLoader, Propagation};
 use crate::assembly::resources::Resources;
 use crate::assembly::{settings, span_export};
+use crate::backtests::NodeBacktests;
 use crate::backups::BackupDirectory;
 use crate::boot_packages::BootPackages;
 use crate::bulk::BulkHandle;
@@ -325,6 +326,7 @@ fn make_state(assembly: Assembly, parts: StartedParts, inputs: ProcessInputs) ->
             cron,
             cron_metrics: metrics.cron,
             bulk,
+            backtests: NodeBacktests::default(),
             webhooks: base.webhooks,
             console,
             brokers: base.brokers,

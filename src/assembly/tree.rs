@@ -71,6 +71,7 @@ static PROGRAM: ServicePart = ServicePart {
         task("watch of the certificate files, each second", "src", 1, RunsOn::IoRuntime, EndedBy::OwnerDrop),
         task("watchdog of the shutdown deadline", "src", 1, RunsOn::OwnThread, EndedBy::ProcessExit),
         task("heartbeat for the service manager", "src", 1, RunsOn::OwnThread, EndedBy::OwnerDrop),
+        task("backtest of a workflow", "src", 1, RunsOn::OwnThread, EndedBy::ProcessExit),
         task("watch of a project directory", "src", 1, RunsOn::OwnThread, EndedBy::OwnerDrop),
         task("HTTP server", "src", 1, RunsOn::HttpWorkers, EndedBy::ListenerStop),
         task("enrolment of a worker thread in the registry", "src", 1, RunsOn::HttpWorkers, EndedBy::Caller),

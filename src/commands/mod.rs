@@ -161,6 +161,7 @@ mod tests {
     fn bad_configuration_fails_every_command_before_it_begins() {
         let environment = [("SVC_SERVER__PROT".to_owned(), "1".to_owned())];
         for line in [
+            "backtest --traces none.jsonl -w none.json",
             "backup",
             "case --from-trace none.json",
             "compile none -o none.json",

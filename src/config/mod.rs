@@ -50,8 +50,8 @@ pub use schema::config_schema;
 pub(crate) use show::describe_settings;
 pub use show::{ConfigFormat, render};
 pub use storage::{
-    AuditSection, BackupsSection, StorageSection, TraceOverflow, TraceQueueSection, TraceStorageMode,
-    TraceStorageSection,
+    AuditSection, BackupsSection, RecordSection, StorageSection, TraceOverflow, TraceQueueSection,
+    TraceStorageMode, TraceStorageSection,
 };
 pub(crate) use telemetry::host_and_port;
 pub use telemetry::{

@@ -118,6 +118,25 @@ section! {
         pub batch_flush_interval_ms: u64 = 100,
         /// Writers (batch).
         pub batch_workers: usize = 4,
+        /// Recordings of runs, for channels without `tracing.record`.
+        pub record: RecordSection = RecordSection::default(),
+    }
+}
+
+section! {
+    /// Runs that are recorded with their calls, so that another version can be tried on them. A channel's `tracing.record`
+    /// takes the place of these settings, but for the paths.
+    pub struct RecordSection {
+        /// Share of the runs that are recorded, from 0 to 1.
+        pub share: f64 = 0.0,
+        /// Records every failed run too.
+        pub errors: bool = false,
+        /// Recordings of a channel and a day, in UTC.
+        pub max_per_day: u64 = 50_000,
+        /// Longest recording in bytes; a run with a longer one is not recorded.
+        pub max_bytes: usize = 262_144,
+        /// Paths below `payload`, `metadata`, `data`, `input` or `answer` whose values are never recorded.
+        pub drop: Vec<String> = Vec::new(),
     }
 }
 
@@ -248,6 +267,7 @@ impl TraceStorageSection {
     pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
         diagnostics.require_within("trace_storage.sample_rate", self.sample_rate, 0.0..=1.0);
         diagnostics.require_within("trace_storage.batch_size", self.batch_size, 1..=1000);
+        self.record.check(diagnostics);
         if matches!(self.mode, TraceStorageMode::Async | TraceStorageMode::Batch) {
             diagnostics.require_positive("trace_storage.max_pending", self.max_pending);
         }
@@ -258,6 +278,17 @@ impl TraceStorageSection {
             diagnostics.require_positive("trace_storage.batch_workers", self.batch_workers);
             diagnostics
                 .require_positive("trace_storage.batch_flush_interval_ms", self.batch_flush_interval_ms);
+        }
+    }
+}
+
+impl RecordSection {
+    fn check(&self, diagnostics: &mut Diagnostics) {
+        diagnostics.require_within("trace_storage.record.share", self.share, 0.0..=1.0);
+        diagnostics.require_positive("trace_storage.record.max_per_day", self.max_per_day);
+        diagnostics.require_positive("trace_storage.record.max_bytes", self.max_bytes);
+        if let Some(why) = self.drop.iter().find_map(|path| svc_engine::DropPath::parse(path).err()) {
+            diagnostics.refuse("trace_storage.record.drop", why);
         }
     }
 }

@@ -40,6 +40,9 @@ fn a_read_only_key_reads_and_writes_nothing() {
     assert_eq!(client.get(BASE).unwrap().status, 200);
     error(&client.json("POST", BASE, &echo_workflow("w")).unwrap(), 403, "FORBIDDEN");
     assert_eq!(client.get(BASE).unwrap().json()["total"], 0);
+    // Recordings hold what callers sent.
+    error(&client.get("/api/v1/admin/recordings").unwrap(), 403, "FORBIDDEN");
+    error(&client.get("/api/v1/admin/recordings/none").unwrap(), 403, "FORBIDDEN");
 }
 
 #[test]

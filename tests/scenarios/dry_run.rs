@@ -26,6 +26,7 @@ fn dry_run_requests() -> Vec<(&'static str, &'static str, Value)> {
         ("PATCH", "connectors/k/status", json!({"status": "archived"})),
         ("POST", "trace-dlq/purge", json!({"older_than_hours": 0})),
         ("POST", "trace-dlq/none/requeue", json!({})),
+        ("DELETE", "recordings?channel=none", Value::Null),
         ("POST", "backups", Value::Null),
         ("POST", "webhooks", json!({"url": "https://a.invalid/", "topics": ["a"], "connector": "k"})),
         ("PATCH", "webhooks/none", json!({"topics": ["x"]})),
@@ -50,7 +51,9 @@ fn dry_run_requests() -> Vec<(&'static str, &'static str, Value)> {
 }
 
 /// A request for each route whose effect cannot be undone.
-const REFUSED: [&str; 17] = [
+const REFUSED: [&str; 19] = [
+    "workflows/w/backtest",
+    "backtests/none/abort",
     "workflows/w/test",
     "channels/w/test",
     "channels/w/trigger",

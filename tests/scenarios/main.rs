@@ -84,6 +84,7 @@ mod profiles;
 mod projects;
 mod quotas;
 mod rate_limit;
+mod recordings;
 mod refusals;
 mod secret_files;
 mod service_manager;

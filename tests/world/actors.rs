@@ -8,8 +8,8 @@ use svc_cluster::nodes::{NodeHandle, NodeMetrics};
 use svc_model::config::TracingMode;
 use svc_store::Store;
 use svc_traces::{
-    Callback, DeadLetterSettings, OverflowPolicy, QueueSettings, RecorderSettings, Settings, TraceMetrics,
-    TraceServices, Traces, TracingDefaults,
+    Callback, DeadLetterSettings, OverflowPolicy, QueueSettings, RecordPolicy, RecorderSettings, Settings,
+    TraceMetrics, TraceServices, Traces, TracingDefaults,
 };
 
 /// Returns a logger that writes nothing.
@@ -38,6 +38,7 @@ pub fn trace_settings() -> Settings {
             batch_size: 10,
             batch_flush_interval: Duration::from_millis(20),
             batch_workers: 1,
+            record: RecordPolicy::default(),
         },
         queue: QueueSettings {
             workers: 1,

@@ -24,7 +24,7 @@ use crate::guards::{CacheKeyInputs, Guards, RefusalCounts, RefusalTotals};
 use crate::log_rate_limit::LogRateLimit;
 use crate::metadata;
 use crate::metrics::ChannelMeters;
-use crate::run::WorkQueue;
+use crate::run::{ChannelRecorder, WorkQueue};
 use crate::series::{FlowMeters, VersionTotals};
 use crate::services::ChannelServices;
 
@@ -71,6 +71,8 @@ pub struct CompiledChannel {
     pub(crate) response: ResponseConfig,
     /// The tracing policy; `None` if nothing is recorded.
     pub(crate) tracing: Option<TracePolicy>,
+    /// The recorder of runs for backtests; `None` if none are recorded.
+    pub(crate) recorder: Option<Box<ChannelRecorder>>,
     /// Set if a run may show the metadata of its message: to its workflow, to a guard, or in the trace of a synchronous
     /// run. The trace of a record always does.
     pub(crate) reads_metadata: bool,
@@ -137,7 +139,9 @@ impl CompiledChannel {
         let shaped = config.response.mode == ResponseMode::Shaped;
         let name: Arc<str> = row.content.name.as_str().into();
         let tracing = services.traces.as_ref().map(|traces| traces.policy(&config.tracing));
+        let recorder = ChannelRecorder::build(&config.tracing, services)?;
         let reads_metadata = flow.reads_metadata()
+            || recorder.is_some()
             || guards.read_metadata()
             || tracing.as_ref().is_some_and(|policy| policy.task_details || policy.keep_input);
         Ok(Self {
@@ -175,6 +179,7 @@ impl CompiledChannel {
             repeated_failure: config.on_repeated_failure,
             response: config.response,
             tracing,
+            recorder,
             reads_metadata,
             meters: services.metrics.channel_meters(&row.content.name),
             services: Arc::clone(services),

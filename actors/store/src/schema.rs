@@ -446,6 +446,24 @@ table! {
     }
 }
 
+table! {
+    /// The recorded runs.
+    run_recordings (id) {
+        id -> Text,
+        run_id -> Text,
+        run_key -> Text,
+        channel_id -> Text,
+        channel -> Text,
+        workflow_id -> Nullable<Text>,
+        workflow_version -> Nullable<BigInt>,
+        source -> Text,
+        outcome -> Text,
+        recording_json -> Text,
+        bytes -> BigInt,
+        created_at -> Timestamp,
+    }
+}
+
 diesel::allow_tables_to_appear_in_same_query!(cron_schedule_state, cron_occurrences);
 diesel::allow_tables_to_appear_in_same_query!(definitions, connector_oauth_state);
 diesel::allow_tables_to_appear_in_same_query!(traces, nodes);

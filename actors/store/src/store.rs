@@ -26,7 +26,7 @@ use crate::connections::retry_window::RetryWindow;
 use crate::repo::{
     AuditLog, BulkRuns, ChannelPauses, ConfigEpoch, ConnectorRepository, Consumers, DeadLetterRepository,
     ErrorGroups, JobLeases, KeptAnswers, Ledger, LedgerQueues, NodeLeases, PackageReceipts, QuotaCounts,
-    Repository, StatusChanges, TokenStates, TraceRepository, Webhooks,
+    Recordings, Repository, StatusChanges, TokenStates, TraceRepository, Webhooks,
 };
 use crate::status::{DatabaseStatus, StatusLevel};
 use crate::writer::{StoreWriter, WriterConnection, WriterQueue};
@@ -254,6 +254,11 @@ impl Store {
     /// Returns the webhooks to customers.
     pub fn webhooks(&self) -> Webhooks {
         Webhooks { database: self.database(), keys: Arc::clone(&self.inner.keys) }
+    }
+
+    /// Returns the recorded runs.
+    pub fn recordings(&self) -> Recordings {
+        Recordings(self.database())
     }
 
     /// Returns the keys that encrypt what is stored.

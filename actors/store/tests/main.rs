@@ -112,6 +112,8 @@ on_both! {
     quota_counts::reservations_never_exceed_the_limit,
     quota_counts::unused_requests_come_back,
     quota_counts::ended_quota_windows_are_deleted,
+    recordings::recordings_are_listed_and_deleted_by_key,
+    recordings::recordings_are_deleted_after_their_time,
     webhooks::event_becomes_one_row_for_each_endpoint,
     webhooks::claim_excludes_others_until_its_lease_ends,
     webhooks::late_end_of_attempt_changes_nothing,

@@ -24,7 +24,7 @@ use crate::metrics::{TraceMetrics, WorkCounts};
 use crate::policy::{Sampler, TracePolicy, Untraced, sample_key};
 use crate::queue::{JobQueue, QueueActor, QueueCapacity, QueueRejection, QueueSlot, QueuedJob};
 use crate::record::Record;
-use crate::recorder::{BatchQueues, TraceRecorder, TraceWriter};
+use crate::recorder::{BatchQueues, RecordingSource, TraceRecorder, TraceWriter};
 use crate::report::{self, FailureReport, PreparedReport};
 use crate::settings::Settings;
 use crate::shared::TracesShared;
@@ -126,6 +126,7 @@ impl Traces {
             traces: store.traces(),
             draws: Sampler::new(seed()),
             queues: Arc::new(BatchQueues::new(&settings.recorder, &metrics)),
+            recordings: Arc::default(),
             waiting: Arc::new(JobQueue::new(Arc::new(slots))),
             tally: Arc::new(WaitingTally::new(queue.max_waiting, metrics.clone())),
             letters_changed: Arc::default(),
@@ -145,7 +146,11 @@ impl Traces {
         let recorder = move || {
             let TracesShared { traces, metrics, log, .. } = &*recorded;
             let rows = TraceWriter { store: traces.clone(), metrics: metrics.clone(), log: log.clone() };
-            TraceRecorder::new(Arc::clone(&recorded.queues), rows, recorded.patience())
+            let recordings = RecordingSource {
+                queue: Arc::clone(&recorded.recordings),
+                store: recorded.store.recordings(),
+            };
+            TraceRecorder::new(Arc::clone(&recorded.queues), recordings, rows, recorded.patience())
         };
         tree.spawn(&format!("{path}/recorder"), shared.spec(), at, move |_| {
             std::future::ready(Ok(recorder()))

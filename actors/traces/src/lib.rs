@@ -13,7 +13,7 @@
 //!
 //! ```text
 //! traces
-//! ├ recorder        writes traces after the answer (async, batch)
+//! ├ recorder        writes traces after the answer (async, batch), and recordings
 //! ├ worker-1 …      run jobs, one at a time each
 //! ├ queue           accepts submissions; takes over the work of dead nodes, and work that waited   needs the workers
 //! └ dead-letters    queues failed jobs again                                         needs the queue
@@ -33,6 +33,7 @@ mod policy;
 mod queue;
 mod record;
 mod recorder;
+mod recordings;
 mod report;
 mod settings;
 mod shared;
@@ -44,9 +45,9 @@ pub use handle::{AcceptedJob, SubmitError, TraceServices, Traces};
 pub use input::write_run_input;
 pub use job::{AttemptHold, Job, JobFailure, JobHold, JobKey, JobOutcome, JobResult, JobThread, Runner};
 pub use metrics::{TraceMetrics, WorkCounts};
-pub use policy::{TracePolicy, TracingDefaults, Untraced};
+pub use policy::{RecordPolicy, TracePolicy, TracingDefaults, Untraced};
 pub use record::Record;
 pub use report::{FAILURE_OF, FailureReport, PreparedReport};
 pub use settings::{Callback, DeadLetterSettings, OverflowPolicy, QueueSettings, RecorderSettings, Settings};
-pub use svc_store::{DueTime, QueueShares, RERUN, TraceMode};
+pub use svc_store::{DueTime, NewRunRecording, QueueShares, RERUN, TraceMode};
 pub use waiting::{BatchedJob, JobTerms};

@@ -17,7 +17,7 @@ pub(crate) struct ReasonLabels {
     reason: &'static str,
 }
 
-/// Label for the outcome of the retry of a dead letter.
+/// Label for the outcome of the retry of a dead letter, or of the recording of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(crate) struct OutcomeLabels {
     outcome: &'static str,
@@ -82,6 +82,7 @@ pub struct TraceMetrics {
     dlq_depth: Family<StateLabels, Gauge>,
     dlq_retries: Family<OutcomeLabels, Counter>,
     dropped: Family<ReasonLabels, Counter>,
+    recordings: Family<OutcomeLabels, Counter>,
     pub(crate) persistence_depth: Gauge,
     pub(crate) batch_size: Histogram,
     pub(crate) persistence_failures: Counter,
@@ -102,6 +103,7 @@ impl Default for TraceMetrics {
             dlq_depth: Family::default(),
             dlq_retries: Family::default(),
             dropped: Family::default(),
+            recordings: Family::default(),
             persistence_depth: Gauge::default(),
             batch_size: Histogram::new(SIZES),
             persistence_failures: Counter::default(),
@@ -135,6 +137,8 @@ impl TraceMetrics {
         registry.register("trace_recoveries", "Jobs begun again after the end of their node", recoveries);
         registry.register("trace_dlq_retries", "Dead letters tried again", self.dlq_retries.clone());
         registry.register("trace_dropped", "Traces that were not stored", self.dropped.clone());
+        let recordings = self.recordings.clone();
+        registry.register("trace_recordings", "Runs that were to be recorded", recordings);
         registry.register("trace_persistence_batch_size", "Traces per write", self.batch_size.clone());
         let failures = self.persistence_failures.clone();
         registry.register("trace_persistence_failures", "Traces lost to the database", failures);
@@ -188,6 +192,10 @@ impl TraceMetrics {
 
     pub(crate) fn record_drop(&self, reason: &'static str) {
         self.dropped.get_or_create(&ReasonLabels { reason }).inc();
+    }
+
+    pub(crate) fn count_recording(&self, outcome: &'static str) {
+        self.recordings.get_or_create(&OutcomeLabels { outcome }).inc();
     }
 
     pub(crate) fn record_dead_letter_retry(&self, outcome: &'static str) {

@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use svc_model::config::{TracingConfig, TracingMode};
+use svc_model::config::{RecordConfig, TracingConfig, TracingMode};
 
 /// The settings of the server. The `tracing` block of a channel overrides them.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,6 +31,47 @@ pub struct TracePolicy {
     pub task_details: bool,
     /// True if the input of a synchronous run is kept.
     pub keep_input: bool,
+}
+
+/// The recording of the runs of one channel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordPolicy {
+    /// Share of the runs that are recorded, from 0 to 1.
+    pub share: f64,
+    /// True if every failed run is recorded too.
+    pub errors: bool,
+    /// Maximum number of recordings of a day, in UTC.
+    pub max_per_day: u64,
+    /// Maximum length of a recording in bytes.
+    pub max_bytes: usize,
+    /// Paths whose values are never recorded.
+    pub drop: Vec<String>,
+}
+
+impl Default for RecordPolicy {
+    fn default() -> Self {
+        Self { share: 0.0, errors: false, max_per_day: 50_000, max_bytes: 256 << 10, drop: Vec::new() }
+    }
+}
+
+impl RecordPolicy {
+    /// Returns the policy of a channel with this block; `None` if it records nothing. The paths of the server are left out
+    /// of every recording.
+    pub(crate) fn for_block(server: &Self, block: Option<&RecordConfig>) -> Option<Self> {
+        let policy = match block {
+            None => server.clone(),
+            Some(block) => Self {
+                share: block.share.unwrap_or_default(),
+                errors: block.errors,
+                max_per_day: block.max_per_day.unwrap_or(server.max_per_day),
+                max_bytes: block
+                    .max_bytes
+                    .map_or(server.max_bytes, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
+                drop: server.drop.iter().chain(&block.drop).cloned().collect(),
+            },
+        };
+        (policy.share > 0.0 || policy.errors).then_some(policy)
+    }
 }
 
 impl TracingDefaults {
@@ -152,11 +193,31 @@ mod tests {
             errors_only: Some(false),
             task_details: true,
             keep_input: true,
+            record: None,
         };
         let own = SERVER.policy_for(&block);
         assert_eq!((own.mode, own.sample_rate, own.errors_only), (TracingMode::Off, 0.0, false));
         assert!(own.task_details && !all.task_details);
         assert!(own.keep_input && !all.keep_input);
+    }
+
+    #[test]
+    fn channel_records_by_its_block_else_by_the_server() {
+        let server = RecordPolicy { share: 0.5, drop: vec!["payload.pin".into()], ..RecordPolicy::default() };
+        assert_eq!(RecordPolicy::for_block(&RecordPolicy::default(), None), None);
+        assert_eq!(RecordPolicy::for_block(&server, None), Some(server.clone()));
+        let block = RecordConfig {
+            share: None,
+            errors: true,
+            max_per_day: Some(5),
+            max_bytes: None,
+            drop: vec!["answer.token".into()],
+        };
+        let own = RecordPolicy::for_block(&server, Some(&block)).unwrap();
+        assert_eq!((own.share, own.errors, own.max_per_day), (0.0, true, 5));
+        assert_eq!(own.drop, ["payload.pin", "answer.token"]);
+        let off = RecordConfig { errors: false, ..block };
+        assert_eq!(RecordPolicy::for_block(&server, Some(&off)), None);
     }
 
     #[test]

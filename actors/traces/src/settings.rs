@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::policy::TracingDefaults;
+use crate::policy::{RecordPolicy, TracingDefaults};
 use svc_model::ErrorReason;
 
 /// All settings of the crate.
@@ -42,6 +42,8 @@ pub struct RecorderSettings {
     pub batch_flush_interval: Duration,
     /// Concurrent writers of mode `batch`.
     pub batch_workers: usize,
+    /// The recordings of channels without a policy of their own.
+    pub record: RecordPolicy,
 }
 
 /// Policy for a trace that finds the queue full.

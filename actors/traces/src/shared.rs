@@ -17,7 +17,7 @@ use crate::job::Runner;
 use crate::metrics::TraceMetrics;
 use crate::policy::Sampler;
 use crate::queue::{Adoption, JobQueue, QueueShared, RetryLimits};
-use crate::recorder::BatchQueues;
+use crate::recorder::{BatchQueues, RecordingQueue};
 use crate::settings::Settings;
 use crate::waiting::{WaitingClaimer, WaitingTally};
 use crate::worker::{StopSignal, WorkerJobs, WorkerShared};
@@ -38,6 +38,8 @@ pub(crate) struct TracesShared {
     pub(crate) log: Logger,
     pub(crate) draws: Sampler,
     pub(crate) queues: Arc<BatchQueues>,
+    /// The recorded runs that are to be written.
+    pub(crate) recordings: Arc<RecordingQueue>,
     pub(crate) waiting: Arc<JobQueue>,
     /// The accepted work that waits in the database.
     pub(crate) tally: Arc<WaitingTally>,

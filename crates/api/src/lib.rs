@@ -71,6 +71,7 @@ pub use error::{ErrorDescription, ErrorDetail, ErrorEnvelope};
 pub use error_groups::{ErrorGroupSummary, RecentErrorCounts, RecentErrorGroup};
 pub use filters::{FILTER_WORDS, FilterWord, FilteredList};
 pub use parameter::{ParameterKind, PathParameter, QueryParameter};
+pub use runs::backtests::{BacktestDetail, BacktestRequest, BacktestStarted};
 pub use runs::cron::{
     ClockComparison, CursorDetail, OccurrenceDetail, OccurrenceExcerpt, OccurrenceListEnvelope,
     OccurrenceRetryRequest, OccurrenceSummary, ScheduleExplanation, ScheduleSummary, SlotHolderDetail,
@@ -80,6 +81,7 @@ pub use runs::dead_letters::{
     DeadLetterDetail, DeadLetterListEnvelope, DeadLetterSummary, PurgeRequest, PurgeResult,
 };
 pub use runs::kafka::{AssignedPartition, SkippedRecord};
+pub use runs::recordings::{DeletedRecordings, RecordingDetail, RecordingSummary};
 pub use runs::traces::{
     AttemptSummary, RerunAccepted, RerunRequest, TraceDetail, TraceListEnvelope, TraceSummary, WorkWaitDetail,
 };

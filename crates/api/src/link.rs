@@ -17,8 +17,10 @@ use crate::entities::connectors::{ConnectorResource, ExportedConnector};
 use crate::entities::consumers::ConsumerDetail;
 use crate::entities::packages::{PackageDetail, Receipt};
 use crate::entities::workflows::WorkflowResource;
+use crate::runs::backtests::{BacktestDetail, BacktestStarted};
 use crate::runs::cron::{OccurrenceDetail, OccurrenceSummary};
 use crate::runs::dead_letters::{DeadLetterDetail, DeadLetterSummary};
+use crate::runs::recordings::{RecordingDetail, RecordingSummary};
 use crate::runs::traces::{TraceDetail, TraceSummary};
 use crate::server::webhooks::WebhookDetail;
 
@@ -34,7 +36,7 @@ struct LinkedResource {
     schemas: &'static [fn() -> Cow<'static, str>],
 }
 
-const RESOURCES: [LinkedResource; 10] = [
+const RESOURCES: [LinkedResource; 12] = [
     LinkedResource {
         path: "/api/v1/admin/channels/{id}",
         key: "channel_id",
@@ -64,6 +66,18 @@ const RESOURCES: [LinkedResource; 10] = [
         key: "id",
         reference: Some("trace_id"),
         schemas: &[<TraceSummary as ToSchema>::name, <TraceDetail as ToSchema>::name],
+    },
+    LinkedResource {
+        path: "/api/v1/admin/recordings/{id}",
+        key: "id",
+        reference: None,
+        schemas: &[<RecordingSummary as ToSchema>::name, <RecordingDetail as ToSchema>::name],
+    },
+    LinkedResource {
+        path: "/api/v1/admin/backtests/{id}",
+        key: "id",
+        reference: None,
+        schemas: &[<BacktestStarted as ToSchema>::name, <BacktestDetail as ToSchema>::name],
     },
     LinkedResource {
         path: "/api/v1/admin/trace-dlq/{id}",

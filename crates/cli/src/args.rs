@@ -26,6 +26,7 @@ use crate::commands::operation::webhooks::WebhookCommand;
 use crate::commands::runs::benchmark::BenchmarkArgs;
 use crate::commands::runs::cron::{CronCommand, WhyArgs};
 use crate::commands::runs::dlq::DeadLetterCommand;
+use crate::commands::runs::recordings::RecordingCommand;
 use crate::commands::runs::send::SendArgs;
 use crate::commands::runs::traces::TraceCommand;
 use crate::globals::GlobalArgs;
@@ -71,6 +72,9 @@ pub(crate) enum ClientCommand {
     /// Show, wait for and follow traces
     #[command(subcommand)]
     Traces(TraceCommand),
+    /// Show, export and delete recorded runs
+    #[command(subcommand)]
+    Recordings(RecordingCommand),
     /// Show, requeue and purge dead letters
     #[command(subcommand)]
     Dlq(DeadLetterCommand),

@@ -103,6 +103,11 @@ impl Expression {
         self.logic.is_constant()
     }
 
+    /// Returns the names of the secrets that it reads.
+    pub(crate) fn secret_names(&self) -> &[String] {
+        &self.secrets
+    }
+
     /// Returns `true` if evaluating the expression reads a secret.
     pub fn reads_secrets(&self) -> bool {
         !self.secrets.is_empty()

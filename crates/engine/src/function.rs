@@ -205,7 +205,11 @@ impl TaskCx<'_> {
 
     /// Returns the current time of the engine's clock.
     pub fn now(&self) -> DateTime<Utc> {
-        (self.clock)()
+        let now = (self.clock)();
+        match &self.work.recorder {
+            None => now,
+            Some(recorder) => recorder.read_clock(self.work.element_place(), now),
+        }
     }
 
     /// Returns the deadline of the run; the task is cancelled then.
@@ -317,6 +321,7 @@ impl TaskCx<'_> {
         if let Some(path) = expression.copies() {
             return Ok(self.work.message.get(path));
         }
+        self.work.mark_place();
         let mut scope = EvaluationScope::new(self.scope.arena(), expression.reads());
         let context = scope.context(&self.work.message, expression.reads());
         self.evaluator
@@ -344,6 +349,9 @@ impl TaskCx<'_> {
     /// `TASK_ERROR` for a value that would nest too deep, or an index too far beyond the end of its array.
     pub fn write(&mut self, path: &Path, value: Value) -> Result<(), TaskError> {
         self.written.mark(path.root());
+        if let Some(recorder) = &mut self.work.recorder {
+            recorder.note_write(&value);
+        }
         self.work.put(&mut self.scope, path, value).map_err(|error| error.into_task_error(path))
     }
 

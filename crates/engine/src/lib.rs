@@ -71,6 +71,7 @@ mod message;
 mod operators;
 pub mod path;
 mod reads;
+mod recording;
 mod redaction;
 mod run;
 mod run_state;
@@ -98,6 +99,10 @@ pub use inputs::{Inputs, is_computed};
 pub use message::Message;
 pub use operators::DeclaredSecrets;
 pub use path::Path;
+pub use recording::{
+    AnsweredCall, CallMatch, CallRecording, DrawnValue, DropPath, RecordedCallError, RecordingMode,
+    RecordingOptions, RecordingResult, ReplayReport, RunRecording, RunRecordingEnd, Unrecorded,
+};
 pub use redaction::Redaction;
 pub use run::{RunOptions, RunOutcome};
 pub use stubs::{StubCall, Stubs};

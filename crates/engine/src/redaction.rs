@@ -76,7 +76,7 @@ impl Redaction {
     }
 
     /// Returns `true` if there are too many values to search for, so that nothing may be shown.
-    fn hides_all(&self) -> bool {
+    pub(crate) fn hides_all(&self) -> bool {
         self.texts.is_empty() && !self.is_empty()
     }
 

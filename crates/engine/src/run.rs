@@ -34,6 +34,9 @@ use crate::error_code::ErrorCode;
 use crate::function::{TaskCx, TaskOutcome};
 use crate::message::Message;
 use crate::reads::Reads;
+use crate::recording::{
+    DrawScope, MetadataReads, RecordingMode, RecordingResult, RunRecorder, RunRecordingEnd,
+};
 use crate::redaction::Redaction;
 use crate::run_state::RunState;
 use crate::scope::{Arena, EvaluationScope, WrittenRoots};
@@ -81,6 +84,8 @@ pub struct RunOptions {
     pub version: Option<i64>,
     /// The cancellation of the run, which the runs that it calls share.
     pub cancellation: Option<Arc<dyn Cancellation>>,
+    /// Records the run, or has it run over a recording.
+    pub recording: Option<RecordingMode>,
 }
 
 impl Engine {
@@ -91,7 +96,7 @@ impl Engine {
         &'e self,
         flow: &'e Flow,
         message: Message,
-        options: RunOptions,
+        mut options: RunOptions,
     ) -> impl Future<Output = RunOutcome> + 'e {
         let bucket = flow.bucket_of(options.bucket, message.id);
         // The clock is read once for all that begins here.
@@ -105,7 +110,15 @@ impl Engine {
         let stamps = is_read || options.trace.is_some() || !options.ignores_metadata;
         let pace = EvaluationBudget::start(began, deadline);
         let mut meter = Meter::new(self.limits.cpu_budget, deadline, options.cancellation.clone());
+        let recording = options.recording.take();
+        // The values that a called channel draws are not those of its caller.
+        let is_called = options.chain.len() > 1;
         let mut run = Run::new(self, message, options, pace, stamps);
+        if let Some(mode) = recording {
+            run.begin_recording(mode, picked.map(|(workflow, _)| &workflow.metadata_reads));
+        }
+        let recorded = run.work.recorder.as_deref().map(RunRecorder::shared);
+        let has_scope = is_called || recorded.is_some();
         async move {
             let failure = {
                 let mut pass = pin!(async {
@@ -115,6 +128,7 @@ impl Engine {
                 let mut first_turn = Some(began);
                 poll_fn(|cx| {
                     let started = first_turn.take().unwrap_or_else(Instant::now);
+                    let _scope = has_scope.then(|| DrawScope::enter(recorded.clone()));
                     meter.turn(started, || pass.as_mut().poll(cx))
                 })
                 .await
@@ -184,6 +198,7 @@ impl<'e> Run<'e> {
             redaction: options.redaction,
             stubs: options.stubs,
             calls: Vec::new(),
+            recorder: None,
             target: None,
             view: None,
         };
@@ -203,6 +218,26 @@ impl<'e> Run<'e> {
             stamps,
             task_spans: TASK_SPANS,
         }
+    }
+
+    /// Begins the recording of the run, or has it run over a recording, at the instant of the recorded one. A run whose
+    /// payload holds secrets is not recorded: it may turn them into anything.
+    fn begin_recording(&mut self, mode: RecordingMode, reads: Option<&MetadataReads>) {
+        if let RecordingMode::Replay(recording) = &mode
+            && let Ok(started) = DateTime::parse_from_rfc3339(&recording.started_at)
+        {
+            self.now = started.with_timezone(&Utc);
+            if self.stamps {
+                self.engine.stamp(&mut self.work.message.metadata, self.now);
+            }
+            if let Some(vars) = recording.metadata.get("vars") {
+                self.work.message.metadata.insert("vars".into(), vars.clone());
+            }
+        } else if !self.work.redaction.is_empty() {
+            return;
+        }
+        let recorder = RunRecorder::begin(mode, &self.work.message, reads, self.now);
+        self.work.recorder = Some(Box::new(recorder));
     }
 
     /// Runs one workflow; a loop makes one sweep for each iteration. Returns the failure that ended the run,
@@ -312,6 +347,9 @@ impl<'e> Run<'e> {
             Err(error) => (Instant::now(), Err(error)),
         };
         let started_at = self.work.tracer.is_some().then(|| (self.engine.clock)());
+        if let Some(recorder) = &mut self.work.recorder {
+            recorder.begin_task(&step.id);
+        }
         let first_error = self.work.errors.len();
         let deadline = self.pace.deadline();
         let mut span = self.begin_span(step, id);
@@ -347,6 +385,7 @@ impl<'e> Run<'e> {
                         trace_context: span.context(),
                         cancellation: self.cancellation.as_ref(),
                     };
+                    let recorded = step.recordable.as_deref().and_then(|call| call.begin(&mut cx));
                     let call = CallGuard::new(self.cancellation.as_deref(), step);
                     let outcome = match deadline {
                         None => task.run(&mut cx).await,
@@ -355,6 +394,9 @@ impl<'e> Run<'e> {
                             .unwrap_or_else(|_| Err(timed_out())),
                     };
                     call.finish();
+                    if let Some(recorded) = recorded {
+                        recorded.end(cx.work, &outcome);
+                    }
                     scope.forget(cx.written);
                     outcome
                 }
@@ -396,13 +438,29 @@ impl<'e> Run<'e> {
         self.trace_context.begin_local(|| SpanDraft::task(workflow, &step.id, &step.function, connector))
     }
 
+    /// Ends the recording of the run, or the run over one.
+    fn end_recording(&self, recorder: RunRecorder, failure: Option<&RunFailure>) -> RecordingResult {
+        let fatal = failure.map(|failure| &failure.error);
+        let fatal = fatal.or_else(|| self.work.errors.iter().find(|error| !error.is_tolerated));
+        let end = RunRecordingEnd {
+            matched: self.matched,
+            error: fatal.map(|error| error.code.name().to_owned()),
+            tasks: self.work.audit_trail.iter().map(|entry| entry.task_id.to_string()).collect(),
+            data: self.work.message.data.clone(),
+        };
+        recorder.finish(end, &self.engine.evaluator.secrets())
+    }
+
     fn finish(mut self, failure: Option<RunFailure>) -> RunOutcome {
         if self.stamps {
             let arena = Arena::lease();
             self.work.stamp_progress(&mut EvaluationScope::new(&arena, &Reads::default()));
         }
+        let recorded =
+            self.work.recorder.take().map(|recorder| self.end_recording(*recorder, failure.as_ref()));
         let is_requested = |order: &Arc<dyn Cancellation>| order.is_requested();
         RunOutcome {
+            recorded,
             is_cancelled: failure.is_some() && self.cancellation.as_ref().is_some_and(is_requested),
             message: self.work.message,
             matched: self.matched,

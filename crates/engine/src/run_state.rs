@@ -13,6 +13,7 @@ use crate::error::TaskError;
 use crate::message::Message;
 use crate::path::{Path, Root, WriteError};
 use crate::reads::Reads;
+use crate::recording::RunRecorder;
 use crate::redaction::Redaction;
 use crate::scope::{EvaluationScope, WrittenRoots};
 use crate::stubs::{StubCall, Stubs};
@@ -50,6 +51,8 @@ pub(crate) struct RunState {
     pub(crate) stubs: Stubs,
     /// The calls of a stubbed run.
     pub(crate) calls: Vec<StubCall>,
+    /// The recorder of a run that is recorded, or that runs over a recording.
+    pub(crate) recorder: Option<Box<RunRecorder>>,
     /// The connector or channel that the task which runs now has called; kept for a trace.
     pub(crate) target: Option<Arc<str>>,
     /// The state of a view. Its `changes` are never absent, so that a run without views looks at them alone.
@@ -73,7 +76,15 @@ impl RunState {
         if !reads.metadata.member("progress").is_nothing() {
             self.stamp_progress(scope);
         }
+        self.mark_place();
         scope.context(&self.message, reads)
+    }
+
+    /// Names the place of the values that the next evaluation draws, for a recording.
+    pub(crate) fn mark_place(&self) {
+        if let Some(recorder) = &self.recorder {
+            recorder.mark_place(self.element_place());
+        }
     }
 
     /// Records a task that ran.

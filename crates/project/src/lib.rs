@@ -6,6 +6,7 @@
 
 mod analyze;
 mod artifact;
+pub mod backtest;
 mod boundary;
 pub mod case;
 mod checks;

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use svc_engine::{
-    CompileError, CompileSecrets, Engine, Flow, Message, Redaction, RunOptions, RunOutcome, StubCall, Stubs,
-    TraceOptions,
+    CompileError, CompileSecrets, Engine, Flow, Message, RecordingMode, Redaction, RunOptions, RunOutcome,
+    RunRecording, StubCall, Stubs, TraceOptions,
 };
 use svc_model::{FieldCode, FieldError, LifecycleStatus, Timestamp, Workflow, parse_new_workflow};
 
+use crate::case::workflow_stand_ins;
 use crate::finding::Finding;
 use crate::outline::WorkflowOutline;
 use crate::source::SourceFile;
@@ -68,8 +69,6 @@ impl OfflineWorkflow {
         stand_ins: &StandIns,
     ) -> Result<Self, Vec<FieldError>> {
         let (own_id, content) = parse_new_workflow(document, engine)?;
-        let outline = WorkflowOutline::read(document);
-        let engine = engine.with_secrets(stand_ins.declared_secrets());
         let workflow = Workflow {
             workflow_id: own_id.unwrap_or_else(|| id.to_owned()),
             version: 1,
@@ -79,8 +78,29 @@ impl OfflineWorkflow {
             created_at: Timestamp::now(),
             updated_at: Timestamp::now(),
         };
+        Self::assemble(engine, &workflow, WorkflowOutline::read(document), stand_ins)
+    }
+
+    /// Compiles a stored version, with stand-ins for every secret that it reads.
+    ///
+    /// # Errors
+    /// The reason why it cannot be compiled here, such as a function that this engine does not have.
+    pub fn from_stored(engine: &Engine, workflow: &Workflow) -> Result<Self, Vec<FieldError>> {
+        let content = &workflow.content;
+        let document = json!({"tasks": content.tasks, "condition": content.condition, "loop": content.loop_});
+        let stand_ins = StandIns::parse(&workflow_stand_ins(&document), "secrets")?;
+        Self::assemble(engine, workflow, WorkflowOutline::read(&document), &stand_ins)
+    }
+
+    fn assemble(
+        engine: &Engine,
+        workflow: &Workflow,
+        outline: WorkflowOutline,
+        stand_ins: &StandIns,
+    ) -> Result<Self, Vec<FieldError>> {
+        let engine = engine.with_secrets(stand_ins.declared_secrets());
         let material = CompileSecrets { references: stand_ins, declared: &engine.declared_secrets() };
-        let compiled = engine.compile_stubbed(&workflow, material).map_err(|error| vec![problem(error)])?;
+        let compiled = engine.compile_stubbed(workflow, material).map_err(|error| vec![problem(error)])?;
         let (flow, redaction) = (Flow::single(compiled), stand_ins.redaction());
         Ok(Self { engine: Arc::new(engine), flow, redaction, outline })
     }
@@ -119,6 +139,14 @@ impl OfflineWorkflow {
             ..RunOptions::default()
         };
         let message = Message::new(input.payload, input.metadata);
+        OfflineRun(self.engine.run(&self.flow, message, options).await)
+    }
+
+    /// Runs the workflow over a recorded run: with its message, at its instant, with its random values and answers.
+    pub(crate) async fn replay(&self, recording: Arc<RunRecording>) -> OfflineRun {
+        let message = Message::new(recording.payload.clone(), recording.metadata.clone());
+        let options =
+            RunOptions { recording: Some(RecordingMode::Replay(recording)), ..RunOptions::default() };
         OfflineRun(self.engine.run(&self.flow, message, options).await)
     }
 

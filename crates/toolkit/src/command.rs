@@ -6,6 +6,7 @@ use clap::Subcommand;
 use svc_outbound::PrintableWriter;
 
 use crate::analyze::{self, AnalyzeArgs};
+use crate::backtest::{self, BacktestArgs, BacktestFormat};
 use crate::case::{self, CaseArgs};
 use crate::compile::{self, CompileArgs};
 use crate::contract::{self, ContractArgs, OpenapiArgs};
@@ -25,6 +26,8 @@ pub enum AuthorCommand {
     Analyze(AnalyzeArgs),
     /// Print the AsyncAPI document of the channels of a project that read topics
     Asyncapi(ContractArgs),
+    /// Run a workflow over recorded runs, offline, and name the differences
+    Backtest(BacktestArgs),
     /// Make a test case of the trace of a run
     Case(CaseArgs),
     /// Make a package, or documents to import, of a project directory
@@ -69,6 +72,7 @@ pub fn run(
     let code = match command {
         AuthorCommand::Analyze(args) => analyze::analyze(args, style, out, err),
         AuthorCommand::Asyncapi(args) => contract::asyncapi(args, style, out, err),
+        AuthorCommand::Backtest(args) => backtest::backtest(args, out, err),
         AuthorCommand::Case(args) => case::case(args, out, err),
         AuthorCommand::Compile(args) => compile::compile(args, style, out, err),
         AuthorCommand::DryRun(args) => dry_run::dry_run(args, out, err),
@@ -99,6 +103,7 @@ impl AuthorCommand {
             Self::Analyze(args) => args.format != ReportFormat::Text,
             Self::Lint(args) => args.format != ReportFormat::Text,
             Self::Test(args) => args.format != TestFormat::Text,
+            Self::Backtest(args) => args.format != BacktestFormat::Text,
             Self::Package(args) => args.writes_document(),
             Self::Fmt(_) | Self::New(_) => false,
         }

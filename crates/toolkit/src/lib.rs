@@ -6,6 +6,7 @@
 //! without a connection, a [`BootPackage`] for a node that starts; the others read and write files.
 
 mod analyze;
+mod backtest;
 mod case;
 mod command;
 mod compile;
@@ -26,6 +27,7 @@ mod schema;
 mod test;
 
 pub use analyze::AnalyzeArgs;
+pub use backtest::{BacktestArgs, BacktestFormat};
 pub use case::CaseArgs;
 pub use command::{AuthorCommand, run};
 pub use compile::{CompileArgs, CompileFormat};

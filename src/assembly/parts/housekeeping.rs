@@ -153,6 +153,13 @@ fn housekeeping_jobs(
             async move { runs.delete_expired(hours, CHUNK).await }
         }));
     }
+    if traces.retention_hours > 0 {
+        let (store, hours) = (store.clone(), traces.retention_hours);
+        jobs.push(job("recording_cleanup", traces.cleanup_interval_secs, lease, move || {
+            let recordings = store.recordings();
+            async move { recordings.delete_expired(hours, CHUNK).await }
+        }));
+    }
     if config.webhooks.retention_hours > 0 {
         let (store, hours) = (store.clone(), config.webhooks.retention_hours);
         jobs.push(job("webhook_cleanup", traces.cleanup_interval_secs, lease, move || {

@@ -9,8 +9,8 @@ use svc_model::config::TracingMode;
 use svc_registry::Registry;
 use svc_store::Store;
 use svc_traces::{
-    Callback, DeadLetterSettings, OverflowPolicy, QueueSettings, RecorderSettings, Settings, TraceServices,
-    Traces, TracingDefaults,
+    Callback, DeadLetterSettings, OverflowPolicy, QueueSettings, RecordPolicy, RecorderSettings, Settings,
+    TraceServices, Traces, TracingDefaults,
 };
 
 use crate::assembly::context::Assembly;
@@ -135,6 +135,13 @@ fn settings(config: &Config, errors: ChannelMetrics, jobs: JobMetrics) -> Settin
             batch_size: storage.batch_size,
             batch_flush_interval: Duration::from_millis(storage.batch_flush_interval_ms),
             batch_workers: storage.batch_workers,
+            record: RecordPolicy {
+                share: storage.record.share,
+                errors: storage.record.errors,
+                max_per_day: storage.record.max_per_day,
+                max_bytes: storage.record.max_bytes,
+                drop: storage.record.drop.clone(),
+            },
         },
         queue: QueueSettings {
             workers: queue.workers,

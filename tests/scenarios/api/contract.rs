@@ -6,20 +6,25 @@ use serde_json::{Value, json};
 
 use super::recorder::RecordedExchange;
 
-/// Operations whose success needs what the script does not make, brokers, an open circuit breaker, an occurrence or a
-/// bulk run that goes on, a watched project, or ends the server. Packages and backups have scenarios of their own.
-const WITHOUT_SUCCESS: [&str; 11] = [
+/// Operations whose success needs what the script does not make, brokers, an open circuit breaker, an occurrence, a
+/// backtest or a bulk run that goes on, a watched project, or ends the server. Packages, backups and recordings have
+/// scenarios of their own.
+const WITHOUT_SUCCESS: [&str; 15] = [
+    "abortBacktest",
     "abortBulkRun",
     "cancelOccurrence",
     "createBackup",
     "drainNode",
+    "getBacktest",
     "getDevProject",
     "getPackage",
+    "getRecording",
     "listBackups",
     "listPackages",
     "putPackageReceipt",
     "resetCircuitBreaker",
     "skipKafkaRecord",
+    "startBacktest",
 ];
 
 /// Checks that each answer has a described status, the described media type and a body that its schema allows.

@@ -16,6 +16,7 @@ pub(super) fn record_everything(recorder: &mut Recorder) {
     channels(recorder);
     data_plane(recorder);
     traces(recorder);
+    recordings(recorder);
     schedules(recorder);
     bulk(recorder);
     consumers(recorder);
@@ -277,6 +278,19 @@ fn pauses(recorder: &mut Recorder) {
     recorder.send("POST", &format!("{channels}/pause"), filter);
     recorder.send("POST", &format!("{channels}/pause"), r#"{"filter": {}, "reason": "x"}"#);
     recorder.send("POST", &format!("{channels}/resume"), r#"{"filter": {"tag": "none"}}"#);
+}
+
+fn recordings(recorder: &mut Recorder) {
+    let base = format!("{ADMIN}/recordings");
+    recorder.send("GET", &format!("{base}?channel=nothing&outcome=failed&limit=5"), "");
+    recorder.send("GET", &format!("{base}/{NOBODY}"), "");
+    recorder.send("DELETE", &format!("{base}?run_key=none&dry_run=true"), "");
+    recorder.send("DELETE", &format!("{base}?run_key=none"), "");
+    recorder.send("DELETE", &base, "");
+    recorder.send("POST", &format!("{ADMIN}/workflows/nothing/backtest"), r#"{"version": 1}"#);
+    recorder.send("POST", &format!("{ADMIN}/workflows/nothing/backtest"), r#"{"limit": 0}"#);
+    recorder.send("GET", &format!("{ADMIN}/backtests/{NOBODY}"), "");
+    recorder.send("POST", &format!("{ADMIN}/backtests/{NOBODY}/abort"), "");
 }
 
 fn bulk(recorder: &mut Recorder) {

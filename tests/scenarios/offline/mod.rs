@@ -1,6 +1,7 @@
 //! The commands that work without a server: cases, dry runs, and cases made of the traces of a running one.
 
 mod agreement;
+mod backtests;
 mod commands;
 mod mutation;
 mod trace_case;

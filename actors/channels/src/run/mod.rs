@@ -1,12 +1,14 @@
 //! One run of a channel. Every ingress asks for it, and gets its report, in the same terms; what is particular to an
 //! ingress is translated where a message comes in and where its answer goes out.
 
+mod channel_recorder;
 mod delivery_time;
 mod event_batch;
 pub(crate) mod failure;
 mod job;
 mod record_batch;
 mod record_run;
+mod recorded_run;
 mod replayed_run;
 mod report;
 mod scheduled_run;
@@ -28,6 +30,7 @@ use uuid::Uuid;
 use crate::compiled_channel::CompiledChannel;
 use crate::ended_runs::{EndedRun, RunSource};
 
+pub(crate) use channel_recorder::ChannelRecorder;
 pub(crate) use delivery_time::read_delivery_time;
 pub use failure::CRASHED;
 pub use record_batch::{BatchProgress, RecordBatch};
@@ -118,6 +121,7 @@ impl CompiledChannel {
             Some(CallingRun { chain, redaction, until }) => (chain, redaction, until),
             None => (Arc::clone(&self.chain), Redaction::default(), None),
         };
+        let recorded = self.recorder.as_deref().and_then(|recorder| recorder.begin(id, source, &metadata));
         // Every field by name: a default would be allocated only to be dropped.
         let options = RunOptions {
             bucket,
@@ -132,6 +136,7 @@ impl CompiledChannel {
             ignores_metadata: !recording.metadata,
             version: pinned.as_ref().map(|pinned| pinned.version),
             cancellation,
+            recording: recorded.as_ref().and_then(|_| Some(self.recorder.as_deref()?.mode())),
         };
         let message = Message::with_id(id, payload, metadata);
         let (serves, engine) =
@@ -142,7 +147,10 @@ impl CompiledChannel {
             Some(flow) => Either::Right(Box::pin(async move { engine.run(&flow, message, options).await })),
         };
         let watched = self.services.metrics.ended_runs().begin();
-        executed.map(move |outcome| {
+        executed.map(move |mut outcome| {
+            if let Some(recorded) = recorded {
+                self.keep_recording(*recorded, &mut outcome);
+            }
             self.count_run(&outcome, serves);
             if let Some(started) = watched {
                 self.record_ended(&outcome, source, started);

@@ -156,7 +156,11 @@ impl CompiledChannel {
         if self.reads_metadata {
             metadata::set_run_key(&mut metadata, run_key.clone().unwrap_or_else(|| id.to_string()));
         }
-        let keeps_input = traced.is_some_and(|(_, policy)| policy.keep_input);
+        // A recorded run can be run again, as one whose input its channel keeps.
+        let keeps_input = traced.is_some_and(|(_, policy)| {
+            policy.keep_input
+                || self.recorder.as_deref().is_some_and(|recorder| recorder.draws_run(&metadata))
+        });
         // The tokens of a sign-in are secrets, as those that a caller hands on.
         let grant = self.guards.sign_in().map(|_| Box::new(metadata::redact_grant(&metadata)));
         let input = keeps_input.then(|| match &grant {

@@ -26,6 +26,7 @@ pub(crate) mod outages;
 pub(crate) mod packages;
 pub(crate) mod quota_counts;
 pub(crate) mod races;
+pub(crate) mod recordings;
 pub(crate) mod reruns;
 pub(crate) mod schema;
 pub(crate) mod token_states;

@@ -1,4 +1,4 @@
-//! The actor that writes traces after the answer: the modes `async` and `batch`.
+//! The actor that writes traces after the answer, the modes `async` and `batch`, and recordings.
 //!
 //! It runs the writing loops; the queues are in [`BatchQueues`], so that waiting rows survive a restart. Rows that were being written
 //! when an instance crashed may be lost, which these modes permit. It handles no messages. On shutdown it
@@ -6,14 +6,16 @@
 //! says. In mode `sync` the request writes its row itself, without this actor.
 
 mod batch_queue;
+mod recording_queue;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{Actor, AsyncContext, WrapFuture};
 use actix_supervision::{Context, Supervised};
-use futures_util::future::{LocalBoxFuture, join_all};
+use futures_util::future::{LocalBoxFuture, join, join_all};
 use slog::warn;
+use svc_store::Recordings;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -22,6 +24,8 @@ use crate::settings::RecorderSettings;
 
 use batch_queue::{BatchCapacity, BatchSettings};
 pub(crate) use batch_queue::{BatchQueue, TraceWriter};
+use recording_queue::RecordingWriter;
+pub(crate) use recording_queue::{QueuedRecording, RecordingQueue};
 
 /// Bytes that may wait in each queue: 64 MiB.
 const MOST_BYTES: u32 = 64 << 20;
@@ -57,9 +61,17 @@ impl BatchQueues {
     }
 }
 
+/// The recorded runs that wait, and the place that they are written to.
+#[derive(Clone)]
+pub(crate) struct RecordingSource {
+    pub(crate) queue: Arc<RecordingQueue>,
+    pub(crate) store: Recordings,
+}
+
 /// The actor that writes traces after the answer.
 pub(crate) struct TraceRecorder {
     queues: Arc<BatchQueues>,
+    recordings: RecordingSource,
     rows: TraceWriter,
     patience: Duration,
     stop: Arc<watch::Sender<bool>>,
@@ -68,9 +80,14 @@ pub(crate) struct TraceRecorder {
 
 impl TraceRecorder {
     /// Creates the actor. `patience` is the time it gets on shutdown to write the waiting rows.
-    pub(crate) fn new(queues: Arc<BatchQueues>, rows: TraceWriter, patience: Duration) -> Self {
+    pub(crate) fn new(
+        queues: Arc<BatchQueues>,
+        recordings: RecordingSource,
+        rows: TraceWriter,
+        patience: Duration,
+    ) -> Self {
         let (stop, ended) = (Arc::new(watch::Sender::new(false)), watch::Sender::new(false));
-        Self { queues, rows, patience, stop, ended }
+        Self { queues, recordings, rows, patience, stop, ended }
     }
 }
 
@@ -80,8 +97,10 @@ impl Actor for TraceRecorder {
     fn started(&mut self, ctx: &mut Self::Context) {
         let (queues, rows) = (Arc::clone(&self.queues), self.rows.clone());
         let (stop, ended) = (Arc::clone(&self.stop), self.ended.clone());
+        let RecordingSource { queue, store } = self.recordings.clone();
+        let writer = RecordingWriter::new(store, rows.metrics.clone(), rows.log.clone());
         let writing = async move {
-            queues.write(&rows, &stop).await;
+            join(queues.write(&rows, &stop), queue.write(writer, stop.subscribe())).await;
             ended.send_replace(true);
         };
         ctx.spawn(writing.into_actor(self));

@@ -15,6 +15,7 @@ mod errors;
 mod functions;
 mod operational;
 mod packages;
+mod recordings;
 mod traces;
 mod webhooks;
 mod workflows;
@@ -32,6 +33,7 @@ const AREAS: &[&[Endpoint]] = &[
     functions::ENDPOINTS,
     audit::ENDPOINTS,
     traces::ENDPOINTS,
+    recordings::ENDPOINTS,
     dead_letters::ENDPOINTS,
     errors::ENDPOINTS,
     bulk::ENDPOINTS,

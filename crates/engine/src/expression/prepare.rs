@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::replace::{pace, replace_call};
 use crate::operators::{
-    BOUNDED, CONCAT, DIFFERENT, ECHO, EQUAL, FORCED, INTERNAL, PACED, SAME, TIMELY, UNEQUAL,
+    BOUNDED, CONCAT, DIFFERENT, ECHO, EQUAL, FORCED, INTERNAL, NOW, PACED, SAME, TIMELY, UNEQUAL,
 };
 use crate::path::{Path, forced_key};
 
@@ -108,6 +108,9 @@ fn call(operator: &str, argument: &Value) -> Value {
         && let Some(read) = forced_read(argument).or_else(|| computed_read(argument))
     {
         return read;
+    }
+    if operator == "now" {
+        return json!({ NOW: [] });
     }
     if INTERNAL.contains(&operator) {
         return json!({ ECHO: [operator, prepare(argument)] });

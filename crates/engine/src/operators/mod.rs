@@ -38,14 +38,14 @@ pub(crate) use large_integers::{CONCAT, KnownIntegers};
 pub(crate) use missing::{MISSING, MISSING_SOME};
 pub(crate) use numbers::RoundingMode;
 pub(crate) use patterns::{PATTERN_OPERATORS, PatternPool};
-pub(crate) use random::UUID_VERSIONS;
+pub(crate) use random::{NOW, UUID_VERSIONS};
 pub use secret::DeclaredSecrets;
 pub(crate) use secret::SharedSecrets;
 pub(crate) use sorting::{SORT, SORT_BY};
 pub(crate) use text::CHARACTERS;
 
 /// Operators of the service's own, which what an author writes never calls.
-pub(crate) const INTERNAL: [&str; 21] = [
+pub(crate) const INTERNAL: [&str; 22] = [
     BOUNDED,
     CHARACTERS,
     CONCAT,
@@ -61,6 +61,7 @@ pub(crate) const INTERNAL: [&str; 21] = [
     LISTED,
     MISSING,
     MISSING_SOME,
+    NOW,
     PACED,
     SAME,
     SORT,
@@ -91,6 +92,7 @@ pub(crate) fn engine(secrets: &SharedSecrets, patterns: &Arc<PatternPool>, max_b
         .add_operator("join", text::Join(max_bytes))
         .add_operator("random", random::RandomOperator)
         .add_operator("uuid", random::UuidOperator)
+        .add_operator(NOW, random::NowOperator)
         .add_operator("round", numbers::RoundOperator)
         .add_operator("sum", numbers::Sum)
         .add_operator("avg", numbers::Average)

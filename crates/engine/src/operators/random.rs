@@ -1,14 +1,18 @@
-//! `random` and `uuid`: values from the operating system's random source.
+//! `random`, `uuid` and `now`: values from the random source and the clock of the operating system, which a recording
+//! keeps.
 
 use std::collections::BTreeSet;
 
 use datalogic_rs::bumpalo::Bump;
+use datalogic_rs::datavalue::DataDateTime;
 use datalogic_rs::operator::EvalContext;
 use datalogic_rs::{ArenaExt as _, CustomOperator, DataValue, Error};
 use uuid::Uuid;
 
 use super::arguments::refuse;
 use super::encoding::TextCodec;
+use crate::clock::system_time;
+use crate::recording::draw_value;
 
 /// The versions of identifiers.
 pub(crate) const UUID_VERSIONS: [&str; 2] = ["v4", "v7"];
@@ -27,28 +31,38 @@ impl CustomOperator for RandomOperator {
         _: &mut EvalContext<'_, 'a>,
         arena: &'a Bump,
     ) -> datalogic_rs::Result<&'a DataValue<'a>> {
-        let [DataValue::String(kind), rest @ ..] = args else {
-            return Err(refuse("random takes a kind and its arguments"));
-        };
-        match (*kind, rest) {
-            ("uuid", []) => Ok(arena.string(&make_uuid("v4")?)),
-            ("uuid", [DataValue::String(version)]) => Ok(arena.string(&make_uuid(version)?)),
-            ("digits", [n]) => Ok(arena.string(&pick(length(n, 64)?, &characters("numeric")?)?)),
-            ("int", [min, max]) => random_between(min, max).map(|number| arena.i64(number)),
-            ("string", [n, DataValue::String(alphabet)]) => {
-                Ok(arena.string(&pick(length(n, 1024)?, &characters(alphabet)?)?))
-            }
-            ("bytes", [n, DataValue::String(encoding)]) => {
-                let encoding = match *encoding {
-                    "hex" => TextCodec::Hex,
-                    "base64" => TextCodec::Base64,
-                    "base64url" => TextCodec::Base64Url,
-                    _ => return Err(refuse("random bytes are hex, base64 or base64url")),
-                };
-                Ok(arena.string(&encoding.encode(&bytes(length(n, 1024)?)?)))
-            }
-            _ => Err(refuse("random knows uuid, digits, int, string and bytes, each with its arguments")),
+        draw_value(|| describe("random", args), arena, || draw_random(args, arena))
+    }
+}
+
+/// Returns the name of an operator with its arguments.
+fn describe(operator: &str, args: &[&DataValue<'_>]) -> String {
+    let arguments: serde_json::Value = args.iter().map(|argument| argument.to_serde_value()).collect();
+    format!("{operator} {arguments}")
+}
+
+fn draw_random<'a>(args: &[&'a DataValue<'a>], arena: &'a Bump) -> datalogic_rs::Result<&'a DataValue<'a>> {
+    let [DataValue::String(kind), rest @ ..] = args else {
+        return Err(refuse("random takes a kind and its arguments"));
+    };
+    match (*kind, rest) {
+        ("uuid", []) => Ok(arena.string(&make_uuid("v4")?)),
+        ("uuid", [DataValue::String(version)]) => Ok(arena.string(&make_uuid(version)?)),
+        ("digits", [n]) => Ok(arena.string(&pick(length(n, 64)?, &characters("numeric")?)?)),
+        ("int", [min, max]) => random_between(min, max).map(|number| arena.i64(number)),
+        ("string", [n, DataValue::String(alphabet)]) => {
+            Ok(arena.string(&pick(length(n, 1024)?, &characters(alphabet)?)?))
         }
+        ("bytes", [n, DataValue::String(encoding)]) => {
+            let encoding = match *encoding {
+                "hex" => TextCodec::Hex,
+                "base64" => TextCodec::Base64,
+                "base64url" => TextCodec::Base64Url,
+                _ => return Err(refuse("random bytes are hex, base64 or base64url")),
+            };
+            Ok(arena.string(&encoding.encode(&bytes(length(n, 1024)?)?)))
+        }
+        _ => Err(refuse("random knows uuid, digits, int, string and bytes, each with its arguments")),
     }
 }
 
@@ -63,7 +77,31 @@ impl CustomOperator for UuidOperator {
         arena: &'a Bump,
     ) -> datalogic_rs::Result<&'a DataValue<'a>> {
         let [DataValue::String(version)] = args else { return Err(refuse("uuid takes a version")) };
-        Ok(arena.string(&make_uuid(version)?))
+        draw_value(|| format!("uuid {version}"), arena, || Ok(arena.string(&make_uuid(version)?)))
+    }
+}
+
+/// `now`, as authors call it. Not an operator for authors.
+pub(crate) const NOW: &str = "#now";
+
+/// The instant of the evaluation, in whole seconds.
+pub(super) struct NowOperator;
+
+impl CustomOperator for NowOperator {
+    fn evaluate<'a>(
+        &self,
+        _: &[&'a DataValue<'a>],
+        _: &mut EvalContext<'_, 'a>,
+        arena: &'a Bump,
+    ) -> datalogic_rs::Result<&'a DataValue<'a>> {
+        draw_value(
+            || "now".to_owned(),
+            arena,
+            || {
+                let now = DataDateTime { dt: system_time(), original_offset: Some(0) };
+                Ok(arena.string(&now.to_iso_string()))
+            },
+        )
     }
 }
 

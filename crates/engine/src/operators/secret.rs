@@ -44,6 +44,11 @@ impl DeclaredSecrets {
         self.0.values()
     }
 
+    /// Returns every declared value with its name.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value))
+    }
+
     /// Returns `true` if a name leads to a value.
     pub fn declares(&self, name: &str) -> bool {
         self.get(name).is_some()

@@ -45,6 +45,9 @@ impl Run<'_> {
                 }
                 _ => return Err(with_attempts(error, attempt)),
             };
+            // A run over a recording has no system to wait for.
+            let is_replay = self.work.recorder.as_ref().is_some_and(|recorder| !recorder.is_recording());
+            let delay = if is_replay { Duration::ZERO } else { delay };
             let now = Instant::now();
             if self.pace.deadline().is_some_and(|deadline| deadline <= now + delay) {
                 return Err(with_attempts(error, attempt));
@@ -58,6 +61,9 @@ impl Run<'_> {
             self.work.changes.iter_mut().for_each(Vec::clear);
             self.work.mapping_contexts.clear();
             attempt += 1;
+            if let Some(recorder) = &mut self.work.recorder {
+                recorder.attempt = attempt;
+            }
         }
     }
 
@@ -102,9 +108,14 @@ impl Run<'_> {
                     trace_context: context,
                     cancellation: self.cancellation.as_ref(),
                 };
+                let recorded = step.recordable.as_deref().and_then(|call| call.begin(&mut cx));
                 let call = CallGuard::new(self.cancellation.as_deref(), step);
                 let outcome = run_until(deadline, function.run(&mut cx)).await;
                 call.finish();
+                if let Some(recorded) = recorded {
+                    let ended = outcome.as_ref().map_or_else(|| Err(timed_out()), Clone::clone);
+                    recorded.end(cx.work, &ended);
+                }
                 scope.forget(cx.written);
                 outcome
             }

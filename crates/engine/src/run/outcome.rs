@@ -5,6 +5,7 @@ use svc_model::{RunEnd, WorkflowVersion};
 use crate::error::{RunFailure, TaskError};
 use crate::error_code::FailureKind;
 use crate::message::Message;
+use crate::recording::RecordingResult;
 use crate::stubs::StubCall;
 use crate::trace::{AuditTrailEntry, ExecutionTrace, Timings};
 
@@ -27,6 +28,9 @@ pub struct RunOutcome {
     pub trace: Option<ExecutionTrace>,
     /// The calls that stubs answered, in order.
     pub calls: Vec<StubCall>,
+    /// The recording of the run, or the report of a run over one. `None` for a run that was not to be recorded, or whose
+    /// payload holds secrets.
+    pub recorded: Option<RecordingResult>,
     /// The durations of the run and of its tasks.
     pub timings: Timings,
     /// The version of the workflow that the message was given to.

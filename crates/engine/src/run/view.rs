@@ -101,6 +101,7 @@ impl<'e> Run<'e> {
             redaction: self.work.redaction.clone(),
             stubs: self.work.stubs.clone(),
             calls: Vec::new(),
+            recorder: self.work.recorder.as_deref().map(|recorder| Box::new(recorder.of_view())),
             target: None,
             view: None,
         };

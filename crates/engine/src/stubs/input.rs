@@ -14,7 +14,7 @@ use crate::redaction::Redaction;
 use crate::template::Template;
 
 /// The inputs of a call that are sent.
-pub(super) struct SentInput(Vec<SentField>);
+pub(crate) struct SentInput(Vec<SentField>);
 
 /// One input: its name in the record, and the origin of its value.
 struct SentField {
@@ -45,7 +45,7 @@ impl SentInput {
     ///
     /// # Errors
     /// A text for the author.
-    pub(super) fn compile(
+    pub(crate) fn compile(
         entry: &'static FunctionEntry,
         input: &Value,
         cx: &CompileCx<'_>,
@@ -77,7 +77,7 @@ impl SentInput {
     ///
     /// # Errors
     /// The error that the function would report.
-    pub(super) fn evaluate(
+    pub(crate) fn evaluate(
         &self,
         cx: &mut TaskCx<'_>,
         redaction: &mut Redaction,
@@ -89,6 +89,13 @@ impl SentInput {
             }
         }
         Ok(input)
+    }
+}
+
+impl SentInput {
+    /// Returns the name of a secret that its expressions read.
+    pub(crate) fn first_secret(&self) -> Option<&str> {
+        self.0.iter().find_map(SentField::first_secret)
     }
 }
 
@@ -147,6 +154,17 @@ impl SentField {
             DefaultInput::Payload => Origin::Payload,
         };
         Self { name: field.name, spelling: field.name, kind: InputKind::Any, form: SentForm::Value, origin }
+    }
+
+    fn first_secret(&self) -> Option<&str> {
+        let name = match &self.origin {
+            Origin::Evaluated(expression) => expression.secret_names().first(),
+            Origin::Members(members) => {
+                members.iter().find_map(|(_, expression)| expression.secret_names().first())
+            }
+            _ => None,
+        };
+        name.map(String::as_str)
     }
 
     fn value(&self, cx: &mut TaskCx<'_>, redaction: &mut Redaction) -> Result<Value, TaskError> {

@@ -16,6 +16,7 @@ use crate::catalogue::{Catalogue, FunctionEntry, FunctionTarget};
 use crate::error::TaskError;
 use crate::error_code::ErrorCode;
 
+pub(crate) use input::SentInput;
 pub(crate) use task::StubFunction;
 
 /// The target that matches every other one.

@@ -10,6 +10,8 @@ use crate::error::TaskError;
 use crate::error_code::ErrorCode;
 use crate::function::{CompileCx, CompiledTask, Function, TaskCx, TaskOutcome};
 use crate::path::Path;
+use crate::recording::{SecretStandIns, innermost_index};
+use crate::redaction::Redaction;
 
 /// The stand-in of one function.
 pub(crate) struct StubFunction(pub(crate) &'static FunctionEntry);
@@ -59,6 +61,9 @@ impl CompiledTask for StubTask {
             })?;
             let target = self.target_input.and_then(|name| input.get(name)?.as_str().map(str::to_owned));
             let mut input = Value::Object(input);
+            if cx.work.recorder.is_some() {
+                return self.replay(cx, input, target, redaction);
+            }
             redaction.mask(&mut input);
             let task_id = cx.task_id().to_owned();
             let answer = cx.work.stubs.answer(self.function, target.as_deref(), &task_id).cloned();
@@ -80,6 +85,37 @@ impl CompiledTask for StubTask {
 }
 
 impl StubTask {
+    /// Answers the call as the recorded run was answered.
+    fn replay(
+        &self,
+        cx: &mut TaskCx<'_>,
+        mut input: Value,
+        target: Option<String>,
+        redaction: Redaction,
+    ) -> Result<TaskOutcome, TaskError> {
+        let target = target.map(|target| redaction.mask_text(target));
+        let secrets = cx.evaluator.secrets();
+        SecretStandIns::of_call(&secrets, redaction, self.input.first_secret()).replace(&mut input);
+        let index = innermost_index(cx.work.element_place());
+        let recorder = cx.work.recorder.as_mut();
+        let answer = recorder
+            .and_then(|recorder| recorder.answer_call(self.function, target.as_deref(), index, &input));
+        let unanswered = || {
+            let target = target.as_deref().unwrap_or(ANY);
+            let text =
+                format!("the recorded run made no such call: {} of '{target}' has no answer", self.function);
+            Err(TaskError::new(ErrorCode::Function, text))
+        };
+        let answer = answer.unwrap_or_else(unanswered)?;
+        if let Some(target) = &target {
+            cx.name_target(target);
+        }
+        if let Some(path) = &self.output {
+            cx.write(path, answer)?;
+        }
+        Ok(TaskOutcome::Success)
+    }
+
     fn missing(&self, target: &str) -> TaskError {
         let example = json!({ self.function: { target: {} } });
         TaskError::new(

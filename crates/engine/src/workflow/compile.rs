@@ -14,6 +14,7 @@ use crate::error::CompileError;
 use crate::expression::Condition;
 use crate::function::{CompileCx, CompileSecrets, Function};
 use crate::reads::Reads;
+use crate::recording::{MetadataReads, RecordableCall};
 use crate::stubs::{self, StubFunction};
 use crate::workflow::authored::authored_input;
 use crate::workflow::program::{CompiledStep, CompiledWorkflow, Program, Span, StepNames, TaskCall};
@@ -70,6 +71,9 @@ pub(crate) fn compile(
         names: assembly.names.into(),
         looping,
         continue_on_error: content.continue_on_error,
+        metadata_reads: MetadataReads::collect(
+            content.tasks.iter().chain([&content.condition]).chain(&content.loop_),
+        ),
     })
 }
 
@@ -212,12 +216,20 @@ impl Assembly<'_> {
             continue_on_error: self.flag(element, "continue_on_error", at)?,
             terminal: self.flag(element, "terminal", at)?,
             halts_on_failure,
+            recordable: self.recordable(&names.function, function),
             id: names.id,
             function: names.function,
             connector: names.connector,
         };
         self.parts.steps.push(step);
         Ok(())
+    }
+
+    /// Returns the form in which the calls of a task are recorded; `None` for a task that calls nothing, or that stubs
+    /// answer.
+    fn recordable(&self, name: &str, function: &Value) -> Option<Box<RecordableCall>> {
+        let entry = stubs::find_stubbable(&self.engine.catalogue, name)?;
+        (self.calls == CallMode::Live).then(|| Box::new(RecordableCall::new(entry, authored_input(function))))
     }
 
     /// Binds the function of a task to its input.

@@ -13,6 +13,7 @@ use crate::expression::{Condition, Expression};
 use crate::function::CompiledTask;
 use crate::path::{Path, Root};
 use crate::reads::Reads;
+use crate::recording::{MetadataReads, RecordableCall};
 use crate::workflow::loop_spec::Loop;
 use crate::workflow::retry_spec::TaskRetry;
 
@@ -30,6 +31,8 @@ pub struct CompiledWorkflow {
     pub(crate) names: Box<[StepNames]>,
     pub(crate) looping: Option<Loop>,
     pub(crate) continue_on_error: bool,
+    /// The metadata that its document names.
+    pub(crate) metadata_reads: MetadataReads,
 }
 
 impl CompiledWorkflow {
@@ -143,6 +146,8 @@ pub(crate) struct CompiledStep {
     pub(crate) terminal: bool,
     /// True if a status of 400 and more ends the workflow.
     pub(crate) halts_on_failure: bool,
+    /// Set for a call of a connector or channel that is carried out.
+    pub(crate) recordable: Option<Box<RecordableCall>>,
 }
 
 /// The action of a step.

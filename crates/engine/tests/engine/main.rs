@@ -20,6 +20,7 @@ mod mappings;
 mod operators;
 mod paths;
 mod processor;
+mod recordings;
 mod redaction;
 mod renames;
 mod robust;

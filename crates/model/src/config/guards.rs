@@ -204,7 +204,7 @@ choice! {
 
 block! {
     /// The `tracing` block; an absent field takes the setting of the server.
-    #[derive(Clone, Copy, Debug, PartialEq)]
+    #[derive(Clone, Debug, PartialEq)]
     pub struct TracingConfig: Default {
         /// when a trace is stored; `trace_storage.mode` by default
         pub mode: Option<TracingMode> => "batch";
@@ -216,7 +216,44 @@ block! {
         pub task_details: bool = false => true;
         /// the input of a synchronous run, so that it can be run again
         pub keep_input: bool = false => true;
+        /// runs that are recorded with their calls, so that another version can be tried on them; those of
+        /// `trace_storage.record` by default, see [Recordings](recordings.md)
+        pub record: Option<RecordConfig> => {"share": 0.05, "errors": true};
     }
+}
+
+block! {
+    /// The `tracing.record` block.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct RecordConfig {
+        /// share of the runs, 0 to 1, drawn by the key of the run
+        pub share: Option<f64> => 0.05, by(sample_rate);
+        /// every failed run as well
+        pub errors: bool = false => true;
+        /// recordings of a day, in UTC; 50000 by default
+        pub max_per_day: Option<u64> => 50000, by(positive);
+        /// longest recording, in bytes; a run with a longer one is not recorded; 262144 by default
+        pub max_bytes: Option<u64> => 262144, by(positive);
+        /// paths below `payload`, `metadata`, `data`, `input` or `answer` whose values are never recorded
+        pub drop: Vec<String> = _ => ["payload.card.number"], by(dropped_paths);
+    }
+}
+
+/// Roots of the paths of a recording.
+pub const RECORDED_ROOTS: [&str; 5] = ["payload", "metadata", "data", "input", "answer"];
+
+fn dropped_paths(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<Vec<String>> {
+    let Some(paths) = block.strings(name)? else { return Ok(None) };
+    for (index, path) in paths.iter().enumerate() {
+        let mut segments = path.split('.');
+        let is_rooted = segments.next().is_some_and(|root| RECORDED_ROOTS.contains(&root));
+        let mut rest = segments.peekable();
+        if !is_rooted || rest.peek().is_none() || rest.any(|segment| segment.trim().is_empty()) {
+            let why = format!("a path begins with one of {}, and names a member", RECORDED_ROOTS.join(", "));
+            return Err(block.invalid(&format!("{name}[{index}]"), why));
+        }
+    }
+    Ok(Some(paths))
 }
 
 type Read<T> = Result<Option<T>, FieldError>;

@@ -35,8 +35,8 @@ pub use cron::{CronTransport, MisfirePolicy, RunExclusion};
 pub use example::ChannelExample;
 pub use guards::{
     AnswerPlace, BackendError, BackpressureConfig, DeduplicationConfig, DuplicatePolicy, KEY_HEADERS,
-    PrincipalRateLimitConfig, QueueConfig, RateLimitConfig, ResponseCacheConfig, TracingConfig, TracingMode,
-    namespace_problem,
+    PrincipalRateLimitConfig, QueueConfig, RECORDED_ROOTS, RateLimitConfig, RecordConfig,
+    ResponseCacheConfig, TracingConfig, TracingMode, namespace_problem,
 };
 pub use quota::{QuotaConfig, QuotaPeriod, QuotaSpan, QuotaTerms, QuotaWindow};
 pub use repeated_failure::RepeatedFailureConfig;

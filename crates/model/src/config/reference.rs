@@ -5,7 +5,7 @@ use super::key_reference::{block, form};
 use super::response::ErrorBodyKeys;
 use super::{
     BackpressureConfig, ChannelConfig, ChannelExample, DeduplicationConfig, IdTokenConfig, IdentityClaims,
-    PrincipalRateLimitConfig, QueueConfig, QuotaConfig, RateLimitConfig, RepeatedFailureConfig,
+    PrincipalRateLimitConfig, QueueConfig, QuotaConfig, RateLimitConfig, RecordConfig, RepeatedFailureConfig,
     RequestConfig, ResponseCacheConfig, ResponseConfig, ReturnToConfig, SignInConfig, SignInProvider,
     StateCookieConfig, TopicConfig, TracingConfig,
 };
@@ -13,7 +13,7 @@ use super::{
 pub use super::key_reference::{BlockReference, KeyReference};
 
 /// All blocks in the order of the manual.
-pub static BLOCKS: [BlockReference; 29] = [
+pub static BLOCKS: [BlockReference; 30] = [
     block("", ChannelConfig::KEYS),
     form("auth", ApiKeyAuth::FORM, ApiKeyAuth::KEYS),
     form("auth", HmacKeys::FORM, HmacKeys::KEYS),
@@ -41,6 +41,7 @@ pub static BLOCKS: [BlockReference; 29] = [
     block("queue", QueueConfig::KEYS),
     block("on_repeated_failure", RepeatedFailureConfig::KEYS),
     block("tracing", TracingConfig::KEYS),
+    block("tracing.record", RecordConfig::KEYS),
     block("kafka", TopicConfig::KEYS),
     block("examples[]", ChannelExample::KEYS),
 ];

@@ -56,7 +56,7 @@ audit_words! {
         PackageStaged = "package_staged",
         /// A channel was paused, or paused itself.
         Pause = "pause",
-        /// Dead letters were deleted.
+        /// Dead letters or recordings were deleted.
         Purge = "purge",
         /// Stored secrets were encrypted under another key.
         Reencrypt = "reencrypt",
@@ -128,6 +128,8 @@ audit_words! {
         Node = "node",
         /// A package.
         Package = "package",
+        /// The recordings of runs.
+        Recording = "recording",
         /// A trace.
         Trace = "trace",
         /// The dead letters.

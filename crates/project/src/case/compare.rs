@@ -10,7 +10,7 @@ const MAX_TEXT: usize = 160;
 
 /// The rule by which a value matches an expectation.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Match {
+pub(crate) enum Match {
     /// Both are equal.
     Equal,
     /// Objects may have further members, at every depth.
@@ -34,7 +34,7 @@ pub(super) fn matches(rule: Match, expected: &Value, got: &Value) -> bool {
 
 /// Describes the differences of a value from the expected one, a line each, beginning with a path below `at`.
 /// `got` is `None` for an absent value.
-pub(super) fn describe(rule: Match, at: &str, expected: &Value, got: Option<&Value>) -> Vec<String> {
+pub(crate) fn describe(rule: Match, at: &str, expected: &Value, got: Option<&Value>) -> Vec<String> {
     let mut differences = Vec::new();
     collect(rule, at.to_owned(), expected, got, &mut differences, usize::MAX);
     let more = differences.len().saturating_sub(MAX_SHOWN);

@@ -83,7 +83,7 @@ pub fn case_from_trace(
         }
     };
     put("metadata", trace.request());
-    put("secrets", workflow.map(stand_ins).unwrap_or_else(|| json!({})));
+    put("secrets", workflow.map(workflow_stand_ins).unwrap_or_else(|| json!({})));
     put("stubs", stubs(&trace, &mut notes));
     match (trace.failed, end) {
         (true, ExpectedEnd::Corrected) => {
@@ -288,8 +288,9 @@ fn keyed_members<'t>(trace: &Trace<'t>) -> BTreeSet<&'t str> {
     paths.map(|path| path.split('.').next().unwrap_or(path)).collect()
 }
 
-/// Returns a stand-in for every secret that a workflow reads.
-fn stand_ins(workflow: &Value) -> Value {
+/// Returns `{name: text}`: a stand-in for every secret that the document of a workflow reads.
+#[must_use]
+pub fn workflow_stand_ins(workflow: &Value) -> Value {
     let mut names = BTreeSet::new();
     collect_secrets(workflow, &mut names);
     let stand_in = |name: &String| {

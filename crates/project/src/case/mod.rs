@@ -1,7 +1,7 @@
 //! Test cases: a workflow, its input, the answers of the systems it calls, and the expected end of the run.
 
 mod answers;
-mod compare;
+pub(crate) mod compare;
 mod coverage;
 mod expect;
 mod file;
@@ -17,5 +17,5 @@ pub use coverage::{CoverageCollector, CoverageReport, CoveredCount, WorkflowCove
 pub use expect::{Expectations, FailedExpectation};
 pub(crate) use file::KEYS;
 pub use file::{Case, CaseStubs};
-pub use from_trace::{ExpectedEnd, TraceError, TracedCase, case_from_trace};
+pub use from_trace::{ExpectedEnd, TraceError, TracedCase, case_from_trace, workflow_stand_ins};
 pub use suite::{CaseFailure, CaseResult, CaseSuite, SuiteError, SuiteSettings};

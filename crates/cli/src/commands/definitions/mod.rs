@@ -10,5 +10,6 @@ mod import;
 mod lifecycle;
 pub(crate) mod packages;
 mod validation;
+mod workflow_backtest;
 mod workflow_stats;
 pub(crate) mod workflows;

@@ -10,6 +10,7 @@ use super::definition_diff::{ContentMembers, DiffArgs};
 use super::import::ImportArgs;
 use super::lifecycle::{NewVersionArgs, RollbackArgs, ServingArgs, VersionsArgs};
 use super::validation::ValidateArgs;
+use super::workflow_backtest::{WorkflowBacktestArgs, run_backtest};
 use super::workflow_stats::{WorkflowStatsArgs, show_stats};
 use crate::commands::entity::{
     CreateArgs, DeleteArgs, EntityGroup, EntityListArgs, ExportArgs, UpdateArgs, as_named, rows, show_record,
@@ -122,6 +123,8 @@ pub(crate) enum WorkflowCommand {
     NewVersion(NewVersionArgs),
     /// Run it once and show what happened; exits with 1 when it failed
     Test(TrialArgs),
+    /// Run a version over recorded runs and show the differences; nothing is called
+    Backtest(WorkflowBacktestArgs),
     /// Print the definitions as an array that can be imported
     Export {
         /// Export those in these states alone, separated by commas
@@ -202,6 +205,7 @@ pub(crate) async fn run(command: WorkflowCommand, context: &CommandContext) -> R
         WorkflowCommand::Versions(args) => group.versions(&args, context).await,
         WorkflowCommand::NewVersion(args) => group.new_version(&args, context).await,
         WorkflowCommand::Test(args) => test(&args, context).await,
+        WorkflowCommand::Backtest(args) => run_backtest(&args, context).await,
         WorkflowCommand::Export { status, args } => {
             group.export(&args, &[("status", status.as_deref())], context).await
         }

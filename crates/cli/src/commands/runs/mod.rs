@@ -3,6 +3,7 @@
 pub(crate) mod benchmark;
 pub(crate) mod cron;
 pub(crate) mod dlq;
+pub(crate) mod recordings;
 pub(crate) mod send;
 mod send_lines;
 mod trace_tail;

@@ -87,6 +87,7 @@ impl Assembly<'_> {
         let over = self.over(&spec, task.at)?;
         let program = self.nested(|assembly| {
             let action = assembly.call_action(task, bounds)?;
+            let recordable = assembly.recordable(&task.names.function, &task.element["function"]);
             assembly.parts.steps.push(CompiledStep {
                 position: task.position,
                 id: Arc::clone(&task.names.id),
@@ -97,6 +98,7 @@ impl Assembly<'_> {
                 continue_on_error: false,
                 terminal: false,
                 halts_on_failure: false,
+                recordable,
             });
             Ok(())
         })?;
@@ -277,5 +279,6 @@ fn group_step(
         continue_on_error: false,
         terminal,
         halts_on_failure: false,
+        recordable: None,
     }
 }

@@ -127,6 +127,7 @@ fn place_block(block: &BlockReference, mut object: Map<String, Value>) -> Value 
             config["oauth2_login"] = block.into();
         }
         "examples[]" => config["examples"] = json!([object]),
+        "tracing.record" => config["tracing"] = json!({"record": object}),
         path => config[path] = object,
     }
     config

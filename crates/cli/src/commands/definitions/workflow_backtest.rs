@@ -1,0 +1,141 @@
+//! `workflows backtest`: a version over the recorded runs of a server, and the differences.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+use svc_client::{ApiRequest, admin_path};
+
+use super::workflows::WORKFLOWS;
+use crate::context::CommandContext;
+use crate::error::{CliError, EXIT_FAILURE};
+use crate::moment::parse_moment;
+use crate::output::plain;
+
+/// The time between two looks at a backtest that goes on.
+const INTERVAL: Duration = Duration::from_millis(500);
+
+/// The names of the kinds of differences.
+const KINDS: [&str; 9] = [
+    "same",
+    "different-answer",
+    "different-path",
+    "new-error",
+    "error-gone",
+    "new-call",
+    "missing-call",
+    "changed-input",
+    "not-comparable",
+];
+
+/// The options of a backtest.
+#[derive(Args, Debug)]
+pub(crate) struct WorkflowBacktestArgs {
+    /// Id of the workflow
+    id: String,
+    /// Number of the version; the draft without it
+    #[arg(long, value_name = "N")]
+    version: Option<u64>,
+    /// Recorded runs of this channel alone
+    #[arg(long)]
+    channel: Option<String>,
+    /// Recorded runs with this end alone: completed, failed, timed_out or cancelled
+    #[arg(long)]
+    outcome: Option<String>,
+    /// Recorded runs from this time on: RFC 3339, or a time ago such as 15m, 2h, 1d
+    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
+    since: Option<String>,
+    /// At most so many recorded runs, the newest first
+    #[arg(long, default_value_t = 1000, value_name = "N")]
+    limit: u64,
+    /// Path below data or input that is not compared; several with several options
+    #[arg(long, value_name = "PATH")]
+    ignore: Vec<String>,
+    /// Exit with 1 if a run has a difference of one of these kinds
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = KINDS)]
+    fail_on: Vec<String>,
+}
+
+impl WorkflowBacktestArgs {
+    fn body(&self) -> Value {
+        let words = [("channel", &self.channel), ("outcome", &self.outcome), ("since", &self.since)];
+        let filter: Map<String, Value> = words
+            .into_iter()
+            .filter_map(|(word, value)| Some((word.to_owned(), value.clone()?.into())))
+            .collect();
+        let mut body = json!({"filter": filter, "limit": self.limit, "ignore": self.ignore});
+        if let Some(version) = self.version {
+            body["version"] = version.into();
+        }
+        body
+    }
+}
+
+/// Starts a backtest, waits for its end and prints the report.
+pub(super) async fn run_backtest(
+    args: &WorkflowBacktestArgs,
+    context: &CommandContext,
+) -> Result<u8, CliError> {
+    let request = ApiRequest::post(WORKFLOWS.path(&[&args.id, "backtest"])).json(&args.body())?;
+    let started = context.fetch(&request).await?;
+    let (id, node) = (plain(&started["data"]["id"]), plain(&started["data"]["node"]));
+    let look = ApiRequest::get(admin_path(&["backtests", &id])).query("node", &node);
+    let answer = loop {
+        let answer = context.fetch(&look).await?;
+        if answer["data"]["state"] != "running" {
+            break answer;
+        }
+        tokio::time::sleep(INTERVAL).await;
+    };
+    let (backtest, report) = (&answer["data"], &answer["data"]["report"]);
+    let text = match context.output.is_table() {
+        true => describe(backtest),
+        false => context.output.record(&answer, backtest, "id")?,
+    };
+    context.output.print(&text)?;
+    let fails = args.fail_on.iter().any(|kind| report["kinds"][kind].as_u64().unwrap_or_default() > 0);
+    Ok(if fails || report.is_null() { EXIT_FAILURE } else { 0 })
+}
+
+/// Describes a backtest that has ended, for people.
+fn describe(backtest: &Value) -> String {
+    let report = &backtest["report"];
+    let mut text = format!("{}: {} recorded runs\n", plain(&backtest["state"]), plain(&backtest["done"]));
+    if let Some(reason) = backtest["reason"].as_str() {
+        let _ = writeln!(text, "  {reason}");
+    }
+    for kind in KINDS {
+        let count = report["kinds"][kind].as_u64().unwrap_or_default();
+        if count > 0 {
+            let _ = writeln!(text, "  {count:>7}  {kind}");
+        }
+    }
+    for group in report["groups"].as_array().into_iter().flatten() {
+        let [kind, subject, runs] = ["kind", "subject", "runs"].map(|member| plain(&group[member]));
+        let _ = writeln!(text, "\n{kind}: {subject} ({runs} run(s))");
+        for sample in group["samples"].as_array().into_iter().flatten() {
+            let _ = writeln!(text, "  run {}", plain(&sample["run_key"]));
+            for line in sample["lines"].as_array().into_iter().flatten() {
+                let _ = writeln!(text, "    {}", plain(line));
+            }
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn report_is_described_by_kinds_and_groups() {
+        let backtest = json!({"state": "completed", "done": 3, "report": {"runs": 3,
+            "kinds": {"same": 2, "different-answer": 1},
+            "groups": [{"kind": "different-answer", "subject": "data.sum", "runs": 1,
+                "samples": [{"id": "r", "run_key": "k", "lines": ["data.sum: expected 1, got 2"]}]}]}});
+        let expected = "completed: 3 recorded runs\n        2  same\n        1  different-answer\n\n\
+            different-answer: data.sum (1 run(s))\n  run k\n    data.sum: expected 1, got 2\n";
+        assert_eq!(describe(&backtest), expected);
+    }
+}

@@ -1,0 +1,224 @@
+//! The answers of a recorded run to the calls of another run over its message.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use svc_model::mask::MASK;
+
+use super::{CallRecording, RecordedCallError, RunRecording, RunRecordingEnd};
+use crate::error::TaskError;
+use crate::error_code::ErrorCode;
+
+/// The match of a call with one of the recorded run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallMatch {
+    /// The recorded run made it with the same input.
+    Same,
+    /// The recorded run made it with another input, and its answer is used.
+    ChangedInput,
+    /// The recorded run did not make it: it has no answer, and fails.
+    New,
+}
+
+/// A call of a run over a recording.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AnsweredCall {
+    /// The call, without its answer.
+    pub call: CallRecording,
+    /// The place of its match among the recorded calls.
+    pub recorded: Option<usize>,
+    /// The kind of the match.
+    pub matching: CallMatch,
+}
+
+/// The report of a run over a recording.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReplayReport {
+    /// The end of the run.
+    pub end: RunRecordingEnd,
+    /// The calls in the order in which they were made.
+    pub calls: Vec<AnsweredCall>,
+    /// The places of the recorded calls that were not made.
+    pub missing: Vec<usize>,
+    /// The number of instants and random values that the recording does not have.
+    pub fresh_values: usize,
+}
+
+/// The values and answers of a recorded run. Each is given out once.
+#[derive(Debug)]
+pub(super) struct ReplayAnswers {
+    recording: Arc<RunRecording>,
+    used_values: Vec<bool>,
+    used_calls: Vec<bool>,
+    calls: Vec<AnsweredCall>,
+    fresh_values: usize,
+}
+
+impl ReplayAnswers {
+    pub(super) fn new(recording: Arc<RunRecording>) -> Self {
+        let used_values = vec![false; recording.drawn.len()];
+        let used_calls = vec![false; recording.calls.len()];
+        Self { recording, used_values, used_calls, calls: Vec::new(), fresh_values: 0 }
+    }
+
+    /// Takes the next value of a kind: that of the same place, else the first one of any.
+    pub(super) fn take_drawn(&mut self, place: &str, kind: &str) -> Option<Value> {
+        let recording = Arc::clone(&self.recording);
+        let drawn = &recording.drawn;
+        let is_free = |at: &usize| drawn[*at].kind == kind && !self.used_values[*at];
+        let here = (0..drawn.len()).find(|at| is_free(at) && drawn[*at].at == place);
+        let Some(at) = here.or_else(|| (0..drawn.len()).find(is_free)) else {
+            self.fresh_values += 1;
+            return None;
+        };
+        let value = drawn[at].value.clone();
+        self.used_values[at] = true;
+        Some(value)
+    }
+
+    /// Answers a call; `None` for one that the recorded run did not make.
+    pub(super) fn answer(&mut self, asked: CallRecording) -> Option<Result<Value, TaskError>> {
+        let found = self.find(&asked);
+        let recording = Arc::clone(&self.recording);
+        let recorded = found.and_then(|at| recording.calls.get(at));
+        let matching = match recorded {
+            None => CallMatch::New,
+            Some(call) if is_same(&call.input, &asked.input) => CallMatch::Same,
+            Some(_) => CallMatch::ChangedInput,
+        };
+        let answer = recorded.map(|call| match &call.error {
+            None => Ok(call.answer.clone()),
+            Some(error) => Err(to_task_error(error)),
+        });
+        if let Some(used) = found.and_then(|at| self.used_calls.get_mut(at)) {
+            *used = true;
+        }
+        self.calls.push(AnsweredCall { call: asked, recorded: found, matching });
+        answer
+    }
+
+    /// Finds the recorded call: by function, target and task, of these first the same element and attempt, then the same
+    /// input; else the first one with the same input.
+    fn find(&self, asked: &CallRecording) -> Option<usize> {
+        let calls = &self.recording.calls;
+        let is_free = |at: usize| {
+            !self.used_calls[at] && calls[at].function == asked.function && calls[at].target == asked.target
+        };
+        let free: Vec<usize> = (0..calls.len()).filter(|at| is_free(*at)).collect();
+        let of_task: Vec<usize> = free.iter().copied().filter(|at| calls[*at].task == asked.task).collect();
+        let is_of_element = |call: &CallRecording| call.index == asked.index;
+        let has_input = |call: &CallRecording| is_same(&call.input, &asked.input);
+        let first = |among: &[usize], is_match: &dyn Fn(&CallRecording) -> bool| {
+            among.iter().copied().find(|at| is_match(&calls[*at]))
+        };
+        first(&of_task, &|call| is_of_element(call) && call.attempt == asked.attempt)
+            .or_else(|| first(&of_task, &|call| is_of_element(call)))
+            .or_else(|| first(&of_task, &|call| has_input(call)))
+            .or_else(|| of_task.first().copied())
+            .or_else(|| first(&free, &|call| has_input(call)))
+    }
+
+    /// Ends the run.
+    pub(super) fn finish(self) -> ReplayReport {
+        let unused = self.used_calls.iter().enumerate().filter(|(_, used)| !**used);
+        let missing = unused.map(|(at, _)| at).collect();
+        ReplayReport {
+            end: RunRecordingEnd::default(),
+            calls: self.calls,
+            missing,
+            fresh_values: self.fresh_values,
+        }
+    }
+}
+
+/// Returns `true` if an input is the recorded one. A text of the recording with a mask matches every text.
+fn is_same(recorded: &Value, asked: &Value) -> bool {
+    match (recorded, asked) {
+        (Value::String(one), Value::String(other)) => one == other || one.contains(MASK),
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| is_same(one, other))
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            let is_member =
+                |(key, value): (&String, &Value)| other.get(key).is_some_and(|other| is_same(value, other));
+            one.len() == other.len() && one.iter().all(is_member)
+        }
+        (one, other) => one == other,
+    }
+}
+
+fn to_task_error(error: &RecordedCallError) -> TaskError {
+    let code = ErrorCode::ALL.iter().copied().find(|code| code.name() == error.code);
+    TaskError {
+        http_status: error.status,
+        body: error.body.clone().map(Box::new),
+        ..TaskError::new(code.unwrap_or(ErrorCode::Task), error.message.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn call(task: &str, index: Option<usize>, input: Value, answer: Value) -> CallRecording {
+        let function = "http_call".to_owned();
+        let target = Some("shop".to_owned());
+        CallRecording {
+            task: task.into(),
+            index,
+            attempt: 1,
+            function,
+            target,
+            input,
+            answer,
+            ..CallRecording::default()
+        }
+    }
+
+    fn answers(calls: Vec<CallRecording>) -> ReplayAnswers {
+        ReplayAnswers::new(Arc::new(RunRecording { calls, ..RunRecording::default() }))
+    }
+
+    #[test]
+    fn call_of_the_same_task_gets_its_answer() {
+        let recorded = vec![
+            call("load", Some(0), json!({"id": 1}), json!("one")),
+            call("load", Some(1), json!({"id": 2}), json!("two")),
+        ];
+        let mut answers = answers(recorded);
+        let asked = call("load", Some(1), json!({"id": 3}), Value::Null);
+        assert_eq!(answers.answer(asked), Some(Ok(json!("two"))));
+        let report = answers.finish();
+        assert_eq!(report.calls[0].matching, CallMatch::ChangedInput);
+        assert_eq!(report.missing, [0]);
+    }
+
+    #[test]
+    fn renamed_task_is_matched_by_input() {
+        let mut answers = answers(vec![call("load", None, json!({"id": 1}), json!("one"))]);
+        assert_eq!(answers.answer(call("fetch", None, json!({"id": 2}), Value::Null)), None);
+        assert_eq!(
+            answers.answer(call("fetch", None, json!({"id": 1}), Value::Null)),
+            Some(Ok(json!("one")))
+        );
+        let kinds: Vec<_> = answers.finish().calls.iter().map(|call| call.matching).collect();
+        assert_eq!(kinds, [CallMatch::New, CallMatch::Same]);
+    }
+
+    #[test]
+    fn drawn_value_is_given_once() {
+        let drawn = |at: &str, value: i64| super::super::DrawnValue {
+            at: at.into(),
+            kind: "uuid".into(),
+            value: value.into(),
+        };
+        let recording = RunRecording { drawn: vec![drawn("a", 1), drawn("b", 2)], ..RunRecording::default() };
+        let mut answers = ReplayAnswers::new(Arc::new(recording));
+        assert_eq!(answers.take_drawn("b", "uuid"), Some(json!(2)));
+        assert_eq!(answers.take_drawn("b", "uuid"), Some(json!(1)));
+        assert_eq!(answers.take_drawn("b", "uuid"), None);
+        assert_eq!(answers.finish().fresh_values, 1);
+    }
+}

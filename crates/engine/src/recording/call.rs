@@ -1,0 +1,92 @@
+//! The recording of a call: its input is computed by the table of its function, as a stub would record it, and then by the
+//! function itself, which gets the same random values.
+
+use std::sync::{Arc, OnceLock};
+
+use serde_json::Value;
+use svc_secrets::Readings;
+use tokio::time::Instant;
+
+use super::{CallRecording, SecretStandIns};
+use crate::catalogue::FunctionEntry;
+use crate::error::TaskError;
+use crate::expression::Evaluator;
+use crate::function::{CompileCx, CompileSecrets, TaskCx, TaskOutcome};
+use crate::run_state::RunState;
+use crate::stubs::SentInput;
+
+/// A task whose calls can be recorded.
+pub(crate) struct RecordableCall {
+    entry: &'static FunctionEntry,
+    input: Arc<Value>,
+    /// The input compiled for recordings, by the first run that is recorded; `None` if that fails.
+    sent: OnceLock<Option<SentInput>>,
+}
+
+/// A call that has begun.
+pub(crate) struct CallInProgress {
+    recording: CallRecording,
+    started: Instant,
+}
+
+impl RecordableCall {
+    pub(crate) fn new(entry: &'static FunctionEntry, input: &Value) -> Self {
+        Self { entry, input: Arc::new(input.clone()), sent: OnceLock::new() }
+    }
+
+    /// Begins the recording of a call; `None` if the run is not recorded, or the input cannot be computed: then the
+    /// function makes no call.
+    pub(crate) fn begin(&self, cx: &mut TaskCx<'_>) -> Option<Box<CallInProgress>> {
+        let element = cx.work.element_place().cloned();
+        let recorder = cx.work.recorder.as_mut().filter(|recorder| recorder.is_recording())?;
+        recorder.begin_call();
+        recorder.mark_place(element.as_ref());
+        recorder.set_ahead(true);
+        let recording = self.compute_input(cx, element.as_ref());
+        if let Some(recorder) = &cx.work.recorder {
+            recorder.set_ahead(false);
+        }
+        let recording = recording?;
+        Some(Box::new(CallInProgress { recording, started: Instant::now() }))
+    }
+
+    fn compute_input(&self, cx: &mut TaskCx<'_>, element: Option<&Arc<str>>) -> Option<CallRecording> {
+        let evaluator = cx.evaluator;
+        let sent = self.sent.get_or_init(|| self.compile(evaluator)).as_ref()?;
+        let mut redaction = cx.redaction().clone();
+        let mut input = Value::Object(sent.evaluate(cx, &mut redaction).ok()?);
+        let target = self.entry.target.input().and_then(|name| input.get(name)?.as_str());
+        let target = target.map(|target| redaction.mask_text(target.to_owned()));
+        let secrets = evaluator.secrets();
+        SecretStandIns::of_call(&secrets, redaction, sent.first_secret()).replace(&mut input);
+        Some(CallRecording {
+            index: innermost_index(element),
+            function: self.entry.name.to_owned(),
+            target,
+            input,
+            ..CallRecording::default()
+        })
+    }
+
+    fn compile(&self, evaluator: &Evaluator) -> Option<SentInput> {
+        let references = Readings::default();
+        let declared = evaluator.secrets();
+        let material = CompileSecrets { references: &references, declared: &declared };
+        SentInput::compile(self.entry, &self.input, &CompileCx { evaluator, material }).ok()
+    }
+}
+
+impl CallInProgress {
+    /// Keeps the call with its outcome.
+    pub(crate) fn end(self, work: &mut RunState, outcome: &Result<TaskOutcome, TaskError>) {
+        let ms = self.started.elapsed().as_secs_f64() * 1000.0;
+        if let Some(recorder) = &mut work.recorder {
+            recorder.end_call(CallRecording { ms, ..self.recording }, outcome.as_ref().err());
+        }
+    }
+}
+
+/// Returns the index of the innermost element of a place such as `3.0.12`.
+pub(crate) fn innermost_index(place: Option<&Arc<str>>) -> Option<usize> {
+    place?.rsplit('.').next()?.parse().ok()
+}

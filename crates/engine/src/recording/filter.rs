@@ -1,0 +1,301 @@
+//! The parts of a run that are not recorded: metadata that its version does not read, credentials, and the paths that the
+//! channel names.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
+
+use serde_json::{Map, Value};
+use svc_model::config::RECORDED_ROOTS;
+use svc_model::mask::{MASK, looks_secret};
+
+use super::RunRecording;
+use crate::redaction::Redaction;
+
+/// Members of the metadata of which only the named parts are recorded.
+const BY_NAME: [&str; 3] = ["headers", "cookies", "auth"];
+
+/// Members of the metadata that every recording has, if they are there.
+const ALWAYS: [&str; 7] = ["channel", "http_method", "params", "query", "vars", "trigger", "run"];
+
+/// Headers that hold credentials although their names do not say so.
+const CREDENTIAL_HEADERS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
+
+/// The member with the facts that a credential proves, and its member with the claims of a token.
+const AUTH: &str = "auth";
+const CLAIMS: &str = "claims";
+
+/// The member with the tokens of a sign-in.
+const OAUTH: &str = "oauth";
+
+/// The metadata that a version of a workflow names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct MetadataReads {
+    /// By member: the parts of it that are named; empty if the whole of it is.
+    members: BTreeMap<String, BTreeSet<String>>,
+    /// The claims of the caller that are named; empty if all of them are, or none.
+    claims: BTreeSet<String>,
+    reads_all_claims: bool,
+    /// True if the whole of the metadata is named.
+    reads_all: bool,
+}
+
+impl MetadataReads {
+    /// Collects the paths below `metadata` that the parts of a document name.
+    pub(crate) fn collect<'v>(parts: impl IntoIterator<Item = &'v Value>) -> Self {
+        let mut reads = Self::default();
+        parts.into_iter().for_each(|part| reads.visit(part));
+        reads
+    }
+
+    fn visit(&mut self, part: &Value) {
+        match part {
+            Value::String(path) => self.add(path.split('.')),
+            Value::Array(items) => {
+                if items.first().and_then(Value::as_str) == Some("metadata") {
+                    self.add(items.iter().map_while(Value::as_str));
+                }
+                items.iter().for_each(|item| self.visit(item));
+            }
+            Value::Object(members) => members.values().for_each(|member| self.visit(member)),
+            _ => {}
+        }
+    }
+
+    fn add<'p>(&mut self, path: impl Iterator<Item = &'p str>) {
+        let mut path = path.map(|segment| segment.strip_prefix('#').unwrap_or(segment));
+        if path.next() != Some("metadata") {
+            return;
+        }
+        let Some(member) = path.next() else {
+            self.reads_all = true;
+            return;
+        };
+        let is_new = !self.members.contains_key(member);
+        let parts = self.members.entry(member.to_owned()).or_default();
+        let Some(part) = path.next() else {
+            parts.clear();
+            return;
+        };
+        if is_new || !parts.is_empty() {
+            parts.insert(part.to_ascii_lowercase());
+        }
+        if member == AUTH && part == CLAIMS {
+            match path.next() {
+                Some(claim) => self.claims.extend([claim.to_owned()]),
+                None => self.reads_all_claims = true,
+            }
+        }
+    }
+
+    /// Returns the metadata of a message that are recorded.
+    pub(super) fn select(&self, metadata: &Map<String, Value>) -> Map<String, Value> {
+        let is_read =
+            |name: &str| self.reads_all || self.members.contains_key(name) || ALWAYS.contains(&name);
+        let read = metadata.iter().filter(|(name, _)| is_read(name));
+        read.map(|(name, value)| (name.clone(), self.select_member(name, value))).collect()
+    }
+
+    fn select_member(&self, name: &str, value: &Value) -> Value {
+        let mut value = value.clone();
+        if name == OAUTH
+            && let Value::Object(oauth) = &mut value
+        {
+            oauth.remove("grant");
+        }
+        if BY_NAME.contains(&name)
+            && let (Value::Object(members), Some(parts)) = (&mut value, self.members.get(name))
+            && !parts.is_empty()
+            && !self.reads_all
+        {
+            members.retain(|part, _| parts.contains(&part.to_ascii_lowercase()));
+            if let Some(Value::Object(claims)) = members.get_mut(CLAIMS).filter(|_| name == AUTH)
+                && !self.reads_all_claims
+            {
+                claims.retain(|claim, _| self.claims.contains(claim));
+            }
+        }
+        mask_members(&mut value);
+        value
+    }
+}
+
+/// Masks the values under names of credentials, at any depth.
+fn mask_members(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(mask_members),
+        Value::Object(members) => {
+            for (name, member) in members {
+                let is_credential = CREDENTIAL_HEADERS.contains(&name.to_ascii_lowercase().as_str());
+                match member {
+                    Value::String(text) if !text.is_empty() && (is_credential || looks_secret(name)) => {
+                        *member = MASK.into();
+                    }
+                    member => mask_members(member),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A path of a recording whose value is left out, such as `payload.card.number`. It goes through every element of an
+/// array that it meets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DropPath(Vec<String>);
+
+impl DropPath {
+    /// Reads a path.
+    ///
+    /// # Errors
+    /// The reason, for the author.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let segments: Vec<String> = text.split('.').map(str::to_owned).collect();
+        let is_rooted = segments.first().is_some_and(|root| RECORDED_ROOTS.contains(&root.as_str()));
+        if !is_rooted || segments.len() < 2 || segments.iter().any(|segment| segment.trim().is_empty()) {
+            return Err(format!(
+                "a path begins with one of {}, and names a member of it",
+                RECORDED_ROOTS.join(", ")
+            ));
+        }
+        Ok(Self(segments))
+    }
+
+    fn below(&self, root: &str) -> Option<&[String]> {
+        self.0.split_first().filter(|(first, _)| *first == root).map(|(_, rest)| rest)
+    }
+}
+
+/// Leaves the values at these paths out of a recording, and masks them in its rest.
+pub(super) fn drop_paths(recording: &mut RunRecording, paths: &[DropPath]) {
+    let mut dropped = Vec::new();
+    for path in paths {
+        if let Some(rest) = path.below("payload") {
+            take(&mut recording.payload, rest, &mut dropped);
+        }
+        if let Some(rest) = path.below("metadata") {
+            let mut metadata = Value::Object(mem::take(&mut recording.metadata));
+            take(&mut metadata, rest, &mut dropped);
+            if let Value::Object(metadata) = metadata {
+                recording.metadata = metadata;
+            }
+        }
+        if let Some(rest) = path.below("data") {
+            take(&mut recording.end.data, rest, &mut dropped);
+        }
+        for call in &mut recording.calls {
+            if let Some(rest) = path.below("input") {
+                take(&mut call.input, rest, &mut dropped);
+            }
+            if let Some(rest) = path.below("answer") {
+                take(&mut call.answer, rest, &mut dropped);
+            }
+        }
+    }
+    let redaction = Redaction::default().with(&dropped);
+    if redaction.is_empty() {
+        return;
+    }
+    redaction.mask(&mut recording.payload);
+    recording.metadata.values_mut().for_each(|value| redaction.mask(value));
+    redaction.mask(&mut recording.end.data);
+    recording.drawn.iter_mut().for_each(|drawn| redaction.mask(&mut drawn.value));
+    for call in &mut recording.calls {
+        redaction.mask(&mut call.input);
+        redaction.mask(&mut call.answer);
+        if let Some(error) = &mut call.error {
+            error.message = redaction.mask_text(mem::take(&mut error.message));
+            error.body.iter_mut().for_each(|body| redaction.mask(body));
+        }
+    }
+}
+
+/// Takes what is at a path out of a value.
+fn take(value: &mut Value, path: &[String], taken: &mut Vec<Value>) {
+    let Some((segment, rest)) = path.split_first() else { return };
+    match value {
+        Value::Array(items) => match segment.parse::<usize>() {
+            Ok(index) => {
+                if let Some(item) = items.get_mut(index) {
+                    take_or_enter(item, rest, taken);
+                }
+            }
+            Err(_) => items.iter_mut().for_each(|item| take(item, path, taken)),
+        },
+        Value::Object(members) if rest.is_empty() => taken.extend(members.remove(segment)),
+        Value::Object(members) => {
+            if let Some(member) = members.get_mut(segment) {
+                take(member, rest, taken);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn take_or_enter(item: &mut Value, rest: &[String], taken: &mut Vec<Value>) {
+    if rest.is_empty() {
+        taken.push(item.take());
+    } else {
+        take(item, rest, taken);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn map(value: Value) -> Map<String, Value> {
+        value.as_object().cloned().unwrap_or_default()
+    }
+
+    #[test]
+    fn metadata_named_by_the_version_is_selected() {
+        let reads = MetadataReads::collect([&json!([
+            {"var": "metadata.headers.X-Tenant"},
+            {"val": ["metadata", "auth", "claims"]},
+            "metadata.headers.authorization",
+        ])]);
+        let selected = reads.select(&map(json!({
+            "channel": "orders",
+            "headers": {"x-tenant": "a", "x-other": "b", "authorization": "Bearer x"},
+            "cookies": {"sid": "1"},
+            "auth": {"claims": {"sub": "u", "client_secret": "s"}, "principal": "p"},
+        })));
+        let expected = json!({
+            "channel": "orders",
+            "headers": {"x-tenant": "a", "authorization": MASK},
+            "auth": {"claims": {"sub": "u", "client_secret": MASK}},
+        });
+        assert_eq!(Value::Object(selected), expected);
+    }
+
+    #[test]
+    fn grant_of_a_sign_in_is_never_selected() {
+        let reads = MetadataReads::collect([&json!({"var": "metadata"})]);
+        let selected = reads.select(&map(json!({
+            "oauth": {"state": "s", "grant": {"access_token": "t"}}
+        })));
+        assert_eq!(Value::Object(selected), json!({"oauth": {"state": "s"}}));
+    }
+
+    #[test]
+    fn dropped_value_is_masked_in_the_rest() {
+        let mut recording = RunRecording {
+            payload: json!({"cards": [{"number": "4111111111111111", "name": "n"}]}),
+            ..RunRecording::default()
+        };
+        recording.end.data = json!({"echo": "card 4111111111111111"});
+        let path = DropPath::parse("payload.cards.number").unwrap();
+        drop_paths(&mut recording, &[path]);
+        assert_eq!(recording.payload, json!({"cards": [{"name": "n"}]}));
+        assert_eq!(recording.end.data, json!({"echo": format!("card {MASK}")}));
+    }
+
+    #[test]
+    fn path_without_a_root_is_refused() {
+        for text in ["", "payload", "card.number", "payload..x"] {
+            assert!(DropPath::parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Recordings of runs: the message that a run was given, the instants and random values that it drew, each call with its
+//! input and answer, and the end. A recording is enough to run another version of the workflow over the same message
+//! with the same answers, while nothing outside is called.
+
+mod answers;
+mod call;
+mod drawn;
+mod filter;
+mod recorder;
+mod stand_ins;
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::error::TaskError;
+
+pub use answers::{AnsweredCall, CallMatch, ReplayReport};
+pub(crate) use call::{RecordableCall, innermost_index};
+pub(crate) use drawn::{DrawScope, draw_value};
+pub use filter::DropPath;
+pub(crate) use filter::MetadataReads;
+pub(crate) use recorder::RunRecorder;
+pub(crate) use stand_ins::SecretStandIns;
+
+/// A recorded run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunRecording {
+    /// The start of the run, RFC 3339 in UTC.
+    pub started_at: String,
+    /// The payload.
+    pub payload: Value,
+    /// The metadata that the version reads, without credentials.
+    pub metadata: Map<String, Value>,
+    /// The instants and random values, in the order in which they were drawn.
+    pub drawn: Vec<DrawnValue>,
+    /// The calls in the order of their ends.
+    pub calls: Vec<CallRecording>,
+    /// The end of the run.
+    pub end: RunRecordingEnd,
+}
+
+/// An instant or a random value that an expression or a function has drawn.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DrawnValue {
+    /// The task, in a fan-out with the place of the element behind a colon.
+    pub at: String,
+    /// The operator with its arguments.
+    pub kind: String,
+    /// The value.
+    pub value: Value,
+}
+
+/// One attempt at a call.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CallRecording {
+    /// The task.
+    pub task: String,
+    /// The index of the element, in a fan-out; of nested ones that of the innermost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index: Option<usize>,
+    /// The attempt, from 1.
+    pub attempt: u32,
+    /// The function.
+    pub function: String,
+    /// The connector or channel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// The input as the function sent it, secrets as `{"$secret": name}`.
+    pub input: Value,
+    /// The value that the task wrote; null after an error.
+    #[serde(default)]
+    pub answer: Value,
+    /// The error of a call that failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<RecordedCallError>,
+    /// The duration in milliseconds.
+    pub ms: f64,
+}
+
+/// The error of a recorded call.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RecordedCallError {
+    /// The code.
+    pub code: String,
+    /// The text.
+    pub message: String,
+    /// The status of the system that was called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// The body that it answered with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<Value>,
+}
+
+/// The end of a recorded run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunRecordingEnd {
+    /// True if a workflow admitted the message.
+    pub matched: bool,
+    /// The code of the error that stopped the run, or of the first one that its workflow does not tolerate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The tasks that ran, in order.
+    pub tasks: Vec<String>,
+    /// The data, of which the answer is made.
+    pub data: Value,
+}
+
+/// The options of a recording.
+#[derive(Clone, Debug, Default)]
+pub struct RecordingOptions {
+    /// Bytes of JSON that the recording may take; a longer one is given up.
+    pub max_bytes: usize,
+    /// The paths whose values are left out, wherever these occur.
+    pub drop: Arc<[DropPath]>,
+}
+
+/// The use of a recording by a run.
+#[derive(Clone, Debug)]
+pub enum RecordingMode {
+    /// The run is recorded, unless its payload holds secrets.
+    Record(RecordingOptions),
+    /// The run gets the values and the answers of a recorded one. Its workflow was compiled with stand-ins.
+    Replay(Arc<RunRecording>),
+}
+
+/// The product of a run with a [`RecordingMode`].
+#[derive(Clone, Debug)]
+pub enum RecordingResult {
+    /// The recording.
+    Recorded(Box<RunRecording>),
+    /// The reason for which there is none.
+    Unrecorded(Unrecorded),
+    /// The report of a run over a recording.
+    Replayed(Box<ReplayReport>),
+}
+
+/// The reason for which a run is not recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unrecorded {
+    /// The recording would be longer than it may.
+    TooLarge,
+    /// The payload holds secrets, or there are too many secrets to look for.
+    Confidential,
+}
+
+impl Unrecorded {
+    /// Returns the name that metrics use.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::TooLarge => "too_large",
+            Self::Confidential => "confidential",
+        }
+    }
+}
+
+impl From<&TaskError> for RecordedCallError {
+    fn from(error: &TaskError) -> Self {
+        Self {
+            code: error.code.name().to_owned(),
+            message: error.message.clone(),
+            status: error.http_status,
+            body: error.body.as_deref().cloned(),
+        }
+    }
+}

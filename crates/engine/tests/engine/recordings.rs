@@ -1,0 +1,187 @@
+//! Recordings of runs, and runs over them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField};
+use svc_engine::{
+    CallMatch, CompileCx, CompileSecrets, CompiledTask, DropPath, Engine, ErrorCode, Expression, Flow,
+    Function, Path, RecordingMode, RecordingOptions, RecordingResult, ReplayReport, RunOptions, RunOutcome,
+    RunRecording, TaskCx, TaskError, TaskExecution, TaskOutcome, Unrecorded,
+};
+use svc_model::ConnectorType;
+use svc_secrets::Readings;
+
+use crate::support::{block_on, compile, message, workflow};
+
+static FETCH: FunctionEntry = FunctionEntry {
+    fields: &[
+        InputField::connector(""),
+        InputField::any("body", "").overridden_by("body_logic"),
+        InputField::output(),
+    ],
+    retry_safety: "read",
+    ..FunctionEntry::connector("fetch", "", ConnectorRequirement::new(&[ConnectorType::Http]))
+};
+
+/// Answers with what it is sent; a body `"fail-once"` fails at its first attempt.
+struct FetchFunction(Arc<AtomicUsize>);
+
+struct FetchTask {
+    body: Expression,
+    output: Path,
+    calls: Arc<AtomicUsize>,
+}
+
+impl Function for FetchFunction {
+    fn entry(&self) -> &'static FunctionEntry {
+        &FETCH
+    }
+
+    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
+        let output = Path::parse_target(input["output"].as_str().unwrap_or("data")).unwrap();
+        Ok(Box::new(FetchTask {
+            body: cx.expression(&input["body_logic"])?,
+            output,
+            calls: Arc::clone(&self.0),
+        }))
+    }
+}
+
+impl CompiledTask for FetchTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> TaskExecution<'a> {
+        Box::pin(async move {
+            let body = cx.evaluate(&self.body)?;
+            if self.calls.fetch_add(1, Ordering::SeqCst) == 0 && body == "fail-once" {
+                return Err(TaskError::new(ErrorCode::Io, "the system is away"));
+            }
+            cx.write(&self.output, json!({"echo": body}))?;
+            Ok(TaskOutcome::Success)
+        })
+    }
+}
+
+fn engine() -> (Engine, Arc<AtomicUsize>) {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let builder = Engine::builder().function(Arc::new(FetchFunction(Arc::clone(&calls))));
+    (builder.secrets([("api", json!("s3cret-key"))]).build(), calls)
+}
+
+fn fetch(id: &str, body: Value) -> Value {
+    json!({"id": id, "name": id, "function": {"name": "fetch", "input": {
+        "connector": "shop", "body_logic": body, "output": format!("data.{id}")}}})
+}
+
+fn record_within(engine: &Engine, tasks: &Value, payload: Value, options: RecordingOptions) -> RunOutcome {
+    let flow = Flow::single(compile(engine, &json!({"tasks": tasks})).unwrap());
+    let options = RunOptions { recording: Some(RecordingMode::Record(options)), ..RunOptions::default() };
+    block_on(engine.run(&flow, message(payload), options))
+}
+
+fn record(engine: &Engine, tasks: &Value, payload: Value) -> RunRecording {
+    let options = RecordingOptions { max_bytes: 1 << 20, ..RecordingOptions::default() };
+    match record_within(engine, tasks, payload, options).recorded {
+        Some(RecordingResult::Recorded(recording)) => *recording,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn replay(engine: &Engine, tasks: &Value, recording: &RunRecording) -> ReplayReport {
+    let declared = engine.declared_secrets();
+    let material = CompileSecrets { references: &Readings::default(), declared: &declared };
+    let document = workflow(&json!({"tasks": tasks}));
+    let flow = Flow::single(engine.compile_stubbed(&document, material).unwrap());
+    let mode = RecordingMode::Replay(Arc::new(recording.clone()));
+    let options = RunOptions { recording: Some(mode), ..RunOptions::default() };
+    match block_on(engine.run(&flow, message(recording.payload.clone()), options)).recorded {
+        Some(RecordingResult::Replayed(report)) => *report,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn map(id: &str, logic: Value) -> Value {
+    json!({"id": id, "name": id, "function": {"name": "map", "input": {
+        "mappings": [{"path": format!("data.{id}"), "logic": logic}]}}})
+}
+
+#[test]
+fn replay_gets_answers_instants_and_random_values() {
+    let (engine, calls) = engine();
+    let tasks = json!([
+        map("at", json!({"now": []})),
+        map("id", json!({"uuid": "v4"})),
+        fetch("load", json!({"cat": [{"var": "data.id"}, "/", {"random": ["digits", 8]}]})),
+    ]);
+    let recording = record(&engine, &tasks, json!({"n": 1}));
+    assert_eq!(recording.payload, json!({"n": 1}));
+    let call = &recording.calls[0];
+    assert_eq!((call.task.as_str(), call.target.as_deref(), call.attempt), ("load", Some("shop"), 1));
+    assert_eq!(call.input["body"], call.answer["echo"], "the input is recorded as it was sent");
+    let made = calls.load(Ordering::SeqCst);
+    let report = replay(&engine, &tasks, &recording);
+    assert_eq!(report.end, recording.end);
+    assert_eq!((report.fresh_values, report.missing.len()), (0, 0));
+    assert_eq!(report.calls[0].matching, CallMatch::Same);
+    assert_eq!(calls.load(Ordering::SeqCst), made, "nothing was called");
+}
+
+#[test]
+fn attempts_and_elements_are_recorded_apart() {
+    let (engine, _) = engine();
+    let mut retried = fetch("once", json!("fail-once"));
+    retried["retry"] = json!({"attempts": 2, "delay": "1s"});
+    let mut each = fetch("each", json!({"var": "temp_data.item"}));
+    each["for_each"] = json!({"over": {"var": "payload.list"}, "as": "item", "into": "data.all",
+        "collect": "data.each", "max_concurrency": 2});
+    let tasks = json!([retried, each]);
+    let recording = record(&engine, &tasks, json!({"list": [7, 8]}));
+    let of_task = |task: &str| recording.calls.iter().filter(|call| call.task == task).collect::<Vec<_>>();
+    let once = of_task("once");
+    assert_eq!(once[0].error.as_ref().unwrap().code, "IO_ERROR");
+    assert_eq!((once[0].attempt, once[1].attempt), (1, 2));
+    let mut places: Vec<_> =
+        of_task("each").iter().map(|call| (call.index, call.input["body"].clone())).collect();
+    places.sort_by_key(|place| place.0);
+    assert_eq!(places, [(Some(0), json!(7)), (Some(1), json!(8))]);
+    assert_eq!(replay(&engine, &tasks, &recording).end, recording.end);
+}
+
+#[test]
+fn changed_new_and_missing_calls_are_reported() {
+    let (engine, _) = engine();
+    let tasks = json!([fetch("a", json!("one")), fetch("b", json!("two"))]);
+    let recording = record(&engine, &tasks, json!({}));
+    let report = replay(&engine, &json!([fetch("a", json!("other"))]), &recording);
+    assert_eq!(report.calls[0].matching, CallMatch::ChangedInput);
+    assert_eq!(report.end.data["a"], json!({"echo": "one"}), "it gets the recorded answer");
+    assert_eq!(report.missing, [1]);
+    let report = replay(&engine, &json!([fetch("c", json!("three"))]), &recording);
+    assert_eq!(report.calls[0].matching, CallMatch::New);
+    assert_eq!(report.end.error.as_deref(), Some("FUNCTION_ERROR"));
+}
+
+#[test]
+fn secrets_and_dropped_values_are_not_recorded() {
+    let (engine, _) = engine();
+    let tasks = json!([fetch("load", json!({"key": {"secret": "api"}, "card": {"var": "payload.card"}}))]);
+    let options =
+        RecordingOptions { max_bytes: 1 << 20, drop: vec![DropPath::parse("payload.card").unwrap()].into() };
+    let outcome = record_within(&engine, &tasks, json!({"card": "4111111111111111"}), options);
+    let Some(RecordingResult::Recorded(recording)) = outcome.recorded else {
+        panic!("{:?}", outcome.recorded)
+    };
+    assert_eq!(recording.calls[0].input["body"]["key"], json!({"$secret": "api"}));
+    let text = serde_json::to_string(&recording).unwrap();
+    assert!(!text.contains("s3cret-key") && !text.contains("4111111111111111"), "{text}");
+}
+
+#[test]
+fn run_with_long_recording_is_not_recorded() {
+    let (engine, _) = engine();
+    let options = RecordingOptions { max_bytes: 100, ..RecordingOptions::default() };
+    let outcome = record_within(&engine, &json!([fetch("a", json!("x".repeat(200)))]), json!({}), options);
+    let recorded = outcome.recorded;
+    assert!(matches!(recorded, Some(RecordingResult::Unrecorded(Unrecorded::TooLarge))), "{recorded:?}");
+    assert!(outcome.failure.is_none(), "the run goes on");
+}

@@ -1,0 +1,327 @@
+//! The differences between a recorded run and a run over its recording.
+
+use serde_json::Value;
+use svc_engine::{AnsweredCall, CallMatch, CallRecording, ReplayReport, RunRecording};
+use svc_model::MASK;
+
+use crate::case::compare::{Match, describe};
+
+/// The only member of the stand-in of a secret.
+const STAND_IN: &str = "$secret";
+
+/// A kind of difference between two runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DifferenceKind {
+    /// No difference.
+    Same,
+    /// The data differ at the end, and so does the answer.
+    DifferentAnswer,
+    /// Other tasks ran, or in another order.
+    DifferentPath,
+    /// The run fails, and the recorded one did not, or with another error.
+    NewError,
+    /// The run does not fail, and the recorded one did.
+    ErrorGone,
+    /// A call that the recorded run did not make: it has no answer.
+    NewCall,
+    /// A call of the recorded run is not made.
+    MissingCall,
+    /// A call is made with another input; it got the recorded answer.
+    ChangedInput,
+    /// The runs cannot be compared.
+    NotComparable,
+}
+
+impl DifferenceKind {
+    /// All kinds, in the order of reports.
+    pub const ALL: [Self; 9] = [
+        Self::Same,
+        Self::DifferentAnswer,
+        Self::DifferentPath,
+        Self::NewError,
+        Self::ErrorGone,
+        Self::NewCall,
+        Self::MissingCall,
+        Self::ChangedInput,
+        Self::NotComparable,
+    ];
+
+    /// Returns the name in reports and options.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Same => "same",
+            Self::DifferentAnswer => "different-answer",
+            Self::DifferentPath => "different-path",
+            Self::NewError => "new-error",
+            Self::ErrorGone => "error-gone",
+            Self::NewCall => "new-call",
+            Self::MissingCall => "missing-call",
+            Self::ChangedInput => "changed-input",
+            Self::NotComparable => "not-comparable",
+        }
+    }
+}
+
+/// The options of a backtest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BacktestOptions {
+    /// Paths below `data` or `input` that are not compared.
+    pub ignore: Vec<String>,
+}
+
+/// One difference of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunDifference {
+    /// The kind.
+    pub kind: DifferenceKind,
+    /// The part that differs, alike for differences that belong together.
+    pub subject: String,
+    /// The description, a line each.
+    pub lines: Vec<String>,
+}
+
+/// The comparison of a run with the recorded one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunComparison {
+    /// The differences; none if both are the same.
+    pub differences: Vec<RunDifference>,
+}
+
+impl RunComparison {
+    /// Returns the comparison of runs that cannot be compared.
+    pub(super) fn incomparable(reason: &str) -> Self {
+        let difference = RunDifference {
+            kind: DifferenceKind::NotComparable,
+            subject: reason.to_owned(),
+            lines: vec![reason.to_owned()],
+        };
+        Self { differences: vec![difference] }
+    }
+
+    fn add(&mut self, kind: DifferenceKind, subject: impl Into<String>, lines: Vec<String>) {
+        self.differences.push(RunDifference { kind, subject: subject.into(), lines });
+    }
+}
+
+/// Compares a run over a recording with the recorded run.
+pub(super) fn compare(
+    recording: &RunRecording,
+    replayed: &ReplayReport,
+    options: &BacktestOptions,
+) -> RunComparison {
+    let mut comparison = RunComparison::default();
+    compare_calls(recording, replayed, options, &mut comparison);
+    // A call without an answer fails its task: what follows from that says nothing of the version.
+    if comparison.differences.iter().any(|difference| difference.kind == DifferenceKind::NewCall) {
+        return comparison;
+    }
+    compare_ends(recording, replayed, options, &mut comparison);
+    comparison
+}
+
+fn compare_calls(
+    recording: &RunRecording,
+    replayed: &ReplayReport,
+    options: &BacktestOptions,
+    comparison: &mut RunComparison,
+) {
+    for AnsweredCall { call, recorded, matching } in &replayed.calls {
+        match matching {
+            CallMatch::Same => {}
+            CallMatch::New => {
+                let line = format!("{}: no answer was recorded", describe_call(call));
+                comparison.add(DifferenceKind::NewCall, describe_call(call), vec![line]);
+            }
+            CallMatch::ChangedInput => {
+                let Some(recorded) = recorded.and_then(|at| recording.calls.get(at)) else { continue };
+                let lines = describe_values("input", &recorded.input, &call.input, options);
+                if !lines.is_empty() {
+                    let subject = format!("{} {}", describe_call(call), list_paths(&lines));
+                    comparison.add(DifferenceKind::ChangedInput, subject, lines);
+                }
+            }
+        }
+    }
+    for call in replayed.missing.iter().filter_map(|at| recording.calls.get(*at)) {
+        let line = format!("{}: the call is no longer made", describe_call(call));
+        comparison.add(DifferenceKind::MissingCall, describe_call(call), vec![line]);
+    }
+}
+
+fn compare_ends(
+    recording: &RunRecording,
+    replayed: &ReplayReport,
+    options: &BacktestOptions,
+    comparison: &mut RunComparison,
+) {
+    let (before, after) = (&recording.end, &replayed.end);
+    match (&before.error, &after.error) {
+        (None, Some(code)) => {
+            comparison.add(DifferenceKind::NewError, code, vec![format!("the run fails: {code}")]);
+        }
+        (Some(code), None) => {
+            comparison.add(DifferenceKind::ErrorGone, code, vec![format!("the run no longer fails: {code}")]);
+        }
+        (Some(one), Some(other)) if one != other => {
+            let line = format!("the run fails with {other}, and failed with {one}");
+            comparison.add(DifferenceKind::NewError, format!("{one} → {other}"), vec![line]);
+        }
+        _ => {}
+    }
+    if before.matched != after.matched || before.tasks != after.tasks {
+        let lines = describe_path(&before.tasks, &after.tasks);
+        comparison.add(DifferenceKind::DifferentPath, lines.join("; "), lines);
+    }
+    let lines = describe_values("data", &before.data, &after.data, options);
+    if lines.is_empty() {
+        return;
+    }
+    if replayed.fresh_values > 0 {
+        let reason = "the version draws instants or random values that the recorded run did not";
+        comparison.add(DifferenceKind::NotComparable, reason, [vec![reason.to_owned()], lines].concat());
+    } else {
+        comparison.add(DifferenceKind::DifferentAnswer, list_paths(&lines), lines);
+    }
+}
+
+/// Describes the tasks that ran before or after alone; if there is none, the first place at which the order differs.
+fn describe_path(before: &[String], after: &[String]) -> Vec<String> {
+    let count = |tasks: &[String], task: &String| tasks.iter().filter(|other| *other == task).count();
+    let mut lines = Vec::new();
+    for (tasks, others, what) in [(before, after, "no longer run"), (after, before, "run in addition")] {
+        let mut more: Vec<&str> = tasks
+            .iter()
+            .filter(|task| count(tasks, task) > count(others, task))
+            .map(String::as_str)
+            .collect();
+        more.dedup();
+        if !more.is_empty() {
+            lines.push(format!("{what}: {}", more.join(", ")));
+        }
+    }
+    if lines.is_empty() {
+        let at = before.iter().zip(after).position(|(one, other)| one != other);
+        let names = at.and_then(|at| Some((before.get(at)?, after.get(at)?)));
+        lines.push(match names {
+            Some((one, other)) => format!("'{other}' runs in the place of '{one}'"),
+            None => "the condition of the workflow has another result".to_owned(),
+        });
+    }
+    lines
+}
+
+fn describe_call(call: &CallRecording) -> String {
+    match &call.target {
+        Some(target) => format!("{} of '{target}' by task '{}'", call.function, call.task),
+        None => format!("{} by task '{}'", call.function, call.task),
+    }
+}
+
+/// Describes the differences of two values, but for ignored paths and for parts that the recording masks.
+fn describe_values(root: &str, before: &Value, after: &Value, options: &BacktestOptions) -> Vec<String> {
+    let (mut before, mut after) = (before.clone(), after.clone());
+    for path in &options.ignore {
+        let rest = path.strip_prefix(root).and_then(|rest| rest.strip_prefix('.'));
+        let Some(rest) = rest else { continue };
+        let segments: Vec<&str> = rest.split('.').collect();
+        remove(&mut before, &segments);
+        remove(&mut after, &segments);
+    }
+    adopt_masked(&before, &mut after);
+    describe(Match::Equal, root, &before, Some(&after))
+}
+
+/// Puts what the recording masks in the place of what the run has there.
+fn adopt_masked(before: &Value, after: &mut Value) {
+    match (before, after) {
+        (Value::String(text), after) if text.contains(MASK) => *after = before.clone(),
+        (Value::Object(one), after) if one.len() == 1 && one.contains_key(STAND_IN) => {
+            *after = before.clone()
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            for (key, value) in one {
+                if let Some(other) = other.get_mut(key) {
+                    adopt_masked(value, other);
+                }
+            }
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            one.iter().zip(other).for_each(|(one, other)| adopt_masked(one, other));
+        }
+        _ => {}
+    }
+}
+
+/// Removes what is at a path, of every element of an array that it meets.
+fn remove(value: &mut Value, path: &[&str]) {
+    let Some((segment, rest)) = path.split_first() else { return };
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| remove(item, path)),
+        Value::Object(members) if rest.is_empty() => drop(members.remove(*segment)),
+        Value::Object(members) => {
+            if let Some(member) = members.get_mut(*segment) {
+                remove(member, rest);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Lists the paths that lines begin with, indexes left out, so that equal differences of several runs are one group.
+fn list_paths(lines: &[String]) -> String {
+    let path = |line: &String| {
+        let path = line.split(": ").next().unwrap_or_default();
+        path.split('[').map(|part| part.split_once(']').map_or(part, |(_, rest)| rest)).collect::<String>()
+    };
+    let mut paths: Vec<String> = lines.iter().map(path).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    paths.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use svc_engine::RunRecordingEnd;
+
+    use super::*;
+
+    fn end(error: Option<&str>, tasks: &[&str], data: Value) -> RunRecordingEnd {
+        let tasks = tasks.iter().map(|task| (*task).to_owned()).collect();
+        RunRecordingEnd { matched: true, error: error.map(str::to_owned), tasks, data }
+    }
+
+    fn kinds(before: RunRecordingEnd, after: RunRecordingEnd, ignore: &[&str]) -> Vec<&'static str> {
+        let recording = RunRecording { end: before, ..RunRecording::default() };
+        let replayed = ReplayReport { end: after, ..ReplayReport::default() };
+        let options = BacktestOptions { ignore: ignore.iter().map(|path| (*path).to_owned()).collect() };
+        let comparison = compare(&recording, &replayed, &options);
+        comparison.differences.iter().map(|difference| difference.kind.name()).collect()
+    }
+
+    #[test]
+    fn differences_of_the_ends_are_named() {
+        let same = || end(None, &["a"], json!({"n": 1}));
+        assert!(kinds(same(), same(), &[]).is_empty());
+        assert_eq!(kinds(same(), end(None, &["a"], json!({"n": 2})), &[]), ["different-answer"]);
+        assert!(kinds(same(), end(None, &["a"], json!({"n": 2})), &["data.n"]).is_empty());
+        assert_eq!(kinds(same(), end(None, &["a", "b"], json!({"n": 1})), &[]), ["different-path"]);
+        let failed = || end(Some("IO_ERROR"), &["a"], json!({"n": 1}));
+        assert_eq!(kinds(same(), failed(), &[]), ["new-error"]);
+        assert_eq!(kinds(failed(), same(), &[]), ["error-gone"]);
+    }
+
+    #[test]
+    fn masked_parts_are_not_compared() {
+        let before = end(None, &[], json!({"card": "card ******", "key": {"$secret": "k"}, "n": 1}));
+        let after = end(None, &[], json!({"card": "card 4111", "key": "stand-in", "n": 1}));
+        assert!(kinds(before, after, &[]).is_empty());
+    }
+
+    #[test]
+    fn equal_differences_have_one_subject() {
+        let lines = ["data.rows[3].sum: expected 1, got 2".to_owned(), "data.rows[4].sum: …".to_owned()];
+        assert_eq!(list_paths(&lines), "data.rows.sum");
+    }
+}

@@ -1,0 +1,264 @@
+//! `backtest`: runs a version of a workflow over recorded runs, offline, and names the differences.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use serde_json::Value;
+use svc_model::nearest;
+use svc_outbound::describe_cause;
+use svc_project::backtest::{
+    BacktestOptions, BacktestReport, DifferenceGroup, DifferenceKind, RecordedLine, backtest_run,
+    case_from_recording,
+};
+use svc_project::case::workflow_stand_ins;
+use svc_project::{OfflineWorkflow, SourceFile, StandIns, describe_problem};
+
+use super::definitions::Definitions;
+use super::offline_files::{read_source, read_value, relative_path};
+use crate::exit::{EXIT_FAILURE, EXIT_OK, EXIT_USAGE};
+use crate::offline;
+use crate::output::write_file;
+use crate::report::{self, ReportedCase, ReportedFailure, TestFormat, TestReport};
+
+/// The name of standard input.
+const STANDARD_INPUT: &str = "-";
+
+/// Lines of a sample that the report for people shows.
+const SHOWN_LINES: usize = 6;
+
+/// The arguments of `backtest`.
+#[derive(Args, Clone, Debug, PartialEq, Eq)]
+pub struct BacktestArgs {
+    /// Recorded runs, one a line, as 'svc-cli recordings export' prints them; - reads standard input
+    #[arg(long, value_name = "FILE")]
+    traces: PathBuf,
+    /// Workflow to run over them
+    #[arg(short, long, value_name = "FILE")]
+    workflow: PathBuf,
+    /// Stand-ins for secrets: {name: text}; others are made up
+    #[arg(long, value_name = "FILE")]
+    secrets: Option<PathBuf>,
+    /// Directory with shared definitions
+    #[arg(long, value_name = "DIR")]
+    definitions: Option<PathBuf>,
+    /// Path below data or input that is not compared; several with several options
+    #[arg(long, value_name = "PATH")]
+    ignore: Vec<String>,
+    /// Run over at most this many
+    #[arg(long, default_value_t = 1000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    limit: u64,
+    /// Fail if a run has a difference of one of these kinds
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = parse_kind)]
+    fail_on: Vec<DifferenceKind>,
+    /// Directory for a test case of the first run of each group of differences
+    #[arg(long, value_name = "DIR")]
+    cases: Option<PathBuf>,
+    /// Form of the report on standard output
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: BacktestFormat,
+}
+
+/// The form of the report about a backtest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum BacktestFormat {
+    /// Groups of differences with samples, for people
+    #[default]
+    Text,
+    /// One JSON document
+    Json,
+    /// JUnit XML, a test case for each kind of difference
+    Junit,
+}
+
+/// Reads the name of a kind of difference.
+fn parse_kind(text: &str) -> Result<DifferenceKind, String> {
+    let known = DifferenceKind::ALL.iter().copied().find(|kind| kind.name() == text);
+    known.ok_or_else(|| {
+        let names = DifferenceKind::ALL.map(DifferenceKind::name);
+        let hint = nearest(text, names).map_or_else(String::new, |near| format!("; did you mean {near}?"));
+        format!("the kinds are {}{hint}", names.join(", "))
+    })
+}
+
+/// Runs the workflow over the recorded runs and returns the exit code: 1 for a difference of `--fail-on`, 2 if the
+/// backtest cannot be made.
+pub(crate) fn backtest(args: &BacktestArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+    let Some(definitions) = Definitions::read(args.definitions.as_deref(), err)? else {
+        return Ok(EXIT_USAGE);
+    };
+    let prepared = Backtest::prepare(args, &definitions).and_then(|backtest| {
+        let report = backtest.run(args)?;
+        Ok((backtest, report))
+    });
+    let (backtest, report) = match prepared {
+        Ok(done) => done,
+        Err(problems) => {
+            problems.iter().try_for_each(|problem| writeln!(err, "Error: {problem}"))?;
+            return Ok(EXIT_USAGE);
+        }
+    };
+    if backtest.skipped.get() > 0 {
+        writeln!(err, "note: {} recorded runs of other workflows were left out", backtest.skipped.get())?;
+    }
+    if let Some(directory) = &args.cases
+        && let Err(problem) = backtest.write_cases(&report, &args.workflow, directory)
+    {
+        writeln!(err, "Error: {problem}")?;
+        return Ok(EXIT_USAGE);
+    }
+    match args.format {
+        BacktestFormat::Text => write_text(&report, out)?,
+        BacktestFormat::Json => writeln!(out, "{:#}", report.document())?,
+        BacktestFormat::Junit => {
+            report::write_test_report(&to_test_report(&report, &args.fail_on), TestFormat::Junit, out)?;
+        }
+    }
+    let fails = args.fail_on.iter().any(|kind| report.count(*kind) > 0);
+    Ok(if fails { EXIT_FAILURE } else { EXIT_OK })
+}
+
+/// A workflow that is ready for a backtest.
+struct Backtest {
+    workflow: OfflineWorkflow,
+    /// Its document, shared definitions in place.
+    document: Value,
+    /// The number of recorded runs of other workflows.
+    skipped: std::cell::Cell<u64>,
+}
+
+impl Backtest {
+    /// Reads the files and compiles the workflow.
+    ///
+    /// # Errors
+    /// Every problem, a line each.
+    fn prepare(args: &BacktestArgs, definitions: &Definitions) -> Result<Self, Vec<String>> {
+        let source: SourceFile = read_source(&args.workflow).map_err(|problem| vec![problem])?;
+        let mut document = source.value.clone();
+        definitions.with_expansion(|expand| expand.map(|expand| expand(&mut document)));
+        let mut secrets = workflow_stand_ins(&document);
+        if let Some(path) = &args.secrets {
+            let given = read_value(path).map_err(|problem| vec![problem])?;
+            if let (Value::Object(secrets), Value::Object(given)) = (&mut secrets, given) {
+                secrets.extend(given);
+            }
+        }
+        let secrets = StandIns::parse(&secrets, "secrets")
+            .map_err(|errors| errors.iter().map(describe_problem).collect::<Vec<_>>())?;
+        let engine = offline::engine_builder().build();
+        let workflow = definitions
+            .with_expansion(|expand| OfflineWorkflow::prepare(&engine, &source, expand, &secrets))
+            .map_err(|problems| {
+                let file = args.workflow.display();
+                problems.into_iter().map(|problem| format!("{file}: {problem}")).collect::<Vec<_>>()
+            })?;
+        Ok(Self { workflow, document, skipped: std::cell::Cell::new(0) })
+    }
+
+    /// Runs over the recorded runs of the workflow.
+    fn run(&self, args: &BacktestArgs) -> Result<BacktestReport, Vec<String>> {
+        let file = args.traces.display();
+        let unreadable = |error: &io::Error| vec![format!("{file}: {}", describe_cause(error))];
+        let lines: Box<dyn BufRead> = if args.traces.as_os_str() == STANDARD_INPUT {
+            Box::new(BufReader::new(io::stdin()))
+        } else {
+            Box::new(BufReader::new(File::open(&args.traces).map_err(|error| unreadable(&error))?))
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+        let runtime = runtime.map_err(|error| unreadable(&error))?;
+        let options = BacktestOptions { ignore: args.ignore.clone() };
+        let own_id = self.document.get("workflow_id").and_then(Value::as_str);
+        let (mut report, mut count) = (BacktestReport::default(), 0);
+        for (number, text) in lines.lines().enumerate() {
+            let text = text.map_err(|error| unreadable(&error))?;
+            if text.trim().is_empty() {
+                continue;
+            }
+            let line = RecordedLine::parse(&text).map_err(|error| {
+                vec![format!("{file}:{}: {error}: {}", number + 1, describe_cause(&error))]
+            })?;
+            let is_other = matches!((&line.workflow_id, own_id), (Some(id), Some(own)) if id != own);
+            if is_other {
+                self.skipped.set(self.skipped.get() + 1);
+                continue;
+            }
+            let comparison = runtime.block_on(backtest_run(&self.workflow, &line, &options));
+            report.add(&line, comparison);
+            count += 1;
+            if count >= args.limit {
+                break;
+            }
+        }
+        Ok(report)
+    }
+
+    /// Writes a case of the first sample of each group.
+    fn write_cases(&self, report: &BacktestReport, workflow: &Path, directory: &Path) -> Result<(), String> {
+        let in_directory = |error: io::Error| format!("{}: {}", directory.display(), describe_cause(&error));
+        std::fs::create_dir_all(directory).map_err(in_directory)?;
+        let path = relative_path(workflow, directory).map_err(in_directory)?;
+        for (number, group) in report.groups().into_iter().enumerate() {
+            let Some(sample) = group.samples.first() else { continue };
+            let mut case = case_from_recording(&sample.line, &self.document, &path);
+            case["name"] = format!("{}: {}", group.kind.name(), group.subject).into();
+            let file = directory.join(format!("{}-{}.case.json", group.kind.name(), number + 1));
+            write_file(&file, &format!("{case:#}\n")).map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes the counts, then each group with its samples.
+fn write_text(report: &BacktestReport, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{} recorded runs", report.runs())?;
+    for kind in DifferenceKind::ALL {
+        let count = report.count(kind);
+        if count > 0 {
+            writeln!(out, "  {count:>7}  {}", kind.name())?;
+        }
+    }
+    for group in report.groups() {
+        writeln!(out, "\n{}: {} ({} run(s))", group.kind.name(), group.subject, group.runs)?;
+        for sample in &group.samples {
+            writeln!(out, "  run {}", sample.line.run_key)?;
+            for line in sample.lines.iter().take(SHOWN_LINES) {
+                writeln!(out, "    {line}")?;
+            }
+            if let Some(more) = sample.lines.len().checked_sub(SHOWN_LINES + 1) {
+                writeln!(out, "    and {} more", more + 1)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the report as a test case for each kind; a kind of `--fail-on` fails by its groups.
+fn to_test_report(report: &BacktestReport, fail_on: &[DifferenceKind]) -> TestReport {
+    let groups = report.groups();
+    let failure = |group: &&DifferenceGroup| {
+        let lines = group.samples.iter().flat_map(|sample| &sample.lines).take(SHOWN_LINES);
+        let lines: Vec<&str> = lines.map(String::as_str).collect();
+        let message = format!("{} ({} run(s))\n{}", group.subject, group.runs, lines.join("\n"));
+        ReportedFailure { message, place: None }
+    };
+    let case = |kind: &DifferenceKind| {
+        let of_kind = groups.iter().copied().filter(|group| group.kind == *kind && fail_on.contains(kind));
+        let failures = of_kind.map(|group| failure(&group)).collect();
+        let name = format!("{} ({} run(s))", kind.name(), report.count(*kind));
+        ReportedCase { name, file: "backtest".to_owned(), failures }
+    };
+    TestReport { cases: DifferenceKind::ALL.iter().map(case).collect(), coverage: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_kind_names_the_nearest() {
+        assert_eq!(parse_kind("new-error"), Ok(DifferenceKind::NewError));
+        let refused = parse_kind("new-eror").unwrap_err();
+        assert!(refused.ends_with("did you mean new-error?"), "{refused}");
+    }
+}

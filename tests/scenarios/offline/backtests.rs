@@ -1,0 +1,103 @@
+//! `backtest`: a changed workflow over recorded runs.
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::{command, write};
+
+/// Runs that are recorded, with quantities from 0.
+const RUNS: u64 = 40;
+
+/// A workflow that asks for a price and sums up; from `rebate_from` pieces on the sum is 1 less.
+fn workflow(rebate_from: u64) -> Value {
+    let sum = json!({"*": [{"var": "data.price.amount"}, {"var": "payload.quantity"}]});
+    let rebate = json!({">=": [{"var": "payload.quantity"}, rebate_from]});
+    json!({"workflow_id": "price", "name": "Price", "tasks": [
+        {"id": "ask", "name": "Ask", "function": {"name": "http_call", "input": {
+            "connector": "shop", "method": "POST", "body_logic": {"item": {"var": "payload.item"}},
+            "output": "data.price"}}},
+        {"id": "sum", "name": "Sum", "function": {"name": "map", "input": {"mappings": [
+            {"path": "data.sum", "logic": {"if": [rebate, {"-": [sum.clone(), 1]}, sum]}}]}}},
+    ]})
+}
+
+/// Returns the recording of a run of the workflow with a rebate from 30 pieces on.
+fn recording(quantity: u64) -> Value {
+    let sum = 7 * quantity - u64::from(quantity >= 30);
+    json!({
+        "id": format!("r{quantity}"), "run_key": format!("k{quantity}"), "workflow_id": "price",
+        "recording": {
+            "started_at": "2026-01-02T03:04:05.000000Z",
+            "payload": {"item": "book", "quantity": quantity}, "metadata": {}, "drawn": [],
+            "calls": [{"task": "ask", "attempt": 1, "function": "http_call", "target": "shop",
+                "input": {"connector": "shop", "method": "POST", "body": {"item": "book"}},
+                "answer": {"amount": 7}, "ms": 1.5}],
+            "end": {"matched": true, "tasks": ["ask", "sum"], "data": {"price": {"amount": 7}, "sum": sum}},
+        },
+    })
+}
+
+fn project(rebate_from: u64) -> TempDir {
+    let project = TempDir::new().unwrap();
+    write(project.path(), "workflows/price.json", &workflow(rebate_from));
+    let lines: String = (0..RUNS).map(|quantity| format!("{}\n", recording(quantity))).collect();
+    std::fs::write(project.path().join("runs.jsonl"), lines).unwrap();
+    project
+}
+
+const BACKTEST: [&str; 5] = ["backtest", "--traces", "runs.jsonl", "-w", "workflows/price.json"];
+
+#[test]
+fn unchanged_workflow_has_no_difference() {
+    let project = project(30);
+    let run = command(project.path(), &[&BACKTEST[..], &["--fail-on", "different-answer,new-call"]].concat());
+    assert_eq!((run.code(), run.err()), (Some(0), String::new()), "{}", run.stdout_text());
+    assert_eq!(run.stdout_text(), "40 recorded runs\n       40  same\n");
+}
+
+#[test]
+fn changed_rule_is_found_in_its_runs_alone() {
+    let project = project(25);
+    let root = project.path();
+    let json = command(root, &[&BACKTEST[..], &["--format", "json"]].concat());
+    assert_eq!((json.code(), json.err()), (Some(0), String::new()), "{}", json.stdout_text());
+    let report = json.json();
+    assert_eq!((&report["kinds"]["same"], &report["kinds"]["different-answer"]), (&json!(35), &json!(5)));
+    let group = &report["groups"][0];
+    assert_eq!((&group["subject"], &group["runs"]), (&json!("data.sum"), &json!(5)));
+    let sample = json!({"id": "r25", "run_key": "k25", "lines": ["data.sum: expected 175, got 174"]});
+    assert_eq!(group["samples"][0], sample);
+    let failing = ["--fail-on", "different-answer", "--format", "junit", "--cases", "found"];
+    let junit = command(root, &[&BACKTEST[..], &failing].concat());
+    assert_eq!(junit.code(), Some(1), "{}", junit.err());
+    assert!(junit.stdout_text().contains("data.sum: expected 175, got 174"), "{}", junit.stdout_text());
+    let cases = command(root, &["test", "found"]);
+    assert_eq!(cases.code(), Some(1));
+    assert!(cases.stdout_text().contains("data.sum: expected 175, got 174"), "{}", cases.stdout_text());
+}
+
+#[test]
+fn calls_without_recorded_answer_are_named() {
+    let project = project(30);
+    let root = project.path();
+    let mut changed = workflow(30);
+    changed["tasks"][0]["function"]["input"]["connector"] = "market".into();
+    write(root, "workflows/price.json", &changed);
+    let report = command(root, &[&BACKTEST[..], &["--format", "json"]].concat()).json();
+    assert_eq!((&report["kinds"]["new-call"], &report["kinds"]["missing-call"]), (&json!(40), &json!(40)));
+    assert_eq!(report["kinds"]["new-error"], 0, "it follows from the call");
+}
+
+#[test]
+fn backtest_that_cannot_be_made_exits_with_two() {
+    let project = project(30);
+    let root = project.path();
+    let gone = command(root, &["backtest", "--traces", "gone.jsonl", "-w", "workflows/price.json"]);
+    assert_eq!(gone.code(), Some(2));
+    assert!(gone.err().contains("gone.jsonl"), "{}", gone.err());
+    std::fs::write(root.join("runs.jsonl"), "{\"id\": \"x\"}\n").unwrap();
+    let other = command(root, &BACKTEST);
+    assert_eq!(other.code(), Some(2));
+    assert!(other.err().contains("runs.jsonl:1: this is no recorded run"), "{}", other.err());
+    assert_eq!(command(root, &[&BACKTEST[..], &["--fail-on", "new-eror"]].concat()).code(), Some(2));
+}

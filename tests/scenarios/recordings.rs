@@ -1,0 +1,99 @@
+//! Recordings of runs: which are kept, what they hold, who reads them, and their deletion.
+
+use serde_json::{Value, json};
+use svc_testkit::http::HttpClient;
+use svc_testkit::upstream::{Upstream, UpstreamReply};
+
+use crate::support::{echo, error, eventually, serve_with, start};
+
+const ADMIN: &str = "/api/v1/admin/recordings";
+
+fn list(client: &mut HttpClient, query: &str) -> Vec<Value> {
+    let answer = client.get(&format!("{ADMIN}?{query}")).unwrap();
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    answer.json()["data"].as_array().unwrap().clone()
+}
+
+#[test]
+fn drawn_run_is_recorded_with_its_calls() {
+    let shop = Upstream::start(|_| UpstreamReply::new(200, json!({"stock": 5}).to_string())).unwrap();
+    let server = start();
+    let mut client = server.client();
+    let connector = json!({"id": "shop", "name": "shop", "connector_type": "http",
+        "config": {"url": shop.url(""), "allow_private_urls": true}});
+    assert_eq!(client.json("POST", "/api/v1/admin/connectors", &connector).unwrap().status, 201);
+    let tasks = json!([{"id": "ask", "name": "Ask", "function": {"name": "http_call", "input": {
+        "connector": "shop", "method": "POST", "path": "/stock",
+        "body_logic": {"item": {"var": "payload.item"}, "id": {"uuid": "v4"}}, "output": "data.stock"}}}]);
+    let config = json!({"tracing": {"record": {"share": 1, "drop": ["payload.card"]}}});
+    serve_with(&mut client, "order", config, tasks);
+    let sent = json!({"item": "book", "card": "4111111111111111"});
+    assert_eq!(client.json("POST", "/api/v1/data/order", &sent).unwrap().status, 200);
+    eventually(|| list(&mut client, "channel=order").len() == 1);
+    let row = list(&mut client, "channel=order").remove(0);
+    assert_eq!((&row["outcome"], &row["source"]), (&json!("completed"), &json!("sync")));
+    let path = format!("{ADMIN}/{}", row["id"].as_str().unwrap());
+    let recording = client.get(&path).unwrap().json()["data"]["recording"].clone();
+    assert_eq!(recording["payload"], json!({"item": "book"}));
+    let call = &recording["calls"][0];
+    assert_eq!((&call["task"], &call["target"]), (&json!("ask"), &json!("shop")));
+    let request: Value = serde_json::from_slice(&shop.requests()[0].body).unwrap();
+    assert_eq!(call["input"]["body"], request, "the input is what was sent");
+    assert_eq!(recording["end"]["tasks"], json!(["ask"]));
+    let run_key = row["run_key"].as_str().unwrap();
+    let deleted = client.json("DELETE", &format!("{ADMIN}?run_key={run_key}"), &Value::Null).unwrap();
+    assert_eq!((deleted.status, &deleted.json()["data"]["deleted"]), (200, &json!(1)));
+    assert!(list(&mut client, "channel=order").is_empty());
+    error(&client.json("DELETE", ADMIN, &Value::Null).unwrap(), 400, "VALIDATION_ERROR");
+}
+
+#[test]
+fn failed_run_alone_is_recorded_where_asked() {
+    let server = start();
+    let mut client = server.client();
+    let tasks = json!([{"id": "check", "name": "Check", "function": {"name": "validation", "input": {
+        "rules": [{"logic": {">": [{"var": "payload.n"}, 0]}, "message": "n is too small"}]}}}]);
+    serve_with(&mut client, "strict", json!({"tracing": {"record": {"errors": true}}}), tasks);
+    echo(&mut client, "plain", json!({}));
+    client.json("POST", "/api/v1/data/plain", &json!({})).unwrap();
+    client.json("POST", "/api/v1/data/strict", &json!({"n": 1})).unwrap();
+    client.json("POST", "/api/v1/data/strict", &json!({"n": 0})).unwrap();
+    eventually(|| !list(&mut client, "").is_empty());
+    let rows = list(&mut client, "");
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    assert_eq!((&rows[0]["channel"], &rows[0]["outcome"]), (&json!("strict"), &json!("failed")));
+}
+
+#[test]
+fn backtest_names_runs_that_a_draft_changes() {
+    let server = start();
+    let mut client = server.client();
+    let sum = |from: u64| {
+        json!([{"id": "sum", "name": "Sum", "function": {"name": "map", "input": {"mappings": [
+            {"path": "data.price", "logic": {"if": [{">=": [{"var": "payload.n"}, from]}, 1, 2]}}]}}}])
+    };
+    serve_with(&mut client, "price", json!({"tracing": {"record": {"share": 1}}}), sum(8));
+    for n in 0..10 {
+        assert_eq!(client.json("POST", "/api/v1/data/price", &json!({"n": n})).unwrap().status, 200);
+    }
+    eventually(|| list(&mut client, "workflow=price").len() == 10);
+    let workflow = "/api/v1/admin/workflows/price";
+    let start = format!("{workflow}/backtest");
+    error(&client.json("POST", &start, &json!({})).unwrap(), 404, "NOT_FOUND");
+    error(&client.json("POST", &start, &json!({"verion": 1})).unwrap(), 400, "VALIDATION_ERROR");
+    assert_eq!(client.json("POST", &format!("{workflow}/versions"), &json!({})).unwrap().status, 201);
+    assert_eq!(client.json("PUT", workflow, &json!({"tasks": sum(6)})).unwrap().status, 200);
+    let body = json!({"version": "draft", "filter": {"outcome": "completed"}});
+    let started = client.json("POST", &start, &body).unwrap();
+    assert_eq!(started.status, 202, "{}", started.text());
+    let path = format!("/api/v1/admin/backtests/{}", started.json()["data"]["id"].as_str().unwrap());
+    eventually(|| client.get(&path).unwrap().json()["data"]["state"] == "completed");
+    let report = client.get(&path).unwrap().json()["data"]["report"].clone();
+    assert_eq!((&report["kinds"]["same"], &report["kinds"]["different-answer"]), (&json!(8), &json!(2)));
+    assert_eq!(report["groups"][0]["subject"], "data.price");
+    assert_eq!(
+        client.json("POST", &format!("{path}/abort"), &json!({})).unwrap().status,
+        200,
+        "it has ended"
+    );
+}
