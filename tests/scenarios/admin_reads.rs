@@ -134,7 +134,7 @@ fn times_of_reads_are_rfc_3339_in_utc() {
     let mut texts = Vec::new();
     for path in reads(&trace, &letter, &occurrence) {
         let answer = client.get(&format!("{ADMIN}/{path}")).unwrap();
-        let may_be_absent = path.ends_with("/none") || path == "dev";
+        let may_be_absent = path.contains("/none") || path == "dev";
         assert!(answer.status == 200 || may_be_absent, "{path}: {}", answer.text());
         times(&answer.json(), &path, &mut texts);
     }

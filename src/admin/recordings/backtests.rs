@@ -79,7 +79,8 @@ pub(in crate::admin) async fn read(
 ) -> Answer {
     require_full_access(&caller)?;
     require_node(&state, &query)?;
-    Ok(data_response(to_detail(&find(&state, &id)?)))
+    let backtest = find(&state, &id)?;
+    Ok(data_response(to_detail(&backtest)))
 }
 
 /// `POST /backtests/{id}/abort`: ends a backtest before its next run. The report of those so far is kept.

@@ -59,7 +59,7 @@ pub(crate) static PART: ServicePart = ServicePart {
             RunsOn::ConnectorThread,
             EndedBy::Caller,
         ),
-        task("statements on a SQLite file", "actors/connectors", 2, RunsOn::BlockingPool, EndedBy::Caller),
+        task("statements on a SQLite file", "actors/connectors", 3, RunsOn::BlockingPool, EndedBy::Caller),
         task(
             "metadata request to Kafka brokers",
             "actors/connectors",

@@ -71,7 +71,7 @@ pub(crate) static PART: ServicePart = ServicePart {
         ),
         task("claim of work that waited", "actors/traces", 1, RunsOn::IoRuntime, EndedBy::TracesStop),
         task("move of a dead letter into the queue", "actors/traces", 1, RunsOn::IoRuntime, EndedBy::Caller),
-        task("check of an unanswered commit", "actors/traces", 1, RunsOn::IoRuntime, EndedBy::ProcessExit),
+        task("check of an unanswered commit", "actors/traces", 2, RunsOn::IoRuntime, EndedBy::ProcessExit),
     ],
 };
 

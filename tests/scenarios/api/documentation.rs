@@ -115,6 +115,9 @@ fn examples_of_request_bodies_run() {
         "purgeDeadLetters",
         "invalidateCache",
         "putPackageReceipt",
+        "createConsumer",
+        "createConsumerKey",
+        "changeConsumer",
     ];
     for id in order {
         examples.send(&mut client, id);

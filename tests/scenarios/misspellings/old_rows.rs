@@ -37,7 +37,7 @@ fn copy(file: &Path, kind: &str, members: &[(&str, Value)]) {
 
 fn old_tasks() -> Value {
     json!([
-        {"id": "take", "name": "Take", "conditon": false, "retry": 3, "function": {"name": "parse_json",
+        {"id": "take", "name": "Take", "conditon": false, "retrys": 3, "function": {"name": "parse_json",
             "input": {"source": "payload", "target": "input", "bogus": 1}, "extra": true}},
         {"id": "group", "continue_on_error": true, "loop": {"max": 2}, "tasks": [
             {"id": "set", "name": "Set", "function": {"name": "map", "input": {"mappings": [
@@ -75,7 +75,7 @@ fn old_rows_serve_with_a_warning() {
     let log = server.log_text();
     for place in [
         "tasks[0].conditon",
-        "tasks[0].retry",
+        "tasks[0].retrys",
         "tasks[0].function.extra",
         "tasks[0].function.input.bogus",
         "tasks[1].continue_on_error",

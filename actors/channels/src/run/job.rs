@@ -182,12 +182,14 @@ impl CompiledChannel {
             JobOutcome::TooLarge { message } => Some(self.message_group(message)),
             _ => None,
         };
+        let took = started.elapsed();
+        self.queue.record_run(took);
         JobResult {
             ended,
             task_trace: self.serialize_task_trace(task_trace),
             workflow: report.outcome.workflow.take(),
             error_group,
-            took: started.elapsed(),
+            took,
         }
     }
 

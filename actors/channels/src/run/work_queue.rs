@@ -1,5 +1,8 @@
 //! The bounds of a channel's accepted work: the shares that run at once over all nodes, and the work that waits.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
 use serde_json::{Map, Value};
 use svc_engine::Expression;
 use svc_model::config::QueueConfig;
@@ -14,11 +17,17 @@ const LONGEST_KEY: usize = 256;
 /// Begin of a key that is a digest.
 const DIGEST: &str = "sha256:";
 
+/// Longest last run of a channel whose next submission begins before its row is on disk: a run that holds its thread for
+/// longer would delay the 202, and one that waits has nothing to gain.
+const QUICK: Duration = Duration::from_millis(10);
+
 /// The bounds of a channel's accepted work.
 pub(crate) struct WorkQueue {
     /// Names the key that has a share.
     key: Option<Expression>,
     config: QueueConfig,
+    /// True if the last run of accepted work was quick.
+    is_quick: AtomicBool,
 }
 
 /// The terms that an admitted message waits on.
@@ -39,7 +48,7 @@ impl WorkQueue {
         let compile = |logic| services.engine.compile_expression(logic);
         let key = config.key_logic.as_ref().map(compile).transpose();
         let key = key.map_err(|error| format!("queue.key_logic does not compile: {error}"))?;
-        Ok(Self { key, config: config.clone() })
+        Ok(Self { key, config: config.clone(), is_quick: AtomicBool::new(false) })
     }
 
     /// Returns the key of which a message takes a share, and the metadata: empty for a share of the channel alone, `None`
@@ -82,8 +91,16 @@ impl WorkQueue {
     }
 
     /// Returns `true` if the block lets a submission begin before its row is on disk.
-    pub(crate) const fn starts_early(&self) -> bool {
-        self.config.early_start
+    pub(crate) fn starts_early(&self) -> bool {
+        self.config.early_start && self.is_quick.load(Ordering::Relaxed)
+    }
+
+    /// Records the duration of a run of accepted work.
+    pub(crate) fn record_run(&self, took: Duration) {
+        let is_quick = took < QUICK;
+        if self.is_quick.load(Ordering::Relaxed) != is_quick {
+            self.is_quick.store(is_quick, Ordering::Relaxed);
+        }
     }
 
     /// Returns the shares of the channel of that id.
