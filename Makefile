@@ -9,7 +9,7 @@ export OPENSSL_NO_VENDOR := $(shell pkg-config --exists 'openssl >= 3' 2>/dev/nu
 install drill-rolling drill-operate drill-webhooks attack bench console-speed: export OPENSSL_NO_VENDOR = 0
 
 .DEFAULT_GOAL := help
-.PHONY: help console check-console demo run install test test-kafka-broker api-clients api-requests channel-requests cloudevents-sdks tls-probes fuzz console-browser console-speed monitoring schedules drill-cron drill-cluster drill-rolling drill-kafka drill-operate drill-webhooks attack lint features fmt bench budget doc manual manual-check deny
+.PHONY: help console check-console demo run install test test-kafka-broker api-clients api-requests channel-requests channel-clients cloudevents-sdks webhook-clients tls-probes fuzz console-browser console-speed sign-in-browser monitoring schedules drill-cron drill-cluster drill-rolling drill-kafka drill-operate drill-webhooks attack lint features fmt bench budget doc manual manual-check deny
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do printf '  %-17s %s\n' "$$name" "$$text"; done
@@ -61,10 +61,20 @@ channel-requests: ## requests made of the OpenAPI document of the channels of ex
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
 	tests/api_clients/channels "$$target/debug/svc-server" $(or $(EXAMPLES),200) $(or $(SEED),1)
 
+channel-clients: ## clients that public generators make of the OpenAPI document of the channels of examples/orders drive them (needs npm, PyPI, PostgreSQL and Redis)
+	$(CARGO) build -p svc --bin svc-server
+	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
+	tests/api_clients/orders "$$target/debug/svc-server"
+
 cloudevents-sdks: ## events to and from the CloudEvents SDKs for Python and JavaScript (needs npm and PyPI)
 	$(CARGO) build -p svc --bin svc-server
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
 	tests/cloudevents_sdks/run "$$target/debug/svc-server"
+
+webhook-clients: ## webhooks to and from the libraries of Standard Webhooks, Stripe, GitHub, Slack and Shopify (needs npm and PyPI)
+	$(CARGO) build -p svc --bin svc-server
+	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
+	tests/webhook_clients/run "$$target/debug/svc-server"
 
 tls-probes: ## testssl.sh against the TLS of the service: old protocols, weak ciphers, known attacks (needs Debian's testssl.sh)
 	$(CARGO) build -p svc --bin svc-server
@@ -82,6 +92,11 @@ ifndef SERVER
 endif
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
 	tests/console/speed/run "$(or $(SERVER),$$target/release/svc-server)" $(PARTS)
+
+sign-in-browser: ## people sign in with Chromium: consent given and refused, two clients, two nodes, ways back that are tampered with (needs Chromium and npm)
+	$(CARGO) build -p svc --bin svc-server
+	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
+	tests/sign_in_browser/run "$$target/debug/svc-server"
 
 fuzz: ## a million mutated requests, and as many tokens, against the credential checks (SVC_FUZZ_REQUESTS=n: another number)
 	SVC_FUZZ_REQUESTS=$${SVC_FUZZ_REQUESTS:-1000000} $(CARGO) test -q -p svc-auth --test auth mutated -- --nocapture
@@ -114,7 +129,7 @@ drill-kafka: ## records under fire: three processes of one group, killed and sto
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
 	"$$target/debug/drill-kafka" "$$target/debug/svc-server" $(or $(RECORDS),50000) "$$target/drill-kafka.json"
 
-drill-operate: ## orders of operators at full size, on an optimised binary: bulk runs, pauses, shares and delays on three nodes, some killed, a witness as judge (SECTIONS="bulk=n pause=n shares=n later=n webhooks=n": those alone; letters, requests a second, jobs of the flood, jobs due a second, events a round)
+drill-operate: ## orders of operators at full size, on an optimised binary: bulk runs, pauses, shares, delays, repeats, quotas and webhooks on three nodes, some killed, a witness as judge (SECTIONS="bulk=n pause=n shares=n later=n repeats=n quotas=n webhooks=n": those alone; letters, requests a second, jobs of the flood, jobs due a second, requests with one key, the limit, events a round)
 	$(CARGO) build --release -p svc --bin svc-server
 	$(CARGO) build -p svc-drills --bin drill-operate
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
@@ -149,7 +164,7 @@ features: ## check the service without its features, with those that its own cod
 fmt: ## format the sources
 	$(CARGO) fmt --all
 
-bench: ## measure beside a bare actix-web handler, in one run (PART=traces|submissions|credentials|population|admin|tls|engine|connectors|kafka|cron|cluster|project|soak|soak-kafka)
+bench: ## measure beside a bare actix-web handler, in one run (PART=traces|submissions|credentials|guards|population|admin|tls|engine|connectors|kafka|cron|cluster|project|soak|soak-kafka)
 	@bench/run $(PART)
 
 budget: ## count the instructions of the hot paths; a case that costs 5 % more than bench/budget.txt fails

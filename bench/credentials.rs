@@ -90,6 +90,14 @@ pub(crate) fn credentials(body: &str) -> io::Result<Vec<(&'static str, Value, &'
     Ok(credentials)
 }
 
+/// Returns the block, the header and the value of the credential whose name begins so.
+pub(crate) fn find_credential(body: &str, name: &str) -> io::Result<(Value, &'static str, String)> {
+    let found = credentials(body)?.into_iter().find(|(known, ..)| known.starts_with(name));
+    let (_, auth, header, value) =
+        found.ok_or_else(|| io::Error::other(format!("there is no credential '{name}'")))?;
+    Ok((auth, header, value))
+}
+
 fn signature(secret: &str, body: &str) -> io::Result<String> {
     let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).map_err(io::Error::other)?;
     mac.update(body.as_bytes());

@@ -12,6 +12,7 @@ mod credentials;
 mod cron;
 mod engine;
 mod figures;
+mod guards;
 mod kafka;
 mod lists;
 mod load;
@@ -51,11 +52,12 @@ const ORDERS: &str = "/api/v1/data/orders";
 type Part = fn(&BenchContext) -> io::Result<()>;
 
 /// The parts that can be measured; soaks take minutes and run only if named.
-const PARTS: [(&str, Part); 14] = [
+const PARTS: [(&str, Part); 15] = [
     ("engine", engine::measure),
     ("traces", traces::measure),
     ("submissions", submissions::measure),
     ("credentials", credentials::measure),
+    ("guards", guards::measure),
     ("population", population::measure),
     ("admin", admin::measure),
     ("tls", tls::measure),

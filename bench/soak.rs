@@ -7,7 +7,7 @@ use serde_json::json;
 use svc_testkit::example::create_and_activate;
 use svc_testkit::server::ServerProcess;
 
-use crate::credentials::credentials;
+use crate::credentials::find_credential;
 use crate::load::Load;
 use crate::paced::{NUMBER, paced};
 use crate::process::resident_mib;
@@ -61,10 +61,7 @@ pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
 /// Creates the channel, and returns a request that its guards let pass.
 fn guarded(setting: &BenchContext, server: &ServerProcess) -> io::Result<Load> {
     let order = setting.order()?;
-    let (_, auth, header, token) = credentials(&order.body)?
-        .into_iter()
-        .find(|(name, ..)| name.starts_with("jwt EdDSA"))
-        .ok_or_else(|| io::Error::other("no token"))?;
+    let (auth, header, token) = find_credential(&order.body, "jwt EdDSA")?;
     let limit = json!({"requests_per_second": TOO_MANY, "burst": TOO_MANY});
     let mut principal_limit = limit.clone();
     principal_limit["key_logic"] = json!({"var": "auth.claims.sub"});

@@ -1,6 +1,8 @@
 # What the scripts of this directory share: a scratch server. Sets $here, $peers, $work (removed at the end), $url and $key.
 #
-# `serve BINARY PYTHON` starts it; it ends with the script.
+# `serve BINARY PYTHON` starts it; it ends with the script. `install_packages NAME FILE` puts the packages that a
+# package.json names into the user's cache, and prints the folder of the modules. `issue_certificate NAME SUBJECT` makes
+# $work/NAME.pem and $work/NAME.key for a subject such as IP:127.0.0.1, which $work/authority.pem vouches for.
 here=$(cd "$(dirname "$0")" && pwd)
 peers=$here/../peers
 key=0123456789abcdef0123456789abcdef
@@ -22,4 +24,27 @@ serve() {
   url=http://127.0.0.1:$port
   curl --silent --fail --retry 60 --retry-delay 1 --retry-connrefused "$url/readyz" >/dev/null ||
     { tail -n 20 "$work/server.log" >&2 && exit 1; }
+}
+
+install_packages() {
+  local place
+  place=${XDG_CACHE_HOME:-$HOME/.cache}/svc-peers/$1-$(cksum <"$2" | tr -d ' ')
+  mkdir -p "$place"
+  (
+    flock 9
+    if [ ! -d "$place/node_modules" ]; then
+      cp "$2" "$place/"
+      npm install --prefix "$place" --no-audit --no-fund --ignore-scripts >"$place.log" 2>&1 ||
+        { rm -rf "$place/node_modules" && echo "npm cannot install the packages ($(tail -n 1 "$place.log"))" >&2 && exit 1; }
+    fi
+  ) 9>"$place.lock"
+  echo "$place/node_modules"
+}
+
+issue_certificate() {
+  [ -e "$work/authority.pem" ] || openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj "/CN=authority" \
+    -addext basicConstraints=critical,CA:TRUE -keyout "$work/authority.key" -out "$work/authority.pem" 2>/dev/null
+  openssl req -newkey rsa:2048 -nodes -subj "/CN=$1" -keyout "$work/$1.key" -out "$work/$1.csr" 2>/dev/null
+  openssl x509 -req -in "$work/$1.csr" -CA "$work/authority.pem" -CAkey "$work/authority.key" -CAcreateserial -days 2 \
+    -extfile <(echo "subjectAltName=$2") -out "$work/$1.pem" 2>/dev/null
 }

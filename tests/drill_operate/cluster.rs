@@ -136,12 +136,23 @@ impl OperateCluster {
 
     /// Kills a node, like a power cut, starts it again, and waits until it is ready.
     pub(crate) fn kill(&mut self, node: usize) -> io::Result<()> {
-        let Some(server) = self.nodes[node].take() else {
-            return Err(io::Error::other(format!("node {node} is gone")));
-        };
+        let server = self.take(node)?;
         self.kills.push(self.witness.now());
         self.nodes[node] = Some(server.crash_and_restart()?);
         Ok(())
+    }
+
+    /// Stops a node as an operator does, starts it again, and waits until it is ready.
+    pub(crate) fn restart(&mut self, node: usize) -> io::Result<()> {
+        let mut server = self.take(node)?;
+        server.signal("TERM")?;
+        server.wait(PATIENCE)?;
+        self.nodes[node] = Some(server.crash_and_restart()?);
+        Ok(())
+    }
+
+    fn take(&mut self, node: usize) -> io::Result<ServerProcess> {
+        self.nodes[node].take().ok_or_else(|| io::Error::other(format!("node {node} is gone")))
     }
 
     /// Returns the node with this id, if it runs.

@@ -7,6 +7,8 @@
 //!   channels are resumed;
 //! - [`shares`]: the flood of one tenant next to the jobs of 99 others;
 //! - [`later`]: delayed work that becomes due at a thousand a second;
+//! - [`repeats`]: a thousand repeats of one idempotency key at once, and keys whose node is killed while it runs them;
+//! - [`quotas`]: quotas that are used up while the nodes are restarted, and while they are killed;
 //! - [`webhooks`]: a hundred events to a thousand customers in each of three rounds: with a tenth of them dead, slow or
 //!   lying, and with nodes that are killed. `make drill-webhooks` is this section alone.
 //!
@@ -21,6 +23,8 @@ mod later;
 mod partition;
 mod pause;
 mod pause_verdict;
+mod quotas;
+mod repeats;
 mod repetitions;
 mod shares;
 mod submissions;
@@ -36,7 +40,8 @@ use svc_testkit::findings::{DrillVerdict, Findings};
 use svc_testkit::postgres::Postgres;
 
 const USAGE: &str = "usage: drill-operate SVC_SERVER_BINARY [bulk[=LETTERS] | pause[=REQUESTS_PER_SECOND] | \
-     shares[=JOBS_OF_THE_FLOOD] | later[=DUE_PER_SECOND] | webhooks[=EVENTS_PER_ROUND]]…";
+     shares[=JOBS_OF_THE_FLOOD] | later[=DUE_PER_SECOND] | repeats[=REQUESTS] | quotas[=LIMIT] | \
+     webhooks[=EVENTS_PER_ROUND]]…";
 
 /// A part of the drill, with its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,16 +54,22 @@ enum OperateSection {
     Shares(usize),
     /// So many jobs due in a second.
     Later(usize),
+    /// So many requests with one key.
+    Repeats(usize),
+    /// Quotas of so many requests.
+    Quotas(usize),
     /// So many events a round.
     Webhooks(usize),
 }
 
 /// All sections, at full size.
-const SECTIONS: [OperateSection; 5] = [
+const SECTIONS: [OperateSection; 7] = [
     OperateSection::Bulk(100_000),
     OperateSection::Pause(5_000),
     OperateSection::Shares(100_000),
     OperateSection::Later(1_000),
+    OperateSection::Repeats(1_000),
+    OperateSection::Quotas(3_000),
     OperateSection::Webhooks(100),
 ];
 
@@ -103,6 +114,8 @@ impl OperateSection {
             Self::Pause(_) => Self::Pause(size),
             Self::Shares(_) => Self::Shares(size),
             Self::Later(_) => Self::Later(size),
+            Self::Repeats(_) => Self::Repeats(size),
+            Self::Quotas(_) => Self::Quotas(size),
             Self::Webhooks(_) => Self::Webhooks(size),
         }
     }
@@ -113,6 +126,8 @@ impl OperateSection {
             Self::Pause(_) => "pause",
             Self::Shares(_) => "shares",
             Self::Later(_) => "later",
+            Self::Repeats(_) => "repeats",
+            Self::Quotas(_) => "quotas",
             Self::Webhooks(_) => "webhooks",
         }
     }
@@ -123,6 +138,8 @@ impl OperateSection {
             | Self::Pause(size)
             | Self::Shares(size)
             | Self::Later(size)
+            | Self::Repeats(size)
+            | Self::Quotas(size)
             | Self::Webhooks(size) => size,
         }
     }
@@ -135,6 +152,8 @@ impl OperateSection {
             Self::Pause(rate) => pause::drill(binary, &database, rate as u64),
             Self::Shares(jobs) => shares::drill(binary, &database, jobs),
             Self::Later(rate) => later::drill(binary, &database, rate),
+            Self::Repeats(requests) => repeats::drill(binary, &database, requests),
+            Self::Quotas(limit) => quotas::drill(binary, &database, limit),
             Self::Webhooks(events) => webhooks::drill(binary, &database, events),
         });
         let verdict = verdict.unwrap_or_else(|error| {
@@ -161,7 +180,7 @@ mod tests {
     fn section_has_its_full_size_unless_given() {
         assert_eq!(OperateSection::parse("bulk"), Some(OperateSection::Bulk(100_000)));
         assert_eq!(OperateSection::parse("pause=200"), Some(OperateSection::Pause(200)));
-        for refused in ["", "bulks", "bulk=", "bulk=0", "later=-1", "shares=many"] {
+        for refused in ["", "bulks", "bulk=", "bulk=0", "later=-1", "shares=many", "quota"] {
             assert_eq!(OperateSection::parse(refused), None, "{refused}");
         }
     }

@@ -8,9 +8,9 @@ const ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networ
 /** The page at its common sizes. */
 export const SIZES = { wide: { width: 1280, height: 800 }, narrow: { width: 360, height: 740 } };
 
-/** Starts the browser. */
-export function startBrowser() {
-  return chromium.launch({ executablePath: process.env.SVC_CHROMIUM, headless: true, args: ARGUMENTS });
+/** Starts the browser, with more arguments. */
+export function startBrowser(more = []) {
+  return chromium.launch({ executablePath: process.env.SVC_CHROMIUM, headless: true, args: [...ARGUMENTS, ...more] });
 }
 
 // Runs in the page before anything of it.
