@@ -24,7 +24,7 @@ fn workflow_lives_from_creation_to_deletion() {
     assert_eq!(cli.ok(&["workflows", "new-version", "w", "--from-version", "1", "-q"]), "w\n");
     let changed = json!({"name": "Renamed"}).to_string();
     assert!(cli.ok(&["workflows", "update", "w", "-d", &changed]).contains("version 2 (draft)"));
-    cli.ok(&["workflows", "activate", "w", "--rollout", "25"]);
+    cli.ok(&["workflows", "activate", "w", "-p", "25"]);
     let shares = "Workflow 'w': version 2 serves 50 %, version 1 serves 50 %.\n";
     assert_eq!(cli.ok(&["workflows", "rollout", "w", "-p", "50"]), shares);
     assert!(cli.ok(&["workflows", "versions", "w"]).contains("ROLLOUT"));
@@ -36,7 +36,7 @@ fn workflow_lives_from_creation_to_deletion() {
     assert_eq!(trial["data"]["output"]["input"], json!({"a": 1}), "{trial}");
     assert_eq!(cli.ok(&["workflows", "test", "w", "--trace", "-q"]), "take\n");
 
-    cli.ok(&["workflows", "rollout", "w", "-p", "100"]);
+    cli.ok(&["workflows", "rollout", "w", "--rollout", "100"]);
     assert!(cli.ok(&["workflows", "rollback", "w", "--yes"]).contains("version 3 (active)"));
     assert!(cli.ok(&["workflows", "archive", "w", "--defer-reload"]).starts_with("Archived"));
     assert_eq!(cli.ok(&["workflows", "delete", "w", "--yes"]), "Deleted workflow 'w'.\n");

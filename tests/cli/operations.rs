@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{CliClient, launch, serve_echo, start};
+use crate::support::{CliClient, channel, launch, serve_echo, start};
 
 #[test]
 fn health_exits_with_1_when_a_component_is_degraded() {
@@ -17,6 +17,19 @@ fn health_exits_with_1_when_a_component_is_degraded() {
     assert_eq!(serde_json::from_str::<Value>(&run.out).unwrap()["components"]["connectors"], "degraded");
     let run = cli.run(&["health"]);
     assert!(run.code == 1 && run.out.contains("degraded"), "{run:?}");
+}
+
+#[test]
+fn health_shows_notes_about_unknown_consumers() {
+    let server = start();
+    let cli = CliClient::with_server(&server);
+    serve_echo(&cli, "a");
+    let mut guarded = channel("b", "a");
+    guarded["config"] = json!({"auth": {"mode": "api_key", "consumers": {"names": ["ghost"]}}});
+    cli.ok(&["channels", "create", "-d", &guarded.to_string()]);
+    cli.ok(&["channels", "activate", "b"]);
+    let health = cli.ok(&["health"]);
+    assert!(health.lines().any(|line| line.starts_with("note: ") && line.contains("ghost")), "{health}");
 }
 
 #[test]
@@ -80,6 +93,11 @@ fn webhook_endpoints_are_managed() {
     let created = cli.json(&[&create[..], &["hooks"]].concat());
     let (id, secret) = (created["data"]["id"].as_str().unwrap(), created["data"]["secret"].as_str().unwrap());
     assert_eq!(created["data"]["state"], "unverified", "nobody echoed the challenge");
+    let other = cli.ok(&[&create[..], &["hooks"]].concat());
+    assert!(
+        other.contains("It gets nothing yet: ") && other.contains("then run: svc-cli webhooks enable "),
+        "{other}"
+    );
     let listed = cli.ok(&["webhooks", "list", "--state", "unverified"]);
     assert!(listed.contains(id) && !listed.contains(secret), "{listed}");
     assert!(cli.fails(&["webhooks", "test", id], 1).contains("[CONFLICT]"));

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use svc_model::config::auth::TokenLocation;
-use svc_model::config::{AuthConfig, RequestBodyFormat, RequestMode, ResponseMode};
+use svc_model::config::{AuthConfig, DuplicatePolicy, RequestBodyFormat, RequestMode, ResponseMode};
 use svc_model::{ChannelConfig, ChannelContent};
 
 use crate::DocumentedChannel;
@@ -71,6 +71,7 @@ impl OpenApi<'_> {
             if WITH_BODY.contains(&method.as_str()) && events::takes_events(config) {
                 parameters.extend(events::header_parameters());
             }
+            parameters.extend(idempotency_parameter(config));
             operation.insert("parameters".to_owned(), Value::Array(parameters));
             if WITH_BODY.contains(&method.as_str()) {
                 operation.insert("requestBody".to_owned(), request_body(config, &request));
@@ -135,6 +136,26 @@ fn path_parameters(route: &str) -> Vec<Value> {
     names
         .map(|name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}}))
         .collect()
+}
+
+/// Returns the header that carries the idempotency key of a request; an expression needs none.
+fn idempotency_parameter(config: &ChannelConfig) -> Option<Value> {
+    let block = config.deduplication.as_ref().filter(|block| block.key_logic.is_none())?;
+    let answer = match block.on_duplicate {
+        DuplicatePolicy::Refuse => "is refused with 409",
+        DuplicatePolicy::Accept => "is answered with 200 and `{\"status\": \"duplicate\"}`",
+        DuplicatePolicy::Replay => {
+            "gets the answer of the first request; with another body it is refused with 422"
+        }
+    };
+    let description = format!(
+        "The idempotency key. A repeat with the same key within {} seconds {answer}.",
+        block.window_secs
+    );
+    Some(
+        json!({"name": block.header.as_ref()?, "in": "header", "required": false, "description": description,
+        "schema": {"type": "string"}}),
+    )
 }
 
 fn request_body(config: &ChannelConfig, schema: &Value) -> Value {

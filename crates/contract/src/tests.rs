@@ -88,6 +88,21 @@ fn bodies_of_errors_are_documented_by_their_type() {
 }
 
 #[test]
+fn headers_of_idempotency_keys_are_documented() {
+    let keyed = json!({"config": {"deduplication": {"header": "idempotency-key", "on_duplicate": "replay",
+        "window_secs": 86400}}});
+    let computed = json!({"config": {"deduplication": {"header": "x-id", "key_logic": {"var": "data.id"}}}});
+    let document =
+        openapi_document("Shop", "", &[channel("keyed", &keyed), channel("computed", &computed)], None);
+    let parameters = |path: &str| document["paths"][path]["post"]["parameters"].clone();
+    let header = &parameters("/keyed")[0];
+    assert_eq!((&header["name"], &header["in"]), (&json!("idempotency-key"), &json!("header")));
+    let description = header["description"].as_str().unwrap();
+    assert!(description.contains("within 86400 seconds gets the answer"), "{description}");
+    assert_eq!(parameters("/computed"), json!([]));
+}
+
+#[test]
 fn events_are_documented_in_every_mode() {
     let config = |mode: &str| {
         json!({"config": {"request": {"body": "cloudevents", "mode": mode, "schema": {"type": "object"}},

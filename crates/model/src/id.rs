@@ -53,7 +53,8 @@ pub fn check(id: &str, path: &str) -> Result<(), FieldError> {
         return Err(FieldError::invalid(path, rule).with_got(id));
     }
     if RESERVED.iter().any(|word| word.eq_ignore_ascii_case(id)) {
-        return Err(FieldError::invalid(path, format!("'{id}' is a reserved word")).with_got(id));
+        let rule = format!("'{id}' is a reserved word, a part of paths of the admin API; '{id}-1' is an id");
+        return Err(FieldError::invalid(path, rule).with_got(id));
     }
     Ok(())
 }
@@ -77,7 +78,8 @@ mod tests {
     #[test]
     fn reserved_words_are_refused_whatever_their_case() {
         for word in RESERVED {
-            assert!(check(word, "p").is_err());
+            let refused = check(word, "p").unwrap_err().message;
+            assert!(refused.ends_with(&format!("'{word}-1' is an id")), "{refused}");
             assert!(check(&word.to_uppercase(), "p").is_err());
             assert!(check(&format!("{word}s-1"), "p").is_ok());
         }

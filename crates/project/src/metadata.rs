@@ -52,18 +52,22 @@ fn check(key: &str, value: &Value, at: &str, errors: &mut Vec<FieldError>) {
         "identity" | "oauth" => errors.extend(expect("object", value.is_object())),
         "auth" => {
             errors.extend(expect("object", value.is_object()));
-            let other = value.as_object().into_iter().flat_map(Map::keys).filter(|key| *key != "claims");
-            errors.extend(other.map(|key| {
-                FieldError::invalid(
-                    format!("{at}.{key}"),
-                    "a channel passes on the claims of a token and nothing else",
-                )
-            }));
-            if let Some(claims) = value.get("claims").filter(|claims| !claims.is_object()) {
-                errors.push(FieldError::type_mismatch(format!("{at}.claims"), "object", claims));
+            for (name, fact) in value.as_object().into_iter().flatten() {
+                errors.extend(check_auth(name, fact, format!("{at}.{name}")));
             }
         }
         _ => {}
+    }
+}
+
+/// Checks a fact that the credential of a caller proves.
+fn check_auth(name: &str, fact: &Value, at: String) -> Option<FieldError> {
+    match name {
+        "claims" => (!fact.is_object()).then(|| FieldError::type_mismatch(at, "object", fact)),
+        "principal" | "consumer" => {
+            (!fact.is_string()).then(|| FieldError::type_mismatch(at, "string", fact))
+        }
+        _ => Some(FieldError::invalid(at, "a channel passes on claims, principal and consumer alone")),
     }
 }
 
@@ -108,6 +112,12 @@ mod tests {
     }
 
     #[test]
+    fn facts_about_the_caller_are_kept() {
+        let given = json!({"auth": {"claims": {"sub": "u"}, "principal": "acme", "consumer": "acme"}});
+        assert_eq!(check_metadata(given.clone()), Ok(given));
+    }
+
+    #[test]
     fn metadata_no_channel_passes_is_refused() {
         for (metadata, path) in [
             (json!({"headers": ["a"]}), "metadata.headers"),
@@ -120,6 +130,8 @@ mod tests {
             (json!({"cloudevent": "e-1"}), "metadata.cloudevent"),
             (json!({"auth": {"token": "t"}}), "metadata.auth.token"),
             (json!({"auth": {"claims": "t"}}), "metadata.auth.claims"),
+            (json!({"auth": {"principal": 7}}), "metadata.auth.principal"),
+            (json!({"auth": {"consumer": ["acme"]}}), "metadata.auth.consumer"),
             (json!({"auth": "t"}), "metadata.auth"),
             (json!({"identity": "ada"}), "metadata.identity"),
             (json!({"oauth": []}), "metadata.oauth"),

@@ -205,5 +205,7 @@ fn values_path(name: &str, directory: &Path) -> PathBuf {
     let named = |folder: &Path, ending: &str| folder.join(VALUES).join(format!("{name}.{ending}"));
     let endings = ["yaml", "yml", "json"];
     let mut found = directory.ancestors().flat_map(|folder| endings.map(|ending| named(folder, ending)));
-    found.find(|file| file.is_file()).unwrap_or_else(|| named(directory, endings[0]))
+    // Of a package the folder next to it is named, which can be made.
+    let base = if directory.is_file() { directory.parent().unwrap_or(directory) } else { directory };
+    found.find(|file| file.is_file()).unwrap_or_else(|| named(base, endings[0]))
 }

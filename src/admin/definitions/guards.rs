@@ -169,7 +169,9 @@ fn explain_reason(guard: &str, reason: &str) -> &'static str {
         (_, "delivery_time") => "`svc-delay` or `svc-deliver-at` is no time at which the work can run.",
         (_, "not_in_schema") => "The payload does not match `request.schema`.",
         (_, "not_valid") => "`validation_logic` is false over the message, or failed.",
-        (_, "duplicate") => "The idempotency key was seen within the window.",
+        (_, "duplicate") => {
+            "The idempotency key was seen within the window; with `on_duplicate` `accept` the answer is 200."
+        }
         (_, "in_progress") => "The first request with the idempotency key had not ended.",
         (_, "key_reused") => "The idempotency key came before with another body.",
         (_, "not_kept") => {

@@ -27,6 +27,10 @@ fn plan_names_each_value_that_is_missing() {
     for name in ["var://partner_url is not declared in [vars]", "var://timeout is not declared in [vars]"] {
         assert!(told.contains(name), "{name}: {told}");
     }
+    let planned = verb("plan", &server, &["-f", file.to_str().unwrap(), "--values", "gone"]);
+    let told = stderr(&planned);
+    let expected = file.parent().unwrap().join("values/gone.yaml").display().to_string();
+    assert!(exit(&planned) == 1 && told.contains(&format!("{expected}: cannot be read")), "{told}");
     let values = directory.path().join("prod.yaml");
     std::fs::write(&values, "vars: {partner_url: 'https://partner.example', timeout: soon}\n").unwrap();
     let arguments = ["-f", file.to_str().unwrap(), "--values", values.to_str().unwrap()];

@@ -92,9 +92,15 @@ impl ProviderInputs<'_> {
         let url = self.resolve(field, text)?;
         // The value is not repeated: it may have been meant for another field.
         let is_address = Url::parse(url.expose()).is_ok_and(|url| url.scheme() == "https" && url.has_host());
+        let remedy = match field {
+            "redirect_uri" => {
+                "; [server.tls] or a proxy in front of the service has one, also on your own machine"
+            }
+            _ => "",
+        };
         match is_address {
             true => Ok(url.expose().to_owned()),
-            false => Err(format!("{}.{field}: the value is no https address", self.path)),
+            false => Err(format!("{}.{field}: the value is no https address{remedy}", self.path)),
         }
     }
 }

@@ -369,7 +369,11 @@ fn fault_of_a_resolved_value_names_its_field() {
             json!({"client_secret": "env://GONE"}),
             "oauth2_login.client_secret: env://GONE: the variable is not set",
         ),
-        (json!({"redirect_uri": "env://PLAIN"}), "oauth2_login.redirect_uri: the value is no https address"),
+        (
+            json!({"redirect_uri": "env://PLAIN"}),
+            "oauth2_login.redirect_uri: the value is no https address; [server.tls] or a proxy in front of the service \
+             has one, also on your own machine",
+        ),
         (
             json!({"state_secret": "env://CLIENT_SECRET"}),
             "oauth2_login.state_secret: the value has less than 32 bytes",

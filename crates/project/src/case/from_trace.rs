@@ -46,6 +46,17 @@ pub enum TraceError {
     /// The run goes on.
     #[error("the run of trace {0} has not ended")]
     NotEnded(String),
+    /// The trace is that of accepted work, whose attempts have traces of their own.
+    #[error(
+        "trace {id} has the steps of its first attempt and the end of its last one; take that of one attempt: \
+         svc-cli traces get {last} -o json"
+    )]
+    SeveralAttempts {
+        /// The trace.
+        id: String,
+        /// The trace of the last attempt.
+        last: String,
+    },
     /// The trace keeps no steps.
     #[error(
         "trace {0} keeps no task details; set tracing.task_details of its channel to true and repeat the run"
@@ -133,6 +144,10 @@ impl<'t> Trace<'t> {
             "failed" => true,
             _ => return Err(TraceError::NotEnded(id.to_owned())),
         };
+        let last = trace["attempts"].as_array().and_then(|attempts| attempts.last()?["trace_id"].as_str());
+        if let Some(last) = last.filter(|last| *last != id) {
+            return Err(TraceError::SeveralAttempts { id: id.to_owned(), last: last.to_owned() });
+        }
         let details = &trace["task_trace_json"];
         let steps = details["steps"].as_array().filter(|steps| {
             let ran = steps.iter().filter(|step| has_run(step));
@@ -434,6 +449,18 @@ mod tests {
         );
         assert!(case.notes.iter().any(|note| note.contains("metadata.headers")), "{:?}", case.notes);
         assert!(case.notes.iter().any(|note| note.contains("******")), "{:?}", case.notes);
+    }
+
+    #[test]
+    fn trace_of_several_attempts_names_the_last() {
+        let mut answer = trace("completed", json!([step("ask", "http_call", Some("crm"), json!("a"))]));
+        answer["data"]["attempts"] = json!([{"attempt": 1, "trace_id": "t1"}]);
+        assert_eq!(make_case(&answer, None).document["expect_tasks"], json!(["ask"]));
+        answer["data"]["attempts"] =
+            json!([{"attempt": 1, "trace_id": "t1"}, {"attempt": 2, "trace_id": "t2"}]);
+        let refused =
+            case_from_trace(&answer, None, "w.json", ExpectedEnd::Corrected).unwrap_err().to_string();
+        assert!(refused.contains("trace t1 has") && refused.contains("traces get t2"), "{refused}");
     }
 
     #[test]

@@ -69,7 +69,9 @@ fn metadata() -> Value {
         "vars": {"type": "object"},
         "identity": {"type": "object"},
         "oauth": {"type": "object"},
-        "auth": {"type": "object", "properties": {"claims": {"type": "object"}}, "additionalProperties": false},
+        "auth": {"type": "object", "properties": {
+            "claims": {"type": "object"}, "principal": {"type": "string"}, "consumer": {"type": "string"},
+        }, "additionalProperties": false},
     }})
 }
 

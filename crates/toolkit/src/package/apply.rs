@@ -373,7 +373,8 @@ impl ApplyRun<'_> {
         for item in imported.results {
             *report.imported.entry(item.action).or_default() += 1;
         }
-        self.progress.finish(format_args!("imported {} {}", items.len(), kind.plural()));
+        let noun = if items.len() == 1 { kind.name() } else { kind.plural() };
+        self.progress.finish(format_args!("imported {} {noun}", items.len()));
         Ok(())
     }
 

@@ -235,7 +235,7 @@ impl Planner<'_> {
             }
         }
         if !activated.is_empty() {
-            progress.finish(format_args!("tried {} activations", activated.len()));
+            progress.finish(format_args!("tried {} activation(s)", activated.len()));
         }
         Ok(())
     }

@@ -218,7 +218,7 @@ async fn show_dry_run(body: Value, context: &CommandContext) -> Result<u8, CliEr
     context.output.print(&context.output.list(&answer, &samples, &SAMPLES)?)?;
     if context.output.is_table() {
         let matched = plain(&answer["data"]["matched"]);
-        context.output.note(&format!("{matched} rows match; the oldest {} are shown", samples.len()));
+        context.output.note(&format!("{matched} row(s) match; the oldest {} are shown", samples.len()));
     }
     Ok(0)
 }

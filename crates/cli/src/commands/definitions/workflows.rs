@@ -87,7 +87,7 @@ pub(crate) enum WorkflowCommand {
         #[command(flatten)]
         args: ServingArgs,
         /// Give it this share of the traffic, in percent, next to the active version
-        #[arg(long, value_name = "PERCENT")]
+        #[arg(short = 'p', long, visible_alias = "percentage", value_name = "PERCENT")]
         rollout: Option<u8>,
         /// Replace the version that has a share now
         #[arg(long, requires = "rollout")]
@@ -111,7 +111,7 @@ pub(crate) enum WorkflowCommand {
         /// Id of the workflow
         id: String,
         /// The share in percent
-        #[arg(short, long, value_name = "PERCENT")]
+        #[arg(short, long, visible_alias = "rollout", value_name = "PERCENT")]
         percentage: u8,
         /// Leave what is served as it is until `engine reload`
         #[arg(long)]

@@ -59,7 +59,7 @@ async fn draw(context: &CommandContext) -> Result<WatchFrame, CliError> {
             plain(&body["version"]),
             uptime(body["uptime_seconds"].as_u64().unwrap_or(0))
         );
-        head + &context.output.list(&body, &rows, &COMPONENTS)?
+        head + &context.output.list(&body, &rows, &COMPONENTS)? + &remarks(&body)
     } else {
         context.output.document(&body)?
     };
@@ -71,6 +71,13 @@ async fn draw(context: &CommandContext) -> Result<WatchFrame, CliError> {
 fn version_note(body: &Value) -> Option<String> {
     let (server, own) = (body["version"].as_str().unwrap_or_default(), env!("CARGO_PKG_VERSION"));
     (server != own).then(|| format!("warning: the server is version {server} and svc-cli {own}"))
+}
+
+/// Returns the remarks of the server about what is no failure, a line each.
+fn remarks(body: &Value) -> String {
+    let notes: Vec<_> =
+        elements(&body["notes"]).map(|note| format!("note: {}\n", as_commands(&plain(note)))).collect();
+    if notes.is_empty() { String::new() } else { format!("\n{}", notes.concat()) }
 }
 
 /// Returns the row of a component, with the reasons that an operator sees.

@@ -264,7 +264,8 @@ pub(crate) async fn run(command: WebhookCommand, context: &CommandContext) -> Re
             let request = ApiRequest::post(path(&[&id, "replay"])).json(&body)?;
             let answer = context.fetch(&request).await?;
             let replayed = plain(&answer["data"]["replayed"]);
-            let mut sentence = format!("Replayed {replayed} deliveries.");
+            let noun = if replayed == "1" { "delivery" } else { "deliveries" };
+            let mut sentence = format!("Replayed {replayed} {noun}.");
             if let Some(next) = answer["data"]["next_since"].as_str() {
                 sentence.push_str(&format!(" More follow: go on with --since {next}"));
             }
@@ -307,6 +308,7 @@ async fn show_secret(request: &ApiRequest, act: &str, context: &CommandContext) 
         format!("{act} webhook endpoint {id} ({state}). Its secret is shown only now: {secret}");
     if let Some(reason) = endpoint["reason"].as_str() {
         sentence.push_str(&format!("\nIt gets nothing yet: {reason}"));
+        sentence.push_str(&format!("\nMend that, then run: svc-cli webhooks enable {id}"));
     }
     context.output.print(&context.output.change(Some(&answer), &id, &sentence)?)?;
     Ok(0)

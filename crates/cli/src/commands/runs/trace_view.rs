@@ -52,7 +52,8 @@ pub(super) fn view(answer: &Value, context: &CommandContext) -> Result<String, C
     }
     let steps = steps(trace);
     if !steps.is_empty() {
-        text += &format!("\n{}", output.table(&steps, &STEPS));
+        let note = note_of_attempt(trace).map(|note| format!("{note}\n")).unwrap_or_default();
+        text += &format!("\n{note}{}", output.table(&steps, &STEPS));
     }
     if let Some(data) = result(trace) {
         text += &format!("\n{}", first_lines(&output.members(&json!({"data": data})), output));
@@ -64,7 +65,21 @@ pub(super) fn view(answer: &Value, context: &CommandContext) -> Result<String, C
 fn summary(trace: &Value) -> Value {
     let members = trace.as_object().into_iter().flatten();
     let own = members.filter(|(name, _)| !PARTS.contains(&name.as_str()));
-    Value::Object(own.map(|(name, value)| (name.clone(), value.clone())).collect())
+    let shown = |name: &str, value: &Value| match value.as_f64().filter(|_| name == "duration_ms") {
+        Some(duration) => json!((duration * 10.0).round() / 10.0),
+        None => value.clone(),
+    };
+    Value::Object(own.map(|(name, value)| (name.clone(), shown(name, value))).collect())
+}
+
+/// Returns a remark about the steps of accepted work that was tried again: its own trace has those of the first
+/// attempt.
+fn note_of_attempt(trace: &Value) -> Option<&'static str> {
+    let has_several = trace["attempts"].as_array().is_some_and(|attempts| attempts.len() > 1);
+    let has_steps = trace["task_trace_json"]["steps"].is_array();
+    (has_several && has_steps).then_some(
+        "The tasks are those of attempt 1; `traces get` of the trace of another attempt has its own.",
+    )
 }
 
 /// Returns the reason for which the work does not run yet: its sentence, and its members.
@@ -201,6 +216,16 @@ mod tests {
         let submission =
             json!({"errors": [{"code": "IO_ERROR", "task_id": "call"}, {"code": "WORKFLOW_ERROR"}]});
         assert_eq!(cells(&submission)[0][3], json!("IO_ERROR"));
+    }
+
+    #[test]
+    fn steps_of_retried_work_are_those_of_first_attempt() {
+        let mut trace = json!({"duration_ms": 323.25054800000004, "attempts": [{"attempt": 1}, {"attempt": 2}],
+            "task_trace_json": {"steps": []}});
+        assert!(note_of_attempt(&trace).is_some_and(|note| note.contains("attempt 1")));
+        assert_eq!(summary(&trace), json!({"duration_ms": 323.3}));
+        trace["attempts"] = json!([{"attempt": 1}]);
+        assert_eq!(note_of_attempt(&trace), None);
     }
 
     #[test]
